@@ -1,0 +1,37 @@
+"""Extreme classification, thousands to millions of labels, as scikit-learn estimators.
+
+The public names are loaded when they are first used, so that a bare ``import sklearn_xc`` is fast
+and does not start the compiler behind the inner loops.
+"""
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "OvALinearXC": "sklearn_xc.linear",
+    "topk": "sklearn_xc.base",
+}
+_SUBPACKAGES = (
+    "datasets",
+    "exceptions",
+    "inspection",
+    "linear",
+    "metrics",
+    "model_selection",
+)
+
+__all__ = ["__version__", *_PUBLIC, *_SUBPACKAGES]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        return getattr(importlib.import_module(_PUBLIC[name]), name)
+    if name in _SUBPACKAGES:
+        return importlib.import_module(f"sklearn_xc.{name}")
+    raise AttributeError(f"module 'sklearn_xc' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,539 @@
+"""The text format of the Extreme Classification Repository, read and written.
+
+A file goes through the reader in one pass, a chunk of whole lines at a time::
+
+    bytes on disk -> decompressed chunk -> kernel: row pointers, indices, decimal numbers
+                  -> numpy: floats -> growing arrays, which become the two matrices
+"""
+
+import os
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from sklearn.utils import Bunch
+
+from sklearn_xc.datasets._files import Source, open_atomic, open_source
+from sklearn_xc.exceptions import DataFormatError
+
+__all__ = ["dump_xmc_file", "load_xmc_file", "load_xmc_files"]
+
+_CHUNK_BYTES = 1 << 20
+_MAX_LINE_BYTES = 1 << 28
+_MAX_INDEX = 2**31 - 1
+_BLOCK_PAIRS = 1 << 18
+_HEADER = re.compile(rb"[ \t]*([0-9]+)[ \t]+([0-9]+)[ \t]+([0-9]+)[ \t]*\r?\n?")
+_TOKEN = re.compile(rb"[^ \t\n]*")
+_WHOLE = re.compile(rb"-?[0-9]+")
+_NOT_FINITE = re.compile(rb"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+_POWERS = 10.0 ** np.arange(23)
+
+
+def load_xmc_file(path: str | os.PathLike[str], *, dtype: Any = np.float32) -> tuple[Any, Any]:
+    """Read features and labels from a file of the Extreme Classification Repository.
+
+    The first line is ``n_samples n_features n_labels``; each further line is one row,
+    ``l1,l2,... f1:v1 f2:v2 ...``, with labels and features counted from zero. A row without
+    labels starts with a space or with its first pair; a row may have no features; an empty line
+    is a row with neither. Plain, gzip and xz files are told apart by their first bytes.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    dtype : {numpy.float32, numpy.float64}, default=numpy.float32
+        Type of the feature values. Each is ``dtype(float(token))``, bit for bit.
+
+    Returns
+    -------
+    X : csr_array of shape (n_samples, n_features) and type `dtype`
+        Features, sorted within each row. Zeros that the file spells out stay stored.
+    Y : csr_array of shape (n_samples, n_labels) and type int8
+        Labels, a stored one for each.
+
+    Raises
+    ------
+    DataFormatError
+        If the file breaks the format: wrong header, more or fewer rows than it says, an index out
+        of range or twice in a row, a malformed pair, a value that is not finite, damaged or cut
+        compressed data. The message names file, line and token.
+    ValueError
+        If `dtype` is neither float32 nor float64.
+
+    See Also
+    --------
+    dump_xmc_file : Write such a file.
+    load_xmc_files : Read a training and a test file that belong together.
+
+    Notes
+    -----
+    One pass, at some hundred megabytes of text per second. Memory is that of the result, a few
+    megabytes and the longest line. Both matrices have 32-bit indices up to 2**31 - 1 entries and
+    64-bit ones beyond, as scipy chooses.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sklearn_xc.datasets import load_xmc_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "train.txt")
+    ...     _ = path.write_text("2 4 3\\n0,2 1:0.5 3:2\\n 0:1\\n")
+    ...     X, Y = load_xmc_file(path)
+    >>> X.toarray()
+    array([[0. , 0.5, 0. , 2. ],
+           [1. , 0. , 0. , 0. ]], dtype=float32)
+    >>> Y.toarray()
+    array([[1, 0, 1],
+           [0, 0, 0]], dtype=int8)
+    """
+    dtype = np.dtype(dtype)
+    if dtype not in (np.float32, np.float64):
+        raise ValueError(f"load_xmc_file: dtype must be float32 or float64, got {dtype}.")
+    with open_source(path) as source:
+        return _read(source, dtype)
+
+
+def load_xmc_files(
+    train: str | os.PathLike[str], test: str | os.PathLike[str], *, dtype: Any = np.float32
+) -> Bunch:
+    """Read a training and a test file that share their features and labels.
+
+    Parameters
+    ----------
+    train, test : str or path-like
+        The two files, see :func:`load_xmc_file`.
+    dtype : {numpy.float32, numpy.float64}, default=numpy.float32
+        Type of the feature values.
+
+    Returns
+    -------
+    data : Bunch
+        With the matrices ``X_train``, ``Y_train``, ``X_test`` and ``Y_test``.
+
+    Raises
+    ------
+    DataFormatError
+        If a file breaks the format, or if the headers disagree on the number of features or
+        labels.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sklearn_xc.datasets import load_xmc_files
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     train, test = pathlib.Path(folder, "train.txt"), pathlib.Path(folder, "test.txt")
+    ...     _ = train.write_text("2 4 3\\n0,2 1:0.5 3:2\\n1 0:1\\n")
+    ...     _ = test.write_text("1 4 3\\n2 3:1\\n")
+    ...     data = load_xmc_files(train, test)
+    >>> data.X_train.shape, data.Y_test.shape
+    ((2, 4), (1, 3))
+    """
+    X_train, Y_train = load_xmc_file(train, dtype=dtype)
+    X_test, Y_test = load_xmc_file(test, dtype=dtype)
+    for what, of_train, of_test in (("features", X_train, X_test), ("labels", Y_train, Y_test)):
+        if of_train.shape[1] != of_test.shape[1]:
+            raise DataFormatError(
+                f"{os.fspath(train)} has {of_train.shape[1]} {what}, {os.fspath(test)} has "
+                f"{of_test.shape[1]} {what}: the headers of two files that belong together must "
+                "agree."
+            )
+    return Bunch(X_train=X_train, Y_train=Y_train, X_test=X_test, Y_test=Y_test)
+
+
+def dump_xmc_file(path: str | os.PathLike[str], X: Any, Y: Any) -> None:
+    """Write features and labels in the format of the Extreme Classification Repository.
+
+    :func:`load_xmc_file` with the same `dtype` reads back the same bits. The file appears under
+    its name only when it is complete; after an error or an interruption an older file of that name
+    is unchanged.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file. A name that ends in ``.gz`` or ``.xz`` compresses.
+    X : sparse or dense array of shape (n_samples, n_features), float or integer
+        Features. Each value is written with the fewest digits that give it back. Zeros that a
+        sparse array stores are written, others are not.
+    Y : sparse or dense array of shape (n_samples, n_labels)
+        Label indicator of zeros and ones.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, a value of `X` is not finite or not real, or an entry of `Y` is
+        neither 0 nor 1.
+
+    Notes
+    -----
+    About a million pairs a second. ``X`` and ``Y`` are not changed; unsorted or repeated entries
+    are put in order in a copy.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import numpy as np
+    >>> from sklearn_xc.datasets import dump_xmc_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "train.txt")
+    ...     dump_xmc_file(path, np.array([[0.0, 0.1], [1.5, 0.0]]), np.array([[1, 1], [0, 0]]))
+    ...     print(path.read_text())
+    2 2 2
+    0,1 1:0.1
+     0:1.5
+    """
+    X = _as_canonical_csr("X", X)
+    Y = _as_canonical_csr("Y", Y)
+    if X.shape[0] != Y.shape[0]:
+        raise ValueError(
+            f"dump_xmc_file: X has {X.shape[0]} rows and Y has {Y.shape[0]}; each row of X needs "
+            "its row of labels."
+        )
+    if X.dtype.kind not in "biuf":
+        raise ValueError(f"dump_xmc_file: X must hold real numbers, got dtype {X.dtype}.")
+    if X.dtype.kind == "f" and not np.isfinite(X.data).all():
+        raise ValueError("dump_xmc_file: X holds NaN or inf; the format has finite numbers only.")
+    if not ((Y.data == 0) | (Y.data == 1)).all():
+        wrong = Y.data[(Y.data != 0) & (Y.data != 1)][0]
+        raise ValueError(
+            f"dump_xmc_file: Y must be an indicator of zeros and ones, got an entry {wrong}."
+        )
+    if (Y.data == 0).any():
+        Y = Y.copy()
+        Y.eliminate_zeros()
+    with open_atomic(path) as stream:
+        stream.write(f"{X.shape[0]} {X.shape[1]} {Y.shape[1]}\n".encode())
+        for first, last in _row_blocks(X.indptr + Y.indptr):
+            stream.write(_format_rows(X, Y, first, last))
+
+
+# Reading.
+
+
+def _read(source: Source, dtype: Any) -> tuple[Any, Any]:
+    from sklearn_xc.kernels.xmc_text import parse_rows_xmc  # brings the compiler: only when needed
+
+    text, pending, at_end = _next_lines(source, b"")
+    shape, start = _parse_header(source, text)
+    text = text[start:]
+    n_samples, n_features, n_labels = shape
+
+    label_indptr, labels = _Growing(np.int64, [0]), _Growing(np.int32)
+    pair_indptr, features, values = _Growing(np.int64, [0]), _Growing(np.int32), _Growing(dtype)
+    n_rows = 0
+    while text or not at_end:
+        # 1. Text to integers. The arrays are virtual memory until the kernel fills them.
+        chunk = _Chunk(source, text, n_rows)
+        n_lines = text.count(b"\n")
+        chunk_label_indptr = np.empty(n_lines + 1, dtype=np.int64)
+        chunk_labels = np.empty(len(text) // 2 + 1, dtype=np.int32)
+        chunk_pair_indptr = np.empty(n_lines + 1, dtype=np.int64)
+        chunk_features = np.empty(len(text) // 3 + 1, dtype=np.int32)
+        mantissa = np.empty(len(text) // 3 + 1, dtype=np.int64)
+        exponent = np.empty(len(text) // 3 + 1, dtype=np.int8)
+        status, n_new, position, labels_rise, features_rise = parse_rows_xmc(
+            np.frombuffer(text, dtype=np.uint8),
+            len(text),
+            n_samples - n_rows,
+            n_features,
+            n_labels,
+            chunk_label_indptr,
+            chunk_labels,
+            chunk_pair_indptr,
+            chunk_features,
+            mantissa,
+            exponent,
+        )
+        _check_status(chunk, status, n_new, position, shape)
+        chunk_label_indptr = chunk_label_indptr[: n_new + 1]
+        chunk_pair_indptr = chunk_pair_indptr[: n_new + 1]
+        chunk_labels = chunk_labels[: chunk_label_indptr[-1]]
+        chunk_features = chunk_features[: chunk_pair_indptr[-1]]
+
+        # 2. Integers to floats.
+        n_pairs = len(chunk_features)
+        chunk_values = _to_float(
+            chunk, chunk_pair_indptr, mantissa[:n_pairs], exponent[:n_pairs], dtype
+        )
+
+        # 3. Sorted rows.
+        if not labels_rise:
+            marks = np.ones(len(chunk_labels), dtype=np.int8)
+            _sort_rows(chunk, "label", chunk_label_indptr, chunk_labels, marks)
+        if not features_rise:
+            _sort_rows(chunk, "feature", chunk_pair_indptr, chunk_features, chunk_values)
+
+        # 4. Onto the result.
+        share = source.share_read()
+        label_indptr.extend(chunk_label_indptr[1:] + labels.size, share)
+        pair_indptr.extend(chunk_pair_indptr[1:] + features.size, share)
+        labels.extend(chunk_labels, share)
+        features.extend(chunk_features, share)
+        values.extend(chunk_values, share)
+        n_rows += n_new
+        source.line = n_rows + 1
+        text, pending, at_end = _next_lines(source, pending)
+
+    if n_rows < n_samples:
+        raise source.error(
+            n_rows + 1,
+            "end of file",
+            f"the header promises {n_samples} rows, the file ends after {n_rows}.",
+        )
+    X = _to_csr(values.finish(), features.finish(), pair_indptr.finish(), (n_samples, n_features))
+    marks = np.ones(labels.size, dtype=np.int8)
+    Y = _to_csr(marks, labels.finish(), label_indptr.finish(), (n_samples, n_labels))
+    return X, Y
+
+
+class _Growing:
+    """A typed array that grows by what the share of the file read so far predicts.
+
+    At most twofold at a time, so that a few long rows at the start cost little. ``resize`` moves
+    pages where the system can, instead of holding old and new side by side.
+    """
+
+    def __init__(self, dtype: Any, start: Any = ()) -> None:
+        self._array = np.array(start, dtype=dtype)
+        self.size = len(self._array)
+
+    def extend(self, values: Any, share: float) -> None:
+        size = self.size + len(values)
+        if size > len(self._array):
+            factor = min(max(1.02 / share, 1.0625), 2.0)
+            self._array.resize(int(factor * size), refcheck=False)
+        self._array[self.size : size] = values
+        self.size = size
+
+    def finish(self) -> Any:
+        self._array.resize(self.size, refcheck=False)
+        return self._array
+
+
+class _Chunk:
+    """Some whole lines of a file, and what an error message needs of them."""
+
+    def __init__(self, source: Source, text: bytes, first_row: int) -> None:
+        self.source = source
+        self.text = text
+        self.first_row = first_row
+
+    def error(self, row: int, token: object, message: str) -> DataFormatError:
+        return self.source.error(self.first_row + row + 2, token, message)
+
+    def token_at(self, position: int) -> bytes:
+        match = _TOKEN.match(self.text, position)
+        return match.group().rstrip(b"\r") if match else b""
+
+
+def _next_lines(source: Source, pending: bytes) -> tuple[bytes, bytes, bool]:
+    """Return some whole lines, the started line behind them, and whether the file is at its end.
+
+    `pending` is the started line of the call before. The last line of a file gets the newline that
+    it may lack.
+    """
+    while True:
+        if len(pending) > _MAX_LINE_BYTES:
+            raise source.error(
+                source.line + 1, pending, f"the line is longer than {_MAX_LINE_BYTES} bytes."
+            )
+        new = source.stream.read(max(_CHUNK_BYTES, len(pending)))
+        if not new:
+            return pending + b"\n" if pending else b"", b"", True
+        pending += new
+        size = pending.rfind(b"\n") + 1
+        if size:
+            return pending[:size], pending[size:], False
+
+
+def _parse_header(source: Source, text: bytes) -> tuple[tuple[int, int, int], int]:
+    """Return the three numbers of the first line and where the second line starts."""
+    end = text.find(b"\n") + 1
+    match = _HEADER.fullmatch(text[:end])
+    if match is None:
+        raise source.error(
+            1,
+            text[:end].rstrip(b"\r\n"),
+            "expected the header 'n_samples n_features n_labels', three whole numbers as in "
+            "'4880 1836 159'.",
+        )
+    shape = []
+    for what, token in zip(("samples", "features", "labels"), match.groups(), strict=True):
+        if len(token.lstrip(b"0")) > 10 or int(token) > _MAX_INDEX:
+            raise source.error(1, token, f"expected at most {_MAX_INDEX} {what}.")
+        shape.append(int(token))
+    source.line = 1
+    return (shape[0], shape[1], shape[2]), end
+
+
+def _check_status(
+    chunk: _Chunk, status: int, row: int, position: int, shape: tuple[int, int, int]
+) -> None:
+    """Raise the error behind the status of the kernel; blank lines behind the last row are none."""
+    from sklearn_xc.kernels import xmc_text
+
+    if status == xmc_text.OK:
+        return
+    n_samples, n_features, n_labels = shape
+    if status == xmc_text.TOO_MANY_ROWS:
+        rest = chunk.text[position:]
+        n_blank = len(rest) - len(rest.lstrip(b" \t\r\n"))
+        if n_blank == len(rest):
+            return
+        row += rest.count(b"\n", 0, n_blank)
+        line = rest[: rest.index(b"\n", n_blank)].rsplit(b"\n", 1)[-1]
+        raise chunk.error(
+            row, line, f"one row too many; the header promises {n_samples} rows after it."
+        )
+    token = chunk.token_at(position)
+    feature, _, value = token.partition(b":")
+    if status == xmc_text.BAD_LABEL:
+        token = token.partition(b",")[0]
+        message = f"expected a label, a whole number from 0 to {n_labels - 1}"
+        if _WHOLE.fullmatch(token):
+            message += "; it is negative"
+        elif b":" in token:
+            message += "; a feature:value pair stands behind a space"
+    elif status == xmc_text.LABEL_RANGE:
+        token = token.partition(b",")[0]
+        message = f"label out of range; the header promises {n_labels} labels, counted from 0"
+    elif status == xmc_text.BAD_PAIR:
+        message = "expected a pair feature:value as in '17:0.25'"
+        if _WHOLE.fullmatch(feature) and feature.startswith(b"-"):
+            message += "; the feature is negative"
+    elif status == xmc_text.FEATURE_RANGE:
+        message = f"feature out of range; the header promises {n_features} features, counted from 0"
+    else:
+        message = "expected a decimal number after the colon"
+        if _NOT_FINITE.fullmatch(value):
+            message += "; the value is not finite"
+    raise chunk.error(row, token, f"{message}.")
+
+
+def _to_float(chunk: _Chunk, indptr: Any, mantissa: Any, exponent: Any, dtype: Any) -> Any:
+    """Return each decimal number as the float nearest to ``float(token)``."""
+    from sklearn_xc.kernels.xmc_text import HARD, LENGTH_BITS
+
+    hard = np.flatnonzero(exponent == HARD)
+    exponent[hard] = 0
+    values = mantissa.astype(np.float64)
+    if exponent.any():  # one of the two factors is 1.0, so that one rounding happens
+        values *= _POWERS[np.maximum(exponent, 0)]
+        values /= _POWERS[np.maximum(-exponent, 0)]
+    if len(hard):
+        starts = mantissa[hard] >> LENGTH_BITS
+        stops = starts + (mantissa[hard] & ((1 << LENGTH_BITS) - 1))
+        text = chunk.text
+        tokens = [text[a:b] for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
+        values[hard] = [float(token) for token in tokens]
+    with np.errstate(over="ignore"):
+        values = values.astype(dtype, copy=False)
+    if len(hard) and not np.isfinite(values[hard]).all():  # the others are below 1e38
+        which = int(np.flatnonzero(~np.isfinite(values[hard]))[0])
+        row = int(np.searchsorted(indptr, hard[which], side="right")) - 1
+        raise chunk.error(
+            row, tokens[which], f"expected a finite number, this one is too large for {dtype}."
+        )
+    return values
+
+
+def _sort_rows(chunk: _Chunk, what: str, indptr: Any, indices: Any, data: Any) -> None:
+    """Sort the indices within each row, in place; an index that a row has twice is an error."""
+    rows = csr_array((data, indices, indptr), shape=(len(indptr) - 1, _MAX_INDEX))
+    rows.sort_indices()
+    indices[:] = rows.indices
+    data[:] = rows.data
+    repeats = indices[1:] == indices[:-1]
+    starts = indptr[(indptr > 0) & (indptr < len(indices))]
+    repeats[starts - 1] = False  # the last of one row and the first of the next
+    if repeats.any():
+        where = int(np.flatnonzero(repeats)[0])
+        row = int(np.searchsorted(indptr, where, side="right")) - 1
+        raise chunk.error(
+            row, int(indices[where]), f"this {what} stands twice in the row, expected it once."
+        )
+
+
+def _to_csr(data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> Any:
+    matrix = csr_array((data, indices, indptr), shape=shape)
+    matrix.has_sorted_indices = True
+    matrix.has_canonical_format = True
+    return matrix
+
+
+# Writing.
+
+
+def _as_canonical_csr(name: str, matrix: Any) -> Any:
+    if not issparse(matrix):
+        matrix = np.asarray(matrix)
+    if matrix.ndim != 2:
+        raise ValueError(
+            f"dump_xmc_file: {name} must have two dimensions, got shape {matrix.shape}."
+        )
+    csr = csr_array(matrix)
+    if not csr.has_canonical_format:
+        csr = csr.copy()  # it may share its arrays with the caller's
+        csr.sum_duplicates()
+    return csr
+
+
+def _row_blocks(indptr: Any) -> Iterable[tuple[int, int]]:
+    """Cut the rows into ranges of about ``_BLOCK_PAIRS`` entries."""
+    n_rows = len(indptr) - 1
+    first = 0
+    while first < n_rows:
+        last = int(np.searchsorted(indptr, indptr[first] + _BLOCK_PAIRS))
+        last = min(max(last, first + 1), first + _BLOCK_PAIRS, n_rows)
+        yield first, last
+        first = last
+
+
+def _format_rows(X: Any, Y: Any, first: int, last: int) -> bytes:
+    start, stop = X.indptr[first], X.indptr[last]
+    values = _shortest(X.data[start:stop])
+    features = X.indices[start:stop].tolist()
+    pairs = [f"{f}:{v!r}" for f, v in zip(features, values, strict=True)]
+    bounds = (X.indptr[first : last + 1] - start).tolist()
+    start, stop = Y.indptr[first], Y.indptr[last]
+    labels = [str(label) for label in Y.indices[start:stop].tolist()]
+    label_bounds = (Y.indptr[first : last + 1] - start).tolist()
+    lines = [
+        ",".join(labels[label_bounds[i] : label_bounds[i + 1]])
+        + " "
+        + " ".join(pairs[bounds[i] : bounds[i + 1]])
+        + "\n"
+        for i in range(last - first)
+    ]
+    return "".join(lines).encode()
+
+
+def _shortest(values: Any) -> list[Any]:
+    """Return Python numbers whose ``repr`` is the shortest text that reads back as `values`.
+
+    A float32 is first replaced by the float64 nearest to its value at 6, 7, 8 or 9 digits, the
+    first that a cast takes back to it: the very cast that the reader makes.
+    """
+    if values.dtype.kind in "biu":
+        return values.astype(object if values.dtype.kind == "u" else np.int64).tolist()
+    exact = values.astype(np.float64)
+    result = exact.copy()
+    if values.dtype.itemsize <= 4:
+        values = values.astype(np.float32)
+        open_ = exact != 0
+        with np.errstate(divide="ignore"):
+            magnitude = np.where(open_, np.floor(np.log10(np.abs(exact))), 0).astype(np.int64)
+        open_ &= np.abs(magnitude) < 13  # beyond, the power of ten would not be exact
+        for n_digits in (6, 7, 8, 9):
+            left = np.flatnonzero(open_)
+            shift = n_digits - 1 - magnitude[left]
+            up, down = _POWERS[np.maximum(shift, 0)], _POWERS[np.maximum(-shift, 0)]
+            decimal = np.rint(exact[left] * up / down) / up * down
+            fits = decimal.astype(np.float32) == values[left]
+            result[left[fits]] = decimal[fits]
+            open_[left[fits]] = False
+    whole = np.rint(result)
+    if (np.abs(whole) < 1e15).all() and (whole == result).all() and not np.signbit(result[result == 0]).any():
+        return whole.astype(np.int64).tolist()
+    return result.tolist()

@@ -1,0 +1,21 @@
+"""The warnings and errors that sklearn_xc raises under names of its own.
+
+Everything else is a plain ``ValueError`` or ``TypeError`` whose message names the argument, what
+was expected and what came.
+"""
+
+from sklearn.exceptions import ConvergenceWarning
+
+__all__ = ["ConvergenceWarning", "DataFormatError", "MemoryBudgetError", "PruningWarning"]
+
+
+class DataFormatError(ValueError):
+    """A data file does not follow its format; the message names file, line and token."""
+
+
+class MemoryBudgetError(MemoryError):
+    """The work cannot fit into memory; raised before the largest array is allocated."""
+
+
+class PruningWarning(UserWarning):
+    """Zeroing small weights after training moved the objective of some labels by more than 1%."""

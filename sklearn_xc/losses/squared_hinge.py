@@ -1,0 +1,42 @@
+"""Squared hinge, ``max(0, 1 - m)**2``: zero beyond margin 1, with a kink in the slope there.
+
+Source: eq. 5 of Schultheis and Babbar, "Speeding-up one-versus-all training for extreme
+classification via mean-separating initialization", Machine Learning 111, 2022.
+"""
+
+import numpy as np
+from numba.extending import register_jitable
+
+_ZERO = np.float32(0.0)
+_ONE = np.float32(1.0)
+_TWO = np.float32(2.0)
+
+#: The mean score that mean-separating initialisation gives to the negatives.
+MSI_NEGATIVE_SCORE = -2.0
+
+
+@register_jitable
+def value(margin):
+    """Return the loss of one instance at `margin`."""
+    gap = _ONE - margin
+    return gap * gap if gap > _ZERO else _ZERO * gap
+
+
+@register_jitable
+def slope(margin):
+    """Return the derivative of ``value``; at most 0."""
+    gap = _ONE - margin
+    return -_TWO * gap if gap > _ZERO else _ZERO * gap
+
+
+@register_jitable
+def curvature(margin):
+    """Return the second derivative of ``value``; 0 is taken at the kink."""
+    gap = _ONE - margin
+    return _TWO if gap > _ZERO else _ZERO
+
+
+@register_jitable
+def is_active(margin):
+    """Tell whether the instance has any slope or curvature."""
+    return margin < _ONE

@@ -1,0 +1,88 @@
+"""The one record that all metrics read: which of the k best labels of each row are true."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sklearn_xc.metrics._check import (
+    TrueLabels,
+    check_k,
+    check_sample_weight,
+    check_topk,
+    check_y_true,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """Ranked labels and the truth about them.
+
+    Attributes
+    ----------
+    hit : ndarray of shape (n_samples, k), bool
+        Whether the label at this rank is true; padding never is.
+    positions : ndarray of shape (n_samples, k), int64
+        The labels, best first, -1 for padding.
+    true : TrueLabels
+        All true labels, found or not.
+    """
+
+    hit: np.ndarray
+    positions: np.ndarray
+    true: TrueLabels
+
+
+def find_hits(Y_true: Any, topk: Any, k: int) -> Hits:
+    """Check both arguments and look the first `k` labels of each row up among the true ones.
+
+    The pairs (row, label) become single int64 keys, row * width + label, which are searched in the
+    sorted keys of the true pairs: O(n k log nnz) time, O(n k + nnz) memory.
+    """
+    true = check_y_true(Y_true)
+    positions = check_topk(topk, k, true)
+    # The width is that of the labels which occur, so that a key needs n * width < 2**63 only for
+    # positions which are really there, whatever shape the matrices declare.
+    width = 1 + max(int(positions.max(initial=0)), int(true.columns.max(initial=0)))
+    if len(positions) * width >= 2**63:
+        raise ValueError(f"Y_true: {len(positions)} rows times {width} labels pass 2**63.")
+    keys = true.rows * width + true.columns
+    wanted = np.arange(len(positions), dtype=np.int64)[:, None] * width + positions
+    hit = np.zeros(positions.shape, dtype=bool)
+    if keys.size:
+        place = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
+        hit = (keys[place] == wanted) & (positions >= 0)
+    return Hits(hit, positions, true)
+
+
+def discounts(k: int) -> np.ndarray:
+    """Return the weight of each rank in a discounted gain, 1 / log2(rank + 1) from rank 1 on."""
+    return 1.0 / np.log2(np.arange(2, k + 2))
+
+
+def up_to(ks: tuple[int, ...], gains: np.ndarray) -> np.ndarray:
+    """Return the sums over the first k ranks for each k: (n_samples, k_max) to (..., len(ks))."""
+    return np.cumsum(gains, axis=1)[:, np.asarray(ks) - 1]
+
+
+def mean_over_rows(values: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """Return the (weighted) means of the columns, at most 1."""
+    if weight is None:
+        return values.mean(axis=0)
+    # Two sums over n terms may round apart in the last digits, a fraction above 1 is never meant.
+    return np.minimum((weight[:, None] * values).sum(axis=0) / weight.sum(), 1.0)
+
+
+def measure(
+    metric: Callable[[Hits, tuple[int, ...], np.ndarray | None], np.ndarray],
+    Y_true: Any,
+    topk: Any,
+    k: Any,
+    sample_weight: Any,
+) -> Any:
+    """Check the arguments of a public metric, and return a float for one k, else an array."""
+    ks = check_k(k)
+    hits = find_hits(Y_true, topk, max(ks))
+    values = metric(hits, ks, check_sample_weight(sample_weight, len(hits.positions)))
+    return float(values[0]) if np.ndim(k) == 0 else values

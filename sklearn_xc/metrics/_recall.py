@@ -1,0 +1,60 @@
+"""Recall@k: the share of the true labels that the first k hold."""
+
+from typing import Any
+
+import numpy as np
+
+from sklearn_xc.metrics._hits import Hits, mean_over_rows, measure, up_to
+
+
+def recall_at_k(Y_true: Any, topk: Any, k: Any = 5, *, sample_weight: Any = None) -> Any:
+    r"""Return recall@k: how many of the true labels are among the first k.
+
+    The mean over all rows of hits divided by true labels. A row without a true label counts 0; a
+    row with more than k true labels cannot reach 1.
+
+    Parameters
+    ----------
+    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels), or array-like of \
+            shape (n_samples,)
+        Indicator, or class positions, as in :func:`precision_at_k`.
+    topk : ndarray of shape (n_samples, >= k), tuple or sparse matrix
+        The ranked labels, as in :func:`precision_at_k`.
+    k : int or sequence of int, default=5
+        The cut-offs.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows in the mean.
+
+    Returns
+    -------
+    float or ndarray of shape (len(k),), float64
+        In [0, 1]; a float for an int `k`.
+
+    Raises
+    ------
+    ValueError
+        Where an argument does not fit; the message names it, what was expected and what came.
+
+    Notes
+    -----
+    .. math:: R@k = \frac{1}{n} \sum_i \frac{1}{|y_i|}
+              \sum_{r=1}^{k} [\,l_{ir} \text{ is true for row } i\,]
+
+    The same as in napkinXC with its default ``zero_division=0``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from sklearn_xc.metrics import recall_at_k
+    >>> Y = csr_array(np.array([[1, 0, 1, 0], [0, 1, 0, 0]]))
+    >>> recall_at_k(Y, np.array([[2, 3], [1, 3]]), k=2)
+    0.75
+    """
+    return measure(recall_of_hits, Y_true, topk, k, sample_weight)
+
+
+def recall_of_hits(hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None) -> np.ndarray:
+    """Return recall@k for each k, shape (len(ks),)."""
+    n_true = np.maximum(hits.true.counts, 1)  # an empty row has no hits: 0 / 1
+    return mean_over_rows(up_to(ks, hits.hit) / n_true[:, None], weight)

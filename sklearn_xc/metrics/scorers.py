@@ -1,0 +1,374 @@
+"""Scorers: the metrics as scikit-learn's searches and cross-validation call them.
+
+One call ranks the labels of X once, finds the hits once, and reads all metrics from them.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn import get_config
+from sklearn.metrics import get_scorer as sklearn_get_scorer
+from sklearn.metrics import get_scorer_names
+from sklearn.utils.metadata_routing import MetadataRequest
+
+from sklearn_xc.metrics._check import check_k, check_propensities, check_sample_weight
+from sklearn_xc.metrics._hits import find_hits
+from sklearn_xc.metrics._ndcg import ndcg_of_hits
+from sklearn_xc.metrics._precision import precision_of_hits
+from sklearn_xc.metrics._propensity import PRESETS, propensity
+from sklearn_xc.metrics._propensity_scored import psndcg_of_hits, psp_of_hits
+from sklearn_xc.metrics._recall import recall_of_hits
+
+# Parameter name: (name in the results, function of the hits).
+_PLAIN: dict[str, tuple[str, Any]] = {
+    "precision": ("P", precision_of_hits),
+    "ndcg": ("nDCG", ndcg_of_hits),
+    "recall": ("R", recall_of_hits),
+}
+_WEIGHTED: dict[str, tuple[str, Any]] = {
+    "psp": ("PSP", psp_of_hits),
+    "psndcg": ("PSnDCG", psndcg_of_hits),
+}
+_METRICS = {**_PLAIN, **_WEIGHTED}
+_BY_ANY_NAME = {
+    name.lower(): metric for metric, (short, _) in _METRICS.items() for name in (metric, short)
+}
+
+
+class _RankingScorer:
+    """What the scorers share: the request for sample weights, and the one pass over X.
+
+    Constructors check their arguments, other than an estimator's: an error inside a search is
+    turned into a column of NaN.
+    """
+
+    propensities: Any
+    preset: str
+
+    def _check_weighting(self) -> None:
+        if self.preset not in PRESETS:
+            raise ValueError(f"preset: expected one of {sorted(PRESETS)}, got {self.preset!r}.")
+
+    def _measure(
+        self, pairs: dict[str, tuple[int, ...]], estimator: Any, X: Any, y: Any, sample_weight: Any
+    ) -> dict[str, float]:
+        """Return ``{"P@1": value, ...}`` for the cut-offs of each metric in `pairs`."""
+        # Imported when it is used: `base` belongs to the estimators, the metrics do without them.
+        from sklearn_xc.base import topk
+
+        k_max = max(max(ks) for ks in pairs.values())
+        Y_true = _as_positions(self, estimator, y)
+        hits = find_hits(Y_true, topk(estimator, X, k_max), k_max)
+        weight = check_sample_weight(sample_weight, len(hits.positions))
+        propensities = None
+        values: dict[str, float] = {}
+        for metric, ks in pairs.items():
+            short, of_hits = _METRICS[metric]
+            if metric in _WEIGHTED:
+                if propensities is None:
+                    propensities = check_propensities(self._weighting(estimator), hits.true)
+                numbers = of_hits(hits, ks, weight, propensities)
+            else:
+                numbers = of_hits(hits, ks, weight)
+            values |= {f"{short}@{k}": float(number) for k, number in zip(ks, numbers, strict=True)}
+        return values
+
+    def _weighting(self, estimator: Any) -> Any:
+        if self.propensities is not None:
+            return self.propensities
+        fitted = _fitted_part(estimator, "label_counts_")
+        if fitted is None or not hasattr(fitted, "n_samples_fit_"):
+            raise ValueError(
+                f"{self!r}: propensities default to those of the rows the estimator was fitted on, "
+                f"but {type(estimator).__name__} has no label_counts_ and n_samples_fit_. "
+                "Pass propensities=, or leave the propensity-scored metrics out."
+            )
+        return propensity(fitted.label_counts_, fitted.n_samples_fit_, self.preset)
+
+    def _options(self) -> list[str]:
+        options = []
+        if self.propensities is not None:
+            shape = np.shape(self.propensities)
+            options.append(f"propensities=<array of shape {shape}>")
+        if self.preset != "default":
+            options.append(f"preset={self.preset!r}")
+        return options
+
+    def __sklearn_clone__(self) -> Any:
+        # Nothing in a scorer is fitted or changes in a call, so that searches may share it.
+        return self
+
+    # Metadata routing
+
+    def set_score_request(self, *, sample_weight: bool | str | None = None) -> Any:
+        """Ask for sample weights to be passed on when metadata routing is enabled.
+
+        Parameters
+        ----------
+        sample_weight : bool, str or None, default=None
+            True: wanted under this name; a string: wanted under that name; False: not wanted;
+            None: an error when weights are passed.
+
+        Returns
+        -------
+        self
+        """
+        if not get_config()["enable_metadata_routing"]:
+            raise RuntimeError(
+                "set_score_request works only with metadata routing: "
+                "sklearn.set_config(enable_metadata_routing=True)."
+            )
+        self._sample_weight_request = sample_weight
+        return self
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Return what this scorer asks for, for scikit-learn's metadata routing.
+
+        Returns
+        -------
+        sklearn.utils.metadata_routing.MetadataRequest
+        """
+        request = MetadataRequest(owner=type(self).__name__)
+        alias = getattr(self, "_sample_weight_request", None)
+        request.score.add_request(param="sample_weight", alias=alias)
+        return request
+
+    def _accept_sample_weight(self) -> bool:
+        # Read by scikit-learn's searches where metadata routing is off.
+        return True
+
+
+class TopKScorer(_RankingScorer):
+    """Scorer that reports several metrics at several cut-offs from one top-k pass.
+
+    Give it to ``scoring=`` of ``cross_validate``, ``GridSearchCV`` and the like, with or without a
+    Pipeline: it returns a dict, which scikit-learn takes for several metrics, so that a search
+    needs ``refit="P@1"`` or another of its names.
+
+    Parameters
+    ----------
+    ks : sequence of int, default=(1, 3, 5)
+        The cut-offs.
+    metrics : sequence of {"precision", "ndcg", "psp", "psndcg", "recall"}, \
+            default=("precision", "ndcg", "psp")
+        They are reported as "P@k", "nDCG@k", "PSP@k", "PSnDCG@k" and "R@k".
+    propensities : array-like of shape (n_labels,), default=None
+        For "psp" and "psndcg". None takes those of the rows on which the estimator was fitted
+        (``label_counts_`` and ``n_samples_fit_`` of the last step of a Pipeline), so that nothing
+        leaks from the test rows. To compare with published numbers, give those of the whole
+        training set.
+    preset : {"default", "wikipedia", "amazon"}, default="default"
+        Constants of :func:`propensity` where `propensities` is None.
+
+    See Also
+    --------
+    get_scorer : One metric at one cut-off, which returns a float.
+    sklearn_xc.model_selection.cross_validate : Takes a sparse indicator.
+
+    Notes
+    -----
+    `y` is an indicator, or one class label per row as the estimator was fitted with. A class that
+    was absent in training cannot be hit; see :func:`precision_at_k` and :func:`psp_at_k` for what
+    it adds.
+
+    With metadata routing enabled, ask for weights by ``set_score_request(sample_weight=True)``.
+
+    Examples
+    --------
+    >>> from sklearn_xc.metrics import TopKScorer
+    >>> TopKScorer(ks=(1, 5), metrics=("precision", "recall"))
+    TopKScorer(ks=(1, 5), metrics=('precision', 'recall'))
+    """
+
+    def __init__(
+        self,
+        ks: Sequence[int] = (1, 3, 5),
+        metrics: Sequence[str] = ("precision", "ndcg", "psp"),
+        *,
+        propensities: Any = None,
+        preset: str = "default",
+    ) -> None:
+        self.ks = ks
+        self.metrics = metrics
+        self.propensities = propensities
+        self.preset = preset
+        self._check_weighting()
+        check_k(ks)
+        known = isinstance(metrics, Sequence) and all(metric in _METRICS for metric in metrics)
+        if isinstance(metrics, str) or not metrics or not known:
+            raise ValueError(
+                f"metrics: expected a sequence of names from {list(_METRICS)}, got {metrics!r}."
+            )
+
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> dict:
+        """Return the metrics of a fitted estimator on X and y.
+
+        Parameters
+        ----------
+        estimator : object
+            Fitted, with ``predict_topk``; also within a Pipeline or a search.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Test rows.
+        y : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
+            The true labels, in the form of the fit.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        dict of str to float
+            ``{"P@1": ..., "P@3": ..., ...}``, each in [0, 1].
+        """
+        ks = check_k(self.ks)
+        return self._measure(dict.fromkeys(self.metrics, ks), estimator, X, y, sample_weight)
+
+    def __repr__(self) -> str:
+        """Return the call that makes this scorer, a long array left out."""
+        first = [f"ks={self.ks!r}", f"metrics={self.metrics!r}"]
+        return f"TopKScorer({', '.join(first + self._options())})"
+
+
+class AtKScorer(_RankingScorer):
+    """Scorer of one metric at one cut-off, which returns a float; made by :func:`get_scorer`."""
+
+    def __init__(
+        self, metric: str, k: int, *, propensities: Any = None, preset: str = "default"
+    ) -> None:
+        self.metric = metric
+        self.k = k
+        self.propensities = propensities
+        self.preset = preset
+        self._check_weighting()
+
+    @property
+    def name(self) -> str:
+        """Return the name in results, such as "P@3"."""
+        return f"{_METRICS[self.metric][0]}@{self.k}"
+
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the metric of a fitted estimator on X and y, in [0, 1]."""
+        values = self._measure({self.metric: (self.k,)}, estimator, X, y, sample_weight)
+        return values[self.name]
+
+    def __repr__(self) -> str:
+        """Return the call that makes this scorer, a long array left out."""
+        return f"get_scorer({', '.join([repr(self.name), *self._options()])})"
+
+
+class ManyAtKScorer(_RankingScorer):
+    """Several `AtKScorer` in one pass, as a dict; made from a list of names in `scoring=`."""
+
+    def __init__(self, scorers: Sequence[AtKScorer]) -> None:
+        self.scorers = scorers
+        self.propensities = None
+        self.preset = "default"
+
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> dict:
+        """Return the metrics of a fitted estimator on X and y, in the order of the names."""
+        pairs: dict[str, tuple[int, ...]] = {}
+        for scorer in self.scorers:
+            pairs[scorer.metric] = (*pairs.get(scorer.metric, ()), scorer.k)
+        values = self._measure(pairs, estimator, X, y, sample_weight)
+        return {scorer.name: values[scorer.name] for scorer in self.scorers}
+
+    def __repr__(self) -> str:
+        """Return the names that made this scorer."""
+        return repr([scorer.name for scorer in self.scorers])
+
+
+def get_scorer(scoring: Any, *, propensities: Any = None, preset: str = "default") -> Any:
+    """Return the scorer of a name such as "P@3", ready for ``scoring=``.
+
+    Parameters
+    ----------
+    scoring : str or callable
+        "P@k", "nDCG@k", "PSP@k", "PSnDCG@k" or "R@k" with a number for k, in any case; the long
+        names of :class:`TopKScorer` work as well ("precision@3"). Other strings are looked up by
+        :func:`sklearn.metrics.get_scorer`; a callable is returned as it is.
+    propensities : array-like of shape (n_labels,), default=None
+        See :class:`TopKScorer`; for the names of this package only.
+    preset : {"default", "wikipedia", "amazon"}, default="default"
+        See :class:`TopKScorer`; for the names of this package only.
+
+    Returns
+    -------
+    callable
+        ``scorer(estimator, X, y, sample_weight=None)``, which returns a float.
+
+    Raises
+    ------
+    ValueError
+        If nobody knows the name.
+
+    Examples
+    --------
+    >>> from sklearn_xc.metrics import get_scorer
+    >>> get_scorer("psp@3", preset="amazon")
+    get_scorer('PSP@3', preset='amazon')
+    """
+    if not isinstance(scoring, str):
+        return scoring
+    parts = re.fullmatch(r"([a-z]+)@([1-9][0-9]*)", scoring.lower())
+    if parts is not None and parts[1] in _BY_ANY_NAME:
+        return AtKScorer(
+            _BY_ANY_NAME[parts[1]], int(parts[2]), propensities=propensities, preset=preset
+        )
+    if scoring in get_scorer_names():
+        return sklearn_get_scorer(scoring)
+    names = ", ".join(f'"{short}@k"' for short, _ in _METRICS.values())
+    raise ValueError(
+        f"scoring: got {scoring!r}, expected {names} with a number of at least 1 for k, or a name "
+        "from sklearn.metrics.get_scorer_names()."
+    )
+
+
+def _as_positions(scorer: _RankingScorer, estimator: Any, y: Any) -> Any:
+    """Return an indicator as it is, and class labels as positions in ``classes_``."""
+    if sp.issparse(y) or (np.ndim(y) == 2 and np.shape(y)[1] != 1):
+        fitted = _fitted_part(estimator, "classes_")
+        n_classes = None if fitted is None else len(fitted.classes_)
+        if n_classes is not None and y_columns(y) != n_classes:
+            raise ValueError(
+                f"{scorer!r}: y has {y_columns(y)} label columns, the estimator was fitted with "
+                f"{n_classes}."
+            )
+        return y
+    labels = np.asarray(y).ravel()  # a column of class labels is one label per row
+    fitted = _fitted_part(estimator, "classes_")
+    if fitted is None:
+        raise ValueError(
+            f"{scorer!r}: y holds class labels, but {type(estimator).__name__} has no classes_ to "
+            "find them in."
+        )
+    classes = np.asarray(fitted.classes_)
+    if (labels.dtype.kind in "biuf") != (classes.dtype.kind in "biuf"):
+        raise ValueError(
+            f"{scorer!r}: y has dtype {labels.dtype}, the estimator was fitted with classes of "
+            f"dtype {classes.dtype}."
+        )
+    # Classes are sorted after a fit, but not after labels were added to a fitted model.
+    order = np.argsort(classes, kind="stable")
+    place = np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)
+    positions = order[place].astype(np.int64)
+    return np.where(classes[positions] == labels, positions, -1)
+
+
+def y_columns(y: Any) -> int:
+    """Return the number of label columns of an indicator."""
+    return int(np.shape(y)[1])
+
+
+def _fitted_part(estimator: Any, attribute: str) -> Any:
+    """Return the estimator that holds `attribute`: itself, or the one a wrapper ends in."""
+    while estimator is not None:
+        if hasattr(estimator, attribute):
+            return estimator
+        if hasattr(estimator, "steps"):
+            estimator = estimator.steps[-1][1]
+        else:
+            inner = ("best_estimator_", "estimator_")
+            estimator = next((getattr(estimator, one) for one in inner if hasattr(estimator, one)), None)
+    return None

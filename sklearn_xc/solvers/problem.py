@@ -1,0 +1,124 @@
+"""The frozen input of one-vs-all training: one binary problem per label over shared instances.
+
+For label j, with y in {-1, +1}^n, minimise over w (and b)::
+
+    0.5 (|w|^2 + ridge b^2) + sum_i c_ij phi(y_i (w.x_i + b))
+
+where c_ij is the row's weight times ``plus[j]`` for a positive and ``minus[j]`` for a negative.
+"""
+
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+
+from sklearn_xc.losses import LOSSES
+
+#: A label without positives: the all-negative problem.
+NO_POSITIVES = np.zeros(0, np.int32)
+
+
+@dataclass(frozen=True)
+class OneVsAllProblem:
+    """One binary problem per label, all over the same instances.
+
+    Parameters
+    ----------
+    indptr, indices, data : ndarray of int64, int32 and float32 or float64
+        Instances X of shape (n, d) in canonical CSR form.
+    n_features : int
+        d.
+    y_indptr, y_rows : ndarray of int64 (L + 1,) and int32
+        Positive rows of each label, in CSC form.
+    weight : ndarray of shape (n,)
+        Positive row weights, of the dtype of `data`.
+    plus, minus : ndarray of float64 of shape (L,)
+        Weight of the loss of a positive and of a negative, C included.
+    relative_tolerance : ndarray of float64 of shape (L,)
+        A label is solved when its gradient norm is at most this times the norm at w = 0.
+    loss_name : str
+        A key of ``sklearn_xc.losses.LOSSES``.
+    fit_intercept, regularize_intercept : bool
+        Whether there is an intercept, and whether the ridge covers it.
+    max_iter : int
+        Most Newton steps for a label.
+    prune : float
+        Weights of smaller magnitude become zero after training (never the intercept).
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+    n_features: int
+    y_indptr: np.ndarray
+    y_rows: np.ndarray
+    weight: np.ndarray
+    plus: np.ndarray
+    minus: np.ndarray
+    relative_tolerance: np.ndarray
+    loss_name: str
+    fit_intercept: bool
+    regularize_intercept: bool
+    max_iter: int
+    prune: float
+
+    @property
+    def n_samples(self) -> int:
+        """Number of instances."""
+        return self.indptr.shape[0] - 1
+
+    @property
+    def n_labels(self) -> int:
+        """Number of binary problems."""
+        return self.y_indptr.shape[0] - 1
+
+    @property
+    def loss(self) -> ModuleType:
+        """The loss's functions."""
+        return LOSSES[self.loss_name]
+
+    @property
+    def intercept(self) -> float:
+        """1 if there is an intercept, else 0: the value of the constant feature."""
+        return float(self.fit_intercept)
+
+    @property
+    def ridge(self) -> float:
+        """1 if the ridge covers the intercept, else 0."""
+        return float(self.fit_intercept and self.regularize_intercept)
+
+    def positives(self, label: int) -> np.ndarray:
+        """Return the positive rows of `label`."""
+        return self.y_rows[self.y_indptr[label] : self.y_indptr[label + 1]]
+
+
+@dataclass(frozen=True)
+class InstanceSums:
+    """Sums over all instances that every label's start and stopping rule need.
+
+    Parameters
+    ----------
+    total : ndarray of float64 of shape (d + 1,)
+        Weighted sum of the instances; the constant feature, if any, stands last.
+    weight : float
+        Sum of the row weights.
+    """
+
+    total: np.ndarray
+    weight: float
+
+
+def sum_rows(problem: OneVsAllProblem, rows: np.ndarray) -> np.ndarray:
+    """Return the weighted sum of some instances, float64 of shape (d + 1,), constant feature last."""
+    from sklearn_xc.kernels.csr_sums import sum_csr_rows
+
+    out = np.zeros(problem.n_features + 1)
+    sum_csr_rows(problem.indptr, problem.indices, problem.data, rows, problem.weight, out)
+    out[-1] *= problem.intercept
+    return out
+
+
+def sum_instances(problem: OneVsAllProblem) -> InstanceSums:
+    """Return the sums over all instances."""
+    rows = np.arange(problem.n_samples, dtype=np.int32)
+    return InstanceSums(sum_rows(problem, rows), float(problem.weight.sum(dtype=np.float64)))
