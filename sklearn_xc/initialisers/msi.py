@@ -15,7 +15,7 @@ to xbar) is solved in the least-squares sense with minimal norm.
 
 import numpy as np
 
-from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem
+from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem, dot
 
 #: Mean score s of the positives. That of the negatives belongs to the loss.
 POSITIVE_SCORE = 1.0
@@ -24,7 +24,7 @@ POSITIVE_SCORE = 1.0
 def prepare(problem: OneVsAllProblem, sums: InstanceSums) -> tuple[np.ndarray, float, float]:
     """Return xbar, its squared norm and the sum of the row weights."""
     mean = sums.total / sums.weight
-    return mean, float(mean @ mean), sums.weight
+    return mean, dot(mean, mean), sums.weight
 
 
 def start(
@@ -41,7 +41,7 @@ def start(
     if positive_weight == 0.0:
         return (t / xx) * xbar if xx > 0.0 else np.zeros_like(xbar)
     pbar = positive_sum / positive_weight
-    pp, px = float(pbar @ pbar), float(pbar @ xbar)
+    pp, px = dot(pbar, pbar), dot(pbar, xbar)
     tau = t + (s - t) * positive_weight / total
     det = pp * xx - px * px
     if det > 1e-10 * pp * xx:

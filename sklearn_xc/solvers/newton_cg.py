@@ -10,9 +10,9 @@ Method: section 2 of Schultheis and Babbar (2022), after Galli and Lin (2021): b
 search with sufficient decrease, stopping rule ``|g| <= eps |g(0)|``.
 """
 
+import math
 from collections import deque
 from dataclasses import dataclass, field
-from threading import Event
 from time import perf_counter
 from types import ModuleType
 from typing import Any
@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc.kernels.block_newton import CHUNK, block_newton_kernels
-from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem, sum_rows
+from sklearn_xc.parallel.interrupt import StopFlag
+from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem, dot, sum_rows
 
 CG_TOLERANCE = 0.5
 CG_MAX_ITER = 100
@@ -154,7 +155,7 @@ def solve_block(
     prepared: Any,
     labels: np.ndarray,
     n_lanes: int,
-    stop: Event | None = None,
+    stop: StopFlag | None = None,
 ) -> BlockSolution:
     """Solve some labels' problems and return their pruned weights and certificates.
 
@@ -172,7 +173,7 @@ def solve_block(
         The labels to solve.
     n_lanes : int
         How many are worked on at a time.
-    stop : threading.Event, optional
+    stop : StopFlag, optional
         Once set, the block is left at the next Newton step with KeyboardInterrupt.
 
     Returns
@@ -198,7 +199,7 @@ class _Block:
         self.report = np.zeros((7, len(self.labels)))
         self.intercepts = np.zeros(len(self.labels), problem.data.dtype)
 
-    def solve(self, stop: Event | None) -> BlockSolution:
+    def solve(self, stop: StopFlag | None) -> BlockSolution:
         began = perf_counter()
         while True:
             if stop is not None and stop.is_set():
@@ -250,7 +251,7 @@ class _Block:
             (problem.plus[label] + problem.minus[label]) * positive
             - problem.minus[label] * self.sums.total
         )
-        tolerance = float(problem.relative_tolerance[label] * np.linalg.norm(at_zero))
+        tolerance = float(problem.relative_tolerance[label]) * math.sqrt(dot(at_zero, at_zero))
         start = self.initialiser.start(self.prepared, problem, label, positive)
         return _Label(row, label, start, tolerance, tolerance)
 

@@ -12,6 +12,7 @@ from types import ModuleType
 
 import numpy as np
 
+from sklearn_xc.kernels.csr_sums import sum_csr_rows
 from sklearn_xc.losses import LOSSES
 
 #: A label without positives: the all-negative problem.
@@ -108,10 +109,13 @@ class InstanceSums:
     weight: float
 
 
+def dot(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the inner product, summed by numpy: BLAS would tie its bits to the thread count."""
+    return float((a * b).sum())
+
+
 def sum_rows(problem: OneVsAllProblem, rows: np.ndarray) -> np.ndarray:
     """Return the weighted sum of some instances, float64 of shape (d + 1,), constant feature last."""
-    from sklearn_xc.kernels.csr_sums import sum_csr_rows
-
     out = np.zeros(problem.n_features + 1)
     sum_csr_rows(problem.indptr, problem.indices, problem.data, rows, problem.weight, out)
     out[-1] *= problem.intercept

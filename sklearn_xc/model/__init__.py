@@ -1,0 +1,1 @@
+"""Fitted parameters: how they are kept, and how they score."""

@@ -1,0 +1,90 @@
+"""Cuts the labels of a one-vs-all problem into blocks of work.
+
+The cut follows from the data's shape, the labels' frequencies and ``max_memory`` alone, never from
+the number of workers or from free memory, so that results do not depend on either.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from sklearn_xc.parallel.memory import require_bytes
+
+#: Labels worked on side by side: a product with so many vectors costs little more than with one.
+MAX_LANES = 32
+#: A worker's workspace stays below this where the user sets no limit.
+DEFAULT_WORKSPACE_BYTES = 2**29
+#: A block holds at most so many labels, and there are at least so many blocks if labels allow.
+MAX_BLOCK_LABELS = 512
+MIN_BLOCKS = 8
+
+
+@dataclass(frozen=True)
+class BlockPlan:
+    """The cut.
+
+    Attributes
+    ----------
+    blocks : list of ndarray of int64
+        Labels of each block, the most frequent labels first.
+    n_lanes : int
+        Labels worked on side by side within a block.
+    n_workers : int
+        How many blocks may run at a time within the memory allowed.
+    """
+
+    blocks: list[np.ndarray]
+    n_lanes: int
+    n_workers: int
+
+
+def plan_blocks(
+    label_counts: np.ndarray,
+    workspace_bytes: Callable[[int], int],
+    describe: Callable[[int], str],
+    max_memory: int | None,
+    n_workers: int,
+) -> BlockPlan:
+    """Cut labels into blocks that fit the memory.
+
+    Parameters
+    ----------
+    label_counts : ndarray of int of shape (L,)
+        Positives of each label.
+    workspace_bytes : callable
+        Gives the bytes that a worker needs for a number of lanes.
+    describe : callable
+        Names the largest array for a number of lanes, for the message of a refusal.
+    max_memory : int or None
+        Bytes that the workspaces of all workers together may take; None for a fixed rule.
+    n_workers : int
+        Workers wanted.
+
+    Returns
+    -------
+    BlockPlan
+
+    Raises
+    ------
+    MemoryBudgetError
+        If not even one worker with one lane fits, before anything is allocated.
+    """
+    allowed = DEFAULT_WORKSPACE_BYTES if max_memory is None else max_memory
+    n_lanes = min(MAX_LANES, max(1, len(label_counts)))
+    while n_lanes > 1 and workspace_bytes(n_lanes) > allowed:
+        n_lanes //= 2
+    each = workspace_bytes(n_lanes)
+    if max_memory is not None:
+        n_workers = max(1, min(n_workers, max_memory // each))
+    require_bytes(
+        n_workers * each,
+        max_memory,
+        f"{describe(n_lanes)}, for each of {n_workers} workers",
+        "Raise max_memory, lower n_jobs, or pass X as float32.",
+    )
+    order = np.argsort(-label_counts, kind="stable")
+    size = -(-len(order) // MIN_BLOCKS)
+    size = min(MAX_BLOCK_LABELS, max(n_lanes, -(-size // n_lanes) * n_lanes))
+    blocks = [order[start : start + size] for start in range(0, len(order), size)]
+    return BlockPlan(blocks, n_lanes, n_workers)
