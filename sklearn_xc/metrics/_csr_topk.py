@@ -28,18 +28,20 @@ def topk_of_csr(scores: Any, k: int) -> np.ndarray:
     Notes
     -----
     O(nnz log nnz) time; memory beside the result is bounded by a constant number of entries or by
-    the longest row.
+    the longest row, as long as the columns of each row are in order; else the scores are copied.
     """
+    if not scores.has_sorted_indices:
+        scores = scores.sorted_indices()  # a copy
+    # Unsigned integers have no negatives to sort by.
+    data = scores.data if scores.data.dtype.kind == "f" else scores.data.astype(np.float64)
     indptr = scores.indptr.astype(np.int64)
     positions = np.full((len(indptr) - 1, k), -1, dtype=np.int64)
     for start, stop in _row_blocks(indptr, _BLOCK_ENTRIES):
         entries = slice(indptr[start], indptr[stop])
         rows = np.repeat(np.arange(start, stop), np.diff(indptr[start : stop + 1]))
-        # float64 before the sign changes: unsigned integers have no negatives.
-        order = np.lexsort(
-            (scores.indices[entries], -scores.data[entries].astype(np.float64), rows)
-        )
-        # Rows were in order already, so that sorting moved entries only within their row.
+        # Stable, so that equal scores stay in the order of their columns. The rows were in order
+        # already: entries move only within their row.
+        order = np.lexsort((-data[entries], rows))
         rank = np.arange(indptr[start], indptr[stop]) - indptr[rows]
         best = rank < k
         positions[rows[best], rank[best]] = scores.indices[entries][order[best]]

@@ -69,9 +69,14 @@ def up_to(ks: tuple[int, ...], gains: np.ndarray) -> np.ndarray:
 def mean_over_rows(values: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
     """Return the (weighted) means of the columns, at most 1."""
     if weight is None:
-        return values.mean(axis=0)
+        return sum_over_rows(values) / len(values)
     # Two sums over n terms may round apart in the last digits, a fraction above 1 is never meant.
-    return np.minimum((weight[:, None] * values).sum(axis=0) / weight.sum(), 1.0)
+    return np.minimum(sum_over_rows(weight[:, None] * values) / weight.sum(), 1.0)
+
+
+def sum_over_rows(values: np.ndarray) -> np.ndarray:
+    """Return the sums of the columns, each in the same order however many columns there are."""
+    return np.ascontiguousarray(values.T).sum(axis=1)
 
 
 def measure(

@@ -11,7 +11,7 @@ PRESETS = {"default": (0.55, 1.5), "wikipedia": (0.5, 0.4), "amazon": (0.6, 2.6)
 
 def propensity(
     label_counts: Any,
-    n_samples: float,
+    n_samples: Any,
     preset: str = "default",
     *,
     A: float | None = None,
@@ -63,13 +63,13 @@ def propensity(
     --------
     >>> from sklearn_xc.metrics import propensity
     >>> propensity([0, 10, 1000], n_samples=10_000).round(3)
-    array([0.084, 0.224, 0.766])
+    array([0.084, 0.22 , 0.767])
     """
     if preset not in PRESETS:
         raise ValueError(f"preset: expected one of {sorted(PRESETS)}, got {preset!r}.")
     a = _positive("A", PRESETS[preset][0] if A is None else A)
     b = _positive("B", PRESETS[preset][1] if B is None else B)
-    if not isinstance(n_samples, Real) or not 3 <= n_samples < np.inf:
+    if not isinstance(n_samples, Real) or not 3 <= float(n_samples) < np.inf:
         raise ValueError(
             f"n_samples: expected a number of rows of at least 3, got {n_samples!r}; below that "
             "log(n) - 1 is negative and the model gives no probabilities."
@@ -91,6 +91,6 @@ def propensity(
 
 
 def _positive(name: str, value: Any) -> float:
-    if not isinstance(value, Real) or not 0 < value < np.inf:
+    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
         raise ValueError(f"{name}: expected a positive number, got {value!r}.")
     return float(value)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc.metrics._check import check_propensities
-from sklearn_xc.metrics._hits import Hits, discounts, measure, up_to
+from sklearn_xc.metrics._hits import Hits, discounts, measure, sum_over_rows, up_to
 from sklearn_xc.metrics._ndcg import best_gains
 
 
@@ -132,7 +132,7 @@ def psndcg_at_k(
     >>> Y = csr_array(np.array([[1, 1, 0], [1, 0, 1]]))
     >>> frequent_first = np.array([[0, 1, 2], [0, 2, 1]])
     >>> psndcg_at_k(Y, frequent_first, k=[1, 2], propensities=[0.5, 0.1, 0.25]).round(3)
-    array([0.286, 0.78 ])
+    array([0.286, 0.777])
     """
 
     def metric(hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None) -> np.ndarray:
@@ -197,7 +197,7 @@ def _ratio_of_sums(
 ) -> np.ndarray:
     if weight is not None:
         gains, attainable = weight[:, None] * gains, weight[:, None] * attainable
-    best = attainable.sum(axis=0)
-    ratio = gains.sum(axis=0) / np.where(best > 0, best, 1.0)
+    best = sum_over_rows(attainable)
+    ratio = sum_over_rows(gains) / np.where(best > 0, best, 1.0)
     # The sums add in different orders; above 1 there is only rounding.
     return np.minimum(ratio, 1.0)

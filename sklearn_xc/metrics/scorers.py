@@ -3,15 +3,14 @@
 One call ranks the labels of X once, finds the hits once, and reads all metrics from them.
 """
 
+import copy
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn import get_config
-from sklearn.metrics import get_scorer as sklearn_get_scorer
-from sklearn.metrics import get_scorer_names
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from sklearn_xc.metrics._check import check_k, check_propensities, check_sample_weight
@@ -41,8 +40,8 @@ _BY_ANY_NAME = {
 class _RankingScorer:
     """What the scorers share: the request for sample weights, and the one pass over X.
 
-    Constructors check their arguments, other than an estimator's: an error inside a search is
-    turned into a column of NaN.
+    Unlike an estimator's, their constructors check the arguments: later, within a search, an error
+    would become a column of NaN.
     """
 
     propensities: Any
@@ -60,8 +59,8 @@ class _RankingScorer:
         from sklearn_xc.base import topk
 
         k_max = max(max(ks) for ks in pairs.values())
-        Y_true = _as_positions(self, estimator, y)
-        hits = find_hits(Y_true, topk(estimator, X, k_max), k_max)
+        ranked = topk(estimator, X, k_max)
+        hits = find_hits(_as_positions(self, estimator, y), ranked, k_max)
         weight = check_sample_weight(sample_weight, len(hits.positions))
         propensities = None
         values: dict[str, float] = {}
@@ -98,8 +97,8 @@ class _RankingScorer:
         return options
 
     def __sklearn_clone__(self) -> Any:
-        # Nothing in a scorer is fitted or changes in a call, so that searches may share it.
-        return self
+        # Nothing in a scorer is fitted, so that a search shares a long array of propensities.
+        return copy.copy(self)
 
     # Metadata routing
 
@@ -259,24 +258,30 @@ class AtKScorer(_RankingScorer):
 
 
 class ManyAtKScorer(_RankingScorer):
-    """Several `AtKScorer` in one pass, as a dict; made from a list of names in `scoring=`."""
+    """Several `AtKScorer` in one pass, as a dict; made where `scoring=` is many names.
 
-    def __init__(self, scorers: Sequence[AtKScorer]) -> None:
+    Parameters
+    ----------
+    scorers : dict of str to AtKScorer
+        Without propensities of their own.
+    """
+
+    def __init__(self, scorers: Mapping[str, AtKScorer]) -> None:
         self.scorers = scorers
         self.propensities = None
         self.preset = "default"
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> dict:
-        """Return the metrics of a fitted estimator on X and y, in the order of the names."""
+        """Return the metrics of a fitted estimator on X and y, under the names of `scorers`."""
         pairs: dict[str, tuple[int, ...]] = {}
-        for scorer in self.scorers:
+        for scorer in self.scorers.values():
             pairs[scorer.metric] = (*pairs.get(scorer.metric, ()), scorer.k)
         values = self._measure(pairs, estimator, X, y, sample_weight)
-        return {scorer.name: values[scorer.name] for scorer in self.scorers}
+        return {name: values[scorer.name] for name, scorer in self.scorers.items()}
 
     def __repr__(self) -> str:
-        """Return the names that made this scorer."""
-        return repr([scorer.name for scorer in self.scorers])
+        """Return the scorers and the names that they go by."""
+        return repr(self.scorers)
 
 
 def get_scorer(scoring: Any, *, propensities: Any = None, preset: str = "default") -> Any:
@@ -316,8 +321,10 @@ def get_scorer(scoring: Any, *, propensities: Any = None, preset: str = "default
         return AtKScorer(
             _BY_ANY_NAME[parts[1]], int(parts[2]), propensities=propensities, preset=preset
         )
-    if scoring in get_scorer_names():
-        return sklearn_get_scorer(scoring)
+    import sklearn.metrics  # takes longer than all the rest of this package's imports together
+
+    if scoring in sklearn.metrics.get_scorer_names():
+        return sklearn.metrics.get_scorer(scoring)
     names = ", ".join(f'"{short}@k"' for short, _ in _METRICS.values())
     raise ValueError(
         f"scoring: got {scoring!r}, expected {names} with a number of at least 1 for k, or a name "
@@ -327,23 +334,22 @@ def get_scorer(scoring: Any, *, propensities: Any = None, preset: str = "default
 
 def _as_positions(scorer: _RankingScorer, estimator: Any, y: Any) -> Any:
     """Return an indicator as it is, and class labels as positions in ``classes_``."""
-    if sp.issparse(y) or (np.ndim(y) == 2 and np.shape(y)[1] != 1):
-        fitted = _fitted_part(estimator, "classes_")
-        n_classes = None if fitted is None else len(fitted.classes_)
-        if n_classes is not None and y_columns(y) != n_classes:
+    fitted = _fitted_part(estimator, "classes_")
+    if np.ndim(y) == 2 and np.shape(y)[1] != 1:
+        if fitted is not None and len(fitted.classes_) != np.shape(y)[1]:
             raise ValueError(
-                f"{scorer!r}: y has {y_columns(y)} label columns, the estimator was fitted with "
-                f"{n_classes}."
+                f"{scorer!r}: y has {np.shape(y)[1]} label columns, the estimator was fitted with "
+                f"{len(fitted.classes_)}."
             )
         return y
-    labels = np.asarray(y).ravel()  # a column of class labels is one label per row
-    fitted = _fitted_part(estimator, "classes_")
+    if sp.issparse(y):
+        return y  # one column, or 1-D: refused or counted by the check of Y_true
     if fitted is None:
         raise ValueError(
             f"{scorer!r}: y holds class labels, but {type(estimator).__name__} has no classes_ to "
             "find them in."
         )
-    classes = np.asarray(fitted.classes_)
+    labels, classes = _plain_array(y), _plain_array(fitted.classes_)
     if (labels.dtype.kind in "biuf") != (classes.dtype.kind in "biuf"):
         raise ValueError(
             f"{scorer!r}: y has dtype {labels.dtype}, the estimator was fitted with classes of "
@@ -352,23 +358,22 @@ def _as_positions(scorer: _RankingScorer, estimator: Any, y: Any) -> Any:
     # Classes are sorted after a fit, but not after labels were added to a fitted model.
     order = np.argsort(classes, kind="stable")
     place = np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)
-    positions = order[place].astype(np.int64)
+    positions = order[place]
     return np.where(classes[positions] == labels, positions, -1)
 
 
-def y_columns(y: Any) -> int:
-    """Return the number of label columns of an indicator."""
-    return int(np.shape(y)[1])
+def _plain_array(labels: Any) -> np.ndarray:
+    """Return class labels as a 1-D array of numbers or strings; a column becomes 1-D."""
+    array = np.ravel(np.asarray(labels))
+    return np.asarray(array.tolist()) if array.dtype == object else array
 
 
 def _fitted_part(estimator: Any, attribute: str) -> Any:
     """Return the estimator that holds `attribute`: itself, or the one a wrapper ends in."""
-    while estimator is not None:
-        if hasattr(estimator, attribute):
-            return estimator
+    while estimator is not None and not hasattr(estimator, attribute):
         if hasattr(estimator, "steps"):
             estimator = estimator.steps[-1][1]
         else:
-            inner = ("best_estimator_", "estimator_")
-            estimator = next((getattr(estimator, one) for one in inner if hasattr(estimator, one)), None)
-    return None
+            inner = getattr(estimator, "estimator_", None)
+            estimator = getattr(estimator, "best_estimator_", inner)
+    return estimator

@@ -5,6 +5,12 @@ from typing import Any
 
 import scipy.sparse as sp
 import sklearn
+from sklearn.model_selection import (
+    RepeatedStratifiedKFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+)
 
 
 def call(function: Callable[..., Any], y: Any, **arguments: Any) -> Any:
@@ -15,8 +21,24 @@ def call(function: Callable[..., Any], y: Any, **arguments: Any) -> Any:
     other arguments give scikit-learn's own errors.
     """
     if sp.issparse(y):
+        _refuse_stratified(arguments["cv"])
         function = _accepting_sparse_y(function)
     return function(y=y, **arguments)
+
+
+def _refuse_stratified(cv: Any) -> None:
+    # scikit-learn's own error asks for y.toarray(), which would not help, if it fits into memory.
+    stratified = (
+        RepeatedStratifiedKFold,
+        StratifiedGroupKFold,
+        StratifiedKFold,
+        StratifiedShuffleSplit,
+    )
+    if isinstance(cv, stratified):
+        raise ValueError(
+            f"cv: {cv} keeps the shares of classes, which a sparse indicator does not have. Use "
+            "KFold, ShuffleSplit or GroupKFold."
+        )
 
 
 def _accepting_sparse_y(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,0 +1,326 @@
+"""Metrics at k against hand-computed numbers, a slow twin, and the errors at the door."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sklearn_xc.metrics import (
+    _csr_topk,
+    ndcg_at_k,
+    precision_at_k,
+    psndcg_at_k,
+    psp_at_k,
+    recall_at_k,
+)
+
+PLAIN = {"precision": precision_at_k, "recall": recall_at_k, "ndcg": ndcg_at_k}
+PROPENSITY_SCORED = {"psp": psp_at_k, "psndcg": psndcg_at_k}
+
+# Three rows: two true labels, one, none.
+Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]])
+TOPK = np.array([[2, 3, 0], [3, 1, -1], [0, 1, 2]])
+P = np.array([0.5, 0.25, 0.1, 1.0])
+
+
+def all_metrics(Y_true, topk, k, propensities, sample_weight=None):
+    """Return the values of all metrics as an array of shape (5,) or (5, len(k))."""
+    values = [f(Y_true, topk, k, sample_weight=sample_weight) for f in PLAIN.values()]
+    values += [
+        f(Y_true, topk, k, propensities=propensities, sample_weight=sample_weight)
+        for f in PROPENSITY_SCORED.values()
+    ]
+    return np.array(values)
+
+
+def slow_metrics(dense, rankings, k, propensities, weights):
+    """Return the same from sets and loops: `rankings` are lists of labels, best first."""
+    total = sum(weights)
+    precision = recall = ndcg = psp = best_psp = psndcg = best_psndcg = 0.0
+    for row, ranking, weight in zip(dense, rankings, weights, strict=True):
+        true = {label for label, value in enumerate(row) if value}
+        found = [(rank, label) for rank, label in enumerate(ranking[:k]) if label in true]
+        rarest = sorted((1 / propensities[label] for label in true), reverse=True)[:k]
+        precision += weight * len(found) / k
+        psp += weight * sum(1 / propensities[label] for _, label in found)
+        best_psp += weight * sum(rarest)
+        if true:
+            ideal = sum(1 / math.log2(rank + 2) for rank in range(min(k, len(true))))
+            recall += weight * len(found) / len(true)
+            ndcg += weight * sum(1 / math.log2(rank + 2) for rank, _ in found) / ideal
+            gain = sum(1 / propensities[label] / math.log2(rank + 2) for rank, label in found)
+            psndcg += weight * gain / ideal
+            best = sum(value / math.log2(rank + 2) for rank, value in enumerate(rarest))
+            best_psndcg += weight * best / ideal
+    return np.array(
+        [
+            precision / total,
+            recall / total,
+            ndcg / total,
+            psp / best_psp if best_psp else 0.0,
+            psndcg / best_psndcg if best_psndcg else 0.0,
+        ]
+    )
+
+
+@st.composite
+def problems(draw):
+    n_samples, n_labels = draw(st.integers(1, 8)), draw(st.integers(1, 10))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    Y_true = rng.random((n_samples, n_labels)) < draw(st.sampled_from([0.0, 0.2, 0.6, 1.0]))
+    Y_true &= rng.random(n_labels) < 0.8  # labels without positives
+    Y_true &= rng.random((n_samples, 1)) < 0.8  # empty rows
+    lengths = rng.integers(0, n_labels + 1, n_samples)
+    rankings = [list(rng.permutation(n_labels)[:length]) for length in lengths]
+    width = n_labels + draw(st.integers(0, 2))
+    topk = np.full((n_samples, width), -1)
+    for row, ranking in enumerate(rankings):
+        topk[row, : len(ranking)] = ranking
+    weights = draw(st.sampled_from([np.ones(n_samples), 1.0 + rng.integers(0, 3, n_samples)]))
+    k = draw(st.integers(1, width))
+    return Y_true, topk, rankings, k, rng.uniform(0.01, 1, n_labels), weights
+
+
+@settings(deadline=None)
+@given(problems())
+def test_equal_to_slow_twin(problem):
+    Y_true, topk, rankings, k, propensities, weights = problem
+    expected = slow_metrics(Y_true, rankings, k, propensities, weights)
+    actual = all_metrics(sp.csr_array(Y_true), topk, k, propensities, weights)
+    np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-15)
+    assert (actual >= 0).all()
+    assert (actual <= 1).all()
+
+
+@settings(deadline=None)
+@given(problems(), st.randoms(use_true_random=False))
+def test_new_numbers_for_labels_and_rows_change_nothing(problem, random):
+    Y_true, topk, _, k, propensities, weights = problem
+    new = list(range(Y_true.shape[1]))
+    random.shuffle(new)
+    old = np.argsort(new)
+    rows = list(range(len(Y_true)))
+    random.shuffle(rows)
+    renamed = np.where(topk >= 0, np.asarray(new)[topk], -1)
+    np.testing.assert_allclose(
+        all_metrics(Y_true[:, old][rows], renamed[rows], k, propensities[old], weights[rows]),
+        all_metrics(Y_true, topk, k, propensities, weights),
+        rtol=1e-12,
+    )
+
+
+@settings(deadline=None)
+@given(problems())
+def test_containers_agree(problem):
+    Y_true, topk, _, k, propensities, _ = problem
+    expected = all_metrics(Y_true, topk, k, propensities)
+    scores = np.where(topk >= 0, -np.arange(topk.shape[1], dtype=float), -np.inf)
+    for container in (sp.csr_matrix, sp.csc_array, sp.coo_array, sp.lil_matrix, np.asarray):
+        for dtype in (bool, np.int64, np.float32):
+            for ranked in (topk, (topk, scores), topk.astype(np.int16)):
+                actual = all_metrics(container(Y_true.astype(dtype)), ranked, k, propensities)
+                np.testing.assert_array_equal(actual, expected)
+
+
+@settings(deadline=None)
+@given(problems(), st.sampled_from([1, 5, 1 << 22]), st.sampled_from([np.float32, np.int64]))
+def test_sparse_scores_rank_ties_by_label(problem, block, dtype):
+    Y_true, topk, _, k, propensities, _ = problem
+    n_labels = Y_true.shape[1]
+    k = min(k, n_labels)
+    # The stored labels of a row come in the arbitrary order of topk, their scores have many ties,
+    # signs, and zeros, which are scores like any other.
+    rows, ranks = np.nonzero(topk >= 0)
+    columns = topk[rows, ranks]
+    data = ((columns * 7 + rows) % 3 - 1).astype(dtype)
+    indptr = np.concatenate([[0], np.cumsum((topk >= 0).sum(axis=1))])
+    scores = sp.csr_array((data, columns, indptr), shape=Y_true.shape)
+    rankings = [
+        [label for _, label in sorted(zip(-data[rows == row], columns[rows == row], strict=True))]
+        for row in range(len(Y_true))
+    ]
+    expected = slow_metrics(Y_true, rankings, k, propensities, np.ones(len(Y_true)))
+    before = scores.copy()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_csr_topk, "_BLOCK_ENTRIES", block)
+        actual = all_metrics(Y_true, scores, k, propensities)
+    np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-15)
+    np.testing.assert_array_equal(scores.indices, before.indices)
+    np.testing.assert_array_equal(scores.data, before.data)
+
+
+def test_by_hand():
+    log3 = 1 / math.log2(3)
+    assert precision_at_k(Y, TOPK, k=1) == 1 / 3
+    assert precision_at_k(Y, TOPK, k=3) == pytest.approx((2 / 3 + 1 / 3 + 0) / 3)
+    assert recall_at_k(Y, TOPK, k=1) == pytest.approx((1 / 2) / 3)
+    assert recall_at_k(Y, TOPK, k=3) == pytest.approx(2 / 3)
+    assert ndcg_at_k(Y, TOPK, k=1) == pytest.approx(1 / 3)
+    assert ndcg_at_k(Y, TOPK, k=3) == pytest.approx(((1 + 0.5) / (1 + log3) + log3) / 3)
+    # Inverse propensities are 2, 4, 10, 1: the best of row 0 is 10, then 2; that of row 1 is 4.
+    assert psp_at_k(Y, TOPK, k=1, propensities=P) == pytest.approx(10 / 14)
+    assert psp_at_k(Y, TOPK, k=2, propensities=P) == pytest.approx(14 / 16)
+    assert psp_at_k(Y, TOPK, k=3, propensities=P) == 1.0
+    ideal = 1 + log3
+    assert psndcg_at_k(Y, TOPK, k=3, propensities=P) == pytest.approx(
+        ((10 + 2 * 0.5) / ideal + 4 * log3) / ((10 + 2 * log3) / ideal + 4)
+    )
+
+
+def test_weight_zero_drops_a_row_and_two_repeats_it():
+    weighted = all_metrics(Y, TOPK, [1, 2, 3], P, sample_weight=[2, 1, 0])
+    repeated = all_metrics(Y[[0, 0, 1]], TOPK[[0, 0, 1]], [1, 2, 3], P)
+    np.testing.assert_allclose(weighted, repeated, rtol=1e-14)
+
+
+def test_one_k_gives_float_many_give_array():
+    for function in PLAIN.values():
+        many = function(Y, TOPK, k=(3, 1))
+        assert type(function(Y, TOPK, k=3)) is float
+        assert many.dtype == np.float64
+        assert many.tolist() == [function(Y, TOPK, k=3), function(Y, TOPK, k=np.int32(1))]
+
+
+def test_perfect_ranking_gives_one():
+    rng = np.random.default_rng(0)
+    Y_true = rng.random((40, 30)) < 0.3
+    Y_true[:, 0] = True
+    propensities = rng.uniform(0.01, 1, 30)
+    scores = Y_true / propensities
+    topk = np.argsort(-scores, axis=1)[:, :10]
+    for k in (1, 3, 10):
+        assert ndcg_at_k(Y_true, topk, k) == 1.0
+        assert psp_at_k(Y_true, topk, k, propensities=propensities) == pytest.approx(1.0)
+        assert psndcg_at_k(Y_true, topk, k, propensities=propensities) == pytest.approx(1.0)
+    assert precision_at_k(Y_true, topk, 1) == 1.0
+    assert recall_at_k(Y_true, np.argsort(-scores, axis=1), 30) == 1.0
+
+
+def test_nothing_true_gives_zero():
+    nothing = sp.csr_array((3, 4))
+    np.testing.assert_array_equal(all_metrics(nothing, TOPK, [1, 3], P), 0.0)
+
+
+def test_class_positions_equal_their_indicator():
+    y = np.array([2, 0, 3, 1])
+    indicator = sp.csr_array((np.ones(4), (np.arange(4), y)), shape=(4, 4))
+    topk = np.array([[2, 0], [1, 0], [3, 2], [0, -1]])
+    np.testing.assert_array_equal(
+        all_metrics(y, topk, [1, 2], P), all_metrics(indicator, topk, [1, 2], P)
+    )
+
+
+def test_class_without_column_is_a_true_label_that_nobody_finds():
+    y, topk = np.array([2, -1]), np.array([[2, 0], [-1, 1]])
+    precision, recall, ndcg, psp, psndcg = all_metrics(y, topk, 1, P)
+    assert (precision, recall, ndcg) == (0.5, 0.5, 0.5)
+    assert (psp, psndcg) == (1.0, 1.0)  # the other row attains all that can be attained
+
+
+def test_explicit_zeros_are_not_labels():
+    stored = sp.csr_array((np.array([0, 1, 1]), ([0, 0, 1], [2, 0, 1])), shape=(3, 4))
+    assert stored.nnz == 3
+    assert recall_at_k(stored, TOPK, k=3) == pytest.approx(2 / 3)
+    assert precision_at_k(stored, TOPK, k=1) == 0.0
+
+
+def test_readonly_unsorted_and_wide_indices():
+    unsorted = sp.csr_array(
+        (np.ones(3), np.array([2, 0, 1], dtype=np.int64), np.array([0, 2, 3, 3])), shape=(3, 4)
+    )
+    topk = TOPK.copy()
+    for array in (unsorted.data, unsorted.indices, unsorted.indptr, topk):
+        array.flags.writeable = False
+    np.testing.assert_array_equal(
+        all_metrics(unsorted, topk, [1, 3], P), all_metrics(Y, TOPK, [1, 3], P)
+    )
+    assert unsorted.indices.tolist() == [2, 0, 1]
+
+
+def test_more_labels_than_32_bits_hold_as_keys():
+    n_labels = 3_000_000
+    columns = np.arange(5_000) * 600 + 7
+    Y_true = sp.csr_array((np.ones(5_000), (np.arange(5_000), columns)), shape=(5_000, n_labels))
+    topk = np.stack([columns - 1, columns], axis=1)
+    assert precision_at_k(Y_true, topk, k=[1, 2]).tolist() == [0.0, 0.5]
+    # In 32-bit arithmetic, a neighbouring key wraps around onto that of another row.
+    assert precision_at_k(Y_true, np.roll(topk, 1, axis=0), k=2) == 0.0
+
+
+def test_declared_width_is_not_part_of_the_keys():
+    Y_true = sp.csr_array((np.ones(1), ([1], [3])), shape=(2, 2**61))
+    assert precision_at_k(Y_true, np.array([[0], [3]]), k=1) == 0.5
+
+
+nan, inf = float("nan"), float("inf")
+STORED_TWICE = sp.coo_array((np.ones(2), ([1, 1], [2, 2])), shape=(3, 4))
+SCORES = sp.csr_array(np.array([[1.0, 2, 3, 4], [1, 2, 3, nan], [1, 2, 3, 4]]))
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"Y_true": Y * 2}, "Y_true: an indicator holds only 0 and 1, got 2 at row 0, column 0"),
+        ({"Y_true": sp.csr_array(-Y)}, "Y_true: .* got -1 at row 0, column 0"),
+        ({"Y_true": np.where(Y, nan, 0)}, "Y_true: .* got nan at row 0, column 0"),
+        ({"Y_true": sp.csr_array(np.where(Y, nan, 0))}, "Y_true: .* got nan at row 0, column 0"),
+        ({"Y_true": STORED_TWICE}, "Y_true: .* got 2.0 at row 1, column 2 .repeated"),
+        ({"Y_true": Y[:2]}, "topk: Y_true has 2 rows, topk has 3"),
+        ({"Y_true": Y[:0]}, "Y_true: expected at least one row"),
+        ({"Y_true": Y[None]}, r"Y_true: expected 1 or 2 dimensions, got shape \(1, 3, 4\)"),
+        ({"Y_true": [[0, 1], [2], []]}, "unequal length.*MultiLabelBinarizer"),
+        ({"Y_true": Y.astype(str)}, "Y_true: expected an indicator of 0 and 1, got dtype <U"),
+        ({"Y_true": np.array(["a", "b", "a"])}, "Y_true: a 1-D array must hold one integer"),
+        ({"Y_true": np.array([0, -2, 1])}, "Y_true: positions start at 0, .* got -2 at row 1"),
+        ({"topk": TOPK[:2]}, "topk: Y_true has 3 rows, topk has 2"),
+        ({"topk": TOPK[0]}, r"topk: expected shape \(n_samples, at least k\), got \(3,\)"),
+        ({"topk": TOPK + 1}, "topk: .* at least -1 and below 4, the number.* got 4 at row 0"),
+        ({"topk": TOPK - 1, "k": 3}, "topk: .* at least -1 and below 4,.* got -2 at row 1"),
+        ({"topk": [[0, 1], [1, 1], [0, 1]]}, "topk: .* label 1 twice .* of row 1"),
+        ({"topk": TOPK.astype(float)}, "topk: expected integer .* dtype float64.*argsort"),
+        ({"topk": TOPK > 0}, "topk: expected integer label positions.* dtype bool"),
+        ({"topk": (TOPK,)}, "topk: a tuple must be .indices, scores. .* got 1 entries"),
+        ({"topk": (TOPK, TOPK[:2])}, r"topk: indices and scores .* \(3, 3\) and \(2, 3\)"),
+        ({"topk": (TOPK, [[1, 0, 0], [1, nan, 0], [0, 0, 0]])}, "topk: .* NaN in row 1"),
+        ({"topk": (TOPK, [[1, 0, 0], [1, 0, -inf], [0, 1, 0]])}, "topk: .* rise in row 2"),
+        ({"topk": SCORES}, "topk: expected scores, got NaN in row 1"),
+        ({"topk": sp.csr_array((3, 5))}, "topk: Y_true has 4 label columns, .* have 5"),
+        ({"topk": sp.csr_array((2, 4))}, "topk: Y_true has 3 rows, topk has 2"),
+        ({"topk": sp.csr_array(Y > 0)}, "topk: a sparse argument must be .* dtype bool"),
+        ({"topk": sp.csr_array((3, 4)), "k": 5}, "k: got 5, but topk has only 4 label columns"),
+        (
+            {"Y_true": np.array([0, 1, 4]), "topk": sp.csr_array((3, 4))},
+            "Y_true: .* below 4, the number of labels; got 4 at row 2",
+        ),
+        ({"k": 4}, "k: got 4, but topk has only 3 columns. Ask predict_topk for k=4"),
+        ({"k": 0}, "k: expected an int of at least 1, .* got 0"),
+        ({"k": []}, "k: expected an int of at least 1, or a sequence of them, got \\[\\]"),
+        ({"k": [1, 2.0]}, "k: expected an int"),
+        ({"k": "3"}, "k: expected an int .* got '3'"),
+        ({"k": True}, "k: expected an int"),
+        ({"sample_weight": [1, 1]}, r"sample_weight: expected shape \(3,\), got \(2,\)"),
+        ({"sample_weight": [1, nan, 1]}, "sample_weight: expected finite .* got nan at row 1"),
+        ({"sample_weight": [1, 1, -1]}, "sample_weight: .* got -1.0 at row 2"),
+        ({"sample_weight": [0, 0, 0]}, "sample_weight: expected a positive sum"),
+        ({"propensities": P[:3]}, "propensities: Y_true has 4 label columns, got 3"),
+        ({"propensities": [P]}, r"propensities: expected one number .* shape \(1, 4\)"),
+        ({"propensities": 1 / P}, "propensities: .* 2.0 for label 0. Inverse propensities"),
+        ({"propensities": [1, 1, nan, 1]}, "propensities: .* got nan for label 2"),
+        ({"propensities": [1, 0, 1, 1]}, "propensities: .* got 0.0 for label 1"),
+        (
+            {"Y_true": np.array([0, 1, 4]), "topk": np.array([[0, 1]] * 3)},
+            "Y_true: .* below 4, the number of labels; got 4 at row 2",
+        ),
+    ],
+)
+def test_error_names_argument_and_value(changed, message):
+    arguments = {"Y_true": Y, "topk": TOPK, "k": 2, "propensities": P} | changed
+    with pytest.raises(ValueError, match=message):
+        psp_at_k(**arguments)
+    if "propensities" not in changed and "got 4 at row 2" not in message:
+        del arguments["propensities"]
+        with pytest.raises(ValueError, match=message):
+            precision_at_k(**arguments)
