@@ -22,7 +22,7 @@ _SUBPACKAGES = (
     "model_selection",
 )
 
-__all__ = ["__version__", *_PUBLIC, *_SUBPACKAGES]  # noqa: PLE0604
+__all__ = ["__version__", *_PUBLIC, *_SUBPACKAGES]
 
 
 def __getattr__(name: str) -> Any:

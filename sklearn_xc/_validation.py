@@ -111,7 +111,9 @@ def check_instances(estimator: Any, X: Any, *, reset: bool) -> CsrRows:
     )
     n, d = X.shape
     if d >= 2**31 - 1 or n >= 2**31 - 1:
-        raise ValueError(f"X has shape {X.shape}; at most 2**31 - 2 rows and columns are supported.")
+        raise ValueError(
+            f"X has shape {X.shape}; at most 2**31 - 2 rows and columns are supported."
+        )
     was_sparse = sp.issparse(X)
     if was_sparse:
         if not X.has_canonical_format:
@@ -187,7 +189,7 @@ def _class_labels(y: np.ndarray, name: str) -> Targets:
     classes, positions = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
-            f"{name}: y holds a single class, {classes[0]!r}; at least two classes are needed."
+            f"{name}: y holds one class, {classes[0]!r}; at least two classes are needed."
         )
     n_problems = 1 if len(classes) == 2 else len(classes)
     order = np.argsort(positions, kind="stable").astype(np.int32)
@@ -270,7 +272,9 @@ def check_weights(estimator: Any, sample_weight: Any, n_samples: int) -> np.ndar
         )
     if (weight < 0).any():
         at = int(np.argmin(weight))
-        raise ValueError(f"{name}: sample_weight must not be negative, row {at} holds {weight[at]}.")
+        raise ValueError(
+            f"{name}: sample_weight must not be negative, row {at} holds {weight[at]}."
+        )
     if not weight.any():
         raise ValueError(f"{name}: all entries of sample_weight are zero, no row is left to fit.")
     return weight

@@ -130,7 +130,9 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
     def _csr(self, labels: np.ndarray, values: np.ndarray, kept: np.ndarray) -> Any:
         """Return a CSR of the user's kind with the kept entries, columns sorted within rows."""
         order = np.argsort(labels, axis=1)
-        labels, values, kept = (np.take_along_axis(a, order, axis=1) for a in (labels, values, kept))
+        labels, values, kept = (
+            np.take_along_axis(a, order, axis=1) for a in (labels, values, kept)
+        )
         indptr = np.concatenate(([0], np.cumsum(kept.sum(axis=1))))
         shape = (len(labels), len(self.classes_))
         matrix = issubclass(self._targets_container, sp.spmatrix)

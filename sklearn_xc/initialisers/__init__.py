@@ -1,20 +1,36 @@
 """Start vectors of one-vs-all training, one file each.
 
-An initialiser has ``prepare(problem, sums)``, called once before the labels are cut into blocks,
-which returns the plain data that ``start`` needs in a worker, and
-``start(prepared, problem, label, positive_sum)``, which returns a float64 vector of shape (d + 1,)
-with the intercept last. To add one, write its file and give it a line in ``INITIALISERS``.
+An initialiser is a small object with its parameters, and two methods:
+
+* ``prepare(problem, sums)`` runs once before the labels are cut into blocks, and returns the plain
+  data that ``start`` needs in a worker;
+* ``start(prepared, problem, label, positive_sum)`` returns the start vector of one label, float64
+  of shape (d + 1,) with the intercept last.
+
+To add one, write its file and give it a line in ``INITIALISERS``; the parameter check and the tests
+read that table. ``OvALinearXC(init=...)`` takes a name or an object.
 """
 
-from types import ModuleType
+from sklearn_xc.initialisers.bias import Bias
+from sklearn_xc.initialisers.given import Given
+from sklearn_xc.initialisers.msi import MeanSeparating
+from sklearn_xc.initialisers.ovap import OneVsAllPrimal
+from sklearn_xc.initialisers.protocol import Initialiser
+from sklearn_xc.initialisers.zero import Zero
 
-from sklearn_xc.initialisers import bias, given, msi, ovap, zero
+__all__ = [
+    "INITIALISERS",
+    "Bias",
+    "Given",
+    "Initialiser",
+    "MeanSeparating",
+    "OneVsAllPrimal",
+    "Zero",
+]
 
-__all__ = ["INITIALISERS"]
-
-INITIALISERS: dict[str, ModuleType] = {
-    "msi": msi,
-    "zero": zero,
-    "bias": bias,
-    "ovap": ovap,
+INITIALISERS: dict[str, type[Initialiser]] = {
+    "msi": MeanSeparating,
+    "zero": Zero,
+    "bias": Bias,
+    "ovap": OneVsAllPrimal,
 }

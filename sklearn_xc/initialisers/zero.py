@@ -4,15 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem
+from sklearn_xc.initialisers.protocol import Initialiser
+from sklearn_xc.solvers.problem import OneVsAllProblem
 
 
-def prepare(problem: OneVsAllProblem, sums: InstanceSums) -> None:
-    """Nothing is needed."""
+class Zero(Initialiser):
+    """Start at zero."""
 
-
-def start(
-    prepared: Any, problem: OneVsAllProblem, label: int, positive_sum: np.ndarray
-) -> np.ndarray:
-    """Return zeros."""
-    return np.zeros(problem.n_features + 1)
+    def start(
+        self, prepared: Any, problem: OneVsAllProblem, label: int, positive_sum: np.ndarray
+    ) -> np.ndarray:
+        """Return zeros."""
+        return np.zeros(problem.n_features + 1)

@@ -64,13 +64,15 @@ def block_newton_kernels(loss: ModuleType) -> SimpleNamespace:
         n, n_lanes = S.shape
         partial = np.empty(n_lanes, S.dtype)
         counts = np.empty(n_lanes, np.int32)
-        loss_sum[:] = 0.0
-        n_active[:] = 0
+        for k in range(n_lanes):
+            loss_sum[k] = 0.0
+            n_active[k] = 0
         for first in range(0, n, CHUNK):
             last = min(first + CHUNK, n)
             multiply_rows(indptr, indices, data, P, first, last, XP[first:last])
-            partial[:] = 0
-            counts[:] = 0
+            for k in range(n_lanes):
+                partial[k] = 0
+                counts[k] = 0
             for i in range(first, last):
                 w = weight[i]
                 scores = S[i]
@@ -91,12 +93,14 @@ def block_newton_kernels(loss: ModuleType) -> SimpleNamespace:
         n, n_lanes = S.shape
         partial = np.empty(n_lanes, S.dtype)
         counts = np.empty(n_lanes, np.int32)
-        loss_sum[:] = 0.0
-        n_active[:] = 0
+        for k in range(n_lanes):
+            loss_sum[k] = 0.0
+            n_active[k] = 0
         for first in range(0, n, CHUNK):
             last = min(first + CHUNK, n)
-            partial[:] = 0
-            counts[:] = 0
+            for k in range(n_lanes):
+                partial[k] = 0
+                counts[k] = 0
             for i in range(first, last):
                 w = weight[i]
                 scores = S[i]
@@ -155,7 +159,8 @@ def block_newton_kernels(loss: ModuleType) -> SimpleNamespace:
             Overwritten by the squared norm of the weights, intercept excluded.
         """
         n, n_lanes = S.shape
-        list_stop[:] = list_start[:n_lanes]
+        for k in range(n_lanes):
+            list_stop[k] = list_start[k]
         for i in range(n):
             scores = S[i]
             changes = XP[i]
@@ -171,9 +176,11 @@ def block_newton_kernels(loss: ModuleType) -> SimpleNamespace:
                         list_stop[k] += 1
         d = W.shape[0] - 1
         partial = np.empty(n_lanes, W.dtype)
-        norm2[:] = 0.0
+        for k in range(n_lanes):
+            norm2[k] = 0.0
         for first in range(0, d, CHUNK):
-            partial[:] = 0
+            for k in range(n_lanes):
+                partial[k] = 0
             for j in range(first, min(first + CHUNK, d)):
                 weights = W[j]
                 steps = P[j]
@@ -189,8 +196,8 @@ def block_newton_kernels(loss: ModuleType) -> SimpleNamespace:
     @kernel
     def newton_directions(
         indptr, indices, data, y_indptr, y_rows, labels, weight, W, S, P, norm2, running, fill,
-        list_start, list_stop, lists, plus, minus, intercept, ridge, cg, threshold, sign, position, touched,
-        rows, local_indptr, local_indices, local_data, derivatives, local_derivatives, work, out,
+        list_start, list_stop, lists, plus, minus, intercept, ridge, cg, threshold, sign,
+        position, touched, rows, local_indptr, local_indices, local_data, derivatives, local_derivatives, work, out,
     ):  # fmt: skip
         """Replace P by the Newton direction of each running lane.
 
@@ -224,8 +231,12 @@ def block_newton_kernels(loss: ModuleType) -> SimpleNamespace:
         """
         n, n_lanes = S.shape
         d = W.shape[0] - 1
-        out[:] = 0.0
-        P[:] = 0
+        for r in range(out.shape[0]):
+            for k in range(n_lanes):
+                out[r, k] = 0.0
+        for j in range(d + 1):
+            for k in range(n_lanes):
+                P[j, k] = 0
         carried = np.zeros(n_lanes, P.dtype)
         for k in range(n_lanes):
             if not running[k]:
@@ -281,8 +292,9 @@ def block_newton_kernels(loss: ModuleType) -> SimpleNamespace:
             m = n_local + 2
             gradient = local_derivatives[0, :m]
             diagonal = local_derivatives[1, :m]
-            gradient[:] = 0.0
-            diagonal[:] = 1.0
+            for j in range(m):
+                gradient[j] = 0.0
+                diagonal[j] = 1.0
             diagonal[n_local] = ridge
             if fill[k]:
                 add_gradient(
@@ -380,7 +392,9 @@ def block_newton_kernels(loss: ModuleType) -> SimpleNamespace:
         d = V.shape[0] - 1
         n_labels = labels.shape[0]
         losses = np.zeros(2 * n_labels)
-        gradient[:] = 0.0
+        for j in range(d + 1):
+            for k in range(n_labels):
+                gradient[j, k] = 0.0
 
         # 1. Every row as a negative.
         for first in range(0, n, CHUNK):

@@ -164,9 +164,7 @@ def conjugate_gradients(
     rz = _dot(residual, conditioned)
     model = 0.0
     for iteration in range(1, max_iter + 1):
-        hessian_product(
-            indptr, indices, data, curvatures, intercept, ridge, direction, product
-        )
+        hessian_product(indptr, indices, data, curvatures, intercept, ridge, direction, product)
         curved = _dot(direction, product)
         if not curved > 0.0:
             return iteration

@@ -44,8 +44,8 @@ def parse_rows_xmc(
 ):
     """Parse whole lines ``l1,l2 f:v f:v`` into two CSR patterns and decimal numbers.
 
-    Value ``i`` is ``mantissa_out[i] * 10.0**exponent_out[i]`` with \\|mantissa\\| at most 2**53
-    and \\|exponent\\| at most 22, so that the one product or quotient is correctly rounded. Numbers
+    Value ``i`` is ``mantissa_out[i] * 10.0**exponent_out[i]`` with |mantissa| at most 2**53
+    and |exponent| at most 22, so that the one product or quotient is correctly rounded. Numbers
     that do not fit have exponent ``HARD`` and, as mantissa, ``start * 2**31 + length`` of their
     text; it is a well-formed finite decimal number that Python's ``float`` reads.
 
@@ -100,7 +100,7 @@ def parse_rows_xmc(
             number = 0
             while np.uint8(c - 48) < 10:
                 if number < _ENOUGH:
-                    number = number * 10 + np.int64(c - 48)
+                    number = number * 10 + c - 48
                 p += 1
                 c = text[np.uint64(p)]
             if c == 58 and start == line and p > start:  # "7:": the line has no labels
@@ -139,7 +139,7 @@ def parse_rows_xmc(
             number = 0
             while np.uint8(c - 48) < 10:
                 if number < _ENOUGH:
-                    number = number * 10 + np.int64(c - 48)
+                    number = number * 10 + c - 48
                 p += 1
                 c = text[np.uint64(p)]
             if p == start or c != 58:
@@ -163,7 +163,7 @@ def parse_rows_xmc(
             digits_start = p
             while np.uint8(c - 48) < 10:
                 if mantissa < _FULL:
-                    mantissa = mantissa * 10 + np.int64(c - 48)
+                    mantissa = mantissa * 10 + c - 48
                 else:
                     hard = True
                 p += 1
@@ -175,7 +175,7 @@ def parse_rows_xmc(
                 digits_start = p
                 while np.uint8(c - 48) < 10:
                     if mantissa < _FULL:
-                        mantissa = mantissa * 10 + np.int64(c - 48)
+                        mantissa = mantissa * 10 + c - 48
                         exponent -= 1
                     else:
                         hard = True
@@ -197,7 +197,7 @@ def parse_rows_xmc(
                 number = 0
                 while np.uint8(c - 48) < 10:
                     if number < _ENOUGH:
-                        number = number * 10 + np.int64(c - 48)
+                        number = number * 10 + c - 48
                     p += 1
                     c = text[np.uint64(p)]
                 if p == digits_start:

@@ -24,7 +24,7 @@ from sklearn_xc._validation import (
 )
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.exceptions import ConvergenceWarning, PruningWarning
-from sklearn_xc.initialisers import INITIALISERS, given
+from sklearn_xc.initialisers import INITIALISERS, Given, Initialiser
 from sklearn_xc.linear.assembly import assemble_weights, group_identical_labels
 from sklearn_xc.linear.explanation import Explanation
 from sklearn_xc.losses import LOSSES
@@ -58,10 +58,11 @@ class OvALinearXC(XCClassifier):
         Weight of the summed loss against the ridge.
     loss : {"squared_hinge", "logistic"}, default="squared_hinge"
         phi. The squared hinge is about an order of magnitude faster: far instances drop out.
-    init : {"msi", "zero", "bias", "ovap"} or array of shape (n_labels, n_features), default="msi"
+    init : {"msi", "zero", "bias", "ovap"}, Initialiser or array, default="msi"
         Start vectors: mean-separating, zero, a negative intercept, the all-negative problem's
-        solution, or given ones (dense or sparse; a further column holds intercepts). The optimum
-        does not depend on them, the time does.
+        solution; one of ``sklearn_xc.initialisers`` with parameters of its own; or given ones, of
+        shape (n_labels, n_features), dense or sparse, where a further column holds intercepts. The
+        optimum does not depend on them, the time does.
     tol : float, default=None
         eps0 of the stopping rule ``|g(w)| <= eps0 max(1, min(|P|, |N|)) / n |g(0)|``, with P and N
         the label's positives and negatives. None means 0.01 for sparse X and 1.0 for dense X.
@@ -144,7 +145,7 @@ default=None
     _parameter_constraints: dict = {  # noqa: RUF012
         "C": [Interval(Real, 0, None, closed="neither")],
         "loss": [StrOptions(set(LOSSES))],
-        "init": [StrOptions(set(INITIALISERS)), "array-like", "sparse matrix"],
+        "init": [StrOptions(set(INITIALISERS)), Initialiser, "array-like", "sparse matrix"],
         "tol": [Interval(Real, 0, None, closed="neither"), None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "fit_intercept": ["boolean"],
@@ -237,16 +238,16 @@ default=None
             kept = weight > 0
             instances, targets = instances.take(np.flatnonzero(kept)), targets.take(kept)
             weight = weight[kept]
-        problem, prepared_init = self._build_problem(instances, targets, weight)
-        group = self._group(problem)
-        solutions, row_of_label = self._solve(problem, group, prepared_init)
+        problem = self._build_problem(instances, targets, weight)
+        initialiser = self._check_init(problem)
+        solutions, row_of_label = self._solve(problem, initialiser)
         self._keep(instances, targets, solutions, row_of_label)
         self._warn()
         return self
 
     def _build_problem(
         self, instances: CsrRows, targets: Targets, weight: np.ndarray | None
-    ) -> tuple[OneVsAllProblem, Any]:
+    ) -> OneVsAllProblem:
         n, d = instances.shape
         dtype = instances.data.dtype
         row_weight = np.ones(n) if weight is None else weight
@@ -254,7 +255,7 @@ default=None
         positive = np.diff(running[targets.indptr])
         total = row_weight.sum()
         tol = self.tol if self.tol is not None else (0.01 if instances.was_sparse else 1.0)
-        problem = OneVsAllProblem(
+        return OneVsAllProblem(
             indptr=instances.indptr,
             indices=instances.indices,
             data=instances.data,
@@ -273,7 +274,6 @@ default=None
             max_iter=self.max_iter,
             prune=self.prune,
         )
-        return problem, self._check_init(problem)
 
     def _label_weight(self, name: str, targets: Targets, n: int) -> np.ndarray:
         """Return a loss weight per binary problem from the parameter `name`."""
@@ -291,12 +291,13 @@ default=None
             )
         return weight
 
-    def _check_init(self, problem: OneVsAllProblem) -> Any:
-        """Return the given start vectors, checked, or None for a named initialiser."""
-        if isinstance(self.init, str):
-            if self.init == "bias" and not self.fit_intercept:
-                raise ValueError("OvALinearXC: init='bias' needs fit_intercept=True.")
-            return None
+    def _check_init(self, problem: OneVsAllProblem) -> Initialiser:
+        """Return the initialiser that the parameter `init` names, is, or holds vectors for."""
+        if isinstance(self.init, (str, Initialiser)):
+            initialiser = INITIALISERS[self.init]() if isinstance(self.init, str) else self.init
+            if initialiser.needs_intercept and not self.fit_intercept:
+                raise ValueError(f"OvALinearXC: init={self.init!r} needs fit_intercept=True.")
+            return initialiser
         start = check_array(self.init, accept_sparse="csr", dtype=np.float64, input_name="init")
         n_labels, d = problem.n_labels, problem.n_features
         widths = (d, d + 1) if self.fit_intercept else (d,)
@@ -306,16 +307,10 @@ default=None
                 + (f" or ({n_labels}, {d + 1}) with intercepts" if self.fit_intercept else "")
                 + f", shape {start.shape} came."
             )
-        return start
-
-    def _group(self, problem: OneVsAllProblem) -> np.ndarray:
-        """Return for each label the first label with the same problem and the same start."""
-        if not isinstance(self.init, str):
-            return np.arange(problem.n_labels)
-        return group_identical_labels(problem.y_indptr, problem.y_rows, problem.plus, problem.minus)
+        return Given(start)
 
     def _solve(
-        self, problem: OneVsAllProblem, group: np.ndarray, given_init: Any
+        self, problem: OneVsAllProblem, initialiser: Initialiser
     ) -> tuple[list[BlockSolution], np.ndarray]:
         """Solve all distinct problems, in parallel over blocks.
 
@@ -326,13 +321,13 @@ default=None
         row_of_label : ndarray of int64 of shape (n_labels,)
             The row of each label in the stacked solutions.
         """
+        group = _group_labels(problem, initialiser)
         distinct = np.unique(group)
         plan = self._plan(problem, distinct)
-        initialiser = INITIALISERS[self.init] if given_init is None else given
         stop = StopFlag()
         with threadpool_limits(1, user_api="blas"):
             sums = sum_instances(problem)
-            prepared = initialiser.prepare(problem, sums) if given_init is None else given_init
+            prepared = initialiser.prepare(problem, sums)
             blocks = [distinct[block] for block in plan.blocks]
             results = Parallel(
                 n_jobs=plan.n_workers, prefer="threads", return_as="generator_unordered"
@@ -434,9 +429,9 @@ default=None
         out = np.flatnonzero(report["status"] == "max_iter")
         if out.size:
             warnings.warn(
-                f"OvALinearXC: {out.size} of {len(report['status'])} labels did not converge within "
-                f"max_iter={self.max_iter} Newton steps (labels {_some(out)}). Raise max_iter or "
-                "tol, or lower C; fit_report_ holds a bound on the error of each.",
+                f"OvALinearXC: {out.size} of {len(report['status'])} labels did not converge "
+                f"within max_iter={self.max_iter} Newton steps (labels {_some(out)}). Raise "
+                "max_iter or tol, or lower C; fit_report_ holds a bound on the error of each.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -550,6 +545,13 @@ default=None
             weights=weights[order],
             contributions=contributions[order],
         )
+
+
+def _group_labels(problem: OneVsAllProblem, initialiser: Initialiser) -> np.ndarray:
+    """Return for each label the first label with the same problem and the same start."""
+    if isinstance(initialiser, Given):
+        return np.arange(problem.n_labels)
+    return group_identical_labels(problem.y_indptr, problem.y_rows, problem.plus, problem.minus)
 
 
 def _solve_numbered(number: int, *args: Any) -> tuple[int, BlockSolution]:

@@ -112,7 +112,7 @@ class LabelWeights:
 
     @staticmethod
     def _map_rows(task: Any, n: int, n_jobs: int | None) -> list[Any]:
-        """Run `task` over ranges of rows in threads, whatever joblib's backend: outputs are shared."""
+        """Run `task` over ranges of rows, in threads: they share the output."""
         return Parallel(n_jobs=n_jobs, require="sharedmem")(
             delayed(task)(first, min(first + ROWS_PER_TASK, n))
             for first in range(0, max(n, 1), ROWS_PER_TASK)

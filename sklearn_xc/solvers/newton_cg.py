@@ -12,10 +12,10 @@ search with sufficient decrease, stopping rule ``|g| <= eps |g(0)|``.
 
 import math
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter
-from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -73,6 +73,38 @@ class BlockSolution:
     gradient_tolerance: np.ndarray
     pruned_objective: np.ndarray
     seconds: np.ndarray
+
+
+class Starter(Protocol):
+    """The part of an initialiser that is used here."""
+
+    def start(
+        self, prepared: Any, problem: OneVsAllProblem, label: int, positive_sum: np.ndarray
+    ) -> np.ndarray:
+        """Return the start vector of a label, float64 of shape (d + 1,)."""
+
+
+class NewtonStep(NamedTuple):
+    """One step of one label, for those who watch.
+
+    Attributes
+    ----------
+    label, n_iter : int
+        Label, and Newton steps so far; 0 is the start vector.
+    step_length : float
+        What the line search took of the Newton step.
+    active_share : float
+        Share of the instances with a loss after the step, all taken as negatives.
+    objective, gradient_norm : float
+        After the step, in the arithmetic of X.
+    """
+
+    label: int
+    n_iter: int
+    step_length: float
+    active_share: float
+    objective: float
+    gradient_norm: float
 
 
 @dataclass
@@ -151,11 +183,12 @@ def workspace_bytes(n: int, d: int, n_lanes: int, itemsize: int) -> int:
 def solve_block(
     problem: OneVsAllProblem,
     sums: InstanceSums,
-    initialiser: ModuleType,
+    initialiser: Starter,
     prepared: Any,
     labels: np.ndarray,
     n_lanes: int,
     stop: StopFlag | None = None,
+    observe: Callable[[NewtonStep], None] | None = None,
 ) -> BlockSolution:
     """Solve some labels' problems and return their pruned weights and certificates.
 
@@ -165,7 +198,7 @@ def solve_block(
         The problems of all labels.
     sums : InstanceSums
         Sums over its instances.
-    initialiser : module
+    initialiser : Starter
         One of ``sklearn_xc.initialisers``.
     prepared : object
         What ``initialiser.prepare`` returned.
@@ -175,19 +208,24 @@ def solve_block(
         How many are worked on at a time.
     stop : StopFlag, optional
         Once set, the block is left at the next Newton step with KeyboardInterrupt.
+    observe : callable, optional
+        Called with a ``NewtonStep`` after every step of every label, starts included.
 
     Returns
     -------
     BlockSolution
         Rows in the order of `labels`.
     """
-    return _Block(problem, sums, initialiser, prepared, labels, n_lanes).solve(stop)
+    block = _Block(problem, sums, initialiser, prepared, labels, n_lanes, observe)
+    return block.solve(stop)
 
 
 class _Block:
-    def __init__(self, problem, sums, initialiser, prepared, labels, n_lanes):
+    """A block on its way: `solve` is the loop, its steps follow in the order of their calls."""
+
+    def __init__(self, problem, sums, initialiser, prepared, labels, n_lanes, observe):
         self.problem, self.sums = problem, sums
-        self.initialiser, self.prepared = initialiser, prepared
+        self.initialiser, self.prepared, self.observe = initialiser, prepared, observe
         self.labels = np.asarray(labels, np.int64)
         self.kernels = block_newton_kernels(problem.loss)
         self.space = _Workspace(problem, min(n_lanes, max(1, len(labels))))
@@ -236,7 +274,7 @@ class _Block:
             space.labels[k] = label.label
             space.plus[k] = self.problem.plus[label.label]
             space.minus[k] = self.problem.minus[label.label]
-            space.threshold[k] = label.target
+            space.threshold[k] = label.target if label.n_iter else 0.0
             space.W[:, k] = 0
             space.P[:, k] = label.start
             space.direction[:, k] = 0.0
@@ -276,9 +314,7 @@ class _Block:
             if not failing.any():
                 return lam
             lam[failing] *= dtype.type(BACKTRACKING)
-            kernels.try_step(
-                problem.weight, space.S, space.XP, lam, space.loss_sum, space.n_active
-            )
+            kernels.try_step(problem.weight, space.S, space.XP, lam, space.loss_sum, space.n_active)
         lam[failing] = 0
         kernels.try_step(problem.weight, space.S, space.XP, lam, space.loss_sum, space.n_active)
         self._correct_positives(lam)
@@ -341,6 +377,8 @@ class _Block:
                 continue
             label.n_iter += not starting[k]
             label.n_products += int(space.direction[4, k])
+            if self.observe is not None:
+                self.observe(self._step_taken(k, label, float(lam[k])))
             if space.direction[0, k] <= space.threshold[k]:
                 label.status = CONVERGED
             elif lam[k] == 0:
@@ -348,12 +386,24 @@ class _Block:
             elif label.n_iter >= self.problem.max_iter:
                 label.status = OUT_OF_ITERATIONS
             else:
+                space.threshold[k] = label.target
                 continue
             self.finished.append((label, space.W[:, k].copy()))
             self.lanes[k] = None
             space.labels[k] = -1
             space.plus[k] = space.minus[k] = 0.0
             space.P[:, k] = 0
+
+    def _step_taken(self, k: int, label: _Label, lam: float) -> NewtonStep:
+        space = self.space
+        return NewtonStep(
+            label.label,
+            label.n_iter,
+            lam,
+            float(space.n_active[k] / self.problem.n_samples),
+            float(space.objective[k]),
+            float(space.direction[0, k]),
+        )
 
     def _certify(self) -> None:
         """Evaluate finished labels in float64; keep them, or send them back to work."""

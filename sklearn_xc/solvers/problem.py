@@ -115,7 +115,7 @@ def dot(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def sum_rows(problem: OneVsAllProblem, rows: np.ndarray) -> np.ndarray:
-    """Return the weighted sum of some instances, float64 of shape (d + 1,), constant feature last."""
+    """Return the weighted sum of some instances, float64 (d + 1,), constant feature last."""
     out = np.zeros(problem.n_features + 1)
     sum_csr_rows(problem.indptr, problem.indices, problem.data, rows, problem.weight, out)
     out[-1] *= problem.intercept
