@@ -176,7 +176,7 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
 
 def check_k(k: Any) -> int:
     """Return `k` as an int, or raise ValueError if it is not a positive integer."""
-    if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
+    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
         raise ValueError(f"k must be an integer of at least 1, got {k!r}.")
     return int(k)
 

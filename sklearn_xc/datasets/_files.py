@@ -67,7 +67,7 @@ def open_source(path: str | os.PathLike[str]) -> Iterator[Source]:
         if magic.startswith(b"\x1f\x8b"):
             stream = gzip.GzipFile(fileobj=raw)
         elif magic == b"\xfd7zXZ\x00":
-            stream = lzma.LZMAFile(raw)
+            stream = lzma.LZMAFile(raw)  # noqa: SIM115 (closes with raw)
         source = Source(name, raw, stream)
         try:
             yield source
@@ -88,7 +88,7 @@ def open_atomic(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """
     target = Path(os.path.realpath(path))
     scratch = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    raw = open(scratch, "xb")  # noqa: SIM115: closed below, before it is renamed
+    raw = open(scratch, "xb")  # noqa: SIM115 (closed before it is renamed)
     try:
         with raw:
             if target.suffix == ".gz":

@@ -8,7 +8,8 @@ A file goes through the reader in one pass, a chunk of whole lines at a time::
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ _POWERS = 10.0 ** np.arange(23)
 
 
 def load_xmc_file(path: str | os.PathLike[str], *, dtype: Any = np.float32) -> tuple[Any, Any]:
-    """Read features and labels from a file of the Extreme Classification Repository.
+    r"""Read features and labels from a file of the Extreme Classification Repository.
 
     The first line is ``n_samples n_features n_labels``; each further line is one row,
     ``l1,l2,... f1:v1 f2:v2 ...``, with labels and features counted from zero. A row without
@@ -79,7 +80,7 @@ def load_xmc_file(path: str | os.PathLike[str], *, dtype: Any = np.float32) -> t
     >>> from sklearn_xc.datasets import load_xmc_file
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "train.txt")
-    ...     _ = path.write_text("2 4 3\\n0,2 1:0.5 3:2\\n 0:1\\n")
+    ...     _ = path.write_text("2 4 3\n0,2 1:0.5 3:2\n 0:1\n")
     ...     X, Y = load_xmc_file(path)
     >>> X.toarray()
     array([[0. , 0.5, 0. , 2. ],
@@ -98,7 +99,7 @@ def load_xmc_file(path: str | os.PathLike[str], *, dtype: Any = np.float32) -> t
 def load_xmc_files(
     train: str | os.PathLike[str], test: str | os.PathLike[str], *, dtype: Any = np.float32
 ) -> Bunch:
-    """Read a training and a test file that share their features and labels.
+    r"""Read a training and a test file that share their features and labels.
 
     Parameters
     ----------
@@ -124,8 +125,8 @@ def load_xmc_files(
     >>> from sklearn_xc.datasets import load_xmc_files
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     train, test = pathlib.Path(folder, "train.txt"), pathlib.Path(folder, "test.txt")
-    ...     _ = train.write_text("2 4 3\\n0,2 1:0.5 3:2\\n1 0:1\\n")
-    ...     _ = test.write_text("1 4 3\\n2 3:1\\n")
+    ...     _ = train.write_text("2 4 3\n0,2 1:0.5 3:2\n1 0:1\n")
+    ...     _ = test.write_text("1 4 3\n2 3:1\n")
     ...     data = load_xmc_files(train, test)
     >>> data.X_train.shape, data.Y_test.shape
     ((2, 4), (1, 3))
@@ -214,17 +215,17 @@ def dump_xmc_file(path: str | os.PathLike[str], X: Any, Y: Any) -> None:
 def _read(source: Source, dtype: Any) -> tuple[Any, Any]:
     from sklearn_xc.kernels.xmc_text import parse_rows_xmc  # brings the compiler: only when needed
 
-    text, pending, at_end = _next_lines(source, b"")
-    shape, start = _parse_header(source, text)
-    text = text[start:]
+    texts = _whole_lines(source)
+    first = next(texts, b"")
+    shape, start = _parse_header(source, first)
     n_samples, n_features, n_labels = shape
 
     label_indptr, labels = _Growing(np.int64, [0]), _Growing(np.int32)
     pair_indptr, features, values = _Growing(np.int64, [0]), _Growing(np.int32), _Growing(dtype)
     n_rows = 0
-    while text or not at_end:
+    for text in chain([first[start:]] if len(first) > start else [], texts):
         # 1. Text to integers. The arrays are virtual memory until the kernel fills them.
-        chunk = _Chunk(source, text, n_rows)
+        chunk = _Chunk(source, text)
         n_lines = text.count(b"\n")
         chunk_label_indptr = np.empty(n_lines + 1, dtype=np.int64)
         chunk_labels = np.empty(len(text) // 2 + 1, dtype=np.int32)
@@ -272,12 +273,11 @@ def _read(source: Source, dtype: Any) -> tuple[Any, Any]:
         features.extend(chunk_features, share)
         values.extend(chunk_values, share)
         n_rows += n_new
-        source.line = n_rows + 1
-        text, pending, at_end = _next_lines(source, pending)
+        source.line += n_lines
 
     if n_rows < n_samples:
         raise source.error(
-            n_rows + 1,
+            source.line,
             "end of file",
             f"the header promises {n_samples} rows, the file ends after {n_rows}.",
         )
@@ -314,25 +314,22 @@ class _Growing:
 class _Chunk:
     """Some whole lines of a file, and what an error message needs of them."""
 
-    def __init__(self, source: Source, text: bytes, first_row: int) -> None:
+    def __init__(self, source: Source, text: bytes) -> None:
         self.source = source
         self.text = text
-        self.first_row = first_row
+        self.first_line = source.line + 1
 
     def error(self, row: int, token: object, message: str) -> DataFormatError:
-        return self.source.error(self.first_row + row + 2, token, message)
+        return self.source.error(self.first_line + row, token, message)
 
     def token_at(self, position: int) -> bytes:
         match = _TOKEN.match(self.text, position)
         return match.group().rstrip(b"\r") if match else b""
 
 
-def _next_lines(source: Source, pending: bytes) -> tuple[bytes, bytes, bool]:
-    """Return some whole lines, the started line behind them, and whether the file is at its end.
-
-    `pending` is the started line of the call before. The last line of a file gets the newline that
-    it may lack.
-    """
+def _whole_lines(source: Source) -> Iterator[bytes]:
+    """Yield the text in chunks of whole lines; the last line gets the newline that it may lack."""
+    pending = b""
     while True:
         if len(pending) > _MAX_LINE_BYTES:
             raise source.error(
@@ -340,11 +337,14 @@ def _next_lines(source: Source, pending: bytes) -> tuple[bytes, bytes, bool]:
             )
         new = source.stream.read(max(_CHUNK_BYTES, len(pending)))
         if not new:
-            return pending + b"\n" if pending else b"", b"", True
+            break
         pending += new
         size = pending.rfind(b"\n") + 1
         if size:
-            return pending[:size], pending[size:], False
+            yield pending[:size]
+            pending = pending[size:]
+    if pending:
+        yield pending + b"\n"
 
 
 def _parse_header(source: Source, text: bytes) -> tuple[tuple[int, int, int], int]:
@@ -383,9 +383,7 @@ def _check_status(
             return
         row += rest.count(b"\n", 0, n_blank)
         line = rest[: rest.index(b"\n", n_blank)].rsplit(b"\n", 1)[-1]
-        raise chunk.error(
-            row, line, f"one row too many; the header promises {n_samples} rows after it."
-        )
+        raise chunk.error(row, line, f"one row too many; the header promises {n_samples}.")
     token = chunk.token_at(position)
     feature, _, value = token.partition(b":")
     if status == xmc_text.BAD_LABEL:
@@ -440,7 +438,8 @@ def _to_float(chunk: _Chunk, indptr: Any, mantissa: Any, exponent: Any, dtype: A
 
 def _sort_rows(chunk: _Chunk, what: str, indptr: Any, indices: Any, data: Any) -> None:
     """Sort the indices within each row, in place; an index that a row has twice is an error."""
-    rows = csr_array((data, indices, indptr), shape=(len(indptr) - 1, _MAX_INDEX))
+    rows = _to_csr(data, indices, indptr, (len(indptr) - 1, _MAX_INDEX))
+    rows.has_sorted_indices = False
     rows.sort_indices()
     indices[:] = rows.indices
     data[:] = rows.data
@@ -456,6 +455,8 @@ def _sort_rows(chunk: _Chunk, what: str, indptr: Any, indices: Any, data: Any) -
 
 
 def _to_csr(data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> Any:
+    if len(indices) <= _MAX_INDEX:
+        indptr = indptr.astype(np.int32)  # a sparse array keeps the wider of its two index types
     matrix = csr_array((data, indices, indptr), shape=shape)
     matrix.has_sorted_indices = True
     matrix.has_canonical_format = True
@@ -479,7 +480,7 @@ def _as_canonical_csr(name: str, matrix: Any) -> Any:
     return csr
 
 
-def _row_blocks(indptr: Any) -> Iterable[tuple[int, int]]:
+def _row_blocks(indptr: Any) -> Iterator[tuple[int, int]]:
     """Cut the rows into ranges of about ``_BLOCK_PAIRS`` entries."""
     n_rows = len(indptr) - 1
     first = 0
@@ -516,24 +517,27 @@ def _shortest(values: Any) -> list[Any]:
     first that a cast takes back to it: the very cast that the reader makes.
     """
     if values.dtype.kind in "biu":
-        return values.astype(object if values.dtype.kind == "u" else np.int64).tolist()
+        return values.astype(np.int8).tolist() if values.dtype.kind == "b" else values.tolist()
     exact = values.astype(np.float64)
     result = exact.copy()
     if values.dtype.itemsize <= 4:
         values = values.astype(np.float32)
-        open_ = exact != 0
         with np.errstate(divide="ignore"):
-            magnitude = np.where(open_, np.floor(np.log10(np.abs(exact))), 0).astype(np.int64)
-        open_ &= np.abs(magnitude) < 13  # beyond, the power of ten would not be exact
+            magnitude = np.where(exact == 0, 0, np.floor(np.log10(np.abs(exact))))
+        magnitude = magnitude.astype(np.int64)
+        left = np.flatnonzero(np.abs(magnitude) < 13)  # beyond, the powers would not be exact
         for n_digits in (6, 7, 8, 9):
-            left = np.flatnonzero(open_)
             shift = n_digits - 1 - magnitude[left]
             up, down = _POWERS[np.maximum(shift, 0)], _POWERS[np.maximum(-shift, 0)]
             decimal = np.rint(exact[left] * up / down) / up * down
             fits = decimal.astype(np.float32) == values[left]
             result[left[fits]] = decimal[fits]
-            open_[left[fits]] = False
-    whole = np.rint(result)
-    if (np.abs(whole) < 1e15).all() and (whole == result).all() and not np.signbit(result[result == 0]).any():
-        return whole.astype(np.int64).tolist()
+            left = left[~fits]
+        for i in np.flatnonzero(np.abs(magnitude) >= 13):
+            decimal = float(str(values[i]))
+            result[i] = decimal if np.float32(decimal) == values[i] else exact[i]
+    whole = np.abs(result) < 1e15
+    whole &= (result == np.rint(result)) & ~((result == 0) & np.signbit(result))
+    if whole.all():
+        return result.astype(np.int64).tolist()
     return result.tolist()

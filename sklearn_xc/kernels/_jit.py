@@ -49,7 +49,7 @@ def kernel(function: Any) -> Any:
     numba dispatcher
         Callable like `function`; it releases the GIL while it runs.
     """
-    compiled = numba.njit(nogil=True, fastmath=FASTMATH, error_model="numpy")(function)
+    compiled: Any = numba.njit(nogil=True, fastmath=FASTMATH, error_model="numpy")(function)
     try:
         compiled.enable_caching()
     except RuntimeError:  # "no locator available": neither the package nor HOME can be written

@@ -197,7 +197,8 @@ def block_newton_kernels(loss: ModuleType) -> SimpleNamespace:
     def newton_directions(
         indptr, indices, data, y_indptr, y_rows, labels, weight, W, S, P, norm2, running, fill,
         list_start, list_stop, lists, plus, minus, intercept, ridge, cg, threshold, sign,
-        position, touched, rows, local_indptr, local_indices, local_data, derivatives, local_derivatives, work, out,
+        position, touched, rows, local_indptr, local_indices, local_data, derivatives,
+        local_derivatives, work, out,
     ):  # fmt: skip
         """Replace P by the Newton direction of each running lane.
 
@@ -275,16 +276,16 @@ def block_newton_kernels(loss: ModuleType) -> SimpleNamespace:
             else:
                 n_rows = n
                 n_local = d
-                for i in range(n):
-                    if sign[i] == 0:
-                        margin = -S[i, k]
-                        scale = minus[k] * weight[i]
-                        derivatives[0, i] = -scale * slope(margin)
+                for row in range(n):
+                    if sign[row] == 0:
+                        margin = -S[row, k]
+                        scale = minus[k] * weight[row]
+                        derivatives[0, row] = -scale * slope(margin)
                     else:
-                        margin = S[i, k]
-                        scale = plus[k] * weight[i]
-                        derivatives[0, i] = scale * slope(margin)
-                    derivatives[1, i] = scale * curvature(margin)
+                        margin = S[row, k]
+                        scale = plus[k] * weight[row]
+                        derivatives[0, row] = scale * slope(margin)
+                    derivatives[1, row] = scale * curvature(margin)
             for t in range(y_start, y_stop):
                 sign[np.uint32(y_rows[t])] = 0
 
@@ -420,15 +421,15 @@ def block_newton_kernels(loss: ModuleType) -> SimpleNamespace:
             if labels[k] < 0:
                 continue
             for p in range(y_indptr[labels[k]], y_indptr[labels[k] + 1]):
-                i = np.uint32(y_rows[p])
-                start = np.uint64(indptr[i])
-                stop = np.uint64(indptr[i + np.uint32(1)])
+                row = np.uint32(y_rows[p])
+                start = np.uint64(indptr[row])
+                stop = np.uint64(indptr[row + np.uint32(1)])
                 before = V[d, k]
                 after = V[d, n_labels + k]
                 for t in range(start, stop):
                     before += data[t] * V[np.uint32(indices[t]), k]
                     after += data[t] * V[np.uint32(indices[t]), n_labels + k]
-                w = np.float64(weight[i])
+                w = np.float64(weight[row])
                 losses[k] += w * (plus[k] * value(before) - minus[k] * value(-before))
                 losses[n_labels + k] += w * (plus[k] * value(after) - minus[k] * value(-after))
                 s = w * (plus[k] * slope(before) + minus[k] * slope(-before))

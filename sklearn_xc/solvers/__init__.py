@@ -1,1 +1,1 @@
-"""Optimisers: each reads a frozen problem, moves a workspace, leaves its best point and a status."""
+"""Optimisers: each reads a frozen problem, moves a workspace, leaves its best point, a status."""

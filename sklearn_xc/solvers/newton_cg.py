@@ -233,7 +233,7 @@ class _Block:
         self.waiting = deque(range(len(self.labels)))
         self.retrying: deque[_Label] = deque()
         self.finished: list[tuple[_Label, np.ndarray]] = []
-        self.weights: list[tuple[np.ndarray, np.ndarray]] = [(None, None)] * len(self.labels)
+        self.weights: list[Any] = [None] * len(self.labels)
         self.report = np.zeros((7, len(self.labels)))
         self.intercepts = np.zeros(len(self.labels), problem.data.dtype)
 
