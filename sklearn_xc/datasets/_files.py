@@ -43,9 +43,10 @@ class Source:
 
 
 def show(token: object) -> str:
-    """Return `token` quoted for a message; bytes as text, the middle of a long one left out."""
+    """Return `token` quoted for a message, the middle of a long one left out."""
     if isinstance(token, bytes):
-        token = token.decode("utf-8", "backslashreplace")
+        short = token if len(token) <= 60 else token[:40] + b"..." + token[-15:]
+        return repr(short).removeprefix("b")
     text = str(token)
     return repr(text if len(text) <= 60 else f"{text[:40]}...{text[-15:]}")
 
@@ -79,7 +80,7 @@ def open_source(path: str | os.PathLike[str]) -> Iterator[Source]:
 
 
 @contextmanager
-def open_atomic(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def open_atomic(path: str | os.PathLike[str]) -> Iterator[IO[bytes] | gzip.GzipFile]:
     """Open a file for writing that appears under its name only when it is complete.
 
     The bytes go to a temporary file in the same folder, which replaces `path` at the end. After an
@@ -93,10 +94,10 @@ def open_atomic(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         with raw:
             if target.suffix == ".gz":
                 with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as stream:
-                    yield stream  # type: ignore[misc]
+                    yield stream
             elif target.suffix == ".xz":
                 with lzma.LZMAFile(raw, "wb") as stream:
-                    yield stream  # type: ignore[misc]
+                    yield stream
             else:
                 yield raw
             raw.flush()

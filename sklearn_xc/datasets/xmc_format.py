@@ -205,7 +205,7 @@ def dump_xmc_file(path: str | os.PathLike[str], X: Any, Y: Any) -> None:
         Y.eliminate_zeros()
     with open_atomic(path) as stream:
         stream.write(f"{X.shape[0]} {X.shape[1]} {Y.shape[1]}\n".encode())
-        for first, last in _row_blocks(X.indptr + Y.indptr):
+        for first, last in _row_blocks(X.indptr.astype(np.int64) + Y.indptr):
             stream.write(_format_rows(X, Y, first, last))
 
 

@@ -1,0 +1,173 @@
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from sklearn_xc.datasets import generators, make_xc_classification
+
+
+def assert_well_formed(X, Y, shape, dtype=np.float32):
+    n_samples, n_features, n_labels = shape
+    assert X.shape == (n_samples, n_features)
+    assert Y.shape == (n_samples, n_labels)
+    assert X.dtype == dtype
+    assert Y.dtype == np.int8
+    for matrix in (X, Y):
+        assert isinstance(matrix, csr_array)
+        assert matrix.indices.dtype == matrix.indptr.dtype == np.int32
+        matrix.check_format(full_check=True)
+        assert matrix.has_canonical_format
+        assert (np.diff(matrix.indptr) > 0).all()
+    assert (Y.data == 1).all()
+    assert (X.data > 0).all()
+    norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel())
+    np.testing.assert_allclose(norms, 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_shapes_and_means(dtype):
+    X, Y = make_xc_classification(
+        3000, 8000, 2000, nnz_per_row=40, labels_per_row=4, dtype=dtype, random_state=0
+    )
+    assert_well_formed(X, Y, (3000, 8000, 2000), dtype)
+    assert X.nnz / 3000 == pytest.approx(40, rel=0.02)
+    assert Y.nnz / 3000 == pytest.approx(4, rel=0.02)
+
+
+def test_more_columns_than_two_bytes_count():
+    X, Y = make_xc_classification(200, 100_000, 200_000, random_state=0)
+    assert_well_formed(X, Y, (200, 100_000, 200_000))
+    assert X.indices.max() > 65_536
+    assert Y.indices.max() > 65_536
+
+
+def as_bytes(X, Y):
+    return [a.tobytes() for M in (X, Y) for a in (M.data, M.indices, M.indptr)]
+
+
+def test_the_seed_decides_every_byte():
+    first = as_bytes(*make_xc_classification(random_state=3))
+    assert as_bytes(*make_xc_classification(random_state=3)) == first
+    assert as_bytes(*make_xc_classification(random_state=np.random.RandomState(3))) == first
+    assert as_bytes(*make_xc_classification(random_state=4)) != first
+    np.random.seed(3)  # noqa: NPY002 (None means numpy's global state, as in scikit-learn)
+    assert as_bytes(*make_xc_classification(random_state=None)) == first
+
+
+def test_labels_follow_the_power_law():
+    data = make_xc_classification(
+        20_000, 50, 300, nnz_per_row=2, labels_per_row=1, random_state=0, return_X_y=False
+    )
+    expected = np.sort(np.arange(1, 301) ** -0.9)[::-1]
+    expected /= expected.sum()
+    np.testing.assert_allclose(np.sort(data.label_probabilities)[::-1], expected, atol=1e-12)
+    counts = np.bincount(data.Y.indices, minlength=300)
+    assert counts.sum() == 20_000
+    deviation = (counts - 20_000 * data.label_probabilities) / np.sqrt(
+        20_000 * data.label_probabilities
+    )
+    assert np.abs(deviation).max() < 5
+    assert (np.diff(data.label_probabilities) > 0).any()  # frequent labels stand anywhere
+
+
+def test_equal_labels_and_features():
+    X, Y = make_xc_classification(
+        5000, 100, 50, label_exponent=0, feature_exponent=0, nnz_per_row=10, random_state=0
+    )
+    for matrix in (X, Y):
+        counts = np.bincount(matrix.indices, minlength=matrix.shape[1])
+        assert counts.max() < 1.6 * counts.min()
+
+
+def test_features_have_a_long_tail():
+    X, _ = make_xc_classification(2000, 5000, 100, signature_share=0, random_state=0)
+    counts = np.sort(np.bincount(X.indices, minlength=5000))[::-1]
+    assert counts[0] > 0.5 * 2000
+    assert counts[:100].sum() > 0.4 * counts.sum()
+    assert np.median(counts) < 10
+
+
+def precision_of_centroids(X, Y):
+    """P@1 on the second half, for the nearest label centroid of the first."""
+    half = X.shape[0] // 2
+    sums = (Y[:half].T.astype(np.float64) @ X[:half]).toarray()
+    sums /= np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
+    best = (X[half:] @ sums.T).argmax(axis=1)
+    return Y[half:].toarray()[np.arange(half), best].mean()
+
+
+def test_labels_can_be_predicted_as_far_as_the_signatures_go():
+    settings = {"n_samples": 3000, "n_features": 2000, "n_labels": 300, "random_state": 0}
+    precision = [
+        precision_of_centroids(*make_xc_classification(signature_share=share, **settings))
+        for share in (0, 0.1, 0.4)
+    ]
+    assert precision[0] < 0.35
+    assert precision[0] + 0.2 < precision[1] < precision[2]
+    assert precision[2] > 0.95
+
+
+def test_signatures_are_where_the_words_come_from():
+    data = make_xc_classification(
+        500, 5000, 40, signature_share=1, nnz_per_row=6, random_state=0, return_X_y=False
+    )
+    for i in range(500):
+        of_labels = set(data.signatures[data.Y[[i]].indices].ravel().tolist())
+        found = [feature in of_labels for feature in data.X[[i]].indices.tolist()]
+        assert any(found)  # the refill may add others
+    assert data.signatures.shape == (40, 8)
+
+
+def test_missing_labels_leave_the_features_alone():
+    X, Y = make_xc_classification(random_state=0)
+    X_missing, Y_missing = make_xc_classification(random_state=0, missing_rate=0.5)
+    X_single, Y_single = make_xc_classification(random_state=0, missing_rate=1)
+    assert_well_formed(X_missing, Y_missing, (1000, 5000, 1000))
+    assert X_missing.data.tobytes() == X.data.tobytes()
+    assert X_single.indices.tobytes() == X.indices.tobytes()
+    assert (Y_missing - Y_missing.multiply(Y)).nnz == 0
+    n_more = Y.nnz - 1000
+    assert Y_missing.nnz - 1000 == pytest.approx(n_more / 2, rel=0.1)
+    assert (np.diff(Y_single.indptr) == 1).all()
+
+
+def test_blocks_of_rows_cover_all_rows(monkeypatch):
+    monkeypatch.setattr(generators, "_BLOCK_DRAWS", 500)
+    X, Y = make_xc_classification(300, random_state=0)
+    assert_well_formed(X, Y, (300, 5000, 1000))
+    assert X.nnz / 300 == pytest.approx(50, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("shape", "settings"),
+    [
+        ((1, 1, 1), {"nnz_per_row": 1, "labels_per_row": 1}),
+        ((40, 5, 3), {"nnz_per_row": 5, "labels_per_row": 3}),
+        ((40, 30, 20), {"nnz_per_row": 30, "labels_per_row": 20}),
+        ((40, 30, 20), {"nnz_per_row": 1, "n_signature_features": 1, "signature_share": 1}),
+        ((40, 30, 20), {"nnz_per_row": 9, "label_exponent": 10, "feature_exponent": 10}),
+    ],
+)
+def test_extreme_shapes(shape, settings):
+    assert_well_formed(*make_xc_classification(*shape, **settings, random_state=0), shape)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_samples": 0}, "n_samples must be a whole number of at least 1, got 0"),
+        ({"n_features": 2.5}, "n_features must be a whole number of at least 1, got 2.5"),
+        ({"n_labels": "3"}, "n_labels must be a whole number of at least 1, got '3'"),
+        ({"n_signature_features": 0}, "n_signature_features must be a whole number"),
+        ({"nnz_per_row": 0.5}, "nnz_per_row must be a number from 1 to 5000, got 0.5"),
+        ({"nnz_per_row": 6000}, "nnz_per_row must be a number from 1 to 5000, got 6000"),
+        ({"labels_per_row": 0}, "labels_per_row must be a number from 1 to 1000, got 0"),
+        ({"label_exponent": -1}, "label_exponent must be a number from 0 to 10, got -1"),
+        ({"feature_exponent": np.inf}, "feature_exponent must be a number from 0 to 10, got inf"),
+        ({"signature_share": 1.1}, "signature_share must be a number from 0 to 1, got 1.1"),
+        ({"missing_rate": np.nan}, "missing_rate must be a number from 0 to 1, got nan"),
+        ({"dtype": int}, "dtype must be float32 or float64, got int64"),
+    ],
+)
+def test_parameters_are_checked(settings, message):
+    with pytest.raises(ValueError, match=message):
+        make_xc_classification(**settings)
