@@ -2,7 +2,7 @@
 
 Instances become canonical CSR (sorted, without duplicates, int64 ``indptr``, int32 ``indices``,
 float32 or float64 ``data``), targets the positive rows of each binary problem. What the caller
-passed is never changed in place.
+passed is never changed in place: behind the door, arrays are read-only.
 """
 
 import warnings
@@ -13,6 +13,18 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """Return a read-only view of `array`.
+
+    A kernel is compiled anew for each combination of arguments that may and may not be written, not
+    always to the same roundings. All inputs go through here, so that it makes no difference whether
+    the caller's arrays, or those that joblib gives to its workers, are read-only maps of files.
+    """
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
 
 
 @dataclass(frozen=True)
@@ -36,6 +48,10 @@ class CsrRows:
     data: np.ndarray
     shape: tuple[int, int]
     was_sparse: bool
+
+    def __post_init__(self) -> None:
+        for name in ("indptr", "indices", "data"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
 
     def take(self, rows: np.ndarray) -> "CsrRows":
         """Return some of the rows."""
@@ -157,6 +173,8 @@ def check_targets(estimator: Any, y: Any, n_samples: int) -> Targets:
             f"{name}: y has {y.shape[0]} rows and X has {n_samples}; "
             "Found input variables with inconsistent numbers of samples."
         )
+    if (y.ndim == 2 and y.shape[1] == 0) or (sp.issparse(y) and y.ndim != 2):
+        raise ValueError(f"{name}: y must have at least one label column, shape {y.shape} came.")
     if sp.issparse(y):
         return _sparse_indicator(y, name)
     if y.ndim == 2 and y.shape[1] > 1:
@@ -214,8 +232,6 @@ def _dense_indicator(y: np.ndarray, name: str) -> Targets:
 
 
 def _sparse_indicator(y: Any, name: str) -> Targets:
-    if y.ndim != 2 or y.shape[1] == 0:
-        raise ValueError(f"{name}: y must have at least one label column, shape {y.shape} came.")
     kind = y.dtype.kind
     if kind not in "biuf":
         raise ValueError(f"{name}: a sparse y must be a binary indicator, dtype {y.dtype} came.")

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
 
@@ -115,6 +116,7 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
         float
             In [0, 1]; the accuracy after a 1-D fit.
         """
+        check_is_fitted(self)
         if self._targets_kind == "classes":
             hits = self.predict(X) == np.asarray(y)
             return float(np.average(hits, weights=sample_weight))
@@ -174,6 +176,18 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
         super().__setstate__(state)
 
 
+@contextmanager
+def restored_on_error(estimator: Any) -> Iterator[None]:
+    """Give `estimator` back the attributes it had, should the body fail or be interrupted."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
 def check_k(k: Any) -> int:
     """Return `k` as an int, or raise ValueError if it is not a positive integer."""
     if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
@@ -205,10 +219,16 @@ def unwrap(estimator: Any, X: Any) -> tuple[Any, Any]:
             if len(estimator.steps) > 1 and X is not None:
                 X = estimator[:-1].transform(X)
             estimator = estimator[-1]
-        elif not hasattr(estimator, "predict_topk") and hasattr(estimator, "estimator_"):
+        elif _is_wrapper(estimator):
             estimator = estimator.estimator_
         else:
             return estimator, X
+
+
+def _is_wrapper(estimator: Any) -> bool:
+    # The estimator_ of an ensemble is not fitted: it is what its estimators_ were copied from.
+    has = {name: hasattr(estimator, name) for name in ("predict_topk", "estimator_", "estimators_")}
+    return has["estimator_"] and not has["estimators_"] and not has["predict_topk"]
 
 
 def topk(estimator: Any, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -266,7 +286,11 @@ def _dense_scores(classifier: Any, method: str, X: Any) -> Iterator[np.ndarray]:
     rows = max(1, _PIECE // max(1, len(classifier.classes_)))
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     for first in range(0, max(n, 1), rows):
-        scores = np.asarray(getattr(classifier, method)(X[first : first + rows]))
+        scores = getattr(classifier, method)(X[first : first + rows])
+        if isinstance(scores, list):  # of one array (n, n_classes) per label, as random forests do
+            both = zip(scores, classifier.classes_, strict=True)
+            scores = np.column_stack([s @ np.asarray(classes, bool) for s, classes in both])
+        scores = np.asarray(scores)
         yield np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
 
 

@@ -16,8 +16,10 @@ One iteration of the solver calls, in this order:
     certify            objective and gradient in float64, for the lanes that have finished
 
 All instances of a lane are first taken as negatives, which lets the loops run straight down the
-rows; the few positives of each label are then corrected one by one. A lane's arithmetic never
-depends on the other lanes.
+rows; the few positives of each label are then corrected one by one. Losses are summed in float64:
+where positives are many, what the correction leaves is far smaller than the sum, and rounding of
+the sum would hide the decrease that the line search looks for. A lane's arithmetic never depends
+on the other lanes.
 """
 
 import functools
@@ -33,8 +35,11 @@ from sklearn_xc.kernels.newton_direction import (
     conjugate_gradients,
 )
 
-#: Rows whose losses are summed in the data's dtype before the sum moves to float64.
+#: Rows that are multiplied, and then gone through for their losses, while they are in the cache.
 CHUNK = 128
+#: Curvature that a free intercept gets, as a share of its own gradient: where all instances are far
+#: out the loss has none, and the Newton step would be longer than any line search can repair.
+DAMPING = 1e-3
 
 
 @functools.cache
@@ -62,7 +67,6 @@ def block_newton_kernels(loss: ModuleType) -> SimpleNamespace:
             Overwritten.
         """
         n, n_lanes = S.shape
-        partial = np.empty(n_lanes, S.dtype)
         counts = np.empty(n_lanes, np.int32)
         for k in range(n_lanes):
             loss_sum[k] = 0.0
@@ -71,27 +75,24 @@ def block_newton_kernels(loss: ModuleType) -> SimpleNamespace:
             last = min(first + CHUNK, n)
             multiply_rows(indptr, indices, data, P, first, last, XP[first:last])
             for k in range(n_lanes):
-                partial[k] = 0
                 counts[k] = 0
             for i in range(first, last):
-                w = weight[i]
+                w = np.float64(weight[i])
                 scores = S[i]
                 changes = XP[i]
                 for k in range(n_lanes):
                     score = keep[k] * scores[k]
                     scores[k] = score
                     margin = -(score + changes[k])
-                    partial[k] += w * value(margin)
+                    loss_sum[k] += w * np.float64(value(margin))
                     counts[k] += np.int32(is_active(margin))
             for k in range(n_lanes):
-                loss_sum[k] += partial[k]
                 n_active[k] += counts[k]
 
     @kernel
     def try_step(weight, S, XP, lam, loss_sum, n_active):
         """Per lane, sum the loss at ``S + lam * XP`` and count rows as ``try_full_step`` does."""
         n, n_lanes = S.shape
-        partial = np.empty(n_lanes, S.dtype)
         counts = np.empty(n_lanes, np.int32)
         for k in range(n_lanes):
             loss_sum[k] = 0.0
@@ -99,18 +100,16 @@ def block_newton_kernels(loss: ModuleType) -> SimpleNamespace:
         for first in range(0, n, CHUNK):
             last = min(first + CHUNK, n)
             for k in range(n_lanes):
-                partial[k] = 0
                 counts[k] = 0
             for i in range(first, last):
-                w = weight[i]
+                w = np.float64(weight[i])
                 scores = S[i]
                 changes = XP[i]
                 for k in range(n_lanes):
                     margin = -(scores[k] + lam[k] * changes[k])
-                    partial[k] += w * value(margin)
+                    loss_sum[k] += w * np.float64(value(margin))
                     counts[k] += np.int32(is_active(margin))
             for k in range(n_lanes):
-                loss_sum[k] += partial[k]
                 n_active[k] += counts[k]
 
     @kernel
@@ -175,21 +174,15 @@ def block_newton_kernels(loss: ModuleType) -> SimpleNamespace:
                         lists[list_stop[k]] = i
                         list_stop[k] += 1
         d = W.shape[0] - 1
-        partial = np.empty(n_lanes, W.dtype)
         for k in range(n_lanes):
             norm2[k] = 0.0
-        for first in range(0, d, CHUNK):
+        for j in range(d):
+            weights = W[j]
+            steps = P[j]
             for k in range(n_lanes):
-                partial[k] = 0
-            for j in range(first, min(first + CHUNK, d)):
-                weights = W[j]
-                steps = P[j]
-                for k in range(n_lanes):
-                    w = weights[k] + lam[k] * steps[k]
-                    weights[k] = w
-                    partial[k] += w * w
-            for k in range(n_lanes):
-                norm2[k] += partial[k]
+                w = weights[k] + lam[k] * steps[k]
+                weights[k] = w
+                norm2[k] += np.float64(w) * np.float64(w)
         for k in range(n_lanes):
             W[d, k] += lam[k] * P[d, k]
 
@@ -315,6 +308,10 @@ def block_newton_kernels(loss: ModuleType) -> SimpleNamespace:
                 gradient[j] += w
                 local2 += w * w
             gradient[n_local] += ridge * W[d, k]
+            damping = ridge
+            if ridge == 0.0:
+                damping = intercept * DAMPING * abs(gradient[n_local])
+                diagonal[n_local] += damping
             untouched = 0.0
             if fill[k]:
                 untouched = np.sqrt(max(norm2[k] - local2, 0.0))
@@ -329,12 +326,12 @@ def block_newton_kernels(loss: ModuleType) -> SimpleNamespace:
                 if fill[k]:
                     out[4, k] = conjugate_gradients(
                         local_indptr, local_indices, local_data, derivatives[1, :n_rows],
-                        intercept, ridge, gradient, diagonal, cg, work,
+                        intercept, damping, gradient, diagonal, cg, work,
                     )  # fmt: skip
                 else:
                     out[4, k] = conjugate_gradients(
                         indptr, indices, data, derivatives[1, :n],
-                        intercept, ridge, gradient, diagonal, cg, work,
+                        intercept, damping, gradient, diagonal, cg, work,
                     )  # fmt: skip
                 step = work[0]
                 for j in range(m):

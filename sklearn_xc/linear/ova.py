@@ -22,7 +22,7 @@ from sklearn_xc._validation import (
     check_targets,
     check_weights,
 )
-from sklearn_xc.base import XCClassifier
+from sklearn_xc.base import XCClassifier, restored_on_error
 from sklearn_xc.exceptions import ConvergenceWarning, PruningWarning
 from sklearn_xc.initialisers import INITIALISERS, Given, Initialiser
 from sklearn_xc.linear.assembly import assemble_weights, group_identical_labels
@@ -231,17 +231,18 @@ default=None
         PruningWarning
             If pruning raised the objective of labels by more than 1%.
         """
-        instances = check_instances(self, X, reset=True)
-        targets = check_targets(self, y, instances.shape[0])
-        weight = check_weights(self, sample_weight, instances.shape[0])
-        if weight is not None and not weight.all():
-            kept = weight > 0
-            instances, targets = instances.take(np.flatnonzero(kept)), targets.take(kept)
-            weight = weight[kept]
-        problem = self._build_problem(instances, targets, weight)
-        initialiser = self._check_init(problem)
-        solutions, row_of_label = self._solve(problem, initialiser)
-        self._keep(instances, targets, solutions, row_of_label)
+        with restored_on_error(self):
+            instances = check_instances(self, X, reset=True)
+            targets = check_targets(self, y, instances.shape[0])
+            weight = check_weights(self, sample_weight, instances.shape[0])
+            if weight is not None and not weight.all():
+                kept = weight > 0
+                instances, targets = instances.take(np.flatnonzero(kept)), targets.take(kept)
+                weight = weight[kept]
+            problem = self._build_problem(instances, targets, weight)
+            initialiser = self._check_init(problem)
+            solutions, row_of_label = self._solve(problem, initialiser)
+            self._keep(instances, targets, solutions, row_of_label)
         self._warn()
         return self
 
@@ -251,9 +252,12 @@ default=None
         n, d = instances.shape
         dtype = instances.data.dtype
         row_weight = np.ones(n) if weight is None else weight
-        running = np.concatenate(([0.0], np.cumsum(row_weight[targets.rows])))
-        positive = np.diff(running[targets.indptr])
-        total = row_weight.sum()
+        label_of_entry = np.repeat(np.arange(targets.n_problems), np.diff(targets.indptr))
+        # Summed label by label: a sum that runs on would tie a label to those before it.
+        positive = np.bincount(
+            label_of_entry, weights=row_weight[targets.rows], minlength=targets.n_problems
+        )
+        total = float(row_weight.sum())
         tol = self.tol if self.tol is not None else (0.01 if instances.was_sparse else 1.0)
         return OneVsAllProblem(
             indptr=instances.indptr,
@@ -263,8 +267,8 @@ default=None
             y_indptr=targets.indptr,
             y_rows=targets.rows,
             weight=row_weight.astype(dtype),
-            plus=self.C * self._label_weight("positive_weight", targets, n),
-            minus=self.C * self._label_weight("negative_weight", targets, n),
+            plus=self.C * self._label_weight("positive_weight", positive, total),
+            minus=self.C * self._label_weight("negative_weight", positive, total),
             relative_tolerance=tol
             * np.maximum(1.0, np.minimum(positive, total - positive))
             / total,
@@ -275,14 +279,17 @@ default=None
             prune=self.prune,
         )
 
-    def _label_weight(self, name: str, targets: Targets, n: int) -> np.ndarray:
-        """Return a loss weight per binary problem from the parameter `name`."""
+    def _label_weight(self, name: str, positive: np.ndarray, total: float) -> np.ndarray:
+        """Return a loss weight per binary problem from the parameter `name`.
+
+        `positive` and `total` are the weights of each label's instances and of all.
+        """
         value = getattr(self, name)
-        n_problems = targets.n_problems
+        n_problems = len(positive)
         if value is None or isinstance(value, Real):
             return np.full(n_problems, 1.0 if value is None else float(value))
         if isinstance(value, str):
-            return 1.0 / propensity(np.diff(targets.indptr), n)
+            return 1.0 / propensity(positive, total)
         weight = check_array(value, ensure_2d=False, dtype=np.float64, input_name=name)
         if weight.shape != (n_problems,) or not (weight > 0).all():
             raise ValueError(
@@ -433,25 +440,30 @@ default=None
                 f"within max_iter={self.max_iter} Newton steps (labels {_some(out)}). Raise "
                 "max_iter or tol, or lower C; fit_report_ holds a bound on the error of each.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         stalled = np.flatnonzero(report["status"] == "stalled")
         if stalled.size:
             warnings.warn(
                 f"OvALinearXC: {stalled.size} of {len(report['status'])} labels stopped at the "
                 f"precision of {self.intercept_.dtype} before their stopping rule held (labels "
-                f"{_some(stalled)}). Pass X as float64, or raise tol.",
+                f"{_some(stalled)}). Raise tol, or pass X as float64 if it is not.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        moved = np.flatnonzero(report["pruning_increase"] > PRUNING_SHARE * report["objective"])
+        # An objective may be 0 with a free intercept: what is nothing beside the loss of w = 0 stays
+        # nothing.
+        nothing = 1e-10 * self.C * self.n_samples_fit_
+        moved = np.flatnonzero(
+            report["pruning_increase"] > PRUNING_SHARE * report["objective"] + nothing
+        )
         if moved.size:
             warnings.warn(
                 f"OvALinearXC: prune={self.prune} raised the objective of {moved.size} of "
                 f"{len(report['status'])} labels by more than {PRUNING_SHARE:.0%} (labels "
                 f"{_some(moved)}). Lower prune to keep more of their small weights.",
                 PruningWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     @property

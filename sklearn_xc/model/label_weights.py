@@ -6,11 +6,11 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed
 
-from sklearn_xc._validation import CsrRows
+from sklearn_xc._validation import CsrRows, read_only
 from sklearn_xc.parallel.memory import require_bytes
 
 #: Rows of X scored by one task.
-ROWS_PER_TASK = 1024
+ROWS_PER_TASK = 256
 
 
 class LabelWeights:
@@ -37,8 +37,9 @@ class LabelWeights:
         """The weights by feature: the order that scoring reads; made when first needed."""
         if self._by_feature is None:
             by_feature = self.coef.tocsc()
-            by_feature.indptr = by_feature.indptr.astype(np.int64)
-            by_feature.indices = by_feature.indices.astype(np.int32)
+            by_feature.indptr = read_only(by_feature.indptr.astype(np.int64))
+            by_feature.indices = read_only(by_feature.indices.astype(np.int32))
+            by_feature.data = read_only(by_feature.data)
             self._by_feature = by_feature
         return self._by_feature
 
@@ -62,14 +63,14 @@ class LabelWeights:
         from sklearn_xc.kernels.topk import topk_rows
 
         data, weights = self._common_dtype(X), self.by_feature
-        n_labels = len(self.intercept)
+        intercept, n_labels = read_only(self.intercept), len(self.intercept)
 
         def task(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
             labels = np.full((last - first, k), -1, np.int64)
             scores = np.full((last - first, k), -np.inf, self.intercept.dtype)
             topk_rows(
                 X.indptr, X.indices, data, first,
-                weights.indptr, weights.indices, weights.data, self.intercept,
+                weights.indptr, weights.indices, weights.data, intercept,
                 min(k, n_labels), labels, scores,
             )  # fmt: skip
             return labels, scores
@@ -89,7 +90,8 @@ class LabelWeights:
         from sklearn_xc.kernels.topk import score_rows
 
         data, weights = self._common_dtype(X), self.by_feature
-        n_labels, dtype = len(self.intercept), self.intercept.dtype
+        intercept = read_only(self.intercept)
+        n_labels, dtype = len(intercept), intercept.dtype
         require_bytes(
             X.shape[0] * n_labels * dtype.itemsize,
             None,
@@ -101,19 +103,23 @@ class LabelWeights:
         def task(first: int, last: int) -> None:
             score_rows(
                 X.indptr, X.indices, data, first,
-                weights.indptr, weights.indices, weights.data, self.intercept, out[first:last],
+                weights.indptr, weights.indices, weights.data, intercept, out[first:last],
             )  # fmt: skip
 
         self._map_rows(task, X.shape[0], n_jobs)
         return out
 
     def _common_dtype(self, X: CsrRows) -> np.ndarray:
-        return X.data.astype(self.intercept.dtype, copy=False)
+        return read_only(X.data.astype(self.intercept.dtype, copy=False))
 
     @staticmethod
     def _map_rows(task: Any, n: int, n_jobs: int | None) -> list[Any]:
         """Run `task` over ranges of rows, in threads: they share the output."""
+        ranges = [
+            (first, min(first + ROWS_PER_TASK, n)) for first in range(0, max(n, 1), ROWS_PER_TASK)
+        ]
+        if len(ranges) == 1:  # starting threads would take longer than a few rows do
+            return [task(*ranges[0])]
         return Parallel(n_jobs=n_jobs, require="sharedmem")(
-            delayed(task)(first, min(first + ROWS_PER_TASK, n))
-            for first in range(0, max(n, 1), ROWS_PER_TASK)
+            delayed(task)(first, last) for first, last in ranges
         )

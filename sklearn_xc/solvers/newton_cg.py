@@ -303,7 +303,9 @@ class _Block:
             problem.indptr, problem.indices, problem.data, problem.weight,
             (~starting).astype(dtype), space.S, space.P, space.XP, space.loss_sum, space.n_active,
         )  # fmt: skip
+        # What rounding may add: to the objective, and to the sum that the positives are taken from.
         slack = 4 * np.finfo(dtype).eps * np.abs(space.objective)
+        slack += 4 * np.finfo(np.float64).eps * space.minus * space.loss_sum
         _, g_p, w_p, p_p, _ = space.direction
         norm2 = self._regularized_norm2()
         for _ in range(MAX_HALVINGS):
@@ -428,6 +430,8 @@ class _Block:
         )  # fmt: skip
         for c, (label, w) in enumerate(batch):
             objective, gradient_norm, pruned_objective = out[:, c]
+            if np.array_equal(V[:, c], V[:, m + c]):
+                pruned_objective = objective
             if gradient_norm <= label.tolerance:
                 label.status = CONVERGED
             elif label.status != OUT_OF_ITERATIONS:

@@ -9,9 +9,11 @@ where c_ij is the row's weight times ``plus[j]`` for a positive and ``minus[j]``
 
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
+from sklearn_xc._validation import read_only
 from sklearn_xc.kernels.csr_sums import sum_csr_rows
 from sklearn_xc.losses import LOSSES
 
@@ -21,7 +23,7 @@ NO_POSITIVES = np.zeros(0, np.int32)
 
 @dataclass(frozen=True)
 class OneVsAllProblem:
-    """One binary problem per label, all over the same instances.
+    """One binary problem per label, all over the same instances; its arrays are read-only.
 
     Parameters
     ----------
@@ -62,6 +64,15 @@ class OneVsAllProblem:
     regularize_intercept: bool
     max_iter: int
     prune: float
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                object.__setattr__(self, name, read_only(value))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()  # pickle gives back arrays that can be written
 
     @property
     def n_samples(self) -> int:

@@ -1,0 +1,22 @@
+"""Experiments that measure the package: ``python -m sklearn_xc.bench`` lists them.
+
+Every experiment is a module of its own, with ``add_options(parser)`` for the command line and
+``main(data, ...)``, which measures, reports and returns its rows::
+
+    __main__.py    the command line
+    inits.py  inits_trace.py  optimum.py  accuracy.py  gridsearch.py
+        |
+        +-- data.py          the data sets, as training and test matrices
+        +-- measure.py       CPU seconds, fits without their warnings, peak memory
+        +-- report.py        what is printed and kept: tables, notes, figures
+        +-- environment.py   versions, processor, threads, date
+
+To add one, write its file and give it a line here.
+"""
+
+EXPERIMENTS = {
+    "inits": "CPU time of one-vs-all training by start vector; why the start matters",
+    "optimum": "distance from LIBLINEAR's optimum, and precision beside it, for 50 labels",
+    "accuracy": "precision, nDCG and propensity-scored precision beside DiSMEC++",
+    "gridsearch": "peak memory and time of GridSearchCV with 200,000 sparse label columns",
+}

@@ -1,0 +1,107 @@
+"""Measuring: CPU seconds of a call, fits whose warnings become numbers, peak memory."""
+
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+from sklearn_xc.exceptions import ConvergenceWarning, PruningWarning
+
+#: Labels of a warm-up fit.
+_FEW = 4
+
+
+def cpu_seconds(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+    """Return what a call returns, and the CPU seconds that it took in all threads of the process.
+
+    Parameters
+    ----------
+    function : callable
+        What to call.
+    *arguments : object
+        Its arguments.
+
+    Returns
+    -------
+    result : object
+        What `function` returned.
+    seconds : float
+        CPU time.
+    """
+    began = process_time()
+    result = function(*arguments)
+    return result, process_time() - began
+
+
+def fit_quietly(model: Any, X: Any, Y: Any) -> Any:
+    """Fit an ``OvALinearXC`` without its warnings on convergence and pruning.
+
+    Both are in ``fit_report_``, from where the experiments take them as numbers.
+
+    Parameters
+    ----------
+    model : OvALinearXC
+        The estimator.
+    X, Y : array-like or sparse
+        What to fit.
+
+    Returns
+    -------
+    OvALinearXC
+        `model`, fitted.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", PruningWarning)
+        return model.fit(X, Y)
+
+
+def warm_up(model: Any, X: Any, Y: Any) -> None:
+    """Fit a few frequent labels and predict, so that compilation is not measured later.
+
+    Parameters
+    ----------
+    model : OvALinearXC
+        The estimator; the loss and the dtype of X decide what is compiled.
+    X, Y : sparse
+        Of which it takes all rows and the most frequent labels.
+    """
+    counts = np.bincount(Y.indices, minlength=Y.shape[1])
+    few = np.argsort(-counts, kind="stable")[:_FEW]
+    fit_quietly(model, X, Y[:, few]).predict_topk(X[:2], 1)
+
+
+def n_unsolved(model: Any) -> int:
+    """Return how many labels of a fitted ``OvALinearXC`` stopped before their stopping rule."""
+    return int((model.fit_report_["status"] != "converged").sum())
+
+
+def peak_bytes() -> int:
+    """Return the most memory that this process has had resident so far, in bytes.
+
+    Notes
+    -----
+    On Linux from the kernel's high-water mark of this process's own address space: the number that
+    ``getrusage`` gives there starts from that of the process that started it.
+
+    Raises
+    ------
+    OSError
+        Where the system does not tell.
+    """
+    try:
+        status = Path("/proc/self/status").read_text()
+        line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+        return int(line.split()[1]) * 1024
+    except (OSError, StopIteration):
+        pass
+    try:
+        import resource
+    except ImportError:
+        raise OSError("This system does not tell the peak memory of a process.") from None
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -1,0 +1,216 @@
+"""What all tests share: compiled code cached by its sources, small data, slow references."""
+# ruff: noqa: E402 (the environment is set before numpy and the kernels are imported)
+
+import os
+
+# One thread per process: the machine's cores belong to pytest-xdist. Before numpy is imported.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+import dataclasses
+import functools
+import getpass
+import tempfile
+from pathlib import Path
+
+import hypothesis
+import numba
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.sparse as sp
+
+from sklearn_xc.kernels._jit import kernel, source_checksum
+
+# The cache folder is keyed by the sources that are compiled, so that no test ever runs old code. It
+# is shared by the workers of pytest-xdist and by the processes that tests start.
+if "NUMBA_CACHE_DIR" not in os.environ:
+    _folder = Path(tempfile.gettempdir(), f"sklearn_xc-numba-{getpass.getuser()}")
+    os.environ["NUMBA_CACHE_DIR"] = str(_folder / source_checksum()[:16])
+    numba.config.reload_config()
+
+from sklearn_xc.initialisers import INITIALISERS, Initialiser
+from sklearn_xc.losses import LOSSES
+from sklearn_xc.solvers.newton_cg import solve_block
+from sklearn_xc.solvers.problem import OneVsAllProblem, sum_instances
+
+# The first call of a kernel compiles it, hence no deadline; the same examples on every run.
+hypothesis.settings.register_profile("default", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("explore", deadline=None, max_examples=2000)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@functools.cache
+def _compiled_loss(loss, name):
+    return kernel(getattr(LOSSES[loss], name))
+
+
+@dataclasses.dataclass(frozen=True)
+class DenseObjective:
+    """One label's problem, written out with dense arrays and no thought of speed.
+
+    `positive` is a mask over the rows of the dense `X`; `plus` and `minus` include C.
+    """
+
+    X: np.ndarray
+    positive: np.ndarray
+    loss: str = "squared_hinge"
+    plus: float = 1.0
+    minus: float = 1.0
+    weight: np.ndarray | float = 1.0
+    fit_intercept: bool = True
+    regularize_intercept: bool = True
+
+    def __post_init__(self):
+        constant = np.full((len(self.X), 1), float(self.fit_intercept))
+        set_ = object.__setattr__
+        set_(self, "rows", np.hstack([self.X, constant]).astype(np.float64))
+        set_(self, "signs", np.where(self.positive, 1.0, -1.0))
+        set_(self, "factors", self.weight * np.where(self.positive, self.plus, self.minus))
+        ridge = np.ones(self.rows.shape[1])
+        ridge[-1] = self.fit_intercept and self.regularize_intercept
+        set_(self, "ridge", ridge)
+
+    def _loss(self, name, w):
+        function = np.vectorize(_compiled_loss(self.loss, name), otypes=[np.float64])
+        return function(self.signs * (self.rows @ w))
+
+    def value(self, w):
+        return 0.5 * (self.ridge * w * w).sum() + (self.factors * self._loss("value", w)).sum()
+
+    def gradient(self, w):
+        return self.ridge * w + self.rows.T @ (self.factors * self.signs * self._loss("slope", w))
+
+    def hessian(self, w):
+        curvatures = self.factors * self._loss("curvature", w)
+        return np.diag(self.ridge) + (self.rows.T * curvatures) @ self.rows
+
+    def minimum(self):
+        """Return the smallest value that scipy finds: at or above the true minimum."""
+        found = scipy.optimize.minimize(
+            self.value,
+            np.zeros(self.rows.shape[1]),
+            jac=self.gradient,
+            hess=self.hessian,
+            method="trust-exact",
+            options={"gtol": 1e-9, "maxiter": 500},
+        )
+        return found.fun
+
+
+def _make_problem(X, Y, *, dtype=np.float64, loss="squared_hinge", tol=0.01, **parameters):
+    X, Y = sp.csr_array(X, dtype=dtype), sp.csc_array(Y)
+    X.sort_indices()
+    Y.sort_indices()
+    n, n_labels = Y.shape
+    counts = np.diff(Y.indptr)
+    record = {
+        "indptr": X.indptr.astype(np.int64),
+        "indices": X.indices.astype(np.int32),
+        "data": X.data,
+        "n_features": X.shape[1],
+        "y_indptr": Y.indptr.astype(np.int64),
+        "y_rows": Y.indices.astype(np.int32),
+        "weight": np.ones(n),
+        "plus": np.ones(n_labels),
+        "minus": np.ones(n_labels),
+        "relative_tolerance": tol * np.maximum(1, np.minimum(counts, n - counts)) / n,
+        "loss_name": loss,
+        "fit_intercept": True,
+        "regularize_intercept": True,
+        "max_iter": 200,
+        "prune": 0.0,
+        **parameters,
+    }
+    record["weight"] = np.asarray(record["weight"], dtype)
+    return OneVsAllProblem(**record)
+
+
+def _objective_of(problem, label):
+    n, d = problem.n_samples, problem.n_features
+    X = sp.csr_array((problem.data, problem.indices, problem.indptr), shape=(n, d))
+    positive = np.zeros(n, bool)
+    positive[problem.positives(label)] = True
+    return DenseObjective(
+        X.toarray().astype(np.float64),
+        positive,
+        problem.loss_name,
+        problem.plus[label],
+        problem.minus[label],
+        problem.weight.astype(np.float64),
+        problem.fit_intercept,
+        problem.regularize_intercept,
+    )
+
+
+def _solve(problem, init="msi", n_lanes=4, labels=None, observe=None):
+    initialiser = init if isinstance(init, Initialiser) else INITIALISERS[init]()
+    sums = sum_instances(problem)
+    prepared = initialiser.prepare(problem, sums)
+    labels = np.arange(problem.n_labels) if labels is None else np.asarray(labels)
+    solution = solve_block(problem, sums, initialiser, prepared, labels, n_lanes, observe=observe)
+    shape = (len(labels), problem.n_features)
+    coef = sp.csr_array((solution.values, solution.indices, solution.indptr), shape=shape)
+    return solution, np.hstack([coef.toarray(), solution.intercepts[:, None]])
+
+
+def _make_xy(n=120, d=40, n_labels=15, seed=0):
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((n, d), density=0.15, format="csr", rng=rng)
+    X.data = rng.normal(size=X.nnz)
+    topics = sp.random_array((d, n_labels), density=0.2, rng=rng, data_sampler=rng.normal)
+    scores = (X @ topics).toarray() + 0.3 * rng.normal(size=(n, n_labels))
+    Y = (scores > np.quantile(scores, 0.9, axis=0)).astype(np.float64)
+    X, Y = X.tolil(), sp.lil_array(Y)
+    X[3] = 0  # an empty instance
+    Y[:, 4] = 0  # a label without positives
+    Y[:, 7] = 1  # a label on every instance
+    Y[:, 9] = Y[:, [2]]  # identical labels: ties
+    Y[5] = 0  # an instance without labels, but for 7
+    Y[5, 7] = 1
+    return X.tocsr(), Y.tocsr()
+
+
+@pytest.fixture
+def xy():
+    """Return X (120, 40) and Y (120, 15), sparse, with all the unpleasant rows and columns."""
+    return _make_xy()
+
+
+@pytest.fixture(scope="session")
+def make_xy():
+    """Return a function that makes such data in other sizes."""
+    return _make_xy
+
+
+@pytest.fixture(scope="session")
+def compiled_loss():
+    """Return a function that compiles one function of a loss, both given by name.
+
+    Uncompiled, the losses compute in float32: that is what np.float32(1) + 0.5 gives in Python.
+    """
+    return _compiled_loss
+
+
+@pytest.fixture(scope="session")
+def dense_objective():
+    """Return the class of the dense reference objective."""
+    return DenseObjective
+
+
+@pytest.fixture(scope="session")
+def make_problem():
+    """Return a function that writes a solver's frozen problem from X and Y."""
+    return _make_problem
+
+
+@pytest.fixture(scope="session")
+def objective_of():
+    """Return a function that gives the dense objective of a label of a problem."""
+    return _objective_of
+
+
+@pytest.fixture(scope="session")
+def solve():
+    """Return a function that solves a problem: BlockSolution, and dense weights (m, d + 1)."""
+    return _solve

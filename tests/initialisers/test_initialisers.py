@@ -1,0 +1,161 @@
+"""Start vectors: what all of the registry promise, and the definition of each."""
+
+import dataclasses
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from sklearn_xc.initialisers import INITIALISERS, Bias, Given, MeanSeparating, OneVsAllPrimal
+from sklearn_xc.losses import LOSSES
+from sklearn_xc.solvers.problem import sum_instances, sum_rows
+
+each_initialiser = pytest.mark.parametrize("name", INITIALISERS)
+
+
+def start(initialiser, problem, label):
+    sums = sum_instances(problem)
+    prepared = pickle.loads(pickle.dumps(initialiser.prepare(problem, sums)))
+    positive_sum = sum_rows(problem, problem.positives(label))
+    return initialiser.start(prepared, problem, label, positive_sum)
+
+
+def with_constant(X, problem):
+    dense = X.toarray() if sp.issparse(X) else X
+    return np.hstack([dense, np.full((len(dense), 1), problem.intercept)])
+
+
+@each_initialiser
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_every_start_is_finite_and_respects_a_missing_intercept(
+    name, loss, fit_intercept, xy, make_problem
+):
+    if INITIALISERS[name].needs_intercept and not fit_intercept:
+        pytest.skip("refused by the estimator")
+    problem = make_problem(*xy, loss=loss, fit_intercept=fit_intercept)
+    for label in range(problem.n_labels):
+        w = start(INITIALISERS[name](), problem, label)
+        assert w.shape == (problem.n_features + 1,)
+        assert w.dtype == np.float64
+        assert np.isfinite(w).all()
+        assert fit_intercept or w[-1] == 0
+
+
+@each_initialiser
+def test_a_weight_of_two_starts_like_a_repeated_row(name, xy, make_problem):
+    X, Y = xy
+    counts = np.random.default_rng(0).integers(1, 4, X.shape[0])
+    rows = np.repeat(np.arange(X.shape[0]), counts)
+    weighted = make_problem(X, Y, weight=counts.astype(float))
+    repeated = make_problem(X[rows], Y[rows])
+    for label in range(Y.shape[1]):
+        a, b = (start(INITIALISERS[name](), problem, label) for problem in (weighted, repeated))
+        np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-10)
+
+
+@each_initialiser
+def test_parameters_show_in_the_repr(name):
+    initialiser = INITIALISERS[name]()
+    for parameter, value in vars(initialiser).items():
+        assert f"{parameter}={value!r}" in repr(initialiser)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize(
+    ("loss", "initialiser", "s", "t"),
+    [
+        ("squared_hinge", MeanSeparating(), 1.0, -2.0),
+        ("logistic", MeanSeparating(), 1.0, -3.0),
+        ("logistic", MeanSeparating(2.0, -5.0), 2.0, -5.0),
+    ],
+)
+def test_mean_separating_is_the_smallest_vector_with_the_given_mean_scores(
+    loss, initialiser, s, t, fit_intercept, weighted, xy, make_problem
+):
+    X, Y = xy
+    weight = np.random.default_rng(0).random(X.shape[0]) if weighted else np.ones(X.shape[0])
+    problem = make_problem(X, Y, loss=loss, weight=weight, fit_intercept=fit_intercept)
+    rows, Y = with_constant(X, problem), Y.toarray() > 0
+    for label in set(range(Y.shape[1])) - {4, 7}:
+        w = start(initialiser, problem, label)
+        positive = Y[:, label]
+        scores = rows @ w
+        assert np.average(scores[positive], weights=weight[positive]) == pytest.approx(s)
+        assert np.average(scores[~positive], weights=weight[~positive]) == pytest.approx(t)
+        means = [np.average(rows[m], axis=0, weights=weight[m]) for m in (positive, ~positive)]
+        smallest = np.linalg.lstsq(np.array(means), np.array([s, t]))[0]
+        np.testing.assert_allclose(w, smallest, rtol=1e-8, atol=1e-10)
+
+
+def test_mean_separating_without_positives_or_without_negatives(xy, make_problem):
+    X, _ = xy
+    problem = make_problem(*xy)
+    mean = with_constant(X, problem).mean(axis=0)
+    none, all_ = start(MeanSeparating(), problem, 4), start(MeanSeparating(), problem, 7)
+    np.testing.assert_allclose(none, -2 * mean / (mean @ mean), rtol=1e-10)
+    np.testing.assert_allclose(all_, 1 * mean / (mean @ mean), rtol=1e-6)
+
+
+def test_mean_separating_with_parallel_means_is_the_least_squares_solution(make_problem):
+    """One feature and no intercept: no vector gives both mean scores."""
+    X, Y = np.array([[1.0], [2.0], [3.0], [6.0]]), np.array([[1], [0], [0], [1]])
+    problem = make_problem(X, Y, fit_intercept=False)
+    tau = -2.0 + 3.0 * 2 / 4
+    expected = np.linalg.lstsq(np.array([[3.5, 0.0], [3.0, 0.0]]), np.array([1.0, tau]))[0]
+    np.testing.assert_allclose(start(MeanSeparating(), problem, 0), expected, rtol=1e-10)
+
+
+def test_mean_separating_nothing_is_zero(make_problem):
+    Y = np.array([[1, 0], [0, 0]])
+    problem = make_problem(np.zeros((2, 3)), Y, fit_intercept=False)
+    for label in range(2):
+        assert not start(MeanSeparating(), problem, label).any()
+
+
+@pytest.mark.parametrize(("initialiser", "weight"), [(Bias(), -2.0), (Bias(-0.9), -0.9)])
+def test_bias(initialiser, weight, xy, make_problem):
+    w = start(initialiser, make_problem(*xy), 3)
+    assert w[-1] == weight
+    assert not w[:-1].any()
+
+
+@pytest.mark.parametrize("stop", [0.5, 0.1, 1e-7])
+def test_ovap_is_the_all_negative_problem_left_at_the_given_gradient(
+    stop, xy, make_problem, dense_objective
+):
+    X, _ = xy
+    weight = 0.5 + np.random.default_rng(0).random(X.shape[0])
+    minus = np.linspace(0.5, 2.5, 15)
+    problem = make_problem(*xy, weight=weight, minus=minus)
+    w = start(OneVsAllPrimal(stop), problem, 3)
+    np.testing.assert_array_equal(w, start(OneVsAllPrimal(stop), problem, 0))
+    none = np.zeros(X.shape[0], bool)
+    objective = dense_objective(X.toarray(), none, minus=np.median(minus), weight=weight)
+    at_zero = np.linalg.norm(objective.gradient(np.zeros_like(w)))
+    # The share is that of the estimator's rule for a label without positives.
+    assert np.linalg.norm(objective.gradient(w)) <= stop * at_zero
+    assert objective.value(w) < objective.value(np.zeros_like(w))
+    if stop == 1e-7:
+        assert objective.value(w) == pytest.approx(objective.minimum(), rel=1e-10)
+    else:
+        assert objective.value(w) > objective.minimum() * (1 + 1e-6)
+
+
+def test_ovap_does_not_need_the_iterations_of_the_labels(xy, make_problem):
+    problem = make_problem(*xy)
+    short = dataclasses.replace(problem, max_iter=1)
+    assert np.isfinite(start(OneVsAllPrimal(), short, 0)).all()
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, sp.csr_matrix])
+@pytest.mark.parametrize("extra", [0, 1])
+def test_given(make, extra, xy, make_problem):
+    problem = make_problem(*xy)
+    vectors = np.random.default_rng(0).normal(size=(15, 40 + extra))
+    w = start(Given(make(vectors)), problem, 6)
+    np.testing.assert_array_equal(w[: 40 + extra], vectors[6])
+    assert w.shape == (41,)
+    assert extra or w[-1] == 0

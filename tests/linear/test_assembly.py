@@ -1,0 +1,49 @@
+"""From label columns to distinct problems, and back to one weight matrix."""
+
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sklearn_xc.linear.assembly import assemble_weights, group_identical_labels
+
+
+def test_labels_are_grouped_by_rows_and_weights():
+    Y = sp.csc_array(np.array([[1, 0, 1, 0, 1, 0], [0, 0, 0, 1, 0, 0], [1, 0, 1, 0, 1, 0]]))
+    indptr, rows = Y.indptr.astype(np.int64), Y.indices.astype(np.int32)
+    ones = np.ones(6)
+    assert group_identical_labels(indptr, rows, ones, ones).tolist() == [0, 1, 0, 3, 0, 1]
+    other = np.array([1, 1, 2, 1, 1, 1.0])
+    assert group_identical_labels(indptr, rows, other, ones).tolist() == [0, 1, 2, 3, 0, 1]
+    assert group_identical_labels(indptr, rows, ones, other).tolist() == [0, 1, 2, 3, 0, 1]
+
+
+@given(
+    n_rows=st.integers(1, 12),
+    n_labels=st.integers(1, 20),
+    cuts=st.lists(st.integers(0, 12), max_size=3),
+    seed=st.integers(0, 2**31),
+)
+def test_blocks_are_stacked_in_the_order_of_the_labels(n_rows, n_labels, cuts, seed):
+    """Labels may share a row of the stacked solutions, or leave one unused."""
+    rng = np.random.default_rng(seed)
+    stacked = rng.normal(size=(n_rows, 5)) * (rng.random((n_rows, 5)) < 0.5)
+    row_of_label = rng.integers(0, n_rows, n_labels)
+    row_of_label[0] = n_rows - 1
+    edges = sorted({0, n_rows, *(c for c in cuts if c < n_rows)})
+    solutions = []
+    for start, stop in itertools.pairwise(edges):
+        part = sp.csr_array(stacked[start:stop])
+        solutions.append(
+            SimpleNamespace(
+                labels=np.arange(start, stop), indptr=part.indptr, indices=part.indices,
+                values=part.data,
+            )
+        )  # fmt: skip
+    coef = assemble_weights(solutions, row_of_label, 5)
+    assert coef.has_canonical_format
+    np.testing.assert_array_equal(coef.toarray(), stacked[row_of_label])
+    assert solutions == []

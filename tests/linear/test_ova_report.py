@@ -1,0 +1,189 @@
+"""The fit report, its bounds, and the warnings that come from it."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sklearn_xc import OvALinearXC
+from sklearn_xc.exceptions import ConvergenceWarning, PruningWarning
+from sklearn_xc.initialisers import Bias, MeanSeparating, OneVsAllPrimal
+from sklearn_xc.linear import ova
+from sklearn_xc.losses import LOSSES
+
+NAMES = {
+    "n_iter", "n_products", "status", "objective", "gradient_norm", "gradient_tolerance",
+    "suboptimality", "pruning_increase", "seconds",
+}  # fmt: skip
+
+
+def weights_of(model, label):
+    return np.append(model.coef_[[label]].toarray()[0], model.intercept_[label])
+
+
+def objectives(X, Y, dense_objective, **parameters):
+    return [
+        dense_objective(X.toarray(), Y[:, [j]].toarray()[:, 0] > 0, **parameters)
+        for j in range(Y.shape[1])
+    ]
+
+
+def test_the_report_is_a_table_with_a_row_per_label(xy):
+    model = OvALinearXC(prune=0).fit(*xy)
+    assert set(model.fit_report_) == NAMES
+    table = pd.DataFrame(model.fit_report_)
+    assert table.shape == (15, len(NAMES))
+    assert set(table["status"]) == {"converged"}
+    np.testing.assert_array_equal(model.n_iter_, table["n_iter"])
+    assert (table["n_products"] >= table["n_iter"]).all()
+    assert (table["seconds"] > 0).all()
+
+
+def test_counts(xy):
+    X, Y = xy
+    model = OvALinearXC(prune=0).fit(X, Y)
+    np.testing.assert_array_equal(model.label_counts_, Y.toarray().sum(axis=0))
+    assert model.label_counts_.dtype == np.int64
+    assert model.n_samples_fit_ == 120
+    assert model.n_features_in_ == 40
+    assert not hasattr(model, "feature_names_in_")
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("tol", [1.0, 0.01])
+def test_the_suboptimality_is_a_bound(tol, loss, xy, dense_objective):
+    X, Y = xy
+    rough = OvALinearXC(tol=tol, loss=loss, prune=0).fit(X, Y)
+    tight = OvALinearXC(tol=1e-8, loss=loss, prune=0).fit(X, Y)
+    bound = rough.fit_report_["suboptimality"]
+    np.testing.assert_allclose(bound, rough.fit_report_["gradient_norm"] ** 2 / 2)
+    errors = [
+        objective.value(weights_of(rough, j)) - objective.value(weights_of(tight, j))
+        for j, objective in enumerate(objectives(X, Y, dense_objective, loss=loss))
+    ]
+    assert (errors <= bound + 1e-12).all()
+    assert (np.array(errors) > 1e-3 * bound).any()  # and not an empty one
+
+
+def test_no_bound_is_known_with_a_free_intercept(xy):
+    free = OvALinearXC(regularize_intercept=False, prune=0).fit(*xy)
+    assert (free.fit_report_["suboptimality"] == np.inf).all()
+    none = OvALinearXC(regularize_intercept=False, fit_intercept=False, prune=0).fit(*xy)
+    assert np.isfinite(none.fit_report_["suboptimality"]).all()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning")
+def test_pruning_zeroes_small_weights_but_never_the_intercept(xy, dense_objective):
+    X, Y = xy
+    whole, pruned = (OvALinearXC(prune=p).fit(X, Y) for p in (0, 0.1))
+    W, V = whole.coef_.toarray(), pruned.coef_.toarray()
+    np.testing.assert_array_equal(V, np.where(np.abs(W) < 0.1, 0, W))
+    assert pruned.coef_.nnz == (V != 0).sum() < whole.coef_.nnz
+    np.testing.assert_array_equal(pruned.intercept_, whole.intercept_)
+    report = pruned.fit_report_
+    np.testing.assert_array_equal(report["objective"], whole.fit_report_["objective"])
+    for j, objective in enumerate(objectives(X, Y, dense_objective)):
+        increase = objective.value(weights_of(pruned, j)) - objective.value(weights_of(whole, j))
+        assert report["pruning_increase"][j] == pytest.approx(increase, abs=1e-10)
+    assert not whole.fit_report_["pruning_increase"].any()
+    # Small intercepts stay too.
+    assert OvALinearXC(prune=1e9).fit(X, Y).intercept_.all()
+
+
+class TestWarnings:
+    def test_out_of_iterations(self, xy):
+        with pytest.warns(ConvergenceWarning) as caught:
+            model = OvALinearXC(max_iter=1, tol=1e-4, init="zero", prune=0).fit(*xy)
+        out = np.flatnonzero(model.fit_report_["status"] == "max_iter")
+        assert out.size > 5
+        (warning,) = caught
+        message = str(warning.message)
+        assert message.startswith(
+            f"OvALinearXC: {out.size} of 15 labels did not converge within max_iter=1 Newton steps "
+            f"(labels {', '.join(map(str, out[:5]))}, ...). Raise max_iter or tol"
+        )
+        assert warning.filename == __file__
+        assert (model.n_iter_[out] == 1).all()
+
+    def test_stalled(self, xy, monkeypatch):
+        """No step is ever good enough."""
+        monkeypatch.setattr("sklearn_xc.solvers.newton_cg.SUFFICIENT_DECREASE", 1e9)
+        message = r"15 of 15 labels .* precision of float64 .*labels 0, 1, 2, 3, 4, .*Raise tol"
+        with pytest.warns(ConvergenceWarning, match=message):
+            model = OvALinearXC(prune=0, init="zero").fit(*xy)
+        assert (model.fit_report_["status"] == "stalled").all()
+        assert model.coef_.nnz == 0
+        np.testing.assert_allclose(model.fit_report_["objective"], 120)
+
+    def test_pruning_too_much(self, xy):
+        with pytest.warns(PruningWarning) as caught:
+            model = OvALinearXC(prune=0.5).fit(*xy)
+        report = model.fit_report_
+        moved = np.flatnonzero(report["pruning_increase"] > 0.01 * report["objective"])
+        (warning,) = caught
+        message = str(warning.message)
+        assert f"prune=0.5 raised the objective of {moved.size} of 15 labels" in message
+        assert "Lower prune" in message
+        assert warning.filename == __file__
+
+    def test_pruning_a_little_is_silent(self, xy):
+        OvALinearXC(prune=1e-4).fit(*xy)
+
+
+class TestStarts:
+    def test_given_vectors(self, xy):
+        X, Y = xy
+        model = OvALinearXC(tol=1e-6, prune=0).fit(X, Y)
+        vectors = np.column_stack([model.coef_.toarray(), model.intercept_])
+        again = OvALinearXC(tol=1e-6, prune=0, init=vectors).fit(X, Y)
+        assert again.n_iter_.max() == 1
+        np.testing.assert_allclose(again.coef_.toarray(), model.coef_.toarray(), atol=1e-5)
+        for init in (model.coef_, vectors[:, :-1].tolist()):
+            other = OvALinearXC(tol=1e-6, prune=0, init=init).fit(X, Y)
+            np.testing.assert_allclose(other.coef_.toarray(), model.coef_.toarray(), atol=1e-4)
+
+    def test_every_label_gets_its_own_given_vector(self, xy):
+        """Identical labels are solved once, but not from different starts."""
+        X, Y = xy
+        start = np.zeros((15, 40))
+        start[9] = 5.0
+        model = OvALinearXC(init=start, prune=0).fit(X, Y)
+        assert (model.coef_[[2]].toarray() != model.coef_[[9]].toarray()).any()
+
+    @pytest.mark.parametrize(
+        ("init", "same"),
+        [(MeanSeparating(), "msi"), (Bias(-2.0), "bias"), (OneVsAllPrimal(stop=0.1), "ovap")],
+    )
+    def test_objects_and_names(self, init, same, xy):
+        a, b = (OvALinearXC(init=i, prune=0).fit(*xy) for i in (init, same))
+        np.testing.assert_array_equal(a.coef_.toarray(), b.coef_.toarray())
+
+    def test_parameters_of_an_object_count(self, xy):
+        a, b = (OvALinearXC(init=Bias(w), prune=0).fit(*xy) for w in (-2.0, -0.9))
+        assert (a.n_iter_ != b.n_iter_).any()
+
+
+def test_identical_labels_are_solved_once(xy, monkeypatch):
+    solved = []
+    solve_block = ova.solve_block
+    monkeypatch.setattr(
+        ova, "solve_block", lambda *a: solved.append(a[4].tolist()) or solve_block(*a)
+    )
+    X, Y = xy
+    OvALinearXC(prune=0).fit(X, Y)
+    assert sorted(itertools.chain(*solved)) == [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14]
+
+
+class TestProgress:
+    def test_silent(self, xy, capsys):
+        OvALinearXC(prune=0).fit(*xy)
+        assert capsys.readouterr() == ("", "")
+
+    @pytest.mark.parametrize("n_jobs", [1, 2])
+    def test_verbose(self, n_jobs, make_xy, capsys):
+        OvALinearXC(prune=0, verbose=1, n_jobs=n_jobs).fit(*make_xy(n_labels=600))
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) > 1
+        assert all(line.startswith("[OvALinearXC] ") for line in lines)
+        assert "600 of 600 labels (100%)" in lines[-1]

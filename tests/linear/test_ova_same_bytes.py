@@ -1,0 +1,147 @@
+"""What must not change the model, or not by more than it says."""
+
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from sklearn_xc import OvALinearXC
+from sklearn_xc.linear import ova
+from sklearn_xc.losses import LOSSES
+from sklearn_xc.parallel import blocks
+
+
+def fit(X, y, sample_weight=None, **parameters):
+    return OvALinearXC(**{"prune": 0.001, **parameters}).fit(X, y, sample_weight)
+
+
+def assert_same_bytes(a, b, order=slice(None)):
+    """Compare all that fit finds, but for times, with rows of `b` in another order."""
+    np.testing.assert_array_equal(a.coef_.toarray(), b.coef_.toarray()[order])
+    np.testing.assert_array_equal(a.intercept_, b.intercept_[order])
+    np.testing.assert_array_equal(a.n_iter_, b.n_iter_[order])
+    for name in set(a.fit_report_) - {"seconds"}:
+        np.testing.assert_array_equal(a.fit_report_[name], b.fit_report_[name][order], name)
+
+
+@pytest.fixture
+def wide(make_xy, monkeypatch):
+    """Return data with enough labels for several blocks of a few lanes."""
+    monkeypatch.setattr(blocks, "MAX_LANES", 4)
+    return make_xy(n_labels=60)
+
+
+class TestParallel:
+    @pytest.mark.parametrize("n_jobs", [2, 3, -1])
+    def test_threads(self, n_jobs, wide):
+        assert_same_bytes(fit(*wide, n_jobs=n_jobs), fit(*wide, n_jobs=1))
+
+    @pytest.mark.parametrize("backend", ["loky", "threading", "sequential"])
+    def test_backends(self, backend, make_xy):
+        """Small enough to be sent as it is, and so large that loky maps arrays, read-only."""
+        X, Y = make_xy(n_labels=60)
+        expected = fit(X, Y)
+        for limit in (None, 100) if backend == "loky" else (None,):
+            options = {"max_nbytes": limit} if backend == "loky" else {}
+            with joblib.parallel_config(backend, n_jobs=2, **options):
+                model = fit(X, Y)
+                top = model.predict_topk(X, 3)
+            assert_same_bytes(model, expected)
+            np.testing.assert_array_equal(top[1], expected.predict_topk(X, 3)[1])
+
+    def test_prediction(self, wide, monkeypatch):
+        model = fit(*wide)
+        expected = model.predict_topk(wide[0], 5), model.decision_function(wide[0]).toarray()
+        model.set_params(n_jobs=2)
+        np.testing.assert_array_equal(model.predict_topk(wide[0], 5), expected[0])
+        np.testing.assert_array_equal(model.decision_function(wide[0]).toarray(), expected[1])
+
+    @pytest.mark.parametrize("max_memory", ["60KB", "100KB", "1GB"])
+    def test_other_cuts_agree(self, max_memory, make_xy, monkeypatch):
+        X, Y = make_xy(n_labels=60)
+        plans, plan_blocks = [], ova.plan_blocks
+
+        def recording_plan_blocks(*args):
+            plans.append(plan_blocks(*args))
+            return plans[-1]
+
+        monkeypatch.setattr(ova, "plan_blocks", recording_plan_blocks)
+        cut, whole = fit(X, Y, max_memory=max_memory, prune=0), fit(X, Y, prune=0)
+        assert (plans[0].n_lanes < plans[1].n_lanes) == (max_memory != "1GB")
+        np.testing.assert_allclose(cut.coef_.toarray(), whole.coef_.toarray(), atol=1e-6)
+        np.testing.assert_allclose(cut.intercept_, whole.intercept_, atol=1e-6)
+
+
+class TestOrder:
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    @pytest.mark.parametrize("loss", LOSSES)
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_permuting_label_columns_permutes_rows(self, weighted, loss, dtype, wide):
+        X, Y = wide
+        X = X.astype(dtype)
+        weight = np.random.default_rng(1).random(120) if weighted else None
+        order = np.random.default_rng(0).permutation(60)
+        model = fit(X, Y[:, order], weight, loss=loss)
+        assert_same_bytes(model, fit(X, Y, weight, loss=loss), order)
+
+    def test_renaming_classes_permutes_rows(self, xy):
+        X, _ = xy
+        y = X.toarray()[:, :4].argmax(axis=1)
+        model = fit(X, np.array(["d", "b", "a", "c"])[y])
+        assert_same_bytes(model, fit(X, y), [2, 1, 3, 0])
+
+    def test_more_labels_change_nothing_for_the_others(self, make_xy):
+        X, Y = make_xy(n_labels=40)
+        few, many = fit(X, Y[:, :25], prune=0), fit(X, Y, prune=0)
+        np.testing.assert_allclose(few.coef_.toarray(), many.coef_[:25].toarray(), atol=1e-9)
+
+    @pytest.mark.parametrize("loss", LOSSES)
+    def test_permuting_rows_changes_rounding_only(self, loss, xy):
+        X, Y = xy
+        order = np.random.default_rng(0).permutation(120)
+        a, b = (fit(x, y, loss=loss, tol=1e-8, prune=0) for x, y in [(X, Y), (X[order], Y[order])])
+        np.testing.assert_allclose(a.coef_.toarray(), b.coef_.toarray(), atol=1e-6)
+
+    def test_permuting_features_permutes_columns(self, xy):
+        X, Y = xy
+        order = np.random.default_rng(0).permutation(40)
+        a, b = fit(X, Y, tol=1e-8, prune=0), fit(X[:, order], Y, tol=1e-8, prune=0)
+        np.testing.assert_allclose(a.coef_.toarray()[:, order], b.coef_.toarray(), atol=1e-6)
+
+    def test_fitting_twice_gives_the_same(self, xy):
+        model = fit(*xy)
+        again = fit(*xy)
+        assert_same_bytes(model, again)
+        assert_same_bytes(again.fit(*xy), model)
+
+
+class TestReadOnly:
+    @staticmethod
+    def freeze(X):
+        X = X.copy()
+        for array in (X.data, X.indices, X.indptr):
+            array.flags.writeable = False
+        return X
+
+    def test_read_only_arrays(self, xy):
+        frozen = [self.freeze(a) for a in xy]
+        weight = np.ones(120)
+        weight.flags.writeable = False
+        model = fit(*frozen, weight)
+        assert_same_bytes(model, fit(*xy))
+        np.testing.assert_array_equal(
+            model.predict_topk(frozen[0])[1], model.predict_topk(xy[0])[1]
+        )
+
+    def test_memory_maps(self, xy, tmp_path):
+        joblib.dump(xy, tmp_path / "data.joblib")
+        mapped = joblib.load(tmp_path / "data.joblib", mmap_mode="r")
+        assert isinstance(mapped[0].data, np.memmap)
+        assert_same_bytes(fit(*mapped), fit(*xy))
+
+    def test_unsorted_read_only_arrays(self, xy):
+        X, Y = xy
+        backwards = sp.csr_array((X.data, X.indices, X.indptr), shape=X.shape)[:, ::-1][:, ::-1]
+        backwards = self.freeze(backwards)
+        coo = self.freeze(Y.tocsc())
+        assert_same_bytes(fit(backwards, coo), fit(X, Y))

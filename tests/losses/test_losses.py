@@ -1,0 +1,102 @@
+"""Every loss of the registry: derivatives, convexity, extremes, and its compiled form."""
+
+import math
+
+import numba
+import numpy as np
+import pytest
+
+from sklearn_xc.losses import LOSSES
+
+FUNCTIONS = ("value", "slope", "curvature", "is_active")
+KINK = 1.0
+MARGINS = np.concatenate([np.linspace(-6.0, 6.0, 241) + 1e-3, [-30.0, 30.0]])
+EXTREMES = [-1e4, -100.0, -1.0, 0.0, 1.0, 100.0, 1e4]
+STEP = 1e-6
+
+each_loss = pytest.mark.parametrize("loss", LOSSES)
+
+
+@each_loss
+@pytest.mark.parametrize(("function", "derivative"), [("value", "slope"), ("slope", "curvature")])
+def test_derivatives_agree_with_finite_differences(loss, function, derivative, compiled_loss):
+    f, derivative = compiled_loss(loss, function), compiled_loss(loss, derivative)
+    for margin in MARGINS:
+        expected = (f(margin + STEP) - f(margin - STEP)) / (2 * STEP)
+        assert derivative(margin) == pytest.approx(expected, rel=1e-5, abs=1e-8), margin
+
+
+@each_loss
+def test_value_is_convex_nonnegative_and_falls_with_the_margin(loss, compiled_loss):
+    value, slope = compiled_loss(loss, "value"), compiled_loss(loss, "slope")
+    values = np.array([value(m) for m in MARGINS])
+    slopes = np.array([slope(m) for m in sorted(MARGINS)])
+    assert (values >= 0).all()
+    assert (slopes <= 0).all()
+    assert slopes[0] < -0.5
+    assert (np.diff(slopes) >= 0).all()
+    for a, b in zip(MARGINS[:-5], MARGINS[5:], strict=True):
+        assert value((a + b) / 2) <= (value(a) + value(b)) / 2 + 1e-12
+
+
+@each_loss
+def test_an_inactive_instance_has_no_loss_and_no_derivative(loss, compiled_loss):
+    value, slope, curvature, is_active = (compiled_loss(loss, name) for name in FUNCTIONS)
+    for margin in [*MARGINS, KINK, *EXTREMES]:
+        if not is_active(margin):
+            assert value(margin) == slope(margin) == curvature(margin) == 0.0
+    assert is_active(-1.0)
+
+
+@each_loss
+def test_mean_separating_start_puts_negatives_on_their_side(loss):
+    assert LOSSES[loss].MSI_NEGATIVE_SCORE < 0
+
+
+@each_loss
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_compiled_agrees_with_python_and_does_not_overflow(loss, dtype, name, compiled_loss):
+    function = compiled_loss(loss, name)
+    for margin in EXTREMES:
+        with np.errstate(all="raise", under="ignore"):
+            expected = getattr(LOSSES[loss], name)(margin)
+        assert math.isfinite(expected)
+        assert function(dtype(margin)) == pytest.approx(expected, rel=3e-7, abs=1e-37), margin
+
+
+@each_loss
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        ("value", numba.float32),
+        ("slope", numba.float32),
+        ("curvature", numba.float32),
+        ("value", numba.float64),
+        ("slope", numba.float64),
+    ],
+)
+def test_compiled_keeps_the_dtype(loss, name, dtype, compiled_loss):
+    function = compiled_loss(loss, name)
+    function(np.dtype(str(dtype)).type(0.5))
+    assert function.overloads[(dtype,)].signature.return_type == dtype
+
+
+@each_loss
+def test_nan_is_not_swallowed(loss, compiled_loss):
+    assert math.isnan(compiled_loss(loss, "value")(math.nan))
+
+
+def test_squared_hinge_values(compiled_loss):
+    value, curvature = (compiled_loss("squared_hinge", name) for name in ("value", "curvature"))
+    margins = [-2.0, 0.0, 0.5, 1.0, 3.0]
+    assert [value(m) for m in margins] == [9.0, 1.0, 0.25, 0.0, 0.0]
+    assert [curvature(m) for m in margins] == [2.0, 2.0, 2.0, 0.0, 0.0]
+
+
+def test_logistic_values(compiled_loss):
+    value = compiled_loss("logistic", "value")
+    for m in [-50.0, -2.0, 0.0, 0.5, 30.0]:
+        assert value(m) == pytest.approx(np.logaddexp(0.0, -m), rel=1e-14)
+    assert value(1e4) == 0.0
+    assert value(-1e4) == 1e4

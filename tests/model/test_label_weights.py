@@ -1,0 +1,77 @@
+"""Sparse label weights and their scores."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from sklearn_xc._validation import CsrRows
+from sklearn_xc.exceptions import MemoryBudgetError
+from sklearn_xc.model import label_weights
+from sklearn_xc.model.label_weights import LabelWeights
+from sklearn_xc.parallel import memory
+
+
+@pytest.fixture
+def model():
+    rng = np.random.default_rng(0)
+    coef = sp.random_array((30, 12), density=0.3, format="csr", rng=rng, data_sampler=rng.normal)
+    return LabelWeights(coef, rng.normal(size=30))
+
+
+def rows(X):
+    X = sp.csr_array(X)
+    return CsrRows(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, X.shape, True)
+
+
+@pytest.fixture(name="X")
+def instances():
+    rng = np.random.default_rng(1)
+    return rng.normal(size=(25, 12)) * (rng.random((25, 12)) < 0.6)
+
+
+def dense_scores(model, X):
+    return X @ model.coef.toarray().T + model.intercept
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 2])
+@pytest.mark.parametrize("rows_per_task", [1, 7, 25, 1000])
+def test_rows_are_cut_into_tasks_without_loss(model, X, n_jobs, rows_per_task, monkeypatch):
+    monkeypatch.setattr(label_weights, "ROWS_PER_TASK", rows_per_task)
+    expected = dense_scores(model, X)
+    np.testing.assert_allclose(model.scores(rows(X), n_jobs), expected, atol=1e-13)
+    labels, scores = model.topk(rows(X), 4, n_jobs)
+    np.testing.assert_array_equal(labels, np.argsort(-expected, axis=1)[:, :4])
+    np.testing.assert_allclose(scores, -np.sort(-expected, axis=1)[:, :4], atol=1e-13)
+
+
+def test_places_beyond_the_labels_are_padded(model, X):
+    labels, scores = model.topk(rows(X), 33, None)
+    assert (labels[:, 30:] == -1).all()
+    assert (scores[:, 30:] == -np.inf).all()
+    assert (np.sort(labels[:, :30], axis=1) == np.arange(30)).all()
+
+
+def test_instances_follow_the_dtype_of_the_weights(model, X):
+    small = LabelWeights(model.coef.astype(np.float32), model.intercept.astype(np.float32))
+    assert small.topk(rows(X), 2, None)[1].dtype == np.float32
+    assert small.scores(rows(X), None).dtype == np.float32
+    np.testing.assert_allclose(small.scores(rows(X), None), dense_scores(model, X), atol=1e-5)
+
+
+def test_the_copy_by_feature_is_made_once_and_not_pickled(model, X):
+    before = model.topk(rows(X), 3, None)
+    assert model.by_feature is model.by_feature
+    again = pickle.loads(pickle.dumps(model))
+    assert vars(again)["_by_feature"] is None
+    for a, b in zip(again.topk(rows(X), 3, None), before, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_dense_scores_are_refused_before_they_are_made(model, X, monkeypatch):
+    given, _ = rows(X), model.by_feature
+    monkeypatch.setattr(memory, "available_bytes", lambda: 25 * 30 * 8 - 1)
+    monkeypatch.setattr(np, "empty", lambda *args: pytest.fail("allocated"))
+    with pytest.raises(MemoryBudgetError, match=r"25 instances x 30 labels.*predict_topk"):
+        model.scores(given, None)

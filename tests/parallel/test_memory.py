@@ -1,0 +1,72 @@
+"""Sizes as text and numbers, and refusals before allocation."""
+
+import pytest
+
+from sklearn_xc.exceptions import MemoryBudgetError
+from sklearn_xc.parallel import memory
+from sklearn_xc.parallel.memory import available_bytes, format_bytes, parse_bytes, require_bytes
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        (1, 1),
+        (1.5e9, 1_500_000_000),
+        ("123", 123),
+        ("8GB", 8 * 2**30),
+        ("512 MiB", 512 * 2**20),
+        (" 1.5 k ", 1536),
+        ("2tb", 2 * 2**40),
+        ("100 B", 100),
+    ],
+)
+def test_parse_bytes(size, expected):
+    assert parse_bytes(size, "max_memory") == expected
+
+
+@pytest.mark.parametrize("size", ["", "GB", "-1GB", "8 GBs", "1.2.3GB", "inf", "nan", ".", 0, -5])
+def test_parse_bytes_names_the_argument_and_what_came(size):
+    with pytest.raises(ValueError, match=rf"max_memory must be a positive .* '8GB', got {size!r}"):
+        parse_bytes(size, "max_memory")
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 bytes"),
+        (1023, "1023 bytes"),
+        (1024, "1.0 KiB"),
+        (1.5 * 2**20, "1.5 MiB"),
+        (2**30, "1.0 GiB"),
+        (3 * 2**40, "3.0 TiB"),
+        (5000 * 2**40, "5000.0 TiB"),
+    ],
+)
+def test_format_bytes(size, text):
+    assert format_bytes(size) == text
+    assert parse_bytes(text.replace("bytes", "B"), "x") == size or size == 0
+
+
+def test_available_bytes_is_told_on_this_machine():
+    free = available_bytes()
+    assert free is None or free > 2**20
+
+
+def test_require_bytes(monkeypatch):
+    monkeypatch.setattr(memory, "available_bytes", lambda: 2000)
+    require_bytes(1000, 1000, "what", "advice")
+    require_bytes(2000, None, "what", "advice")
+    with pytest.raises(
+        MemoryBudgetError,
+        match=r"^1001 bytes are needed and max_memory allows 1000 bytes\. "
+        r"The largest array is the scores\. Buy a machine\.$",
+    ):
+        require_bytes(1001, 1000, "the scores", "Buy a machine.")
+    with pytest.raises(MemoryBudgetError, match=r"this machine has 2\.0 KiB"):
+        require_bytes(2001, 10**9, "the scores", "Buy a machine.")
+    monkeypatch.setattr(memory, "available_bytes", lambda: None)
+    require_bytes(10**18, None, "what", "advice")
+
+
+def test_a_memory_budget_error_is_a_memory_error():
+    assert issubclass(MemoryBudgetError, MemoryError)

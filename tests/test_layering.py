@@ -1,0 +1,122 @@
+"""Who imports whom, read from the sources; the layers are drawn in CONTRIBUTING.md."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sklearn_xc
+
+ROOT = Path(sklearn_xc.__file__).parent
+ESTIMATORS = {"linear"}
+PARTS = {"solvers", "initialisers", "samplers", "mips", "encoders"}
+FOUNDATIONS = {
+    "losses", "kernels", "parallel", "model", "metrics", "base", "exceptions", "_validation",
+}  # fmt: skip
+SHELVES = {"datasets", "inspection", "model_selection", "bench"}
+#: The package itself: its version.
+TOP = {"sklearn_xc"}
+
+MAY_USE = {
+    **dict.fromkeys(ESTIMATORS, ESTIMATORS | PARTS | FOUNDATIONS | TOP),
+    **dict.fromkeys(PARTS, PARTS | FOUNDATIONS | TOP),
+    **dict.fromkeys(FOUNDATIONS, FOUNDATIONS | TOP),
+    **dict.fromkeys(SHELVES, ESTIMATORS | PARTS | FOUNDATIONS | SHELVES | TOP),
+    "kernels": {"kernels"},
+    "losses": {"losses"},
+}
+#: What these folders may import from outside, besides the standard library.
+OUTSIDE = {"kernels": {"numpy", "numba"}, "losses": {"numpy", "numba"}}
+
+
+def imported_modules(source, module):
+    """Yield (line, dotted name) of each import in the text of a module, wherever it stands."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                base = ".".join([*module.split(".")[: -node.level], base]).rstrip(".")
+            for alias in node.names:
+                yield node.lineno, f"{base}.{alias.name}"
+
+
+def offences(source, module):
+    """Return "line N: ..." for each import of a module that its layer may not have."""
+    own = module.split(".")[1] if "." in module else "sklearn_xc"
+    if own not in MAY_USE:  # __init__ and __main__ of the package may use everything
+        return []
+    found = []
+    for line, name in imported_modules(source, module):
+        first, *rest = name.split(".")
+        if first == "sklearn_xc":
+            used = rest[0] if rest and rest[0] in MAY_USE else "sklearn_xc"
+            allowed = used in MAY_USE[own]
+        else:
+            allowed = (
+                own not in OUTSIDE or first in OUTSIDE[own] or first in sys.stdlib_module_names
+            )
+        if not allowed:
+            found.append(f"line {line}: {own} may not import {name}")
+    return found
+
+
+SOURCES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=str)
+def test_imports_follow_the_layers(path):
+    module = ".".join(["sklearn_xc", *path.with_suffix("").parts])
+    assert offences((ROOT / path).read_text(), module) == []
+
+
+def test_every_folder_has_a_layer():
+    folders = {path.parts[0].removesuffix(".py") for path in SOURCES}
+    assert folders - {"__init__", "__main__"} <= set(MAY_USE)
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("solvers.newton_cg", "from sklearn_xc.linear import OvALinearXC"),
+        ("solvers.newton_cg", "import sklearn_xc.linear.ova"),
+        ("base", "from sklearn_xc import solvers"),
+        ("model.label_weights", "def f():\n    from ..initialisers import Zero"),
+        ("linear.ova", "from sklearn_xc.datasets import make_xc_classification"),
+        ("kernels.topk", "import scipy.sparse"),
+        ("kernels.topk", "from sklearn_xc.losses import LOSSES"),
+        ("losses.logistic", "from sklearn.base import BaseEstimator"),
+    ],
+)
+def test_an_offence_is_found_and_its_line_named(module, source):
+    (offence,) = offences(f"import os\n{source}\n", f"sklearn_xc.{module}")
+    assert offence.startswith(f"line {3 if source.startswith('def') else 2}: ")
+
+
+def modules_after(statement):
+    """Return the names of the modules that a fresh process has loaded after `statement`."""
+    code = f"import sys\n{statement}\nprint(*sys.modules)"
+    env = {**os.environ, "PYTHONPATH": str(ROOT.parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.split())
+
+
+def test_a_bare_import_loads_neither_the_compiler_nor_scikit_learn():
+    loaded = modules_after("import sklearn_xc; dir(sklearn_xc); sklearn_xc.__version__")
+    assert "sklearn_xc" in loaded
+    assert not loaded & {"numba", "llvmlite", "sklearn", "scipy", "numpy"}
+
+
+def test_public_names_are_found_and_others_refused():
+    assert set(sklearn_xc.__all__) <= set(dir(sklearn_xc))
+    for name in sklearn_xc.__all__:
+        assert getattr(sklearn_xc, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'OvALinear'"):
+        sklearn_xc.OvALinear  # noqa: B018

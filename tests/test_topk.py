@@ -1,0 +1,141 @@
+"""The function ``topk`` on whatever holds a classifier."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+
+from sklearn_xc import OvALinearXC, base, topk
+
+
+def slow_topk(scores, k):
+    """Return the k best of each row of dense scores, ties to the smaller label, padded."""
+    n, n_labels = scores.shape
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    labels, best = np.full((n, k), -1), np.full((n, k), -np.inf)
+    labels[:, :n_labels] = order
+    best[:, :n_labels] = np.take_along_axis(scores, order, axis=1)
+    return labels, best
+
+
+def assert_topk(estimator, X, scores, ks=(1, 2, 9)):
+    for k in ks:
+        labels, best = topk(estimator, X, k)
+        expected = slow_topk(np.asarray(scores), k)
+        assert labels.dtype == np.int64
+        np.testing.assert_array_equal(labels, expected[0])
+        np.testing.assert_allclose(best, expected[1], rtol=1e-12)
+
+
+@pytest.fixture
+def classes(xy):
+    return np.array(["b", "a", "c"])[xy[0].toarray()[:, :3].argmax(axis=1)]
+
+
+@pytest.fixture
+def indicator(xy):
+    return xy[1].toarray()[:, :4].astype(int)
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch):
+    """Cut the rows of foreign estimators into pieces of about 30."""
+    monkeypatch.setattr(base, "_PIECE", 100)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "method"),
+    [(GaussianNB(), "predict_proba"), (LogisticRegression(), "decision_function")],
+)
+def test_classes(estimator, method, xy, classes):
+    X = xy[0].toarray()
+    estimator.fit(X, classes)
+    assert_topk(estimator, X, getattr(estimator, method)(X))
+
+
+def test_two_classes(xy, classes):
+    X, y = xy[0].toarray(), classes == "a"
+    svm = Perceptron().fit(X, y)
+    scores = svm.decision_function(X)
+    assert_topk(svm, X, np.column_stack([-scores, scores]))
+    np.testing.assert_array_equal(svm.classes_[topk(svm, X, 1)[0][:, 0]], svm.predict(X))
+
+
+def test_one_vs_rest_on_an_indicator(xy, indicator):
+    model = OneVsRestClassifier(LogisticRegression()).fit(xy[0], indicator)
+    assert_topk(model, xy[0], model.decision_function(xy[0]))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [RandomForestClassifier(5, random_state=0), KNeighborsClassifier(3)],
+    ids=lambda e: type(e).__name__,
+)
+def test_probabilities_in_a_list_of_one_array_per_label(estimator, xy, indicator):
+    X = xy[0].toarray()
+    indicator[:, 1], indicator[:, 2] = 0, 1
+    estimator.fit(X, indicator)
+    probabilities = np.column_stack(
+        [
+            estimator.predict_proba(X)[0][:, 1], np.zeros(120), np.ones(120),
+            estimator.predict_proba(X)[3][:, 1],
+        ]
+    )  # fmt: skip
+    assert_topk(estimator, X, probabilities)
+
+
+def test_pipelines_searches_and_wrappers_are_looked_into(xy):
+    X, Y = xy
+    inner = make_pipeline(MaxAbsScaler(), OvALinearXC(prune=0))
+    search = GridSearchCV(inner, {"ovalinearxc__C": [0.5]}, cv=2)
+    outer = make_pipeline(MaxAbsScaler(), search).fit(X, Y)
+    found, transformed = base.unwrap(outer, X)
+    assert found is outer[-1].best_estimator_[-1]
+    np.testing.assert_allclose(transformed.toarray(), MaxAbsScaler().fit_transform(X).toarray())
+    expected = found.predict_topk(transformed, 3)
+    for a, b in zip(topk(outer, X, 3), expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_pipeline_of_one_step(xy):
+    model = make_pipeline(OvALinearXC(prune=0)).fit(*xy)
+    np.testing.assert_array_equal(topk(model, xy[0])[0], model[0].predict_topk(xy[0])[0])
+
+
+def test_a_wrapper_around_a_fitted_estimator(xy):
+    y = xy[1].toarray()[:, 0]
+    model = FixedThresholdClassifier(OvALinearXC(prune=0)).fit(xy[0], y)
+    np.testing.assert_array_equal(
+        topk(model, xy[0], 2)[0], model.estimator_.predict_topk(xy[0], 2)[0]
+    )
+
+
+def test_the_classifier_of_this_package(xy):
+    model = OvALinearXC(prune=0).fit(*xy)
+    for a, b in zip(topk(model, xy[0], 20), model.predict_topk(xy[0], 20), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_lists_and_frames(xy, classes):
+    X = xy[0].toarray()
+    model = make_pipeline(StandardScaler(), GaussianNB()).fit(X, classes)
+    expected = topk(model, X, 2)[0]
+    np.testing.assert_array_equal(topk(model, X.tolist(), 2)[0], expected)
+    np.testing.assert_array_equal(topk(model, pd.DataFrame(X), 2)[0], expected)
+    bare = GaussianNB().fit(X, classes)
+    np.testing.assert_array_equal(topk(bare, X.tolist(), 2)[0], topk(bare, X, 2)[0])
+
+
+def test_errors(xy, classes):
+    model = GaussianNB().fit(xy[0].toarray(), classes)
+    with pytest.raises(ValueError, match="k must be an integer of at least 1, got 0"):
+        topk(model, xy[0], 0)
+    with pytest.raises(TypeError, match=r"needs predict_topk, .*LinearRegression has none of them"):
+        topk(LinearRegression().fit(xy[0], xy[1][:, [0]].toarray()), xy[0])
