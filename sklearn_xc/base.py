@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,11 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted
 
 import sklearn_xc
+from sklearn_xc._topk import check_k
+from sklearn_xc.metrics import precision_at_k
 
 #: Raised when the meaning of pickled attributes changes.
 STATE_FORMAT = 1
-
-#: Dense scores of a foreign estimator are reduced in pieces of about so many values.
-_PIECE = 2**24
 
 
 class XCClassifier(ClassifierMixin, BaseEstimator):
@@ -120,8 +118,6 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
         if self._targets_kind == "classes":
             hits = self.predict(X) == np.asarray(y)
             return float(np.average(hits, weights=sample_weight))
-        from sklearn_xc.metrics import precision_at_k
-
         labels, _ = self.predict_topk(X, 1)
         return precision_at_k(y, labels, k=1, sample_weight=sample_weight)
 
@@ -186,119 +182,3 @@ def restored_on_error(estimator: Any) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
-
-
-def check_k(k: Any) -> int:
-    """Return `k` as an int, or raise ValueError if it is not a positive integer."""
-    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
-        raise ValueError(f"k must be an integer of at least 1, got {k!r}.")
-    return int(k)
-
-
-def unwrap(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """Return the classifier inside Pipelines and searches, and X as it reaches that classifier.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A fitted classifier, possibly the last step of a Pipeline, the best estimator of a search,
-        or wrapped in a meta-estimator with a fitted ``estimator_``.
-    X : object
-        Input for `estimator`.
-
-    Returns
-    -------
-    classifier : estimator
-    X : object
-        Transformed by all steps before it.
-    """
-    while True:
-        if hasattr(estimator, "best_estimator_"):
-            estimator = estimator.best_estimator_
-        elif hasattr(estimator, "steps"):
-            if len(estimator.steps) > 1 and X is not None:
-                X = estimator[:-1].transform(X)
-            estimator = estimator[-1]
-        elif _is_wrapper(estimator):
-            estimator = estimator.estimator_
-        else:
-            return estimator, X
-
-
-def _is_wrapper(estimator: Any) -> bool:
-    # The estimator_ of an ensemble is not fitted: it is what its estimators_ were copied from.
-    has = {name: hasattr(estimator, name) for name in ("predict_topk", "estimator_", "estimators_")}
-    return has["estimator_"] and not has["estimators_"] and not has["predict_topk"]
-
-
-def topk(estimator: Any, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k best labels of each instance from any fitted classifier, best first.
-
-    Pipelines and searches do not forward ``predict_topk``; this function looks inside them. A
-    classifier without that method is asked for ``decision_function`` or ``predict_proba``, in
-    pieces of rows.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A fitted classifier, Pipeline, search, or wrapper around one.
-    X : object of n instances
-        Input for `estimator`.
-    k : int, default=5
-        How many labels.
-
-    Returns
-    -------
-    indices : ndarray of int64 of shape (n, k)
-        Positions in the classifier's ``classes_``, padded with -1. Ties go to the smaller one.
-    scores : ndarray of float of shape (n, k)
-        Padded with -inf.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import MaxAbsScaler
-    >>> from sklearn_xc import OvALinearXC, topk
-    >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    >>> Y = np.array([[1, 0], [0, 1], [1, 1]])
-    >>> model = make_pipeline(MaxAbsScaler(), OvALinearXC()).fit(X, Y)
-    >>> topk(model, X, k=1)[0]
-    array([[0],
-           [1],
-           [0]])
-    """
-    k = check_k(k)
-    classifier, X = unwrap(estimator, X)
-    if hasattr(classifier, "predict_topk"):
-        return classifier.predict_topk(X, k)
-    method = next((m for m in ("decision_function", "predict_proba") if hasattr(classifier, m)), "")
-    if not method:
-        raise TypeError(
-            f"topk needs predict_topk, decision_function or predict_proba, and "
-            f"{type(classifier).__name__} has none of them."
-        )
-    parts = [_best_of_dense(scores, k) for scores in _dense_scores(classifier, method, X)]
-    return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
-
-
-def _dense_scores(classifier: Any, method: str, X: Any) -> Iterator[np.ndarray]:
-    rows = max(1, _PIECE // max(1, len(classifier.classes_)))
-    n = X.shape[0] if hasattr(X, "shape") else len(X)
-    for first in range(0, max(n, 1), rows):
-        scores = getattr(classifier, method)(X[first : first + rows])
-        if isinstance(scores, list):  # of one array (n, n_classes) per label, as random forests do
-            both = zip(scores, classifier.classes_, strict=True)
-            scores = np.column_stack([s @ np.asarray(classes, bool) for s, classes in both])
-        scores = np.asarray(scores)
-        yield np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
-
-
-def _best_of_dense(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    n, n_labels = scores.shape
-    order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-    indices = np.full((n, k), -1, np.int64)
-    best = np.full((n, k), -np.inf, scores.dtype)
-    indices[:, :n_labels] = order
-    best[:, :n_labels] = np.take_along_axis(scores, order, axis=1)
-    return indices, best

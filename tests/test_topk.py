@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
-from sklearn_xc import OvALinearXC, base, topk
+from sklearn_xc import OvALinearXC, _topk, topk
 
 
 def slow_topk(scores, k):
@@ -47,7 +47,7 @@ def indicator(xy):
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
     """Cut the rows of foreign estimators into pieces of about 30."""
-    monkeypatch.setattr(base, "_PIECE", 100)
+    monkeypatch.setattr(_topk, "_PIECE", 100)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_pipelines_searches_and_wrappers_are_looked_into(xy):
     inner = make_pipeline(MaxAbsScaler(), OvALinearXC(prune=0))
     search = GridSearchCV(inner, {"ovalinearxc__C": [0.5]}, cv=2)
     outer = make_pipeline(MaxAbsScaler(), search).fit(X, Y)
-    found, transformed = base.unwrap(outer, X)
+    found, transformed = _topk.unwrap(outer, X)
     assert found is outer[-1].best_estimator_[-1]
     np.testing.assert_allclose(transformed.toarray(), MaxAbsScaler().fit_transform(X).toarray())
     expected = found.predict_topk(transformed, 3)

@@ -18,9 +18,9 @@ class OneVsAllPrimal(Initialiser):
 
     Parameters
     ----------
-    stop : float, default=0.01
+    stop : float, default=0.003
         The all-negative problem is left when its gradient has fallen to this share of that at
-        zero. Chosen by a sweep from 0.5 to 1e-5 on three sets, see ``docs/one_vs_all.md``.
+        zero. Chosen by a sweep on three sets, see ``docs/one_vs_all.md``.
 
     Notes
     -----
@@ -29,7 +29,7 @@ class OneVsAllPrimal(Initialiser):
     Babbar (2022).
     """
 
-    def __init__(self, stop: float = 0.01) -> None:
+    def __init__(self, stop: float = 0.003) -> None:
         self.stop = stop
 
     def prepare(self, problem: OneVsAllProblem, sums: InstanceSums) -> np.ndarray:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc.base import topk, unwrap
+from sklearn_xc._topk import topk, unwrap
 from sklearn_xc.metrics._hits import find_hits
 
 

@@ -1,6 +1,7 @@
 """The one way in which this package compiles a loop.
 
-``kernel`` wraps :func:`numba.njit` with the flags that all kernels share:
+``inlined`` is for functions that kernels call. ``kernel`` wraps :func:`numba.njit` with the flags
+that all kernels share:
 
 * ``nogil``: threads run side by side.
 * a partial ``fastmath``: sums may be reordered and contracted into fused multiply-adds, but tests
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.extending import register_jitable
 
 FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
 
@@ -34,6 +36,16 @@ def source_checksum() -> str:
             digest.update(path.relative_to(root).as_posix().encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def inlined(function: Any) -> Any:
+    """Have `function`, a part of kernels, compiled into each kernel that calls it.
+
+    Otherwise a kernel may call a copy that another one brought along. Which copy it finds depends
+    on what this process has compiled and what it has loaded from the cache, and as sums may be
+    reordered, copies round differently: a model would have other bits the second time.
+    """
+    return register_jitable(forceinline=True)(function)
 
 
 def kernel(function: Any) -> Any:

@@ -58,7 +58,7 @@ def block_newton_kernels(loss: ModuleType) -> SimpleNamespace:
         weight : ndarray of shape (n,)
             Weight of each row.
         keep : ndarray of shape (n_lanes,)
-            1, or 0 for a lane that starts anew: S is multiplied by it first, in place.
+            1, or 0 for a lane that starts anew, whose scores in S are first set to 0.
         S, P, XP : ndarray
             Scores, steps and, overwritten, score changes.
         loss_sum : ndarray of float64 of shape (n_lanes,)
@@ -81,7 +81,7 @@ def block_newton_kernels(loss: ModuleType) -> SimpleNamespace:
                 scores = S[i]
                 changes = XP[i]
                 for k in range(n_lanes):
-                    score = keep[k] * scores[k]
+                    score = scores[k] if keep[k] != 0 else keep[k]
                     scores[k] = score
                     margin = -(score + changes[k])
                     loss_sum[k] += w * np.float64(value(margin))

@@ -8,7 +8,8 @@ are measured in ``asv_bench/benchmarks/kernels.py``.
 """
 
 import numpy as np
-from numba.extending import register_jitable
+
+from sklearn_xc.kernels._jit import inlined
 
 _ONE = np.uint64(1)
 _TWO = np.uint64(2)
@@ -16,7 +17,7 @@ _THREE = np.uint64(3)
 _FOUR = np.uint64(4)
 
 
-@register_jitable
+@inlined
 def multiply_rows(indptr, indices, data, block, first, last, out):
     """Write rows `first` to `last` of ``[X, 1] @ block`` into the leading rows of `out`.
 

@@ -8,12 +8,13 @@ coordinate along the untouched part of w.
 """
 
 import numpy as np
-from numba.extending import register_jitable
+
+from sklearn_xc.kernels._jit import inlined
 
 _ONE = np.uint64(1)
 
 
-@register_jitable
+@inlined
 def compact_rows(indptr, indices, data, rows, position, out_indptr, out_indices, out_data, touched):
     """Copy `rows` of a CSR matrix, renumber their features from 0, and return how many there are.
 
@@ -50,7 +51,7 @@ def compact_rows(indptr, indices, data, rows, position, out_indptr, out_indices,
     return n_local
 
 
-@register_jitable
+@inlined
 def add_gradient(indptr, indices, data, slopes, curvatures, gradient, diagonal):
     """Add the loss's part of gradient and Hessian diagonal over all rows with a slope.
 
@@ -78,7 +79,7 @@ def add_gradient(indptr, indices, data, slopes, curvatures, gradient, diagonal):
         diagonal[intercept] += curvature
 
 
-@register_jitable
+@inlined
 def hessian_product(indptr, indices, data, curvatures, intercept, ridge, vector, out):
     """Write ``H @ vector`` into `out`.
 
@@ -115,7 +116,7 @@ def hessian_product(indptr, indices, data, curvatures, intercept, ridge, vector,
     out[n_local] = ridge * vector[n_local] + intercept * shift_sum
 
 
-@register_jitable
+@inlined
 def _dot(a, b):
     total = np.float64(0.0)
     for j in range(a.shape[0]):
@@ -123,7 +124,7 @@ def _dot(a, b):
     return total
 
 
-@register_jitable
+@inlined
 def conjugate_gradients(
     indptr, indices, data, curvatures, intercept, ridge, gradient, diagonal, cg, work
 ):

@@ -5,14 +5,13 @@ score per label; the k best of those are kept on a small heap. Ties go to the sm
 """
 
 import numpy as np
-from numba.extending import register_jitable
 
-from sklearn_xc.kernels._jit import kernel
+from sklearn_xc.kernels._jit import inlined, kernel
 
 _ONE = np.uint32(1)
 
 
-@register_jitable
+@inlined
 def _score_row(indptr, indices, data, i, w_indptr, w_labels, w_values, intercept, scores):
     for label in range(scores.shape[0]):
         scores[label] = intercept[label]
@@ -23,12 +22,12 @@ def _score_row(indptr, indices, data, i, w_indptr, w_labels, w_values, intercept
             scores[np.uint32(w_labels[p])] += value * w_values[p]
 
 
-@register_jitable
+@inlined
 def _worse(score_a, label_a, score_b, label_b):
     return score_a < score_b or (score_a == score_b and label_a > label_b)
 
 
-@register_jitable
+@inlined
 def _sift_down(scores, labels, size):
     """Restore a heap whose root, the worst of the best, was replaced."""
     at = 0
@@ -46,7 +45,7 @@ def _sift_down(scores, labels, size):
         at = child
 
 
-@register_jitable
+@inlined
 def _select(scores, k, out_labels, out_scores):
     """Write the k best of `scores`, best first; `k` is at most their number."""
     for label in range(k):

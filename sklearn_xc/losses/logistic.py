@@ -6,7 +6,8 @@ Computed from ``exp(-|m|)``, which cannot overflow.
 import math
 
 import numpy as np
-from numba.extending import register_jitable
+
+from sklearn_xc.kernels._jit import inlined
 
 _ZERO = np.float32(0.0)
 _ONE = np.float32(1.0)
@@ -16,7 +17,7 @@ _ONE = np.float32(1.0)
 MSI_NEGATIVE_SCORE = -3.0
 
 
-@register_jitable
+@inlined
 def value(margin):
     """Return the loss of one instance at `margin`."""
     tail = math.log1p(math.exp(-abs(margin)))
@@ -25,7 +26,7 @@ def value(margin):
     return tail
 
 
-@register_jitable
+@inlined
 def slope(margin):
     """Return the derivative of ``value``, in (-1, 0)."""
     small = math.exp(-abs(margin))
@@ -34,14 +35,14 @@ def slope(margin):
     return -small / (_ONE + small)
 
 
-@register_jitable
+@inlined
 def curvature(margin):
     """Return the second derivative of ``value``, in (0, 1/4]."""
     small = math.exp(-abs(margin))
     return small / ((_ONE + small) * (_ONE + small))
 
 
-@register_jitable
+@inlined
 def is_active(margin):
     """Tell whether the instance has any slope or curvature: always."""
     return margin == margin

@@ -5,7 +5,8 @@ classification via mean-separating initialization", Machine Learning 111, 2022.
 """
 
 import numpy as np
-from numba.extending import register_jitable
+
+from sklearn_xc.kernels._jit import inlined
 
 _ZERO = np.float32(0.0)
 _ONE = np.float32(1.0)
@@ -15,28 +16,28 @@ _TWO = np.float32(2.0)
 MSI_NEGATIVE_SCORE = -2.0
 
 
-@register_jitable
+@inlined
 def value(margin):
     """Return the loss of one instance at `margin`."""
     gap = _ONE - margin
     return gap * gap if gap > _ZERO else _ZERO * gap
 
 
-@register_jitable
+@inlined
 def slope(margin):
     """Return the derivative of ``value``; at most 0."""
     gap = _ONE - margin
     return -_TWO * gap if gap > _ZERO else _ZERO * gap
 
 
-@register_jitable
+@inlined
 def curvature(margin):
     """Return the second derivative of ``value``; 0 is taken at the kink."""
     gap = _ONE - margin
     return _TWO if gap > _ZERO else _ZERO
 
 
-@register_jitable
+@inlined
 def is_active(margin):
     """Tell whether the instance has any slope or curvature."""
     return margin < _ONE

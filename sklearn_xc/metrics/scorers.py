@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sklearn import get_config
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from sklearn_xc._topk import topk
 from sklearn_xc.metrics._check import check_k, check_propensities, check_sample_weight
 from sklearn_xc.metrics._hits import find_hits
 from sklearn_xc.metrics._ndcg import ndcg_of_hits
@@ -55,9 +56,6 @@ class _RankingScorer:
         self, pairs: dict[str, tuple[int, ...]], estimator: Any, X: Any, y: Any, sample_weight: Any
     ) -> dict[str, float]:
         """Return ``{"P@1": value, ...}`` for the cut-offs of each metric in `pairs`."""
-        # Imported when it is used: `base` belongs to the estimators, the metrics do without them.
-        from sklearn_xc.base import topk
-
         k_max = max(max(ks) for ks in pairs.values())
         ranked = topk(estimator, X, k_max)
         hits = find_hits(_as_positions(self, estimator, y), ranked, k_max)

@@ -153,7 +153,7 @@ class TestStarts:
 
     @pytest.mark.parametrize(
         ("init", "same"),
-        [(MeanSeparating(), "msi"), (Bias(-2.0), "bias"), (OneVsAllPrimal(stop=0.1), "ovap")],
+        [(MeanSeparating(), "msi"), (Bias(-2.0), "bias"), (OneVsAllPrimal(), "ovap")],
     )
     def test_objects_and_names(self, init, same, xy):
         a, b = (OvALinearXC(init=i, prune=0).fit(*xy) for i in (init, same))

@@ -1,10 +1,16 @@
 """What must not change the model, or not by more than it says."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import sklearn_xc
 from sklearn_xc import OvALinearXC
 from sklearn_xc.linear import ova
 from sklearn_xc.losses import LOSSES
@@ -70,6 +76,30 @@ class TestParallel:
         assert (plans[0].n_lanes < plans[1].n_lanes) == (max_memory != "1GB")
         np.testing.assert_allclose(cut.coef_.toarray(), whole.coef_.toarray(), atol=1e-6)
         np.testing.assert_allclose(cut.intercept_, whole.intercept_, atol=1e-6)
+
+
+class TestKernels:
+    def test_compiled_now_or_loaded_from_the_cache(self, xy, tmp_path):
+        """Two processes, one with an empty cache."""
+        joblib.dump(xy, tmp_path / "data.joblib")
+        code = (
+            "import joblib, sys; from sklearn_xc import OvALinearXC\n"
+            "X, Y = joblib.load(sys.argv[1]); model = OvALinearXC(prune=0).fit(X, Y)\n"
+            "report = [model.fit_report_[name] for name in ('objective', 'gradient_norm')]\n"
+            "print(joblib.hash([model.coef_.data, model.intercept_, report]))"
+        )
+        command = [sys.executable, "-c", code, str(tmp_path / "data.joblib")]
+        env = {
+            **os.environ,
+            "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+            "PYTHONPATH": str(Path(sklearn_xc.__file__).parent.parent),
+        }
+        compiled, loaded = (
+            subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
+            for _ in range(2)
+        )
+        assert list((tmp_path / "cache").rglob("*.nbc"))
+        assert compiled == loaded
 
 
 class TestOrder:
