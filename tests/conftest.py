@@ -156,9 +156,9 @@ def _solve(problem, init="msi", n_lanes=4, labels=None, observe=None):
 
 def _make_xy(n=120, d=40, n_labels=15, seed=0):
     rng = np.random.default_rng(seed)
-    X = sp.random_array((n, d), density=0.15, format="csr", rng=rng)
+    X = sp.random_array((n, d), density=0.15, format="csr", random_state=rng)
     X.data = rng.normal(size=X.nnz)
-    topics = sp.random_array((d, n_labels), density=0.2, rng=rng, data_sampler=rng.normal)
+    topics = sp.random_array((d, n_labels), density=0.2, random_state=rng, data_sampler=rng.normal)
     scores = (X @ topics).toarray() + 0.3 * rng.normal(size=(n, n_labels))
     Y = (scores > np.quantile(scores, 0.9, axis=0)).astype(np.float64)
     X, Y = X.tolil(), sp.lil_array(Y)

@@ -15,8 +15,8 @@ One iteration of the solver calls, in this order:
     newton_directions  gradient and conjugate gradients of each lane over those rows; new P
     certify            objective and gradient in float64, for the lanes that have finished
 
-All instances of a lane are first taken as negatives, which lets the loops run straight down the
-rows; the few positives of each label are then corrected one by one. Losses are summed in float64:
+During the steps all instances of a lane are first taken as negatives, which lets the loops run
+straight down the rows; the few positives of each label are then corrected one by one. Losses are summed in float64:
 where positives are many, what the correction leaves is far smaller than the sum, and rounding of
 the sum would hide the decrease that the line search looks for. A lane's arithmetic never depends
 on the other lanes.
@@ -389,65 +389,61 @@ def block_newton_kernels(loss: ModuleType) -> SimpleNamespace:
         n = indptr.shape[0] - 1
         d = V.shape[0] - 1
         n_labels = labels.shape[0]
-        losses = np.zeros(2 * n_labels)
+        losses = np.zeros((2, n_labels))
+        norms2 = np.zeros((2, n_labels))
+        gradient2 = np.zeros(n_labels)
+        next_positive = np.empty(n_labels, np.int64)
+        sign = np.empty((CHUNK, n_labels))
+        cost = np.empty((CHUNK, n_labels))
+        for k in range(n_labels):
+            next_positive[k] = y_indptr[labels[k]]
         for j in range(d + 1):
             for k in range(n_labels):
                 gradient[j, k] = 0.0
 
-        # 1. Every row as a negative.
+        # 1. Losses and their gradient. Positives are marked, not corrected afterwards: what is left
+        # of two large sums would not be exact.
         for first in range(0, n, CHUNK):
             last = min(first + CHUNK, n)
             multiply_rows(indptr, indices, data, V, first, last, scores)
-            for i in range(first, last):
-                row_scores = scores[i - first]
-                w = np.float64(weight[i])
-                for k in range(2 * n_labels):
-                    losses[k] += w * value(-row_scores[k])
+            for r in range(last - first):
+                w = np.float64(weight[first + r])
                 for k in range(n_labels):
-                    if is_active(-row_scores[k]):
-                        s = -w * minus[k] * slope(-row_scores[k])
+                    sign[r, k] = -1.0
+                    cost[r, k] = w * minus[k]
+            for k in range(n_labels):
+                stop_positive = y_indptr[labels[k] + 1]
+                while next_positive[k] < stop_positive and y_rows[next_positive[k]] < last:
+                    r = y_rows[next_positive[k]] - first
+                    sign[r, k] = 1.0
+                    cost[r, k] = weight[first + r] * plus[k]
+                    next_positive[k] += 1
+            for i in range(first, last):
+                r = i - first
+                for k in range(n_labels):
+                    losses[0, k] += cost[r, k] * value(sign[r, k] * scores[r, k])
+                    losses[1, k] += cost[r, k] * value(sign[r, k] * scores[r, n_labels + k])
+                for k in range(n_labels):
+                    margin = sign[r, k] * scores[r, k]
+                    if is_active(margin):
+                        s = sign[r, k] * cost[r, k] * slope(margin)
                         for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
                             gradient[np.uint32(indices[t]), k] += s * data[t]
                         gradient[d, k] += s
-        for k in range(n_labels):
-            losses[k] *= minus[k]
-            losses[n_labels + k] *= minus[k]
 
-        # 2. The positives, corrected.
-        for k in range(n_labels):
-            if labels[k] < 0:
-                continue
-            for p in range(y_indptr[labels[k]], y_indptr[labels[k] + 1]):
-                row = np.uint32(y_rows[p])
-                start = np.uint64(indptr[row])
-                stop = np.uint64(indptr[row + np.uint32(1)])
-                before = V[d, k]
-                after = V[d, n_labels + k]
-                for t in range(start, stop):
-                    before += data[t] * V[np.uint32(indices[t]), k]
-                    after += data[t] * V[np.uint32(indices[t]), n_labels + k]
-                w = np.float64(weight[row])
-                losses[k] += w * (plus[k] * value(before) - minus[k] * value(-before))
-                losses[n_labels + k] += w * (plus[k] * value(after) - minus[k] * value(-after))
-                s = w * (plus[k] * slope(before) + minus[k] * slope(-before))
-                for t in range(start, stop):
-                    gradient[np.uint32(indices[t]), k] += s * data[t]
-                gradient[d, k] += s
-
-        # 3. The ridge.
-        for k in range(n_labels):
-            norm2 = ridge * V[d, k] * V[d, k]
-            pruned2 = ridge * V[d, n_labels + k] * V[d, n_labels + k]
-            g = intercept * (gradient[d, k] + ridge * V[d, k])
-            gradient2 = g * g
-            for j in range(d):
-                norm2 += V[j, k] * V[j, k]
-                pruned2 += V[j, n_labels + k] * V[j, n_labels + k]
+        # 2. The ridge.
+        for j in range(d):
+            for k in range(n_labels):
                 g = gradient[j, k] + V[j, k]
-                gradient2 += g * g
-            out[0, k] = 0.5 * norm2 + losses[k]
-            out[1, k] = np.sqrt(gradient2)
-            out[2, k] = 0.5 * pruned2 + losses[n_labels + k]
+                gradient2[k] += g * g
+                norms2[0, k] += V[j, k] * V[j, k]
+                norms2[1, k] += V[j, n_labels + k] * V[j, n_labels + k]
+        for k in range(n_labels):
+            bias2 = ridge * V[d, k] * V[d, k]
+            g = intercept * (gradient[d, k] + ridge * V[d, k])
+            out[0, k] = 0.5 * (norms2[0, k] + bias2) + losses[0, k]
+            out[1, k] = np.sqrt(gradient2[k] + g * g)
+            out[2, k] = 0.5 * (norms2[1, k] + bias2) + losses[1, k]
 
     return SimpleNamespace(
         try_full_step=try_full_step,

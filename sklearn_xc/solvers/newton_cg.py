@@ -430,8 +430,6 @@ class _Block:
         )  # fmt: skip
         for c, (label, w) in enumerate(batch):
             objective, gradient_norm, pruned_objective = out[:, c]
-            if np.array_equal(V[:, c], V[:, m + c]):
-                pruned_objective = objective
             if gradient_norm <= label.tolerance:
                 label.status = CONVERGED
             elif label.status != OUT_OF_ITERATIONS:

@@ -181,7 +181,7 @@ def test_half_of_the_labels_are_the_most_frequent():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_objectives_equal_a_loop(dtype):
     rng = np.random.default_rng(0)
-    X = sp.random_array((7, 4), density=0.6, rng=rng, format="csr")
+    X = sp.random_array((7, 4), density=0.6, random_state=rng, format="csr")
     Y = sp.csr_array(rng.random((7, 2)) < 0.4)
     W, b = rng.normal(size=(2, 4)).astype(dtype), rng.normal(size=2).astype(dtype)
     for label, value in enumerate(optimum.objectives(X, Y, W, b)):

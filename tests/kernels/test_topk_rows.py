@@ -56,8 +56,8 @@ def test_topk_is_a_stable_sort_of_the_dense_product(n, d, n_labels, dtype, seed,
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_real_scores(dtype):
     rng = np.random.default_rng(0)
-    X = sp.random_array((30, 50), density=0.2, rng=rng, dtype=dtype)
-    W = sp.random_array((200, 50), density=0.2, rng=rng, dtype=dtype)
+    X = sp.random_array((30, 50), density=0.2, random_state=rng, dtype=dtype)
+    W = sp.random_array((200, 50), density=0.2, random_state=rng, dtype=dtype)
     intercept = rng.normal(size=200).astype(dtype)
     labels, best, scores = run(X, W, intercept, 17)
     expected = X.toarray() @ W.toarray().T + intercept

@@ -21,11 +21,16 @@ def with_value(Y, row, column, value, dtype=float):
     return Y.tocsr()
 
 
-def with_duplicate(Y, dtype):
+def with_duplicate(Y, dtype, container):
     """Return Y with its first entry stored twice: it sums to 2."""
-    Y = Y.tocoo()
-    rows, columns = (np.append(c, c[0]) for c in Y.coords)
-    return sp.coo_array((np.ones(rows.size, dtype), (rows, columns)), shape=Y.shape)
+    if container is sp.coo_array:
+        Y = Y.tocoo()
+        rows, columns = (np.append(c, c[0]) for c in Y.coords)
+        return container((np.ones(rows.size, dtype), (rows, columns)), shape=Y.shape)
+    Y = container(Y)
+    indptr = np.concatenate(([0], Y.indptr[1:] + 1))
+    indices = np.append(Y.indices[0], Y.indices)
+    return container((np.ones(indices.size, dtype), indices, indptr), shape=Y.shape)
 
 
 class TestInstances:
@@ -91,11 +96,12 @@ class TestTargets:
         with pytest.raises(ValueError, match="Input y contains NaN or infinity"):
             OvALinearXC().fit(X, np.append(np.arange(119.0), value))
 
-    @pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.float32])
-    def test_duplicate_entries_are_refused_whatever_their_dtype(self, dtype, xy):
+    @pytest.mark.parametrize("container", [sp.coo_array, sp.csr_array, sp.csc_array])
+    @pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.float32, np.float64])
+    def test_duplicate_entries_are_refused_whatever_their_dtype(self, dtype, container, xy):
         X, Y = xy
-        Y = with_duplicate(Y, dtype)
-        place = (Y.coords[0][0], Y.coords[1][0], "2")
+        Y = with_duplicate(Y[:, [7, 0]], dtype, container)
+        place = (0, 0, "2")
         with pytest.raises(ValueError, match=NOT_BINARY.format(*place) + r".* summed"):
             OvALinearXC().fit(X, Y)
 

@@ -37,16 +37,20 @@ def test_control_c(n_jobs, fitted, assert_intact, make_xy, monkeypatch):
     running, started, ended, solve_block = threading.Event(), [], [], ova.solve_block
 
     def interrupted_solve_block(*args):
+        stop = args[-1]
+
         def observe(step):
             if step.n_iter > 0 and not running.is_set():
                 running.set()
                 _thread.interrupt_main()
+            if not stop.is_set():
+                time.sleep(0.002)  # so that the blocks do not end before the main thread wakes up
 
-        started.append(args[-1])
+        started.append(stop)
         try:
             return solve_block(*args, observe=observe)
         finally:
-            ended.append(args[-1])
+            ended.append(stop)
 
     monkeypatch.setattr(ova, "solve_block", interrupted_solve_block)
     fitted.set_params(n_jobs=n_jobs)

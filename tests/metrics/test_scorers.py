@@ -77,6 +77,7 @@ def indicator_problem(n_samples=60, n_labels=30, seed=0):
     Y = sp.csr_matrix(
         (np.ones(rows.size), (rows, rng.integers(0, n_labels, rows.size))), (n_samples, n_labels)
     )
+    Y.sum_duplicates()  # some versions of scipy keep them
     Y.data[:] = 1
     kept = Y.copy()
     kept.data = rng.random(Y.nnz) * (rng.random(Y.nnz) < 0.7)

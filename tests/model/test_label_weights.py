@@ -16,7 +16,9 @@ from sklearn_xc.parallel import memory
 @pytest.fixture
 def model():
     rng = np.random.default_rng(0)
-    coef = sp.random_array((30, 12), density=0.3, format="csr", rng=rng, data_sampler=rng.normal)
+    coef = sp.random_array(
+        (30, 12), density=0.3, format="csr", random_state=rng, data_sampler=rng.normal
+    )
     return LabelWeights(coef, rng.normal(size=30))
 
 

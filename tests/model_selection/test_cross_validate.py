@@ -51,7 +51,7 @@ def matching_classifier():
 def problem():
     """Return X (90, 20) and a csr_matrix indicator (90, 8)."""
     rng = np.random.default_rng(0)
-    Y = sp.random_array((90, 8), density=0.25, rng=rng, format="csr")
+    Y = sp.random_array((90, 8), density=0.25, random_state=rng, format="csr")
     Y.data[:] = 1
     X = Y @ rng.normal(0, 1, (8, 20)) + rng.normal(0, 0.5, (90, 20))
     return X, sp.csr_matrix(Y)

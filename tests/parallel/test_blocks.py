@@ -55,6 +55,13 @@ def test_blocks_are_a_partition_that_does_not_depend_on_the_workers(counts, n_wo
         assert many.n_workers * (500 + 1000 * many.n_lanes) <= max_memory
 
 
+@pytest.mark.parametrize("n_labels", [300, 5000, 40_000])
+def test_many_labels_for_many_workers(n_labels):
+    one, many = (plan(np.zeros(n_labels), n_workers=n) for n in (1, 64))
+    assert list(map(len, one.blocks)) == list(map(len, many.blocks))
+    assert many.n_workers == 64
+
+
 def test_lanes_shrink_to_fit_the_memory():
     assert plan(np.zeros(1000)).n_lanes == MAX_LANES
     assert plan(np.zeros(5)).n_lanes == 5

@@ -218,7 +218,11 @@ def test_a_set_flag_stops_the_block(xy, make_problem):
 
 def test_problems_and_solutions_can_be_sent_to_another_process(xy, make_problem, solve):
     problem = make_problem(*xy)
-    solution, W = solve(pickle.loads(pickle.dumps(problem)))
+    sent = pickle.loads(pickle.dumps(problem))
+    for record in (problem, sent):
+        arrays = [a for a in vars(record).values() if isinstance(a, np.ndarray)]
+        assert not any(a.flags.writeable for a in arrays)
+    solution, W = solve(sent)
     np.testing.assert_array_equal(W, solve(problem)[1])
     again = pickle.loads(pickle.dumps(solution))
     np.testing.assert_array_equal(again.values, solution.values)
