@@ -16,10 +16,10 @@ One iteration of the solver calls, in this order:
     certify            objective and gradient in float64, for the lanes that have finished
 
 During the steps all instances of a lane are first taken as negatives, which lets the loops run
-straight down the rows; the few positives of each label are then corrected one by one. Losses are summed in float64:
-where positives are many, what the correction leaves is far smaller than the sum, and rounding of
-the sum would hide the decrease that the line search looks for. A lane's arithmetic never depends
-on the other lanes.
+straight down the rows; the few positives of each label are then corrected one by one. Losses are
+summed in float64: where positives are many, what the correction leaves is far smaller than the sum,
+and rounding of the sum would hide the decrease that the line search looks for. A lane's arithmetic
+never depends on the other lanes.
 """
 
 import functools

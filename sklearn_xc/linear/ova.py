@@ -451,8 +451,7 @@ default=None
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        # An objective may be 0 with a free intercept: what is nothing beside the loss of w = 0 stays
-        # nothing.
+        # With a free intercept an objective may be 0, and any rounding more than 1% of it.
         nothing = 1e-10 * self.C * self.n_samples_fit_
         moved = np.flatnonzero(
             report["pruning_increase"] > PRUNING_SHARE * report["objective"] + nothing
