@@ -584,9 +584,10 @@ def test_memory_is_that_of_the_result(tmp_path, monkeypatch):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    result = sum(a.nbytes for M in (X, Y) for a in (M.data, M.indices, M.indptr))
+    sizes = [a.nbytes for M in (X, Y) for a in (M.data, M.indices, M.indptr)]
     assert path.stat().st_size > 15_000_000
-    assert peak < 1.15 * result + 2_000_000
+    # Some versions count an array that is resized in place twice for a moment.
+    assert peak < 1.15 * sum(sizes) + max(sizes) + 2_000_000
 
 
 def test_import_does_not_start_the_compiler():
