@@ -103,11 +103,9 @@ def _trace_start(
         )
 
     solution, seconds = cpu_seconds(solve)
-    # A label that fails its certificate comes back: its last state is then seen a second time.
-    first = {(step.label, step.n_iter): step for step in reversed(steps)}
     rows = []
     for n_iter in range(1 + max(step.n_iter for step in steps)):
-        taken = [step for (_, at), step in first.items() if at == n_iter]
+        taken = [step for step in steps if step.n_iter == n_iter]
         multiplier = [step.step_length for step in taken]
         active = [step.active_share for step in taken]
         rows.append(

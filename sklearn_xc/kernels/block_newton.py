@@ -1,455 +1,505 @@
-"""Newton steps for a block of labels in lock step, compiled once for each loss.
+"""Newton steps for the labels of a block, compiled once for each loss and kind of rows.
 
-A block has ``n_lanes`` columns, one label each, side by side in memory:
+Each label has a lane with two points: where it stands, and the trial point of its next step. One
+iteration of the solver screens all rows for all trial points (``screen``), which gives each lane
+the few rows that may have a loss there, and calls ``advance``, which takes each lane
 
-    W  (d + 1, n_lanes)   weights; the last row is the intercept
-    P  (d + 1, n_lanes)   steps
-    S  (n, n_lanes)       scores X W
-    XP (n, n_lanes)       score changes X P
+    1. to the exact loss at the trial point, in float64;
+    2. there, or by a line search to a point between;
+    3. to the gradient, and the Newton direction from the rows with a loss;
+    4. to the next trial point.
 
-One iteration of the solver calls, in this order:
-
-    try_full_step      XP = X P and the loss at S + XP        one product for all lanes
-    try_step           the loss at S + lam XP                 only while a line search backtracks
-    accept_step        S += lam XP, W += lam P, and the rows of each lane with a slope
-    newton_directions  gradient and conjugate gradients of each lane over those rows; new P
-    certify            objective and gradient in float64, for the lanes that have finished
-
-During the steps all instances of a lane are first taken as negatives, which lets the loops run
-straight down the rows; the few positives of each label are then corrected one by one. Losses are
-summed in float64: where positives are many, what the correction leaves is far smaller than the sum,
-and rounding of the sum would hide the decrease that the line search looks for. A lane's arithmetic
-never depends on the other lanes.
+Scores are linear along a step. A row without a loss at both of its ends has none between, so that
+the line search needs the active rows of the two ends and nothing else. As scores and gradient are
+computed anew in float64 from the weights as they stand, the gradient norm that stops a label is its
+certificate. A lane's arithmetic never depends on the other lanes.
 """
 
 import functools
+import math
 from types import ModuleType, SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_xc.kernels._jit import kernel
-from sklearn_xc.kernels.block_product import multiply_rows
-from sklearn_xc.kernels.newton_direction import (
-    add_gradient,
-    compact_rows,
-    conjugate_gradients,
-)
+from sklearn_xc.kernels._jit import inlined, kernel
+from sklearn_xc.kernels.newton_direction import direction_functions
 
-#: Rows that are multiplied, and then gone through for their losses, while they are in the cache.
-CHUNK = 128
+#: Line search: halve the step until it gives this share of the decrease that the slope promises.
+SUFFICIENT_DECREASE = 0.01
+MAX_HALVINGS = 20
+#: A trial point that may activate more than so many times the rows active before, and more than this
+#: share of all (both by weight), is halved unseen, at most so often: on the way out of a start with
+#: few active rows whole steps lead to where every row is active, and another screen costs less than
+#: a look at all of them.
+CROWD_FACTOR = 8
+CROWD_SHARE = 0.02
+MAX_UNSEEN = 4
 #: Curvature that a free intercept gets, as a share of its own gradient: where all instances are far
 #: out the loss has none, and the Newton step would be longer than any line search can repair.
 DAMPING = 1e-3
+#: Rows whose beginning is fetched ahead.
+_AHEAD = 8
+_ROUNDING = 4 * np.finfo(np.float64).eps
+
+#: What a lane's trial point is for.
+NEWTON, PRUNED = 0, 1
+
+
+class Rows(NamedTuple):
+    """The instances and which of them are positives.
+
+    Attributes
+    ----------
+    X : tuple of ndarray
+        As ``csr_rows`` or ``dense_rows`` reads them.
+    weight : ndarray of shape (n,)
+    total_weight : float
+        Its sum.
+    y_indptr, y_rows : ndarray of int64 and int32
+        Positive rows of each label.
+    intercept, ridge : float
+        1 or 0: whether there is an intercept, and whether it is regularised.
+    """
+
+    X: Any
+    weight: np.ndarray
+    total_weight: float
+    y_indptr: np.ndarray
+    y_rows: np.ndarray
+    intercept: float
+    ridge: float
+
+
+class Lanes(NamedTuple):
+    """What each lane knows; arrays of length n_lanes unless a shape is given.
+
+    Attributes
+    ----------
+    label : ndarray of int64
+    plus, minus : ndarray of float64
+        Weight of a positive's and of a negative's loss.
+    points : ndarray of shape (n_lanes, 2, d + 1)
+        Where the lane stands and its trial point, intercept last.
+    current : ndarray of int64
+        Which of the two it stands at.
+    purpose : ndarray of int64
+        ``NEWTON``, or ``PRUNED``: the trial point is the final one, pruned, and only its objective
+        is wanted.
+    objective, norm2 : ndarray of float64
+        At the point where it stands; inf before the first. Squared norm without the intercept.
+    trial_norm2, largest : ndarray of float64
+        Squared norm and largest magnitude of the trial point, without the intercept.
+    slope : ndarray of float64
+        Derivative of the objective towards the trial point.
+    n_unseen : ndarray of int64
+        How often the trial point was halved unseen.
+    n_flat : ndarray of int64
+        How many steps were taken that did not lower the objective, as rounding allows.
+    active : ndarray of int32 of shape (n_lanes, capacity)
+        Rows with a loss where it stands; not kept for losses that are never zero.
+    n_active : ndarray of int64
+    step_length : ndarray of float64
+        What was taken of the last step; 0 if none helped, -1 if the trial was halved unseen.
+    gradient_norm : ndarray of float64
+    threshold : ndarray of float64
+        The gradient norm at which it rests.
+    n_products : ndarray of int64
+        Hessian products of the last direction.
+    pruned_objective : ndarray of float64
+    """
+
+    label: np.ndarray
+    plus: np.ndarray
+    minus: np.ndarray
+    points: np.ndarray
+    current: np.ndarray
+    purpose: np.ndarray
+    objective: np.ndarray
+    norm2: np.ndarray
+    trial_norm2: np.ndarray
+    largest: np.ndarray
+    slope: np.ndarray
+    n_unseen: np.ndarray
+    n_flat: np.ndarray
+    active: np.ndarray
+    n_active: np.ndarray
+    step_length: np.ndarray
+    gradient_norm: np.ndarray
+    threshold: np.ndarray
+    n_products: np.ndarray
+    pruned_objective: np.ndarray
+
+
+class Scratch(NamedTuple):
+    """Work space for one lane at a time.
+
+    Attributes
+    ----------
+    rows, sign, scores, changes, slopes, curvatures : ndarray of shape (n,)
+        Rows at work (int32), 1 or -1 for positives and negatives, scores, their change along a
+        step, and derivatives of the loss by the score (float64).
+    every_row : ndarray of int32 of shape (n,)
+        0, 1, 2, ...
+    position, touched : ndarray of int32 of shape (d,)
+        `position` all -1, and left so.
+    local : tuple of ndarray
+        Room for a compact copy of rows.
+    room : int
+        For how many non-zeros.
+    derivatives : ndarray of float64 of shape (2, d + 2)
+    work : ndarray of shape (6, d + 2)
+        Of the dtype of X.
+    """
+
+    rows: np.ndarray
+    sign: np.ndarray
+    scores: np.ndarray
+    changes: np.ndarray
+    slopes: np.ndarray
+    curvatures: np.ndarray
+    every_row: np.ndarray
+    position: np.ndarray
+    touched: np.ndarray
+    local: Any
+    room: int
+    derivatives: np.ndarray
+    work: np.ndarray
+
+
+@inlined
+def merge_rows(a, b, out):
+    """Write the union of two rising lists of rows and return its length; `out` may not be `b`."""
+    i = 0
+    j = 0
+    n = 0
+    while i < a.shape[0] or j < b.shape[0]:
+        if j >= b.shape[0] or (i < a.shape[0] and a[i] < b[j]):
+            out[n] = a[i]
+            i += 1
+        else:
+            if i < a.shape[0] and a[i] == b[j]:
+                i += 1
+            out[n] = b[j]
+            j += 1
+        n += 1
+    return n
+
+
+@inlined
+def mark_positives(rows, positives, sign):
+    """Write 1 for the rows among `positives` and -1 for the others; both lists rise."""
+    j = 0
+    for r in range(rows.shape[0]):
+        while j < positives.shape[0] and positives[j] < rows[r]:
+            j += 1
+        sign[r] = 1.0 if j < positives.shape[0] and positives[j] == rows[r] else -1.0
+
+
+@inlined
+def measure(point):
+    """Return the squared norm and the largest magnitude, both without the intercept."""
+    norm2 = np.float64(0.0)
+    largest = np.float64(0.0)
+    for j in range(point.shape[0] - 1):
+        value = np.float64(point[j])
+        norm2 += value * value
+        largest = max(largest, abs(value))
+    return norm2, largest
+
+
+@kernel
+def prune_point(point, prune, out):
+    """Copy a point without its weights below `prune`; return what ``measure`` says of the copy."""
+    d = point.shape[0] - 1
+    for j in range(d):
+        out[j] = point[j] if abs(point[j]) >= prune else 0
+    out[d] = point[d]
+    return measure(out)
+
+
+measure_point = kernel(measure)
 
 
 @functools.cache
-def block_newton_kernels(loss: ModuleType) -> SimpleNamespace:
-    """Return the kernels of this file, compiled for `loss` on their first call."""
-    value, slope, curvature, is_active = loss.value, loss.slope, loss.curvature, loss.is_active
+def block_newton_kernels(loss: ModuleType, rows_of: ModuleType) -> SimpleNamespace:
+    """Return ``advance``, compiled for `loss` and `rows_of` on its first call.
+
+    Parameters
+    ----------
+    loss : module
+        A member of ``sklearn_xc.losses.LOSSES``.
+    rows_of : module
+        ``csr_rows`` or ``dense_rows``.
+    """
+    value, slope, curvature = loss.value, loss.slope, loss.curvature
+    active_below = float(loss.ACTIVE_BELOW)
+    row_dot_double, prefetch_row = rows_of.row_dot_double, rows_of.prefetch_row
+    is_compactable, compact = rows_of.is_compactable, rows_of.compact
+    directions = direction_functions(rows_of)
+    add_gradient, conjugate_gradients = directions.add_gradient, directions.conjugate_gradients
+    screened = math.isfinite(active_below)
+
+    @inlined
+    def score_rows(X, rows, point, out):
+        """Write the scores of some rows at a point."""
+        bias = np.float64(point[point.shape[0] - 1])
+        for r in range(rows.shape[0]):
+            prefetch_row(X, np.uint32(rows[min(r + _AHEAD, rows.shape[0] - 1)]))
+            out[r] = row_dot_double(X, np.uint32(rows[r]), point) + bias
+
+    @inlined
+    def sum_losses(data, plus, minus, rows, sign, scores, changes, lam):
+        """Return the loss of some rows at ``scores + lam * changes``."""
+        total = np.float64(0.0)
+        for r in range(rows.shape[0]):
+            cost = (plus if sign[r] > 0 else minus) * np.float64(data.weight[np.uint32(rows[r])])
+            total += cost * value(sign[r] * (scores[r] + lam * changes[r]))
+        return total
+
+    @inlined
+    def keep_active(data, plus, minus, rows, sign, scores, slopes, curvatures):
+        """Keep the rows with a loss, write its derivatives, return how many there are."""
+        n = 0
+        for r in range(rows.shape[0]):
+            margin = sign[r] * scores[r]
+            if margin < active_below:
+                i = rows[r]
+                cost = (plus if sign[r] > 0 else minus) * np.float64(data.weight[np.uint32(i)])
+                slopes[n] = sign[r] * cost * slope(margin)
+                curvatures[n] = cost * curvature(margin)
+                rows[n] = i
+                n += 1
+        return n
+
+    @inlined
+    def sum_weights(data, rows):
+        total = np.float64(0.0)
+        for r in range(rows.shape[0]):
+            total += np.float64(data.weight[np.uint32(rows[r])])
+        return total
+
+    @inlined
+    def is_crowded(data, lanes, k, candidates, positives):
+        """Tell whether a Newton step's trial point is to be halved unseen."""
+        if (
+            lanes.purpose[k] != NEWTON
+            or lanes.objective[k] == np.inf
+            or lanes.n_unseen[k] >= MAX_UNSEEN
+        ):
+            return False
+        before = sum_weights(data, lanes.active[k, : lanes.n_active[k]])
+        before += sum_weights(data, positives)
+        crowd = max(CROWD_FACTOR * before, CROWD_SHARE * data.total_weight)
+        return sum_weights(data, candidates) > crowd
+
+    @inlined
+    def search_line(data, lanes, k, w, v, positives, trial_active, scratch):
+        """Move `v` back towards `w`; return the step length, 0 if none helps, and the rows used."""
+        rows, sign = scratch.rows, scratch.sign
+        scores, changes = scratch.scores, scratch.changes
+        if screened:
+            n = merge_rows(lanes.active[k, : lanes.n_active[k]], trial_active, rows)
+        else:
+            n = rows.shape[0]
+            for r in range(n):
+                rows[r] = r
+        mark_positives(rows[:n], positives, sign)
+        score_rows(data.X, rows[:n], w, scores)
+        score_rows(data.X, rows[:n], v, changes)
+        for r in range(n):
+            changes[r] -= scores[r]
+        d = w.shape[0] - 1
+        w_p = np.float64(0.0)
+        p_p = np.float64(0.0)
+        for j in range(d + 1):
+            ridge = data.ridge if j == d else 1.0
+            p = np.float64(v[j]) - np.float64(w[j])
+            w_p += ridge * np.float64(w[j]) * p
+            p_p += ridge * p * p
+        norm2 = lanes.norm2[k] + data.ridge * np.float64(w[d]) ** 2
+        lam = 1.0
+        for _ in range(MAX_HALVINGS):
+            lam *= 0.5
+            f = 0.5 * (norm2 + lam * (2.0 * w_p + lam * p_p))
+            f += sum_losses(
+                data, lanes.plus[k], lanes.minus[k], rows[:n], sign, scores, changes, lam
+            )
+            if f <= lanes.objective[k] + SUFFICIENT_DECREASE * lam * lanes.slope[k]:
+                for j in range(d + 1):
+                    v[j] = w[j] + lam * (v[j] - w[j])
+                return lam, n
+        return 0.0, n
+
+    @inlined
+    def step_to_trial(data, lanes, k, candidates, n_candidates, scratch):
+        """Take the step, whole or in part; return the number of active rows, -1 if it did not."""
+        w = lanes.points[k, lanes.current[k]]
+        v = lanes.points[k, 1 - lanes.current[k]]
+        rows, sign, scores = scratch.rows, scratch.sign, scratch.scores
+        plus, minus = lanes.plus[k], lanes.minus[k]
+        label = lanes.label[k]
+        positives = data.y_rows[data.y_indptr[label] : data.y_indptr[label + 1]]
+        d = w.shape[0] - 1
+
+        # `candidates` has room for the positives too.
+        if screened and is_crowded(data, lanes, k, candidates[:n_candidates], positives):
+            for j in range(d + 1):
+                v[j] = w[j] + w.dtype.type(0.5) * (v[j] - w[j])
+            lanes.trial_norm2[k], lanes.largest[k] = measure(v)
+            lanes.slope[k] *= 0.5
+            lanes.n_unseen[k] += 1
+            lanes.step_length[k] = -1.0
+            return -1
+
+        if screened:
+            n = merge_rows(candidates[:n_candidates], positives, rows)
+        else:
+            n = rows.shape[0]
+            for r in range(n):
+                rows[r] = r
+        mark_positives(rows[:n], positives, sign)
+        score_rows(data.X, rows[:n], v, scores)
+        f = sum_losses(data, plus, minus, rows[:n], sign, scores, scores, 0.0)
+        f += 0.5 * (lanes.trial_norm2[k] + data.ridge * np.float64(v[d]) ** 2)
+        if lanes.purpose[k] == PRUNED:
+            lanes.pruned_objective[k] = f
+            return -1
+
+        lanes.step_length[k] = 0.5 ** lanes.n_unseen[k]
+        slack = _ROUNDING * abs(f)
+        if not f <= lanes.objective[k] + SUFFICIENT_DECREASE * lanes.slope[k] + slack:
+            m = 0
+            if screened:
+                for r in range(n):
+                    if sign[r] * scores[r] < active_below:
+                        candidates[m] = rows[r]
+                        m += 1
+            lam, n = search_line(data, lanes, k, w, v, positives, candidates[:m], scratch)
+            lanes.step_length[k] *= lam
+            if lam == 0.0:
+                return -1
+            score_rows(data.X, rows[:n], v, scores)
+            f = sum_losses(data, plus, minus, rows[:n], sign, scores, scores, 0.0)
+            lanes.trial_norm2[k], lanes.largest[k] = measure(v)
+            f += 0.5 * (lanes.trial_norm2[k] + data.ridge * np.float64(v[d]) ** 2)
+        n = keep_active(
+            data, plus, minus, rows[:n], sign, scores, scratch.slopes, scratch.curvatures
+        )
+        if screened:
+            for r in range(n):
+                lanes.active[k, r] = rows[r]
+        lanes.n_active[k] = n
+        lanes.n_flat[k] += not f < lanes.objective[k]
+        lanes.objective[k] = f
+        lanes.norm2[k] = lanes.trial_norm2[k]
+        lanes.current[k] = 1 - lanes.current[k]
+        lanes.n_unseen[k] = 0
+        return n
+
+    @inlined
+    def find_direction(data, lanes, k, X, rows, n_local, is_copy, cg, scratch):
+        """Find the Newton direction over the active rows, and set the next trial point."""
+        w = lanes.points[k, lanes.current[k]]
+        v = lanes.points[k, 1 - lanes.current[k]]
+        touched = scratch.touched
+        dtype = w.dtype.type
+        intercept, ridge = data.intercept, data.ridge
+        d = w.shape[0] - 1
+        m = n_local + 2
+        gradient = scratch.derivatives[0, :m]
+        diagonal = scratch.derivatives[1, :m]
+        for j in range(m):
+            gradient[j] = 0.0
+            diagonal[j] = 1.0
+        diagonal[n_local] = ridge
+        add_gradient(X, rows, scratch.slopes, scratch.curvatures, gradient, diagonal)
+        gradient[n_local] *= intercept
+        diagonal[n_local] = intercept * (diagonal[n_local] - ridge) + ridge
+        untouched = 0.0
+        if is_copy:
+            local2 = np.float64(0.0)
+            for j in range(n_local):
+                weight = np.float64(w[np.uint32(touched[j])])
+                gradient[j] += weight
+                local2 += weight * weight
+            untouched = np.sqrt(max(lanes.norm2[k] - local2, 0.0))
+        else:
+            for j in range(n_local):
+                gradient[j] += np.float64(w[j])
+        gradient[n_local] += ridge * np.float64(w[d])
+        gradient[n_local + 1] = untouched
+        norm2 = np.float64(0.0)
+        for j in range(m):
+            norm2 += gradient[j] * gradient[j]
+        lanes.gradient_norm[k] = np.sqrt(norm2)
+        if lanes.gradient_norm[k] <= lanes.threshold[k]:
+            return
+
+        damping = ridge
+        if ridge == 0.0:
+            damping = intercept * DAMPING * abs(gradient[n_local])
+            diagonal[n_local] += damping
+        lanes.n_products[k] = conjugate_gradients(
+            X, rows, scratch.curvatures, intercept, damping, gradient, diagonal, cg, scratch.work
+        )
+        step = scratch.work[0]
+        slope = np.float64(0.0)
+        for j in range(m):
+            slope += gradient[j] * np.float64(step[j])
+        lanes.slope[k] = slope
+        if is_copy:
+            # The untouched coordinates move along w.
+            factor = dtype(1.0)
+            if untouched > 0.0:
+                factor += step[n_local + 1] / dtype(untouched)
+            for j in range(d):
+                v[j] = factor * w[j]
+            for j in range(n_local):
+                t = np.uint32(touched[j])
+                v[t] = w[t] + step[j]
+        else:
+            for j in range(d):
+                v[j] = w[j] + step[j]
+        v[d] = w[d] + dtype(intercept) * step[n_local]
+        lanes.trial_norm2[k], lanes.largest[k] = measure(v)
 
     @kernel
-    def try_full_step(indptr, indices, data, weight, keep, S, P, XP, loss_sum, n_active):
-        """Set XP = X P; per lane, sum the loss at S + XP and count the rows with a slope.
+    def advance(data, lanes, occupied, candidates, n_candidates, cg, scratch):
+        """Take each occupied lane to its trial point, and set its next one.
 
         Parameters
         ----------
-        indptr, indices, data : ndarray
-            CSR rows of X.
-        weight : ndarray of shape (n,)
-            Weight of each row.
-        keep : ndarray of shape (n_lanes,)
-            1, or 0 for a lane that starts anew, whose scores in S are first set to 0.
-        S, P, XP : ndarray
-            Scores, steps and, overwritten, score changes.
-        loss_sum : ndarray of float64 of shape (n_lanes,)
-            Overwritten by the weighted sum of losses, every row taken as negative.
-        n_active : ndarray of int64 of shape (n_lanes,)
-            Overwritten.
-        """
-        n, n_lanes = S.shape
-        counts = np.empty(n_lanes, np.int32)
-        for k in range(n_lanes):
-            loss_sum[k] = 0.0
-            n_active[k] = 0
-        for first in range(0, n, CHUNK):
-            last = min(first + CHUNK, n)
-            multiply_rows(indptr, indices, data, P, first, last, XP[first:last])
-            for k in range(n_lanes):
-                counts[k] = 0
-            for i in range(first, last):
-                w = np.float64(weight[i])
-                scores = S[i]
-                changes = XP[i]
-                for k in range(n_lanes):
-                    score = scores[k] if keep[k] != 0 else keep[k]
-                    scores[k] = score
-                    margin = -(score + changes[k])
-                    loss_sum[k] += w * np.float64(value(margin))
-                    counts[k] += np.int32(is_active(margin))
-            for k in range(n_lanes):
-                n_active[k] += counts[k]
-
-    @kernel
-    def try_step(weight, S, XP, lam, loss_sum, n_active):
-        """Per lane, sum the loss at ``S + lam * XP`` and count rows as ``try_full_step`` does."""
-        n, n_lanes = S.shape
-        counts = np.empty(n_lanes, np.int32)
-        for k in range(n_lanes):
-            loss_sum[k] = 0.0
-            n_active[k] = 0
-        for first in range(0, n, CHUNK):
-            last = min(first + CHUNK, n)
-            for k in range(n_lanes):
-                counts[k] = 0
-            for i in range(first, last):
-                w = np.float64(weight[i])
-                scores = S[i]
-                changes = XP[i]
-                for k in range(n_lanes):
-                    margin = -(scores[k] + lam[k] * changes[k])
-                    loss_sum[k] += w * np.float64(value(margin))
-                    counts[k] += np.int32(is_active(margin))
-            for k in range(n_lanes):
-                n_active[k] += counts[k]
-
-    @kernel
-    def correct_positives(y_indptr, y_rows, labels, weight, S, XP, lam, plus, minus, loss_sum):
-        """Turn sums over "all rows negative" into each lane's weighted loss.
-
-        Parameters
-        ----------
-        y_indptr, y_rows : ndarray of int64 and int32
-            Positive rows of each label, in CSC form.
-        labels : ndarray of int64 of shape (n_lanes,)
-            Label of each lane, -1 for an empty lane.
-        weight, S, XP, lam : ndarray
-            As for ``try_step``.
-        plus, minus : ndarray of float64 of shape (n_lanes,)
-            Weight of a positive's and of a negative's loss.
-        loss_sum : ndarray of float64 of shape (n_lanes,)
+        data : Rows
+            The instances.
+        lanes : Lanes
             Changed in place.
-        """
-        for k in range(labels.shape[0]):
-            if labels[k] < 0:
-                continue
-            as_negative = 0.0
-            as_positive = 0.0
-            for t in range(y_indptr[labels[k]], y_indptr[labels[k] + 1]):
-                i = np.uint32(y_rows[t])
-                score = S[i, k] + lam[k] * XP[i, k]
-                as_negative += weight[i] * np.float64(value(-score))
-                as_positive += weight[i] * np.float64(value(score))
-            loss_sum[k] = minus[k] * (loss_sum[k] - as_negative) + plus[k] * as_positive
-
-    @kernel
-    def accept_step(S, XP, W, P, lam, list_start, list_stop, lists, norm2):
-        """Move scores and weights by `lam`, list active rows, and square the norms.
-
-        Parameters
-        ----------
-        S, XP, W, P, lam : ndarray
-            ``S += lam * XP`` and ``W += lam * P``, in place.
-        list_start, list_stop : ndarray of int64 of shapes (n_lanes + 1,) and (n_lanes,)
-            Where in `lists` the active rows of each lane (every row taken as negative) may stand;
-            `list_stop` is overwritten by where they end. No room, no list.
-        lists : ndarray of int32
-            Overwritten.
-        norm2 : ndarray of float64 of shape (n_lanes,)
-            Overwritten by the squared norm of the weights, intercept excluded.
-        """
-        n, n_lanes = S.shape
-        for k in range(n_lanes):
-            list_stop[k] = list_start[k]
-        for i in range(n):
-            scores = S[i]
-            changes = XP[i]
-            any_active = np.int32(0)
-            for k in range(n_lanes):
-                score = scores[k] + lam[k] * changes[k]
-                scores[k] = score
-                any_active += np.int32(is_active(-score))
-            if any_active > 0:
-                for k in range(n_lanes):
-                    if list_stop[k] < list_start[k + 1] and is_active(-scores[k]):
-                        lists[list_stop[k]] = i
-                        list_stop[k] += 1
-        d = W.shape[0] - 1
-        for k in range(n_lanes):
-            norm2[k] = 0.0
-        for j in range(d):
-            weights = W[j]
-            steps = P[j]
-            for k in range(n_lanes):
-                w = weights[k] + lam[k] * steps[k]
-                weights[k] = w
-                norm2[k] += np.float64(w) * np.float64(w)
-        for k in range(n_lanes):
-            W[d, k] += lam[k] * P[d, k]
-
-    @kernel
-    def newton_directions(
-        indptr, indices, data, y_indptr, y_rows, labels, weight, W, S, P, norm2, running, fill,
-        list_start, list_stop, lists, plus, minus, intercept, ridge, cg, threshold, sign,
-        position, touched, rows, local_indptr, local_indices, local_data, derivatives,
-        local_derivatives, work, out,
-    ):  # fmt: skip
-        """Replace P by the Newton direction of each running lane.
-
-        Parameters
-        ----------
-        indptr, indices, data, y_indptr, y_rows, labels, weight, W, S, P, norm2
-            As above.
-        running : ndarray of bool of shape (n_lanes,)
-            Lanes to work on; the others' columns of P become 0.
-        fill, list_start, list_stop, lists
-            Whether a lane has a list of active rows from ``accept_step``, and the lists; a lane
-            without one uses all rows.
-        plus, minus : ndarray of float64 of shape (n_lanes,)
-            Weight of a positive's and of a negative's loss.
-        intercept, ridge : float
-            1 or 0: whether there is an intercept, and whether it is regularised.
+        occupied : ndarray of int64
+            The lanes to work on.
+        candidates, n_candidates : ndarray of int32 and int64
+            For each of `occupied`, the rows that may have a loss at the trial point, in rising
+            order (not read where every row has one), and how many they are. Overwritten.
         cg : tuple
             As for ``conjugate_gradients``.
-        threshold : ndarray of float64 of shape (n_lanes,)
-            A lane whose gradient norm is not above it gets no direction.
-        sign : ndarray of int8 of shape (n,)
-            All 0, and left so: marks the positives of the lane at work.
-        position, touched : ndarray of int32 of shape (d,)
-            `position` all -1, and left so.
-        rows, local_indptr, local_indices, local_data, derivatives, local_derivatives, work
-            Space for the active rows of the largest lane, its derivatives by score (2, n) and by
-            local coordinate (2, d + 2), and the vectors of conjugate gradients (5, d + 2).
-        out : ndarray of float64 of shape (5, n_lanes)
-            Overwritten: gradient norm, ``g.p``, ``w.p`` and ``p.p`` (regularised coordinates
-            only), and the number of products with the Hessian.
-        """
-        n, n_lanes = S.shape
-        d = W.shape[0] - 1
-        for r in range(out.shape[0]):
-            for k in range(n_lanes):
-                out[r, k] = 0.0
-        for j in range(d + 1):
-            for k in range(n_lanes):
-                P[j, k] = 0
-        carried = np.zeros(n_lanes, P.dtype)
-        for k in range(n_lanes):
-            if not running[k]:
-                continue
-            label = labels[k]
-            y_start = y_indptr[label]
-            y_stop = y_indptr[label + 1]
-            for t in range(y_start, y_stop):
-                sign[np.uint32(y_rows[t])] = 1
-
-            # 1. Derivatives by score of the rows that take part.
-            if fill[k]:
-                n_rows = 0
-                for t in range(list_start[k], list_stop[k]):
-                    i = np.uint32(lists[t])
-                    if sign[i] == 0:
-                        rows[n_rows] = i
-                        margin = -S[i, k]
-                        scale = minus[k] * weight[i]
-                        derivatives[0, n_rows] = -scale * slope(margin)
-                        derivatives[1, n_rows] = scale * curvature(margin)
-                        n_rows += 1
-                for t in range(y_start, y_stop):
-                    i = np.uint32(y_rows[t])
-                    margin = S[i, k]
-                    if is_active(margin):
-                        rows[n_rows] = i
-                        scale = plus[k] * weight[i]
-                        derivatives[0, n_rows] = scale * slope(margin)
-                        derivatives[1, n_rows] = scale * curvature(margin)
-                        n_rows += 1
-                n_local = compact_rows(
-                    indptr, indices, data, rows[:n_rows], position,
-                    local_indptr, local_indices, local_data, touched,
-                )  # fmt: skip
-            else:
-                n_rows = n
-                n_local = d
-                for row in range(n):
-                    if sign[row] == 0:
-                        margin = -S[row, k]
-                        scale = minus[k] * weight[row]
-                        derivatives[0, row] = -scale * slope(margin)
-                    else:
-                        margin = S[row, k]
-                        scale = plus[k] * weight[row]
-                        derivatives[0, row] = scale * slope(margin)
-                    derivatives[1, row] = scale * curvature(margin)
-            for t in range(y_start, y_stop):
-                sign[np.uint32(y_rows[t])] = 0
-
-            # 2. Gradient and diagonal of the Hessian by local coordinate.
-            m = n_local + 2
-            gradient = local_derivatives[0, :m]
-            diagonal = local_derivatives[1, :m]
-            for j in range(m):
-                gradient[j] = 0.0
-                diagonal[j] = 1.0
-            diagonal[n_local] = ridge
-            if fill[k]:
-                add_gradient(
-                    local_indptr, local_indices, local_data,
-                    derivatives[0, :n_rows], derivatives[1, :n_rows], gradient, diagonal,
-                )  # fmt: skip
-            else:
-                add_gradient(
-                    indptr, indices, data, derivatives[0, :n], derivatives[1, :n],
-                    gradient, diagonal,
-                )  # fmt: skip
-            gradient[n_local] *= intercept
-            diagonal[n_local] = intercept * (diagonal[n_local] - ridge) + ridge
-            local2 = 0.0
-            for j in range(n_local):
-                w = np.float64(W[touched[j], k]) if fill[k] else np.float64(W[j, k])
-                gradient[j] += w
-                local2 += w * w
-            gradient[n_local] += ridge * W[d, k]
-            damping = ridge
-            if ridge == 0.0:
-                damping = intercept * DAMPING * abs(gradient[n_local])
-                diagonal[n_local] += damping
-            untouched = 0.0
-            if fill[k]:
-                untouched = np.sqrt(max(norm2[k] - local2, 0.0))
-            gradient[n_local + 1] = untouched
-            gradient2 = 0.0
-            for j in range(m):
-                gradient2 += gradient[j] * gradient[j]
-            out[0, k] = np.sqrt(gradient2)
-
-            # 3. Conjugate gradients, and the step back into its column.
-            if out[0, k] > threshold[k]:
-                if fill[k]:
-                    out[4, k] = conjugate_gradients(
-                        local_indptr, local_indices, local_data, derivatives[1, :n_rows],
-                        intercept, damping, gradient, diagonal, cg, work,
-                    )  # fmt: skip
-                else:
-                    out[4, k] = conjugate_gradients(
-                        indptr, indices, data, derivatives[1, :n],
-                        intercept, damping, gradient, diagonal, cg, work,
-                    )  # fmt: skip
-                step = work[0]
-                for j in range(m):
-                    out[1, k] += gradient[j] * np.float64(step[j])
-                for j in range(n_local):
-                    f = touched[j] if fill[k] else j
-                    w = np.float64(W[f, k])
-                    s = np.float64(step[j])
-                    out[2, k] += w * s
-                    out[3, k] += s * s
-                    P[f, k] = step[j]
-                s = np.float64(step[n_local])
-                out[2, k] += ridge * W[d, k] * s
-                out[3, k] += ridge * s * s
-                P[d, k] = intercept * step[n_local]
-                if untouched > 0.0:
-                    s = np.float64(step[n_local + 1])
-                    out[2, k] += untouched * s
-                    out[3, k] += s * s
-                    carried[k] = s / untouched
-                    # Mark the touched coordinates so that the sweep below skips them.
-                    for j in range(n_local):
-                        P[touched[j], k] -= carried[k] * W[touched[j], k]
-            if fill[k]:
-                for j in range(n_local):
-                    position[touched[j]] = -1
-
-        # 4. The untouched coordinates move along w.
-        for j in range(d):
-            weights = W[j]
-            steps = P[j]
-            for k in range(n_lanes):
-                steps[k] += carried[k] * weights[k]
-
-    @kernel
-    def certify(
-        indptr, indices, data, y_indptr, y_rows, labels, weight, V, plus, minus, intercept, ridge,
-        scores, gradient, out,
-    ):  # fmt: skip
-        """Evaluate finished labels in float64, before and after pruning.
-
-        Parameters
-        ----------
-        indptr, indices, data, y_indptr, y_rows, labels, weight, plus, minus, intercept, ridge
-            As above; one entry of `labels`, `plus` and `minus` for each finished label.
-        V : ndarray of float64 of shape (d + 1, 2 n_labels)
-            Weights before pruning, then the same after pruning.
-        scores : ndarray of float64 of shape (CHUNK, 2 n_labels)
+        scratch : Scratch
             Work space.
-        gradient : ndarray of float64 of shape (d + 1, n_labels)
-            Overwritten by the gradient before pruning.
-        out : ndarray of float64 of shape (3, n_labels)
-            Overwritten: objective, gradient norm, objective after pruning.
         """
-        n = indptr.shape[0] - 1
-        d = V.shape[0] - 1
-        n_labels = labels.shape[0]
-        losses = np.zeros((2, n_labels))
-        norms2 = np.zeros((2, n_labels))
-        gradient2 = np.zeros(n_labels)
-        next_positive = np.empty(n_labels, np.int64)
-        sign = np.empty((CHUNK, n_labels))
-        cost = np.empty((CHUNK, n_labels))
-        for k in range(n_labels):
-            next_positive[k] = y_indptr[labels[k]]
-        for j in range(d + 1):
-            for k in range(n_labels):
-                gradient[j, k] = 0.0
+        for c in range(occupied.shape[0]):
+            k = occupied[c]
+            lanes.n_products[k] = 0
+            n = step_to_trial(data, lanes, k, candidates[c], n_candidates[c], scratch)
+            if n < 0:
+                continue
+            rows = scratch.rows[:n]
+            if is_compactable(data.X, rows, scratch.room):
+                n_local = compact(data.X, rows, scratch.position, scratch.touched, scratch.local)
+                find_direction(
+                    data, lanes, k, scratch.local, scratch.every_row[:n], n_local, True, cg, scratch
+                )
+                for j in range(n_local):
+                    scratch.position[np.uint32(scratch.touched[j])] = -1
+            else:
+                d = lanes.points.shape[2] - 1
+                find_direction(data, lanes, k, data.X, rows, d, False, cg, scratch)
 
-        # 1. Losses and their gradient. Positives are marked, not corrected afterwards: what is left
-        # of two large sums would not be exact.
-        for first in range(0, n, CHUNK):
-            last = min(first + CHUNK, n)
-            multiply_rows(indptr, indices, data, V, first, last, scores)
-            for r in range(last - first):
-                w = np.float64(weight[first + r])
-                for k in range(n_labels):
-                    sign[r, k] = -1.0
-                    cost[r, k] = w * minus[k]
-            for k in range(n_labels):
-                stop_positive = y_indptr[labels[k] + 1]
-                while next_positive[k] < stop_positive and y_rows[next_positive[k]] < last:
-                    r = y_rows[next_positive[k]] - first
-                    sign[r, k] = 1.0
-                    cost[r, k] = weight[first + r] * plus[k]
-                    next_positive[k] += 1
-            for i in range(first, last):
-                r = i - first
-                for k in range(n_labels):
-                    losses[0, k] += cost[r, k] * value(sign[r, k] * scores[r, k])
-                    losses[1, k] += cost[r, k] * value(sign[r, k] * scores[r, n_labels + k])
-                for k in range(n_labels):
-                    margin = sign[r, k] * scores[r, k]
-                    if is_active(margin):
-                        s = sign[r, k] * cost[r, k] * slope(margin)
-                        for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-                            gradient[np.uint32(indices[t]), k] += s * data[t]
-                        gradient[d, k] += s
-
-        # 2. The ridge.
-        for j in range(d):
-            for k in range(n_labels):
-                g = gradient[j, k] + V[j, k]
-                gradient2[k] += g * g
-                norms2[0, k] += V[j, k] * V[j, k]
-                norms2[1, k] += V[j, n_labels + k] * V[j, n_labels + k]
-        for k in range(n_labels):
-            bias2 = ridge * V[d, k] * V[d, k]
-            g = intercept * (gradient[d, k] + ridge * V[d, k])
-            out[0, k] = 0.5 * (norms2[0, k] + bias2) + losses[0, k]
-            out[1, k] = np.sqrt(gradient2[k] + g * g)
-            out[2, k] = 0.5 * (norms2[1, k] + bias2) + losses[1, k]
-
-    return SimpleNamespace(
-        try_full_step=try_full_step,
-        try_step=try_step,
-        correct_positives=correct_positives,
-        accept_step=accept_step,
-        newton_directions=newton_directions,
-        certify=certify,
-    )
+    return SimpleNamespace(advance=advance)

@@ -7,188 +7,134 @@ Local vectors therefore have ``n_local + 2`` entries: the touched features, the 
 coordinate along the untouched part of w.
 """
 
+import functools
+from types import ModuleType, SimpleNamespace
+
 import numpy as np
 
 from sklearn_xc.kernels._jit import inlined
 
-_ONE = np.uint64(1)
 
+@functools.cache
+def direction_functions(rows_of: ModuleType) -> SimpleNamespace:
+    """Return the functions of this file for one kind of rows: ``csr_rows`` or ``dense_rows``."""
+    row_dot, add_row = rows_of.row_dot, rows_of.add_row
+    add_row_and_squares = rows_of.add_row_and_squares
 
-@inlined
-def compact_rows(indptr, indices, data, rows, position, out_indptr, out_indices, out_data, touched):
-    """Copy `rows` of a CSR matrix, renumber their features from 0, and return how many there are.
+    @inlined
+    def add_gradient(X, rows, slopes, curvatures, gradient, diagonal):
+        """Add the loss's part of gradient and Hessian diagonal over some rows.
 
-    Parameters
-    ----------
-    indptr, indices, data : ndarray
-        The matrix.
-    rows : ndarray of int32
-        The rows to copy.
-    position : ndarray of int32 of shape (d,)
-        All -1; on return the new number of each touched feature.
-    out_indptr, out_indices, out_data : ndarray
-        Large enough for the copy; overwritten.
-    touched : ndarray of int32 of shape (d,)
-        On return its head lists the touched features by their new number.
-    """
-    n_local = 0
-    end = np.uint64(0)
-    out_indptr[0] = 0
-    for r in range(rows.shape[0]):
-        i = np.uint32(rows[r])
-        for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
-            j = np.uint32(indices[t])
-            p = position[j]
-            if p < 0:
-                p = np.int32(n_local)
-                position[j] = p
-                touched[n_local] = np.int32(j)
-                n_local += 1
-            out_indices[end] = p
-            out_data[end] = data[t]
-            end += _ONE
-        out_indptr[r + 1] = end
-    return n_local
+        Parameters
+        ----------
+        X : tuple of ndarray
+            Rows, as `rows_of` reads them.
+        rows : ndarray of int32
+            Which of them.
+        slopes, curvatures : ndarray of float64 of shape (>= len(rows),)
+            First and second derivative of the loss by the row's score.
+        gradient, diagonal : ndarray of float64 of shape (n_local + 2,)
+            Added to; the intercept stands last but one.
+        """
+        intercept = gradient.shape[0] - 2
+        for r in range(rows.shape[0]):
+            i = np.uint32(rows[r])
+            add_row_and_squares(X, i, slopes[r], curvatures[r], gradient, diagonal)
+            gradient[intercept] += slopes[r]
+            diagonal[intercept] += curvatures[r]
 
+    @inlined
+    def hessian_product(X, rows, curvatures, intercept, ridge, vector, out):
+        """Write ``H @ vector`` into `out`.
 
-@inlined
-def add_gradient(indptr, indices, data, slopes, curvatures, gradient, diagonal):
-    """Add the loss's part of gradient and Hessian diagonal over all rows with a slope.
+        Parameters
+        ----------
+        X, rows, curvatures
+            As for ``add_gradient``.
+        intercept, ridge : float
+            1 or 0: whether there is an intercept, and whether it is regularised.
+        vector, out : ndarray of shape (n_local + 2,)
+            Of the dtype of X.
+        """
+        dtype = vector.dtype.type
+        n_local = vector.shape[0] - 2
+        for j in range(n_local + 2):
+            out[j] = vector[j]
+        shift = dtype(intercept) * vector[n_local]
+        shift_sum = np.float64(0.0)
+        for r in range(rows.shape[0]):
+            i = np.uint32(rows[r])
+            change = dtype(curvatures[r]) * (row_dot(X, i, vector) + shift)
+            shift_sum += change
+            add_row(X, i, change, out)
+        out[n_local] = ridge * vector[n_local] + intercept * shift_sum
 
-    Parameters
-    ----------
-    indptr, indices, data : ndarray
-        CSR rows.
-    slopes, curvatures : ndarray of float64 of shape (n_rows,)
-        First and second derivative of the loss by the row's score.
-    gradient, diagonal : ndarray of float64 of shape (n_local + 2,)
-        Added to; the intercept stands last but one.
-    """
-    intercept = gradient.shape[0] - 2
-    for r in range(slopes.shape[0]):
-        slope = slopes[r]
-        if slope == 0.0:
-            continue
-        curvature = curvatures[r]
-        for t in range(np.uint64(indptr[r]), np.uint64(indptr[r + 1])):
-            j = np.uint32(indices[t])
-            v = np.float64(data[t])
-            gradient[j] += slope * v
-            diagonal[j] += curvature * v * v
-        gradient[intercept] += slope
-        diagonal[intercept] += curvature
+    @inlined
+    def conjugate_gradients(X, rows, curvatures, intercept, ridge, gradient, diagonal, cg, work):
+        """Solve ``H s = -gradient`` roughly; return the number of products with H.
 
+        Stops when the last step's share of the decrease of the quadratic model is small: after the
+        k-th step, ``k (Q_k - Q_{k-1}) / Q_k <= tolerance``.
 
-@inlined
-def hessian_product(indptr, indices, data, curvatures, intercept, ridge, vector, out):
-    """Write ``H @ vector`` into `out`.
+        Parameters
+        ----------
+        X, rows, curvatures, intercept, ridge
+            As for ``hessian_product``.
+        gradient, diagonal : ndarray of float64 of shape (m,)
+            Gradient and Hessian diagonal.
+        cg : tuple of (float, float, int)
+            Tolerance, weight of the diagonal in the preconditioner, and the most iterations.
+        work : ndarray of shape (7, >= m)
+            Of the dtype of X. On return ``work[0]`` is the step s.
 
-    Parameters
-    ----------
-    indptr, indices, data : ndarray
-        CSR rows.
-    curvatures : ndarray of float64 of shape (n_rows,)
-        Weight of each row.
-    intercept, ridge : float
-        1 or 0: whether there is an intercept, and whether it is regularised.
-    vector, out : ndarray of shape (n_local + 2,)
-        Of the dtype of `data`.
-    """
-    n_local = vector.shape[0] - 2
-    for j in range(n_local):
-        out[j] = vector[j]
-    out[n_local + 1] = vector[n_local + 1]
-    shift = intercept * vector[n_local]
-    shift_sum = np.float64(0.0)
-    for r in range(curvatures.shape[0]):
-        weight = data.dtype.type(curvatures[r])
-        if weight == 0:
-            continue
-        start = np.uint64(indptr[r])
-        stop = np.uint64(indptr[r + 1])
-        dot = data.dtype.type(shift)
-        for t in range(start, stop):
-            dot += data[t] * vector[np.uint32(indices[t])]
-        dot *= weight
-        shift_sum += dot
-        for t in range(start, stop):
-            out[np.uint32(indices[t])] += dot * data[t]
-    out[n_local] = ridge * vector[n_local] + intercept * shift_sum
-
-
-@inlined
-def _dot(a, b):
-    total = np.float64(0.0)
-    for j in range(a.shape[0]):
-        total += np.float64(a[j]) * np.float64(b[j])
-    return total
-
-
-@inlined
-def conjugate_gradients(
-    indptr, indices, data, curvatures, intercept, ridge, gradient, diagonal, cg, work
-):
-    """Solve ``H s = -gradient`` roughly; return the number of products with H.
-
-    Stops when the last step's share of the decrease of the quadratic model is small: after the
-    k-th step, ``k (Q_k - Q_{k-1}) / Q_k <= tolerance``.
-
-    Parameters
-    ----------
-    indptr, indices, data, curvatures, intercept, ridge
-        As for ``hessian_product``.
-    gradient, diagonal : ndarray of float64 of shape (m,)
-        Gradient and Hessian diagonal.
-    cg : tuple of (float, float, int)
-        Tolerance, weight of the diagonal in the preconditioner, and the most iterations.
-    work : ndarray of shape (5, m)
-        Of the dtype of `data`. On return ``work[0]`` is the step s.
-
-    Notes
-    -----
-    Source: stopping rule of Nash and Sofer (1990), preconditioner ``(1 - a) I + a diag(H)`` of
-    Hsia, Chiang and Lin (2018), both as in Galli and Lin (2021).
-    """
-    tolerance, diagonal_weight, max_iter = cg
-    m = gradient.shape[0]
-    step = work[0, :m]
-    residual = work[1, :m]
-    conditioned = work[2, :m]
-    direction = work[3, :m]
-    product = work[4, :m]
-    for j in range(m):
-        scale = (1.0 - diagonal_weight) + diagonal_weight * diagonal[j]
-        step[j] = 0
-        residual[j] = -gradient[j]
-        conditioned[j] = residual[j] / scale
-        direction[j] = conditioned[j]
-    rz = _dot(residual, conditioned)
-    model = 0.0
-    for iteration in range(1, max_iter + 1):
-        hessian_product(indptr, indices, data, curvatures, intercept, ridge, direction, product)
-        curved = _dot(direction, product)
-        if not curved > 0.0:
-            return iteration
-        alpha = rz / curved
-        s_r = 0.0
-        s_g = 0.0
-        new_rz = 0.0
+        Notes
+        -----
+        Source: stopping rule of Nash and Sofer (1990), preconditioner ``(1 - a) I + a diag(H)`` of
+        Hsia, Chiang and Lin (2018), both as in Galli and Lin (2021).
+        """
+        tolerance, diagonal_weight, max_iter = cg
+        m = gradient.shape[0]
+        dtype = work.dtype.type
+        step, residual, direction = work[0, :m], work[1, :m], work[2, :m]
+        product, condition, downhill = work[3, :m], work[4, :m], work[5, :m]
+        rz = np.float64(0.0)
         for j in range(m):
-            s = step[j] + alpha * direction[j]
-            r = residual[j] - alpha * product[j]
-            z = r / ((1.0 - diagonal_weight) + diagonal_weight * diagonal[j])
-            step[j] = s
-            residual[j] = r
-            conditioned[j] = z
-            s_r += s * r
-            s_g += s * gradient[j]
-            new_rz += r * z
-        new_model = 0.5 * (s_g - s_r)
-        if new_model >= model or iteration * (new_model - model) >= tolerance * new_model:
-            return iteration
-        model = new_model
-        beta = new_rz / rz
-        rz = new_rz
-        for j in range(m):
-            direction[j] = conditioned[j] + beta * direction[j]
-    return max_iter
+            condition[j] = 1.0 / ((1.0 - diagonal_weight) + diagonal_weight * diagonal[j])
+            downhill[j] = -gradient[j]
+            step[j] = 0
+            residual[j] = downhill[j]
+            direction[j] = condition[j] * downhill[j]
+            rz += np.float64(residual[j] * direction[j])
+        model = 0.0
+        for iteration in range(1, max_iter + 1):
+            hessian_product(X, rows, curvatures, intercept, ridge, direction, product)
+            curved = np.float64(0.0)
+            for j in range(m):
+                curved += np.float64(direction[j] * product[j])
+            if not curved > 0.0:
+                return iteration
+            alpha = dtype(rz / curved)
+            gained = np.float64(0.0)
+            new_rz = np.float64(0.0)
+            for j in range(m):
+                s = step[j] + alpha * direction[j]
+                r = residual[j] - alpha * product[j]
+                step[j] = s
+                residual[j] = r
+                gained += np.float64(s * (r + downhill[j]))
+                new_rz += np.float64(r * (condition[j] * r))
+            new_model = -0.5 * gained
+            if new_model >= model or iteration * (new_model - model) >= tolerance * new_model:
+                return iteration
+            model = new_model
+            beta = dtype(new_rz / rz)
+            rz = new_rz
+            for j in range(m):
+                direction[j] = condition[j] * residual[j] + beta * direction[j]
+        return max_iter
+
+    return SimpleNamespace(
+        add_gradient=add_gradient,
+        hessian_product=hessian_product,
+        conjugate_gradients=conjugate_gradients,
+    )

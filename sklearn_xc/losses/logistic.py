@@ -12,6 +12,8 @@ from sklearn_xc.kernels._jit import inlined
 _ZERO = np.float32(0.0)
 _ONE = np.float32(1.0)
 
+#: From this margin on there is neither slope nor curvature.
+ACTIVE_BELOW = math.inf
 #: The mean score that mean-separating initialisation gives to the negatives: the minimum lies
 #: further out than for the squared hinge (end of section 5 of the paper).
 MSI_NEGATIVE_SCORE = -3.0
@@ -40,9 +42,3 @@ def curvature(margin):
     """Return the second derivative of ``value``, in (0, 1/4]."""
     small = math.exp(-abs(margin))
     return small / ((_ONE + small) * (_ONE + small))
-
-
-@inlined
-def is_active(margin):
-    """Tell whether the instance has any slope or curvature: always."""
-    return margin == margin

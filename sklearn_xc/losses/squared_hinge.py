@@ -12,6 +12,8 @@ _ZERO = np.float32(0.0)
 _ONE = np.float32(1.0)
 _TWO = np.float32(2.0)
 
+#: From this margin on there is neither slope nor curvature.
+ACTIVE_BELOW = 1.0
 #: The mean score that mean-separating initialisation gives to the negatives.
 MSI_NEGATIVE_SCORE = -2.0
 
@@ -35,9 +37,3 @@ def curvature(margin):
     """Return the second derivative of ``value``; 0 is taken at the kink."""
     gap = _ONE - margin
     return _TWO if gap > _ZERO else _ZERO
-
-
-@inlined
-def is_active(margin):
-    """Tell whether the instance has any slope or curvature."""
-    return margin < _ONE

@@ -12,11 +12,11 @@ import numpy as np
 from sklearn_xc.parallel.memory import require_bytes
 
 #: Labels worked on side by side: a product with so many vectors costs little more than with one.
-MAX_LANES = 32
+MAX_LANES = 64
 #: A worker's workspace stays below this where the user sets no limit.
-DEFAULT_WORKSPACE_BYTES = 2**29
+DEFAULT_WORKSPACE_BYTES = 2**30
 #: A block holds at most so many labels, and there are at least so many blocks if labels allow.
-MAX_BLOCK_LABELS = 512
+MAX_BLOCK_LABELS = 1024
 MIN_BLOCKS = 8
 
 

@@ -1,10 +1,9 @@
 """Newton with conjugate gradients for a block of labels in lock step.
 
 Each label's problem is solved on its own: its arithmetic does not depend on the labels beside it.
-They share the one step that reads all of X, the product with the Newton steps, because a product
-with 32 vectors costs hardly more than one with a single vector. A label that has converged leaves
-its lane to the next one in the queue; it is then certified in float64 from its weights alone, and
-comes back if rounding had let it stop too early.
+They share the one step that reads all of X: finding the rows that may have a loss at their trial
+points, which costs little more for 64 points than for one. A label that has converged leaves its
+lane to the next one in the queue.
 
 Method: section 2 of Schultheis and Babbar (2022), after Galli and Lin (2021): backtracking line
 search with sufficient decrease, stopping rule ``|g| <= eps |g(0)|``.
@@ -13,28 +12,35 @@ search with sufficient decrease, stopping rule ``|g| <= eps |g(0)|``.
 import math
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from sklearn_xc.kernels.block_newton import CHUNK, block_newton_kernels
+from sklearn_xc.kernels import csr_rows
+from sklearn_xc.kernels.block_newton import (
+    NEWTON,
+    PRUNED,
+    Lanes,
+    Rows,
+    Scratch,
+    block_newton_kernels,
+    measure_point,
+    prune_point,
+)
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem, dot, sum_rows
+from sklearn_xc.solvers.screening import make_screen
 
 CG_TOLERANCE = 0.5
 CG_MAX_ITER = 100
 PRECONDITIONER_WEIGHT = 0.01
-BACKTRACKING = 0.5
-SUFFICIENT_DECREASE = 0.01
-MAX_HALVINGS = 20
+#: A label is left once so many of its steps no longer lowered the objective: they are rounding.
+MAX_FLAT = 5
 
-#: Labels certified together: the float64 block has twice as many columns.
-CERTIFIED_TOGETHER = 16
-#: A label that fails its certificate goes on with its tolerance times this, at most so often.
-RETRY_FACTOR = 0.3
-MAX_RETRIES = 3
+#: A call of ``advance`` takes lanes with at most so many candidates, so that Ctrl-C is heard.
+_ROWS_PER_CALL = 2**20
 
 CONVERGED, OUT_OF_ITERATIONS, STALLED = range(3)
 STATUS_NAMES = ("converged", "max_iter", "stalled")
@@ -92,9 +98,9 @@ class NewtonStep(NamedTuple):
     label, n_iter : int
         Label, and Newton steps so far; 0 is the start vector.
     step_length : float
-        What the line search took of the Newton step.
+        What was taken of the Newton step.
     active_share : float
-        Share of the instances with a loss after the step, all taken as negatives.
+        Share of the instances with a loss after the step.
     objective, gradient_norm : float
         After the step, in the arithmetic of X.
     """
@@ -112,72 +118,18 @@ class _Label:
     """One label on its way through the block."""
 
     row: int
-    label: int
-    start: np.ndarray
     tolerance: float
-    target: float
     n_iter: int = 0
     n_products: int = 0
-    retries: int = 0
     status: int = CONVERGED
-
-
-@dataclass
-class _Workspace:
-    """Everything that moves, allocated once for a block."""
-
-    problem: OneVsAllProblem
-    n_lanes: int
-    lists: np.ndarray = field(default_factory=lambda: np.empty(0, np.int32))
-    local_indices: np.ndarray = field(default_factory=lambda: np.empty(0, np.int32))
-
-    def __post_init__(self) -> None:
-        n, d, lanes = self.problem.n_samples, self.problem.n_features, self.n_lanes
-        dtype = self.problem.data.dtype
-        self.W = np.zeros((d + 1, lanes), dtype)
-        self.P = np.zeros((d + 1, lanes), dtype)
-        self.S = np.zeros((n, lanes), dtype)
-        self.XP = np.zeros((n, lanes), dtype)
-        self.labels = np.full(lanes, -1, np.int64)
-        self.plus = np.zeros(lanes)
-        self.minus = np.zeros(lanes)
-        self.objective = np.full(lanes, np.inf)
-        self.norm2 = np.zeros(lanes)
-        self.loss_sum = np.zeros(lanes)
-        self.n_active = np.zeros(lanes, np.int64)
-        self.list_stop = np.zeros(lanes, np.int64)
-        self.threshold = np.zeros(lanes)
-        #: gradient norm, g.p, w.p, p.p, Hessian products
-        self.direction = np.zeros((5, lanes))
-        self.sign = np.zeros(n, np.int8)
-        self.position = np.full(d, -1, np.int32)
-        self.touched = np.empty(d, np.int32)
-        self.rows = np.empty(n, np.int32)
-        self.local_indptr = np.empty(n + 1, np.int64)
-        self.local_data = np.empty(0, dtype)
-        self.derivatives = np.empty((2, n))
-        self.local_derivatives = np.empty((2, d + 2))
-        self.work = np.empty((5, d + 2), dtype)
-
-    def reserve_lists(self, size: int) -> None:
-        """Make room for `size` listed rows."""
-        if self.lists.shape[0] < size:
-            self.lists = np.empty(int(1.2 * size), np.int32)
-
-    def reserve_local(self, size: int) -> None:
-        """Make room for the non-zeros of the active rows of one lane."""
-        if self.local_indices.shape[0] < size:
-            self.local_indices = np.empty(int(1.2 * size), np.int32)
-            self.local_data = np.empty(int(1.2 * size), self.problem.data.dtype)
 
 
 def workspace_bytes(n: int, d: int, n_lanes: int, itemsize: int) -> int:
     """Return about how many bytes a block's workspace takes besides X and the weights found."""
-    blocks = 2 * (n + d + 1) * n_lanes * itemsize
-    certificate = (d + 1) * 3 * CERTIFIED_TOGETHER * 8
-    vectors = n * (1 + 4 + 8 + 16) + (d + 2) * (8 + 16 + 5 * itemsize)
-    lists = n * n_lanes * 2
-    return blocks + certificate + vectors + lists
+    points = (d + 1) * n_lanes * (2 * itemsize + 2)
+    lists = 2 * n * n_lanes * 4
+    vectors = n * (4 * 3 + 8 * 5) + (d + 2) * (4 * 3 + 8 * 2 + 7 * itemsize)
+    return points + lists + vectors
 
 
 def solve_block(
@@ -205,9 +157,9 @@ def solve_block(
     labels : ndarray of int64
         The labels to solve.
     n_lanes : int
-        How many are worked on at a time.
+        How many are worked on at a time, at most 64.
     stop : StopFlag, optional
-        Once set, the block is left at the next Newton step with KeyboardInterrupt.
+        Once set, the block is left with KeyboardInterrupt.
     observe : callable, optional
         Called with a ``NewtonStep`` after every step of every label, starts included.
 
@@ -216,242 +168,157 @@ def solve_block(
     BlockSolution
         Rows in the order of `labels`.
     """
-    block = _Block(problem, sums, initialiser, prepared, labels, n_lanes, observe)
-    return block.solve(stop)
+    return _Block(problem, sums, initialiser, prepared, labels, n_lanes, stop, observe).solve()
 
 
 class _Block:
     """A block on its way: `solve` is the loop, its steps follow in the order of their calls."""
 
-    def __init__(self, problem, sums, initialiser, prepared, labels, n_lanes, observe):
+    def __init__(self, problem, sums, initialiser, prepared, labels, n_lanes, stop, observe):
         self.problem, self.sums = problem, sums
-        self.initialiser, self.prepared, self.observe = initialiser, prepared, observe
+        self.initialiser, self.prepared = initialiser, prepared
+        self.stop, self.observe = stop, observe
         self.labels = np.asarray(labels, np.int64)
-        self.kernels = block_newton_kernels(problem.loss)
-        self.space = _Workspace(problem, min(n_lanes, max(1, len(labels))))
-        self.lanes: list[_Label | None] = [None] * self.space.n_lanes
+        n_lanes = min(n_lanes, max(1, len(self.labels)))
+        self.advance = block_newton_kernels(problem.loss, csr_rows).advance
+        self.screen = make_screen(problem, n_lanes)
+        self.data = Rows(
+            (problem.indptr, problem.indices, problem.data), problem.weight,
+            sums.weight, problem.y_indptr, problem.y_rows, problem.intercept, problem.ridge,
+        )  # fmt: skip
+        self.state = _make_lanes(problem, n_lanes)
+        self.scratch = _make_scratch(problem)
+        self.occupants: list[_Label | None] = [None] * n_lanes
         self.waiting = deque(range(len(self.labels)))
-        self.retrying: deque[_Label] = deque()
-        self.finished: list[tuple[_Label, np.ndarray]] = []
         self.weights: list[Any] = [None] * len(self.labels)
         self.report = np.zeros((7, len(self.labels)))
         self.intercepts = np.zeros(len(self.labels), problem.data.dtype)
 
-    def solve(self, stop: StopFlag | None) -> BlockSolution:
+    def solve(self) -> BlockSolution:
         began = perf_counter()
         while True:
-            if stop is not None and stop.is_set():
-                raise KeyboardInterrupt
-            starting = self._fill_lanes()
-            if not any(self.lanes):
-                if not self.finished:
-                    break
-                self._certify()
-                continue
-            lam = self._search_lines(starting)
-            fill = self._accept(lam)
-            self._find_directions(fill)
-            self._retire(lam, starting)
-            if len(self.finished) >= CERTIFIED_TOGETHER:
-                self._certify()
-        return self._solution(perf_counter() - began)
+            self._fill_lanes()
+            occupied = np.array([k for k, label in enumerate(self.occupants) if label is not None])
+            if not occupied.size:
+                return self._solution(perf_counter() - began)
+            self._advance(occupied)
+            for k in occupied:
+                self._judge(int(k))
 
-    def _fill_lanes(self) -> np.ndarray:
-        """Give each empty lane the next label; its start vector is a full step from zero."""
-        space = self.space
-        starting = np.zeros(space.n_lanes, bool)
-        for k, occupant in enumerate(self.lanes):
-            if occupant is not None:
-                continue
-            if self.retrying:
-                label = self.retrying.popleft()
-            elif self.waiting:
-                label = self._begin(self.waiting.popleft())
-            else:
-                continue
-            starting[k] = True
-            self.lanes[k] = label
-            space.labels[k] = label.label
-            space.plus[k] = self.problem.plus[label.label]
-            space.minus[k] = self.problem.minus[label.label]
-            space.threshold[k] = label.target if label.n_iter else 0.0
-            space.W[:, k] = 0
-            space.P[:, k] = label.start
-            space.direction[:, k] = 0.0
-            space.objective[k] = np.inf
-        return starting
+    def _check_stop(self) -> None:
+        if self.stop is not None and self.stop.is_set():
+            raise KeyboardInterrupt
 
-    def _begin(self, row: int) -> _Label:
-        problem, label = self.problem, int(self.labels[row])
+    def _fill_lanes(self) -> None:
+        """Give each empty lane the next label; its first trial point is its start vector."""
+        for k, occupant in enumerate(self.occupants):
+            if occupant is None and self.waiting:
+                self._check_stop()
+                self.occupants[k] = self._begin(k, self.waiting.popleft())
+
+    def _begin(self, k: int, row: int) -> _Label:
+        problem, state, label = self.problem, self.state, int(self.labels[row])
         positive = sum_rows(problem, problem.positives(label))
-        slope_at_zero = problem.loss.slope(0.0)
-        at_zero = slope_at_zero * (
+        at_zero = problem.loss.slope(0.0) * (
             (problem.plus[label] + problem.minus[label]) * positive
             - problem.minus[label] * self.sums.total
         )
         tolerance = float(problem.relative_tolerance[label]) * math.sqrt(dot(at_zero, at_zero))
-        start = self.initialiser.start(self.prepared, problem, label, positive)
-        return _Label(row, label, start, tolerance, tolerance)
+        state.label[k] = label
+        state.plus[k] = problem.plus[label]
+        state.minus[k] = problem.minus[label]
+        state.purpose[k] = NEWTON
+        state.objective[k] = np.inf
+        state.n_active[k] = 0
+        state.n_unseen[k] = 0
+        state.n_flat[k] = 0
+        state.threshold[k] = 0.0  # the start is left even if it happens to be good enough
+        trial = state.points[k, 1 - state.current[k]]
+        trial[:] = self.initialiser.start(self.prepared, problem, label, positive)
+        state.trial_norm2[k], state.largest[k] = measure_point(trial)
+        return _Label(row, tolerance)
 
-    def _search_lines(self, starting: np.ndarray) -> np.ndarray:
-        """Return each lane's step length: the first of 1, 1/2, 1/4, ... with enough decrease."""
-        problem, space, kernels = self.problem, self.space, self.kernels
-        dtype = space.S.dtype
-        occupied = np.array([lane is not None for lane in self.lanes])
-        lam = occupied.astype(dtype)
-        kernels.try_full_step(
-            problem.indptr, problem.indices, problem.data, problem.weight,
-            (~starting).astype(dtype), space.S, space.P, space.XP, space.loss_sum, space.n_active,
-        )  # fmt: skip
-        # What rounding may add: to the objective, and to the sum that the positives are taken from.
-        slack = 4 * np.finfo(dtype).eps * np.abs(space.objective)
-        slack += 4 * np.finfo(np.float64).eps * space.minus * space.loss_sum
-        _, g_p, w_p, p_p, _ = space.direction
-        norm2 = self._regularized_norm2()
-        for _ in range(MAX_HALVINGS):
-            self._correct_positives(lam)
-            objective = space.loss_sum + 0.5 * (norm2 + lam * (2.0 * w_p + lam * p_p))
-            enough = space.objective + SUFFICIENT_DECREASE * lam * g_p + slack
-            failing = occupied & ~starting & ~(objective <= enough)
-            if not failing.any():
-                return lam
-            lam[failing] *= dtype.type(BACKTRACKING)
-            kernels.try_step(problem.weight, space.S, space.XP, lam, space.loss_sum, space.n_active)
-        lam[failing] = 0
-        kernels.try_step(problem.weight, space.S, space.XP, lam, space.loss_sum, space.n_active)
-        self._correct_positives(lam)
-        return lam
+    def _advance(self, occupied: np.ndarray) -> None:
+        """Take the occupied lanes one step further, some lanes for each call."""
+        problem, y_indptr = self.problem, self.problem.y_indptr
+        labels = self.state.label[occupied]
+        n_positives = y_indptr[labels + 1] - y_indptr[labels]
+        n_candidates = self.screen.list_candidates(
+            self.state, occupied, int(n_positives.max()), self._check_stop
+        )
+        candidates = self.screen.candidates
+        if self.state.active.shape[1] < candidates.shape[1]:
+            grown = np.empty((len(self.occupants), candidates.shape[1]), np.int32)
+            grown[:, : self.state.active.shape[1]] = self.state.active
+            self.state = self.state._replace(active=grown)
+        work = n_candidates[: len(occupied)] + n_positives
+        if not candidates.shape[1]:
+            work[:] = problem.n_samples
+        first = 0
+        while first < len(occupied):
+            last = first + max(1, int((np.cumsum(work[first:]) <= _ROWS_PER_CALL).sum()))
+            self.advance(
+                self.data, self.state, occupied[first:last], candidates[first:last],
+                n_candidates[first:last], (CG_TOLERANCE, PRECONDITIONER_WEIGHT, CG_MAX_ITER),
+                self.scratch,
+            )  # fmt: skip
+            first = last
+            self._check_stop()
 
-    def _correct_positives(self, lam: np.ndarray) -> None:
-        problem, space = self.problem, self.space
-        self.kernels.correct_positives(
-            problem.y_indptr, problem.y_rows, space.labels, problem.weight, space.S, space.XP,
-            lam, space.plus, space.minus, space.loss_sum,
-        )  # fmt: skip
+    def _judge(self, k: int) -> None:
+        """Let a lane's label go on, see what pruning costs it, or retire it."""
+        state, label = self.state, self.occupants[k]
+        if state.purpose[k] == PRUNED:
+            self._retire(k, label)
+            return
+        if state.step_length[k] < 0:
+            return
+        label.n_iter += state.threshold[k] > 0
+        label.n_products += int(state.n_products[k])
+        if self.observe is not None:
+            self.observe(self._step_taken(k, label))
+        if state.gradient_norm[k] <= max(state.threshold[k], 0.0):
+            label.status = CONVERGED
+        elif state.step_length[k] == 0 or state.n_flat[k] > MAX_FLAT:
+            label.status = STALLED
+        elif label.n_iter >= self.problem.max_iter:
+            label.status = OUT_OF_ITERATIONS
+        else:
+            state.threshold[k] = label.tolerance
+            return
+        state.purpose[k] = PRUNED
+        trial = state.points[k, 1 - state.current[k]]
+        point = state.points[k, state.current[k]]
+        state.trial_norm2[k], state.largest[k] = prune_point(point, self.problem.prune, trial)
 
-    def _regularized_norm2(self) -> np.ndarray:
-        return self.space.norm2 + self.problem.ridge * self.space.W[-1].astype(np.float64) ** 2
-
-    def _accept(self, lam: np.ndarray) -> np.ndarray:
-        """Move, and list the active rows of the lanes where they are a minority."""
-        problem, space = self.problem, self.space
-        fill = 2 * space.n_active <= problem.n_samples
-        list_start = np.concatenate(([0], np.cumsum(np.where(fill, space.n_active, 0))))
-        space.reserve_lists(int(list_start[-1]))
-        self.kernels.accept_step(
-            space.S, space.XP, space.W, space.P, lam, list_start, space.list_stop, space.lists,
-            space.norm2,
-        )  # fmt: skip
-        space.objective = space.loss_sum + 0.5 * self._regularized_norm2()
-        self.list_start = list_start
-        return fill
-
-    def _find_directions(self, fill: np.ndarray) -> None:
-        problem, space = self.problem, self.space
-        running = np.array([lane is not None for lane in self.lanes])
-        space.reserve_local(self._largest_local(running & fill))
-        self.kernels.newton_directions(
-            problem.indptr, problem.indices, problem.data, problem.y_indptr, problem.y_rows,
-            space.labels, problem.weight, space.W, space.S, space.P, space.norm2, running, fill,
-            self.list_start, space.list_stop, space.lists, space.plus, space.minus,
-            problem.intercept, problem.ridge,
-            (CG_TOLERANCE, PRECONDITIONER_WEIGHT, CG_MAX_ITER), space.threshold, space.sign,
-            space.position, space.touched, space.rows, space.local_indptr, space.local_indices,
-            space.local_data, space.derivatives, space.local_derivatives, space.work,
-            space.direction,
-        )  # fmt: skip
-
-    def _largest_local(self, listed: np.ndarray) -> int:
-        """Return a bound on the non-zeros in the active rows of any lane."""
-        lengths = np.diff(self.problem.indptr)
-        largest = 0
-        for k in np.flatnonzero(listed):
-            rows = self.space.lists[self.list_start[k] : self.space.list_stop[k]]
-            positives = self.problem.positives(self.space.labels[k])
-            largest = max(largest, int(lengths[rows].sum() + lengths[positives].sum()))
-        return largest
-
-    def _retire(self, lam: np.ndarray, starting: np.ndarray) -> None:
-        """Move the labels that have converged, or cannot go on, out of their lanes."""
-        space = self.space
-        for k, label in enumerate(self.lanes):
-            if label is None:
-                continue
-            label.n_iter += not starting[k]
-            label.n_products += int(space.direction[4, k])
-            if self.observe is not None:
-                self.observe(self._step_taken(k, label, float(lam[k])))
-            if space.direction[0, k] <= space.threshold[k]:
-                label.status = CONVERGED
-            elif lam[k] == 0:
-                label.status = STALLED
-            elif label.n_iter >= self.problem.max_iter:
-                label.status = OUT_OF_ITERATIONS
-            else:
-                space.threshold[k] = label.target
-                continue
-            self.finished.append((label, space.W[:, k].copy()))
-            self.lanes[k] = None
-            space.labels[k] = -1
-            space.plus[k] = space.minus[k] = 0.0
-            space.P[:, k] = 0
-
-    def _step_taken(self, k: int, label: _Label, lam: float) -> NewtonStep:
-        space = self.space
+    def _step_taken(self, k: int, label: _Label) -> NewtonStep:
+        state = self.state
         return NewtonStep(
-            label.label,
+            int(state.label[k]),
             label.n_iter,
-            lam,
-            float(space.n_active[k] / self.problem.n_samples),
-            float(space.objective[k]),
-            float(space.direction[0, k]),
+            float(state.step_length[k]),
+            float(state.n_active[k] / self.problem.n_samples),
+            float(state.objective[k]),
+            float(state.gradient_norm[k]),
         )
 
-    def _certify(self) -> None:
-        """Evaluate finished labels in float64; keep them, or send them back to work."""
-        problem = self.problem
-        batch, self.finished = (
-            self.finished[:CERTIFIED_TOGETHER],
-            self.finished[CERTIFIED_TOGETHER:],
+    def _retire(self, k: int, label: _Label) -> None:
+        """Keep what is known about a label and empty its lane."""
+        state = self.state
+        pruned = state.points[k, 1 - state.current[k]]
+        kept = np.flatnonzero(pruned[:-1])
+        self.weights[label.row] = (kept.astype(np.int32), pruned[kept])
+        self.intercepts[label.row] = pruned[-1]
+        self.report[:, label.row] = (
+            label.n_iter,
+            label.n_products,
+            label.status,
+            state.objective[k],
+            state.gradient_norm[k],
+            label.tolerance,
+            state.pruned_objective[k],
         )
-        m = len(batch)
-        V = np.zeros((problem.n_features + 1, 2 * m))
-        for c, (_, w) in enumerate(batch):
-            V[:, c] = w
-        V[:, m:] = V[:, :m]
-        V[:-1, m:][np.abs(V[:-1, m:]) < problem.prune] = 0.0
-        labels = np.array([label.label for label, _ in batch])
-        out = np.zeros((3, m))
-        self.kernels.certify(
-            problem.indptr, problem.indices, problem.data, problem.y_indptr, problem.y_rows,
-            labels, problem.weight, V, problem.plus[labels], problem.minus[labels],
-            problem.intercept, problem.ridge, np.empty((CHUNK, 2 * m)),
-            np.empty((problem.n_features + 1, m)), out,
-        )  # fmt: skip
-        for c, (label, w) in enumerate(batch):
-            objective, gradient_norm, pruned_objective = out[:, c]
-            if gradient_norm <= label.tolerance:
-                label.status = CONVERGED
-            elif label.status != OUT_OF_ITERATIONS:
-                if label.retries < MAX_RETRIES and label.n_iter < problem.max_iter:
-                    label.retries += 1
-                    label.target *= RETRY_FACTOR
-                    label.start = w
-                    self.retrying.append(label)
-                    continue
-                label.status = STALLED
-            kept = np.flatnonzero(V[:-1, m + c])
-            self.weights[label.row] = (kept.astype(np.int32), w[kept])
-            self.intercepts[label.row] = w[-1]
-            self.report[:, label.row] = (
-                label.n_iter,
-                label.n_products,
-                label.status,
-                objective,
-                gradient_norm,
-                label.tolerance,
-                pruned_objective,
-            )
+        self.occupants[k] = None
 
     def _solution(self, wall: float) -> BlockSolution:
         n_iter, n_products, status, objective, norm, tolerance, pruned = self.report
@@ -472,3 +339,30 @@ class _Block:
             pruned_objective=pruned,
             seconds=wall * share / share.sum(),
         )
+
+
+def _make_lanes(problem: OneVsAllProblem, n_lanes: int) -> Lanes:
+    d = problem.n_features
+
+    def zeros(dtype: type = float) -> np.ndarray:
+        return np.zeros(n_lanes, dtype)
+
+    return Lanes(
+        label=zeros(int), plus=zeros(), minus=zeros(),
+        points=np.zeros((n_lanes, 2, d + 1), problem.data.dtype), current=zeros(int),
+        purpose=zeros(int), objective=zeros(), norm2=zeros(), trial_norm2=zeros(),
+        largest=zeros(), slope=zeros(), n_unseen=zeros(int), n_flat=zeros(int),
+        active=np.empty((n_lanes, 0), np.int32), n_active=zeros(int), step_length=zeros(),
+        gradient_norm=zeros(), threshold=zeros(), n_products=zeros(int), pruned_objective=zeros(),
+    )  # fmt: skip
+
+
+def _make_scratch(problem: OneVsAllProblem) -> Scratch:
+    n, d, dtype = problem.n_samples, problem.n_features, problem.data.dtype
+    return Scratch(
+        rows=np.empty(n, np.int32), sign=np.empty(n), scores=np.empty(n), changes=np.empty(n),
+        slopes=np.empty(n), curvatures=np.empty(n), every_row=np.arange(n, dtype=np.int32),
+        position=np.full(d, -1, np.int32), touched=np.empty(d, np.int32),
+        local=(np.empty(n + 1, np.int64), np.empty(d, np.int32), np.empty(d, dtype)), room=d,
+        derivatives=np.empty((2, d + 2)), work=np.empty((6, d + 2), dtype),
+    )  # fmt: skip

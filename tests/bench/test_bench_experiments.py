@@ -132,7 +132,7 @@ def test_trace_follows_every_start(traced):
         assert running[0] == 13
     start_of = {row["init"]: row["active_share"] for row in traced if row["n_iter"] == 0}
     assert start_of["zero"] == start_of["bias -0.9"] == 1
-    assert start_of["bias -2"] == 0
+    assert start_of["bias -2"] < 0.3  # the positives
 
 
 def test_trace_figure_and_tables(traced, tmp_path, capsys):

@@ -246,7 +246,7 @@ class TestMemory:
             OvALinearXC(max_memory=size).fit(*xy)
 
     def test_too_small_is_refused_before_anything_is_allocated(self, xy, monkeypatch):
-        monkeypatch.setattr(newton_cg, "_Workspace", lambda *args: pytest.fail("allocated"))
+        monkeypatch.setattr(newton_cg, "_make_lanes", lambda *args: pytest.fail("allocated"))
         for init in ("msi", "ovap"):
             with pytest.raises(
                 MemoryBudgetError,
@@ -256,7 +256,7 @@ class TestMemory:
                 OvALinearXC(max_memory="1KB", init=init).fit(*xy)
 
     def test_a_machine_too_small_is_refused_before_anything_is_allocated(self, xy, monkeypatch):
-        monkeypatch.setattr(newton_cg, "_Workspace", lambda *args: pytest.fail("allocated"))
+        monkeypatch.setattr(newton_cg, "_make_lanes", lambda *args: pytest.fail("allocated"))
         monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
         with pytest.raises(MemoryBudgetError, match=r"this machine has 1000 bytes"):
             OvALinearXC().fit(*xy)

@@ -71,7 +71,7 @@ def test_lanes_shrink_to_fit_the_memory():
 
 
 def test_workers_share_max_memory():
-    assert plan(np.zeros(1000), max_memory=3 * 32_500 + 1, n_workers=8).n_workers == 3
+    assert plan(np.zeros(1000), max_memory=3 * 64_500 + 1, n_workers=8).n_workers == 3
 
 
 @pytest.mark.parametrize("n_labels", [MIN_BLOCKS * MAX_LANES, 2000, 10_000])
@@ -87,7 +87,7 @@ def test_a_budget_too_small_for_one_lane_names_the_largest_array():
 
 
 def test_a_machine_too_small_is_named(monkeypatch):
-    monkeypatch.setattr(memory, "available_bytes", lambda: 100_000)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 200_000)
     with pytest.raises(MemoryBudgetError, match=r"this machine has .* each of 4 workers.* n_jobs"):
         plan(np.zeros(100), n_workers=4)
     assert plan(np.zeros(100), n_workers=3).n_workers == 3
