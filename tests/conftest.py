@@ -29,6 +29,7 @@ if "NUMBA_CACHE_DIR" not in os.environ:
     os.environ["NUMBA_CACHE_DIR"] = str(_folder / source_checksum()[:16])
     numba.config.reload_config()
 
+from sklearn_xc._validation import CsrRows, DenseRows
 from sklearn_xc.initialisers import INITIALISERS, Initialiser
 from sklearn_xc.losses import LOSSES
 from sklearn_xc.solvers.newton_cg import solve_block
@@ -98,17 +99,21 @@ class DenseObjective:
         return found.fun
 
 
-def _make_problem(X, Y, *, dtype=np.float64, loss="squared_hinge", tol=0.01, **parameters):
+def _make_problem(
+    X, Y, *, dtype=np.float64, loss="squared_hinge", tol=0.01, dense=False, **parameters
+):
     X, Y = sp.csr_array(X, dtype=dtype), sp.csc_array(Y)
     X.sort_indices()
     Y.sort_indices()
+    if dense:
+        instances = DenseRows(X.toarray())
+    else:
+        indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
+        instances = CsrRows(indptr, indices, X.data, X.shape, was_sparse=True)
     n, n_labels = Y.shape
     counts = np.diff(Y.indptr)
     record = {
-        "indptr": X.indptr.astype(np.int64),
-        "indices": X.indices.astype(np.int32),
-        "data": X.data,
-        "n_features": X.shape[1],
+        "instances": instances,
         "y_indptr": Y.indptr.astype(np.int64),
         "y_rows": Y.indices.astype(np.int32),
         "weight": np.ones(n),
@@ -127,12 +132,16 @@ def _make_problem(X, Y, *, dtype=np.float64, loss="squared_hinge", tol=0.01, **p
 
 
 def _objective_of(problem, label):
-    n, d = problem.n_samples, problem.n_features
-    X = sp.csr_array((problem.data, problem.indices, problem.indptr), shape=(n, d))
-    positive = np.zeros(n, bool)
+    instances = problem.instances
+    if isinstance(instances, DenseRows):
+        X = instances.values
+    else:
+        indptr, indices, data = instances.arrays
+        X = sp.csr_array((data, indices, indptr), shape=instances.shape).toarray()
+    positive = np.zeros(problem.n_samples, bool)
     positive[problem.positives(label)] = True
     return DenseObjective(
-        X.toarray().astype(np.float64),
+        X.astype(np.float64),
         positive,
         problem.loss_name,
         problem.plus[label],

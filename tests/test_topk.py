@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
@@ -139,3 +140,96 @@ def test_errors(xy, classes):
         topk(model, xy[0], 0)
     with pytest.raises(TypeError, match=r"needs predict_topk, .*LinearRegression has none of them"):
         topk(LinearRegression().fit(xy[0], xy[1][:, [0]].toarray()), xy[0])
+
+
+# Sparse rows of a fitted classifier, which skip scikit-learn's check where they plainly pass it
+
+
+@pytest.fixture
+def fitted(xy):
+    return OvALinearXC(prune=0).fit(*xy)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_row_that_is_not_finite_is_refused(value, xy, fitted):
+    X = xy[0][[0]].copy()
+    X.data[0] = value
+    with pytest.raises(ValueError, match=r"contains (NaN|infinity)"):
+        fitted.predict_topk(X)
+
+
+def test_a_row_of_another_width_is_refused(xy, fitted):
+    with pytest.raises(ValueError, match="39 features, but OvALinearXC is expecting 40"):
+        fitted.predict_topk(xy[0][:, :39])
+    with pytest.raises(ValueError, match="0 sample"):
+        fitted.predict_topk(xy[0][:0])
+
+
+def test_names_seen_in_fit_are_missed_in_a_sparse_matrix(xy):
+    frame = pd.DataFrame(xy[0].toarray()).add_prefix("word")
+    model = OvALinearXC(prune=0).fit(frame, xy[1])
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model.predict_topk(xy[0])
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float32, np.float64, bool])
+@pytest.mark.parametrize("convert", [sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_matrix])
+def test_every_kind_of_row_is_scored_alike(convert, dtype, xy, fitted):
+    whole = np.clip(np.round(3 * xy[0].toarray()), 0, 9).astype(dtype)
+    expected = fitted.predict_topk(whole.astype(np.float64))
+    for got, wanted in zip(fitted.predict_topk(convert(whole)), expected, strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+def test_duplicate_and_unsorted_entries_are_summed_in_a_copy(xy, fitted):
+    X = sp.csr_array(([1.0, 2.0, 3.0], [5, 2, 5], [0, 3]), shape=(1, 40))
+    dense = np.zeros((1, 40))
+    dense[0, 5], dense[0, 2] = 4.0, 2.0
+    for got, wanted in zip(fitted.predict_topk(X), fitted.predict_topk(dense), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+    assert X.indices.tolist() == [5, 2, 5]
+
+
+# With a budget
+
+
+@pytest.mark.parametrize("k", [1, 3, 20])
+def test_endless_time_gives_the_same_bits(k, xy, fitted):
+    answer = fitted.predict_topk_anytime(xy[0], k, time_budget=np.inf)
+    indices, scores = fitted.predict_topk(xy[0], k)
+    np.testing.assert_array_equal(answer.indices, indices)
+    np.testing.assert_array_equal(answer.scores, scores)
+    assert answer.exact.all()
+    bound = scores[:, k - 1] if k < 15 else np.full(120, -np.inf)
+    np.testing.assert_array_equal(answer.bound_on_missed_score, bound)
+
+
+def test_no_time_gives_a_valid_answer(xy, fitted):
+    indices, scores, exact, bound = fitted.predict_topk_anytime(xy[0], 2, time_budget=0)
+    everything = fitted._all_scores(xy[0])
+    np.testing.assert_allclose(np.take_along_axis(everything, indices, axis=1), scores)
+    np.put_along_axis(everything, indices, -np.inf, axis=1)
+    assert (everything.max(axis=1) <= bound).all()
+    np.testing.assert_array_equal(indices[exact], fitted.predict_topk(xy[0], 2)[0][exact])
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classes_with_a_budget(n_classes, k, xy, classes):
+    y = classes if n_classes == 3 else classes == "a"
+    model = OvALinearXC(prune=0).fit(xy[0], y)
+    answer = model.predict_topk_anytime(xy[0], k, time_budget=np.inf)
+    indices, scores = model.predict_topk(xy[0], k)
+    np.testing.assert_array_equal(answer.indices, indices)
+    np.testing.assert_array_equal(answer.scores, scores)
+    missed = scores[:, k - 1] if k < n_classes else np.full(120, -np.inf)
+    assert (answer.bound_on_missed_score <= missed).all()
+    assert answer.exact.all()
+
+
+@pytest.mark.parametrize("budget", [-1, np.nan, "1", None, True])
+def test_budgets_that_are_none(budget, xy, fitted):
+    with pytest.raises(ValueError, match="time_budget must be a number of seconds of at least 0"):
+        fitted.predict_topk_anytime(xy[0], time_budget=budget)
+    with pytest.raises(ValueError, match="k must be an integer"):
+        fitted.predict_topk_anytime(xy[0], 0, time_budget=1)

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 
 from sklearn_xc import OvALinearXC
+from sklearn_xc.model.by_feature import arrange_by_feature
 
 from ._common import made_data, tate_data
 
@@ -37,6 +38,45 @@ class Prediction:
     def time_decision_function(self, models, name, n_rows, n_jobs):
         """The 100 best labels of each row, as a sparse array."""
         self.clf.decision_function(self.X)
+
+
+class FirstPrediction:
+    """A fitted or unpickled model arranges its weights by feature when it first predicts."""
+
+    params = ("made", "tate")
+    param_names = ("data",)
+
+    def setup(self, models, name):
+        self.coef = models[name][0].coef_
+        arrange_by_feature(self.coef)
+
+    def time_arrange_by_feature(self, models, name):
+        arrange_by_feature(self.coef)
+
+
+class Anytime:
+    """Predict 200 rows, one at a time, with so many microseconds for each."""
+
+    params = (["made", "tate"], [0, 20, 1_000])
+    param_names = ("data", "microseconds")
+
+    def setup(self, models, name, microseconds):
+        self.clf, X, _ = models[name]
+        self.rows = [X[[i]] for i in range(200)]
+        self.budget = microseconds / 1e6
+        self.kth = self.clf.predict_topk(X[:200], 5)[1][:, 4]
+        self.clf.predict_topk_anytime(self.rows[0], time_budget=self.budget)
+
+    def time_predict_topk_anytime(self, models, name, microseconds):
+        for row in self.rows:
+            self.clf.predict_topk_anytime(row, time_budget=self.budget)
+
+    def track_recall(self, models, name, microseconds):
+        """Share of scores that reach the fifth best, to rounding."""
+        scores = [self.clf.predict_topk_anytime(r, time_budget=self.budget)[1] for r in self.rows]
+        return float((np.concatenate(scores) >= self.kth[:, None] - 1e-5).mean())
+
+    track_recall.unit = "recall@5"
 
 
 class Quality:

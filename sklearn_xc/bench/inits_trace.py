@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc import OvALinearXC
-from sklearn_xc._validation import check_instances, check_targets
+from sklearn_xc._validation import check_targets, check_training_instances
 from sklearn_xc.bench.data import SplitSet, load_set, take_labels
 from sklearn_xc.bench.measure import cpu_seconds, warm_up
 from sklearn_xc.bench.report import Column, Report
@@ -89,7 +89,7 @@ def _trace_start(
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return a row per Newton step, and the totals."""
     model = OvALinearXC()
-    instances = check_instances(model, split.X_train, reset=True)
+    instances = check_training_instances(model, split.X_train)
     targets = check_targets(model, split.Y_train[:, labels], instances.shape[0])
     problem = model._build_problem(instances, targets, None)
     steps: list[NewtonStep] = []

@@ -7,6 +7,8 @@ An initialiser is a small object with its parameters, and two methods:
 * ``start(prepared, problem, label, positive_sum)`` returns the start vector of one label, float64
   of shape (d + 1,) with the intercept last.
 
+A third, ``parents(problem, labels)``, lets labels start at the weights of others in their block.
+
 To add one, write its file and give it a line in ``INITIALISERS``; the parameter check and the tests
 read that table. ``OvALinearXC(init=...)`` takes a name or an object.
 """
@@ -15,6 +17,7 @@ from sklearn_xc.initialisers.bias import Bias
 from sklearn_xc.initialisers.given import Given
 from sklearn_xc.initialisers.msi import MeanSeparating
 from sklearn_xc.initialisers.ovap import OneVsAllPrimal
+from sklearn_xc.initialisers.ovap_plus_plus import OneVsAllPrimalPlusPlus
 from sklearn_xc.initialisers.protocol import Initialiser
 from sklearn_xc.initialisers.zero import Zero
 
@@ -25,6 +28,7 @@ __all__ = [
     "Initialiser",
     "MeanSeparating",
     "OneVsAllPrimal",
+    "OneVsAllPrimalPlusPlus",
     "Zero",
 ]
 
@@ -33,4 +37,5 @@ INITIALISERS: dict[str, type[Initialiser]] = {
     "zero": Zero,
     "bias": Bias,
     "ovap": OneVsAllPrimal,
+    "ovap++": OneVsAllPrimalPlusPlus,
 }

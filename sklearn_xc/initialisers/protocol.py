@@ -18,6 +18,23 @@ class Initialiser(ABC):
         """Return what ``start`` needs in a worker; nothing by default."""
         return None
 
+    def parents(self, problem: OneVsAllProblem, labels: np.ndarray) -> np.ndarray | None:
+        """Return for each label of a block the position of the one that it starts from.
+
+        Parameters
+        ----------
+        problem : OneVsAllProblem
+            The problems of all labels.
+        labels : ndarray of int64 of shape (m,)
+            The labels of the block.
+
+        Returns
+        -------
+        ndarray of int of shape (m,), or None
+            Positions in `labels`; -1 where ``start`` is asked. None, the default, if it always is.
+        """
+        return None
+
     @abstractmethod
     def start(
         self, prepared: Any, problem: OneVsAllProblem, label: int, positive_sum: np.ndarray

@@ -40,6 +40,8 @@ MAX_UNSEEN = 4
 DAMPING = 1e-3
 #: Rows whose beginning is fetched ahead.
 _AHEAD = 8
+#: A difference of squared norms that is a smaller share of them has lost too many digits.
+_CANCELLED = 1e-8
 _ROUNDING = 4 * np.finfo(np.float64).eps
 
 #: What a lane's trial point is for.
@@ -423,7 +425,13 @@ def block_newton_kernels(loss: ModuleType, rows_of: ModuleType) -> SimpleNamespa
                 weight = np.float64(w[np.uint32(touched[j])])
                 gradient[j] += weight
                 local2 += weight * weight
-            untouched = np.sqrt(max(lanes.norm2[k] - local2, 0.0))
+            untouched2 = lanes.norm2[k] - local2
+            if untouched2 < _CANCELLED * lanes.norm2[k]:
+                untouched2 = 0.0
+                for j in range(d):
+                    if scratch.position[j] < 0:
+                        untouched2 += np.float64(w[j]) * np.float64(w[j])
+            untouched = np.sqrt(untouched2)
         else:
             for j in range(n_local):
                 gradient[j] += np.float64(w[j])

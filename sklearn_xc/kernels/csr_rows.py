@@ -11,6 +11,11 @@ from sklearn_xc.kernels.int16_lanes import prefetch
 _ONE = np.uint64(1)
 
 
+def make_copy(n, room, dtype):
+    """Return room for a compact copy of at most n rows with `room` non-zeros."""
+    return np.empty(n + 1, np.int64), np.empty(room, np.int32), np.empty(room, dtype)
+
+
 @inlined
 def prefetch_row(X, i):
     """Ask for the beginning of row i."""

@@ -32,7 +32,7 @@ def row_screen(width: int) -> Any:
     """
 
     @intrinsic
-    def screen(typing, indices, data, start, stop, end, block, first, threshold):  # noqa: PLR0917
+    def screen(typing, indices, data, start, stop, end, block, first, threshold):
         signature = types.uint64(
             indices, data, types.uint64, types.uint64, types.uint64, block, types.float32,
             threshold,
@@ -70,7 +70,7 @@ def _generate(width: int, context: Any, builder: Any, signature: Any, args: Any)
     t, sums = builder.phi(_I64), builder.phi(sums_type)
     soon = builder.add(t, ir.Constant(_I64, AHEAD))
     soon = builder.select(builder.icmp_unsigned("<", soon, end), soon, t)
-    _prefetch(builder, block_row(soon), 2 * width)
+    _prefetch_lines(builder, block_row(soon), 2 * width)
     column = builder.load(builder.bitcast(block_row(t), column_type.as_pointer()), align=2)
     value = builder.load(builder.gep(data, [t]))
     if signature.args[1].dtype == types.float64:
@@ -92,7 +92,7 @@ def _generate(width: int, context: Any, builder: Any, signature: Any, args: Any)
     return above if width == _I64.width else builder.zext(above, _I64)
 
 
-def _prefetch(builder: Any, address: Any, n_bytes: int) -> None:
+def _prefetch_lines(builder: Any, address: Any, n_bytes: int) -> None:
     pointer = _I8.as_pointer()
     signature = ir.FunctionType(ir.VoidType(), [pointer, _I32, _I32, _I32])
     prefetch = cgutils.get_or_insert_function(builder.module, signature, "llvm.prefetch.p0i8")
@@ -103,8 +103,7 @@ def _prefetch(builder: Any, address: Any, n_bytes: int) -> None:
         builder.call(prefetch, [line, read, keep, data])
 
 
-@intrinsic
-def lowest_bit(typing, mask):
+def _lowest_bit(typing, mask):
     """Return the number of the lowest bit that is set in a uint64 that is not 0."""
 
     def generate(context, builder, signature, args):
@@ -113,13 +112,17 @@ def lowest_bit(typing, mask):
     return types.uint64(types.uint64), generate
 
 
-@intrinsic
-def prefetch(typing, array, index):
+def _prefetch_item(typing, array, index):
     """Ask for the cache line that holds ``array[index]``."""
 
     def generate(context, builder, signature, args):
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        _prefetch(builder, builder.gep(data, [args[1]]), 1)
+        _prefetch_lines(builder, builder.gep(data, [args[1]]), 1)
         return context.get_dummy_value()
 
     return types.none(array, types.uint64), generate
+
+
+# Named so that they are called from kernels without the first argument.
+lowest_bit: Any = intrinsic(_lowest_bit)
+prefetch: Any = intrinsic(_prefetch_item)

@@ -115,3 +115,33 @@ def screen_kernel(width: int) -> Any:
                 above &= above - _ONE
 
     return screen_rows
+
+
+@kernel
+def list_above(scores, norms, slack, threshold, first, rows, counts):
+    """List the rows whose score, after a matrix product in floating point, may pass.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows, n_points)
+        Without the intercept.
+    norms : ndarray of float64 of shape (n_rows,)
+        Norm of each row.
+    slack, threshold : ndarray of float64 of shape (n_points,)
+        Rounding of a score for each unit of the norm, and the score to pass.
+    first : int
+        Number of the first row.
+    rows, counts : ndarray of int32 (n_points, capacity) and int64
+        As for ``screen_rows``.
+    """
+    n_points = scores.shape[1]
+    for r in range(scores.shape[0]):
+        row = scores[r]
+        hits = 0
+        for c in range(n_points):
+            hits += not row[c] + slack[c] * norms[r] <= threshold[c]
+        if hits > 0:
+            for c in range(n_points):
+                if not row[c] + slack[c] * norms[r] <= threshold[c]:
+                    rows[c, counts[c]] = first + r
+                    counts[c] += 1

@@ -17,9 +17,11 @@ from threadpoolctl import threadpool_limits
 
 from sklearn_xc._validation import (
     CsrRows,
+    DenseRows,
     Targets,
     check_instances,
     check_targets,
+    check_training_instances,
     check_weights,
 )
 from sklearn_xc.base import XCClassifier, restored_on_error
@@ -29,6 +31,7 @@ from sklearn_xc.linear.assembly import assemble_weights, group_identical_labels
 from sklearn_xc.linear.explanation import Explanation
 from sklearn_xc.losses import LOSSES
 from sklearn_xc.metrics import propensity
+from sklearn_xc.model.anytime import AnytimeTopK, Budget
 from sklearn_xc.model.label_weights import LabelWeights
 from sklearn_xc.parallel.blocks import BlockPlan, plan_blocks
 from sklearn_xc.parallel.interrupt import StopFlag
@@ -58,11 +61,11 @@ class OvALinearXC(XCClassifier):
         Weight of the summed loss against the ridge.
     loss : {"squared_hinge", "logistic"}, default="squared_hinge"
         phi. The squared hinge is about an order of magnitude faster: far instances drop out.
-    init : {"msi", "zero", "bias", "ovap"}, Initialiser or array, default="msi"
+    init : {"msi", "zero", "bias", "ovap", "ovap++"}, Initialiser or array, default="msi"
         Start vectors: mean-separating, zero, a negative intercept, the all-negative problem's
-        solution; one of ``sklearn_xc.initialisers`` with parameters of its own; or given ones, of
-        shape (n_labels, n_features), dense or sparse, where a further column holds intercepts. The
-        optimum does not depend on them, the time does.
+        solution, that of a label with similar positives; one of ``sklearn_xc.initialisers`` with
+        parameters of its own; or given ones, of shape (n_labels, n_features), dense or sparse,
+        where a further column holds intercepts. The optimum does not depend on them, the time does.
     tol : float, default=None
         eps0 of the stopping rule ``|g(w)| <= eps0 max(1, min(|P|, |N|)) / n |g(0)|``, with P and N
         the label's positives and negatives. None means 0.01 for sparse X and 1.0 for dense X.
@@ -204,8 +207,8 @@ default=None
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, n_features)
-            Instances. float32 and float64 are kept, other dtypes become float64. Dense X is read
-            as sparse rows.
+            Instances. float32 and float64 are kept, other dtypes become float64. Dense X with more
+            than four fifths zeros is read as sparse.
         y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
             One class per instance, or a binary indicator, dense or sparse. Nothing dense of its
             size is made from a sparse one.
@@ -232,7 +235,7 @@ default=None
             If pruning raised the objective of labels by more than 1%.
         """
         with restored_on_error(self):
-            instances = check_instances(self, X, reset=True)
+            instances = check_training_instances(self, X)
             targets = check_targets(self, y, instances.shape[0])
             weight = check_weights(self, sample_weight, instances.shape[0])
             if weight is not None and not weight.all():
@@ -247,10 +250,10 @@ default=None
         return self
 
     def _build_problem(
-        self, instances: CsrRows, targets: Targets, weight: np.ndarray | None
+        self, instances: CsrRows | DenseRows, targets: Targets, weight: np.ndarray | None
     ) -> OneVsAllProblem:
-        n, d = instances.shape
-        dtype = instances.data.dtype
+        n = instances.shape[0]
+        dtype = instances.dtype
         row_weight = np.ones(n) if weight is None else weight
         label_of_entry = np.repeat(np.arange(targets.n_problems), np.diff(targets.indptr))
         # Summed label by label: a sum that runs on would tie a label to those before it.
@@ -260,10 +263,7 @@ default=None
         total = float(row_weight.sum())
         tol = self.tol if self.tol is not None else (0.01 if instances.was_sparse else 1.0)
         return OneVsAllProblem(
-            indptr=instances.indptr,
-            indices=instances.indices,
-            data=instances.data,
-            n_features=d,
+            instances=instances,
             y_indptr=targets.indptr,
             y_rows=targets.rows,
             weight=row_weight.astype(dtype),
@@ -355,7 +355,7 @@ default=None
         return solutions, row_of_distinct[group]
 
     def _plan(self, problem: OneVsAllProblem, distinct: np.ndarray) -> BlockPlan:
-        n, d, itemsize = problem.n_samples, problem.n_features, problem.data.itemsize
+        n, d, itemsize = problem.n_samples, problem.n_features, problem.dtype.itemsize
         max_memory = self.max_memory
         if max_memory is not None:
             max_memory = parse_bytes(max_memory, "OvALinearXC: max_memory")
@@ -391,7 +391,7 @@ default=None
 
     def _keep(
         self,
-        instances: CsrRows,
+        instances: CsrRows | DenseRows,
         targets: Targets,
         solutions: list[BlockSolution],
         row_of_label: np.ndarray,
@@ -492,6 +492,14 @@ default=None
         labels[:, 0], labels[:, 1] = second, ~second
         scores[:, 0], scores[:, 1] = np.abs(score), -np.abs(score)
         return labels[:, :k], scores[:, :k]
+
+    def _anytime_scores(self, X: Any, k: int, budget: Budget) -> AnytimeTopK:
+        if not self._is_binary:
+            instances = check_instances(self, X, reset=False)
+            return self._weights.topk_anytime(instances, k, budget)
+        labels, scores = self._topk_scores(X, k)  # a single problem is always solved to the end
+        bound = np.full(len(labels), -np.inf) if k > 1 else scores[:, 0].astype(np.float64)
+        return AnytimeTopK(labels, scores, np.ones(len(labels), bool), bound)
 
     def _all_scores(self, X: Any) -> np.ndarray:
         return self._weights.scores(check_instances(self, X, reset=False), self.n_jobs)

@@ -7,6 +7,8 @@ import scipy.sparse as sp
 from joblib import Parallel, delayed
 
 from sklearn_xc._validation import CsrRows, read_only
+from sklearn_xc.model.anytime import AnytimeTopK, Budget, topk_anytime
+from sklearn_xc.model.by_feature import WeightsByFeature, arrange_by_feature
 from sklearn_xc.parallel.memory import require_bytes
 
 #: Rows of X scored by one task.
@@ -27,20 +29,16 @@ class LabelWeights:
     def __init__(self, coef: sp.csr_array, intercept: np.ndarray) -> None:
         self.coef = coef
         self.intercept = intercept
-        self._by_feature: sp.csc_array | None = None
+        self._by_feature: WeightsByFeature | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_by_feature": None}
 
     @property
-    def by_feature(self) -> sp.csc_array:
+    def by_feature(self) -> WeightsByFeature:
         """The weights by feature: the order that scoring reads; made when first needed."""
         if self._by_feature is None:
-            by_feature = self.coef.tocsc()
-            by_feature.indptr = read_only(by_feature.indptr.astype(np.int64))
-            by_feature.indices = read_only(by_feature.indices.astype(np.int32))
-            by_feature.data = read_only(by_feature.data)
-            self._by_feature = by_feature
+            self._by_feature = arrange_by_feature(self.coef)
         return self._by_feature
 
     def topk(self, X: CsrRows, k: int, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
@@ -70,14 +68,33 @@ class LabelWeights:
             scores = np.full((last - first, k), -np.inf, self.intercept.dtype)
             topk_rows(
                 X.indptr, X.indices, data, first,
-                weights.indptr, weights.indices, weights.data, intercept,
-                min(k, n_labels), labels, scores,
+                *weights.arrays, intercept, min(k, n_labels), labels, scores,
             )  # fmt: skip
             return labels, scores
 
         parts = self._map_rows(task, X.shape[0], n_jobs)
         labels = np.concatenate([part[0] for part in parts])
         return labels, np.concatenate([part[1] for part in parts])
+
+    def topk_anytime(self, X: CsrRows, k: int, budget: Budget) -> AnytimeTopK:
+        """Return the k best labels of each row that a budget per row allows to find.
+
+        Parameters
+        ----------
+        X : CsrRows of shape (n, n_features)
+            Instances.
+        k : int
+            How many; places beyond the number of labels hold -1 and -inf.
+        budget : Budget
+            Time or postings per row.
+
+        Returns
+        -------
+        AnytimeTopK
+        """
+        rows = CsrRows(X.indptr, X.indices, self._common_dtype(X), X.shape, X.was_sparse)
+        intercept = read_only(self.intercept)
+        return topk_anytime(rows, k, self.coef, self.by_feature, intercept, budget)
 
     def scores(self, X: CsrRows, n_jobs: int | None) -> np.ndarray:
         """Return the scores of every label, dense, of shape (n, n_labels).
@@ -102,8 +119,7 @@ class LabelWeights:
 
         def task(first: int, last: int) -> None:
             score_rows(
-                X.indptr, X.indices, data, first,
-                weights.indptr, weights.indices, weights.data, intercept, out[first:last],
+                X.indptr, X.indices, data, first, *weights.arrays, intercept, out[first:last],
             )  # fmt: skip
 
         self._map_rows(task, X.shape[0], n_jobs)

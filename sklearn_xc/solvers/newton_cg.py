@@ -18,7 +18,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from sklearn_xc.kernels import csr_rows
 from sklearn_xc.kernels.block_newton import (
     NEWTON,
     PRUNED,
@@ -88,6 +87,9 @@ class Starter(Protocol):
         self, prepared: Any, problem: OneVsAllProblem, label: int, positive_sum: np.ndarray
     ) -> np.ndarray:
         """Return the start vector of a label, float64 of shape (d + 1,)."""
+
+    def parents(self, problem: OneVsAllProblem, labels: np.ndarray) -> np.ndarray | None:
+        """Return the positions of the labels that each starts from, -1 for none."""
 
 
 class NewtonStep(NamedTuple):
@@ -180,19 +182,21 @@ class _Block:
         self.stop, self.observe = stop, observe
         self.labels = np.asarray(labels, np.int64)
         n_lanes = min(n_lanes, max(1, len(self.labels)))
-        self.advance = block_newton_kernels(problem.loss, csr_rows).advance
+        self.advance = block_newton_kernels(problem.loss, problem.rows_of).advance
         self.screen = make_screen(problem, n_lanes)
         self.data = Rows(
-            (problem.indptr, problem.indices, problem.data), problem.weight,
+            problem.instances.arrays, problem.weight,
             sums.weight, problem.y_indptr, problem.y_rows, problem.intercept, problem.ridge,
         )  # fmt: skip
         self.state = _make_lanes(problem, n_lanes)
         self.scratch = _make_scratch(problem)
         self.occupants: list[_Label | None] = [None] * n_lanes
-        self.waiting = deque(range(len(self.labels)))
+        self.parents = initialiser.parents(problem, self.labels)
+        self.children: dict[int, list[int]] = {}
+        self.waiting = deque(self._without_parents())
         self.weights: list[Any] = [None] * len(self.labels)
         self.report = np.zeros((7, len(self.labels)))
-        self.intercepts = np.zeros(len(self.labels), problem.data.dtype)
+        self.intercepts = np.zeros(len(self.labels), problem.dtype)
 
     def solve(self) -> BlockSolution:
         began = perf_counter()
@@ -204,6 +208,15 @@ class _Block:
             self._advance(occupied)
             for k in occupied:
                 self._judge(int(k))
+
+    def _without_parents(self) -> list[int]:
+        """Note each label's children; return the labels that can begin at once."""
+        if self.parents is None:
+            return list(range(len(self.labels)))
+        for row, parent in enumerate(self.parents):
+            if parent >= 0:
+                self.children.setdefault(int(parent), []).append(row)
+        return [row for row, parent in enumerate(self.parents) if parent < 0]
 
     def _check_stop(self) -> None:
         if self.stop is not None and self.stop.is_set():
@@ -234,7 +247,13 @@ class _Block:
         state.n_flat[k] = 0
         state.threshold[k] = 0.0  # the start is left even if it happens to be good enough
         trial = state.points[k, 1 - state.current[k]]
-        trial[:] = self.initialiser.start(self.prepared, problem, label, positive)
+        if self.parents is None or self.parents[row] < 0:
+            trial[:] = self.initialiser.start(self.prepared, problem, label, positive)
+        else:
+            indices, values = self.weights[self.parents[row]]
+            trial[:] = 0
+            trial[indices] = values
+            trial[-1] = self.intercepts[self.parents[row]]
         state.trial_norm2[k], state.largest[k] = measure_point(trial)
         return _Label(row, tolerance)
 
@@ -268,6 +287,7 @@ class _Block:
     def _judge(self, k: int) -> None:
         """Let a lane's label go on, see what pruning costs it, or retire it."""
         state, label = self.state, self.occupants[k]
+        assert label is not None
         if state.purpose[k] == PRUNED:
             self._retire(k, label)
             return
@@ -318,6 +338,7 @@ class _Block:
             label.tolerance,
             state.pruned_objective[k],
         )
+        self.waiting.extend(self.children.pop(label.row, ()))
         self.occupants[k] = None
 
     def _solution(self, wall: float) -> BlockSolution:
@@ -349,7 +370,7 @@ def _make_lanes(problem: OneVsAllProblem, n_lanes: int) -> Lanes:
 
     return Lanes(
         label=zeros(int), plus=zeros(), minus=zeros(),
-        points=np.zeros((n_lanes, 2, d + 1), problem.data.dtype), current=zeros(int),
+        points=np.zeros((n_lanes, 2, d + 1), problem.dtype), current=zeros(int),
         purpose=zeros(int), objective=zeros(), norm2=zeros(), trial_norm2=zeros(),
         largest=zeros(), slope=zeros(), n_unseen=zeros(int), n_flat=zeros(int),
         active=np.empty((n_lanes, 0), np.int32), n_active=zeros(int), step_length=zeros(),
@@ -358,11 +379,11 @@ def _make_lanes(problem: OneVsAllProblem, n_lanes: int) -> Lanes:
 
 
 def _make_scratch(problem: OneVsAllProblem) -> Scratch:
-    n, d, dtype = problem.n_samples, problem.n_features, problem.data.dtype
+    n, d, dtype = problem.n_samples, problem.n_features, problem.dtype
     return Scratch(
         rows=np.empty(n, np.int32), sign=np.empty(n), scores=np.empty(n), changes=np.empty(n),
         slopes=np.empty(n), curvatures=np.empty(n), every_row=np.arange(n, dtype=np.int32),
         position=np.full(d, -1, np.int32), touched=np.empty(d, np.int32),
-        local=(np.empty(n + 1, np.int64), np.empty(d, np.int32), np.empty(d, dtype)), room=d,
+        local=problem.rows_of.make_copy(n, d, dtype), room=d,
         derivatives=np.empty((2, d + 2)), work=np.empty((6, d + 2), dtype),
     )  # fmt: skip

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._validation import read_only
-from sklearn_xc.kernels.csr_sums import sum_csr_rows
+from sklearn_xc._validation import CsrRows, DenseRows, read_only
+from sklearn_xc.kernels import csr_rows, dense_rows
+from sklearn_xc.kernels.row_sums import row_sums_kernel
 from sklearn_xc.losses import LOSSES
 
 #: A label without positives: the all-negative problem.
@@ -27,14 +28,12 @@ class OneVsAllProblem:
 
     Parameters
     ----------
-    indptr, indices, data : ndarray of int64, int32 and float32 or float64
-        Instances X of shape (n, d) in canonical CSR form.
-    n_features : int
-        d.
+    instances : CsrRows or DenseRows of shape (n, d)
+        X.
     y_indptr, y_rows : ndarray of int64 (L + 1,) and int32
         Positive rows of each label, in CSC form.
     weight : ndarray of shape (n,)
-        Positive row weights, of the dtype of `data`.
+        Positive row weights, of the dtype of X.
     plus, minus : ndarray of float64 of shape (L,)
         Weight of the loss of a positive and of a negative, C included.
     relative_tolerance : ndarray of float64 of shape (L,)
@@ -49,10 +48,7 @@ class OneVsAllProblem:
         Weights of smaller magnitude become zero after training (never the intercept).
     """
 
-    indptr: np.ndarray
-    indices: np.ndarray
-    data: np.ndarray
-    n_features: int
+    instances: CsrRows | DenseRows
     y_indptr: np.ndarray
     y_rows: np.ndarray
     weight: np.ndarray
@@ -76,8 +72,23 @@ class OneVsAllProblem:
 
     @property
     def n_samples(self) -> int:
-        """Number of instances."""
-        return self.indptr.shape[0] - 1
+        """Number of instances, n."""
+        return self.instances.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, d."""
+        return self.instances.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the features, and of the weights."""
+        return self.instances.dtype
+
+    @property
+    def rows_of(self) -> ModuleType:
+        """How kernels read the instances."""
+        return csr_rows if isinstance(self.instances, CsrRows) else dense_rows
 
     @property
     def n_labels(self) -> int:
@@ -128,7 +139,8 @@ def dot(a: np.ndarray, b: np.ndarray) -> float:
 def sum_rows(problem: OneVsAllProblem, rows: np.ndarray) -> np.ndarray:
     """Return the weighted sum of some instances, float64 (d + 1,), constant feature last."""
     out = np.zeros(problem.n_features + 1)
-    sum_csr_rows(problem.indptr, problem.indices, problem.data, rows, problem.weight, out)
+    add_rows = row_sums_kernel(problem.rows_of)
+    add_rows(problem.instances.arrays, rows, problem.weight, out)
     out[-1] *= problem.intercept
     return out
 

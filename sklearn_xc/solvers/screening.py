@@ -3,68 +3,53 @@
 A screen lists candidates: all rows with a loss, and a few more whose exact scores tell.
 """
 
+import itertools
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from sklearn_xc._validation import read_only
+from sklearn_xc._validation import DenseRows, read_only
 from sklearn_xc.kernels.block_newton import Lanes
-from sklearn_xc.kernels.screen import WIDTHS, round_points, screen_kernel, screening_reach
+from sklearn_xc.kernels.screen import (
+    WIDTHS,
+    list_above,
+    round_points,
+    screen_kernel,
+    screening_reach,
+)
 from sklearn_xc.solvers.problem import OneVsAllProblem
 
 #: A call of a compiled screen takes at most so many rows and non-zeros, so that Ctrl-C is heard.
 _ROWS_PER_CALL = 2**16
 _NONZEROS_PER_CALL = 2**25
+#: Rows of a dense X whose scores are taken at a time: with 64 lanes they stay in the cache.
+_DENSE_ROWS = 1024
 
 
-def make_screen(problem: OneVsAllProblem, n_lanes: int) -> Any:
+def make_screen(problem: OneVsAllProblem, n_lanes: int) -> "Screen":
     """Return the screen for a problem: none where every row has a loss everywhere."""
     if not math.isfinite(problem.loss.ACTIVE_BELOW):
         return NoScreen(n_lanes)
+    if isinstance(problem.instances, DenseRows):
+        return DenseScreen(problem, n_lanes)
     return CsrScreen(problem, n_lanes)
 
 
-class NoScreen:
-    """Lists nothing, for losses that are never zero: every row is at work anyway."""
+class Screen(ABC):
+    """What every screen offers.
+
+    Attributes
+    ----------
+    candidates : ndarray of int32 of shape (>= n_lanes, capacity)
+        The rows listed for each trial point, in rising order; it grows when needed.
+    """
 
     def __init__(self, n_lanes: int) -> None:
         self.candidates = np.empty((n_lanes, 0), np.int32)
 
-    def list_candidates(
-        self, lanes: Lanes, occupied: np.ndarray, spare: int, check: Callable[[], None]
-    ) -> np.ndarray:
-        """Return zeros."""
-        return np.zeros(len(occupied), np.int64)
-
-
-class CsrScreen:
-    """Screens sparse rows against trial points that are rounded to int16.
-
-    Parameters
-    ----------
-    problem : OneVsAllProblem
-        The instances and the loss.
-    n_lanes : int
-        The most trial points at a time.
-
-    Attributes
-    ----------
-    candidates : ndarray of int32 of shape (width, capacity)
-        The rows listed for each trial point, in rising order; it grows when needed.
-    """
-
-    def __init__(self, problem: OneVsAllProblem, n_lanes: int) -> None:
-        self.problem = problem
-        self.width = _width(n_lanes)
-        self.block = np.zeros(problem.n_features * self.width, np.int16)
-        reach = np.empty(problem.n_samples, np.float32)
-        screening_reach(problem.indptr, problem.data, reach)
-        self.reach = read_only(reach)
-        self.ranges = _ranges(problem.indptr)
-        self.candidates = np.empty((self.width, 0), np.int32)
-
+    @abstractmethod
     def list_candidates(
         self, lanes: Lanes, occupied: np.ndarray, spare: int, check: Callable[[], None]
     ) -> np.ndarray:
@@ -86,32 +71,94 @@ class CsrScreen:
         ndarray of int64 of shape (>= len(occupied),)
             How many are listed for each.
         """
-        problem = self.problem
+
+    def _reserve(self, capacity: int, most: int) -> None:
+        n_lists, held = self.candidates.shape
+        if held < capacity:
+            grown = np.empty((n_lists, min(max(capacity, 3 * held // 2), most)), np.int32)
+            grown[:, :held] = self.candidates
+            self.candidates = grown
+
+
+class NoScreen(Screen):
+    """Lists nothing, for losses that are never zero: every row is at work anyway."""
+
+    def list_candidates(
+        self, lanes: Lanes, occupied: np.ndarray, spare: int, check: Callable[[], None]
+    ) -> np.ndarray:
+        """Return zeros."""
+        return np.zeros(len(occupied), np.int64)
+
+
+class CsrScreen(Screen):
+    """Screens sparse rows against trial points that are rounded to int16."""
+
+    def __init__(self, problem: OneVsAllProblem, n_lanes: int) -> None:
+        super().__init__(_width(n_lanes))
+        self.problem = problem
+        self.arrays = problem.instances.arrays
+        indptr, _, data = self.arrays
+        self.block = np.zeros(problem.n_features * _width(n_lanes), np.int16)
+        reach = np.empty(problem.n_samples, np.float32)
+        screening_reach(indptr, data, reach)
+        self.reach = read_only(reach)
+        self.ranges = _ranges(indptr)
+
+    def list_candidates(
+        self, lanes: Lanes, occupied: np.ndarray, spare: int, check: Callable[[], None]
+    ) -> np.ndarray:
+        """List the rows; see ``Screen``."""
+        n, d = self.problem.instances.shape
         width = _width(len(occupied))
-        d = problem.n_features
         block = self.block[: d * width].reshape(d, width)
         threshold = np.empty(width, np.float32)
         offsets = (2 * occupied + 1 - lanes.current[occupied]) * (d + 1)
-        kink = -problem.loss.ACTIVE_BELOW
+        kink = -self.problem.loss.ACTIVE_BELOW
         points = lanes.points.reshape(-1)
         round_points(points, offsets, lanes.largest[occupied], kink, block, threshold)
         counts = np.zeros(width, np.int64)
         screen_rows = screen_kernel(width)
         for first, last in self.ranges:
-            self._reserve(int(counts.max()) + last - first + spare)
+            self._reserve(int(counts.max()) + last - first + spare, n + spare)
             screen_rows(
-                problem.indptr, problem.indices, problem.data, self.reach, block, threshold,
-                first, last, self.candidates, counts,
-            )  # fmt: skip
+                *self.arrays, self.reach, block, threshold, first, last, self.candidates, counts
+            )
             check()
         return counts
 
-    def _reserve(self, capacity: int) -> None:
-        held = self.candidates.shape[1]
-        if held < capacity:
-            grown = np.empty((self.width, max(capacity, 3 * held // 2)), np.int32)
-            grown[:, :held] = self.candidates
-            self.candidates = grown
+
+class DenseScreen(Screen):
+    """Screens dense rows by a matrix product (BLAS-3), with a bound on its rounding."""
+
+    def __init__(self, problem: OneVsAllProblem, n_lanes: int) -> None:
+        super().__init__(n_lanes)
+        self.problem = problem
+        self.values = problem.instances.arrays[0]
+        self.norms = np.sqrt(np.einsum("ij,ij->i", self.values, self.values, dtype=np.float64))
+        self.scores = np.empty((_DENSE_ROWS, n_lanes), problem.dtype)
+
+    def list_candidates(
+        self, lanes: Lanes, occupied: np.ndarray, spare: int, check: Callable[[], None]
+    ) -> np.ndarray:
+        """List the rows; see ``Screen``."""
+        n, d = self.values.shape
+        points = lanes.points[occupied, 1 - lanes.current[occupied]]
+        weights = np.ascontiguousarray(points[:, :-1].T)
+        threshold = -self.problem.loss.ACTIVE_BELOW - points[:, -1].astype(np.float64)
+        # |fl(x.w) - x.w| <= d eps |x| |w| in any order of summation; and the comparison's own.
+        slack = 2 * (d + 8) * np.finfo(self.values.dtype).eps * np.sqrt(lanes.trial_norm2[occupied])
+        counts = np.zeros(len(occupied), np.int64)
+        for first in range(0, n, _DENSE_ROWS):
+            last = min(first + _DENSE_ROWS, n)
+            self._reserve(int(counts.max()) + last - first + spare, n + spare)
+            scores = self.scores.reshape(-1)[: (last - first) * len(occupied)]
+            scores = scores.reshape(last - first, len(occupied))
+            np.matmul(self.values[first:last], weights, out=scores)
+            list_above(
+                scores, self.norms[first:last], slack, threshold, first, self.candidates, counts
+            )
+            check()
+        return counts
 
 
 def _width(n_points: int) -> int:
@@ -127,4 +174,4 @@ def _ranges(indptr: np.ndarray) -> list[tuple[int, int]]:
         first = cuts[-1]
         last = int(np.searchsorted(indptr, indptr[first] + _NONZEROS_PER_CALL, side="right")) - 1
         cuts.append(min(max(last, first + 1), first + _ROWS_PER_CALL, n))
-    return list(zip(cuts[:-1], cuts[1:], strict=True))
+    return list(itertools.pairwise(cuts))

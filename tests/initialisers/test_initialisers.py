@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc.initialisers import INITIALISERS, Bias, Given, MeanSeparating, OneVsAllPrimal
+from sklearn_xc.initialisers import (
+    INITIALISERS,
+    Bias,
+    Given,
+    MeanSeparating,
+    OneVsAllPrimal,
+    OneVsAllPrimalPlusPlus,
+)
 from sklearn_xc.losses import LOSSES
 from sklearn_xc.solvers.problem import sum_instances, sum_rows
 
@@ -163,3 +170,54 @@ def test_given(make, extra, xy, make_problem):
     np.testing.assert_array_equal(w[: 40 + extra], vectors[6])
     assert w.shape == (41,)
     assert extra or w[-1] == 0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_tree_of_ovap_plus_plus_is_a_minimal_one(weighted, xy, make_problem):
+    X, Y = xy
+    weight = (
+        np.random.default_rng(0).integers(1, 4, 120).astype(float) if weighted else np.ones(120)
+    )
+    problem = make_problem(X, Y, weight=weight)
+    labels = np.array([11, 2, 7, 3, 0, 4, 14, 8])
+    parents = OneVsAllPrimalPlusPlus().parents(problem, labels)
+    P = Y.toarray()[:, labels].T.astype(bool)
+    P = np.vstack([P, np.zeros(120, bool)])  # the root has no positives
+    cost = np.array([[weight[a ^ b].sum() for b in P] for a in P])
+    # Prim's algorithm.
+    reached, total = [len(labels)], 0.0
+    while len(reached) < len(P):
+        rest = [j for j in range(len(P)) if j not in reached]
+        nearest = min(rest, key=lambda j: cost[reached, j].min())
+        total += cost[reached, nearest].min()
+        reached.append(nearest)
+    assert sum(cost[j, parent] for j, parent in enumerate(parents)) == total
+    assert (parents >= -1).all()
+    assert (parents == -1).any()
+    assert (parents >= 0).any()
+    for label in range(len(labels)):  # every path ends at the root
+        steps = 0
+        while label >= 0:
+            label, steps = parents[label], steps + 1
+            assert steps <= len(labels)
+
+
+def test_a_label_of_ovap_plus_plus_starts_at_its_parent(xy, make_problem, solve):
+    X, Y = xy
+    problem = make_problem(X, Y, prune=0.05)
+    steps = []
+    _, W = solve(problem, "ovap++", observe=steps.append)
+    parents = OneVsAllPrimalPlusPlus().parents(problem, np.arange(15))
+    begun = [step.label for step in steps if step.n_iter == 0]
+    assert sorted(begun) == list(range(15))
+    for label in np.flatnonzero(parents >= 0):
+        assert begun.index(parents[label]) < begun.index(label)
+        (first,) = [s for s in steps if s.label == label and s.n_iter == 0]
+        (same,) = [s for s in observed(problem, W[parents[label]], label, solve) if s.n_iter == 0]
+        assert first.objective == pytest.approx(same.objective, rel=1e-12)
+
+
+def observed(problem, w, label, solve):
+    steps = []
+    solve(problem, Given(np.tile(w, (15, 1))), labels=[label], observe=steps.append)
+    return steps

@@ -71,6 +71,29 @@ def test_the_copy_by_feature_is_made_once_and_not_pickled(model, X):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_labels", [30, 700])
+def test_a_row_has_the_same_bits_alone_and_among_others(n_labels, dtype):
+    """With posting lists only, and with columns for most features."""
+    rng = np.random.default_rng(0)
+    coef = sp.random_array(
+        (n_labels, 90), density=0.3, format="csr", random_state=rng, data_sampler=rng.normal
+    )
+    model = LabelWeights(coef.astype(dtype), rng.normal(size=n_labels).astype(dtype))
+    assert (len(model.by_feature.columns) > 45) == (n_labels == 700)
+    X = (rng.normal(size=(60, 90)) * (rng.random((60, 90)) < 0.5)).astype(dtype)
+    labels, scores = model.topk(rows(X), 7, None)
+    everything = model.scores(rows(X), None)
+    np.testing.assert_array_equal(np.take_along_axis(everything, labels, axis=1), scores)
+    for i in range(60):
+        alone = model.topk(rows(X[[i]]), 7, None)
+        np.testing.assert_array_equal(alone[0][0], labels[i])
+        np.testing.assert_array_equal(alone[1][0], scores[i])
+    some = model.topk(rows(X[11:47]), 7, 2)
+    np.testing.assert_array_equal(some[0], labels[11:47])
+    np.testing.assert_array_equal(some[1], scores[11:47])
+
+
 def test_dense_scores_are_refused_before_they_are_made(model, X, monkeypatch):
     given, _ = rows(X), model.by_feature
     monkeypatch.setattr(memory, "available_bytes", lambda: 25 * 30 * 8 - 1)

@@ -64,10 +64,11 @@ def test_certificate_holds_and_is_recomputed_for_every_label(
         assert fit_intercept or w[-1] == 0
 
 
+@pytest.mark.parametrize("dense", [False, True])
 @pytest.mark.parametrize("init", INITIALISERS)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_every_start_reaches_the_minimum(loss, init, xy, make_problem, objective_of, solve):
-    problem = make_problem(*xy, loss=loss, tol=1e-7)
+def test_every_start_reaches_the_minimum(loss, init, dense, xy, make_problem, objective_of, solve):
+    problem = make_problem(*xy, loss=loss, tol=1e-7, dense=dense)
     solution, W = solve(problem, init)
     assert (solution.status == CONVERGED).all()
     for label in (0, 2, 4, 7):
@@ -76,9 +77,10 @@ def test_every_start_reaches_the_minimum(loss, init, xy, make_problem, objective
         assert value == pytest.approx(objective.minimum(), rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.parametrize("dense", [False, True])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_float32_is_certified_in_float64(loss, xy, make_problem, objective_of, solve):
-    problem = make_problem(*xy, loss=loss, dtype=np.float32, tol=1e-4)
+def test_float32_is_certified_in_float64(loss, dense, xy, make_problem, objective_of, solve):
+    problem = make_problem(*xy, loss=loss, dtype=np.float32, tol=1e-4, dense=dense)
     solution, W = solve(problem)
     assert solution.values.dtype == solution.intercepts.dtype == np.float32
     assert (solution.status == CONVERGED).all()
@@ -91,10 +93,13 @@ def test_float32_is_certified_in_float64(loss, xy, make_problem, objective_of, s
     np.testing.assert_allclose(W, double, atol=2e-3)
 
 
+@pytest.mark.parametrize("dense", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_label_does_not_depend_on_the_labels_beside_it(loss, dtype, xy, make_problem, solve):
-    problem = make_problem(*xy, loss=loss, dtype=dtype)
+def test_a_label_does_not_depend_on_the_labels_beside_it(
+    loss, dtype, dense, xy, make_problem, solve
+):
+    problem = make_problem(*xy, loss=loss, dtype=dtype, dense=dense)
     together, W = solve(problem, n_lanes=4)
     order = np.random.default_rng(0).permutation(15)
     shuffled, V = solve(problem, n_lanes=4, labels=order)
@@ -223,9 +228,10 @@ def test_workspace_bytes_bounds_what_is_allocated(make_problem):
     X, Y = rng.normal(size=(3000, 40)), np.eye(3000, 32)
     for n_lanes in (1, 8, 32):
         problem = make_problem(X, Y)
-        labels = np.arange(32)
+        sums, labels = sum_instances(problem), np.arange(32)
+        solve_block(problem, sums, Zero(), None, labels, n_lanes)  # compiles
         tracemalloc.start()
-        solve_block(problem, sum_instances(problem), Zero(), None, labels, n_lanes)
+        solve_block(problem, sums, Zero(), None, labels, n_lanes)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak <= workspace_bytes(3000, 40, n_lanes, 8) + 32 * 41 * 16 + 2**18

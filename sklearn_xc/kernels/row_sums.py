@@ -1,0 +1,39 @@
+"""Sums over rows of X."""
+
+import functools
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from sklearn_xc.kernels._jit import kernel
+
+
+@functools.cache
+def row_sums_kernel(rows_of: ModuleType) -> Any:
+    """Return ``add_rows`` for one kind of rows: ``csr_rows`` or ``dense_rows``."""
+    add_row = rows_of.add_row
+
+    @kernel
+    def add_rows(X, rows, weight, out):
+        """Add the weighted sum of some rows, and of a constant feature behind them, to `out`.
+
+        Parameters
+        ----------
+        X : tuple of ndarray
+            Rows of length d, as `rows_of` reads them.
+        rows : ndarray of int32
+            Which of them.
+        weight : ndarray of shape (n,)
+            Weight of each row of X.
+        out : ndarray of float64 of shape (d + 1,)
+            Added to.
+        """
+        d = out.shape[0] - 1
+        for r in range(rows.shape[0]):
+            i = np.uint32(rows[r])
+            w = np.float64(weight[i])
+            add_row(X, i, w, out[:d])
+            out[d] += w
+
+    return add_rows

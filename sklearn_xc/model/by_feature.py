@@ -1,0 +1,124 @@
+"""Label weights in the layout that scoring reads: by feature, in two kinds."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sklearn_xc._validation import read_only
+
+#: A feature with weights on at least this share of the labels is kept as a whole column. A column
+#: costs about as much as a posting list on an eighth of the labels; up to a quarter the zeros would
+#: take more memory than they save time.
+COLUMN_SHARE = 0.25
+#: Work of one label of a column, in postings of a list.
+COLUMN_WORK = 0.125
+#: With fewer labels there are no columns: they would be mostly padding.
+COLUMN_MIN_LABELS = 256
+#: Columns are padded to a multiple of this, at least what a vectorised loop takes at once.
+_PADDING = 64
+
+
+@dataclass(frozen=True)
+class WeightsByFeature:
+    """Weights by feature: posting lists of labels, or whole columns where they are on many labels.
+
+    Attributes
+    ----------
+    indptr : ndarray of int64 of shape (n_features + 1,)
+    labels : ndarray of int32
+        Labels of each posting list, rising.
+    values : ndarray of float
+        Their weights.
+    slot : ndarray of int32 of shape (n_features,)
+        The column of a feature, or -1 for a posting list.
+    columns : ndarray of float of shape (n_columns, n_padded), C-ordered
+        Weights of all labels; n_padded is n_labels rounded up to a multiple of 64. At most five
+        values for each weight that is not zero.
+    tier : ndarray of uint8 of shape (n_features,)
+        The smaller, the earlier in a row's order: posting lists from 0, columns from 16, within
+        each kind by falling distance between the largest and the smallest weight per unit of work.
+    work : ndarray of float64 of shape (n_features,)
+        Postings; what a column costs, in postings.
+    highest, lowest : ndarray of float of shape (n_features,)
+        Largest and smallest weight over all labels, zeros included.
+    """
+
+    indptr: np.ndarray
+    labels: np.ndarray
+    values: np.ndarray
+    slot: np.ndarray
+    columns: np.ndarray
+    tier: np.ndarray
+    work: np.ndarray
+    highest: np.ndarray
+    lowest: np.ndarray
+
+    def __post_init__(self) -> None:
+        for name, array in vars(self).items():
+            object.__setattr__(self, name, read_only(array))
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """The arguments that the scoring kernels share."""
+        return self.indptr, self.labels, self.values, self.slot, self.columns, self.tier
+
+
+def arrange_by_feature(coef: Any) -> WeightsByFeature:
+    """Return label weights by feature.
+
+    Parameters
+    ----------
+    coef : csr_array of shape (n_labels, n_features)
+        Weights, one row per label.
+
+    Returns
+    -------
+    WeightsByFeature
+        In time O(nnz + n_features).
+    """
+    n_labels, n_features = coef.shape
+    by_feature = sp.csc_array(coef)
+    by_feature.sum_duplicates()
+    counts = np.diff(by_feature.indptr)
+    enough = COLUMN_SHARE * n_labels if n_labels >= COLUMN_MIN_LABELS else np.inf
+    chosen = np.flatnonzero(counts >= enough)
+    slot = np.full(n_features, -1, np.int32)
+    slot[chosen] = np.arange(len(chosen))
+    columns = np.zeros((len(chosen), -(-n_labels // _PADDING) * _PADDING), coef.dtype)
+    for row, j in enumerate(chosen):
+        kept = slice(by_feature.indptr[j], by_feature.indptr[j + 1])
+        columns[row, by_feature.indices[kept]] = by_feature.data[kept]
+    in_lists = np.repeat(slot < 0, counts)
+    lengths = np.where(slot < 0, counts, 0)
+    work = np.where(slot < 0, lengths, COLUMN_WORK * n_labels)
+    highest, lowest = (
+        np.asarray(bound.toarray()).ravel()
+        for bound in (by_feature.max(axis=0), by_feature.min(axis=0))
+    )
+    return WeightsByFeature(
+        indptr=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
+        labels=by_feature.indices[in_lists].astype(np.int32),
+        values=by_feature.data[in_lists],
+        slot=slot,
+        columns=columns,
+        tier=_assign_tiers((highest - lowest) / np.maximum(work, 1), work, slot >= 0),
+        work=work,
+        highest=highest,
+        lowest=lowest,
+    )
+
+
+def _assign_tiers(impact: np.ndarray, work: np.ndarray, has_column: np.ndarray) -> np.ndarray:
+    """Return tiers by falling impact, of equal work within posting lists and within columns."""
+    from sklearn_xc.kernels.row_scores import N_TIERS
+
+    tier = np.zeros(len(impact), np.uint8)
+    for first_tier, mask in ((0, ~has_column), (N_TIERS, has_column)):
+        kind = np.flatnonzero(mask)
+        kind = kind[np.argsort(-impact[kind], kind="stable")]
+        before = np.cumsum(work[kind]) - work[kind]
+        share = before / max(work[kind].sum(), 1)
+        tier[kind] = first_tier + np.minimum(N_TIERS * share, N_TIERS - 1).astype(np.uint8)
+    return tier

@@ -1,0 +1,72 @@
+"""Label weights arranged by feature, against the matrix they came from."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from sklearn_xc.kernels.row_scores import N_TIERS
+from sklearn_xc.model.by_feature import COLUMN_SHARE, COLUMN_WORK, arrange_by_feature
+
+
+def make(n_labels, dtype=np.float32):
+    """Return weights with features on no label, one, all, and just below and at the share."""
+    rng = np.random.default_rng(0)
+    at_share = int(np.ceil(COLUMN_SHARE * n_labels))
+    W = np.zeros((n_labels, 40), dtype)
+    for j in range(40):
+        count = [0, 1, n_labels, at_share - 1, at_share][j] if j < 5 else rng.integers(n_labels)
+        W[rng.permutation(n_labels)[:count], j] = rng.normal(size=count)
+    return W
+
+
+def unarranged(weights, n_labels):
+    """Return the dense matrix that the arrays hold."""
+    W = np.zeros((n_labels, len(weights.slot)), weights.values.dtype)
+    for j, slot in enumerate(weights.slot):
+        if slot >= 0:
+            W[:, j] = weights.columns[slot, :n_labels]
+        kept = slice(weights.indptr[j], weights.indptr[j + 1])
+        W[weights.labels[kept], j] += weights.values[kept]
+    return W
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_labels", [1, 255, 256, 1001])
+def test_all_weights_are_kept(n_labels, dtype):
+    W = make(n_labels, dtype)
+    weights = arrange_by_feature(sp.csr_array(W))
+    np.testing.assert_array_equal(unarranged(weights, n_labels), W)
+    assert weights.values.dtype == weights.columns.dtype == dtype
+    assert not weights.columns[:, n_labels:].any()
+    assert weights.columns.shape[1] % 64 == 0
+    counts = (W != 0).sum(axis=0)
+    expected = counts >= (COLUMN_SHARE * n_labels if n_labels >= 256 else np.inf)
+    np.testing.assert_array_equal(weights.slot >= 0, expected)
+    np.testing.assert_array_equal(weights.work, np.where(expected, COLUMN_WORK * n_labels, counts))
+    np.testing.assert_array_equal(weights.highest, W.max(axis=0))
+    np.testing.assert_array_equal(weights.lowest, W.min(axis=0))
+    assert not any(array.flags.writeable for array in vars(weights).values())
+
+
+def test_tiers_fall_with_impact_and_share_the_work():
+    W = make(1001)
+    weights = arrange_by_feature(sp.csr_array(W))
+    impact = (W.max(axis=0) - W.min(axis=0)) / np.maximum(weights.work, 1)
+    for first, kind in ((0, weights.slot < 0), (N_TIERS, weights.slot >= 0)):
+        tier = weights.tier[kind].astype(int)
+        assert tier.min() == first
+        assert tier.max() < first + N_TIERS
+        by_impact = tier[np.argsort(-impact[kind], kind="stable")]
+        assert (np.diff(by_impact) >= 0).all()
+        # What comes before a tier is its share of the work, to within one feature.
+        for each in np.unique(tier):
+            before = weights.work[kind][tier < each].sum() / weights.work[kind].sum()
+            largest = weights.work[kind].max() / weights.work[kind].sum()
+            assert abs(before - (each - first) / N_TIERS) <= largest
+    assert len(np.unique(weights.tier[weights.slot >= 0])) > 4
+
+
+def test_duplicate_entries_are_summed():
+    coef = sp.coo_array((np.ones(3), ([1, 1, 0], [2, 2, 1])), shape=(2, 3))
+    weights = arrange_by_feature(sp.csr_array(coef))
+    assert unarranged(weights, 2).tolist() == [[0, 1, 0], [0, 0, 2]]
