@@ -35,6 +35,11 @@ MAX_HALVINGS = 20
 CROWD_FACTOR = 8
 CROWD_SHARE = 0.02
 MAX_UNSEEN = 4
+#: Most instances are negatives, far from the kink at a good start, and a Newton step that sees only
+#: the few active ones takes them all across it. While the mean score is farther from the kink than
+#: FAR, a step may take it this share of the way.
+FAR = 0.5
+APPROACH = 0.8
 #: Curvature that a free intercept gets, as a share of its own gradient: where all instances are far
 #: out the loss has none, and the Newton step would be longer than any line search can repair.
 DAMPING = 1e-3
@@ -58,6 +63,8 @@ class Rows(NamedTuple):
     weight : ndarray of shape (n,)
     total_weight : float
         Its sum.
+    mean : ndarray of float64 of shape (d + 1,)
+        Weighted mean of the instances, constant feature last.
     y_indptr, y_rows : ndarray of int64 and int32
         Positive rows of each label.
     intercept, ridge : float
@@ -67,6 +74,7 @@ class Rows(NamedTuple):
     X: Any
     weight: np.ndarray
     total_weight: float
+    mean: np.ndarray
     y_indptr: np.ndarray
     y_rows: np.ndarray
     intercept: float
@@ -94,6 +102,9 @@ class Lanes(NamedTuple):
         Squared norm and largest magnitude of the trial point, without the intercept.
     slope : ndarray of float64
         Derivative of the objective towards the trial point.
+    mean_score, trial_mean_score : ndarray of float64
+        Mean score of all instances where it stands and at the trial point; not followed any more
+        once it is near the kink.
     n_unseen : ndarray of int64
         How often the trial point was halved unseen.
     n_flat : ndarray of int64
@@ -122,6 +133,8 @@ class Lanes(NamedTuple):
     trial_norm2: np.ndarray
     largest: np.ndarray
     slope: np.ndarray
+    mean_score: np.ndarray
+    trial_mean_score: np.ndarray
     n_unseen: np.ndarray
     n_flat: np.ndarray
     active: np.ndarray
@@ -210,6 +223,15 @@ def measure(point):
     return norm2, largest
 
 
+@inlined
+def dot_double(a, b):
+    """Return the inner product, summed in float64."""
+    total = np.float64(0.0)
+    for j in range(a.shape[0]):
+        total += np.float64(a[j]) * np.float64(b[j])
+    return total
+
+
 @kernel
 def prune_point(point, prune, out):
     """Copy a point without its weights below `prune`; return what ``measure`` says of the copy."""
@@ -220,7 +242,11 @@ def prune_point(point, prune, out):
     return measure(out)
 
 
-measure_point = kernel(measure)
+@kernel
+def measure_start(point, mean):
+    """Return what ``measure`` says of a point, and the mean score there."""
+    norm2, largest = measure(point)
+    return norm2, largest, dot_double(mean, point)
 
 
 @functools.cache
@@ -392,12 +418,27 @@ def block_newton_kernels(loss: ModuleType, rows_of: ModuleType) -> SimpleNamespa
             for r in range(n):
                 lanes.active[k, r] = rows[r]
         lanes.n_active[k] = n
+        rise = lanes.trial_mean_score[k] - lanes.mean_score[k]
+        lanes.mean_score[k] += lanes.step_length[k] * rise
         lanes.n_flat[k] += not f < lanes.objective[k]
         lanes.objective[k] = f
         lanes.norm2[k] = lanes.trial_norm2[k]
         lanes.current[k] = 1 - lanes.current[k]
         lanes.n_unseen[k] = 0
         return n
+
+    @inlined
+    def hold_back(data, lanes, k, w, v):
+        """Shorten a step that would take the mean score too near to the kink, or beyond it."""
+        rise = dot_double(data.mean, v) - lanes.mean_score[k]
+        allowed = APPROACH * (-active_below - lanes.mean_score[k])
+        if rise > allowed:
+            share = allowed / rise
+            for j in range(v.shape[0]):
+                v[j] = w[j] + share * (v[j] - w[j])
+            lanes.slope[k] *= share
+            rise = allowed
+        lanes.trial_mean_score[k] = lanes.mean_score[k] + rise
 
     @inlined
     def find_direction(data, lanes, k, X, rows, n_local, is_copy, cg, scratch):
@@ -470,6 +511,8 @@ def block_newton_kernels(loss: ModuleType, rows_of: ModuleType) -> SimpleNamespa
             for j in range(d):
                 v[j] = w[j] + step[j]
         v[d] = w[d] + dtype(intercept) * step[n_local]
+        if screened and lanes.mean_score[k] < -active_below - FAR:
+            hold_back(data, lanes, k, w, v)
         lanes.trial_norm2[k], lanes.largest[k] = measure(v)
 
     @kernel

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from sklearn_xc._validation import read_only
 from sklearn_xc.kernels.block_newton import (
     NEWTON,
     PRUNED,
@@ -25,7 +26,7 @@ from sklearn_xc.kernels.block_newton import (
     Rows,
     Scratch,
     block_newton_kernels,
-    measure_point,
+    measure_start,
     prune_point,
 )
 from sklearn_xc.parallel.interrupt import StopFlag
@@ -186,7 +187,7 @@ class _Block:
         self.screen = make_screen(problem, n_lanes)
         self.data = Rows(
             problem.instances.arrays, problem.weight,
-            sums.weight, problem.y_indptr, problem.y_rows, problem.intercept, problem.ridge,
+            sums.weight, read_only(sums.total / sums.weight), problem.y_indptr, problem.y_rows, problem.intercept, problem.ridge,
         )  # fmt: skip
         self.state = _make_lanes(problem, n_lanes)
         self.scratch = _make_scratch(problem)
@@ -254,7 +255,8 @@ class _Block:
             trial[:] = 0
             trial[indices] = values
             trial[-1] = self.intercepts[self.parents[row]]
-        state.trial_norm2[k], state.largest[k] = measure_point(trial)
+        state.trial_norm2[k], state.largest[k], mean = measure_start(trial, self.data.mean)
+        state.mean_score[k] = state.trial_mean_score[k] = mean
         return _Label(row, tolerance)
 
     def _advance(self, occupied: np.ndarray) -> None:
@@ -372,7 +374,7 @@ def _make_lanes(problem: OneVsAllProblem, n_lanes: int) -> Lanes:
         label=zeros(int), plus=zeros(), minus=zeros(),
         points=np.zeros((n_lanes, 2, d + 1), problem.dtype), current=zeros(int),
         purpose=zeros(int), objective=zeros(), norm2=zeros(), trial_norm2=zeros(),
-        largest=zeros(), slope=zeros(), n_unseen=zeros(int), n_flat=zeros(int),
+        largest=zeros(), slope=zeros(), mean_score=zeros(), trial_mean_score=zeros(), n_unseen=zeros(int), n_flat=zeros(int),
         active=np.empty((n_lanes, 0), np.int32), n_active=zeros(int), step_length=zeros(),
         gradient_norm=zeros(), threshold=zeros(), n_products=zeros(int), pruned_objective=zeros(),
     )  # fmt: skip
