@@ -3,7 +3,8 @@
 import numpy as np
 
 from sklearn_xc.initialisers.protocol import Initialiser
-from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem, dot
+from sklearn_xc.kernels.vectors import dot
+from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem
 
 #: Below this share of <p,p><x,x> the determinant is taken for rounding.
 _SINGULAR = 1e-10

@@ -24,14 +24,15 @@ import numpy as np
 
 from sklearn_xc.kernels._jit import inlined, kernel
 from sklearn_xc.kernels.newton_direction import direction_functions
+from sklearn_xc.kernels.vectors import inner_product
 
 #: Line search: halve the step until it gives this share of the decrease that the slope promises.
 SUFFICIENT_DECREASE = 0.01
 MAX_HALVINGS = 20
-#: A trial point that may activate more than so many times the rows active before, and more than this
-#: share of all (both by weight), is halved unseen, at most so often: on the way out of a start with
-#: few active rows whole steps lead to where every row is active, and another screen costs less than
-#: a look at all of them.
+#: A trial point that may activate more than so many times the rows active before, and more than
+#: this share of all (both by weight), is halved unseen, at most so often: on the way out of a start
+#: with few active rows whole steps lead to where every row is active, and another screen costs less
+#: than a look at all of them.
 CROWD_FACTOR = 8
 CROWD_SHARE = 0.02
 MAX_UNSEEN = 4
@@ -98,8 +99,8 @@ class Lanes(NamedTuple):
         is wanted.
     objective, norm2 : ndarray of float64
         At the point where it stands; inf before the first. Squared norm without the intercept.
-    trial_norm2, largest : ndarray of float64
-        Squared norm and largest magnitude of the trial point, without the intercept.
+    trial_norm2 : ndarray of float64
+        Squared norm of the trial point, without the intercept.
     slope : ndarray of float64
         Derivative of the objective towards the trial point.
     mean_score, trial_mean_score : ndarray of float64
@@ -131,7 +132,6 @@ class Lanes(NamedTuple):
     objective: np.ndarray
     norm2: np.ndarray
     trial_norm2: np.ndarray
-    largest: np.ndarray
     slope: np.ndarray
     mean_score: np.ndarray
     trial_mean_score: np.ndarray
@@ -212,41 +212,26 @@ def mark_positives(rows, positives, sign):
 
 
 @inlined
-def measure(point):
-    """Return the squared norm and the largest magnitude, both without the intercept."""
-    norm2 = np.float64(0.0)
-    largest = np.float64(0.0)
-    for j in range(point.shape[0] - 1):
-        value = np.float64(point[j])
-        norm2 += value * value
-        largest = max(largest, abs(value))
-    return norm2, largest
-
-
-@inlined
-def dot_double(a, b):
-    """Return the inner product, summed in float64."""
-    total = np.float64(0.0)
-    for j in range(a.shape[0]):
-        total += np.float64(a[j]) * np.float64(b[j])
-    return total
+def squared_norm(point):
+    """Return the squared norm of a point without its intercept."""
+    weights = point[: point.shape[0] - 1]
+    return inner_product(weights, weights)
 
 
 @kernel
 def prune_point(point, prune, out):
-    """Copy a point without its weights below `prune`; return what ``measure`` says of the copy."""
+    """Copy a point without its weights below `prune`; return the squared norm of the copy."""
     d = point.shape[0] - 1
     for j in range(d):
         out[j] = point[j] if abs(point[j]) >= prune else 0
     out[d] = point[d]
-    return measure(out)
+    return squared_norm(out)
 
 
 @kernel
 def measure_start(point, mean):
-    """Return what ``measure`` says of a point, and the mean score there."""
-    norm2, largest = measure(point)
-    return norm2, largest, dot_double(mean, point)
+    """Return the squared norm of a start vector, and the mean score there."""
+    return squared_norm(point), inner_product(mean, point)
 
 
 @functools.cache
@@ -374,7 +359,7 @@ def block_newton_kernels(loss: ModuleType, rows_of: ModuleType) -> SimpleNamespa
         if screened and is_crowded(data, lanes, k, candidates[:n_candidates], positives):
             for j in range(d + 1):
                 v[j] = w[j] + w.dtype.type(0.5) * (v[j] - w[j])
-            lanes.trial_norm2[k], lanes.largest[k] = measure(v)
+            lanes.trial_norm2[k] = squared_norm(v)
             lanes.slope[k] *= 0.5
             lanes.n_unseen[k] += 1
             lanes.step_length[k] = -1.0
@@ -409,7 +394,7 @@ def block_newton_kernels(loss: ModuleType, rows_of: ModuleType) -> SimpleNamespa
                 return -1
             score_rows(data.X, rows[:n], v, scores)
             f = sum_losses(data, plus, minus, rows[:n], sign, scores, scores, 0.0)
-            lanes.trial_norm2[k], lanes.largest[k] = measure(v)
+            lanes.trial_norm2[k] = squared_norm(v)
             f += 0.5 * (lanes.trial_norm2[k] + data.ridge * np.float64(v[d]) ** 2)
         n = keep_active(
             data, plus, minus, rows[:n], sign, scores, scratch.slopes, scratch.curvatures
@@ -430,7 +415,7 @@ def block_newton_kernels(loss: ModuleType, rows_of: ModuleType) -> SimpleNamespa
     @inlined
     def hold_back(data, lanes, k, w, v):
         """Shorten a step that would take the mean score too near to the kink, or beyond it."""
-        rise = dot_double(data.mean, v) - lanes.mean_score[k]
+        rise = inner_product(data.mean, v) - lanes.mean_score[k]
         allowed = APPROACH * (-active_below - lanes.mean_score[k])
         if rise > allowed:
             share = allowed / rise
@@ -513,7 +498,7 @@ def block_newton_kernels(loss: ModuleType, rows_of: ModuleType) -> SimpleNamespa
         v[d] = w[d] + dtype(intercept) * step[n_local]
         if screened and lanes.mean_score[k] < -active_below - FAR:
             hold_back(data, lanes, k, w, v)
-        lanes.trial_norm2[k], lanes.largest[k] = measure(v)
+        lanes.trial_norm2[k] = squared_norm(v)
 
     @kernel
     def advance(data, lanes, occupied, candidates, n_candidates, cg, scratch):

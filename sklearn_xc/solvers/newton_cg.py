@@ -9,7 +9,6 @@ Method: section 2 of Schultheis and Babbar (2022), after Galli and Lin (2021): b
 search with sufficient decrease, stopping rule ``|g| <= eps |g(0)|``.
 """
 
-import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,8 +28,9 @@ from sklearn_xc.kernels.block_newton import (
     measure_start,
     prune_point,
 )
+from sklearn_xc.kernels.vectors import norm_of_difference
 from sklearn_xc.parallel.interrupt import StopFlag
-from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem, dot, sum_rows
+from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem, sum_rows
 from sklearn_xc.solvers.screening import make_screen
 
 CG_TOLERANCE = 0.5
@@ -233,11 +233,11 @@ class _Block:
     def _begin(self, k: int, row: int) -> _Label:
         problem, state, label = self.problem, self.state, int(self.labels[row])
         positive = sum_rows(problem, problem.positives(label))
-        at_zero = problem.loss.slope(0.0) * (
-            (problem.plus[label] + problem.minus[label]) * positive
-            - problem.minus[label] * self.sums.total
-        )
-        tolerance = float(problem.relative_tolerance[label]) * math.sqrt(dot(at_zero, at_zero))
+        at_zero = -problem.loss.slope(0.0) * norm_of_difference(
+            problem.plus[label] + problem.minus[label], positive,
+            problem.minus[label], self.sums.total,
+        )  # fmt: skip
+        tolerance = float(problem.relative_tolerance[label]) * at_zero
         state.label[k] = label
         state.plus[k] = problem.plus[label]
         state.minus[k] = problem.minus[label]
@@ -255,7 +255,7 @@ class _Block:
             trial[:] = 0
             trial[indices] = values
             trial[-1] = self.intercepts[self.parents[row]]
-        state.trial_norm2[k], state.largest[k], mean = measure_start(trial, self.data.mean)
+        state.trial_norm2[k], mean = measure_start(trial, self.data.mean)
         state.mean_score[k] = state.trial_mean_score[k] = mean
         return _Label(row, tolerance)
 
@@ -311,7 +311,7 @@ class _Block:
         state.purpose[k] = PRUNED
         trial = state.points[k, 1 - state.current[k]]
         point = state.points[k, state.current[k]]
-        state.trial_norm2[k], state.largest[k] = prune_point(point, self.problem.prune, trial)
+        state.trial_norm2[k] = prune_point(point, self.problem.prune, trial)
 
     def _step_taken(self, k: int, label: _Label) -> NewtonStep:
         state = self.state
@@ -374,7 +374,7 @@ def _make_lanes(problem: OneVsAllProblem, n_lanes: int) -> Lanes:
         label=zeros(int), plus=zeros(), minus=zeros(),
         points=np.zeros((n_lanes, 2, d + 1), problem.dtype), current=zeros(int),
         purpose=zeros(int), objective=zeros(), norm2=zeros(), trial_norm2=zeros(),
-        largest=zeros(), slope=zeros(), mean_score=zeros(), trial_mean_score=zeros(), n_unseen=zeros(int), n_flat=zeros(int),
+        slope=zeros(), mean_score=zeros(), trial_mean_score=zeros(), n_unseen=zeros(int), n_flat=zeros(int),
         active=np.empty((n_lanes, 0), np.int32), n_active=zeros(int), step_length=zeros(),
         gradient_norm=zeros(), threshold=zeros(), n_products=zeros(int), pruned_objective=zeros(),
     )  # fmt: skip

@@ -131,11 +131,6 @@ class InstanceSums:
     weight: float
 
 
-def dot(a: np.ndarray, b: np.ndarray) -> float:
-    """Return the inner product, summed by numpy: BLAS would tie its bits to the thread count."""
-    return float((a * b).sum())
-
-
 def sum_rows(problem: OneVsAllProblem, rows: np.ndarray) -> np.ndarray:
     """Return the weighted sum of some instances, float64 (d + 1,), constant feature last."""
     out = np.zeros(problem.n_features + 1)

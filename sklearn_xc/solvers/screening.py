@@ -115,7 +115,7 @@ class CsrScreen(Screen):
         offsets = (2 * occupied + 1 - lanes.current[occupied]) * (d + 1)
         kink = -self.problem.loss.ACTIVE_BELOW
         points = lanes.points.reshape(-1)
-        round_points(points, offsets, lanes.largest[occupied], kink, block, threshold)
+        round_points(points, offsets, lanes.trial_norm2[occupied], kink, block, threshold)
         counts = np.zeros(width, np.int64)
         screen_rows = screen_kernel(width)
         for first, last in self.ranges:

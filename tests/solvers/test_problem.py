@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_xc.solvers.problem import dot, sum_instances, sum_rows
+from sklearn_xc.solvers.problem import sum_instances, sum_rows
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -29,8 +29,3 @@ def test_ridge_and_intercept(xy, make_problem):
         for fit, regularize in cases
     ]
     assert [(p.intercept, p.ridge) for p in problems] == [(1.0, 1.0), (1.0, 0.0), (0.0, 0.0)]
-
-
-def test_dot():
-    a, b = np.random.default_rng(0).normal(size=(2, 1000))
-    assert dot(a, b) == pytest.approx(a @ b)
