@@ -4,8 +4,10 @@ Every experiment is a module of its own, with ``add_options(parser)`` for the co
 ``main(data, ...)``, which measures, reports and returns its rows::
 
     __main__.py    the command line
-    inits.py  inits_trace.py  optimum.py  accuracy.py  gridsearch.py
+    inits.py  inits_trace.py  optimum.py  accuracy.py  gridsearch.py  ova.py  ova_figure.py
+    prediction.py  scaling.py
         |
+        +-- peers/           the systems that ova.py compares
         +-- data.py          the data sets, as training and test matrices
         +-- measure.py       CPU seconds, fits without their warnings, peak memory
         +-- report.py        what is printed and kept: tables, notes, figures
@@ -18,5 +20,8 @@ EXPERIMENTS = {
     "inits": "CPU time of one-vs-all training by start vector; why the start matters",
     "optimum": "distance from LIBLINEAR's optimum, and precision beside it, for 50 labels",
     "accuracy": "precision, nDCG and propensity-scored precision beside DiSMEC++",
+    "ova": "OvALinearXC beside LIBLINEAR, PECOS, omikuji and napkinXC: precision, time, memory",
+    "prediction": "rows per second of exact top-k prediction, and recall at a budget per row",
+    "scaling": "time per label and memory of training as labels grow towards a million",
     "gridsearch": "peak memory and time of GridSearchCV with 200,000 sparse label columns",
 }

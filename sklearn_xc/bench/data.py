@@ -1,14 +1,38 @@
 """The data sets of the experiments, as training and test matrices with rows of unit length."""
 
-from collections.abc import Callable
+import secrets
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.feature_extraction.text import TfidfVectorizer
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 from sklearn.preprocessing import normalize
 
-from sklearn_xc.datasets import load_tate_subjects, load_xmc_files
+from sklearn_xc.datasets import (
+    load_tate_subjects,
+    load_text_dataset,
+    load_xmc_file,
+    load_xmc_files,
+)
+from sklearn_xc.datasets._files import open_source
+
+#: What the generator of synthetic reference sets is called with, by set.
+_GENERATED = {
+    "syn4k": (
+        "--n-train 15000 --n-test 3800 --n-features 5000 --n-labels 4000 --nnz 235 "
+        "--labels-per-row 5.6 --sig-hit 0.33 --sig-per-label 10 --confuse 0.6 --miss 0.12 --seed 1"
+    )
+}
+#: Of citeulike_t: labels with fewer items are left out.
+_MIN_ITEMS = 5
+
+_PARTS = ("X_train", "Y_train", "X_test", "Y_test")
 
 
 class SplitSet(NamedTuple):
@@ -31,19 +55,27 @@ class SplitSet(NamedTuple):
     Y_test: Any
 
 
-def load_set(name: str, data: Any, *, dtype: Any = np.float32) -> SplitSet:
+def load_set(name: str, data: Any, *, dtype: Any = np.float32, cache: Any = None) -> SplitSet:
     """Load a data set.
 
     Parameters
     ----------
-    name : {"bibtex", "delicious", "tate"}
-        bibtex and delicious are bags of words with the split of the Extreme Classification
-        Repository; tate is tf-idf of the texts that come with the package (words of at least two
-        works), so that it needs no files.
+    name : str
+        A key of ``SETS``. bibtex and delicious are bags of words with the split of the Extreme
+        Classification Repository. tate is tf-idf of the texts that come with the package (words of
+        at least two works), so that it needs no files. yso_finna_en, english_wordnet (words and
+        gloss) and gutenberg_subjects (title and author) are tf-idf, with sublinear term
+        frequencies, of the words in at least two training texts. citeulike_t has the tags with 5
+        or more items, tf-idf, and a random fifth for the test. syn4k is made by the generator in
+        the folder `data`.
     data : path-like or None
         Folder with a folder per data set.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float32
         Type of the features.
+    cache : path-like, default=None
+        Folder where loaded sets are kept, a folder each: the four matrices as .npz files of scipy.
+        A set that is there is not read from `data`; nothing notices a change of the files in
+        `data`.
 
     Returns
     -------
@@ -58,7 +90,19 @@ def load_set(name: str, data: Any, *, dtype: Any = np.float32) -> SplitSet:
     """
     if name not in SETS:
         raise ValueError(f"No data set is called {name!r}, expected one of {', '.join(SETS)}.")
-    return SETS[name](name, data, dtype)
+    if cache is None:
+        return SETS[name](name, data, dtype)
+    folder = cache_folder(name, cache, dtype)
+    if folder.is_dir():
+        return SplitSet(name, *(sp.load_npz(folder / f"{part}.npz") for part in _PARTS))
+    split = SETS[name](name, data, dtype)
+    _keep(split, folder)
+    return split
+
+
+def cache_folder(name: str, cache: Any, dtype: Any = np.float32) -> Path:
+    """Return where :func:`load_set` keeps a set."""
+    return Path(cache, f"{name}_{np.dtype(dtype).name}")
 
 
 def take_labels(Y: Any, n_labels: int | None) -> np.ndarray:
@@ -81,18 +125,44 @@ def take_labels(Y: Any, n_labels: int | None) -> np.ndarray:
     return np.sort(np.random.default_rng(0).choice(everything, n_labels, replace=False))
 
 
-def _load_repository_set(name: str, data: Any, dtype: Any) -> SplitSet:
-    names = [f"{name}/{name}_{part}.txt.gz" for part in ("train", "test")]
+def _keep(split: SplitSet, folder: Path) -> None:
+    """Write a set to the cache; it stands there complete or not at all."""
+    unfinished = folder.with_name(f"{folder.name}.{secrets.token_hex(4)}")
+    unfinished.mkdir(parents=True)
+    try:
+        for part in _PARTS:
+            sp.save_npz(unfinished / f"{part}.npz", getattr(split, part), compressed=False)
+        unfinished.rename(folder)
+    except OSError:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        if not folder.is_dir():  # else another process was faster
+            raise
+
+
+def _find(name: str, data: Any, files: Sequence[str], layout: str) -> list[Path]:
+    """Return the paths of a set's files, or raise an error that says which are missing."""
     wanted = (
-        f"The data set {name} needs {names[0]} and {names[1]}, in the text format of the Extreme "
-        "Classification Repository, in the folder that --data names"
+        f"The data set {name} needs {' and '.join(files)}, {layout}, in the folder that --data "
+        "names"
     )
     if data is None:
         raise FileNotFoundError(f"{wanted}; --data is missing.")
-    missing = [path for path in (Path(data, each) for each in names) if not path.is_file()]
+    paths = [Path(data, file) for file in files]
+    missing = [str(path) for path in paths if not path.is_file()]
     if missing:
-        raise FileNotFoundError(f"{wanted}; there is no {' and no '.join(map(str, missing))}.")
-    files = load_xmc_files(Path(data, names[0]), Path(data, names[1]), dtype=dtype)
+        raise FileNotFoundError(f"{wanted}; there is no {' and no '.join(missing)}.")
+    return paths
+
+
+def _load_repository_set(name: str, data: Any, dtype: Any) -> SplitSet:
+    files = [f"{name}/{name}_{part}.txt.gz" for part in ("train", "test")]
+    layout = "in the text format of the Extreme Classification Repository"
+    return _read_repository_files(name, _find(name, data, files, layout), dtype)
+
+
+def _read_repository_files(name: str, paths: Sequence[Path], dtype: Any) -> SplitSet:
+    train, test = paths
+    files = load_xmc_files(train, test, dtype=dtype)
     return SplitSet(
         name, normalize(files.X_train), files.Y_train, normalize(files.X_test), files.Y_test
     )
@@ -102,12 +172,95 @@ def _load_tate(name: str, data: Any, dtype: Any) -> SplitSet:
     train_texts, Y_train = load_tate_subjects("train", return_X_y=True)
     test_texts, Y_test = load_tate_subjects("test", return_X_y=True)
     vectorizer = TfidfVectorizer(dtype=dtype, min_df=2)
-    X_train = vectorizer.fit_transform(train_texts)
-    return SplitSet(name, X_train, Y_train, vectorizer.transform(test_texts), Y_test)
+    return _vectorize(name, vectorizer, train_texts, Y_train, test_texts, Y_test)
+
+
+def _load_titles(name: str, data: Any, dtype: Any) -> SplitSet:
+    files = [f"{name}/train.tsv.xz", f"{name}/test.tsv.xz", f"{name}/labels.tsv.gz"]
+    layout = "lines of text, TAB and label numbers, and a table of the labels"
+    return _load_texts(name, _find(name, data, files, layout), dtype, format="text_labels")
+
+
+def _load_wordnet(name: str, data: Any, dtype: Any) -> SplitSet:
+    files = [f"{name}/hypernym_{part}.tsv.gz" for part in ("train", "test", "labels")]
+    paths = _find(name, data, files, "tables of definitions and of labels")
+    columns = ["members", "definition"]
+    return _load_texts(name, paths, dtype, format="tsv", text_columns=columns)
+
+
+def _load_gutenberg(name: str, data: Any, dtype: Any) -> SplitSet:
+    files = [f"{name}/{part}.tsv.gz" for part in ("train", "test", "labels")]
+    paths = _find(name, data, files, "tables of books and of labels")
+    return _load_texts(name, paths, dtype, format="tsv", text_columns=["title", "author"])
+
+
+def _load_texts(name: str, paths: Sequence[Path], dtype: Any, **layout: Any) -> SplitSet:
+    train, test, labels = paths
+    n_labels = _count_labels(labels)
+    of_train = load_text_dataset(train, n_labels=n_labels, **layout)
+    of_test = load_text_dataset(test, n_labels=n_labels, **layout)
+    vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=2, dtype=dtype)
+    return _vectorize(
+        name, vectorizer, of_train.data, of_train.target, of_test.data, of_test.target
+    )
+
+
+def _vectorize(
+    name: str, vectorizer: Any, train: list[str], Y_train: Any, test: list[str], Y_test: Any
+) -> SplitSet:
+    X_train = vectorizer.fit_transform(train)
+    X_test = vectorizer.transform(test)
+    X_train.sort_indices()
+    X_test.sort_indices()
+    return SplitSet(name, X_train, Y_train, X_test, Y_test)
+
+
+def _count_labels(path: Path) -> int:
+    """Return one more than the number that the last line of a table of labels begins with."""
+    with open_source(path) as source:
+        lines = source.stream.read().decode("utf-8").rstrip("\n").split("\n")
+    return int(lines[-1].split("\t", 1)[0]) + 1
+
+
+def _load_citeulike(name: str, data: Any, dtype: Any) -> SplitSet:
+    files = [f"{name}/{name}_all.txt.gz"]
+    layout = "in the text format of the Extreme Classification Repository"
+    (path,) = _find(name, data, files, layout)
+    X, Y = load_xmc_file(path, dtype=dtype)
+    enough = np.bincount(Y.indices, minlength=Y.shape[1]) >= _MIN_ITEMS
+    Y = Y[:, np.flatnonzero(enough)]
+    order = np.random.default_rng(0).permutation(X.shape[0])
+    train, test = np.split(order, [int(0.8 * len(order))])
+    weighting = TfidfTransformer()
+    X_train = weighting.fit_transform(X[train]).astype(dtype, copy=False)
+    X_test = weighting.transform(X[test]).astype(dtype, copy=False)
+    return SplitSet(name, X_train, Y[train], X_test, Y[test])
+
+
+def _generate(name: str, data: Any, dtype: Any) -> SplitSet:
+    script = "synthetic/gen.py"
+    layout = "the generator of the synthetic reference sets"
+    (path,) = _find(name, data, [script], layout)
+    with TemporaryDirectory() as folder:
+        command = [sys.executable, str(path.resolve()), "--out", str(Path(folder, name))]
+        done = subprocess.run(
+            [*command, *_GENERATED[name].split()],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        if done.returncode:
+            reason = (done.stderr.strip().splitlines() or ["it gave no reason"])[-1]
+            raise RuntimeError(f"The data set {name}: {path} failed: {reason}")
+        files = [Path(folder, f"{name}_{part}.txt") for part in ("train", "test")]
+        return _read_repository_files(name, files, dtype)
 
 
 SETS: dict[str, Callable[[str, Any, Any], SplitSet]] = {
     "bibtex": _load_repository_set,
     "delicious": _load_repository_set,
     "tate": _load_tate,
+    "syn4k": _generate,
+    "citeulike_t": _load_citeulike,
+    "yso_finna_en": _load_titles,
+    "english_wordnet": _load_wordnet,
+    "gutenberg_subjects": _load_gutenberg,
 }

@@ -186,8 +186,9 @@ class _Block:
         self.advance = block_newton_kernels(problem.loss, problem.rows_of).advance
         self.screen = make_screen(problem, n_lanes)
         self.data = Rows(
-            problem.instances.arrays, problem.weight,
-            sums.weight, read_only(sums.total / sums.weight), problem.y_indptr, problem.y_rows, problem.intercept, problem.ridge,
+            problem.instances.arrays, problem.weight, sums.weight,
+            read_only(sums.total / sums.weight), problem.y_indptr, problem.y_rows,
+            problem.intercept, problem.ridge,
         )  # fmt: skip
         self.state = _make_lanes(problem, n_lanes)
         self.scratch = _make_scratch(problem)
@@ -308,10 +309,13 @@ class _Block:
         else:
             state.threshold[k] = label.tolerance
             return
-        state.purpose[k] = PRUNED
         trial = state.points[k, 1 - state.current[k]]
         point = state.points[k, state.current[k]]
         state.trial_norm2[k] = prune_point(point, self.problem.prune, trial)
+        state.purpose[k] = PRUNED
+        if self.problem.prune == 0:
+            state.pruned_objective[k] = state.objective[k]
+            self._retire(k, label)
 
     def _step_taken(self, k: int, label: _Label) -> NewtonStep:
         state = self.state
@@ -373,8 +377,8 @@ def _make_lanes(problem: OneVsAllProblem, n_lanes: int) -> Lanes:
     return Lanes(
         label=zeros(int), plus=zeros(), minus=zeros(),
         points=np.zeros((n_lanes, 2, d + 1), problem.dtype), current=zeros(int),
-        purpose=zeros(int), objective=zeros(), norm2=zeros(), trial_norm2=zeros(),
-        slope=zeros(), mean_score=zeros(), trial_mean_score=zeros(), n_unseen=zeros(int), n_flat=zeros(int),
+        purpose=zeros(int), objective=zeros(), norm2=zeros(), trial_norm2=zeros(), slope=zeros(),
+        mean_score=zeros(), trial_mean_score=zeros(), n_unseen=zeros(int), n_flat=zeros(int),
         active=np.empty((n_lanes, 0), np.int32), n_active=zeros(int), step_length=zeros(),
         gradient_norm=zeros(), threshold=zeros(), n_products=zeros(int), pruned_objective=zeros(),
     )  # fmt: skip
