@@ -11,9 +11,11 @@ from sklearn_xc import OvALinearXC
 VARIANTS = [
     OvALinearXC(),
     OvALinearXC(loss="logistic"),
+    OvALinearXC(loss="huber_hinge", tol=1.0),
     OvALinearXC(init="zero", tol=1.0),
     OvALinearXC(init="bias", tol=1.0),
     OvALinearXC(init="ovap", tol=1.0),
+    OvALinearXC(init="ovap++", tol=1.0),
     OvALinearXC(regularize_intercept=False, tol=1.0),
     OvALinearXC(fit_intercept=False),
     OvALinearXC(n_jobs=2),

@@ -269,12 +269,11 @@ class _Block:
             self.state, occupied, int(n_positives.max()), self._check_stop
         )
         candidates = self.screen.candidates
-        if self.state.active.shape[1] < candidates.shape[1]:
-            grown = np.empty((len(self.occupants), candidates.shape[1]), np.int32)
-            grown[:, : self.state.active.shape[1]] = self.state.active
-            self.state = self.state._replace(active=grown)
         work = n_candidates[: len(occupied)] + n_positives
-        if not candidates.shape[1]:
+        if candidates.shape[1]:
+            # At a point between two others the active rows of both may be active.
+            self._reserve_active(int((self.state.n_active[occupied] + work).max()))
+        else:
             work[:] = problem.n_samples
         first = 0
         while first < len(occupied):
@@ -286,6 +285,14 @@ class _Block:
             )  # fmt: skip
             first = last
             self._check_stop()
+
+    def _reserve_active(self, size: int) -> None:
+        n_lanes, held = self.state.active.shape
+        size = min(size, self.problem.n_samples)
+        if held < size:
+            grown = np.empty((n_lanes, min(max(size, 2 * held), self.problem.n_samples)), np.int32)
+            grown[:, :held] = self.state.active
+            self.state = self.state._replace(active=grown)
 
     def _judge(self, k: int) -> None:
         """Let a lane's label go on, see what pruning costs it, or retire it."""

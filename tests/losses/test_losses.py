@@ -8,8 +8,7 @@ import pytest
 
 from sklearn_xc.losses import LOSSES
 
-FUNCTIONS = ("value", "slope", "curvature", "is_active")
-KINK = 1.0
+FUNCTIONS = ("value", "slope", "curvature")
 MARGINS = np.concatenate([np.linspace(-6.0, 6.0, 241) + 1e-3, [-30.0, 30.0]])
 EXTREMES = [-1e4, -100.0, -1.0, 0.0, 1.0, 100.0, 1e4]
 STEP = 1e-6
@@ -40,12 +39,16 @@ def test_value_is_convex_nonnegative_and_falls_with_the_margin(loss, compiled_lo
 
 
 @each_loss
-def test_an_inactive_instance_has_no_loss_and_no_derivative(loss, compiled_loss):
-    value, slope, curvature, is_active = (compiled_loss(loss, name) for name in FUNCTIONS)
-    for margin in [*MARGINS, KINK, *EXTREMES]:
-        if not is_active(margin):
-            assert value(margin) == slope(margin) == curvature(margin) == 0.0
-    assert is_active(-1.0)
+def test_from_active_below_on_there_is_no_loss_and_below_it_there_is(loss, compiled_loss):
+    value, slope, curvature = (compiled_loss(loss, name) for name in FUNCTIONS)
+    kink = LOSSES[loss].ACTIVE_BELOW
+    for margin in [*MARGINS, *EXTREMES, kink, np.nextafter(kink, 0)]:
+        if margin >= kink:
+            assert value(margin) == slope(margin) == curvature(margin) == 0.0, margin
+        elif abs(margin) <= 30:
+            assert value(margin) > 0, margin
+            assert slope(margin) < 0, margin
+    assert math.isfinite(kink) or value(30.0) > 0
 
 
 @each_loss
@@ -83,8 +86,9 @@ def test_compiled_keeps_the_dtype(loss, name, dtype, compiled_loss):
 
 
 @each_loss
-def test_nan_is_not_swallowed(loss, compiled_loss):
-    assert math.isnan(compiled_loss(loss, "value")(math.nan))
+@pytest.mark.parametrize("name", ["value", "slope"])
+def test_nan_is_not_swallowed(loss, name, compiled_loss):
+    assert math.isnan(compiled_loss(loss, name)(math.nan))
 
 
 def test_squared_hinge_values(compiled_loss):
@@ -92,6 +96,14 @@ def test_squared_hinge_values(compiled_loss):
     margins = [-2.0, 0.0, 0.5, 1.0, 3.0]
     assert [value(m) for m in margins] == [9.0, 1.0, 0.25, 0.0, 0.0]
     assert [curvature(m) for m in margins] == [2.0, 2.0, 2.0, 0.0, 0.0]
+
+
+def test_huber_hinge_values(compiled_loss):
+    value, slope, curvature = (compiled_loss("huber_hinge", name) for name in FUNCTIONS)
+    margins = [-1e6, -2.0, -0.5, 0.0, 0.5, 1.0, 3.0]
+    assert [value(m) for m in margins] == [2e6 + 1, 5.0, 2.0, 1.0, 0.25, 0.0, 0.0]
+    assert [slope(m) for m in margins] == [-2.0, -2.0, -2.0, -2.0, -1.0, 0.0, 0.0]
+    assert [curvature(m) for m in margins] == [0.0, 0.0, 0.0, 2.0, 2.0, 0.0, 0.0]
 
 
 def test_logistic_values(compiled_loss):

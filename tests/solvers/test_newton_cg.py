@@ -11,7 +11,7 @@ import scipy.optimize
 from sklearn_xc.initialisers import INITIALISERS, Given, Zero
 from sklearn_xc.losses import LOSSES
 from sklearn_xc.parallel.interrupt import StopFlag
-from sklearn_xc.solvers import newton_cg
+from sklearn_xc.solvers import newton_cg, screening
 from sklearn_xc.solvers.newton_cg import STATUS_NAMES, solve_block, workspace_bytes
 from sklearn_xc.solvers.problem import sum_instances
 
@@ -186,6 +186,28 @@ def test_line_search_makes_enough_progress(xy, make_problem, solve):
     for label in range(15):
         objectives = [step.objective for step in steps if step.label == label]
         assert (np.diff(objectives) < 1e-8).all()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_lists_of_active_rows_have_room(seed, make_problem, solve, monkeypatch):
+    """From wild starts a line search may leave more rows active than either end listed."""
+    monkeypatch.setattr(screening, "_ROWS_PER_CALL", 4)
+    rng = np.random.default_rng(seed)
+    n, d, n_labels = rng.integers(50, 300), rng.integers(2, 9), 6
+    X, Y = rng.normal(size=(n, d)), rng.random((n, n_labels)) < 0.3
+    problem = make_problem(X, Y, plus=np.full(n_labels, 30.0))
+    start = rng.normal(size=(n_labels, d + 1)) * 10.0 ** rng.integers(0, 3)
+    advance, seen = newton_cg._Block._advance, []
+
+    def watched(self, occupied):
+        advance(self, occupied)
+        seen.append((self.state.n_active.max(), self.state.active.shape[1]))
+
+    monkeypatch.setattr(newton_cg._Block, "_advance", watched)
+    solution, _ = solve(problem, Given(start))
+    assert (solution.status == CONVERGED).all()
+    assert all(n_active <= room for n_active, room in seen)
+    assert max(n_active for n_active, _ in seen) > 0
 
 
 def test_a_set_flag_stops_the_block(xy, make_problem):
