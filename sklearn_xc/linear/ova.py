@@ -59,8 +59,8 @@ class OvALinearXC(XCClassifier):
     ----------
     C : float, default=1.0
         Weight of the summed loss against the ridge.
-    loss : {"squared_hinge", "logistic"}, default="squared_hinge"
-        phi. The squared hinge is about an order of magnitude faster: far instances drop out.
+    loss : {"squared_hinge", "logistic", "huber_hinge"}, default="squared_hinge"
+        phi. The hinges are several times faster: far instances drop out.
     init : {"msi", "zero", "bias", "ovap", "ovap++"}, Initialiser or array, default="msi"
         Start vectors: mean-separating, zero, a negative intercept, the all-negative problem's
         solution, that of a label with similar positives; one of ``sklearn_xc.initialisers`` with
