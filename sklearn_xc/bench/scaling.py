@@ -136,7 +136,7 @@ def make_data(n_labels: int, n_samples: int, n_features: int) -> tuple[Any, Any]
     )
     by_feature = counts.tocsc()
     lengths = np.diff(by_feature.indptr)
-    rare = np.flatnonzero((lengths >= POSITIVES_PER_LABEL) & (lengths <= n_samples // 200))
+    rare = np.flatnonzero((lengths >= POSITIVES_PER_LABEL) & (lengths <= max(50, n_samples // 200)))
     topic = rng.choice(rare, n_labels)
     at = rng.random((n_labels, POSITIVES_PER_LABEL)) * lengths[topic][:, None]
     positives = by_feature.indices[by_feature.indptr[topic][:, None] + at.astype(np.int64)]

@@ -234,7 +234,7 @@ class _Block:
     def _begin(self, k: int, row: int) -> _Label:
         problem, state, label = self.problem, self.state, int(self.labels[row])
         positive = sum_rows(problem, problem.positives(label))
-        at_zero = -problem.loss.slope(0.0) * norm_of_difference(
+        at_zero = -float(problem.loss.slope(0.0)) * norm_of_difference(
             problem.plus[label] + problem.minus[label], positive,
             problem.minus[label], self.sums.total,
         )  # fmt: skip
