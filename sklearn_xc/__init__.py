@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 
 _PUBLIC = {
     "OvALinearXC": "sklearn_xc.linear",
+    "OvALinearXCCV": "sklearn_xc.linear",
     "topk": "sklearn_xc._topk",
 }
 _SUBPACKAGES = (

@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklearn_xc import OvALinearXC
+from sklearn_xc import OvALinearXC, OvALinearXCCV
 
 # check_sample_weight_equivalence compares at 1e-7 two fits whose sums run in another order, and on
 # its tiny dense problem twenty conjugate-gradient steps raise a difference of 1e-16 to 1e-8. With
@@ -19,6 +19,9 @@ VARIANTS = [
     OvALinearXC(regularize_intercept=False, tol=1.0),
     OvALinearXC(fit_intercept=False),
     OvALinearXC(n_jobs=2),
+    OvALinearXCCV(),
+    OvALinearXCCV([0.1, 1.0], cv=3, loss="logistic"),
+    OvALinearXCCV([0.1, 1.0], cv=3, tol=1.0, scoring="accuracy", n_jobs=2),
 ]
 
 

@@ -2,5 +2,6 @@
 
 from sklearn_xc.linear.explanation import Explanation
 from sklearn_xc.linear.ova import OvALinearXC
+from sklearn_xc.linear.ova_cv import OvALinearXCCV
 
-__all__ = ["Explanation", "OvALinearXC"]
+__all__ = ["Explanation", "OvALinearXC", "OvALinearXCCV"]
