@@ -5,7 +5,7 @@ Every experiment is a module of its own, with ``add_options(parser)`` for the co
 
     __main__.py    the command line
     inits.py  inits_trace.py  optimum.py  accuracy.py  gridsearch.py  ova.py  ova_figure.py
-    prediction.py  scaling.py
+    prediction.py  scaling.py  cv.py
         |
         +-- peers/           the systems that ova.py compares
         +-- data.py          the data sets, as training and test matrices
@@ -23,5 +23,6 @@ EXPERIMENTS = {
     "ova": "OvALinearXC beside LIBLINEAR, PECOS, omikuji and napkinXC: precision, time, memory",
     "prediction": "rows per second of exact top-k prediction, and recall at a budget per row",
     "scaling": "time per label and memory of training as labels grow towards a million",
+    "cv": "time of choosing C by cross-validation: OvALinearXCCV beside GridSearchCV",
     "gridsearch": "peak memory and time of GridSearchCV with 200,000 sparse label columns",
 }
