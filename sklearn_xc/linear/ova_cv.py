@@ -66,7 +66,7 @@ class OvALinearXCCV(OvALinearXC):
         Larger is better; the smallest C wins a tie.
     loss, init, tol, max_iter, fit_intercept, regularize_intercept, positive_weight, \
 negative_weight, prune, top_k, max_memory, n_jobs, verbose
-        As in :class:`OvALinearXC`. `init` starts the middle C of each fold, and the final fit.
+        As in :class:`OvALinearXC`. `init` starts the largest C of each fold, and the final fit.
     random_state : int, RandomState instance or None, default=0
         Shuffles the rows where `cv` is an int and y an indicator. None shuffles anew in each fit.
 
@@ -102,7 +102,7 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
     `sample_weight` reaches the fits, and the scorer if it takes weights.
 
     Memory: beside that of :class:`OvALinearXC`, the pruned weights for all Cs of one fold, and for
-    each thread up to 128 labels' weights before pruning, six times; `max_memory` covers the latter.
+    each thread up to 128 labels' weights before pruning, five times; `max_memory` covers the latter.
 
     Examples
     --------

@@ -19,7 +19,7 @@ from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem, sum_instan
 #: take memory, fewer leave lanes idle while the last labels end. 1 to 16 took the same time.
 LABELS_PER_LANE = 2
 #: How far a start goes on along the line through the last two solutions, over log C. The paths
-#: bend: on short texts 0.7 is worse than 0 on the way down, as it activates negatives.
+#: bend: on short texts 0.7 is worse than 0, as it activates negatives.
 EXTRAPOLATION = 0.35
 #: Steps in log C beyond this one are too long for it.
 LONGEST_STEP = 1.0
@@ -35,10 +35,10 @@ def solve_path(
 ) -> tuple[list[list[BlockSolution]], np.ndarray]:
     """Solve all distinct problems for each C, in parallel over blocks.
 
-    A label begins at the middle C, from `initialiser`'s vector, and goes up and down from there:
-    a small C, with a loss on nearly every instance, is slow from a cold start. Each further start
-    lies on the line through the last two solutions before pruning. From pruned weights the way is
-    as long as from a cold start: together, the many small ones hold the negatives below the kink.
+    A label begins at the largest C, from `initialiser`'s vector, and goes down from there: a small
+    C, with a loss on nearly every instance, is slow from a cold start. Each further start lies on
+    the line through the last two solutions before pruning. From pruned weights the way is as long
+    as from a cold start: together, the many small ones hold the negatives below the kink.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def solve_path(
     Cs : ndarray of float64 of shape (n_Cs,)
         Rising.
     initialiser : Initialiser
-        Starts for the middle C.
+        Starts for the largest C.
     group : ndarray of int64 of shape (n_labels,)
         For each label, the label whose solution it shares.
     max_memory : int or None
@@ -83,7 +83,7 @@ def solve_path(
     stop = StopFlag()
     with threadpool_limits(1, user_api="blas"):
         sums = sum_instances(problem)
-        prepared = initialiser.prepare(_at(problem, Cs[len(Cs) // 2]), sums)
+        prepared = initialiser.prepare(_at(problem, Cs[-1]), sums)
         results = Parallel(n_jobs=plan.n_workers, prefer="threads", return_as="generator")(
             delayed(_solve_block_path)(
                 problem, Cs, sums, initialiser, prepared, labels, plan.n_lanes, stop
@@ -124,22 +124,17 @@ def _solve_block_path(
     stop: StopFlag,
 ) -> list[BlockSolution]:
     """Return the solutions of a block's labels for each C."""
-    solutions: dict[int, BlockSolution] = {}
-
-    def solve(c: int, starter: Starter, prepared: object) -> np.ndarray:
-        solution = solve_block(_at(problem, Cs[c]), sums, starter, prepared, labels, n_lanes, stop)
-        solutions[c] = _pruned(solution, problem.prune)
-        return _dense(solution, problem)
-
-    middle = len(Cs) // 2
-    first = solve(middle, initialiser, prepared)
-    for leg in (range(middle + 1, len(Cs)), range(middle - 1, -1, -1)):
-        points, passed = [first], [middle]  # the last two
-        for c in leg:
-            start = _extrapolate(points, Cs[[*passed, c]])
-            points = [*points[-1:], solve(c, _Continued(labels, start), None)]
-            passed = [*passed[-1:], c]
-    return [solutions[c] for c in range(len(Cs))]
+    solutions: list[BlockSolution] = []
+    points: list[np.ndarray] = []
+    falling = Cs[::-1]
+    for c, C in enumerate(falling):
+        if c > 0:
+            start = _extrapolate(points, falling[max(c - 2, 0) : c + 1])
+            initialiser, prepared = _Continued(labels, start), None
+        solution = solve_block(_at(problem, C), sums, initialiser, prepared, labels, n_lanes, stop)
+        points = [*points[-1:], _dense(solution, problem)]
+        solutions.append(_pruned(solution, problem.prune))
+    return solutions[::-1]
 
 
 def _at(problem: OneVsAllProblem, C: float) -> OneVsAllProblem:
@@ -181,5 +176,5 @@ def _pruned(solution: BlockSolution, prune: float) -> BlockSolution:
 
 def _path_bytes(d: int, n_lanes: int, itemsize: int) -> int:
     """Return about how many bytes a block's path takes beside the solver's workspace."""
-    # The first and the last two solutions, the start, and the new solution as CSR.
-    return LABELS_PER_LANE * n_lanes * (d + 1) * (5 * itemsize + 4)
+    # The last two solutions, the start, and the new solution as CSR.
+    return LABELS_PER_LANE * n_lanes * (d + 1) * (4 * itemsize + 4)

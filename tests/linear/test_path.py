@@ -81,16 +81,15 @@ def test_starts_lie_on_the_line_through_the_last_two_solutions(monkeypatch, foll
 
     monkeypatch.setattr(path, "solve_block", recording_solve_block)
     monkeypatch.setattr(path, "EXTRAPOLATION", 0.5)
-    Cs = np.exp([0.0, 0.8, 1.0, 1.1, 3.0])  # the middle is 1.0
+    Cs = np.exp([0.0, 1.5, 1.7, 2.5, 2.6])
     problem, _, _ = follow(Cs)
     ends = [path._dense(end, problem) for end in ends]
-    by_C = {2: ends[0], 3: ends[1], 4: ends[2], 1: ends[3], 0: ends[4]}
     assert starts[0] is None
-    for start, c in ((starts[1], 2), (starts[2], 3), (starts[3], 2)):  # 1.9 is too far
-        np.testing.assert_array_equal(start, by_C[c])
-    share = 0.5 * 0.8 / 0.2
-    expected = by_C[1] + share * (by_C[1] - by_C[2])
-    np.testing.assert_allclose(starts[4], expected, rtol=1e-12)
+    np.testing.assert_array_equal(starts[1], ends[0])
+    for c, ratio in ((2, 0.8 / 0.1), (3, 0.2 / 0.8)):
+        expected = ends[c - 1] + 0.5 * ratio * (ends[c - 1] - ends[c - 2])
+        np.testing.assert_allclose(starts[c], expected, rtol=1e-12)
+    np.testing.assert_array_equal(starts[4], ends[3])  # a step of 1.5 is too long
 
 
 def test_identical_labels_are_solved_once(follow, xy):
@@ -112,10 +111,10 @@ class Negative(Initialiser):
         return w
 
 
-def test_the_initialiser_is_prepared_for_the_middle(follow):
+def test_the_initialiser_is_prepared_for_the_largest_c(follow):
     init = Negative()
     follow(np.array([0.1, 0.2, 0.3, 0.4]), init=init)
-    assert init.prepared_for == [0.3]
+    assert init.prepared_for == [0.4]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
