@@ -102,7 +102,7 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
     `sample_weight` reaches the fits, and the scorer if it takes weights.
 
     Memory: beside that of :class:`OvALinearXC`, the pruned weights for all Cs of one fold, and for
-    each thread up to 128 labels' weights before pruning, five times; `max_memory` covers the latter.
+    each thread five times the weights of 128 labels before pruning, which `max_memory` covers.
 
     Examples
     --------
