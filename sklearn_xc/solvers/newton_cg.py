@@ -307,7 +307,7 @@ class _Block:
         label.n_products += int(state.n_products[k])
         if self.observe is not None:
             self.observe(self._step_taken(k, label))
-        if state.gradient_norm[k] <= max(state.threshold[k], 0.0):
+        if state.gradient_norm[k] <= state.threshold[k]:
             label.status = CONVERGED
         elif state.step_length[k] == 0 or state.n_flat[k] > MAX_FLAT:
             label.status = STALLED
