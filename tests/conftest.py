@@ -114,6 +114,7 @@ def _make_problem(
     counts = np.diff(Y.indptr)
     record = {
         "instances": instances,
+        "columns": np.arange(X.shape[1], dtype=np.int32),
         "y_indptr": Y.indptr.astype(np.int64),
         "y_rows": Y.indices.astype(np.int32),
         "weight": np.ones(n),

@@ -8,10 +8,11 @@ copy.
 import numba
 import numpy as np
 
+from sklearn_xc._validation import CsrRows
 from sklearn_xc.kernels import csr_rows
 from sklearn_xc.kernels._jit import FASTMATH
 from sklearn_xc.kernels.newton_direction import direction_functions
-from sklearn_xc.kernels.screen import round_points, screen_kernel, screening_reach
+from sklearn_xc.kernels.screen import round_points, screen_kernel
 
 from ._common import N_FEATURES, N_SAMPLES, made_data
 
@@ -19,7 +20,7 @@ N_ACTIVE, N_PRODUCTS = 300, 100
 
 # Not the package's `kernel`, whose cache on disk would not notice an edit of this file.
 jit = numba.njit(nogil=True, fastmath=FASTMATH, error_model="numpy")
-hessian_product = direction_functions(csr_rows).hessian_product
+add_loss_product = direction_functions(csr_rows).add_loss_product
 row_dot_double, compact = csr_rows.row_dot_double, jit(csr_rows.compact)
 
 
@@ -35,7 +36,7 @@ def score_rows(X, points, out):
 def multiply_by_hessian(X, rows, curvatures, vector, out, n_products):
     """As conjugate gradients do."""
     for _ in range(n_products):
-        hessian_product(X, rows, curvatures, 1.0, 1.0, vector, out)
+        add_loss_product(X, rows, curvatures, 1.0, vector, out)
 
 
 def csr_arrays(X, dtype):
@@ -67,9 +68,8 @@ class Screen:
         self.offsets = np.arange(n_lanes) * (N_FEATURES + 1)
         self.norm2 = (self.points[:, :-1].astype(np.float64) ** 2).sum(axis=1)
         self.block = np.empty((N_FEATURES, n_lanes), np.int16)
-        self.threshold = np.empty(n_lanes, np.float32)
-        self.reach = np.empty(N_SAMPLES, np.float32)
-        screening_reach(self.csr[0], self.csr[2], self.reach)
+        self.to_pass = np.empty(n_lanes)
+        self.rounded = CsrRows(*self.csr, X.shape, was_sparse=True).rounded
         self.rows = np.empty((n_lanes, N_SAMPLES), np.int32)
         self.scores = np.empty((N_SAMPLES, n_lanes))
         self.time_round_points(X, n_lanes, dtype)
@@ -78,13 +78,13 @@ class Screen:
 
     def time_round_points(self, X, n_lanes, dtype):
         round_points(
-            self.points.reshape(-1), self.offsets, self.norm2, -1.0, self.block, self.threshold
+            self.points.reshape(-1), self.offsets, self.norm2, -1.0, self.block, self.to_pass
         )
 
     def time_screen(self, X, n_lanes, dtype):
         self.counts = np.zeros(n_lanes, np.int64)
         screen_kernel(n_lanes)(
-            *self.csr, self.reach, self.block, self.threshold, 0, N_SAMPLES, self.rows, self.counts
+            self.rounded, self.block, self.to_pass, 0, N_SAMPLES, self.rows, self.counts
         )
 
     def time_one_lane_at_a_time(self, X, n_lanes, dtype):
@@ -111,7 +111,8 @@ class HessianProduct:
         self.rows = np.sort(rng.choice(N_SAMPLES, N_ACTIVE, replace=False)).astype(np.int32)
         n_local = N_FEATURES
         if where == "copy":
-            position, touched = np.full(N_FEATURES, -1, np.int32), np.empty(N_FEATURES, np.int32)
+            position = np.full(N_FEATURES, -1, np.int32)
+            touched = np.empty(N_FEATURES + 1, np.int32)
             room = csr_rows.make_copy(N_ACTIVE, X[self.rows].nnz, np.dtype(dtype))
             n_local = compact(self.csr, self.rows, position, touched, room)
             self.csr, self.rows = room, np.arange(N_ACTIVE, dtype=np.int32)

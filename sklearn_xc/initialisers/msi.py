@@ -3,7 +3,7 @@
 import numpy as np
 
 from sklearn_xc.initialisers.protocol import Initialiser
-from sklearn_xc.kernels.vectors import dot
+from sklearn_xc.kernels.vectors import combination, dot
 from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem
 
 #: Below this share of <p,p><x,x> the determinant is taken for rounding.
@@ -61,8 +61,8 @@ class MeanSeparating(Initialiser):
         positive_weight = float(problem.weight[problem.positives(label)].sum(dtype=np.float64))
         if positive_weight == 0.0:
             return (t / xx) * xbar if xx > 0.0 else np.zeros_like(xbar)
-        pbar = positive_sum / positive_weight
-        pp, px = dot(pbar, pbar), dot(pbar, xbar)
+        pp = dot(positive_sum, positive_sum) / positive_weight**2
+        px = dot(positive_sum, xbar) / positive_weight
         tau = t + (s - t) * positive_weight / total
         det = pp * xx - px * px
         if det > _SINGULAR * pp * xx:
@@ -71,4 +71,4 @@ class MeanSeparating(Initialiser):
         else:
             gram = np.array([[pp, px], [px, xx]])
             u, v = np.linalg.lstsq(gram, np.array([s, tau]), rcond=_SINGULAR)[0]
-        return u * pbar + v * xbar
+        return combination(u / positive_weight, positive_sum, v, xbar)

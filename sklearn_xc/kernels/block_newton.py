@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_xc.kernels._jit import inlined, kernel
+from sklearn_xc.kernels.csr_rows import ROWS_AHEAD
 from sklearn_xc.kernels.newton_direction import direction_functions
 from sklearn_xc.kernels.vectors import inner_product
 
@@ -44,11 +45,9 @@ APPROACH = 0.8
 #: Curvature that a free intercept gets, as a share of its own gradient: where all instances are far
 #: out the loss has none, and the Newton step would be longer than any line search can repair.
 DAMPING = 1e-3
-#: Rows whose beginning is fetched ahead.
-_AHEAD = 8
 #: A difference of squared norms that is a smaller share of them has lost too many digits.
 _CANCELLED = 1e-8
-_ROUNDING = 4 * np.finfo(np.float64).eps
+_ROUNDING = 16 * np.finfo(np.float64).eps
 
 #: What a lane's trial point is for.
 NEWTON, PRUNED = 0, 1
@@ -156,7 +155,7 @@ class Scratch(NamedTuple):
         step, and derivatives of the loss by the score (float64).
     every_row : ndarray of int32 of shape (n,)
         0, 1, 2, ...
-    position, touched : ndarray of int32 of shape (d,)
+    position, touched : ndarray of int32 of shape (d,) and (d + 1,)
         `position` all -1, and left so.
     local : tuple of ndarray
         Room for a compact copy of rows.
@@ -229,6 +228,17 @@ def prune_point(point, prune, out):
 
 
 @kernel
+def list_weights(point, indices, values):
+    """Write the weights of a point that are not zero, and their features; return their number."""
+    n = np.uint32(0)
+    for j in range(point.shape[0] - 1):
+        indices[n] = j
+        values[n] = point[j]
+        n += np.uint32(point[j] != 0)
+    return np.int64(n)
+
+
+@kernel
 def measure_start(point, mean):
     """Return the squared norm of a start vector, and the mean score there."""
     return squared_norm(point), inner_product(mean, point)
@@ -258,7 +268,7 @@ def block_newton_kernels(loss: ModuleType, rows_of: ModuleType) -> SimpleNamespa
         """Write the scores of some rows at a point."""
         bias = np.float64(point[point.shape[0] - 1])
         for r in range(rows.shape[0]):
-            prefetch_row(X, np.uint32(rows[min(r + _AHEAD, rows.shape[0] - 1)]))
+            prefetch_row(X, np.uint32(rows[min(r + ROWS_AHEAD, rows.shape[0] - 1)]))
             out[r] = row_dot_double(X, np.uint32(rows[r]), point) + bias
 
     @inlined

@@ -44,30 +44,32 @@ def direction_functions(rows_of: ModuleType) -> SimpleNamespace:
             diagonal[intercept] += curvatures[r]
 
     @inlined
-    def hessian_product(X, rows, curvatures, intercept, ridge, vector, out):
-        """Write ``H @ vector`` into `out`.
+    def add_loss_product(X, rows, curvatures, intercept, vector, out):
+        """Add the loss's part of ``H @ vector`` to `out`, and return its product with `vector`.
 
         Parameters
         ----------
         X, rows, curvatures
             As for ``add_gradient``.
-        intercept, ridge : float
-            1 or 0: whether there is an intercept, and whether it is regularised.
+        intercept : float
+            1 or 0: whether there is an intercept.
         vector, out : ndarray of shape (n_local + 2,)
             Of the dtype of X.
         """
         dtype = vector.dtype.type
         n_local = vector.shape[0] - 2
-        for j in range(n_local + 2):
-            out[j] = vector[j]
         shift = dtype(intercept) * vector[n_local]
         shift_sum = np.float64(0.0)
+        total = np.float64(0.0)
         for r in range(rows.shape[0]):
             i = np.uint32(rows[r])
-            change = dtype(curvatures[r]) * (row_dot(X, i, vector) + shift)
+            score = row_dot(X, i, vector) + shift
+            change = dtype(curvatures[r]) * score
             shift_sum += change
+            total += np.float64(change) * np.float64(score)
             add_row(X, i, change, out)
-        out[n_local] = ridge * vector[n_local] + intercept * shift_sum
+        out[n_local] += intercept * shift_sum
+        return total
 
     @inlined
     def conjugate_gradients(X, rows, curvatures, intercept, ridge, gradient, diagonal, cg, work):
@@ -78,8 +80,10 @@ def direction_functions(rows_of: ModuleType) -> SimpleNamespace:
 
         Parameters
         ----------
-        X, rows, curvatures, intercept, ridge
-            As for ``hessian_product``.
+        X, rows, curvatures, intercept
+            As for ``add_loss_product``.
+        ridge : float
+            1 or 0: whether the intercept is regularised; or its damping.
         gradient, diagonal : ndarray of float64 of shape (m,)
             Gradient and Hessian diagonal.
         cg : tuple of (float, float, int)
@@ -97,20 +101,25 @@ def direction_functions(rows_of: ModuleType) -> SimpleNamespace:
         dtype = work.dtype.type
         step, residual, direction = work[0, :m], work[1, :m], work[2, :m]
         product, condition, downhill = work[3, :m], work[4, :m], work[5, :m]
+        # Each pass over the vectors does all that it can: they are half the work of short rows.
         rz = np.float64(0.0)
+        squares = np.float64(0.0)
         for j in range(m):
             condition[j] = 1.0 / ((1.0 - diagonal_weight) + diagonal_weight * diagonal[j])
             downhill[j] = -gradient[j]
             step[j] = 0
             residual[j] = downhill[j]
-            direction[j] = condition[j] * downhill[j]
-            rz += np.float64(residual[j] * direction[j])
+            p = condition[j] * residual[j]
+            direction[j] = p
+            product[j] = p
+            rz += np.float64(residual[j] * p)
+            squares += np.float64(p * p)
         model = 0.0
         for iteration in range(1, max_iter + 1):
-            hessian_product(X, rows, curvatures, intercept, ridge, direction, product)
-            curved = np.float64(0.0)
-            for j in range(m):
-                curved += np.float64(direction[j] * product[j])
+            shift = direction[m - 2]
+            product[m - 2] = ridge * shift
+            curved = squares - (1.0 - ridge) * np.float64(shift * shift)
+            curved += add_loss_product(X, rows, curvatures, intercept, direction, product)
             if not curved > 0.0:
                 return iteration
             alpha = dtype(rz / curved)
@@ -129,12 +138,16 @@ def direction_functions(rows_of: ModuleType) -> SimpleNamespace:
             model = new_model
             beta = dtype(new_rz / rz)
             rz = new_rz
+            squares = 0.0
             for j in range(m):
-                direction[j] = condition[j] * residual[j] + beta * direction[j]
+                p = condition[j] * residual[j] + beta * direction[j]
+                direction[j] = p
+                product[j] = p
+                squares += np.float64(p * p)
         return max_iter
 
     return SimpleNamespace(
         add_gradient=add_gradient,
-        hessian_product=hessian_product,
+        add_loss_product=add_loss_product,
         conjugate_gradients=conjugate_gradients,
     )

@@ -25,6 +25,15 @@ def dot(a, b):
 
 
 @kernel
+def combination(alpha, a, beta, b):
+    """Return ``alpha * a + beta * b``."""
+    out = np.empty(a.shape[0])
+    for j in range(a.shape[0]):
+        out[j] = alpha * a[j] + beta * b[j]
+    return out
+
+
+@kernel
 def norm_of_difference(alpha, a, beta, b):
     """Return the norm of ``alpha * a - beta * b``."""
     total = np.float64(0.0)

@@ -35,18 +35,18 @@ def group_identical_labels(
 
 
 def assemble_weights(
-    solutions: list[Any], row_of_label: np.ndarray, n_features: int
+    solutions: list[Any], row_of_label: np.ndarray, columns: np.ndarray
 ) -> sp.csr_array:
-    """Stack the rows of all blocks in the order of the labels; the blocks are emptied on the way.
+    """Stack the rows of all blocks in the order of the labels and of the caller's features.
 
     Parameters
     ----------
     solutions : list of BlockSolution
-        Emptied, so that weights are held about once.
+        Emptied on the way, so that weights are held about once.
     row_of_label : ndarray of int64 of shape (n_labels,)
         Each label's row in the stacked solutions.
-    n_features : int
-        Columns.
+    columns : ndarray of int32 of shape (n_features,)
+        The caller's number for each feature of the solutions.
 
     Returns
     -------
@@ -62,10 +62,13 @@ def assemble_weights(
     row = 0
     while solutions:
         block = solutions.pop(0)
+        shape = (len(block.labels), len(columns))
+        weights = sp.csr_array((block.values, columns[block.indices], block.indptr), shape=shape)
+        weights = weights.tocsc().tocsr()  # sorts the indices of each row in linear time
         for r in range(len(block.labels)):
-            start, stop = block.indptr[r], block.indptr[r + 1]
+            start, stop = weights.indptr[r], weights.indptr[r + 1]
             for label in labels_by_row[ends[row - 1] if row else 0 : ends[row]]:
-                indices[indptr[label] : indptr[label + 1]] = block.indices[start:stop]
-                values[indptr[label] : indptr[label + 1]] = block.values[start:stop]
+                indices[indptr[label] : indptr[label + 1]] = weights.indices[start:stop]
+                values[indptr[label] : indptr[label + 1]] = weights.data[start:stop]
             row += 1
-    return sp.csr_array((values, indices, indptr), shape=(len(row_of_label), n_features))
+    return sp.csr_array((values, indices, indptr), shape=(len(row_of_label), len(columns)))

@@ -245,7 +245,7 @@ default=None
             problem = self._build_problem(instances, targets, weight)
             initialiser = self._check_init(problem)
             solutions, row_of_label = self._solve(problem, initialiser)
-            self._keep(instances, targets, solutions, row_of_label)
+            self._keep(problem, targets, solutions, row_of_label)
         self._warn()
         return self
 
@@ -254,6 +254,7 @@ default=None
     ) -> OneVsAllProblem:
         n = instances.shape[0]
         dtype = instances.dtype
+        ordered, columns = instances.frequent_first()
         row_weight = np.ones(n) if weight is None else weight
         label_of_entry = np.repeat(np.arange(targets.n_problems), np.diff(targets.indptr))
         # Summed label by label: a sum that runs on would tie a label to those before it.
@@ -263,7 +264,8 @@ default=None
         total = float(row_weight.sum())
         tol = self.tol if self.tol is not None else (0.01 if instances.was_sparse else 1.0)
         return OneVsAllProblem(
-            instances=instances,
+            instances=ordered,
+            columns=columns,
             y_indptr=targets.indptr,
             y_rows=targets.rows,
             weight=row_weight.astype(dtype),
@@ -314,7 +316,9 @@ default=None
                 + (f" or ({n_labels}, {d + 1}) with intercepts" if self.fit_intercept else "")
                 + f", shape {start.shape} came."
             )
-        return Given(start)
+        # Features in the order of the problem; intercepts stay last.
+        order = np.concatenate([problem.columns, np.arange(d, start.shape[1])])
+        return Given(start[:, order])
 
     def _solve(
         self, problem: OneVsAllProblem, initialiser: Initialiser
@@ -391,7 +395,7 @@ default=None
 
     def _keep(
         self,
-        instances: CsrRows | DenseRows,
+        problem: OneVsAllProblem,
         targets: Targets,
         solutions: list[BlockSolution],
         row_of_label: np.ndarray,
@@ -401,7 +405,7 @@ default=None
         def stacked(name: str) -> np.ndarray:
             return np.concatenate([getattr(s, name) for s in solutions])[row_of_label]
 
-        n = instances.shape[0]
+        n = problem.n_samples
         counts = np.diff(targets.indptr)
         binary = targets.kind == "classes" and len(targets.classes) == 2
         gradient_norm, objective = stacked("gradient_norm"), stacked("objective")
@@ -428,7 +432,7 @@ default=None
         self._targets_dtype = targets.dtype
         self._targets_container = targets.container
         self._weights = LabelWeights(
-            assemble_weights(solutions, row_of_label, instances.shape[1]), intercepts
+            assemble_weights(solutions, row_of_label, problem.columns), intercepts
         )
 
     def _warn(self) -> None:

@@ -300,7 +300,7 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
             model.n_features_in_ = self.n_features_in_
             if hasattr(self, "feature_names_in_"):
                 model.feature_names_in_ = self.feature_names_in_
-            model._keep(instances, targets, solutions.pop(0), row_of_label)
+            model._keep(problem, targets, solutions.pop(0), row_of_label)
             yield model
 
     def _single(self, C: float) -> OvALinearXC:

@@ -25,6 +25,7 @@ from sklearn_xc.kernels.block_newton import (
     Rows,
     Scratch,
     block_newton_kernels,
+    list_weights,
     measure_start,
     prune_point,
 )
@@ -39,6 +40,9 @@ PRECONDITIONER_WEIGHT = 0.01
 #: A label is left once so many of its steps no longer lowered the objective: they are rounding.
 MAX_FLAT = 5
 
+#: A compact copy of active rows is made up to so many times d non-zeros: beyond, most features are
+#: in it, and the rows are used where they stand.
+_COPY_FEATURES = 8
 #: A call of ``advance`` takes lanes with at most so many candidates, so that Ctrl-C is heard.
 _ROWS_PER_CALL = 2**20
 
@@ -131,8 +135,9 @@ def workspace_bytes(n: int, d: int, n_lanes: int, itemsize: int) -> int:
     """Return about how many bytes a block's workspace takes besides X and the weights found."""
     points = (d + 1) * n_lanes * (2 * itemsize + 2)
     lists = 2 * n * n_lanes * 4
-    vectors = n * (4 * 3 + 8 * 5) + (d + 2) * (4 * 3 + 8 * 2 + 7 * itemsize)
-    return points + lists + vectors
+    vectors = n * (4 * 3 + 8 * 5) + (d + 2) * (4 * 2 + 8 * 2 + 6 * itemsize)
+    copy = _COPY_FEATURES * d * (4 + itemsize)
+    return points + lists + vectors + copy
 
 
 def solve_block(
@@ -339,8 +344,9 @@ class _Block:
         """Keep what is known about a label and empty its lane."""
         state = self.state
         pruned = state.points[k, 1 - state.current[k]]
-        kept = np.flatnonzero(pruned[:-1])
-        self.weights[label.row] = (kept.astype(np.int32), pruned[kept])
+        indices, values = self.scratch.touched, self.scratch.work[0]
+        n_kept = list_weights(pruned, indices, values)
+        self.weights[label.row] = indices[:n_kept].copy(), values[:n_kept].copy()
         self.intercepts[label.row] = pruned[-1]
         self.report[:, label.row] = (
             label.n_iter,
@@ -393,10 +399,11 @@ def _make_lanes(problem: OneVsAllProblem, n_lanes: int) -> Lanes:
 
 def _make_scratch(problem: OneVsAllProblem) -> Scratch:
     n, d, dtype = problem.n_samples, problem.n_features, problem.dtype
+    room = _COPY_FEATURES * d
     return Scratch(
         rows=np.empty(n, np.int32), sign=np.empty(n), scores=np.empty(n), changes=np.empty(n),
         slopes=np.empty(n), curvatures=np.empty(n), every_row=np.arange(n, dtype=np.int32),
-        position=np.full(d, -1, np.int32), touched=np.empty(d, np.int32),
-        local=problem.rows_of.make_copy(n, d, dtype), room=d,
+        position=np.full(d, -1, np.int32), touched=np.empty(d + 1, np.int32),
+        local=problem.rows_of.make_copy(n, room, dtype), room=room,
         derivatives=np.empty((2, d + 2)), work=np.empty((6, d + 2), dtype),
     )  # fmt: skip

@@ -29,7 +29,9 @@ class OneVsAllProblem:
     Parameters
     ----------
     instances : CsrRows or DenseRows of shape (n, d)
-        X.
+        X, its features in any order.
+    columns : ndarray of int32 of shape (d,)
+        Which feature of the caller's X each one is.
     y_indptr, y_rows : ndarray of int64 (L + 1,) and int32
         Positive rows of each label, in CSC form.
     weight : ndarray of shape (n,)
@@ -49,6 +51,7 @@ class OneVsAllProblem:
     """
 
     instances: CsrRows | DenseRows
+    columns: np.ndarray
     y_indptr: np.ndarray
     y_rows: np.ndarray
     weight: np.ndarray

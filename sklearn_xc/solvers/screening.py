@@ -10,14 +10,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sklearn_xc._validation import DenseRows, read_only
+from sklearn_xc._validation import DenseRows
 from sklearn_xc.kernels.block_newton import Lanes
 from sklearn_xc.kernels.screen import (
     WIDTHS,
     list_above,
     round_points,
     screen_kernel,
-    screening_reach,
 )
 from sklearn_xc.solvers.problem import OneVsAllProblem
 
@@ -96,13 +95,8 @@ class CsrScreen(Screen):
     def __init__(self, problem: OneVsAllProblem, n_lanes: int) -> None:
         super().__init__(_width(n_lanes))
         self.problem = problem
-        self.arrays = problem.instances.arrays
-        indptr, _, data = self.arrays
         self.block = np.zeros(problem.n_features * _width(n_lanes), np.int16)
-        reach = np.empty(problem.n_samples, np.float32)
-        screening_reach(indptr, data, reach)
-        self.reach = read_only(reach)
-        self.ranges = _ranges(indptr)
+        self.ranges = _ranges(problem.instances.indptr)
 
     def list_candidates(
         self, lanes: Lanes, occupied: np.ndarray, spare: int, check: Callable[[], None]
@@ -111,18 +105,16 @@ class CsrScreen(Screen):
         n, d = self.problem.instances.shape
         width = _width(len(occupied))
         block = self.block[: d * width].reshape(d, width)
-        threshold = np.empty(width, np.float32)
+        to_pass = np.empty(width)
         offsets = (2 * occupied + 1 - lanes.current[occupied]) * (d + 1)
         kink = -self.problem.loss.ACTIVE_BELOW
         points = lanes.points.reshape(-1)
-        round_points(points, offsets, lanes.trial_norm2[occupied], kink, block, threshold)
+        round_points(points, offsets, lanes.trial_norm2[occupied], kink, block, to_pass)
         counts = np.zeros(width, np.int64)
-        screen_rows = screen_kernel(width)
+        screen_rows, rounded = screen_kernel(width), self.problem.instances.rounded
         for first, last in self.ranges:
             self._reserve(int(counts.max()) + last - first + spare, n + spare)
-            screen_rows(
-                *self.arrays, self.reach, block, threshold, first, last, self.candidates, counts
-            )
+            screen_rows(rounded, block, to_pass, first, last, self.candidates, counts)
             check()
         return counts
 

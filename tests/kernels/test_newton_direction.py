@@ -84,13 +84,17 @@ def test_add_gradient(rows):
     np.testing.assert_allclose(diagonal, 1 + (columns**2).T @ rows.curvatures[:n], rtol=1e-13)
 
 
-@each_intercept
-def test_hessian_product(rows, intercept, ridge):
+@pytest.mark.parametrize("intercept", [1.0, 0.0])
+def test_add_loss_product(rows, intercept):
     vector = np.random.default_rng(1).normal(size=D + 2).astype(rows.dtype)
-    out = np.full(D + 2, np.nan, rows.dtype)
-    rows.kernels.hessian_product(rows.X, CHOSEN, rows.curvatures, intercept, ridge, vector, out)
-    expected = dense_hessian(rows, intercept, ridge) @ vector
-    np.testing.assert_allclose(out, expected, atol=200 * rows.eps)
+    out = np.ones(D + 2, rows.dtype)
+    arguments = rows.X, CHOSEN, rows.curvatures, intercept, vector, out
+    total = rows.kernels.add_loss_product(*arguments)
+    expected = dense_hessian(rows, intercept, 0.0) @ vector
+    expected[:D] -= vector[:D]
+    expected[D + 1] -= vector[D + 1]
+    np.testing.assert_allclose(out, 1 + expected, atol=200 * rows.eps)
+    np.testing.assert_allclose(total, vector @ expected, atol=200 * rows.eps)
 
 
 @each_intercept

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from sklearn_xc._validation import read_only
 from sklearn_xc.kernels.screen import (
     LEVELS,
+    SPARE,
     WIDTHS,
     list_above,
     round_points,
+    round_rows,
     screen_kernel,
-    screening_reach,
 )
 
 KINK = -1.0
@@ -33,25 +34,34 @@ def list_rows(X, points, width, cuts=()):
         Of the block.
     cuts : sequence of int
         Where to cut the rows into ranges.
+
+    Returns
+    -------
+    lists : list of ndarray
+    reach : ndarray of float64 of shape (n,)
+        In units of a point's step.
     """
     n, d = X.shape
     indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
-    arrays = tuple(read_only(part) for part in (indptr, indices, X.data))
-    reach = np.full(n, np.nan, np.float32)
-    screening_reach(arrays[0], arrays[2], reach)
-    # Points between others, and a block and thresholds with old contents.
+    values, exponents = np.full(X.nnz, -7, np.int16), np.full(n, -7, np.int16)
+    reach = np.full(n, -7, np.int32)
+    round_rows(read_only(indptr), read_only(X.data), values, exponents, reach)
+    rounded = tuple(map(read_only, (indptr, indices, values, exponents, reach)))
+    # Points between others, and a block and limits with old contents.
     flat = np.full((len(points), 2, d + 1), 1e3, X.dtype)
     flat[:, 1] = points
     offsets = (2 * np.arange(len(points)) + 1) * (d + 1)
     norm2 = (points[:, :-1].astype(np.float64) ** 2).sum(axis=1)
     block = np.full((d, width), 77, np.int16)
-    threshold = np.full(width, -77, np.float32)
-    round_points(flat.reshape(-1), offsets, norm2, KINK, block, threshold)
+    to_pass = np.full(width, -77.0)
+    round_points(flat.reshape(-1), offsets, norm2, KINK, block, to_pass)
     rows, counts = np.full((width, n), -1, np.int32), np.zeros(width, np.int64)
     for first, last in itertools.pairwise([0, *cuts, n]):
-        screen_kernel(width)(*arrays, read_only(reach), block, threshold, first, last, rows, counts)
+        screen_kernel(width)(rounded, block, to_pass, first, last, rows, counts)
     assert not counts[len(points) :].any()
-    return [rows[c, : counts[c]] for c in range(len(points))], reach.astype(np.float64)
+    lists = [rows[c, : counts[c]] for c in range(len(points))]
+    with np.errstate(over="ignore"):
+        return lists, reach * np.ldexp(1 / LEVELS, exponents)
 
 
 def step_of(point):
@@ -134,28 +144,11 @@ def test_rows_that_rounding_treats_worst_are_listed(width, dtype, nnz):
         assert_lists_are_right(X, points.astype(dtype), lists, reach)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_float32_sums_that_only_lose_do_not_miss_a_row(width, dtype):
-    """After a term of 1.3e8, where float32 counts by eights, 4,000 terms of 3 do not count."""
-    points = np.full((2, 4002), 3.0)
-    points[:, 0] = np.sqrt(LEVELS**2 - 4000 * 9)  # one step is 1
-    points = points.astype(dtype).astype(float)
-    row = np.ones(4001)
-    row[0] = 4000
-    score = row @ points[0, :-1]
-    points[:, -1] = [100 - score, -3 * score]  # one above the kink, the other far below
-    X = sp.csr_array(row[None].astype(dtype))
-    lists, reach = list_rows(X, points.astype(dtype), width)
-    assert [len(listed) for listed in lists] == [1, 0]
-    assert_lists_are_right(X, points.astype(dtype), lists, reach)
-
-
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("positive", [False, True])
 def test_long_rows(dtype, positive, scale):
-    """3,000 non-zeros: the float32 sums round, most of all where the terms have one sign."""
+    """3,000 non-zeros, of any sign or of one."""
     rng = np.random.default_rng(0)
     dense, points = rng.normal(size=(40, 3000)), rng.normal(size=(30, 3001))
     if positive:
@@ -164,7 +157,7 @@ def test_long_rows(dtype, positive, scale):
     points = put_at_the_kink(rng, X, points, 0.5 * np.abs(X).sum(axis=1))
     lists, reach = list_rows(X, points, 32)
     assert_lists_are_right(X, points, lists, reach)
-    assert (reach < 20 * np.abs(X).sum(axis=1)).all()
+    assert (reach < 3 * np.sqrt(3000 * (X.astype(np.float64) ** 2).sum(axis=1))).all()
     assert 0 < np.mean([len(listed) for listed in lists]) < 40
 
 
@@ -179,11 +172,53 @@ def test_points_of_zeros_stand_or_fall_with_their_intercept():
     assert [len(listed) for listed in lists] == [7, 7, 0, 0]
 
 
-def test_a_row_beyond_float32_is_listed_whatever_the_point():
+def test_a_row_whose_squares_overflow_is_listed_whatever_the_point():
     X = sp.csr_array(np.array([[1e300, 0.0], [1e300, 1e300], [1e-3, 1e-3]]))
     points = np.array([[1.0, 0, -9], [-1.0, 0, -9], [0, 0, -9], [1.0, -1.0, -9], [0, 1.0, -9]])
     for listed in list_rows(X, points, 16)[0]:
         assert listed.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
+def test_a_point_whose_squares_overflow_gets_every_row(bad):
+    X = sp.csr_array(np.random.default_rng(0).normal(size=(7, 3)))
+    points = np.array([[1.0, 0, 0, -99], [1.0, bad, 0, -99], [1.0, 0, 0, 99]])
+    with np.errstate(over="ignore"):
+        lists, _ = list_rows(X, points, 16)
+    assert [len(listed) for listed in lists] == [0, 7, 7]
+
+
+@pytest.mark.parametrize("scale", [1e-44, 1e-38, 1e-30, 1e-15, 1e15, 1e30, 1e38])
+@pytest.mark.parametrize("rows", [1e-30, 1e-3, 1e30])
+def test_points_and_rows_at_the_ends_of_float32(scale, rows):
+    rng = np.random.default_rng(0)
+    X = sp.csr_array((rows * rng.uniform(-1, 1, (30, 4))).astype(np.float32))
+    points = (scale * rng.uniform(-1, 1, (16, 5))).astype(np.float32)
+    points[:, -1] = KINK + rng.uniform(-1, 1, 16) * min(scale * rows, 1e37)
+    lists, _ = list_rows(X, points, 16)
+    scores = X.astype(np.float64) @ points[:, :-1].T.astype(np.float64)
+    above = scores > KINK - points[:, -1].astype(np.float64)
+    for listed, expected in zip(lists, above.T, strict=True):
+        assert np.isin(np.flatnonzero(expected), listed).all()
+
+
+@given(
+    norm=st.floats(-300, 300),
+    off=st.sampled_from([1e-9, 1e-4, SPARE - 1 - 1e-9, SPARE - 1 + 1e-9, 0.3]),
+    n=st.integers(1, 5),
+)
+def test_rows_are_rounded_in_steps_of_a_power_of_two(norm, off, n):
+    """Also where the norm is a little above one, as float32 leaves rows of norm 1."""
+    power = 2.0 ** np.floor(norm)
+    data = np.full(n, power * (1 + off) / np.sqrt(n))
+    values, exponents, reach = np.empty(n, np.int16), np.empty(1, np.int16), np.empty(1, np.int32)
+    round_rows(read_only(np.array([0, n])), read_only(data), values, exponents, reach)
+    scale = 2.0 ** exponents[0]
+    assert scale == power * (1 if off < SPARE - 1 else 2)
+    np.testing.assert_allclose(values, data / scale * LEVELS, atol=0.5 + 1e-6)
+    assert np.abs(values.astype(int)).max() <= 2**15 - 1
+    error = 0.5 * np.abs(values.astype(int)).sum() + 0.5 * np.sqrt(n) * LEVELS
+    assert error < reach[0] < 1.02 * error + 5
 
 
 @given(
