@@ -9,13 +9,14 @@ read-only.
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
+from sklearn_xc.kernels.csr_order import arrange_rows
 from sklearn_xc.kernels.screen import round_rows
 
 #: A dense X with a smaller share of non-zeros is trained on as a sparse one: that is faster.
@@ -42,7 +43,7 @@ class CsrRows:
     ----------
     indptr : ndarray of int64 of shape (n + 1,)
     indices : ndarray of int32
-        Sorted within a row (not after ``frequent_first``), without duplicates.
+        Sorted within a row (not after ``arranged``), without duplicates.
     data : ndarray of float32 or float64
     shape : tuple of int
         (n, n_features).
@@ -81,18 +82,23 @@ class CsrRows:
         round_rows(self.indptr, self.data, values, exponents, reach)
         return self.indptr, self.indices, *map(read_only, (values, exponents, reach))
 
-    def frequent_first(self) -> tuple["CsrRows", np.ndarray]:
-        """Return the rows with their features numbered by falling frequency, and those features.
+    def arranged(self) -> "Arrangement":
+        """Return the same instances in the order in which training reads them fastest.
 
-        What is read most then lies close together. Returns also the features' old numbers, an
-        ndarray of int32 of shape (n_features,).
+        Features by falling frequency, so that what is read most lies close together; instances by
+        rising number of non-zeros, so that a processor foresees the end of each.
         """
         counts = np.bincount(self.indices, minlength=self.shape[1])
         features = np.argsort(-counts, kind="stable").astype(np.int32)
         number = np.empty_like(features)
         number[features] = np.arange(len(features), dtype=np.int32)
-        rows = CsrRows(self.indptr, number[self.indices], self.data, self.shape, self.was_sparse)
-        return rows, read_only(features)
+        lengths = np.diff(self.indptr)
+        order = np.argsort(lengths, kind="stable")
+        indptr = np.concatenate(([0], np.cumsum(lengths[order]))).astype(np.int64)
+        indices, data = np.empty_like(self.indices), np.empty_like(self.data)
+        arrange_rows(*self.arrays, order, read_only(number), read_only(indptr), indices, data)
+        rows = CsrRows(indptr, indices, data, self.shape, self.was_sparse)
+        return Arrangement(rows, order, read_only(features))
 
     @property
     def dtype(self) -> np.dtype:
@@ -133,9 +139,10 @@ class DenseRows:
         """What kernels read."""
         return (self.values,)
 
-    def frequent_first(self) -> tuple["DenseRows", np.ndarray]:
-        """Return the rows as they are: all features are as frequent."""
-        return self, np.arange(self.shape[1], dtype=np.int32)
+    def arranged(self) -> "Arrangement":
+        """Return the instances as they are: no order is faster."""
+        n, d = self.shape
+        return Arrangement(self, np.arange(n), np.arange(d, dtype=np.int32))
 
     @property
     def dtype(self) -> np.dtype:
@@ -150,6 +157,24 @@ class DenseRows:
     def take(self, rows: np.ndarray) -> "DenseRows":
         """Return some of the rows."""
         return DenseRows(self.values[rows])
+
+
+class Arrangement(NamedTuple):
+    """Instances in another order.
+
+    Attributes
+    ----------
+    instances : CsrRows or DenseRows of shape (n, n_features)
+        In the new order.
+    order : ndarray of int64 of shape (n,)
+        The old number of each instance.
+    features : ndarray of int32 of shape (n_features,)
+        The old number of each feature.
+    """
+
+    instances: CsrRows | DenseRows
+    order: np.ndarray
+    features: np.ndarray
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from sklearn_xc.kernels.csr_order import copy_rows, renumber_features
+
 
 def group_identical_labels(
     y_indptr: np.ndarray, y_rows: np.ndarray, plus: np.ndarray, minus: np.ndarray
@@ -34,19 +36,33 @@ def group_identical_labels(
     return group
 
 
+def in_callers_features(solution: Any, columns: np.ndarray) -> Any:
+    """Return a BlockSolution, its weights changed in place to the features of the caller's X.
+
+    Parameters
+    ----------
+    solution : BlockSolution
+        Over the features of a problem.
+    columns : ndarray of int32 of shape (n_features,)
+        The caller's number for each of them.
+    """
+    renumber_features(solution.indptr, solution.indices, solution.values, columns)
+    return solution
+
+
 def assemble_weights(
-    solutions: list[Any], row_of_label: np.ndarray, columns: np.ndarray
+    solutions: list[Any], row_of_label: np.ndarray, n_features: int
 ) -> sp.csr_array:
-    """Stack the rows of all blocks in the order of the labels and of the caller's features.
+    """Stack the rows of all blocks in the order of the labels; the blocks are emptied on the way.
 
     Parameters
     ----------
     solutions : list of BlockSolution
-        Emptied on the way, so that weights are held about once.
+        Emptied, so that weights are held about once.
     row_of_label : ndarray of int64 of shape (n_labels,)
         Each label's row in the stacked solutions.
-    columns : ndarray of int32 of shape (n_features,)
-        The caller's number for each feature of the solutions.
+    n_features : int
+        Columns.
 
     Returns
     -------
@@ -58,17 +74,14 @@ def assemble_weights(
     indices = np.empty(indptr[-1], np.int32)
     values = np.empty(indptr[-1], solutions[0].values.dtype)
     labels_by_row = np.argsort(row_of_label, kind="stable")
-    ends = np.cumsum(np.bincount(row_of_label))
     row = 0
     while solutions:
         block = solutions.pop(0)
-        shape = (len(block.labels), len(columns))
-        weights = sp.csr_array((block.values, columns[block.indices], block.indptr), shape=shape)
-        weights = weights.tocsc().tocsr()  # sorts the indices of each row in linear time
-        for r in range(len(block.labels)):
-            start, stop = weights.indptr[r], weights.indptr[r + 1]
-            for label in labels_by_row[ends[row - 1] if row else 0 : ends[row]]:
-                indices[indptr[label] : indptr[label + 1]] = weights.indices[start:stop]
-                values[indptr[label] : indptr[label + 1]] = weights.data[start:stop]
-            row += 1
-    return sp.csr_array((values, indices, indptr), shape=(len(row_of_label), len(columns)))
+        limits = np.searchsorted(row_of_label, [row, row + len(block.labels)], sorter=labels_by_row)
+        labels = labels_by_row[slice(*limits)]
+        copy_rows(
+            block.indptr, block.indices, block.values, row_of_label[labels] - row, labels, indptr,
+            indices, values,
+        )  # fmt: skip
+        row += len(block.labels)
+    return sp.csr_array((values, indices, indptr), shape=(len(row_of_label), n_features))

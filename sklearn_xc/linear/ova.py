@@ -27,7 +27,7 @@ from sklearn_xc._validation import (
 from sklearn_xc.base import XCClassifier, restored_on_error
 from sklearn_xc.exceptions import ConvergenceWarning, PruningWarning
 from sklearn_xc.initialisers import INITIALISERS, Given, Initialiser
-from sklearn_xc.linear.assembly import assemble_weights, group_identical_labels
+from sklearn_xc.linear.assembly import assemble_weights, group_identical_labels, in_callers_features
 from sklearn_xc.linear.explanation import Explanation
 from sklearn_xc.losses import LOSSES
 from sklearn_xc.metrics import propensity
@@ -254,7 +254,7 @@ default=None
     ) -> OneVsAllProblem:
         n = instances.shape[0]
         dtype = instances.dtype
-        ordered, columns = instances.frequent_first()
+        arranged = instances.arranged()
         row_weight = np.ones(n) if weight is None else weight
         label_of_entry = np.repeat(np.arange(targets.n_problems), np.diff(targets.indptr))
         # Summed label by label: a sum that runs on would tie a label to those before it.
@@ -264,11 +264,11 @@ default=None
         total = float(row_weight.sum())
         tol = self.tol if self.tol is not None else (0.01 if instances.was_sparse else 1.0)
         return OneVsAllProblem(
-            instances=ordered,
-            columns=columns,
+            instances=arranged.instances,
+            columns=arranged.features,
             y_indptr=targets.indptr,
-            y_rows=targets.rows,
-            weight=row_weight.astype(dtype),
+            y_rows=_rearranged(targets, arranged.order),
+            weight=row_weight[arranged.order].astype(dtype),
             plus=self.C * self._label_weight("positive_weight", positive, total),
             minus=self.C * self._label_weight("negative_weight", positive, total),
             relative_tolerance=tol
@@ -432,7 +432,7 @@ default=None
         self._targets_dtype = targets.dtype
         self._targets_container = targets.container
         self._weights = LabelWeights(
-            assemble_weights(solutions, row_of_label, problem.columns), intercepts
+            assemble_weights(solutions, row_of_label, problem.n_features), intercepts
         )
 
     def _warn(self) -> None:
@@ -570,6 +570,17 @@ default=None
         )
 
 
+def _rearranged(targets: Targets, order: np.ndarray) -> np.ndarray:
+    """Return the positive rows of each label, rising, for instances in another order."""
+    place = np.empty(len(order), np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    rows = place[targets.rows]
+    # Two transpositions sort the rows of each label.
+    shape = (len(order), targets.n_problems)
+    columns = sp.csc_array((np.empty(len(rows), np.int8), rows, targets.indptr), shape=shape)
+    return columns.tocsr().tocsc().indices.astype(np.int32, copy=False)
+
+
 def _group_labels(problem: OneVsAllProblem, initialiser: Initialiser) -> np.ndarray:
     """Return for each label the first label with the same problem and the same start."""
     if isinstance(initialiser, Given):
@@ -577,9 +588,9 @@ def _group_labels(problem: OneVsAllProblem, initialiser: Initialiser) -> np.ndar
     return group_identical_labels(problem.y_indptr, problem.y_rows, problem.plus, problem.minus)
 
 
-def _solve_numbered(number: int, *args: Any) -> tuple[int, BlockSolution]:
+def _solve_numbered(number: int, problem: OneVsAllProblem, *args: Any) -> tuple[int, BlockSolution]:
     """Return a block's number with its solution: results come back in the order they finish."""
-    return number, solve_block(*args)
+    return number, in_callers_features(solve_block(problem, *args), problem.columns)
 
 
 def _some(labels: np.ndarray) -> str:

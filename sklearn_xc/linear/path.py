@@ -9,6 +9,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import threadpool_limits
 
 from sklearn_xc.initialisers import Initialiser
+from sklearn_xc.linear.assembly import in_callers_features
 from sklearn_xc.parallel.blocks import plan_blocks
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.memory import format_bytes
@@ -133,7 +134,8 @@ def _solve_block_path(
             initialiser, prepared = _Continued(labels, start), None
         solution = solve_block(_at(problem, C), sums, initialiser, prepared, labels, n_lanes, stop)
         points = [*points[-1:], _dense(solution, problem)]
-        solutions.append(_pruned(solution, problem.prune))
+        pruned = _pruned(solution, problem.prune)
+        solutions.append(in_callers_features(pruned, problem.columns))
     return solutions[::-1]
 
 

@@ -15,9 +15,10 @@ from sklearn_xc.parallel.memory import require_bytes
 MAX_LANES = 64
 #: A worker's workspace stays below this where the user sets no limit.
 DEFAULT_WORKSPACE_BYTES = 2**30
-#: A block holds at most so many labels, and there are at least so many blocks if labels allow.
+#: A block holds at most so many labels, and at most this share of those that are left (but one for
+#: each lane): the last blocks are short, so that all workers end together.
 MAX_BLOCK_LABELS = 1024
-MIN_BLOCKS = 8
+SHARE_OF_REST = 8
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,15 @@ def plan_blocks(
         "Raise max_memory, lower n_jobs, or pass X as float32.",
     )
     order = np.argsort(-label_counts, kind="stable")
-    size = -(-len(order) // MIN_BLOCKS)
-    size = min(MAX_BLOCK_LABELS, max(n_lanes, -(-size // n_lanes) * n_lanes))
-    blocks = [order[start : start + size] for start in range(0, len(order), size)]
+    blocks = []
+    while len(order):
+        size = _block_size(len(order), n_lanes)
+        blocks.append(order[:size])
+        order = order[size:]
     return BlockPlan(blocks, n_lanes, n_workers)
+
+
+def _block_size(n_left: int, n_lanes: int) -> int:
+    """Return the size of the next block, a multiple of the lanes."""
+    size = min(MAX_BLOCK_LABELS, n_left // SHARE_OF_REST)
+    return max(1, round(size / n_lanes)) * n_lanes

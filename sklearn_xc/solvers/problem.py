@@ -29,11 +29,11 @@ class OneVsAllProblem:
     Parameters
     ----------
     instances : CsrRows or DenseRows of shape (n, d)
-        X, its features in any order.
+        X, its instances and features in any order.
     columns : ndarray of int32 of shape (d,)
         Which feature of the caller's X each one is.
     y_indptr, y_rows : ndarray of int64 (L + 1,) and int32
-        Positive rows of each label, in CSC form.
+        Positive rows of each label, in CSC form, rising.
     weight : ndarray of shape (n,)
         Positive row weights, of the dtype of X.
     plus, minus : ndarray of float64 of shape (L,)

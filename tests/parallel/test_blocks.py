@@ -13,7 +13,7 @@ from sklearn_xc.parallel.blocks import (
     DEFAULT_WORKSPACE_BYTES,
     MAX_BLOCK_LABELS,
     MAX_LANES,
-    MIN_BLOCKS,
+    SHARE_OF_REST,
     plan_blocks,
 )
 from sklearn_xc.parallel.interrupt import StopFlag
@@ -74,10 +74,10 @@ def test_workers_share_max_memory():
     assert plan(np.zeros(1000), max_memory=3 * 64_500 + 1, n_workers=8).n_workers == 3
 
 
-@pytest.mark.parametrize("n_labels", [MIN_BLOCKS * MAX_LANES, 2000, 10_000])
+@pytest.mark.parametrize("n_labels", [SHARE_OF_REST * MAX_LANES, 2000, 10_000])
 def test_there_is_work_for_several_workers(n_labels):
     blocks = plan(np.zeros(n_labels)).blocks
-    assert len(blocks) >= MIN_BLOCKS
+    assert len(blocks) >= SHARE_OF_REST
     assert all(len(block) % MAX_LANES == 0 for block in blocks[:-1])
 
 
