@@ -1,19 +1,19 @@
 """One-vs-all linear classification for very many labels."""
 
+import functools
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from sklearn_xc._validation import (
     CsrRows,
@@ -29,15 +29,22 @@ from sklearn_xc.exceptions import ConvergenceWarning, PruningWarning
 from sklearn_xc.initialisers import INITIALISERS, Given, Initialiser
 from sklearn_xc.linear.assembly import assemble_weights, group_identical_labels, in_callers_features
 from sklearn_xc.linear.explanation import Explanation
+from sklearn_xc.linear.training import solve_blocks
 from sklearn_xc.losses import LOSSES
 from sklearn_xc.metrics import propensity
 from sklearn_xc.model.anytime import AnytimeTopK, Budget
 from sklearn_xc.model.label_weights import LabelWeights
 from sklearn_xc.parallel.blocks import BlockPlan, plan_blocks
 from sklearn_xc.parallel.interrupt import StopFlag
-from sklearn_xc.parallel.memory import format_bytes, parse_bytes
-from sklearn_xc.solvers.newton_cg import STATUS_NAMES, BlockSolution, solve_block, workspace_bytes
-from sklearn_xc.solvers.problem import OneVsAllProblem, sum_instances
+from sklearn_xc.parallel.memory import parse_bytes
+from sklearn_xc.solvers.newton_cg import (
+    STATUS_NAMES,
+    BlockSolution,
+    largest_array,
+    solve_block,
+    workspace_bytes,
+)
+from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem
 
 #: A label whose objective pruning raises by more than this share is counted in a warning.
 PRUNING_SHARE = 0.01
@@ -333,30 +340,11 @@ default=None
             The row of each label in the stacked solutions.
         """
         group = _group_labels(problem, initialiser)
-        distinct = np.unique(group)
-        plan = self._plan(problem, distinct)
-        stop = StopFlag()
-        with threadpool_limits(1, user_api="blas"):
-            sums = sum_instances(problem)
-            prepared = initialiser.prepare(problem, sums)
-            blocks = [distinct[block] for block in plan.blocks]
-            results = Parallel(
-                n_jobs=plan.n_workers, prefer="threads", return_as="generator_unordered"
-            )(
-                delayed(_solve_numbered)(
-                    number, problem, sums, initialiser, prepared, labels, plan.n_lanes, stop
-                )
-                for number, labels in enumerate(blocks)
-            )
-            solutions: list[Any] = [None] * len(blocks)
-            try:
-                for number, solution in self._show_progress(results, problem.n_labels, group):
-                    solutions[number] = solution
-            finally:
-                stop.set()
-        row_of_distinct = np.empty(problem.n_labels, np.int64)
-        row_of_distinct[np.concatenate(blocks)] = np.arange(len(distinct))
-        return solutions, row_of_distinct[group]
+        plan = self._plan(problem, np.unique(group))
+        return solve_blocks(
+            problem, initialiser, group, plan.blocks, plan.n_workers,
+            functools.partial(_solve_block, plan.n_lanes), self._progress(problem.n_labels, group),
+        )  # fmt: skip
 
     def _plan(self, problem: OneVsAllProblem, distinct: np.ndarray) -> BlockPlan:
         n, d, itemsize = problem.n_samples, problem.n_features, problem.dtype.itemsize
@@ -364,34 +352,34 @@ default=None
         if max_memory is not None:
             max_memory = parse_bytes(max_memory, "OvALinearXC: max_memory")
         return plan_blocks(
+            distinct,
             np.diff(problem.y_indptr)[distinct],
             lambda lanes: workspace_bytes(n, d, lanes, itemsize),
-            lambda lanes: (
-                f"the scores of one block, {n} instances x {lanes} labels of {itemsize} bytes "
-                f"({format_bytes(n * lanes * itemsize)})"
-            ),
+            lambda lanes: largest_array(n, d, lanes, itemsize),
             max_memory,
             effective_n_jobs(self.n_jobs),
         )
 
-    def _show_progress(
-        self, results: Iterator[tuple[int, BlockSolution]], n_labels: int, group: np.ndarray
-    ) -> Iterator[tuple[int, BlockSolution]]:
-        """Pass results on; if verbose, print how many labels are done."""
+    def _progress(self, n_labels: int, group: np.ndarray) -> Callable[[np.ndarray], None] | None:
+        """Return what prints how many labels are done, if verbose."""
+        if not self.verbose:
+            return None
         began = time.perf_counter()
         labels_of = np.bincount(group, minlength=n_labels)
         done = 0
-        for number, solution in results:
-            if self.verbose:
-                done += int(labels_of[solution.labels].sum())
-                seconds = time.perf_counter() - began
-                print(
-                    f"[OvALinearXC] {done:,} of {n_labels:,} labels "
-                    f"({done / n_labels:.0%}) in {seconds:.1f} s",
-                    file=sys.stdout,
-                    flush=True,
-                )
-            yield number, solution
+
+        def show(labels: np.ndarray) -> None:
+            nonlocal done
+            done += int(labels_of[labels].sum())
+            seconds = time.perf_counter() - began
+            print(
+                f"[OvALinearXC] {done:,} of {n_labels:,} labels "
+                f"({done / n_labels:.0%}) in {seconds:.1f} s",
+                file=sys.stdout,
+                flush=True,
+            )
+
+        return show
 
     def _keep(
         self,
@@ -588,9 +576,17 @@ def _group_labels(problem: OneVsAllProblem, initialiser: Initialiser) -> np.ndar
     return group_identical_labels(problem.y_indptr, problem.y_rows, problem.plus, problem.minus)
 
 
-def _solve_numbered(number: int, problem: OneVsAllProblem, *args: Any) -> tuple[int, BlockSolution]:
-    """Return a block's number with its solution: results come back in the order they finish."""
-    return number, in_callers_features(solve_block(problem, *args), problem.columns)
+def _solve_block(
+    n_lanes: int,
+    problem: OneVsAllProblem,
+    sums: InstanceSums,
+    initialiser: Initialiser,
+    prepared: Any,
+    labels: np.ndarray,
+    stop: StopFlag,
+) -> BlockSolution:
+    solution = solve_block(problem, sums, initialiser, prepared, labels, n_lanes, stop)
+    return in_callers_features(solution, problem.columns)
 
 
 def _some(labels: np.ndarray) -> str:

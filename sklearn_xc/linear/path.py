@@ -1,20 +1,21 @@
 """Weights for many values of C: each solution helps to start the next."""
 
 import dataclasses
+import functools
 import math
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed, effective_n_jobs
-from threadpoolctl import threadpool_limits
+from joblib import effective_n_jobs
 
 from sklearn_xc.initialisers import Initialiser
 from sklearn_xc.linear.assembly import in_callers_features
+from sklearn_xc.linear.training import solve_blocks
 from sklearn_xc.parallel.blocks import plan_blocks
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.memory import format_bytes
 from sklearn_xc.solvers.newton_cg import BlockSolution, Starter, solve_block, workspace_bytes
-from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem, sum_instances
+from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem
 
 #: So many labels for each lane follow the path together, their weights unpruned and dense: more
 #: take memory, fewer leave lanes idle while the last labels end. 1 to 16 took the same time.
@@ -66,6 +67,7 @@ def solve_path(
     n, d, itemsize = problem.n_samples, problem.n_features, problem.dtype.itemsize
     distinct = np.unique(group)
     plan = plan_blocks(
+        distinct,
         np.diff(problem.y_indptr)[distinct],
         lambda lanes: workspace_bytes(n, d, lanes, itemsize) + _path_bytes(d, lanes, itemsize),
         lambda lanes: (
@@ -77,27 +79,13 @@ def solve_path(
     )
     size = LABELS_PER_LANE * plan.n_lanes
     blocks = [
-        distinct[block[first : first + size]]
-        for block in plan.blocks
-        for first in range(0, len(block), size)
+        block[first : first + size] for block in plan.blocks for first in range(0, len(block), size)
     ]
-    stop = StopFlag()
-    with threadpool_limits(1, user_api="blas"):
-        sums = sum_instances(problem)
-        prepared = initialiser.prepare(_at(problem, Cs[-1]), sums)
-        results = Parallel(n_jobs=plan.n_workers, prefer="threads", return_as="generator")(
-            delayed(_solve_block_path)(
-                problem, Cs, sums, initialiser, prepared, labels, plan.n_lanes, stop
-            )
-            for labels in blocks
-        )
-        try:
-            by_block = list(results)
-        finally:
-            stop.set()
-    row_of_distinct = np.empty(problem.n_labels, np.int64)
-    row_of_distinct[np.concatenate(blocks)] = np.arange(len(distinct))
-    return [list(of_C) for of_C in zip(*by_block, strict=True)], row_of_distinct[group]
+    by_block, row_of_label = solve_blocks(
+        _at(problem, Cs[-1]), initialiser, group, blocks, plan.n_workers,
+        functools.partial(_solve_block_path, problem, Cs, plan.n_lanes),
+    )  # fmt: skip
+    return [list(of_C) for of_C in zip(*by_block, strict=True)], row_of_label
 
 
 class _Continued(Initialiser):
@@ -117,14 +105,18 @@ class _Continued(Initialiser):
 def _solve_block_path(
     problem: OneVsAllProblem,
     Cs: np.ndarray,
+    n_lanes: int,
+    _: OneVsAllProblem,
     sums: InstanceSums,
     initialiser: Starter,
     prepared: object,
     labels: np.ndarray,
-    n_lanes: int,
     stop: StopFlag,
 ) -> list[BlockSolution]:
-    """Return the solutions of a block's labels for each C."""
+    """Return the solutions of a block's labels for each C.
+
+    `problem` is that for C = 1; `prepared` was made for the largest.
+    """
     solutions: list[BlockSolution] = []
     points: list[np.ndarray] = []
     falling = Cs[::-1]

@@ -41,6 +41,7 @@ class BlockPlan:
 
 
 def plan_blocks(
+    labels: np.ndarray,
     label_counts: np.ndarray,
     workspace_bytes: Callable[[int], int],
     describe: Callable[[int], str],
@@ -51,8 +52,10 @@ def plan_blocks(
 
     Parameters
     ----------
+    labels : ndarray of int64 of shape (L,)
+        The labels to cut.
     label_counts : ndarray of int of shape (L,)
-        Positives of each label.
+        Positives of each.
     workspace_bytes : callable
         Gives the bytes that a worker needs for a number of lanes.
     describe : callable
@@ -84,7 +87,7 @@ def plan_blocks(
         f"{describe(n_lanes)}, for each of {n_workers} workers",
         "Raise max_memory, lower n_jobs, or pass X as float32.",
     )
-    order = np.argsort(-label_counts, kind="stable")
+    order = labels[np.argsort(-label_counts, kind="stable")]
     blocks = []
     while len(order):
         size = _block_size(len(order), n_lanes)

@@ -19,18 +19,15 @@ import numpy as np
 
 from sklearn_xc._validation import read_only
 from sklearn_xc.kernels.block_newton import (
-    NEWTON,
-    PRUNED,
-    Lanes,
-    Rows,
-    Scratch,
     block_newton_kernels,
     list_weights,
     measure_start,
     prune_point,
 )
+from sklearn_xc.kernels.lanes import NEWTON, PRUNED, Lanes, Rows, Scratch
 from sklearn_xc.kernels.vectors import norm_of_difference
 from sklearn_xc.parallel.interrupt import StopFlag
+from sklearn_xc.parallel.memory import format_bytes
 from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem, sum_rows
 from sklearn_xc.solvers.screening import make_screen
 
@@ -138,6 +135,15 @@ def workspace_bytes(n: int, d: int, n_lanes: int, itemsize: int) -> int:
     vectors = n * (4 * 3 + 8 * 5) + (d + 2) * (4 * 2 + 8 * 2 + 6 * itemsize)
     copy = _COPY_FEATURES * d * (4 + itemsize)
     return points + lists + vectors + copy
+
+
+def largest_array(n: int, d: int, n_lanes: int, itemsize: int) -> str:
+    """Name the largest array of a block's workspace, with its shape and size."""
+    points = 2 * n_lanes * (d + 1) * itemsize
+    lists = 4 * n_lanes * n
+    if points > lists:
+        return f"the points of a block, 2 x {n_lanes} labels x {d + 1} ({format_bytes(points)})"
+    return f"the instances to look at, {n_lanes} labels x up to {n} ({format_bytes(lists)})"
 
 
 def solve_block(

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sklearn_xc._validation import DenseRows
-from sklearn_xc.kernels.block_newton import Lanes
+from sklearn_xc.kernels.lanes import Lanes
 from sklearn_xc.kernels.screen import (
     WIDTHS,
     list_above,

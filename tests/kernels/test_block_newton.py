@@ -15,16 +15,14 @@ from sklearn_xc.kernels.block_newton import (
     FAR,
     MAX_HALVINGS,
     MAX_UNSEEN,
-    NEWTON,
-    PRUNED,
     SUFFICIENT_DECREASE,
-    Rows,
     block_newton_kernels,
     mark_positives,
     measure_start,
     merge_rows,
     prune_point,
 )
+from sklearn_xc.kernels.lanes import NEWTON, PRUNED, Rows
 from sklearn_xc.losses import LOSSES
 from sklearn_xc.solvers.newton_cg import _make_lanes, _make_scratch
 

@@ -250,8 +250,8 @@ class TestMemory:
         for init in ("msi", "ovap"):
             with pytest.raises(
                 MemoryBudgetError,
-                match=r"max_memory allows 1.0 KiB.*largest array is the scores of one block, "
-                r"120 instances x 1 labels of 8 bytes.*Raise max_memory",
+                match=r"max_memory allows 1.0 KiB.*largest array is the points of a block, "
+                r"2 x 1 labels x 41 \(656 bytes\).*Raise max_memory",
             ):
                 OvALinearXC(max_memory="1KB", init=init).fit(*xy)
 

@@ -27,6 +27,7 @@ def machine(monkeypatch):
 
 def plan(counts, max_memory=None, n_workers=1, bytes_per_lane=1000):
     return plan_blocks(
+        np.arange(len(counts)),
         np.asarray(counts),
         lambda lanes: 500 + bytes_per_lane * lanes,
         lambda lanes: f"an array of {lanes} lanes",
@@ -60,6 +61,19 @@ def test_many_labels_for_many_workers(n_labels):
     one, many = (plan(np.zeros(n_labels), n_workers=n) for n in (1, 64))
     assert list(map(len, one.blocks)) == list(map(len, many.blocks))
     assert many.n_workers == 64
+
+
+def test_blocks_hold_the_labels_given():
+    labels = np.array([30, 10, 20])
+    blocks = plan_blocks(labels, np.array([1, 3, 2]), lambda lanes: 1, str, None, 1).blocks
+    assert np.concatenate(blocks).tolist() == [10, 20, 30]
+
+
+@pytest.mark.parametrize("n_labels", [1000, 10_000, 50_000])
+def test_the_last_blocks_are_short(n_labels):
+    sizes = list(map(len, plan(np.zeros(n_labels)).blocks))
+    assert sizes == sorted(sizes, reverse=True) or sizes[-1] < MAX_LANES
+    assert sum(sizes[-2:]) <= 2 * MAX_LANES
 
 
 def test_lanes_shrink_to_fit_the_memory():
