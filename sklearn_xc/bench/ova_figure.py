@@ -83,7 +83,13 @@ def _draw_panel(ax: Any, rows: Sequence[dict[str, Any]], metric: str) -> None:
     ax.set_ylabel(f"{metric} (%)")
     ax.grid(alpha=0.3)
     to_panel = ax.transData + ax.transAxes.inverted()
-    obstacles = [_draw_line(ax, row, to_panel) for row in rows if row.get(metric) is None]
+    lines = [row for row in rows if row.get(metric) is None]
+    lines.sort(key=lambda row: row["train_cpu_s"])
+    # Names to the left of the lines, but that of the last of several to its right.
+    obstacles = [
+        _draw_line(ax, row, to_panel, "left" if k > 0 and row is lines[-1] else "right")
+        for k, row in enumerate(lines)
+    ]
     for row in points:
         colour, marker = _look(row)
         ax.plot(
@@ -101,17 +107,22 @@ def _draw_panel(ax: Any, rows: Sequence[dict[str, Any]], metric: str) -> None:
         )  # fmt: skip
 
 
-def _draw_line(ax: Any, row: dict[str, Any], to_panel: Any) -> np.ndarray:
-    """Draw a system without precision as a vertical line, and return the box of its name."""
+def _draw_line(ax: Any, row: dict[str, Any], to_panel: Any, aligned: str) -> np.ndarray:
+    """Draw a system without precision as a vertical line, and return the box of its name.
+
+    `aligned` is the side of the name that the line is on: "left" or "right".
+    """
+    away = 3 if aligned == "left" else -3
     colour, _ = _look(row)
     name = f"{SYSTEMS[row['system']].label}, extrapolated"
     ax.axvline(row["train_cpu_s"], color=colour, linestyle="--", linewidth=1.2)
     ax.annotate(
-        name, (row["train_cpu_s"], 0.02), xycoords=("data", "axes fraction"), xytext=(-3, 0),
-        textcoords="offset points", rotation=90, ha="right", va="bottom", fontsize=8, color=colour,
+        name, (row["train_cpu_s"], 0.02), xycoords=("data", "axes fraction"), xytext=(away, 0),
+        textcoords="offset points", rotation=90, ha=aligned, va="bottom", fontsize=8, color=colour,
     )  # fmt: skip
     x = _PANEL[0] * to_panel.transform((row["train_cpu_s"], 0.0))[0]
-    return np.array([x - _LETTER[1] - 3, 0, x + 2, _LETTER[0] * len(name)])
+    reach = (-2, _LETTER[1] + 3) if aligned == "left" else (-_LETTER[1] - 3, 2)
+    return np.array([x + reach[0], 0, x + reach[1], _LETTER[0] * len(name)])
 
 
 def place_labels(
