@@ -48,6 +48,8 @@ from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem
 
 #: A label whose objective pruning raises by more than this share is counted in a warning.
 PRUNING_SHARE = 0.01
+#: Time between two lines of progress.
+PROGRESS_SECONDS = 1.0
 
 
 class OvALinearXC(XCClassifier):
@@ -365,13 +367,17 @@ default=None
         if not self.verbose:
             return None
         began = time.perf_counter()
+        shown = -PROGRESS_SECONDS
         labels_of = np.bincount(group, minlength=n_labels)
         done = 0
 
         def show(labels: np.ndarray) -> None:
-            nonlocal done
+            nonlocal done, shown
             done += int(labels_of[labels].sum())
             seconds = time.perf_counter() - began
+            if seconds < shown + PROGRESS_SECONDS and done < n_labels:
+                return
+            shown = seconds
             print(
                 f"[OvALinearXC] {done:,} of {n_labels:,} labels "
                 f"({done / n_labels:.0%}) in {seconds:.1f} s",
