@@ -80,7 +80,8 @@ class CsrRows:
         values, exponents = np.empty(len(self.data), np.int16), np.empty(n, np.int16)
         reach = np.empty(n, np.int32)
         round_rows(self.indptr, self.data, values, exponents, reach)
-        return self.indptr, self.indices, *map(read_only, (values, exponents, reach))
+        found = read_only(values), read_only(exponents), read_only(reach)
+        return self.indptr, self.indices, *found
 
     def arranged(self) -> "Arrangement":
         """Return the same instances in the order in which training reads them fastest.

@@ -88,7 +88,7 @@ def _generate(width: int, context: Any, builder: Any, signature: Any, args: Any)
     pair = _splat(builder, builder.or_(pair, builder.zext(value_t, _I32)), half_type)
     pair = builder.bitcast(pair, group_type)
     row_t, row_u = block_row(t), block_row(u)
-    new_sums = []
+    new_sums: list[Any] = []
     for group in groups:
         columns = load(row_t, group, group_type, 2), load(row_u, group, group_type, 2)
         for half in halves:

@@ -138,7 +138,7 @@ def direction_functions(rows_of: ModuleType) -> SimpleNamespace:
             model = new_model
             beta = dtype(new_rz / rz)
             rz = new_rz
-            squares = 0.0
+            squares = np.float64(0.0)
             for j in range(m):
                 p = condition[j] * residual[j] + beta * direction[j]
                 direction[j] = p

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sklearn_xc._validation import DenseRows
+from sklearn_xc._validation import CsrRows, DenseRows
 from sklearn_xc.kernels.lanes import Lanes
 from sklearn_xc.kernels.screen import (
     WIDTHS,
@@ -33,7 +33,7 @@ def make_screen(problem: OneVsAllProblem, n_lanes: int) -> "Screen":
         return NoScreen(n_lanes)
     if isinstance(problem.instances, DenseRows):
         return DenseScreen(problem, n_lanes)
-    return CsrScreen(problem, n_lanes)
+    return CsrScreen(problem, problem.instances, n_lanes)
 
 
 class Screen(ABC):
@@ -92,11 +92,11 @@ class NoScreen(Screen):
 class CsrScreen(Screen):
     """Screens sparse rows against trial points that are rounded to int16."""
 
-    def __init__(self, problem: OneVsAllProblem, n_lanes: int) -> None:
+    def __init__(self, problem: OneVsAllProblem, instances: CsrRows, n_lanes: int) -> None:
         super().__init__(_width(n_lanes))
-        self.problem = problem
+        self.problem, self.instances = problem, instances
         self.block = np.zeros(problem.n_features * _width(n_lanes), np.int16)
-        self.ranges = _ranges(problem.instances.indptr)
+        self.ranges = _ranges(instances.indptr)
 
     def list_candidates(
         self, lanes: Lanes, occupied: np.ndarray, spare: int, check: Callable[[], None]
@@ -111,7 +111,7 @@ class CsrScreen(Screen):
         points = lanes.points.reshape(-1)
         round_points(points, offsets, lanes.trial_norm2[occupied], kink, block, to_pass)
         counts = np.zeros(width, np.int64)
-        screen_rows, rounded = screen_kernel(width), self.problem.instances.rounded
+        screen_rows, rounded = screen_kernel(width), self.instances.rounded
         for first, last in self.ranges:
             self._reserve(int(counts.max()) + last - first + spare, n + spare)
             screen_rows(rounded, block, to_pass, first, last, self.candidates, counts)
