@@ -47,6 +47,7 @@ APPROACH = 0.8
 DAMPING = 1e-3
 #: A difference of squared norms that is a smaller share of them has lost too many digits.
 _CANCELLED = 1e-8
+#: Rounding of an objective, as a share of it: a rise within it is none.
 _ROUNDING = 16 * np.finfo(np.float64).eps
 
 

@@ -88,7 +88,7 @@ def direction_functions(rows_of: ModuleType) -> SimpleNamespace:
             Gradient and Hessian diagonal.
         cg : tuple of (float, float, int)
             Tolerance, weight of the diagonal in the preconditioner, and the most iterations.
-        work : ndarray of shape (7, >= m)
+        work : ndarray of shape (6, >= m)
             Of the dtype of X. On return ``work[0]`` is the step s.
 
         Notes

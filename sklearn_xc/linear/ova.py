@@ -591,6 +591,7 @@ def _solve_block(
     labels: np.ndarray,
     stop: StopFlag,
 ) -> BlockSolution:
+    """Return a block's solution, as ``solve_blocks`` asks for it, over the caller's features."""
     solution = solve_block(problem, sums, initialiser, prepared, labels, n_lanes, stop)
     return in_callers_features(solution, problem.columns)
 

@@ -106,7 +106,7 @@ def _solve_block_path(
     problem: OneVsAllProblem,
     Cs: np.ndarray,
     n_lanes: int,
-    _: OneVsAllProblem,
+    _at_largest: OneVsAllProblem,
     sums: InstanceSums,
     initialiser: Starter,
     prepared: object,
@@ -115,7 +115,8 @@ def _solve_block_path(
 ) -> list[BlockSolution]:
     """Return the solutions of a block's labels for each C.
 
-    `problem` is that for C = 1; `prepared` was made for the largest.
+    `problem` is that for C = 1, from which the others follow; `solve_blocks` adds that for the
+    largest C, which `prepared` was made for.
     """
     solutions: list[BlockSolution] = []
     points: list[np.ndarray] = []
