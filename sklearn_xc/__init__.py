@@ -10,8 +10,10 @@ from typing import Any
 __version__ = "0.1.0"
 
 _PUBLIC = {
+    "ImplicitSoftmaxSGD": "sklearn_xc.softmax",
     "OvALinearXC": "sklearn_xc.linear",
     "OvALinearXCCV": "sklearn_xc.linear",
+    "SoftmaxUMax": "sklearn_xc.softmax",
     "topk": "sklearn_xc._topk",
 }
 _SUBPACKAGES = (
@@ -21,6 +23,7 @@ _SUBPACKAGES = (
     "linear",
     "metrics",
     "model_selection",
+    "softmax",
 )
 
 __all__ = ["__version__", *_PUBLIC, *_SUBPACKAGES]

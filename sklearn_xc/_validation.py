@@ -296,7 +296,7 @@ def _is_as_fitted(estimator: Any, X: Any) -> bool:
     )
 
 
-def check_targets(estimator: Any, y: Any, n_samples: int) -> Targets:
+def check_targets(estimator: Any, y: Any, n_samples: int, classes: Any = None) -> Targets:
     """Check y and return the binary problems that it stands for.
 
     Parameters
@@ -307,11 +307,14 @@ def check_targets(estimator: Any, y: Any, n_samples: int) -> Targets:
         Class labels (n,), or a binary indicator (n, n_labels), dense or sparse.
     n_samples : int
         Rows of X.
+    classes : array-like of shape (n_labels,), default=None
+        All classes, where a 1-D y may hold some of them only; for an indicator, its column numbers.
 
     Raises
     ------
     ValueError
-        For another number of rows, values other than 0 and 1 in an indicator, a single class.
+        For another number of rows, values other than 0 and 1 in an indicator, a single class, a
+        class that is not in `classes`.
     """
     name = type(estimator).__name__
     if y is None:
@@ -325,11 +328,14 @@ def check_targets(estimator: Any, y: Any, n_samples: int) -> Targets:
         )
     if (y.ndim == 2 and y.shape[1] == 0) or (sp.issparse(y) and y.ndim != 2):
         raise ValueError(f"{name}: y must have at least one label column, shape {y.shape} came.")
-    if sp.issparse(y):
-        return _sparse_indicator(y, name)
-    if y.ndim == 2 and y.shape[1] > 1:
-        return _dense_indicator(y, name)
-    return _class_labels(y, name)
+    if sp.issparse(y) or (y.ndim == 2 and y.shape[1] > 1):
+        if classes is not None and not np.array_equal(classes, np.arange(y.shape[1])):
+            raise ValueError(
+                f"{name}: classes of an indicator y are its columns, 0 to {y.shape[1] - 1}; "
+                f"{len(classes)} classes came, {np.asarray(classes)[:3]} first."
+            )
+        return _sparse_indicator(y, name) if sp.issparse(y) else _dense_indicator(y, name)
+    return _class_labels(y, name, classes)
 
 
 def _as_array(y: Any, name: str) -> np.ndarray:
@@ -346,7 +352,7 @@ def _as_array(y: Any, name: str) -> np.ndarray:
     return y
 
 
-def _class_labels(y: np.ndarray, name: str) -> Targets:
+def _class_labels(y: np.ndarray, name: str, known: Any) -> Targets:
     y = column_or_1d(y, warn=True)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError(f"{name}: Input y contains NaN or infinity.")
@@ -355,6 +361,12 @@ def _class_labels(y: np.ndarray, name: str) -> Targets:
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         check_classification_targets(y)
     classes, positions = np.unique(y, return_inverse=True)
+    if known is not None:
+        found, classes = classes, np.unique(known)
+        strange = found[~np.isin(found, classes)]
+        if strange.size:
+            raise ValueError(f"{name}: y holds {strange[0]!r}, which is not in classes.")
+        positions = np.searchsorted(classes, found)[positions]
     if len(classes) < 2:
         raise ValueError(
             f"{name}: y holds one class, {classes[0]!r}; at least two classes are needed."

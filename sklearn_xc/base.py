@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 import sklearn_xc
 from sklearn_xc._topk import check_k
 from sklearn_xc.metrics import precision_at_k
-from sklearn_xc.model.anytime import AnytimeTopK, TimeBudget
 
 #: Raised when the meaning of pickled attributes changes.
 STATE_FORMAT = 1
@@ -26,9 +24,10 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
 
     A subclass sets ``classes_``, ``_targets_kind`` ("classes", "dense" or "sparse"),
     ``_targets_dtype`` and ``_targets_container`` in fit, has a parameter ``top_k``, and defines
-    ``_topk_scores(X, k)``, ``_anytime_scores(X, k, budget)`` and ``_all_scores(X)`` with columns in
-    the order of ``classes_``; after a 1-D fit of two classes ``_all_scores`` has the single column
-    of the second.
+    ``_topk_scores(X, k)`` and ``_all_scores(X)`` with columns in the order of ``classes_``; after a
+    1-D fit of two classes ``_all_scores`` has the single column of the second. An indicator fit
+    predicts the labels with positive scores, unless ``_topk_margins`` and ``_all_margins`` say
+    otherwise.
     """
 
     def predict_topk(self, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -50,52 +49,6 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return self._topk_scores(X, check_k(k))
-
-    def predict_topk_anytime(self, X: Any, k: int = 5, *, time_budget: float) -> AnytimeTopK:
-        """Return the best labels that can be found in a time per instance, best first.
-
-        Features are read in a fixed order, those first that move scores most for their work. When
-        the time is up, the most promising labels are evaluated to the end, and an upper bound on
-        the features not read says what may have been missed.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, n_features)
-            Instances.
-        k : int, default=5
-            How many labels; may exceed their number.
-        time_budget : float
-            Seconds per instance, for reading weights: what comes before and after, some tens of
-            microseconds and the selection among n_labels scores, is not in it. May be 0 or inf.
-
-        Returns
-        -------
-        indices, scores : ndarray of int64 and float, of shape (n, k)
-            As of ``predict_topk``; the scores are those of all features.
-        exact : ndarray of bool of shape (n,)
-            Whether the row's labels and their order are those of ``predict_topk``. Always after an
-            infinite budget, when all arrays equal its own, bit for bit.
-        bound_on_missed_score : ndarray of float64 of shape (n,)
-            No label that is not returned scores more. Where `exact`, at most the last score.
-
-        Raises
-        ------
-        ValueError
-            If `k` is not a positive integer or `time_budget` no number of at least 0.
-
-        Notes
-        -----
-        Source: the bound is that of MaxScore [1]_; differs in that it does not skip postings but
-        judges an early stop. One thread, row after row.
-
-        References
-        ----------
-        .. [1] H. Turtle and J. Flood, "Query evaluation: strategies and optimizations",
-           Information Processing and Management 31, 1995.
-        """
-        check_is_fitted(self)
-        budget = TimeBudget(_check_seconds(time_budget))
-        return self._anytime_scores(X, check_k(k), budget)
 
     def decision_function(self, X: Any) -> Any:
         """Return scores; the container follows that of y in fit.
@@ -135,12 +88,12 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if self._targets_kind == "sparse":
-            labels, scores = self._topk_scores(X, min(self.top_k, len(self.classes_)))
+            labels, scores = self._topk_margins(X, min(self.top_k, len(self.classes_)))
             positive = scores > 0
             ones = np.ones_like(scores, dtype=self._targets_dtype)
             return self._csr(labels, ones, positive)
         if self._targets_kind == "dense":
-            return (self._all_scores(X) > 0).astype(self._targets_dtype)
+            return (self._all_margins(X) > 0).astype(self._targets_dtype)
         if self._is_binary:
             return self.classes_[(self._all_scores(X)[:, 0] > 0).astype(np.int64)]
         labels, _ = self._topk_scores(X, 1)
@@ -169,6 +122,14 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
             return float(np.average(hits, weights=sample_weight))
         labels, _ = self.predict_topk(X, 1)
         return precision_at_k(y, labels, k=1, sample_weight=sample_weight)
+
+    def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the best labels, and numbers that are positive for those that hold."""
+        return self._topk_scores(X, k)
+
+    def _all_margins(self, X: Any) -> np.ndarray:
+        """Return numbers that are positive for labels that hold, (n, n_labels)."""
+        return self._all_scores(X)
 
     @property
     def _is_binary(self) -> bool:
@@ -219,15 +180,6 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
                 stacklevel=2,
             )
         super().__setstate__(state)
-
-
-def _check_seconds(time_budget: Any) -> float:
-    valid = isinstance(time_budget, Real) and not isinstance(time_budget, bool)
-    if not valid or not float(time_budget) >= 0:
-        raise ValueError(
-            f"time_budget must be a number of seconds of at least 0, got {time_budget!r}."
-        )
-    return float(time_budget)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklearn_xc import OvALinearXC, OvALinearXCCV
+from sklearn_xc import ImplicitSoftmaxSGD, OvALinearXC, OvALinearXCCV, SoftmaxUMax
 
 # check_sample_weight_equivalence compares at 1e-7 two fits whose sums run in another order, and on
 # its tiny dense problem twenty conjugate-gradient steps raise a difference of 1e-16 to 1e-8. With
@@ -22,6 +22,11 @@ VARIANTS = [
     OvALinearXCCV(),
     OvALinearXCCV([0.1, 1.0], cv=3, loss="logistic"),
     OvALinearXCCV([0.1, 1.0], cv=3, tol=1.0, scoring="accuracy", n_jobs=2),
+    SoftmaxUMax(),
+    SoftmaxUMax(alpha=0.1, average=True, decay="1/t", n_jobs=2),
+    ImplicitSoftmaxSGD(),
+    ImplicitSoftmaxSGD(alpha=0.1, n_negatives=3, early_stopping=True),
+    ImplicitSoftmaxSGD(alpha=0.01, n_negatives=3, batch_size=4),
 ]
 
 

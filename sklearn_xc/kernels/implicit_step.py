@@ -1,0 +1,152 @@
+"""The implicit update of one instance and several classes: one equation in one unknown.
+
+For an instance x with target y, scale A (the learning rate times the number of instances times the
+instance's weight), sampled classes k with factors alpha_k (the inverse probability of being
+sampled) and previous values u~, w~, the update is the minimiser over u, w_y and all w_k of::
+
+    A (u + exp(-u) + sum_k alpha_k exp(x.(w_k - w_y) - u))
+        + (u - u~)^2 / 2 + sum_j (|w_j - w~_j|^2 + r_j |w_j|^2) / 2        j = y and all k
+
+With c_j = 1 + r_j and p_k = A alpha_k exp(x.(w_k - w_y) - u) its optimality conditions are::
+
+    w_k = (w~_k - p_k x) / c_k        w_y = (w~_y + P x) / c_y        P = sum_k p_k
+    A (1 - exp(-u)) + u = u~ + P
+
+Written with v = u + x.w_y, every p_k is a Wright omega of v alone, and u is a function of P. What
+is left is ``v = u(P(v)) + q_y + P(v) |x|^2 / c_y`` with q_j = x.w~_j / c_j. Its left side minus its
+right side is increasing and concave in v, so that Newton's method from a point on the left climbs
+to the root without ever passing it. No exponential of a score is formed: nothing overflows at any
+learning rate.
+
+Source: appendix E.1 and E.3 of [1]_; differs in the unknown (E.1 solves for u, E.3 for v with a
+second Lambert W in place of u(P)) and in Newton's method for Brent's.
+
+References
+----------
+.. [1] F. Fagan and G. Iyengar, "Unbiased scalable softmax optimization", arXiv:1803.08577, 2018.
+"""
+
+import math
+
+import numpy as np
+
+from sklearn_xc.kernels._jit import inlined, kernel
+from sklearn_xc.kernels.wright_omega import wright_omega
+
+#: Newton's method stops at steps below this share of what it moves.
+_ROUNDING = 4e-16
+#: A step of v below this is the last one: what it leaves is below rounding.
+LAST_STEP = 1e-8
+_MAX_STEPS = 200
+#: Below this squared norm, a row moves no score that a float64 can tell from 0.
+TINY_NORM = 1e-200
+
+
+@inlined
+def normaliser(total, previous, scale):
+    """Return the u with ``scale (1 - exp(-u)) + u = previous + total``, all at least 0."""
+    right = previous + total
+    u = right / (1.0 + scale)
+    if u > 1e-3:  # else the root is near, and what follows would cancel
+        u = right - scale
+        u += wright_omega(math.log(scale) - u)
+    return refine_normaliser(u, right, scale)
+
+
+@inlined
+def refine_normaliser(u, right, scale):
+    """Return the u with ``scale (1 - exp(-u)) + u = right`` from one that is near."""
+    for _ in range(20):
+        decay = math.expm1(-u)
+        step = (scale * decay - u + right) / (1.0 + scale * (1.0 + decay))
+        u += step
+        if abs(step) <= 1e-9 * abs(u):
+            break
+    return max(u, 0.0)
+
+
+@inlined
+def solve_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, last_step):
+    """Solve the update; return the new u and P.
+
+    Parameters
+    ----------
+    scale : float
+        A, positive.
+    alpha : ndarray of float64 of shape (m,)
+        Factors of the sampled classes.
+    squared_norm : float
+        ``|x|^2``.
+    q_y, c_y : float
+        Score ``x.w~_y / c_y`` of the target and its shrinkage.
+    q, c : ndarray of float64 of shape (m,)
+        The same of the sampled classes.
+    u : float
+        u~.
+    p : ndarray of float64 of shape (m,)
+        Overwritten.
+    last_step : float
+        Newton stops after a step of v below it; ``LAST_STEP`` leaves rounding errors only.
+    """
+    m = q.shape[0]
+    if squared_norm < TINY_NORM:
+        return _solve_empty(scale, alpha, q_y, q, u, p)
+    new_u = normaliser(0.0, u, scale)
+    v = new_u + q_y  # on the left of the root: P is 0 there
+    gain = squared_norm / c_y
+    total = 0.0
+    for _ in range(_MAX_STEPS):
+        total, slope = 0.0, 0.0
+        for k in range(m):
+            per = c[k] / squared_norm
+            w = wright_omega(math.log(scale * alpha[k] / per) + q[k] - v)
+            p[k] = per * w
+            total += p[k]
+            slope += per * (w / (1.0 + w))
+        new_u = refine_normaliser(new_u, u + total, scale)
+        excess = v - new_u - q_y - total * gain
+        step = -excess / (1.0 + slope * (1.0 / (1.0 + scale * math.exp(-new_u)) + gain))
+        v += step
+        if abs(step) <= last_step + _ROUNDING * abs(v):
+            total = 0.0
+            for k in range(m):  # the last step, by the derivative
+                p[k] -= step * p[k] / (1.0 + p[k] * squared_norm / c[k])
+                total += p[k]
+            new_u = refine_normaliser(new_u, u + total, scale)
+            break
+    return new_u, total
+
+
+@inlined
+def _solve_empty(scale, alpha, q_y, q, u, p):
+    """Solve the update of a row without features, whose scores cannot move."""
+    factor = 0.0  # log(1 + sum_k alpha_k exp(q_k - q_y)), where scores are 0 but for rounding
+    for k in range(q.shape[0]):
+        factor += alpha[k] * math.exp(min(q[k] - q_y, 0.0))
+    # A (1 - (1 + factor) exp(-u)) + u = u~, solved as for P, with exp(-u) counted more often.
+    right = u - scale
+    new_u = right + wright_omega(math.log(scale * (1.0 + factor)) - right)
+    for _ in range(3):
+        e = (1.0 + factor) * math.exp(-new_u)
+        step = (u - new_u - scale * (1.0 - e)) / (1.0 + scale * e)
+        new_u += step
+        if abs(step) <= _ROUNDING * abs(new_u):
+            break
+    new_u = max(new_u, 0.0)
+    total = 0.0
+    for k in range(q.shape[0]):
+        p[k] = scale * alpha[k] * math.exp(min(q[k] - q_y, 0.0) - new_u)
+        total += p[k]
+    return new_u, total
+
+
+@kernel
+def solve_steps(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, total):
+    """Solve several updates, one in each row: arrays (n,), `q`, `c`, `alpha` and `p` (n, m).
+
+    `u` is u~ and is overwritten with the new u, `total` with P.
+    """
+    for i in range(np.uint64(u.shape[0])):
+        u[i], total[i] = solve_step(
+            scale[i], alpha[i], squared_norm[i], q_y[i], c_y[i], q[i], c[i], u[i], p[i], LAST_STEP
+        )

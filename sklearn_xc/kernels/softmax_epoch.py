@@ -1,0 +1,173 @@
+"""A pass over (instance, class) pairs, one at a time: sample classes, score, step.
+
+``softmax_kernels(rule)`` compiles the loop around a rule. Weights are kept as ``scale[k] * V[k]``,
+so that the ridge costs one multiplication for a class that was sampled and nothing for the rest.
+"""
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from sklearn_xc.kernels import biased_softmax, softmax_rules
+from sklearn_xc.kernels._jit import inlined, kernel
+from sklearn_xc.kernels.csr_rows import add_row, row_dot
+from sklearn_xc.kernels.negatives import draw_other_classes
+
+#: The rules, by the name of their method.
+RULES = {
+    "umax": softmax_rules.umax_step,
+    "implicit": softmax_rules.implicit_step,
+    "ove": biased_softmax.one_vs_each_step,
+    "nce": biased_softmax.noise_contrastive_step,
+    "is": biased_softmax.importance_sampling_step,
+    "vanilla": biased_softmax.vanilla_step,
+    "raman": biased_softmax.shifted_step,
+}
+#: A scale below this is multiplied into its row, before float32 weights grow beyond their range.
+SMALLEST_SCALE = 1e-12
+
+
+@inlined
+def apply_scale(V, scale, k):
+    """Multiply the scale of class k into its weights if it has become small."""
+    if scale[k] < SMALLEST_SCALE:
+        for j in range(np.uint64(V.shape[1])):
+            V[k, j] *= scale[k]
+        scale[k] = 1.0
+
+
+@kernel
+def fold_scale(V, scale):
+    """Multiply all scales into the weights."""
+    for k in range(np.uint64(V.shape[0])):
+        if scale[k] != 1.0:
+            for j in range(np.uint64(V.shape[1])):
+                V[k, j] *= scale[k]
+            scale[k] = 1.0
+
+
+@inlined
+def sampled_objective(alpha, s_y, q, c, u):
+    """Return the sampled term of the double sum less 1: in the mean at least the log-loss."""
+    total = u + math.exp(-u) - 1.0
+    for k in range(q.shape[0]):
+        total += alpha[k] * math.exp(min(q[k] * c[k] - s_y - u, 700.0))
+    return total
+
+
+@inlined
+def project(V, scale, squares, radius):
+    """Scale all weights into the ball of a radius, if they are outside."""
+    total = squares.sum()
+    if total > radius * radius:
+        factor = radius / math.sqrt(total)
+        for k in range(scale.shape[0]):
+            scale[k] *= factor
+            squares[k] *= factor * factor
+
+
+@functools.cache
+def softmax_kernels(method: str) -> Any:
+    """Return the compiled pass of a method, a key of ``RULES``."""
+    rule = RULES[method]
+
+    @kernel
+    def run_steps(
+        X, squared_norms, rows, classes, weight, order, first, last, V, scale, squares, u,
+        rate, slowing, ridge, beta, setting, radius, n_negatives, key,
+    ):  # fmt: skip
+        """Make the steps ``first`` to ``last`` of an epoch; return their objectives' weighted sum.
+
+        Parameters
+        ----------
+        X : tuple of ndarray
+            CSR rows.
+        squared_norms : ndarray of float64 of shape (n_rows,)
+            ``|x|^2``.
+        rows, classes : ndarray of int32 of shape (n,)
+            The pairs.
+        weight : ndarray of float64 of shape (n,)
+            Of each pair, 1 in the mean.
+        order : ndarray of int64 of shape (n,)
+            The pair of each step.
+        first, last : int
+            Steps.
+        V, scale : ndarray of shape (n_classes, n_features) and float64 (n_classes,)
+            Weights ``scale[k] * V[k]``.
+        squares : ndarray of float64 of shape (n_classes,)
+            ``|w_k|^2``; kept only where `radius` is finite.
+        u : ndarray of float64 of shape (n,)
+            One variable per pair.
+        rate, slowing : float
+            The learning rate of step t, in units of 1 / n, is ``rate / (1 + slowing * t)``.
+        ridge : float
+            alpha / n.
+        beta : ndarray of float64 of shape (n_classes,)
+            The inverse of the probability that a step touches a class.
+        setting : ndarray of float64 of shape (2,)
+            Of the rule.
+        radius : float
+            Bound on the norm of all weights.
+        n_negatives : int
+            Classes sampled at each step, below n_classes.
+        key : uint64
+            Of the epoch.
+        """
+        n_classes = V.shape[0]
+        drawn = np.empty(n_negatives, np.int64)
+        q, c, p = np.empty(n_negatives), np.empty(n_negatives), np.empty(n_negatives)
+        alpha = np.full(n_negatives, (n_classes - 1) / n_negatives)
+        is_bounded = radius < np.inf
+        objective, total = 0.0, 0.0
+        if is_bounded:
+            total = squares.sum()
+        for t in range(first, last):
+            pair = np.uint64(order[t])
+            i, y = np.uint64(rows[pair]), np.int64(classes[pair])
+            draw_other_classes(key, t, n_classes, y, drawn)
+            # 1. Scores, divided by the shrinkage of their class.
+            now = rate / (1.0 + slowing * t)
+            c_y = 1.0 + now * ridge * beta[y]
+            s_y = np.float64(row_dot(X, i, V[y])) * scale[y]
+            for j in range(n_negatives):
+                k = drawn[j]
+                c[j] = 1.0 + now * ridge * beta[k]
+                q[j] = np.float64(row_dot(X, i, V[k])) * scale[k] / c[j]
+            # 2. The step in scores.
+            objective += weight[pair] * sampled_objective(alpha, s_y, q, c, u[pair])
+            u[pair], gain = rule(
+                now * weight[pair], alpha, squared_norms[i], s_y / c_y, c_y, q, c, u[pair], p,
+                setting,
+            )  # fmt: skip
+            # 3. The step in weights.
+            for j in range(n_negatives):
+                _move(X, i, V, scale, squares, drawn[j], -p[j], c[j])
+                if is_bounded:
+                    total += _track(squares, drawn[j], q[j] * c[j], -p[j], c[j], squared_norms[i])
+            _move(X, i, V, scale, squares, y, gain, c_y)
+            if is_bounded:
+                total += _track(squares, y, s_y, gain, c_y, squared_norms[i])
+                if total > radius * radius:
+                    project(V, scale, squares, radius)
+                    total = squares.sum()
+        return objective
+
+    return run_steps
+
+
+@inlined
+def _move(X, i, V, scale, squares, k, gain, c):
+    """Set ``w_k`` to ``(w_k + gain * x_i) / c``."""
+    add_row(X, i, V.dtype.type(gain / scale[k]), V[k])
+    scale[k] /= c
+    apply_scale(V, scale, k)
+
+
+@inlined
+def _track(squares, k, score, gain, c, squared_norm):
+    """Follow ``|w_k|^2`` through ``_move``; return by how much it changed."""
+    old = squares[k]
+    squares[k] = max(0.0, old + 2.0 * gain * score + gain * gain * squared_norm) / (c * c)
+    return squares[k] - old

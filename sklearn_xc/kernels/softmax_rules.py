@@ -1,0 +1,53 @@
+"""What a step does to the scores of one instance: one function per method.
+
+A rule has the signature of ``implicit_step.solve_step``. It is given the scores before the step,
+divided by each class's shrinkage, writes how far each sampled class moves away from the instance
+(``w_k = (w~_k - p_k x) / c_k``) and returns the new u and how far the target moves towards it.
+"""
+
+import math
+
+from sklearn_xc.kernels._jit import inlined
+from sklearn_xc.kernels.implicit_step import LAST_STEP, solve_step
+
+
+@inlined
+def umax_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, setting):
+    """Step along the gradient from a u that is at most delta below what the sample proves.
+
+    ``setting`` is (delta, B_u): u ends in [0, B_u].
+
+    Notes
+    -----
+    Source: algorithm 2 of [1]_; differs in that the sampled classes are distinct, so that u is
+    never lifted above its optimum, and in the projection, which the algorithm leaves out.
+
+    References
+    ----------
+    .. [1] F. Fagan and G. Iyengar, "Unbiased scalable softmax optimization", arXiv:1803.08577,
+       2018.
+    """
+    m = q.shape[0]
+    s_y = q_y * c_y
+    largest = 0.0
+    for k in range(m):
+        p[k] = q[k] * c[k] - s_y
+        largest = max(largest, p[k])
+    proven = math.exp(-largest)
+    for k in range(m):
+        proven += math.exp(p[k] - largest)
+    proven = largest + math.log(proven)
+    if u < proven - setting[0]:
+        u = proven
+    total = 0.0
+    for k in range(m):
+        p[k] = scale * alpha[k] * math.exp(p[k] - u)
+        total += p[k]
+    u = u - scale * (1.0 - math.exp(-u)) + total
+    return min(max(u, 0.0), setting[1]), total
+
+
+@inlined
+def implicit_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, setting):
+    """Solve the implicit update; see ``solve_step``. ``setting`` is not used."""
+    return solve_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, LAST_STEP)

@@ -1,0 +1,150 @@
+"""Dense weights of many classes, and the scores and normalisers they give."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from sklearn_xc._validation import CsrRows, read_only
+from sklearn_xc.parallel.memory import require_bytes
+
+#: A task's scores take about so many values at most, and its rows at most so many.
+_SCORES_PER_TASK = 2**24
+_ROWS_PER_TASK = 512
+
+
+class ClassWeights:
+    """One dense weight vector per class.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (n_classes, n_features)
+        Weights, one row per class.
+    scale : ndarray of float64 of shape (n_classes,), default=None
+        Factors on the rows of `coef`; None is 1.
+    """
+
+    def __init__(self, coef: np.ndarray, scale: np.ndarray | None = None) -> None:
+        self.coef = read_only(coef)
+        factors = np.ones(len(coef)) if scale is None else scale
+        self.scale = read_only(factors.astype(coef.dtype))
+
+    def topk(self, X: CsrRows, k: int, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k best classes of each row, exactly, and their scores.
+
+        Parameters
+        ----------
+        X : CsrRows of shape (n, n_features)
+            Instances.
+        k : int
+            How many; places beyond the number of classes hold -1 and -inf.
+        n_jobs : int or None
+            Threads, as joblib counts them.
+
+        Returns
+        -------
+        labels, scores : ndarray of int64 and of the weights' dtype, of shape (n, k)
+            Best first; ties go to the smaller class.
+        """
+        from sklearn_xc.kernels.class_scores import topk_scores
+
+        labels = np.full((X.shape[0], k), -1, np.int64)
+        best = np.full((X.shape[0], k), -np.inf, self.coef.dtype)
+        kept = min(k, len(self.coef))
+
+        def task(first: int, last: int, scores: np.ndarray) -> None:
+            topk_scores(scores, kept, labels[first:last], best[first:last])
+
+        self._map_scores(task, X, n_jobs)
+        return labels, best
+
+    def scores(self, X: CsrRows, n_jobs: int | None) -> np.ndarray:
+        """Return the scores of every class, dense, of shape (n, n_classes).
+
+        Raises
+        ------
+        MemoryBudgetError
+            If the dense array does not fit into memory.
+        """
+        n_classes, dtype = len(self.coef), self.coef.dtype
+        require_bytes(
+            X.shape[0] * n_classes * dtype.itemsize,
+            None,
+            f"the dense scores, {X.shape[0]} instances x {n_classes} classes",
+            "Use predict_topk, which never makes it.",
+        )
+        out = np.empty((X.shape[0], n_classes), dtype)
+
+        def task(first: int, last: int, scores: np.ndarray) -> None:
+            out[first:last] = scores
+
+        self._map_scores(task, X, n_jobs)
+        return out
+
+    def log_normalisers(self, X: CsrRows, n_jobs: int | None) -> np.ndarray:
+        """Return ``log(sum_k exp(x.w_k))`` of each row, float64 of shape (n,)."""
+        from sklearn_xc.kernels.class_scores import log_normalisers
+
+        out = np.empty(X.shape[0])
+
+        def task(first: int, last: int, scores: np.ndarray) -> None:
+            log_normalisers(scores, out[first:last])
+
+        self._map_scores(task, X, n_jobs)
+        return out
+
+    def log_losses(
+        self, X: CsrRows, rows: np.ndarray, classes: np.ndarray, n_jobs: int | None
+    ) -> np.ndarray:
+        """Return ``-log p(class | row)`` of pairs, float64, from the exact normaliser.
+
+        Parameters
+        ----------
+        X : CsrRows of shape (n, n_features)
+            Instances; those that no pair names are not scored.
+        rows, classes : ndarray of int of shape (n_pairs,)
+            The pairs.
+        n_jobs : int or None
+            Threads.
+        """
+        from sklearn_xc.kernels.class_scores import log_normalisers
+
+        named, place = np.unique(rows, return_inverse=True)
+        order = np.argsort(place, kind="stable")
+        bounds = np.searchsorted(place[order], np.arange(len(named) + 1))
+        out = np.empty(len(rows))
+
+        def task(first: int, last: int, scores: np.ndarray) -> None:
+            normalisers = np.empty(last - first)
+            log_normalisers(scores, normalisers)
+            pairs = order[bounds[first] : bounds[last]]
+            at = place[pairs] - first
+            out[pairs] = normalisers[at] - scores[at, classes[pairs]]
+
+        self._map_scores(task, X.take(named), n_jobs)
+        return out
+
+    def _map_scores(
+        self, task: Callable[[int, int, np.ndarray], Any], X: CsrRows, n_jobs: int | None
+    ) -> None:
+        """Run `task` on ranges of rows and their scores, in threads."""
+        from sklearn_xc.kernels.class_scores import score_classes
+
+        dtype = self.coef.dtype
+        arrays = X.indptr, X.indices, read_only(X.data.astype(dtype, copy=False))
+        n, n_classes = X.shape[0], len(self.coef)
+        rows = min(_ROWS_PER_TASK, max(1, _SCORES_PER_TASK // n_classes))
+
+        def scored(first: int) -> None:
+            last = min(first + rows, n)
+            scores = np.empty((last - first, n_classes), dtype)
+            score_classes(arrays, first, last, self.coef, self.scale, scores)
+            task(first, last, scores)
+
+        if n <= rows:  # starting threads would take longer
+            scored(0)
+        else:
+            Parallel(n_jobs=n_jobs, require="sharedmem")(
+                delayed(scored)(first) for first in range(0, n, rows)
+            )

@@ -1,0 +1,551 @@
+"""What both softmax estimators share: all but the step."""
+
+import warnings
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from sklearn_xc._validation import (
+    CsrRows,
+    Targets,
+    check_instances,
+    check_targets,
+    check_weights,
+)
+from sklearn_xc.base import XCClassifier, restored_on_error
+from sklearn_xc.exceptions import ConvergenceWarning
+from sklearn_xc.model.class_weights import ClassWeights
+from sklearn_xc.parallel.memory import parse_bytes, require_bytes
+from sklearn_xc.softmax.pairs import (
+    Normalisers,
+    Pairs,
+    exact_normalisers,
+    largest_number,
+    merge_equal,
+    pairs_of,
+)
+from sklearn_xc.softmax.search import search_rate
+from sklearn_xc.softmax.training import Average, Schedule, progress_of, train
+from sklearn_xc.solvers.softmax_sgd import (
+    Population,
+    SgdSettings,
+    SoftmaxProblem,
+    SoftmaxState,
+    run_epoch,
+)
+
+#: Training pairs whose log-loss is followed, where no pairs are held out.
+MONITORED = 256
+
+
+class SoftmaxClassifier(XCClassifier):
+    """Fit, partial fit and probabilities of a linear softmax model trained by sampled classes.
+
+    A subclass has the parameters of ``_common_constraints`` and defines ``_settings(problem,
+    seed)``.
+    """
+
+    _common_constraints: dict = {  # noqa: RUF012
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "n_negatives": [Interval(Integral, 1, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "decay": [Interval(Real, 0, 1, closed="right"), StrOptions({"1/t"})],
+        "average": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "multilabel": [StrOptions({"all", "first"})],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "top_k": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
+        "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    classes_: np.ndarray
+    coef_: np.ndarray
+    label_counts_: np.ndarray
+    loss_curve_: np.ndarray
+    n_samples_fit_: int
+    n_iter_: int
+    _iterate: np.ndarray  # what epochs move; coef_ is its average, or the same array
+    _average: Average | None
+    _normalisers: Normalisers
+    _population: Population | None
+    _next_number: int  # of the next instance without one
+    _epochs_done: float  # in the schedule of learning rates
+    _n_epochs: int  # for the random numbers
+    _n_classes: int
+
+    def _settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
+        raise NotImplementedError
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SoftmaxClassifier":
+        """Train the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, n_features)
+            Instances. float32 and float64 are kept, other dtypes become float64. A dense X is read
+            as a sparse one.
+        y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
+            One class per instance, or a binary indicator, dense or sparse; rows without labels are
+            passed over.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the instances. A weight of 2 is a repeated row, a weight of 0 a missing one.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For NaN, a y that is not binary, or a learning rate at which training diverges.
+        MemoryBudgetError
+            If the weights do not fit into memory; nothing was allocated yet.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If early stopping is on and the held-out log-loss was still falling after `max_iter`.
+
+        Notes
+        -----
+        The model does not depend on the order of the rows, nor on `n_jobs`.
+        """
+        with restored_on_error(self):
+            is_warm = self.warm_start and hasattr(self, "coef_")
+            instances = check_instances(self, X, reset=not is_warm)
+            targets = self._check_targets(y, instances.shape[0], None, is_warm)
+            pairs = self._pairs(targets, instances.shape[0], sample_weight)
+            W = self._first_weights(instances, targets, is_warm)
+            index = np.column_stack([pairs.rows, pairs.classes]).astype(np.int64)
+            merged, place = merge_equal(instances, pairs)
+            first = np.unique(place, return_index=True)[1]
+            old = self._normalisers if is_warm else Normalisers.none()
+            u = self._first_u(old, index[first], W, instances, merged)
+            seed = self._draw_seed()
+            kept, held_out = self._hold_out(merged, seed)
+            self._n_classes = len(targets.classes)
+            problem = self._problem(instances, merged.take(kept))
+            state = SoftmaxState.at(W, u[kept])
+            first_epoch = self._n_epochs if is_warm else 0
+            settings = self._settings(problem, seed)
+            average = Average() if self.average else None
+            W, history = self._train(problem, state, settings, held_out, first_epoch, average)
+            u[kept] = state.u
+            self._keep(targets, W, state, average)
+            self._normalisers = Normalisers.none().updated(index, u[place], self._n_classes)
+            self._population = problem.population
+            self._next_number = instances.shape[0]
+            self._epochs_done = float(len(history.objective))
+            self._n_epochs = first_epoch + len(history.objective)
+            self.label_counts_ = _label_counts(targets, instances.shape[0])
+            self.n_samples_fit_ = instances.shape[0]
+            self.n_iter_ = len(history.objective)
+            self.loss_curve_ = np.array(history.objective)
+            self.log_loss_ = np.array(history.log_loss)
+        if self.early_stopping and self.n_iter_ == self.max_iter:
+            best = int(np.argmin(self.log_loss_))
+            if self.n_iter_ - best <= self.n_iter_no_change and best == self.n_iter_ - 1:
+                warnings.warn(
+                    f"{type(self).__name__}: the held-out log-loss was still falling after "
+                    f"max_iter={self.max_iter} epochs. Raise max_iter or learning_rate.",
+                    ConvergenceWarning,
+                    stacklevel=3,
+                )
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, index: Any = None
+    ) -> "SoftmaxClassifier":
+        """Go once through some instances.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, n_features)
+            Instances.
+        y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
+            As in ``fit``.
+        classes : array-like of shape (n_classes,), default=None
+            All classes, in the first call for a 1-D y; None takes those in y.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the instances.
+        index : array-like of int of shape (n,), default=None
+            Numbers of the instances, distinct. An instance that comes again under its number keeps
+            its u; after ``fit`` the numbers are those of its rows. None gives new numbers.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For classes, features or a container of y that differ from those of the first call.
+
+        Notes
+        -----
+        The weights are changed where they stand: an interrupt leaves them in the middle of the
+        pass. A new u starts at its exact optimum for the weights, one pass over all classes. The
+        learning rate falls with the number of passes over all pairs met so far; "auto" is searched
+        for on the instances of the first call.
+        """
+        is_first = not hasattr(self, "coef_")
+        with restored_on_error(self):
+            instances = check_instances(self, X, reset=is_first)
+            targets = self._check_targets(y, instances.shape[0], classes, not is_first)
+            pairs = self._pairs(targets, instances.shape[0], sample_weight)
+            numbers = self._check_index(index, instances.shape[0], len(targets.classes))
+            if is_first:
+                self._keep_first(instances, targets)
+            W = self._iterate
+            keys = np.column_stack([numbers[pairs.rows], pairs.classes]).astype(np.int64)
+            u = self._first_u(self._normalisers, keys, W, instances, pairs)
+            problem = self._problem(instances, pairs)
+            problem = self._enlarge(problem, self._normalisers.find(keys, self._n_classes) < 0)
+        state = SoftmaxState.at(W, u)
+        settings = self._settings(problem, self._draw_seed())
+        if is_first or not hasattr(self, "learning_rate_"):
+            self._choose_rate(problem, W, u, settings, None)
+        elif self.learning_rate != "auto":
+            self.learning_rate_ = float(self.learning_rate)
+        try:
+            objective = self._one_pass(problem, state, settings)
+        finally:
+            state.fold()
+        if self._average is not None:
+            self.coef_ = self._average.add(W)
+        self._normalisers = self._normalisers.updated(keys, state.u, self._n_classes)
+        self._population = problem.population
+        self._next_number = max(self._next_number, int(numbers.max()) + 1)
+        self._epochs_done += problem.n_pairs / max(1, len(self._normalisers.u))
+        self._n_epochs += 1
+        self.n_iter_ += 1
+        self.n_samples_fit_ += instances.shape[0]
+        self.label_counts_ = self.label_counts_ + _label_counts(targets, instances.shape[0])
+        self.loss_curve_ = np.append(self.loss_curve_, objective)
+        return self
+
+    # What a fit is made of
+
+    def _check_targets(self, y: Any, n: int, classes: Any, is_known: bool) -> Targets:
+        if not is_known:
+            return check_targets(self, y, n, classes)
+        name = type(self).__name__
+        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"{name}: classes are not the same as in the first call.")
+        one_d = self._targets_kind == "classes"
+        targets = check_targets(self, y, n, self.classes_ if one_d else None)
+        if (targets.kind == "classes") != one_d:
+            raise ValueError(f"{name}: y was of kind {self._targets_kind!r} before, now it is not.")
+        if len(targets.classes) != len(self.classes_):
+            raise ValueError(
+                f"{name}: y has {len(targets.classes)} label columns, before it had "
+                f"{len(self.classes_)}."
+            )
+        return targets
+
+    def _pairs(self, targets: Targets, n: int, sample_weight: Any) -> Pairs:
+        weight = check_weights(self, sample_weight, n)
+        weight = np.ones(n) if weight is None else weight
+        pairs = pairs_of(targets, weight, self.multilabel == "first")
+        if not len(pairs.rows):
+            raise ValueError(f"{type(self).__name__}: no row of y has a label.")
+        if len(targets.classes) < 2:
+            raise ValueError(f"{type(self).__name__}: y needs at least two label columns, got 1.")
+        if len(pairs.rows) >= 2**31 - 1:
+            raise ValueError(
+                f"{type(self).__name__}: y has {len(pairs.rows)} labels in all; at most 2**31 - 2 "
+                "are supported."
+            )
+        return pairs
+
+    def _first_weights(self, instances: CsrRows, targets: Targets, is_warm: bool) -> np.ndarray:
+        shape = len(targets.classes), instances.shape[1]
+        itemsize = instances.dtype.itemsize
+        copies = 1 + bool(self.average) + bool(self.early_stopping)
+        allowed = None
+        if self.max_memory is not None:
+            allowed = parse_bytes(self.max_memory, f"{type(self).__name__}: max_memory")
+        require_bytes(
+            copies * shape[0] * shape[1] * itemsize,
+            allowed,
+            f"the weights, {shape[0]} classes x {shape[1]} features x {itemsize} bytes"
+            + (f", {copies} times (average, early_stopping)" if copies > 1 else ""),
+            "Hash the features into fewer (HashingVectorizer, FeatureHasher), select some "
+            "(SelectKBest, min_df), pass X as float32, or leave rare classes out.",
+        )
+        if is_warm:
+            return self._iterate.astype(instances.dtype)
+        return np.zeros(shape, instances.dtype)
+
+    def _first_u(
+        self, known: Normalisers, keys: np.ndarray, W: np.ndarray, X: CsrRows, pairs: Pairs
+    ) -> np.ndarray:
+        """Return the u of pairs: as it was, or exact for new ones."""
+        at = known.find(keys, len(W))
+        u = np.empty(len(keys))
+        u[at >= 0] = known.u[at[at >= 0]]
+        new = np.flatnonzero(at < 0)
+        if new.size:
+            u[new] = exact_normalisers(ClassWeights(W), X, pairs.take(new), self.n_jobs)
+        return u
+
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _hold_out(self, pairs: Pairs, seed: int) -> tuple[np.ndarray, Pairs | None]:
+        """Return the pairs to train on, and those whose log-loss decides when to stop."""
+        everything = np.arange(len(pairs.rows))
+        if not self.early_stopping:
+            return everything, None
+        rows, first, row = np.unique(pairs.rows, return_index=True, return_inverse=True)
+        n_held = int(np.ceil(self.validation_fraction * len(rows)))
+        if n_held >= len(rows):
+            raise ValueError(
+                f"{type(self).__name__}: early_stopping holds out {n_held} of {len(rows)} distinct "
+                "instances; none is left to train on."
+            )
+        by_content = np.argsort(first)  # pairs are sorted by content, row numbers are not
+        drawn = np.random.default_rng((seed, 2**32)).permutation(len(rows))[:n_held]
+        is_held = np.zeros(len(rows), bool)
+        is_held[by_content[drawn]] = True
+        return everything[~is_held[row]], pairs.take(np.flatnonzero(is_held[row]))
+
+    def _problem(self, instances: CsrRows, pairs: Pairs) -> SoftmaxProblem:
+        return SoftmaxProblem(
+            instances, pairs.rows, pairs.classes, pairs.weight, self._n_classes, float(self.alpha)
+        )
+
+    def _monitor(self, X: CsrRows, pairs: Pairs) -> Callable[..., float]:
+        """Return what gives the exact mean log-loss of pairs."""
+
+        def log_loss(W: np.ndarray, scale: np.ndarray | None = None) -> float:
+            weights = ClassWeights(W, scale)
+            losses = weights.log_losses(X, pairs.rows, pairs.classes, self.n_jobs)
+            return float(np.average(losses, weights=pairs.weight))
+
+        return log_loss
+
+    def _choose_rate(
+        self,
+        problem: SoftmaxProblem,
+        W: np.ndarray,
+        u: np.ndarray,
+        settings: SgdSettings,
+        held_out: Pairs | None,
+    ) -> None:
+        if self.learning_rate != "auto":
+            self.learning_rate_ = float(self.learning_rate)
+            return
+
+        def log_loss(found: np.ndarray, part: SoftmaxProblem) -> float:
+            pairs = held_out or Pairs(part.rows, part.classes, part.weight)
+            return self._monitor(problem.instances, pairs)(found)
+
+        try:
+            self.learning_rate_ = search_rate(
+                problem, W, u, settings, self.decay, self.max_iter, log_loss, self.n_jobs
+            )
+        except FloatingPointError as error:
+            raise self._diverged("any of the rates tried") from error
+
+    def _train(
+        self,
+        problem: SoftmaxProblem,
+        state: SoftmaxState,
+        settings: SgdSettings,
+        held_out: Pairs | None,
+        first_epoch: int,
+        average: Average | None,
+    ) -> Any:
+        self._choose_rate(problem, state.V, state.u, settings, held_out)
+        monitored = held_out
+        if monitored is None:
+            drawn = np.random.default_rng((settings.seed, 2**32 + 1)).permutation(problem.n_pairs)
+            chosen = np.sort(drawn[:MONITORED])
+            monitored = Pairs(problem.rows[chosen], problem.classes[chosen], problem.weight[chosen])
+        try:
+            return train(
+                problem, state, settings, Schedule(self.learning_rate_, self.decay), self.max_iter,
+                first_epoch=first_epoch, average=average,
+                monitor=self._monitor(problem.instances, monitored),
+                patience=self.n_iter_no_change if self.early_stopping else None, tol=self.tol,
+                show=progress_of(type(self).__name__, self.max_iter) if self.verbose else None,
+            )  # fmt: skip
+        except FloatingPointError as error:
+            raise self._diverged(f"learning_rate={self.learning_rate_:g}") from error
+
+    def _diverged(self, rate: str) -> ValueError:
+        return ValueError(
+            f"{type(self).__name__}: training diverged at {rate}. Lower learning_rate, raise "
+            "alpha, scale X (sklearn.preprocessing.normalize), or use ImplicitSoftmaxSGD."
+        )
+
+    def _one_pass(
+        self, problem: SoftmaxProblem, state: SoftmaxState, settings: SgdSettings
+    ) -> float:
+        schedule = Schedule(self.learning_rate_, self.decay)
+        rate, slowing = schedule.of_epoch(self._epochs_done, problem.population.n)
+        return run_epoch(problem, state, settings, self._n_epochs, rate, slowing)
+
+    def _check_index(self, index: Any, n: int, n_classes: int) -> np.ndarray:
+        if index is None:
+            first = getattr(self, "_next_number", 0)
+            return np.arange(first, first + n)
+        name = type(self).__name__
+        numbers = check_array(index, ensure_2d=False, dtype=None, input_name="index")
+        if numbers.dtype.kind not in "iu" or numbers.shape != (n,):
+            raise ValueError(
+                f"{name}: index must hold {n} integers, one for each row of X; dtype "
+                f"{numbers.dtype} and shape {numbers.shape} came."
+            )
+        if numbers.min() < 0 or numbers.max() > largest_number(n_classes):
+            raise ValueError(
+                f"{name}: index must be between 0 and {largest_number(n_classes)}, "
+                f"{numbers.min()} to {numbers.max()} came."
+            )
+        if len(np.unique(numbers)) < n:
+            raise ValueError(f"{name}: index holds a number twice; instances need their own.")
+        return numbers.astype(np.int64)
+
+    def _keep_first(self, instances: CsrRows, targets: Targets) -> None:
+        """Set what a first partial fit starts from."""
+        self._n_classes = len(targets.classes)
+        W = self._first_weights(instances, targets, False)
+        average = Average() if self.average else None
+        self._keep(targets, W, SoftmaxState.at(W, np.empty(0)), average)
+        self._normalisers = Normalisers.none()
+        self._population = None
+        self._next_number, self._epochs_done, self._n_epochs = 0, 0.0, 0
+        self.n_iter_, self.n_samples_fit_ = 0, 0
+        self.label_counts_ = np.zeros(len(targets.classes), np.int64)
+        self.loss_curve_ = np.empty(0)
+
+    def _enlarge(self, problem: SoftmaxProblem, is_new: np.ndarray) -> SoftmaxProblem:
+        """Return the problem as a part of all pairs met so far."""
+        if self._population is None:
+            return problem
+        return problem.within(self._population, is_new)
+
+    def _keep(
+        self, targets: Targets, W: np.ndarray, state: SoftmaxState, average: Average | None
+    ) -> None:
+        self.classes_ = targets.classes
+        self.coef_ = W
+        self._iterate = state.V if average is not None else W
+        self._average = average
+        self._targets_kind = targets.kind
+        self._targets_dtype = targets.dtype
+        self._targets_container = targets.container
+
+    # Answers
+
+    @property
+    def u_(self) -> np.ndarray:
+        """One variable per (instance, class) pair, float64; near its log-loss after training."""
+        return self._fitted_normalisers("u_").u
+
+    @property
+    def u_index_(self) -> np.ndarray:
+        """Number of the instance and position of the class of each entry of ``u_``, (n, 2)."""
+        return self._fitted_normalisers("u_index_").index
+
+    def _fitted_normalisers(self, name: str) -> Normalisers:
+        try:
+            return self.__dict__["_normalisers"]
+        except KeyError:
+            raise AttributeError(f"{name}: this {type(self).__name__} is not fitted yet.") from None
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probabilities of the classes, with the exact normaliser.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, n_features)
+            Instances.
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes), or CSR of shape (n, n_labels)
+            Rows sum to 1 over all classes, also of a multilabel model: it is the probability that
+            a label drawn from those of the instance is this one. After a sparse fit, a CSR with
+            the ``top_k`` largest of each row: a missing entry was left out, it is not zero.
+        """
+        log_proba = self.predict_log_proba(X)
+        if isinstance(log_proba, np.ndarray):
+            return np.exp(log_proba)
+        log_proba.data = np.exp(log_proba.data)
+        return log_proba
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return the logarithms of ``predict_proba``, in the same containers."""
+        check_is_fitted(self)
+        instances = check_instances(self, X, reset=False)
+        weights = ClassWeights(self.coef_)
+        if self._targets_kind != "sparse":
+            return _log_softmax(weights.scores(instances, self.n_jobs))
+        labels, scores = weights.topk(instances, min(self.top_k, len(self.classes_)), self.n_jobs)
+        normalisers = weights.log_normalisers(instances, self.n_jobs)[:, None]
+        log_proba = (scores - normalisers).astype(self.coef_.dtype)
+        return self._csr(labels, log_proba, np.ones_like(labels, bool))
+
+    def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        instances = check_instances(self, X, reset=False)
+        return ClassWeights(self.coef_).topk(instances, k, self.n_jobs)
+
+    def _all_scores(self, X: Any) -> np.ndarray:
+        instances = check_instances(self, X, reset=False)
+        scores = ClassWeights(self.coef_).scores(instances, self.n_jobs)
+        return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
+
+    def _log_threshold(self) -> float:
+        """Return half the probability of a label among as many as a row has, in the logarithm."""
+        pairs = len(self._normalisers.u)
+        return float(np.log(0.5 * self._n_labelled() / pairs))
+
+    def _n_labelled(self) -> int:
+        index = self._normalisers.index[:, 0]
+        return 1 + int(np.count_nonzero(index[1:] != index[:-1]))
+
+    def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        instances = check_instances(self, X, reset=False)
+        weights = ClassWeights(self.coef_)
+        labels, scores = weights.topk(instances, k, self.n_jobs)
+        normalisers = weights.log_normalisers(instances, self.n_jobs)[:, None]
+        return labels, scores - normalisers - self._log_threshold()
+
+    def _all_margins(self, X: Any) -> np.ndarray:
+        return _log_softmax(self._all_scores(X)) - self._log_threshold()
+
+
+def _log_softmax(scores: np.ndarray) -> np.ndarray:
+    """Turn scores into log-probabilities, in place."""
+    from sklearn_xc.kernels.class_scores import log_normalisers
+
+    normalisers = np.empty(len(scores))
+    log_normalisers(scores, normalisers)
+    scores -= normalisers[:, None].astype(scores.dtype)
+    return scores
+
+
+def _label_counts(targets: Targets, n: int) -> np.ndarray:
+    counts = np.diff(targets.indptr)
+    if targets.kind == "classes" and len(targets.classes) == 2:
+        return np.array([n - counts[0], counts[0]])
+    return counts

@@ -1,0 +1,151 @@
+"""Targets as (instance, class) pairs, and the variable u that each pair keeps between calls."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sklearn_xc._validation import CsrRows, Targets
+from sklearn_xc.model.class_weights import ClassWeights
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of an instance and one of its classes.
+
+    Attributes
+    ----------
+    rows, classes : ndarray of int32 of shape (n,)
+        Row of X, and position of the class.
+    weight : ndarray of float64 of shape (n,)
+        Of the instance.
+    """
+
+    rows: np.ndarray
+    classes: np.ndarray
+    weight: np.ndarray
+
+    def take(self, chosen: np.ndarray) -> "Pairs":
+        """Return some of the pairs."""
+        return Pairs(self.rows[chosen], self.classes[chosen], self.weight[chosen])
+
+
+def pairs_of(targets: Targets, weight: np.ndarray, first_only: bool) -> Pairs:
+    """Return the pairs that targets stand for, sorted by row; those of weight 0 are left out.
+
+    Parameters
+    ----------
+    targets : Targets
+        Checked targets.
+    weight : ndarray of float64 of shape (n_rows,)
+        Weights of the instances.
+    first_only : bool
+        Of an instance with several labels take the first column only.
+    """
+    if targets.kind == "classes" and len(targets.classes) == 2:
+        classes = np.zeros(len(weight), np.int32)
+        classes[targets.rows] = 1
+        rows = np.arange(len(weight), dtype=np.int32)
+    else:
+        column = np.repeat(np.arange(targets.n_problems, dtype=np.int32), np.diff(targets.indptr))
+        order = np.lexsort((column, targets.rows))
+        rows, classes = targets.rows[order], column[order]
+    kept = weight[rows] > 0
+    if first_only and len(rows):
+        kept &= np.concatenate(([True], rows[1:] != rows[:-1]))
+    return Pairs(rows[kept], classes[kept], weight[rows[kept]])
+
+
+def merge_equal(instances: CsrRows, pairs: Pairs) -> tuple[Pairs, np.ndarray]:
+    """Return the distinct pairs in an order that follows from their content, with summed weights.
+
+    Equal instances with the same class have the same optimal u, so that one variable does for all
+    of them, and a fit does not depend on the order of the rows, nor on whether an instance is
+    repeated or has a weight.
+
+    Parameters
+    ----------
+    instances : CsrRows
+        X.
+    pairs : Pairs
+        Of its rows.
+
+    Returns
+    -------
+    merged : Pairs
+        One for each content.
+    place : ndarray of int64 of shape (n,)
+        Which of them each pair became.
+    """
+    from sklearn_xc.kernels.row_hash import hash_rows
+
+    X = instances
+    bits = (X.data + 0).astype(np.float64).view(np.uint64)  # the sum makes -0.0 a 0.0
+    hashes = np.empty((X.shape[0], 2), np.uint64)
+    hash_rows(X.indptr, X.indices, bits, hashes)
+    one, two = hashes[pairs.rows, 0], hashes[pairs.rows, 1]
+    order = np.lexsort((pairs.classes, two, one))
+    differs = np.zeros(len(order), bool)
+    for key in (one, two, pairs.classes):
+        differs[1:] |= key[order][1:] != key[order][:-1]
+    place = np.empty(len(order), np.int64)
+    place[order] = np.cumsum(differs)
+    first = order[np.concatenate(([0], np.flatnonzero(differs)))]
+    weight = np.bincount(place, weights=pairs.weight)
+    return Pairs(pairs.rows[first], pairs.classes[first], weight), place
+
+
+@dataclass(frozen=True)
+class Normalisers:
+    """The u of all pairs met so far.
+
+    Attributes
+    ----------
+    index : ndarray of int64 of shape (n, 2)
+        Number of the instance and position of the class, sorted.
+    u : ndarray of float64 of shape (n,)
+        Their variables.
+    """
+
+    index: np.ndarray
+    u: np.ndarray
+
+    @classmethod
+    def none(cls) -> "Normalisers":
+        """Return those of no pairs."""
+        return cls(np.empty((0, 2), np.int64), np.empty(0))
+
+    def find(self, index: np.ndarray, n_classes: int) -> np.ndarray:
+        """Return where pairs are, or -1, int64 of shape (n_pairs,)."""
+        known, asked = _keys(self.index, n_classes), _keys(index, n_classes)
+        at = np.searchsorted(known, asked)
+        inside = np.minimum(at, max(0, len(known) - 1))
+        found = (known[inside] == asked) if len(known) else np.zeros(len(asked), bool)
+        return np.where(found, inside, -1)
+
+    def updated(self, index: np.ndarray, u: np.ndarray, n_classes: int) -> "Normalisers":
+        """Return these, with the u of distinct pairs set or added."""
+        at = self.find(index, n_classes)
+        old = self.u.copy()
+        old[at[at >= 0]] = u[at >= 0]
+        index = np.concatenate([self.index, index[at < 0]])
+        u = np.concatenate([old, u[at < 0]])
+        order = np.argsort(_keys(index, n_classes), kind="stable")
+        return Normalisers(index[order], u[order])
+
+
+def largest_number(n_classes: int) -> int:
+    """Return the largest number that an instance may have."""
+    return (2**63 - 1) // n_classes - 1
+
+
+def _keys(index: np.ndarray, n_classes: int) -> np.ndarray:
+    return index[:, 0] * n_classes + index[:, 1]
+
+
+def exact_normalisers(
+    weights: ClassWeights, instances: CsrRows, pairs: Pairs, n_jobs: int | None
+) -> np.ndarray:
+    """Return the u that is optimal for the weights, of each pair: its log-loss."""
+    if not weights.coef.any():
+        return np.full(len(pairs.rows), np.log(len(weights.coef)))
+    return np.maximum(weights.log_losses(instances, pairs.rows, pairs.classes, n_jobs), 0.0)

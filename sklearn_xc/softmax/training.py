@@ -1,0 +1,191 @@
+"""Epochs of a softmax fit: learning rates, averaging of iterates, early stopping."""
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem, SoftmaxState, run_epoch
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Learning rates of the epochs, in units of 1 / (total weight).
+
+    Attributes
+    ----------
+    rate : float
+        At the beginning.
+    decay : float or "1/t"
+        What the rate is multiplied with after each epoch, or ``rate / (1 + epochs)``, falling also
+        within an epoch.
+    """
+
+    rate: float
+    decay: float | str
+
+    def of_epoch(self, epochs: float, n_pairs: int) -> tuple[float, float]:
+        """Return the rate after some epochs, and by how much a pair slows it: see ``run_epoch``."""
+        if self.decay == "1/t":
+            return self.rate / (1.0 + epochs), 1.0 / (n_pairs * (1.0 + epochs))
+        return self.rate * float(self.decay) ** int(epochs), 0.0
+
+
+@dataclass
+class History:
+    """What the epochs saw.
+
+    Attributes
+    ----------
+    objective : list of float
+        Mean sampled objective of each epoch.
+    log_loss : list of float
+        Exact mean log-loss of the monitored pairs after each epoch.
+    """
+
+    objective: list[float] = field(default_factory=list)
+    log_loss: list[float] = field(default_factory=list)
+
+
+class Average:
+    """Mean of the iterates at the ends of the epochs, the k-th with weight k.
+
+    Source: the weights of [1]_, which need not know the number of epochs.
+
+    References
+    ----------
+    .. [1] S. Lacoste-Julien, M. Schmidt and F. Bach, "A simpler approach to obtaining an O(1/t)
+       convergence rate for the projected stochastic subgradient method", arXiv:1212.2002, 2012.
+    """
+
+    def __init__(self) -> None:
+        self.mean: np.ndarray | None = None
+        self.count = 0
+
+    def add(self, W: np.ndarray) -> np.ndarray:
+        """Return the mean after another iterate."""
+        self.count += 1
+        if self.mean is None:
+            self.mean = W.copy()
+        else:
+            share = W.dtype.type(2.0 / (self.count + 1.0))
+            for row, new in zip(self.mean, W, strict=True):  # no further array of this size
+                row += share * (new - row)
+        return self.mean
+
+
+def train(
+    problem: SoftmaxProblem,
+    state: SoftmaxState,
+    settings: SgdSettings,
+    schedule: Schedule,
+    max_iter: int,
+    *,
+    first_epoch: int = 0,
+    average: Average | None = None,
+    monitor: Callable[[np.ndarray, np.ndarray], float] | None = None,
+    patience: int | None = None,
+    tol: float = 0.0,
+    show: Callable[[int, float, float], None] | None = None,
+) -> tuple[np.ndarray, History]:
+    """Run epochs; return the weights and what was seen.
+
+    Parameters
+    ----------
+    problem : SoftmaxProblem
+        The data.
+    state : SoftmaxState
+        Moves, and ends with scales of 1.
+    settings : SgdSettings
+        How to step.
+    schedule : Schedule
+        Learning rates.
+    max_iter : int
+        Most epochs.
+    first_epoch : int
+        Number of the first, for the random numbers.
+    average : Average, default=None
+        Takes the iterates in; its mean is then what is monitored and returned.
+    monitor : callable, default=None
+        Gives the log-loss of weights and their scales.
+    patience : int, default=None
+        Stop after so many epochs in which the log-loss did not fall by `tol`, and return the best
+        weights. None runs all epochs.
+    tol : float
+        See `patience`.
+    show : callable, default=None
+        Is told the epoch, its objective and its log-loss.
+
+    Returns
+    -------
+    W : ndarray of shape (n_classes, n_features)
+        Weights: those of `state`, of `average`, or a copy of the best.
+    history : History
+        Curves.
+
+    Raises
+    ------
+    FloatingPointError
+        If weights are no longer finite.
+    """
+    history = History()
+    best, best_loss, worse = None, np.inf, 0
+    W = state.V
+    for epoch in range(max_iter):
+        rate, slowing = schedule.of_epoch(epoch, problem.n_pairs)
+        objective = run_epoch(problem, state, settings, first_epoch + epoch, rate, slowing)
+        history.objective.append(objective)
+        scale = state.scale
+        if average is not None:
+            state.fold()
+            W, scale = average.add(state.V), np.ones(len(state.V))
+        loss = np.nan
+        if monitor is not None:
+            loss = monitor(W, scale)
+            history.log_loss.append(loss)
+            if not np.isfinite(loss):
+                raise FloatingPointError("the weights are no longer finite")
+        if show is not None:
+            show(epoch, objective, loss)
+        if patience is None:
+            continue
+        worse = 0 if loss < best_loss - tol else worse + 1
+        if loss < best_loss:
+            best_loss = loss
+            best = _copy_into(best, W, scale)
+        if worse >= patience:
+            break
+    state.fold()
+    if not np.isfinite(W).all():
+        raise FloatingPointError("the weights are no longer finite")
+    return (W if best is None else best), history
+
+
+def _copy_into(copy: np.ndarray | None, W: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    if copy is None:
+        copy = np.empty_like(W)
+    np.multiply(W, scale.astype(W.dtype)[:, None], out=copy)
+    return copy
+
+
+def progress_of(name: str, max_iter: int) -> Callable[[int, float, float], None]:
+    """Return what prints a line per epoch, at most one a second."""
+    began = time.perf_counter()
+    shown = -1.0
+
+    def show(epoch: int, objective: float, loss: float) -> None:
+        nonlocal shown
+        seconds = time.perf_counter() - began
+        if seconds < shown + 1.0 and epoch + 1 < max_iter:
+            return
+        shown = seconds
+        print(
+            f"[{name}] epoch {epoch + 1} of {max_iter}: sampled objective {objective:.4g}, "
+            f"log-loss {loss:.4g}, {seconds:.1f} s",
+            file=sys.stdout,
+            flush=True,
+        )
+
+    return show
