@@ -5,8 +5,9 @@ Every experiment is a module of its own, with ``add_options(parser)`` for the co
 
     __main__.py    the command line
     inits.py  inits_trace.py  optimum.py  accuracy.py  gridsearch.py  ova.py  ova_figure.py
-    prediction.py  scaling.py  cv.py
+    prediction.py  scaling.py  cv.py  softmax.py  softmax_curves.py
         |
+        +-- biased_softmax.py  numpy_softmax.py    what softmax.py compares
         +-- peers/           the systems that ova.py compares
         +-- data.py          the data sets, as training and test matrices
         +-- measure.py       CPU seconds, fits without their warnings, peak memory
@@ -24,5 +25,6 @@ EXPERIMENTS = {
     "prediction": "rows per second of exact top-k prediction, and recall at a budget per row",
     "scaling": "time per label and memory of training as labels grow towards a million",
     "cv": "time of choosing C by cross-validation: OvALinearXCCV beside GridSearchCV",
+    "softmax": "SoftmaxUMax and ImplicitSoftmaxSGD beside biased methods and scikit-learn",
     "gridsearch": "peak memory and time of GridSearchCV with 200,000 sparse label columns",
 }

@@ -42,6 +42,18 @@ def row_dot(X, i, vector):
 
 
 @inlined
+def row_dot_pair(X, i, one, two):
+    """Return ``x_i . one`` and ``x_i . two``: both vectors are waited for at the same time."""
+    indptr, indices, data = X
+    first, second = data.dtype.type(0), data.dtype.type(0)
+    for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
+        j, x = np.uint32(indices[t]), data[t]
+        first += x * one[j]
+        second += x * two[j]
+    return first, second
+
+
+@inlined
 def row_dot_double(X, i, vector):
     """Return ``x_i . vector``, summed in float64."""
     indptr, indices, data = X
@@ -57,6 +69,16 @@ def add_row(X, i, scale, out):
     indptr, indices, data = X
     for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
         out[np.uint32(indices[t])] += scale * data[t]
+
+
+@inlined
+def add_row_pair(X, i, scale_one, one, scale_two, two):
+    """Add multiples of x_i to two vectors that do not overlap."""
+    indptr, indices, data = X
+    for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
+        j, x = np.uint32(indices[t]), data[t]
+        one[j] += scale_one * x
+        two[j] += scale_two * x
 
 
 @inlined

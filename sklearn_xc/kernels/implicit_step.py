@@ -14,9 +14,9 @@ With c_j = 1 + r_j and p_k = A alpha_k exp(x.(w_k - w_y) - u) its optimality con
 
 Written with v = u + x.w_y, every p_k is a Wright omega of v alone, and u is a function of P. What
 is left is ``v = u(P(v)) + q_y + P(v) |x|^2 / c_y`` with q_j = x.w~_j / c_j. Its left side minus its
-right side is increasing and concave in v, so that Newton's method from a point on the left climbs
-to the root without ever passing it. No exponential of a score is formed: nothing overflows at any
-learning rate.
+right side is increasing and concave in v, so that Newton's method climbs to the root from the left
+without ever passing it, and from the right is on the left after one step. No exponential of a score
+is formed: nothing overflows at any learning rate.
 
 Source: appendix E.1 and E.3 of [1]_; differs in the unknown (E.1 solves for u, E.3 for v with a
 second Lambert W in place of u(P)) and in Newton's method for Brent's.
@@ -38,6 +38,8 @@ _ROUNDING = 4e-16
 #: A step of v below this is the last one: what it leaves is below rounding.
 LAST_STEP = 1e-8
 _MAX_STEPS = 200
+#: After a step of u below this, Newton's next error is negligible beside that of v.
+_SMALL = 1e-5
 #: Below this squared norm, a row moves no score that a float64 can tell from 0.
 TINY_NORM = 1e-200
 
@@ -57,12 +59,18 @@ def normaliser(total, previous, scale):
 def refine_normaliser(u, right, scale):
     """Return the u with ``scale (1 - exp(-u)) + u = right`` from one that is near."""
     for _ in range(20):
-        decay = math.expm1(-u)
-        step = (scale * decay - u + right) / (1.0 + scale * (1.0 + decay))
+        step = _normaliser_step(u, right, scale)
         u += step
         if abs(step) <= 1e-9 * abs(u):
             break
     return max(u, 0.0)
+
+
+@inlined
+def _normaliser_step(u, right, scale):
+    """Return Newton's step for ``scale (1 - exp(-u)) + u = right``."""
+    decay = math.exp(-u) - 1.0 if u > 1.0 else math.expm1(-u)
+    return (scale * decay - u + right) / (1.0 + scale * (1.0 + decay))
 
 
 @inlined
@@ -91,28 +99,36 @@ def solve_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, last_step):
     m = q.shape[0]
     if squared_norm < TINY_NORM:
         return _solve_empty(scale, alpha, q_y, q, u, p)
-    new_u = normaliser(0.0, u, scale)
-    v = new_u + q_y  # on the left of the root: P is 0 there
+    new_u = u
+    v = new_u + q_y  # if this is on the right of the root, one step leads to its left
     gain = squared_norm / c_y
+    log_factor = math.log(scale * alpha[0] * squared_norm)
     total = 0.0
     for _ in range(_MAX_STEPS):
         total, slope = 0.0, 0.0
         for k in range(m):
             per = c[k] / squared_norm
-            w = wright_omega(math.log(scale * alpha[k] / per) + q[k] - v)
+            z = log_factor + q[k] - v
+            if alpha[k] != alpha[0] or c[k] != 1.0:
+                z += math.log(alpha[k] / alpha[0]) - math.log(c[k])
+            w = wright_omega(z)
             p[k] = per * w
             total += p[k]
             slope += per * (w / (1.0 + w))
-        new_u = refine_normaliser(new_u, u + total, scale)
-        excess = v - new_u - q_y - total * gain
-        step = -excess / (1.0 + slope * (1.0 / (1.0 + scale * math.exp(-new_u)) + gain))
+        step_u = _normaliser_step(new_u, u + total, scale)
+        new_u += step_u
+        if abs(step_u) > _SMALL:  # far from it, u is found for itself
+            new_u = refine_normaliser(max(new_u, 0.0), u + total, scale)
+        slope_u = 1.0 / (1.0 + scale * math.exp(-new_u))
+        step = (new_u + q_y + total * gain - v) / (1.0 + slope * (slope_u + gain))
         v += step
-        if abs(step) <= last_step + _ROUNDING * abs(v):
+        new_u -= slope_u * slope * step  # it follows P, which follows v
+        if abs(step) <= last_step + _ROUNDING * abs(v) and abs(step_u) <= _SMALL:
             total = 0.0
             for k in range(m):  # the last step, by the derivative
                 p[k] -= step * p[k] / (1.0 + p[k] * squared_norm / c[k])
                 total += p[k]
-            new_u = refine_normaliser(new_u, u + total, scale)
+            new_u = refine_normaliser(max(new_u, 0.0), u + total, scale)
             break
     return new_u, total
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from sklearn_xc.kernels import biased_softmax, softmax_rules
 from sklearn_xc.kernels._jit import inlined, kernel
-from sklearn_xc.kernels.csr_rows import add_row, row_dot
+from sklearn_xc.kernels.csr_rows import add_row, add_row_pair, row_dot, row_dot_pair
 from sklearn_xc.kernels.negatives import draw_other_classes
 
 #: The rules, by the name of their method.
@@ -130,11 +130,10 @@ def softmax_kernels(method: str) -> Any:
             # 1. Scores, divided by the shrinkage of their class.
             now = rate / (1.0 + slowing * t)
             c_y = 1.0 + now * ridge * beta[y]
-            s_y = np.float64(row_dot(X, i, V[y])) * scale[y]
+            s_y = _score(X, i, V, scale, y, drawn, q)
             for j in range(n_negatives):
-                k = drawn[j]
-                c[j] = 1.0 + now * ridge * beta[k]
-                q[j] = np.float64(row_dot(X, i, V[k])) * scale[k] / c[j]
+                c[j] = 1.0 + now * ridge * beta[drawn[j]]
+                q[j] /= c[j]
             # 2. The step in scores.
             objective += weight[pair] * sampled_objective(alpha, s_y, q, c, u[pair])
             u[pair], gain = rule(
@@ -142,11 +141,12 @@ def softmax_kernels(method: str) -> Any:
                 setting,
             )  # fmt: skip
             # 3. The step in weights.
+            _move(X, i, V, scale, y, gain, drawn, p)
             for j in range(n_negatives):
-                _move(X, i, V, scale, squares, drawn[j], -p[j], c[j])
+                _shrink(V, scale, drawn[j], c[j])
                 if is_bounded:
                     total += _track(squares, drawn[j], q[j] * c[j], -p[j], c[j], squared_norms[i])
-            _move(X, i, V, scale, squares, y, gain, c_y)
+            _shrink(V, scale, y, c_y)
             if is_bounded:
                 total += _track(squares, y, s_y, gain, c_y, squared_norms[i])
                 if total > radius * radius:
@@ -158,16 +158,46 @@ def softmax_kernels(method: str) -> Any:
 
 
 @inlined
-def _move(X, i, V, scale, squares, k, gain, c):
-    """Set ``w_k`` to ``(w_k + gain * x_i) / c``."""
-    add_row(X, i, V.dtype.type(gain / scale[k]), V[k])
-    scale[k] /= c
-    apply_scale(V, scale, k)
+def _score(X, i, V, scale, y, drawn, scores):
+    """Write the scores of the sampled classes and return that of the target, two at a time."""
+    m = drawn.shape[0]
+    first, second = row_dot_pair(X, i, V[y], V[drawn[0]])
+    scores[0] = np.float64(second) * scale[drawn[0]]
+    for j in range(1, m - 1, 2):
+        one, two = row_dot_pair(X, i, V[drawn[j]], V[drawn[j + 1]])
+        scores[j] = np.float64(one) * scale[drawn[j]]
+        scores[j + 1] = np.float64(two) * scale[drawn[j + 1]]
+    if m > 1 and m % 2 == 0:
+        k = drawn[m - 1]
+        scores[m - 1] = np.float64(row_dot(X, i, V[k])) * scale[k]
+    return np.float64(first) * scale[y]
+
+
+@inlined
+def _move(X, i, V, scale, y, gain, drawn, p):
+    """Add ``gain * x_i`` to the target and ``-p[j] * x_i`` to the others, two at a time."""
+    m, real = drawn.shape[0], V.dtype.type
+    k = drawn[0]
+    add_row_pair(X, i, real(gain / scale[y]), V[y], real(-p[0] / scale[k]), V[k])
+    for j in range(1, m - 1, 2):
+        k, other = drawn[j], drawn[j + 1]
+        add_row_pair(X, i, real(-p[j] / scale[k]), V[k], real(-p[j + 1] / scale[other]), V[other])
+    if m > 1 and m % 2 == 0:
+        k = drawn[m - 1]
+        add_row(X, i, real(-p[m - 1] / scale[k]), V[k])
+
+
+@inlined
+def _shrink(V, scale, k, c):
+    """Divide ``w_k`` by c."""
+    if c != 1.0:
+        scale[k] /= c
+        apply_scale(V, scale, k)
 
 
 @inlined
 def _track(squares, k, score, gain, c, squared_norm):
-    """Follow ``|w_k|^2`` through ``_move``; return by how much it changed."""
+    """Follow ``|w_k|^2`` through ``_move`` and ``_shrink``; return by how much it changed."""
     old = squares[k]
     squares[k] = max(0.0, old + 2.0 * gain * score + gain * gain * squared_norm) / (c * c)
     return squares[k] - old

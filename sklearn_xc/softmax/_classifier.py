@@ -30,7 +30,7 @@ from sklearn_xc.softmax.pairs import (
     merge_equal,
     pairs_of,
 )
-from sklearn_xc.softmax.search import search_rate
+from sklearn_xc.softmax.search import GRID, search_rate
 from sklearn_xc.softmax.training import Average, Schedule, progress_of, train
 from sklearn_xc.solvers.softmax_sgd import (
     Population,
@@ -88,6 +88,10 @@ class SoftmaxClassifier(XCClassifier):
 
     def _settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
         raise NotImplementedError
+
+    def _rates(self, settings: SgdSettings) -> np.ndarray:
+        """Return the learning rates that "auto" tries."""
+        return GRID * settings.batch_size
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SoftmaxClassifier":
@@ -360,7 +364,15 @@ class SoftmaxClassifier(XCClassifier):
 
         try:
             self.learning_rate_ = search_rate(
-                problem, W, u, settings, self.decay, self.max_iter, log_loss, self.n_jobs
+                problem,
+                W,
+                u,
+                settings,
+                self.decay,
+                self.max_iter,
+                self._rates(settings),
+                log_loss,
+                self.n_jobs,
             )
         except FloatingPointError as error:
             raise self._diverged("any of the rates tried") from error

@@ -16,7 +16,7 @@ from sklearn_xc.parallel.memory import available_bytes
 from sklearn_xc.softmax.training import Schedule, train
 from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem, SoftmaxState
 
-#: Learning rates that are tried, per pair of a step.
+#: Learning rates to try, for each pair of a step.
 GRID = 10.0 ** np.arange(-3, 4)
 _SHARE = 0.1
 _FEWEST = 1000
@@ -29,6 +29,7 @@ def search_rate(
     settings: SgdSettings,
     decay: float | str,
     max_iter: int,
+    rates: np.ndarray,
     log_loss: Callable[[np.ndarray, SoftmaxProblem], float],
     n_jobs: int | None,
 ) -> float:
@@ -42,6 +43,8 @@ def search_rate(
         Where each trial starts; not changed.
     settings, decay, max_iter
         Of the fit: a trial has as many epochs.
+    rates : ndarray of shape (n_rates,)
+        Learning rates, in units of 1 / (total weight).
     log_loss : callable
         Gives the log-loss of weights, for the data of the trials.
     n_jobs : int or None
@@ -61,7 +64,6 @@ def search_rate(
     size = min(n, max(_FEWEST, int(np.ceil(_SHARE * n))))
     chosen = np.sort(np.random.default_rng(settings.seed).permutation(n)[:size])
     part = problem.take(chosen)
-    rates = GRID * settings.batch_size
 
     def trial(rate: float) -> float:
         state = SoftmaxState.at(W.copy(), u[chosen].copy())

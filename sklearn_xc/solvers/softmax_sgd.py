@@ -249,10 +249,11 @@ def run_epoch(
     steps_per_call = max(1, pairs_per_call // settings.batch_size)
     run_batches = softmax_batch_kernels(settings.method)
     for first in range(0, n_steps, steps_per_call):
+        last = min(first + steps_per_call, n_steps)
         total += run_batches(
             X.arrays, problem.rows, problem.classes, everything.counts, everything.n,
-            read_only(weight), read_only(order), read_only(bounds),
-            first, min(first + steps_per_call, n_steps), state.V, state.scale, state.u, rate, slowing, ridge, setting,
+            read_only(weight), read_only(order), read_only(bounds), first, last,
+            state.V, state.scale, state.u, rate, slowing, ridge, setting,
             min(settings.n_negatives, K), key,
         )  # fmt: skip
     return total / n

@@ -1,0 +1,111 @@
+"""The methods that the softmax estimators are compared with, as one estimator."""
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from sklearn_xc.softmax._classifier import SoftmaxClassifier
+from sklearn_xc.softmax.search import GRID
+from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem
+
+#: Methods and their names in tables.
+METHODS = {
+    "ove": "one-vs-each",
+    "nce": "noise-contrastive",
+    "is": "importance sampling",
+    "vanilla": "vanilla",
+    "raman": "Raman et al., lifted",
+}
+
+
+class SampledSoftmax(SoftmaxClassifier):
+    """Linear softmax classifier trained by one of the methods that came before U-max.
+
+    The loop is that of :class:`sklearn_xc.SoftmaxUMax`; only the step differs. "ove", "nce" and
+    "is" are biased: they follow the gradients of other objectives. "vanilla" and "raman" are the
+    double sum without a guard, and with another parameterisation of u.
+
+    Parameters
+    ----------
+    method : {"ove", "nce", "is", "vanilla", "raman"}, default="is"
+        The step; see ``sklearn_xc.kernels.biased_softmax`` for losses and sources.
+    n_negatives : int, default=5
+        Classes sampled at each step.
+    batch_size : int, default=1
+        Instances of a step; the paper's is 100 for the biased methods.
+    delta : float, default=1.0
+        Of the lift, for "raman".
+    shift : float, default=1.0
+        Of "raman": u is replaced with ``u + shift * x.w_y``. 0 is U-max.
+    alpha, learning_rate, decay, average, max_iter, multilabel, early_stopping, \
+validation_fraction, n_iter_no_change, tol, top_k, warm_start, max_memory, n_jobs, random_state, \
+verbose
+        As of :class:`sklearn_xc.SoftmaxUMax`. "auto" tries the same rates for any batch size, as
+        the paper does, and two lower ones for "vanilla".
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        **SoftmaxClassifier._common_constraints,
+        "method": [StrOptions(set(METHODS))],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "delta": [Interval(Real, 0, None, closed="neither")],
+        "shift": [Interval(Real, 0, 1, closed="both")],
+    }
+
+    def __init__(
+        self,
+        method="is",
+        *,
+        n_negatives=5,
+        batch_size=1,
+        delta=1.0,
+        shift=1.0,
+        alpha=0.0,
+        learning_rate="auto",
+        decay=0.9,
+        average=False,
+        max_iter=50,
+        multilabel="all",
+        early_stopping=False,
+        validation_fraction=0.1,
+        n_iter_no_change=5,
+        tol=1e-4,
+        top_k=100,
+        warm_start=False,
+        max_memory=None,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.method = method
+        self.n_negatives = n_negatives
+        self.batch_size = batch_size
+        self.delta = delta
+        self.shift = shift
+        self.alpha = alpha
+        self.learning_rate = learning_rate
+        self.decay = decay
+        self.average = average
+        self.max_iter = max_iter
+        self.multilabel = multilabel
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.top_k = top_k
+        self.warm_start = warm_start
+        self.max_memory = max_memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
+        second = float(self.shift) if self.method == "raman" else np.inf
+        return SgdSettings(
+            self.method, self.n_negatives, self.batch_size, seed, float(self.delta), second
+        )
+
+    def _rates(self, settings: SgdSettings) -> Any:
+        return np.concatenate([[1e-5, 1e-4], GRID]) if self.method == "vanilla" else GRID

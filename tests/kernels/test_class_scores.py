@@ -1,0 +1,123 @@
+"""Scores, normalisers and best classes against scipy and numpy."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import scipy.special
+
+from sklearn_xc._validation import read_only
+from sklearn_xc.kernels._jit import kernel
+from sklearn_xc.kernels.class_scores import (
+    BLOCK_CLASSES,
+    gather_block,
+    log_normalisers,
+    multiply_rows,
+    score_classes,
+    topk_scores,
+)
+
+gather = kernel(gather_block)
+multiply = kernel(multiply_rows)
+
+
+@pytest.fixture(params=[np.float32, np.float64])
+def dtype(request):
+    return request.param
+
+
+def make_rows(dtype, n=23, d=90, seed=0):
+    """Return rows of 0 to 12 non-zeros, with empty ones first, in the middle and last."""
+    rng = np.random.default_rng(seed)
+    dense = np.zeros((n, d))
+    for i in range(n):
+        chosen = rng.choice(d, i % 13, replace=False)
+        dense[i, chosen] = rng.normal(size=len(chosen))
+    dense[[0, 7, n - 1]] = 0.0
+    X = sp.csr_array(dense.astype(dtype))
+    X.sort_indices()
+    return X
+
+
+def arrays_of(X):
+    return tuple(map(read_only, (X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data)))
+
+
+@pytest.mark.parametrize(
+    "n_classes", [1, 2, 7, 8, 9, BLOCK_CLASSES - 1, BLOCK_CLASSES, BLOCK_CLASSES + 1, 150]
+)
+@pytest.mark.parametrize(("first", "last"), [(0, 23), (5, 12), (7, 8), (22, 23), (4, 4)])
+def test_score_classes(dtype, n_classes, first, last):
+    rng = np.random.default_rng(n_classes)
+    X = make_rows(dtype)
+    V = rng.normal(size=(n_classes, 90)).astype(dtype)
+    scale = rng.uniform(0.01, 3.0, n_classes).astype(dtype)
+    scores = np.full((last - first, n_classes), np.nan, dtype)
+    score_classes(arrays_of(X), first, last, read_only(V), read_only(scale), scores)
+    exact = X[first:last].astype(np.float64) @ (scale[:, None].astype(np.float64) * V).T
+    np.testing.assert_allclose(scores, exact, atol=200 * np.finfo(dtype).eps)
+    assert (scores[np.diff(X.indptr)[first:last] == 0] == 0).all()
+
+
+def test_a_row_scores_the_same_in_any_range(dtype):
+    X, V = make_rows(dtype), np.random.default_rng(0).normal(size=(70, 90)).astype(dtype)
+    scale = np.ones(70, dtype)
+    whole = np.empty((23, 70), dtype)
+    score_classes(arrays_of(X), 0, 23, read_only(V), read_only(scale), whole)
+    for i in range(23):
+        alone = np.empty((1, 70), dtype)
+        score_classes(arrays_of(X), i, i + 1, read_only(V), read_only(scale), alone)
+        np.testing.assert_array_equal(alone[0], whole[i])
+
+
+@pytest.mark.parametrize("m", [1, 7, 8, 9, 20])
+def test_gather_block(dtype, m):
+    rng = np.random.default_rng(m)
+    V = rng.normal(size=(30, 40)).astype(dtype)
+    classes, touched = rng.permutation(30)[:m], rng.permutation(40).astype(np.int32)
+    block = np.full((15, m + 2), -7.0, dtype)
+    gather(V, classes, touched, 13, block)
+    np.testing.assert_array_equal(block[:13, :m], V[classes][:, touched[:13]].T)
+    assert (block[13:] == -7).all()
+    assert (block[:, m:] == -7).all()
+
+
+@pytest.mark.parametrize("width", [1, 5, 64])
+def test_multiply_rows(dtype, width):
+    X = make_rows(dtype)
+    block = np.random.default_rng(width).normal(size=(90, width + 1)).astype(dtype)
+    out = np.full((23, width + 1), -7.0, dtype)
+    multiply(arrays_of(X), 20, block, width, out)
+    exact = X[:20].astype(np.float64) @ block[:, :width].astype(np.float64)
+    np.testing.assert_allclose(out[:20, :width], exact, atol=100 * np.finfo(dtype).eps)
+    assert (out[20:] == -7).all()
+    assert (out[:, width:] == -7).all()
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 30.0, 1e3, 1e6])
+@pytest.mark.parametrize("n_classes", [1, 2, 33])
+def test_log_normalisers(dtype, spread, n_classes):
+    scores = np.random.default_rng(0).normal(size=(20, n_classes), scale=spread).astype(dtype)
+    scores[3] = scores[3, 0]  # all equal
+    out = np.full(20, np.nan)
+    log_normalisers(scores, out)
+    expected = scipy.special.logsumexp(scores.astype(np.float64), axis=1)
+    np.testing.assert_allclose(out, expected, rtol=1e-14, atol=1e-14)
+
+
+@pytest.mark.parametrize("n_classes", [1, 5, 127, 129, 1500])  # with one block, two, and the bound
+@pytest.mark.parametrize("k", [1, 2, 5, 60])
+@pytest.mark.parametrize("levels", [1, 3, 1000])
+def test_topk_scores(dtype, n_classes, k, levels):
+    """Few levels make ties; the best score is then often that of several classes."""
+    k = min(k, n_classes)
+    rng = np.random.default_rng(levels)
+    scores = (rng.integers(0, levels, (6, n_classes)) - 2).astype(dtype)
+    scores[1] = np.sort(scores[1])
+    scores[2] = np.sort(scores[2])[::-1]
+    labels, best = np.full((6, k + 2), -1), np.full((6, k + 2), -np.inf, dtype)
+    topk_scores(read_only(scores), k, labels, best)
+    expected = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    np.testing.assert_array_equal(labels[:, :k], expected)
+    np.testing.assert_array_equal(best[:, :k], np.take_along_axis(scores, expected, axis=1))
+    assert (labels[:, k:] == -1).all()
+    assert np.isneginf(best[:, k:]).all()

@@ -1,0 +1,448 @@
+"""Single steps against a slow twin, and their mean against the gradient of what they minimise."""
+
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.sparse as sp
+import scipy.special
+
+from sklearn_xc._validation import read_only
+from sklearn_xc.kernels import softmax_epoch
+from sklearn_xc.kernels.negatives import draw_each, mix_key
+from sklearn_xc.kernels.softmax_epoch import RULES, SMALLEST_SCALE, fold_scale, softmax_kernels
+
+K, D = 6, 7
+#: What the rules are given: delta, and a bound on u or the parameterisation of u.
+SETTINGS = {"umax": (1.0, 40.0), "raman": (1.0, 1.0)}
+
+
+def make_data(dtype=np.float64, weighted=True, n_classes=K):
+    """Return 7 rows, two of them empty and two the same, and 11 pairs."""
+    rng = np.random.default_rng(0)
+    dense = rng.normal(size=(7, D)) * (rng.random((7, D)) < 0.6)
+    dense[[2, 6]] = 0.0
+    dense[4] = dense[3]
+    X = sp.csr_array(dense.astype(dtype))
+    rows = np.array([0, 0, 1, 2, 3, 4, 4, 5, 6, 5, 1], np.int32)
+    weight = rng.uniform(0.2, 2.0, len(rows)) if weighted else np.ones(len(rows))
+    return SimpleNamespace(
+        arrays=(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data),
+        dense=X.toarray().astype(np.float64),
+        squared_norms=(X.toarray().astype(np.float64) ** 2).sum(axis=1),
+        rows=rows,
+        classes=rng.integers(0, n_classes, len(rows)).astype(np.int32),
+        weight=weight / weight.mean(),
+        order=rng.permutation(len(rows)),
+        V=(0.5 * rng.normal(size=(n_classes, D))).astype(dtype),
+        scale=rng.uniform(0.5, 1.0, n_classes),
+        u=rng.uniform(0.1, 3.0, len(rows)),
+        n=len(rows),
+    )
+
+
+def make_beta(data, m, n_classes=K):
+    counts = np.bincount(data.classes, minlength=n_classes)
+    return data.n / (counts + (data.n - counts) * m / (n_classes - 1))
+
+
+def run(data, method, first, last, *, rate, slowing, ridge, m, radius=np.inf, setting=None,
+        key=None, function=None):  # fmt: skip
+    """Return the sum of the objectives and, after the steps, V, scale, squares and u."""
+    V, scale, u = data.V.copy(), data.scale.copy(), data.u.copy()
+    squares = ((V * scale[:, None]) ** 2).sum(axis=1) if radius < np.inf else np.zeros(len(V))
+    setting = SETTINGS.get(method, (1.0, np.inf)) if setting is None else setting
+    inputs = (data.squared_norms, data.rows, data.classes, data.weight, data.order)
+    objective = (softmax_kernels(method) if function is None else function)(
+        tuple(map(read_only, data.arrays)), *map(read_only, inputs), first, last, V, scale,
+        squares, u, rate, slowing, ridge, read_only(make_beta(data, m, len(V))),
+        read_only(np.array(setting)), radius, m, mix_key(0, 0) if key is None else key,
+    )  # fmt: skip
+    return objective, V, scale, squares, u
+
+
+# The twin: rules of plain scores s, returning the new u, what moves away from each sampled class
+# and towards the target.
+
+
+def _sigmoid(z):
+    return scipy.special.expit(z)
+
+
+def slow_umax(A, alpha, x, s_y, c_y, s, c, u, setting):
+    proven = np.log(1 + np.exp(s - s_y).sum())
+    if u < proven - setting[0]:
+        u = proven
+    p = A * alpha * np.exp(s - s_y - u)
+    return np.clip(u - A * (1 - np.exp(-u)) + p.sum(), 0, setting[1]), p, p.sum()
+
+
+def slow_implicit(A, alpha, x, s_y, c_y, s, c, u, setting):
+    """Solve for u between bounds, where for each u the sum of p is found between bounds."""
+    norm = x @ x
+
+    def each(total, u_new):
+        z = np.log(A * alpha) + s / c - s_y / c_y - total * norm / c_y - u_new
+        if norm == 0:
+            return np.exp(z)
+        return c / norm * scipy.special.wrightomega(z + np.log(norm / c)).real
+
+    def total_at(u_new):
+        high = each(0.0, u_new).sum() + 1e-300
+        return scipy.optimize.brentq(
+            lambda total: total - each(total, u_new).sum(), 0, high, xtol=1e-300, rtol=1e-14
+        )
+
+    def condition(u_new):
+        return A * -np.expm1(-u_new) + u_new - u - total_at(u_new)
+
+    new_u = scipy.optimize.brentq(condition, -1e-9, u + total_at(0.0) + 1e-9, xtol=1e-15)
+    total = total_at(new_u)
+    return new_u, each(total, new_u), total
+
+
+def slow_ove(A, alpha, x, s_y, c_y, s, c, u, setting):
+    p = A * alpha * _sigmoid(s - s_y)
+    return u, p, p.sum()
+
+
+def slow_nce(A, alpha, x, s_y, c_y, s, c, u, setting):
+    """Each of m classes out of K - 1 comes m / (K - 1) times: their odds are alpha exp(s)."""
+    odds = alpha * np.exp(s)
+    return u, A * odds / (1 + odds), A / (1 + alpha[0] * np.exp(s_y))
+
+
+def slow_is(A, alpha, x, s_y, c_y, s, c, u, setting):
+    odds = alpha * np.exp(s - s_y)
+    p = A * odds / (1 + odds.sum())
+    return u, p, p.sum()
+
+
+def slow_vanilla(A, alpha, x, s_y, c_y, s, c, u, setting):
+    p = A * alpha * np.exp(s - s_y - u)
+    return u - A * (1 - np.exp(-u)) + p.sum(), p, p.sum()
+
+
+def slow_raman(A, alpha, x, s_y, c_y, s, c, v, setting):
+    delta, a = setting
+    u = v - a * s_y
+    proven = np.log(1 + np.exp(s - s_y).sum())
+    if u < proven - delta:
+        u = proven
+    p = A * alpha * np.exp(s - s_y - u)
+    by_u = A * (1 - np.exp(-u)) - p.sum()
+    return u + a * s_y - by_u, p, p.sum() + a * by_u
+
+
+SLOW_RULES = {
+    "umax": slow_umax, "implicit": slow_implicit, "ove": slow_ove, "nce": slow_nce,
+    "is": slow_is, "vanilla": slow_vanilla, "raman": slow_raman,
+}  # fmt: skip
+
+
+def draws_of(data, m, key=None):
+    """Return the classes of each step."""
+    drawn = np.full((data.n, m), -1, np.int64)
+    targets = data.classes[data.order].astype(np.int64)
+    draw_each(mix_key(0, 0) if key is None else key, len(data.V), targets, drawn)
+    return drawn
+
+
+def slow_steps(data, method, first, last, *, rate, slowing, ridge, m, radius=np.inf, setting=None):
+    """Return the sum of the objectives and, after the steps, all weights and u."""
+    W, u = data.V.astype(np.float64) * data.scale[:, None], data.u.copy()
+    setting = SETTINGS.get(method, (1.0, np.inf)) if setting is None else setting
+    alpha, beta = np.full(m, (len(W) - 1) / m), make_beta(data, m, len(W))
+    draws, objective = draws_of(data, m), 0.0
+    for t in range(first, last):
+        pair, drawn = data.order[t], draws[t]
+        x, y, weight = data.dense[data.rows[pair]], data.classes[pair], data.weight[pair]
+        now = rate / (1 + slowing * t)
+        c = 1 + now * ridge * beta
+        s_y, s, old = W[y] @ x, W[drawn] @ x, u[pair]
+        sampled = alpha @ np.exp(np.minimum(s - s_y - old, 700))
+        objective += weight * (old + np.exp(-old) - 1 + sampled)
+        u[pair], p, gain = SLOW_RULES[method](
+            now * weight, alpha, x, s_y, c[y], s, c[drawn], old, setting
+        )
+        W[drawn] = (W[drawn] - np.outer(p, x)) / c[drawn][:, None]
+        W[y] = (W[y] + gain * x) / c[y]
+        norm = np.linalg.norm(W)
+        if norm > radius:
+            W *= radius / norm
+    return objective, W, u
+
+
+def assert_equals_twin(data, method, first=0, last=None, tol=1e-10, **settings):
+    last = data.n if last is None else last
+    objective, V, scale, squares, u = run(data, method, first, last, **settings)
+    expected = slow_steps(data, method, first, last, **settings)
+    W = V * scale[:, None]
+    np.testing.assert_allclose(objective, expected[0], rtol=tol)
+    np.testing.assert_allclose(W, expected[1], rtol=tol, atol=tol * np.abs(expected[1]).max())
+    np.testing.assert_allclose(u, expected[2], rtol=tol, atol=tol)
+    if settings.get("radius", np.inf) < np.inf:
+        np.testing.assert_allclose(squares, (W**2).sum(axis=1), rtol=10 * tol, atol=tol)
+    return V, scale
+
+
+each_method = pytest.mark.parametrize("method", RULES)
+
+
+def test_every_rule_has_a_twin():
+    assert RULES.keys() == SLOW_RULES.keys()
+
+
+@each_method
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+def test_equals_the_twin(method, m, ridge):
+    assert_equals_twin(make_data(), method, rate=0.3, slowing=0.01, ridge=ridge, m=m)
+
+
+@each_method
+def test_equals_the_twin_in_float32(method):
+    data = make_data(np.float32)
+    assert_equals_twin(data, method, rate=0.3, slowing=0.0, ridge=0.1, m=3, tol=3e-5)
+
+
+@each_method
+@pytest.mark.parametrize(("n_classes", "m"), [(2, 1), (3, 1), (3, 2)])
+def test_two_and_three_classes(method, n_classes, m):
+    data = make_data(n_classes=n_classes)
+    assert_equals_twin(data, method, rate=0.3, slowing=0.1, ridge=0.01, m=m)
+
+
+@each_method
+def test_a_part_of_the_steps(method):
+    """Steps are counted from the beginning of the epoch, and parts add up."""
+    data, settings = make_data(), {"rate": 0.5, "slowing": 0.3, "ridge": 0.1, "m": 2}
+    assert_equals_twin(data, method, 4, 9, **settings)
+    whole = run(data, method, 0, data.n, **settings)
+    objective, data.V, data.scale, _, data.u = run(data, method, 0, 5, **settings)
+    rest = run(data, method, 5, data.n, **settings)
+    np.testing.assert_allclose(objective + rest[0], whole[0], rtol=1e-15)
+    for one, other in zip(rest[1:], whole[1:], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@each_method
+@pytest.mark.parametrize("radius", [0.5, 5.0, 100.0])
+def test_weights_stay_in_the_ball(method, radius):
+    """0.5 is reached at every step, 100 at none."""
+    data = make_data()
+    V, scale = assert_equals_twin(
+        data, method, rate=0.5, slowing=0.0, ridge=0.01, m=2, radius=radius
+    )
+    assert np.linalg.norm(V * scale[:, None]) <= radius * (1 + 1e-9)
+
+
+@each_method
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_small_scales_go_into_the_weights(method, dtype):
+    data = make_data(dtype)
+    data.scale[:] = 2 * SMALLEST_SCALE
+    data.V = (data.V / data.scale[:, None]).astype(dtype)
+    tol = 1e-10 if dtype == np.float64 else 1e-4
+    settings = {"rate": 0.3, "slowing": 0.0, "ridge": 10.0, "m": 3}
+    V, scale = assert_equals_twin(data, method, 0, 3, tol=tol, **settings)
+    assert (scale == 1).any()
+    assert (scale >= SMALLEST_SCALE).all()
+    assert (np.abs(V[scale == 1]) < 100).all()
+
+
+def test_fold_scale():
+    data = make_data()
+    V, scale = data.V.copy(), data.scale.copy()
+    scale[2] = 1.0
+    expected = V * scale[:, None]
+    fold_scale(V, scale)
+    np.testing.assert_array_equal(V, expected)
+    assert (scale == 1).all()
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.5, 2.0])
+@pytest.mark.parametrize("bound", [0.0, 1.0, 2.0])
+def test_umax_lifts_and_bounds_u(delta, bound):
+    data = make_data()
+    settings = {"rate": 0.5, "slowing": 0.0, "ridge": 0.0, "m": 3, "setting": (delta, bound)}
+    assert_equals_twin(data, "umax", **settings)
+    assert (run(data, "umax", 0, data.n, **settings)[4] <= bound).all()
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.5, 2.0])
+@pytest.mark.parametrize("a", [-1.0, 0.0, 0.3, 1.0])
+def test_parameterisations_of_u(delta, a):
+    data = make_data()
+    assert_equals_twin(data, "raman", rate=0.2, slowing=0.0, ridge=0.0, m=3, setting=(delta, a))
+
+
+def test_other_parameterisations_contain_umax():
+    """With v = u, a U-max whose u has no bounds."""
+    data, settings = make_data(), {"rate": 0.1, "slowing": 0.0, "ridge": 0.1, "m": 3}
+    one = run(data, "umax", 0, data.n, setting=(1.0, np.inf), **settings)
+    other = run(data, "raman", 0, data.n, setting=(1.0, 0.0), **settings)
+    assert (one[4] > 0).all()
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["umax", "raman", "is", "ove", "nce", "implicit"])
+def test_scores_beyond_the_range_of_exp(method):
+    data = make_data()
+    data.V *= 1000.0
+    objective, V, scale, _, u = run(data, method, 0, data.n, rate=0.5, slowing=0, ridge=0.1, m=3)
+    for values in (objective, V, scale, u):
+        assert np.isfinite(values).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_projections_leave_numbers_that_can_be_divided_by(dtype):
+    """Each step overshoots by far, so that the others' scales fall with every projection."""
+    data = make_data(dtype)
+    data.V[:] = 0.0
+    data.u[:] = np.log(K)
+    data.rows[:] = 0
+    data.classes[:] = [0] * 10 + [5]
+    data.order = np.arange(data.n)
+    _, V, scale, _, u = run(
+        data, "vanilla", 0, data.n, rate=1e10, slowing=0.0, ridge=1e-12, m=1, radius=1e-8
+    )
+    for values in (V, scale, u):
+        assert np.isfinite(values).all()
+    assert (scale > 0).all()
+
+
+# The mean of small steps is the gradient. The loop runs in Python, with draws of our choice.
+
+RATE = 1e-8
+N_DRAWN = 2
+
+
+def step_from(monkeypatch, data, method, pair, drawn, ridge, setting):
+    """Return the change of all weights and u, over the rate, by one step."""
+
+    def draw(key, step, n_classes, target, out):
+        out[:] = drawn
+
+    monkeypatch.setattr(softmax_epoch, "draw_other_classes", draw)
+    data.order = np.arange(data.n)
+    _, V, scale, _, u = run(
+        data, method, pair, pair + 1, rate=RATE, slowing=0.0, ridge=ridge, m=N_DRAWN,
+        setting=setting, key=np.uint64(0), function=softmax_kernels(method).py_func,
+    )  # fmt: skip
+    W = data.V * data.scale[:, None]
+    return (V * scale[:, None] - W) / RATE, (u - data.u) / RATE
+
+
+def double_sum(data, W, u, alpha):
+    """Return the objective of the solver's docstring, less what does not move."""
+    scores = data.dense[data.rows] @ W.T
+    own = scores[np.arange(data.n), data.classes]
+    others = np.exp(scores - own[:, None] - u[:, None])
+    others[np.arange(data.n), data.classes] = 0
+    return data.weight @ (u + np.exp(-u) + others.sum(axis=1)) + alpha / 2 * (W**2).sum()
+
+
+def double_sum_gradient(data, W, u, alpha):
+    scores = data.dense[data.rows] @ W.T
+    own = scores[np.arange(data.n), data.classes]
+    others = data.weight[:, None] * np.exp(scores - own[:, None] - u[:, None])
+    others[np.arange(data.n), data.classes] = 0
+    by_u = data.weight * (1 - np.exp(-u)) - others.sum(axis=1)
+    others[np.arange(data.n), data.classes] = -others.sum(axis=1)
+    return others.T @ data.dense[data.rows] + alpha * W, by_u
+
+
+def differences(function, at, size=1e-6):
+    """Return the gradient of a function of an array, by central differences."""
+    out = np.empty(at.size)
+    for j in range(at.size):
+        step = np.zeros(at.size)
+        step[j] = size
+        step = step.reshape(at.shape)
+        out[j] = (function(at + step) - function(at - step)) / (2 * size)
+    return out.reshape(at.shape)
+
+
+def test_gradient_of_the_double_sum():
+    data = make_data()
+    W = data.V * data.scale[:, None]
+    by_W, by_u = double_sum_gradient(data, W, data.u, 0.7)
+    found = differences(lambda at: double_sum(data, at, data.u, 0.7), W)
+    np.testing.assert_allclose(found, by_W, rtol=1e-7, atol=1e-7)
+    found = differences(lambda at: double_sum(data, W, at, 0.7), data.u)
+    np.testing.assert_allclose(found, by_u, rtol=1e-7, atol=1e-7)
+
+
+def mean_step(monkeypatch, data, method, ridge, setting):
+    """Return the mean change over all pairs and all sets of classes."""
+    total_W, total_u = np.zeros_like(data.V), np.zeros_like(data.u)
+    for pair in range(data.n):
+        others = [k for k in range(K) if k != data.classes[pair]]
+        sets = list(itertools.combinations(others, N_DRAWN))
+        for drawn in sets:
+            by_W, by_u = step_from(monkeypatch, data, method, pair, drawn, ridge, setting)
+            total_W += by_W / len(sets)
+            total_u += by_u / len(sets)
+    return total_W / data.n, total_u / data.n
+
+
+@pytest.mark.parametrize(
+    ("method", "setting"),
+    [("umax", (np.inf, np.inf)), ("vanilla", (1.0, np.inf)), ("implicit", (1.0, np.inf))],
+)
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+def test_steps_are_unbiased(monkeypatch, method, setting, ridge):
+    """The rate is in units of 1 / n: n times the mean step is the gradient of the sum."""
+    data = make_data()
+    by_W, by_u = mean_step(monkeypatch, data, method, ridge, setting)
+    W = data.V * data.scale[:, None]
+    gradient_W, gradient_u = double_sum_gradient(data, W, data.u, ridge * data.n)
+    np.testing.assert_allclose(-by_W * data.n, gradient_W, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(-by_u * data.n, gradient_u, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("a", [0.3, 1.0])
+def test_steps_in_another_parameterisation_are_unbiased(monkeypatch, a):
+    data = make_data()
+    data.u += 2.0  # they stand for v = u + a s_y here
+    by_W, by_v = mean_step(monkeypatch, data, "raman", 0.5, (np.inf, a))
+
+    def objective(W, v):
+        own = (data.dense[data.rows] * W[data.classes]).sum(axis=1)
+        return double_sum(data, W, v - a * own, 0.5 * data.n)
+
+    W = data.V * data.scale[:, None]
+    found = differences(lambda at: objective(at, data.u), W)
+    np.testing.assert_allclose(-by_W * data.n, found, rtol=1e-5, atol=1e-5)
+    found = differences(lambda at: objective(W, at), data.u)
+    np.testing.assert_allclose(-by_v * data.n, found, rtol=1e-5, atol=1e-5)
+
+
+def biased_loss(method, s_y, s):
+    alpha = (K - 1) / len(s)
+    if method == "ove":
+        return alpha * np.log1p(np.exp(s - s_y)).sum()
+    if method == "is":
+        return np.log1p(alpha * np.exp(s - s_y).sum())
+    return np.log1p(np.exp(-s_y) / alpha) + np.log1p(alpha * np.exp(s)).sum()
+
+
+@pytest.mark.parametrize("method", ["ove", "nce", "is"])
+def test_biased_steps_follow_their_own_losses(monkeypatch, method):
+    data = make_data()
+    W = data.V * data.scale[:, None]
+    for pair in range(data.n):
+        x, y = data.dense[data.rows[pair]], data.classes[pair]
+        for drawn in itertools.combinations([k for k in range(K) if k != y], N_DRAWN):
+            by_W, by_u = step_from(monkeypatch, data, method, pair, drawn, 0.0, None)
+            chosen = np.array(drawn)
+
+            def loss(at, chosen=chosen, x=x, y=y, pair=pair):
+                return data.weight[pair] * biased_loss(method, at[y] @ x, at[chosen] @ x)
+
+            np.testing.assert_allclose(-by_W, differences(loss, W), rtol=1e-5, atol=1e-6)
+            assert (by_u == 0).all()

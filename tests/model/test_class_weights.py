@@ -1,0 +1,156 @@
+"""Scores, normalisers, losses and best classes of dense weights against numpy."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import scipy.special
+
+from sklearn_xc._validation import CsrRows
+from sklearn_xc.exceptions import MemoryBudgetError
+from sklearn_xc.model import class_weights
+from sklearn_xc.model.class_weights import ClassWeights
+
+D = 90
+
+
+@pytest.fixture(params=[np.float32, np.float64])
+def dtype(request):
+    return request.param
+
+
+def make_rows(n, dtype=np.float64, d=D):
+    """Return n rows, a few of them empty: the first, the last and one between."""
+    rng = np.random.default_rng(n)
+    dense = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.1)
+    dense[[0, n // 2, n - 1]] = 0.0
+    X = sp.csr_array(dense.astype(dtype))
+    indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
+    return CsrRows(indptr, indices, X.data, X.shape, was_sparse=True)
+
+
+def make_weights(n_classes, dtype, with_scale):
+    rng = np.random.default_rng(n_classes)
+    coef = rng.normal(size=(n_classes, D)).astype(dtype)
+    scale = rng.uniform(0.1, 2.0, n_classes) if with_scale else None
+    return ClassWeights(coef, scale)
+
+
+def exact_scores(weights, X):
+    dense = sp.csr_array((X.data, X.indices, X.indptr), shape=X.shape).astype(np.float64)
+    return dense @ (weights.coef.astype(np.float64) * weights.scale[:, None]).T
+
+
+@pytest.fixture(params=[1, 2, 70])
+def n_classes(request):
+    return request.param
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "scaled"])
+def weights(request, n_classes, dtype):
+    return make_weights(n_classes, dtype, request.param)
+
+
+def test_scores(weights, dtype):
+    X = make_rows(40, dtype)
+    scores = weights.scores(X, None)
+    assert scores.dtype == dtype
+    tolerance = 200 * np.finfo(dtype).eps
+    np.testing.assert_allclose(scores, exact_scores(weights, X), atol=tolerance)
+
+
+def test_x_is_read_in_the_type_of_the_weights(weights, dtype):
+    X = make_rows(40, np.float64 if dtype == np.float32 else np.float32)
+    scores = weights.scores(X, None)
+    assert scores.dtype == dtype
+    np.testing.assert_allclose(scores, exact_scores(weights, X), atol=1e-4)
+
+
+def test_log_normalisers(weights, dtype):
+    X = make_rows(40, dtype)
+    found = weights.log_normalisers(X, None)
+    assert found.dtype == np.float64
+    expected = scipy.special.logsumexp(exact_scores(weights, X), axis=1)
+    np.testing.assert_allclose(found, expected, atol=200 * np.finfo(dtype).eps)
+
+
+def test_log_losses_of_pairs_in_any_order(weights, n_classes, dtype):
+    """Rows repeat, are out of order, and some are not named at all."""
+    X, rng = make_rows(40, dtype), np.random.default_rng(0)
+    rows = np.concatenate([[39, 0, 7, 7, 3, 39, 20], rng.integers(0, 30, 30)])
+    classes = rng.integers(0, n_classes, len(rows))
+    scores = exact_scores(weights, X)
+    expected = scipy.special.logsumexp(scores, axis=1)[rows] - scores[rows, classes]
+    found = weights.log_losses(X, rows.astype(np.int32), classes.astype(np.int32), None)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, expected, atol=400 * np.finfo(dtype).eps)
+
+
+def test_log_losses_of_no_pairs(weights):
+    nothing = np.empty(0, np.int32)
+    assert weights.log_losses(make_rows(5, weights.coef.dtype), nothing, nothing, None).size == 0
+
+
+@pytest.mark.parametrize("k", [1, 3, 70, 75])
+def test_topk(weights, n_classes, dtype, k):
+    """Rows without features score 0 everywhere: all their classes tie."""
+    X = make_rows(40, dtype)
+    labels, scores = weights.topk(X, k, None)
+    assert labels.shape == scores.shape == (40, k)
+    assert labels.dtype == np.int64
+    assert scores.dtype == dtype
+    kept = min(k, n_classes)
+    all_scores = weights.scores(X, None)
+    expected = np.argsort(-all_scores, axis=1, kind="stable")[:, :kept]
+    np.testing.assert_array_equal(labels[:, :kept], expected)
+    np.testing.assert_array_equal(scores[:, :kept], np.take_along_axis(all_scores, expected, 1))
+    np.testing.assert_array_equal(labels[0, :kept], np.arange(kept))
+    assert (labels[:, kept:] == -1).all()
+    assert np.isneginf(scores[:, kept:]).all()
+
+
+@pytest.mark.parametrize("rows_per_task", [1, 7, 512])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_threads_and_tasks_change_no_bit(monkeypatch, dtype, rows_per_task, n_jobs):
+    weights, X = make_weights(70, dtype, True), make_rows(40, dtype)
+    rows = np.random.default_rng(0).integers(0, 40, 100)
+    classes = rows % 70
+
+    def everything(n_jobs):
+        return (
+            weights.scores(X, n_jobs),
+            weights.log_normalisers(X, n_jobs),
+            weights.log_losses(X, rows, classes, n_jobs),
+            *weights.topk(X, 5, n_jobs),
+        )
+
+    expected = everything(1)
+    monkeypatch.setattr(class_weights, "_ROWS_PER_TASK", rows_per_task)
+    for found, value in zip(everything(n_jobs), expected, strict=True):
+        assert found.tobytes() == value.tobytes()
+
+
+def test_many_classes_make_short_tasks(monkeypatch):
+    """One row at a time if its scores are more than a task may hold."""
+    weights, X = make_weights(70, np.float64, True), make_rows(40)
+    expected = weights.scores(X, 1)
+    sizes = []
+    for n_scores in (1, 70 * 3):
+        monkeypatch.setattr(class_weights, "_SCORES_PER_TASK", n_scores)
+        weights._map_scores(lambda first, last, scores: sizes.append(last - first), X, 1)
+        np.testing.assert_array_equal(weights.scores(X, 1), expected)
+    assert sizes == [1] * 40 + [3] * 13 + [1]
+
+
+def test_scores_that_do_not_fit_into_memory(monkeypatch):
+    weights = make_weights(70, np.float64, False)
+    empty = np.empty(0)
+    n = 2**45
+    X = CsrRows(np.zeros(1, np.int64), empty.astype(np.int32), empty, (n, D), was_sparse=True)
+    with pytest.raises(MemoryBudgetError, match=f"{n} instances x 70 classes.*predict_topk"):
+        weights.scores(X, None)
+
+
+def test_the_weights_cannot_be_written(weights):
+    assert not weights.coef.flags.writeable
+    assert not weights.scale.flags.writeable
+    assert weights.scale.dtype == weights.coef.dtype
