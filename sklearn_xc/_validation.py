@@ -106,6 +106,14 @@ class CsrRows:
         """Of the features."""
         return self.data.dtype
 
+    def without_zeros(self) -> "CsrRows":
+        """Return the rows without zeros that are stored."""
+        if self.data.all():
+            return self
+        kept = self.data != 0
+        indptr = np.concatenate(([0], np.cumsum(kept)))[self.indptr].astype(np.int64)
+        return CsrRows(indptr, self.indices[kept], self.data[kept], self.shape, self.was_sparse)
+
     def take(self, rows: np.ndarray) -> "CsrRows":
         """Return some of the rows."""
         lengths = np.diff(self.indptr)[rows]

@@ -104,7 +104,13 @@ verbose
     def _settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
         second = float(self.shift) if self.method == "raman" else np.inf
         return SgdSettings(
-            self.method, self.n_negatives, self.batch_size, seed, float(self.delta), second
+            self.method,
+            self.n_negatives,
+            self.batch_size,
+            seed,
+            0,
+            float(self.delta),
+            second,
         )
 
     def _rates(self, settings: SgdSettings) -> Any:

@@ -16,6 +16,10 @@ from sklearn_xc.kernels.selection import N_LANES, select_best
 BLOCK_CLASSES = 64
 #: Classes whose weights are read together while a block is written: each is one stream of memory.
 STREAMS = 8
+#: Of the parabola near 2**f: 1 + f (_LINEAR + f _SQUARE).
+_SQUARE = 2.0 * (1.0 + 2.0 - 2.0 * 2.0**0.5)
+_LINEAR = 1.0 - _SQUARE
+_LOG2_E = 1.4426950408889634
 _ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
@@ -127,6 +131,34 @@ def log_normalisers(scores, out):
     """Write the logarithm of the softmax normaliser of each row of scores, in float64."""
     for i in range(scores.shape[0]):
         out[i] = log_sum_exp(scores[i])
+
+
+@kernel
+def rough_log_normalisers(scores, out):
+    """Write ``log_normalisers`` to within 0.003, several times as fast, for scores in float32.
+
+    2**y is made of its exponent, written as the bits of a float, and a parabola through its values
+    at both ends and the middle.
+    """
+    n_classes = scores.shape[1]
+    exponents = np.empty(n_classes, np.int32)
+    powers = exponents.view(np.float32)
+    mantissas = np.empty(n_classes, np.float32)
+    for i in range(scores.shape[0]):
+        row = scores[i]
+        largest = row[0]
+        for k in range(n_classes):
+            largest = max(largest, row[k])
+        for k in range(n_classes):
+            y = max((row[k] - largest) * np.float32(_LOG2_E), np.float32(-120.0))
+            whole = np.floor(y)
+            f = y - whole
+            mantissas[k] = np.float32(1.0) + f * (np.float32(_LINEAR) + f * np.float32(_SQUARE))
+            exponents[k] = (np.int32(whole) + np.int32(127)) << np.int32(23)
+        total = np.float32(0.0)
+        for k in range(n_classes):
+            total += powers[k] * mantissas[k]
+        out[i] = np.float64(largest) + math.log(np.float64(total))
 
 
 @kernel

@@ -150,7 +150,7 @@ def solve_batch(scale, alpha, gram, place, group, q, c, own, c_y, u, p, totals, 
             if worst <= _PRECISION:
                 break
             # 2. The next direction.
-            best, rounding = value, 1e-13 * slack
+            best, rounding = value, 1e-12 * slack
             size, n_halvings = 1.0, 0
             for i in range(n):
                 curvature[i] = 1.0 / (1.0 + scale[i] * math.exp(-new_u[i]))

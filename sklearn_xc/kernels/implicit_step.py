@@ -58,12 +58,12 @@ def normaliser(total, previous, scale):
 @inlined
 def refine_normaliser(u, right, scale):
     """Return the u with ``scale (1 - exp(-u)) + u = right`` from one that is near."""
-    for _ in range(20):
+    for _ in range(100):
         step = _normaliser_step(u, right, scale)
-        u += step
-        if abs(step) <= 1e-9 * abs(u):
+        u = max(u + step, 0.0)
+        if abs(step) <= 1e-9 * u:
             break
-    return max(u, 0.0)
+    return u
 
 
 @inlined
@@ -122,7 +122,7 @@ def solve_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, last_step):
         slope_u = 1.0 / (1.0 + scale * math.exp(-new_u))
         step = (new_u + q_y + total * gain - v) / (1.0 + slope * (slope_u + gain))
         v += step
-        new_u -= slope_u * slope * step  # it follows P, which follows v
+        new_u = max(new_u - slope_u * slope * step, 0.0)  # it follows P, which follows v
         if abs(step) <= last_step + _ROUNDING * abs(v) and abs(step_u) <= _SMALL:
             total = 0.0
             for k in range(m):  # the last step, by the derivative

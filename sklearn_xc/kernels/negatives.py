@@ -16,6 +16,8 @@ from sklearn_xc.kernels._jit import inlined, kernel
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
+#: More than the draws of a step, for `draw_classes_besides`.
+_DRAWS_PER_STEP = 2**24
 _30, _27, _31, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
 
 
@@ -79,6 +81,26 @@ def draw_other_classes(key, step, n_classes, target, out):
     draw_classes(key, step, n_classes - 1, out)
     for j in range(out.shape[0]):
         out[j] += out[j] >= target
+
+
+@inlined
+def draw_classes_besides(key, step, n_classes, target, taken, out):
+    """Draw distinct classes that are neither `target` nor in `taken`; they must suffice.
+
+    Sets of classes are equally likely: each class is drawn until it is a new one.
+    """
+    counter = step * _DRAWS_PER_STEP
+    for j in range(out.shape[0]):
+        is_new = False
+        while not is_new:
+            drawn = random_below(key, counter, n_classes)
+            counter += 1
+            is_new = drawn != target
+            for b in range(taken.shape[0]):
+                is_new &= taken[b] != drawn
+            for b in range(j):
+                is_new &= out[b] != drawn
+        out[j] = drawn
 
 
 @kernel

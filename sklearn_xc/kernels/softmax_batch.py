@@ -141,9 +141,9 @@ def softmax_batch_kernels(method: str) -> Any:
         Parameters as of ``softmax_epoch.softmax_kernels``, but:
 
         counts : ndarray of int64 of shape (n_classes,)
-            Pairs of each class, and
+            Visits to pairs of each class, and
         n_pairs : int
-            of all classes, in the likelihood.
+            of all classes, in an epoch over the likelihood.
         bounds : ndarray of int64 of shape (n_steps + 1,)
             Where each step's pairs begin in `order`.
         """
@@ -188,8 +188,7 @@ def softmax_batch_kernels(method: str) -> Any:
                 new_u[i] = old_u[i]
             _find_places(y, drawn, place, group)
             n_touched = compact(X, batch_rows, position, touched, local)
-            for f in range(n_touched):
-                position[touched[f]] = -1
+            _sort_features(local[1][: local[0][size]], n_touched, position, touched)
             gather_block(V, drawn, touched, n_touched, block)
             multiply_rows(local, size, block, m, products)
             for j in range(m):

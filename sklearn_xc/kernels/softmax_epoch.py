@@ -13,7 +13,7 @@ import numpy as np
 from sklearn_xc.kernels import biased_softmax, softmax_rules
 from sklearn_xc.kernels._jit import inlined, kernel
 from sklearn_xc.kernels.csr_rows import add_row, add_row_pair, row_dot, row_dot_pair
-from sklearn_xc.kernels.negatives import draw_other_classes
+from sklearn_xc.kernels.negatives import draw_classes_besides, draw_other_classes
 
 #: The rules, by the name of their method.
 RULES = {
@@ -66,6 +66,7 @@ def project(V, scale, squares, radius):
         for k in range(scale.shape[0]):
             scale[k] *= factor
             squares[k] *= factor * factor
+            apply_scale(V, scale, k)
 
 
 @functools.cache
@@ -76,7 +77,7 @@ def softmax_kernels(method: str) -> Any:
     @kernel
     def run_steps(
         X, squared_norms, rows, classes, weight, order, first, last, V, scale, squares, u,
-        rate, slowing, ridge, beta, setting, radius, n_negatives, key,
+        rate, slowing, ridge, beta, setting, radius, n_negatives, hard, key,
     ):  # fmt: skip
         """Make the steps ``first`` to ``last`` of an epoch; return their objectives' weighted sum.
 
@@ -90,7 +91,7 @@ def softmax_kernels(method: str) -> Any:
             The pairs.
         weight : ndarray of float64 of shape (n,)
             Of each pair, 1 in the mean.
-        order : ndarray of int64 of shape (n,)
+        order : ndarray of int64 of shape (n_steps,)
             The pair of each step.
         first, last : int
             Steps.
@@ -111,14 +112,16 @@ def softmax_kernels(method: str) -> Any:
         radius : float
             Bound on the norm of all weights.
         n_negatives : int
-            Classes sampled at each step, below n_classes.
+            Classes sampled at each step, besides the target and the hard ones.
+        hard : ndarray of int32 of shape (n, h)
+            Classes that each pair's step always takes, distinct; -1 for none.
         key : uint64
             Of the epoch.
         """
         n_classes = V.shape[0]
-        drawn = np.empty(n_negatives, np.int64)
-        q, c, p = np.empty(n_negatives), np.empty(n_negatives), np.empty(n_negatives)
-        alpha = np.full(n_negatives, (n_classes - 1) / n_negatives)
+        n_hard, most = 0, hard.shape[1] + n_negatives
+        all_drawn, all_alpha = np.empty(most, np.int64), np.empty(most)
+        all_q, all_c, all_p = np.empty(most), np.empty(most), np.empty(most)
         is_bounded = radius < np.inf
         objective, total = 0.0, 0.0
         if is_bounded:
@@ -126,12 +129,26 @@ def softmax_kernels(method: str) -> Any:
         for t in range(first, last):
             pair = np.uint64(order[t])
             i, y = np.uint64(rows[pair]), np.int64(classes[pair])
-            draw_other_classes(key, t, n_classes, y, drawn)
+            n_hard = 0
+            for j in range(hard.shape[1]):
+                if hard[pair, j] >= 0:
+                    all_drawn[n_hard], all_alpha[n_hard] = hard[pair, j], 1.0
+                    n_hard += 1
+            # With all classes among them, fewer are left to sample.
+            n_sampled = min(n_negatives, n_classes - 1 - n_hard)
+            m = n_hard + n_sampled
+            drawn, alpha = all_drawn[:m], all_alpha[:m]
+            q, c, p = all_q[:m], all_c[:m], all_p[:m]
+            alpha[n_hard:] = (n_classes - 1 - n_hard) / max(1, n_sampled)
+            if n_hard == 0:
+                draw_other_classes(key, t, n_classes, y, drawn)
+            else:
+                draw_classes_besides(key, t, n_classes, y, drawn[:n_hard], drawn[n_hard:])
             # 1. Scores, divided by the shrinkage of their class.
             now = rate / (1.0 + slowing * t)
             c_y = 1.0 + now * ridge * beta[y]
             s_y = _score(X, i, V, scale, y, drawn, q)
-            for j in range(n_negatives):
+            for j in range(m):
                 c[j] = 1.0 + now * ridge * beta[drawn[j]]
                 q[j] /= c[j]
             # 2. The step in scores.
@@ -142,7 +159,7 @@ def softmax_kernels(method: str) -> Any:
             )  # fmt: skip
             # 3. The step in weights.
             _move(X, i, V, scale, y, gain, drawn, p)
-            for j in range(n_negatives):
+            for j in range(m):
                 _shrink(V, scale, drawn[j], c[j])
                 if is_bounded:
                     total += _track(squares, drawn[j], q[j] * c[j], -p[j], c[j], squared_norms[i])

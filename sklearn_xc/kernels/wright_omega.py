@@ -24,6 +24,8 @@ def wright_omega(z):
     if z < -20.0:  # further terms of the series in exp(z) are below rounding
         w = math.exp(z)
         return w * (1.0 - w)
+    if z > 1e50:  # log(z) is below rounding, and squares of z would overflow
+        return z
     if z < 1.0:
         w = math.exp(z)
         w = w / (1.0 + w)

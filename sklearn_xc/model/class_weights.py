@@ -125,6 +125,51 @@ class ClassWeights:
         self._map_scores(task, X.take(named), n_jobs)
         return out
 
+    def hardest(
+        self, X: CsrRows, rows: np.ndarray, classes: np.ndarray, n_hard: int, n_jobs: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the best-scored other classes of pairs, and their log-losses to within 0.003.
+
+        Parameters
+        ----------
+        X : CsrRows of shape (n, n_features)
+            Instances; those that no pair names are not scored.
+        rows, classes : ndarray of int of shape (n_pairs,)
+            The pairs.
+        n_hard : int
+            How many classes; at most all others.
+        n_jobs : int or None
+            Threads.
+
+        Returns
+        -------
+        hard : ndarray of int32 of shape (n_pairs, n_hard)
+            Classes other than the pair's own, best first.
+        log_losses : ndarray of float64 of shape (n_pairs,)
+            ``-log p(class | row)``, nearly.
+        """
+        from sklearn_xc.kernels.class_scores import rough_log_normalisers, topk_scores
+
+        named, place = np.unique(rows, return_inverse=True)
+        order = np.argsort(place, kind="stable")
+        bounds = np.searchsorted(place[order], np.arange(len(named) + 1))
+        hard, losses = np.empty((len(rows), n_hard), np.int32), np.empty(len(rows))
+
+        def task(first: int, last: int, scores: np.ndarray) -> None:
+            best = np.empty((last - first, n_hard + 1), np.int64)
+            topk_scores(scores, n_hard + 1, best, np.empty(best.shape, scores.dtype))
+            normalisers = np.empty(last - first)
+            rough_log_normalisers(scores.astype(np.float32, copy=False), normalisers)
+            pairs = order[bounds[first] : bounds[last]]
+            at = place[pairs] - first
+            losses[pairs] = normalisers[at] - scores[at, classes[pairs]]
+            is_own = best[at] == classes[pairs, None]
+            others = np.argsort(is_own, axis=1, kind="stable")[:, :n_hard]
+            hard[pairs] = np.take_along_axis(best[at], others, axis=1)
+
+        self._map_scores(task, X.take(named), n_jobs)
+        return hard, np.maximum(losses, 0.0)
+
     def _map_scores(
         self, task: Callable[[int, int, np.ndarray], Any], X: CsrRows, n_jobs: int | None
     ) -> None:

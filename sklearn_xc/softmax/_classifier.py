@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -38,6 +39,7 @@ from sklearn_xc.solvers.softmax_sgd import (
     SoftmaxProblem,
     SoftmaxState,
     run_epoch,
+    search_hard_negatives,
 )
 
 #: Training pairs whose log-loss is followed, where no pairs are held out.
@@ -54,6 +56,7 @@ class SoftmaxClassifier(XCClassifier):
     _common_constraints: dict = {  # noqa: RUF012
         "alpha": [Interval(Real, 0, None, closed="left")],
         "n_negatives": [Interval(Integral, 1, None, closed="left")],
+        "n_hard_negatives": [Interval(Integral, 0, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "decay": [Interval(Real, 0, 1, closed="right"), StrOptions({"1/t"})],
         "average": ["boolean"],
@@ -77,7 +80,7 @@ class SoftmaxClassifier(XCClassifier):
     loss_curve_: np.ndarray
     n_samples_fit_: int
     n_iter_: int
-    _iterate: np.ndarray  # what epochs move; coef_ is its average, or the same array
+    _iterate: np.ndarray | None  # what epochs move, where coef_ is its average
     _average: Average | None
     _normalisers: Normalisers
     _population: Population | None
@@ -85,6 +88,7 @@ class SoftmaxClassifier(XCClassifier):
     _epochs_done: float  # in the schedule of learning rates
     _n_epochs: int  # for the random numbers
     _n_classes: int
+    _labelled: np.ndarray  # summed weights of pairs, and of instances that have one
 
     def _settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
         raise NotImplementedError
@@ -131,9 +135,9 @@ class SoftmaxClassifier(XCClassifier):
         """
         with restored_on_error(self):
             is_warm = self.warm_start and hasattr(self, "coef_")
-            instances = check_instances(self, X, reset=not is_warm)
+            instances = check_instances(self, X, reset=not is_warm).without_zeros()
             targets = self._check_targets(y, instances.shape[0], None, is_warm)
-            pairs = self._pairs(targets, instances.shape[0], sample_weight)
+            weight, pairs = self._pairs(targets, instances.shape[0], sample_weight)
             W = self._first_weights(instances, targets, is_warm)
             index = np.column_stack([pairs.rows, pairs.classes]).astype(np.int64)
             merged, place = merge_equal(instances, pairs)
@@ -156,8 +160,9 @@ class SoftmaxClassifier(XCClassifier):
             self._next_number = instances.shape[0]
             self._epochs_done = float(len(history.objective))
             self._n_epochs = first_epoch + len(history.objective)
-            self.label_counts_ = _label_counts(targets, instances.shape[0])
-            self.n_samples_fit_ = instances.shape[0]
+            self.label_counts_ = _label_counts(targets, weight > 0)
+            self.n_samples_fit_ = int(np.count_nonzero(weight))
+            self._labelled = _labelled(pairs, weight)
             self.n_iter_ = len(history.objective)
             self.loss_curve_ = np.array(history.objective)
             self.log_loss_ = np.array(history.log_loss)
@@ -211,13 +216,13 @@ class SoftmaxClassifier(XCClassifier):
         """
         is_first = not hasattr(self, "coef_")
         with restored_on_error(self):
-            instances = check_instances(self, X, reset=is_first)
+            instances = check_instances(self, X, reset=is_first).without_zeros()
             targets = self._check_targets(y, instances.shape[0], classes, not is_first)
-            pairs = self._pairs(targets, instances.shape[0], sample_weight)
+            weight, pairs = self._pairs(targets, instances.shape[0], sample_weight)
             numbers = self._check_index(index, instances.shape[0], len(targets.classes))
             if is_first:
                 self._keep_first(instances, targets)
-            W = self._iterate
+            W = self._moving()
             keys = np.column_stack([numbers[pairs.rows], pairs.classes]).astype(np.int64)
             u = self._first_u(self._normalisers, keys, W, instances, pairs)
             problem = self._problem(instances, pairs)
@@ -237,26 +242,41 @@ class SoftmaxClassifier(XCClassifier):
         self._normalisers = self._normalisers.updated(keys, state.u, self._n_classes)
         self._population = problem.population
         self._next_number = max(self._next_number, int(numbers.max()) + 1)
-        self._epochs_done += problem.n_pairs / max(1, len(self._normalisers.u))
+        self._epochs_done += int(problem.visits.sum()) / problem.population.n
         self._n_epochs += 1
         self.n_iter_ += 1
-        self.n_samples_fit_ += instances.shape[0]
-        self.label_counts_ = self.label_counts_ + _label_counts(targets, instances.shape[0])
+        self.n_samples_fit_ += int(np.count_nonzero(weight))
+        self.label_counts_ = self.label_counts_ + _label_counts(targets, weight > 0)
+        self._labelled = self._labelled + _labelled(pairs, weight)
         self.loss_curve_ = np.append(self.loss_curve_, objective)
         return self
 
     # What a fit is made of
+
+    #: The end of the message on a learning rate at which training diverges.
+    _diverging_advice = "."
+
+    def _moving(self) -> np.ndarray:
+        """Return the weights that epochs move, in an array that can be written."""
+        name = "coef_" if self._iterate is None else "_iterate"
+        if not getattr(self, name).flags.writeable:  # a memory map
+            setattr(self, name, np.array(getattr(self, name)))
+        return getattr(self, name)
 
     def _check_targets(self, y: Any, n: int, classes: Any, is_known: bool) -> Targets:
         if not is_known:
             return check_targets(self, y, n, classes)
         name = type(self).__name__
         if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(f"{name}: classes are not the same as in the first call.")
+            raise ValueError(
+                f"{name}: classes are not the same as in the first call, which had "
+                f"{len(self.classes_)}; {len(np.unique(classes))} came."
+            )
         one_d = self._targets_kind == "classes"
+        if _is_indicator(y) == one_d:
+            before, now = ("1-D", "an indicator") if one_d else ("an indicator", "1-D")
+            raise ValueError(f"{name}: y was {before} in the first call, now it is {now}.")
         targets = check_targets(self, y, n, self.classes_ if one_d else None)
-        if (targets.kind == "classes") != one_d:
-            raise ValueError(f"{name}: y was of kind {self._targets_kind!r} before, now it is not.")
         if len(targets.classes) != len(self.classes_):
             raise ValueError(
                 f"{name}: y has {len(targets.classes)} label columns, before it had "
@@ -264,7 +284,8 @@ class SoftmaxClassifier(XCClassifier):
             )
         return targets
 
-    def _pairs(self, targets: Targets, n: int, sample_weight: Any) -> Pairs:
+    def _pairs(self, targets: Targets, n: int, sample_weight: Any) -> tuple[np.ndarray, Pairs]:
+        """Return the weights of the instances, and their pairs."""
         weight = check_weights(self, sample_weight, n)
         weight = np.ones(n) if weight is None else weight
         pairs = pairs_of(targets, weight, self.multilabel == "first")
@@ -277,7 +298,7 @@ class SoftmaxClassifier(XCClassifier):
                 f"{type(self).__name__}: y has {len(pairs.rows)} labels in all; at most 2**31 - 2 "
                 "are supported."
             )
-        return pairs
+        return weight, pairs
 
     def _first_weights(self, instances: CsrRows, targets: Targets, is_warm: bool) -> np.ndarray:
         shape = len(targets.classes), instances.shape[1]
@@ -295,7 +316,7 @@ class SoftmaxClassifier(XCClassifier):
             "(SelectKBest, min_df), pass X as float32, or leave rare classes out.",
         )
         if is_warm:
-            return self._iterate.astype(instances.dtype)
+            return self._moving().astype(instances.dtype)
         return np.zeros(shape, instances.dtype)
 
     def _first_u(
@@ -399,19 +420,22 @@ class SoftmaxClassifier(XCClassifier):
                 monitor=self._monitor(problem.instances, monitored),
                 patience=self.n_iter_no_change if self.early_stopping else None, tol=self.tol,
                 show=progress_of(type(self).__name__, self.max_iter) if self.verbose else None,
+                n_jobs=self.n_jobs,
             )  # fmt: skip
         except FloatingPointError as error:
             raise self._diverged(f"learning_rate={self.learning_rate_:g}") from error
 
     def _diverged(self, rate: str) -> ValueError:
         return ValueError(
-            f"{type(self).__name__}: training diverged at {rate}. Lower learning_rate, raise "
-            "alpha, scale X (sklearn.preprocessing.normalize), or use ImplicitSoftmaxSGD."
+            f"{type(self).__name__}: training diverged at {rate}. Lower learning_rate, or scale X "
+            "(sklearn.preprocessing.normalize)" + self._diverging_advice
         )
 
     def _one_pass(
         self, problem: SoftmaxProblem, state: SoftmaxState, settings: SgdSettings
     ) -> float:
+        if settings.n_hard and state.V.any():
+            search_hard_negatives(problem, state, settings, self.n_jobs)
         schedule = Schedule(self.learning_rate_, self.decay)
         rate, slowing = schedule.of_epoch(self._epochs_done, problem.population.n)
         return run_epoch(problem, state, settings, self._n_epochs, rate, slowing)
@@ -433,7 +457,11 @@ class SoftmaxClassifier(XCClassifier):
                 f"{numbers.min()} to {numbers.max()} came."
             )
         if len(np.unique(numbers)) < n:
-            raise ValueError(f"{name}: index holds a number twice; instances need their own.")
+            values, repeats = np.unique(numbers, return_counts=True)
+            raise ValueError(
+                f"{name}: index holds {values[repeats.argmax()]} {repeats.max()} times; instances "
+                "need numbers of their own."
+            )
         return numbers.astype(np.int64)
 
     def _keep_first(self, instances: CsrRows, targets: Targets) -> None:
@@ -447,6 +475,7 @@ class SoftmaxClassifier(XCClassifier):
         self._next_number, self._epochs_done, self._n_epochs = 0, 0.0, 0
         self.n_iter_, self.n_samples_fit_ = 0, 0
         self.label_counts_ = np.zeros(len(targets.classes), np.int64)
+        self._labelled = np.zeros(2)
         self.loss_curve_ = np.empty(0)
 
     def _enlarge(self, problem: SoftmaxProblem, is_new: np.ndarray) -> SoftmaxProblem:
@@ -460,7 +489,7 @@ class SoftmaxClassifier(XCClassifier):
     ) -> None:
         self.classes_ = targets.classes
         self.coef_ = W
-        self._iterate = state.V if average is not None else W
+        self._iterate = None if average is None else state.V
         self._average = average
         self._targets_kind = targets.kind
         self._targets_dtype = targets.dtype
@@ -528,12 +557,8 @@ class SoftmaxClassifier(XCClassifier):
 
     def _log_threshold(self) -> float:
         """Return half the probability of a label among as many as a row has, in the logarithm."""
-        pairs = len(self._normalisers.u)
-        return float(np.log(0.5 * self._n_labelled() / pairs))
-
-    def _n_labelled(self) -> int:
-        index = self._normalisers.index[:, 0]
-        return 1 + int(np.count_nonzero(index[1:] != index[:-1]))
+        pairs, instances = self._labelled
+        return float(np.log(0.5 * instances / pairs))
 
     def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         instances = check_instances(self, X, reset=False)
@@ -556,8 +581,19 @@ def _log_softmax(scores: np.ndarray) -> np.ndarray:
     return scores
 
 
-def _label_counts(targets: Targets, n: int) -> np.ndarray:
-    counts = np.diff(targets.indptr)
+def _label_counts(targets: Targets, kept: np.ndarray) -> np.ndarray:
+    """Return the instances of each class among those where the mask is True."""
+    counts = np.diff(targets.take(kept).indptr)
     if targets.kind == "classes" and len(targets.classes) == 2:
-        return np.array([n - counts[0], counts[0]])
+        return np.array([np.count_nonzero(kept) - counts[0], counts[0]])
     return counts
+
+
+def _labelled(pairs: Pairs, weight: np.ndarray) -> np.ndarray:
+    """Return the summed weights of the pairs, and of the instances that have one."""
+    return np.array([pairs.weight.sum(), weight[np.unique(pairs.rows)].sum()])
+
+
+def _is_indicator(y: Any) -> bool:
+    """Tell whether y is a table with more than one column."""
+    return sp.issparse(y) or (np.ndim(y) == 2 and np.shape(y)[1] > 1)

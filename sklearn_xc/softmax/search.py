@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.memory import available_bytes
 from sklearn_xc.softmax.training import Schedule, train
 from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem, SoftmaxState
@@ -65,11 +66,15 @@ def search_rate(
     chosen = np.sort(np.random.default_rng(settings.seed).permutation(n)[:size])
     part = problem.take(chosen)
 
+    stop = StopFlag()
+
     def trial(rate: float) -> float:
         state = SoftmaxState.at(W.copy(), u[chosen].copy())
         try:
-            found, _ = train(part, state, settings, Schedule(rate, decay), max_iter)
+            found, _ = train(part, state, settings, Schedule(rate, decay), max_iter, stop=stop)
         except FloatingPointError:
+            return np.inf
+        if stop.is_set():
             return np.inf
         loss = log_loss(found, part)
         return loss if np.isfinite(loss) else np.inf
@@ -77,7 +82,13 @@ def search_rate(
     free = available_bytes()
     fitting = 1 if free is None else max(1, int(free / 2) // max(1, W.nbytes))
     workers = min(effective_n_jobs(n_jobs), fitting)
-    losses = Parallel(n_jobs=workers, require="sharedmem")(delayed(trial)(rate) for rate in rates)
+    try:
+        losses = Parallel(n_jobs=workers, require="sharedmem")(
+            delayed(trial)(rate) for rate in rates
+        )
+    except BaseException:  # an interrupt is heard by this thread alone
+        stop.set()
+        raise
     if not np.isfinite(losses).any():
         raise FloatingPointError("no learning rate of the search converges")
     return float(rates[int(np.argmin(losses))])

@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem, SoftmaxState, run_epoch
+from sklearn_xc.parallel.interrupt import StopFlag
+from sklearn_xc.solvers.softmax_sgd import (
+    SgdSettings,
+    SoftmaxProblem,
+    SoftmaxState,
+    run_epoch,
+    search_hard_negatives,
+)
 
 
 @dataclass(frozen=True)
@@ -26,10 +33,10 @@ class Schedule:
     rate: float
     decay: float | str
 
-    def of_epoch(self, epochs: float, n_pairs: int) -> tuple[float, float]:
-        """Return the rate after some epochs, and by how much a pair slows it: see ``run_epoch``."""
+    def of_epoch(self, epochs: float, n_visits: int) -> tuple[float, float]:
+        """Return the rate after some epochs, and how much a visit slows it: see ``run_epoch``."""
         if self.decay == "1/t":
-            return self.rate / (1.0 + epochs), 1.0 / (n_pairs * (1.0 + epochs))
+            return self.rate / (1.0 + epochs), 1.0 / (n_visits * (1.0 + epochs))
         return self.rate * float(self.decay) ** int(epochs), 0.0
 
 
@@ -89,6 +96,8 @@ def train(
     patience: int | None = None,
     tol: float = 0.0,
     show: Callable[[int, float, float], None] | None = None,
+    n_jobs: int | None = None,
+    stop: StopFlag | None = None,
 ) -> tuple[np.ndarray, History]:
     """Run epochs; return the weights and what was seen.
 
@@ -117,6 +126,10 @@ def train(
         See `patience`.
     show : callable, default=None
         Is told the epoch, its objective and its log-loss.
+    n_jobs : int or None
+        Threads of the searches for hard negatives.
+    stop : StopFlag, default=None
+        Once it is set, training ends early.
 
     Returns
     -------
@@ -134,8 +147,12 @@ def train(
     best, best_loss, worse = None, np.inf, 0
     W = state.V
     for epoch in range(max_iter):
-        rate, slowing = schedule.of_epoch(epoch, problem.n_pairs)
-        objective = run_epoch(problem, state, settings, first_epoch + epoch, rate, slowing)
+        if settings.n_hard and _is_search_due(epoch):
+            search_hard_negatives(problem, state, settings, n_jobs)
+        rate, slowing = schedule.of_epoch(epoch, problem.population.n)
+        objective = run_epoch(problem, state, settings, first_epoch + epoch, rate, slowing, stop)
+        if stop is not None and stop.is_set():
+            break
         history.objective.append(objective)
         scale = state.scale
         if average is not None:
@@ -161,6 +178,12 @@ def train(
     if not np.isfinite(W).all():
         raise FloatingPointError("the weights are no longer finite")
     return (W if best is None else best), history
+
+
+def _is_search_due(epoch: int) -> bool:
+    """Tell whether to search for hard negatives: before epochs 1, 2, 3, 4, 6, 8, 12, 16, 24..."""
+    third = epoch // 3 if epoch % 3 == 0 else epoch
+    return epoch > 0 and third & (third - 1) == 0
 
 
 def _copy_into(copy: np.ndarray | None, W: np.ndarray, scale: np.ndarray) -> np.ndarray:

@@ -22,6 +22,8 @@ from sklearn_xc._validation import CsrRows, read_only
 from sklearn_xc.kernels.negatives import mix_key
 from sklearn_xc.kernels.softmax_batch import softmax_batch_kernels
 from sklearn_xc.kernels.softmax_epoch import fold_scale, softmax_kernels
+from sklearn_xc.model.class_weights import ClassWeights
+from sklearn_xc.parallel.interrupt import StopFlag
 
 #: Non-zeros of X times classes that one call of a kernel goes through: some tenths of a second, so
 #: that an interrupt is heard.
@@ -34,11 +36,11 @@ class Population(NamedTuple):
     Attributes
     ----------
     n : int
-        Number of pairs.
+        Visits of an epoch.
     weight : float
-        Sum of their weights: learning rates are in units of its inverse.
+        Sum of the weights: learning rates are in units of its inverse.
     counts : ndarray of int64 of shape (n_classes,)
-        Pairs of each class.
+        Visits of pairs of each class.
     """
 
     n: int
@@ -64,6 +66,9 @@ class SoftmaxProblem:
         Ridge.
     whole : Population, default=None
         The pairs of the likelihood; None for those of the problem. ``population`` holds the answer.
+    visits : ndarray of int64 of shape (n,)
+        How often an epoch comes to each pair. Heavy pairs are taken in several steps, so that none
+        has a scale that is unlike the others'; an epoch has at most 3 n visits.
     """
 
     instances: CsrRows
@@ -75,6 +80,7 @@ class SoftmaxProblem:
     whole: Population | None = None
     population: Population = field(init=False)
     squared_norms: np.ndarray = field(init=False)
+    visits: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
         X = self.instances
@@ -83,16 +89,17 @@ class SoftmaxProblem:
         )
         for name, value in (
             ("rows", self.rows), ("classes", self.classes), ("weight", self.weight),
-            ("squared_norms", squares),
+            ("squared_norms", squares), ("visits", _count_visits(self.weight)),
         ):  # fmt: skip
             object.__setattr__(self, name, read_only(value))
         own = self._count(np.ones(self.n_pairs, bool))
         object.__setattr__(self, "population", own if self.whole is None else self.whole)
 
     def _count(self, chosen: np.ndarray) -> Population:
-        counts = np.bincount(self.classes[chosen], minlength=self.n_classes)
+        counts = np.zeros(self.n_classes, np.int64)
+        np.add.at(counts, self.classes[chosen], self.visits[chosen])
         return Population(
-            int(np.count_nonzero(chosen)), float(self.weight[chosen].sum()), read_only(counts)
+            int(self.visits[chosen].sum()), float(self.weight[chosen].sum()), read_only(counts)
         )
 
     @property
@@ -108,7 +115,8 @@ class SoftmaxProblem:
 
     def largest_normaliser(self) -> float:
         """Return a bound on the optimal u (lemma 2 of [1]_)."""
-        reach = 2.0 * float(np.sqrt(self.squared_norms.max())) * self.radius()
+        longest = float(np.sqrt(self.squared_norms.max()))
+        reach = 2.0 * longest * self.radius() if longest else 0.0
         return float(np.logaddexp(0.0, np.log(self.n_classes - 1) + reach))
 
     def take(self, chosen: np.ndarray) -> "SoftmaxProblem":
@@ -128,6 +136,13 @@ class SoftmaxProblem:
         return replace(self, whole=Population(others.n + own.n, others.weight + own.weight, counts))
 
 
+def _count_visits(weight: np.ndarray) -> np.ndarray:
+    if not len(weight):
+        return np.empty(0, np.int64)
+    unit = max(float(np.median(weight)), 0.5 * float(weight.mean()))
+    return np.ceil(weight / unit * (1.0 - 1e-9)).astype(np.int64)
+
+
 @dataclass
 class SoftmaxState:
     """What moves.
@@ -140,16 +155,19 @@ class SoftmaxState:
         One variable per pair.
     scale : ndarray of float64 of shape (n_classes,)
         Factors, below 1 where the ridge has been at work.
+    hard : ndarray of int32 of shape (n, h)
+        Hard negatives of each pair; h is 0 before they were searched for.
     """
 
     V: np.ndarray
     u: np.ndarray
     scale: np.ndarray
+    hard: np.ndarray
 
     @classmethod
     def at(cls, W: np.ndarray, u: np.ndarray) -> "SoftmaxState":
         """Return the state at given weights, which it takes over."""
-        return cls(W, u, np.ones(len(W)))
+        return cls(W, u, np.ones(len(W)), np.empty((len(u), 0), np.int32))
 
     def fold(self) -> None:
         """Multiply the scales into the weights."""
@@ -170,6 +188,8 @@ class SgdSettings:
         Pairs of a step. From 2 on, the pairs of a step share their sampled classes.
     seed : int
         Of the order of the pairs and of the sampled classes.
+    n_hard : int
+        Hard negatives of a step, for single steps.
     first, second : float
         What the method's rule is given: delta, and a bound on u or the parameterisation of u.
     radius : float
@@ -180,9 +200,27 @@ class SgdSettings:
     n_negatives: int
     batch_size: int
     seed: int
+    n_hard: int = 0
     first: float = 1.0
     second: float = np.inf
     radius: float = np.inf
+
+
+def search_hard_negatives(
+    problem: SoftmaxProblem, state: SoftmaxState, settings: SgdSettings, n_jobs: int | None
+) -> None:
+    """Find the classes that each pair is most likely to be mistaken for, and set u by the way.
+
+    An exact search: every instance is scored against every class, O(nnz(X) n_classes). Steps then
+    take the hard negatives with weight 1 and sample from the rest, which leaves their gradients
+    unbiased and takes out most of their variance. A u near its optimum for the weights is as good
+    as any other; none makes a gradient in W biased at the optimum.
+    """
+    n_hard = min(settings.n_hard, problem.n_classes - 1)
+    weights = ClassWeights(state.V, state.scale)
+    state.hard, state.u = weights.hardest(
+        problem.instances, problem.rows, problem.classes, n_hard, n_jobs
+    )
 
 
 def run_epoch(
@@ -192,8 +230,9 @@ def run_epoch(
     epoch: int,
     rate: float,
     slowing: float,
+    stop: StopFlag | None = None,
 ) -> float:
-    """Go once through all pairs, in a random order; return the mean sampled objective.
+    """Go once through all visits, in a random order; return the mean sampled objective.
 
     Parameters
     ----------
@@ -208,23 +247,26 @@ def run_epoch(
     rate : float
         The learning rate, in units of 1 / (total weight).
     slowing : float
-        After t pairs the rate is ``rate / (1 + slowing * t)``.
+        After t visits the rate is ``rate / (1 + slowing * t)``.
+    stop : StopFlag, default=None
+        Once it is set, the epoch ends early.
 
     Returns
     -------
     float
-        Mean over the pairs, before each step, of an estimate of the double sum less 1. It is
+        Weighted mean, before each step, of an estimate of the double sum less 1. It is
         unbiased for the unbiased methods: in the mean at least the log-loss.
     """
-    n, K = problem.n_pairs, problem.n_classes
-    everything = problem.population
-    order = np.random.default_rng((settings.seed, epoch)).permutation(n)
+    K, everything = problem.n_classes, problem.population
+    order = np.repeat(np.arange(problem.n_pairs), problem.visits)
+    np.random.default_rng((settings.seed, epoch)).shuffle(order)
+    n = len(order)
     key = mix_key(settings.seed, epoch)
-    weight = problem.weight * (everything.n / everything.weight)
+    weight = problem.weight / problem.visits * (everything.n / everything.weight)
     ridge = problem.alpha / everything.weight
     setting = read_only(np.array([settings.first, settings.second]))
     X = problem.instances
-    per_pair = (settings.n_negatives + 1) * (1 + len(X.data) / max(1, X.shape[0]))
+    per_pair = (settings.n_negatives + settings.n_hard + 1) * (1 + len(X.data) / max(1, X.shape[0]))
     pairs_per_call = max(1, int(_WORK_PER_CALL / per_pair))
     total = 0.0
     if settings.batch_size == 1:
@@ -234,21 +276,32 @@ def run_epoch(
             state.fold()
             squares = np.einsum("kj,kj->k", state.V, state.V, dtype=np.float64)
         counts, n_all = everything.counts, everything.n
-        beta = n_all / (counts + (n_all - counts) * (m / (K - 1)))
+        n_hard = state.hard.shape[1]
+        rest = K - 1 - n_hard
+        share = min(m, rest) / rest if rest else 0.0
+        # Of a part, the hard negatives are counted for the whole.
+        hard = np.bincount(state.hard.ravel(), np.repeat(problem.visits, n_hard), minlength=K) * (
+            n_all / n
+        )
+        beta = n_all / (counts + hard + np.maximum(n_all - counts - hard, 0.0) * share)
         run_steps = softmax_kernels(settings.method)
         for first in range(0, n, pairs_per_call):
+            if stop is not None and stop.is_set():
+                break
             total += run_steps(
                 X.arrays, problem.squared_norms, problem.rows, problem.classes, read_only(weight),
                 read_only(order), first, min(first + pairs_per_call, n), state.V, state.scale,
                 squares, state.u, rate, slowing, ridge, read_only(beta), setting,
-                settings.radius, m, key,
+                settings.radius, m, read_only(state.hard), key,
             )  # fmt: skip
-        return total / n
+        return total / weight[order].sum()
     n_steps = -(-n // settings.batch_size)
     bounds = np.linspace(0, n, n_steps + 1).astype(np.int64)
     steps_per_call = max(1, pairs_per_call // settings.batch_size)
     run_batches = softmax_batch_kernels(settings.method)
     for first in range(0, n_steps, steps_per_call):
+        if stop is not None and stop.is_set():
+            break
         last = min(first + steps_per_call, n_steps)
         total += run_batches(
             X.arrays, problem.rows, problem.classes, everything.counts, everything.n,
@@ -256,4 +309,4 @@ def run_epoch(
             state.V, state.scale, state.u, rate, slowing, ridge, setting,
             min(settings.n_negatives, K), key,
         )  # fmt: skip
-    return total / n
+    return total / weight[order].sum()
