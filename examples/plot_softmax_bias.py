@@ -47,18 +47,22 @@ X_test = vectorizer.transform([test.data[work] for work in test_works])
 print(f"{X.shape[0]:,} works, {X.shape[1]:,} words, {len(np.unique(y)):,} subjects")
 
 # %%
-# Five methods with five sampled subjects a step, from the same loop. The unbiased ones step along
-# the gradient of the true likelihood; the others replace its normaliser. Each learning rate is the
-# best of several for the likelihood of held-out training works. Early stopping on held-out works
-# keeps all of them from fitting noise.
+# Five methods from the same loop. Four sample five subjects a step; of these, only U-max steps along
+# the gradient of the true likelihood, the others replace its normaliser with something else.
+# Implicit SGD takes two sampled subjects and the ten that are the most likely to be confused with
+# the work's own, which leaves its gradients unbiased and takes out most of their variance. Each
+# learning rate was the best of a few for works held out of the training set. Early stopping on such
+# works keeps all methods from fitting noise.
 
-common = {"n_negatives": 5, "early_stopping": True, "max_iter": 60, "random_state": 0}
+common = {"early_stopping": True, "max_iter": 50, "random_state": 0}
 models = {
-    "implicit SGD": ImplicitSoftmaxSGD(**common),
-    "U-max": SoftmaxUMax(**common),
-    "importance sampling": SampledSoftmax("is", **common),
-    "one-vs-each": SampledSoftmax("ove", **common),
-    "noise-contrastive": SampledSoftmax("nce", **common),
+    "implicit SGD, hard": ImplicitSoftmaxSGD(
+        0.1, n_negatives=2, n_hard_negatives=10, learning_rate=1, **common
+    ),
+    "U-max": SoftmaxUMax(n_negatives=5, learning_rate=0.1, **common),
+    "one-vs-each": SampledSoftmax("ove", learning_rate=0.01, **common),
+    "noise-contrastive": SampledSoftmax("nce", learning_rate=1, **common),
+    "importance sampling": SampledSoftmax("is", learning_rate=0.3, **common),
 }
 log_loss, top = {}, {}
 print(f"{'':22s}{'log-loss':>10s}{'P@1':>8s}{'claimed':>9s}{'rate':>8s}{'epochs':>8s}{'s':>7s}")
@@ -82,7 +86,7 @@ for name, model in models.items():
 # subject is right, by the probability it was given.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
-looks = dict(zip(models, ["#000000", "#0072B2", "#E69F00", "#009E73", "#CC79A7"], strict=True))
+looks = dict(zip(models, ["#000000", "#0072B2", "#009E73", "#CC79A7", "#E69F00"], strict=True))
 for name, model in models.items():
     style = {"color": looks[name], "label": name, "marker": "o", "markersize": 4}
     left.plot(1 + np.arange(model.n_iter_), model.log_loss_, **{**style, "markevery": 5})
@@ -100,5 +104,13 @@ right.set(xlabel="probability given to the best subject", ylabel="share in which
 for ax in (left, right):
     ax.grid(alpha=0.3)
 left.legend(frameon=False)
+# Importance sampling ends 1.5 above the best in log-loss, and claims three times the probability that
+# it is right with: five of a thousand subjects are no normaliser. Noise-contrastive estimation loses
+# a quarter. One-vs-each bounds the likelihood from below, and its bound happens to suit these data
+# nearly as well as the likelihood does. U-max shows that being unbiased is not enough: with five
+# sampled subjects its steps are too noisy for a learning rate that would take it there. Hard
+# negatives are what lets an unbiased method win. All methods claim too much where they are sure:
+# there are few works for so many weights.
+
 figure.savefig("softmax_bias.png", dpi=120)
 print("figure written to softmax_bias.png")

@@ -27,6 +27,8 @@ VARIANTS = [
     ImplicitSoftmaxSGD(),
     ImplicitSoftmaxSGD(alpha=0.1, n_negatives=3, early_stopping=True),
     ImplicitSoftmaxSGD(alpha=0.01, n_negatives=3, batch_size=4),
+    SoftmaxUMax(n_hard_negatives=2),
+    ImplicitSoftmaxSGD(n_hard_negatives=2, alpha=0.1),
 ]
 
 

@@ -164,9 +164,10 @@ def compare_methods(name: str, X: Any, y: np.ndarray, jobs: int, epochs: int) ->
     models["raman"] = ("Raman et al., lifted (1, 5)", SampledSoftmax("raman", **common))
     models["umax"] = ("U-max (1, 5)", SoftmaxUMax(**common))
     models["implicit"] = ("implicit (1, 1)", ImplicitSoftmaxSGD(**common))
-    models["batches"] = (
-        "implicit (32, 32)", ImplicitSoftmaxSGD(batch_size=32, n_negatives=32, **common),
-    )  # fmt: skip
+    models["hard"] = (
+        "implicit (1, 2 + 5 hard)",
+        ImplicitSoftmaxSGD(n_negatives=2, n_hard_negatives=5, **common),
+    )
     classes, positions = np.unique(y, return_inverse=True)
     title = f"{name}, {X.shape[0]:,} x {X.shape[1]:,}, {len(classes):,} classes"
     rows: list[dict[str, Any]] = []

@@ -1,23 +1,33 @@
 """Held-out log-loss against CPU seconds, for the softmax experiment."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from time import process_time
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
-from sklearn_xc._validation import check_instances
+from sklearn_xc._validation import check_instances, check_targets
 from sklearn_xc.bench.biased_softmax import METHODS, SampledSoftmax
 from sklearn_xc.bench.measure import cpu_seconds
 from sklearn_xc.bench.report import Column, Report
 from sklearn_xc.model.class_weights import ClassWeights
+from sklearn_xc.parallel.interrupt import StopFlag
+from sklearn_xc.softmax.pairs import pairs_of
+from sklearn_xc.softmax.training import Schedule, train
+from sklearn_xc.solvers.softmax_sgd import SoftmaxProblem, SoftmaxState
 
 #: C of scikit-learn's solvers: the best of 1, 3, 10 and 30 for the held-out log-loss.
 _C = 10.0
 _EPOCHS = 50
+#: Epochs whose log-loss is shown.
+_SHOWN = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 40, 50}
+#: Epochs of the trials of a learning rate.
+_TRIAL_EPOCHS = 15
 _COLUMNS = [
     Column("method", "method"),
     Column("rate", "rate x n", "g"),
@@ -28,8 +38,10 @@ _COLUMNS = [
 ]
 # Okabe and Ito's colours, told apart by all common kinds of colour vision; with a marker each.
 _LOOKS = {
+    "hard": ("#000000", "*"),
+    "umax-hard": ("#0072B2", "*"),
     "implicit": ("#000000", "o"),
-    "batches": ("#D55E00", "*"),
+    "batches": ("#D55E00", "o"),
     "umax": ("#0072B2", "s"),
     "ove": ("#009E73", "^"),
     "nce": ("#CC79A7", "v"),
@@ -70,20 +82,29 @@ def measure_curves(
     held_out = _HeldOut(X_test, Y_test.coords[0][kept], Y_test.coords[1][kept], jobs)
     common: dict[str, Any] = {"max_iter": epochs, "n_jobs": jobs, "random_state": 0}
     models: dict[str, tuple[str, Any]] = {
-        "implicit": ("implicit, 1 x 1", ImplicitSoftmaxSGD(**common)),
-        "batches": (
-            "implicit, 32 x 64", ImplicitSoftmaxSGD(batch_size=32, n_negatives=64, **common),
+        "hard": (
+            "implicit, 2 sampled + 5 hard",
+            ImplicitSoftmaxSGD(n_negatives=2, n_hard_negatives=5, **common),
         ),
-        "umax": ("U-max, 1 x 5", SoftmaxUMax(**common)),
+        "umax-hard": (
+            "U-max, 5 sampled + 10 hard", SoftmaxUMax(n_negatives=5, n_hard_negatives=10, **common),
+        ),
+        "implicit": ("implicit, 1 sampled", ImplicitSoftmaxSGD(**common)),
+        "batches": (
+            "implicit, batches of 32, 64 sampled",
+            ImplicitSoftmaxSGD(batch_size=32, n_negatives=64, **common),
+        ),
+        "umax": ("U-max, 5 sampled", SoftmaxUMax(**common)),
         **{
-            method: (f"{METHODS[method]}, 1 x 5", SampledSoftmax(method, **common))
+            method: (f"{METHODS[method]}, 5 sampled", SampledSoftmax(method, **common))
             for method in ("ove", "nce", "is")
         },
     }  # fmt: skip
     rows = []
     for key, (name, model) in models.items():
         rate = choose_rate(model, X, Y)
-        points = list(_epochs_of(model.set_params(learning_rate=rate), X, Y, held_out, budget))
+        points = _epochs_of(model.set_params(learning_rate=rate), X, Y, held_out, budget)
+        report.line(f"{name}: {points[-1]}")
         rows += [{"key": key, "method": name, "rate": rate, **point} for point in points]
     for key, name, curve in (
         ("lbfgs", "LogisticRegression(lbfgs)", _logistic_regression("lbfgs")),
@@ -92,6 +113,7 @@ def measure_curves(
     ):
         pairs = Y.tocoo().coords
         for point in curve(X[pairs[0]], pairs[1], held_out, budget):
+            report.line(f"{name}: {point}")
             rows.append({"key": key, "method": name, **point})
     ends = []
     for key in dict.fromkeys(row["key"] for row in rows):
@@ -112,10 +134,10 @@ class _HeldOut:
     def __init__(self, X: Any, rows: np.ndarray, classes: np.ndarray, jobs: int) -> None:
         self.X, self.rows, self.classes, self.jobs = X, rows, classes, jobs
 
-    def of_weights(self, W: np.ndarray, model: Any) -> float:
+    def of_weights(self, W: np.ndarray, model: Any, scale: np.ndarray | None = None) -> float:
         """Return the log-loss of softmax weights."""
-        X = check_instances(model, self.X, reset=False)
-        return float(ClassWeights(W).log_losses(X, self.rows, self.classes, self.jobs).mean())
+        X, weights = check_instances(model, self.X, reset=False), ClassWeights(W, scale)
+        return float(weights.log_losses(X, self.rows, self.classes, self.jobs).mean())
 
     def of_probabilities(
         self, predict_proba: Callable[[Any], np.ndarray], step: int = 512
@@ -133,8 +155,8 @@ class _HeldOut:
 def choose_rate(model: Any, X: Any, Y: Any) -> float:
     """Return the learning rate with the lowest log-loss of a tenth of the data, held out.
 
-    It is trained on another tenth, for a fifth of the epochs, from the powers of ten and their
-    threefolds.
+    It is trained on another tenth, with a third of the epochs, for the powers of ten from 0.01 to
+    100 and their threefolds.
     """
     order = np.random.default_rng(0).permutation(X.shape[0])
     tenth = max(1, X.shape[0] // 10)
@@ -144,7 +166,8 @@ def choose_rate(model: Any, X: Any, Y: Any) -> float:
     batch = getattr(model, "batch_size", 1)
     best, best_loss = np.nan, np.inf
     for rate in np.sort(np.outer([1.0, 3.0], 10.0 ** np.arange(-2, 3)).ravel()) * batch:
-        trial = type(model)(**{**model.get_params(), "learning_rate": rate})
+        changed = {"learning_rate": rate, "max_iter": _TRIAL_EPOCHS}
+        trial = type(model)(**{**model.get_params(), **changed})
         try:
             trial.fit(X[train], Y[train])
         except ValueError as error:
@@ -157,25 +180,47 @@ def choose_rate(model: Any, X: Any, Y: Any) -> float:
     return float(best)
 
 
-def _epochs_of(model: Any, X: Any, Y: Any, held_out: _HeldOut, budget: float) -> Iterator[dict]:
-    """Go through the epochs of one of the package's methods; one point each."""
-    index, spent = np.arange(X.shape[0]), 0.0
-    for epoch in range(model.max_iter):
-        _, seconds = cpu_seconds(lambda: model.partial_fit(X, Y, index=index))
-        spent += seconds
-        loss = held_out.of_weights(model.coef_, model)
-        yield {"epochs": epoch + 1, "cpu_s": spent, "log_loss": loss}
-        if spent > budget or not np.isfinite(loss):
-            return
+def _epochs_of(model: Any, X: Any, Y: Any, held_out: _HeldOut, budget: float) -> list[dict]:
+    """Train one of the package's methods; return the points of some epochs.
+
+    What ``fit`` does before its first epoch is left out, and so is the measuring itself.
+    """
+    instances = check_instances(model, X, reset=True)
+    pairs = pairs_of(check_targets(model, Y, X.shape[0]), np.ones(X.shape[0]), False)
+    n_classes = Y.shape[1]
+    problem = SoftmaxProblem(
+        instances, pairs.rows, pairs.classes, pairs.weight, n_classes, float(model.alpha)
+    )
+    W = np.zeros((n_classes, X.shape[1]), instances.dtype)
+    state = SoftmaxState.at(W, np.full(problem.n_pairs, np.log(n_classes)))
+    points: list[dict] = []
+    stop, measuring, began = StopFlag(), 0.0, process_time()
+
+    def monitor(W: np.ndarray, scale: np.ndarray) -> float:
+        nonlocal measuring
+        now = process_time()
+        epoch, spent = monitor.epochs + 1, now - began - measuring  # type: ignore[attr-defined]
+        monitor.epochs = epoch  # type: ignore[attr-defined]
+        loss = 0.0
+        if epoch in _SHOWN or spent > budget:
+            loss = held_out.of_weights(W, model, scale)
+            points.append({"epochs": epoch, "cpu_s": spent, "log_loss": loss})
+        if spent > budget:
+            stop.set()
+        measuring += process_time() - now
+        return loss
+
+    monitor.epochs = 0  # type: ignore[attr-defined]
+    train(
+        problem, state, model._settings(problem, 0), Schedule(model.learning_rate, model.decay),
+        model.max_iter, monitor=monitor, stop=stop,
+    )  # fmt: skip
+    return points
 
 
 def _logistic_regression(solver: str) -> Callable[..., Iterator[dict]]:
     def points(X: Any, y: np.ndarray, held_out: _HeldOut, budget: float) -> Iterator[dict]:
         """Fit anew with more and more iterations: their state cannot be kept."""
-        import warnings
-
-        from sklearn.exceptions import ConvergenceWarning
-
         for n_iter in (1, 2, 4, 8, 16, 32, 64, 128):
             model = LogisticRegression(
                 C=_C, solver=solver, max_iter=n_iter, tol=1e-9, fit_intercept=False
@@ -242,7 +287,8 @@ def draw_curves(rows: list[dict[str, Any]]) -> Any:
         ax.plot(
             [row["cpu_s"] for row in of_key], [row["log_loss"] for row in of_key],
             color=colour, marker=marker, markersize=5, markevery=max(1, len(of_key) // 8),
-            linestyle="--" if key == "saga" else "-", label=of_key[0]["method"],
+            linestyle="--" if key in ("saga", "umax", "implicit") else "-",
+            label=of_key[0]["method"],
         )  # fmt: skip
     losses = np.array([row["log_loss"] for row in rows])
     ax.set_ylim(losses.min() - 0.1, min(losses.max(), losses.min() + 4.0))

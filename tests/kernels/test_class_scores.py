@@ -12,6 +12,7 @@ from sklearn_xc.kernels.class_scores import (
     gather_block,
     log_normalisers,
     multiply_rows,
+    rough_log_normalisers,
     score_classes,
     topk_scores,
 )
@@ -102,6 +103,41 @@ def test_log_normalisers(dtype, spread, n_classes):
     log_normalisers(scores, out)
     expected = scipy.special.logsumexp(scores.astype(np.float64), axis=1)
     np.testing.assert_allclose(out, expected, rtol=1e-14, atol=1e-14)
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 30.0, 200.0, 1e6])
+@pytest.mark.parametrize("n_classes", [1, 2, 3, 33, 1000, 30_000])
+@pytest.mark.parametrize("shift", [0.0, -500.0, 3000.0])
+def test_rough_log_normalisers(spread, n_classes, shift):
+    """Also of ties, of one class that leads by far, and of many that are far behind."""
+    rng = np.random.default_rng(n_classes)
+    scores = (rng.uniform(-0.5, 0.5, (20, n_classes)) * spread + shift).astype(np.float32)
+    scores[3] = scores[3, 0]
+    scores[4] = np.round(scores[4] / max(spread, 1.0), 1) * max(spread, 1.0)
+    scores[5, 1:] = scores[5, 0] - np.float32(spread)
+    scores[6, -1] += np.float32(spread)
+    out = np.full(20, np.nan)
+    rough_log_normalisers(read_only(scores), out)
+    expected = scipy.special.logsumexp(scores.astype(np.float64), axis=1)
+    assert np.abs(out - expected).max() <= 0.003
+
+
+@pytest.mark.parametrize("below", [np.inf, 3e38])
+def test_rough_log_normalisers_of_scores_that_count_for_nothing(below):
+    scores = np.array([[0.0, 1.0, -below, -1e4]], np.float32)
+    out = np.full(1, np.nan)
+    rough_log_normalisers(scores, out)
+    assert abs(out[0] - np.log(1 + np.e)) <= 0.003
+
+
+def test_rough_log_normalisers_of_a_grid():
+    """Two scores, so that every fraction of an octave is met: the worst is below 0.003."""
+    gaps = np.linspace(0, 100, 40_001, dtype=np.float32)
+    scores = np.column_stack([np.zeros_like(gaps), -gaps])
+    out = np.empty(len(gaps))
+    rough_log_normalisers(scores, out)
+    error = np.abs(out - np.logaddexp(0, -gaps.astype(np.float64)))
+    assert 1e-4 < error.max() <= 0.003
 
 
 @pytest.mark.parametrize("n_classes", [1, 5, 127, 129, 1500])  # with one block, two, and the bound

@@ -11,7 +11,8 @@ import scipy.special
 
 from sklearn_xc._validation import read_only
 from sklearn_xc.kernels import softmax_epoch
-from sklearn_xc.kernels.negatives import draw_each, mix_key
+from sklearn_xc.kernels._jit import kernel
+from sklearn_xc.kernels.negatives import draw_classes_besides, draw_each, mix_key
 from sklearn_xc.kernels.softmax_epoch import RULES, SMALLEST_SCALE, fold_scale, softmax_kernels
 
 K, D = 6, 7
@@ -40,12 +41,29 @@ def make_data(dtype=np.float64, weighted=True, n_classes=K):
         scale=rng.uniform(0.5, 1.0, n_classes),
         u=rng.uniform(0.1, 3.0, len(rows)),
         n=len(rows),
+        hard=np.empty((len(rows), 0), np.int32),
     )
 
 
+def with_hard(data, n_hard, holes=False):
+    """Give each pair some of the other classes; with holes, some have fewer, or none."""
+    rng = np.random.default_rng(n_hard)
+    others = [np.delete(np.arange(len(data.V)), y) for y in data.classes]
+    data.hard = np.array([rng.permutation(each)[:n_hard] for each in others], np.int32)
+    if holes:
+        data.hard[rng.random(data.hard.shape) < 0.4] = -1
+        data.hard[3] = -1
+    return data
+
+
 def make_beta(data, m, n_classes=K):
+    """Return n over the number of the n pairs whose step is expected to touch each class."""
     counts = np.bincount(data.classes, minlength=n_classes)
-    return data.n / (counts + (data.n - counts) * m / (n_classes - 1))
+    n_hard = data.hard.shape[1]
+    rest = n_classes - 1 - n_hard
+    counts += np.bincount(data.hard[data.hard >= 0], minlength=n_classes)
+    share = min(m, rest) / rest if rest else 0.0
+    return data.n / (counts + (data.n - counts) * share)
 
 
 def run(data, method, first, last, *, rate, slowing, ridge, m, radius=np.inf, setting=None,
@@ -58,7 +76,8 @@ def run(data, method, first, last, *, rate, slowing, ridge, m, radius=np.inf, se
     objective = (softmax_kernels(method) if function is None else function)(
         tuple(map(read_only, data.arrays)), *map(read_only, inputs), first, last, V, scale,
         squares, u, rate, slowing, ridge, read_only(make_beta(data, m, len(V))),
-        read_only(np.array(setting)), radius, m, mix_key(0, 0) if key is None else key,
+        read_only(np.array(setting)), radius, m, read_only(data.hard),
+        mix_key(0, 0) if key is None else key,
     )  # fmt: skip
     return objective, V, scale, squares, u
 
@@ -142,8 +161,30 @@ SLOW_RULES = {
 }  # fmt: skip
 
 
+@kernel
+def draw_besides(key, step, n_classes, target, taken, out):
+    draw_classes_besides(key, step, n_classes, target, taken, out)
+
+
 def draws_of(data, m, key=None):
-    """Return the classes of each step."""
+    """Return the classes of each step, the hard ones first, and what each counts for."""
+    n_classes = len(data.V)
+    steps = []
+    for t, (pair, drawn) in enumerate(zip(data.order, plain_draws(data, m, key), strict=True)):
+        hard = data.hard[pair][data.hard[pair] >= 0].astype(np.int64)
+        rest = n_classes - 1 - len(hard)
+        sampled = drawn[: min(m, rest)].copy()
+        if len(hard):
+            target = np.int64(data.classes[pair])
+            draw_besides(mix_key(0, 0) if key is None else key, t, n_classes, target, hard, sampled)
+        alpha = np.concatenate(
+            [np.ones(len(hard)), np.full(len(sampled), rest / max(1, len(sampled)))]
+        )
+        steps.append((np.concatenate([hard, sampled]), alpha))
+    return steps
+
+
+def plain_draws(data, m, key=None):
     drawn = np.full((data.n, m), -1, np.int64)
     targets = data.classes[data.order].astype(np.int64)
     draw_each(mix_key(0, 0) if key is None else key, len(data.V), targets, drawn)
@@ -154,10 +195,10 @@ def slow_steps(data, method, first, last, *, rate, slowing, ridge, m, radius=np.
     """Return the sum of the objectives and, after the steps, all weights and u."""
     W, u = data.V.astype(np.float64) * data.scale[:, None], data.u.copy()
     setting = SETTINGS.get(method, (1.0, np.inf)) if setting is None else setting
-    alpha, beta = np.full(m, (len(W) - 1) / m), make_beta(data, m, len(W))
+    beta = make_beta(data, m, len(W))
     draws, objective = draws_of(data, m), 0.0
     for t in range(first, last):
-        pair, drawn = data.order[t], draws[t]
+        pair, (drawn, alpha) = data.order[t], draws[t]
         x, y, weight = data.dense[data.rows[pair]], data.classes[pair], data.weight[pair]
         now = rate / (1 + slowing * t)
         c = 1 + now * ridge * beta
@@ -193,6 +234,49 @@ each_method = pytest.mark.parametrize("method", RULES)
 
 def test_every_rule_has_a_twin():
     assert RULES.keys() == SLOW_RULES.keys()
+
+
+with_hard_negatives = pytest.mark.parametrize(
+    "method", ["umax", "implicit", "vanilla", "is", "ove"]
+)
+
+
+@with_hard_negatives
+@pytest.mark.parametrize("n_hard", [1, 2, 4, 5])
+@pytest.mark.parametrize("m", [1, 2, 5])
+@pytest.mark.parametrize("holes", [False, True])
+def test_hard_negatives_equal_the_twin(method, n_hard, m, holes):
+    """Of 5 other classes, so that some steps have none to sample. Pairs may have fewer, or none."""
+    data = with_hard(make_data(), n_hard, holes)
+    settings = {"rate": 0.3, "slowing": 0.01, "ridge": 0.1, "m": m}
+    assert_equals_twin(data, method, **settings)
+    assert_equals_twin(data, method, 4, 9, radius=5.0, **settings)
+
+
+@pytest.mark.parametrize("method", ["umax", "implicit"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_hard_negatives_of_two_classes(method, dtype):
+    """There is one other class, and it is hard: none is sampled."""
+    tol = 1e-10 if dtype == np.float64 else 3e-5
+    data = with_hard(make_data(dtype, n_classes=2), 1)
+    settings = {"rate": 0.3, "slowing": 0.0, "ridge": 0.1, "m": 1}
+    assert_equals_twin(data, method, tol=tol, **settings)
+    # It is the class that would have been sampled.
+    hard = run(data, method, 0, data.n, **settings)
+    data.hard = np.empty((data.n, 0), np.int32)
+    for one, other in zip(hard, run(data, method, 0, data.n, **settings), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("method", ["umax", "implicit"])
+@pytest.mark.parametrize("n_hard", [1, 3])
+def test_all_classes_hard_or_sampled_are_all_classes(method, n_hard):
+    """With all others taken, which of them are hard is a matter of order alone."""
+    settings = {"rate": 0.3, "slowing": 0.0, "ridge": 0.1, "m": K - 1}
+    plain = run(make_data(), method, 0, 11, **settings)
+    hard = run(with_hard(make_data(), n_hard), method, 0, 11, **settings)
+    for one, other in zip(hard, plain, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
 
 
 @each_method
@@ -324,10 +408,11 @@ N_DRAWN = 2
 def step_from(monkeypatch, data, method, pair, drawn, ridge, setting):
     """Return the change of all weights and u, over the rate, by one step."""
 
-    def draw(key, step, n_classes, target, out):
-        out[:] = drawn
+    def draw(key, step, n_classes, target, *taken_and_out):
+        taken_and_out[-1][:] = drawn
 
     monkeypatch.setattr(softmax_epoch, "draw_other_classes", draw)
+    monkeypatch.setattr(softmax_epoch, "draw_classes_besides", draw)
     data.order = np.arange(data.n)
     _, V, scale, _, u = run(
         data, method, pair, pair + 1, rate=RATE, slowing=0.0, ridge=ridge, m=N_DRAWN,
@@ -381,8 +466,8 @@ def mean_step(monkeypatch, data, method, ridge, setting):
     """Return the mean change over all pairs and all sets of classes."""
     total_W, total_u = np.zeros_like(data.V), np.zeros_like(data.u)
     for pair in range(data.n):
-        others = [k for k in range(K) if k != data.classes[pair]]
-        sets = list(itertools.combinations(others, N_DRAWN))
+        others = [k for k in range(K) if k not in (data.classes[pair], *data.hard[pair])]
+        sets = list(itertools.combinations(others, min(N_DRAWN, len(others))))
         for drawn in sets:
             by_W, by_u = step_from(monkeypatch, data, method, pair, drawn, ridge, setting)
             total_W += by_W / len(sets)
@@ -403,6 +488,26 @@ def test_steps_are_unbiased(monkeypatch, method, setting, ridge):
     gradient_W, gradient_u = double_sum_gradient(data, W, data.u, ridge * data.n)
     np.testing.assert_allclose(-by_W * data.n, gradient_W, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(-by_u * data.n, gradient_u, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("method", "setting"), [("umax", (np.inf, np.inf)), ("implicit", (1.0, np.inf))]
+)
+@pytest.mark.parametrize("n_hard", [1, 2, 4, 5])
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+def test_steps_with_hard_negatives_are_unbiased(monkeypatch, method, setting, n_hard, ridge):
+    """For any hard negatives, the same ones for each pair among them."""
+    for same in (False, True):
+        data = with_hard(make_data(), n_hard)
+        if same:
+            own = data.classes[:, None]
+            first = np.arange(n_hard, dtype=np.int32)
+            data.hard = (first + (first >= own)).astype(np.int32)
+        by_W, by_u = mean_step(monkeypatch, data, method, ridge, setting)
+        W = data.V * data.scale[:, None]
+        gradient_W, gradient_u = double_sum_gradient(data, W, data.u, ridge * data.n)
+        np.testing.assert_allclose(-by_W * data.n, gradient_W, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(-by_u * data.n, gradient_u, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("a", [0.3, 1.0])

@@ -108,6 +108,85 @@ def test_topk(weights, n_classes, dtype, k):
     assert np.isneginf(scores[:, kept:]).all()
 
 
+class TestHardest:
+    @staticmethod
+    def pairs(n_classes, n=40):
+        """Return pairs whose rows repeat, are out of order, and leave some out."""
+        rng = np.random.default_rng(n_classes)
+        rows = np.concatenate([[n - 1, 0, 7, 7, 3, n - 1, n // 2], rng.integers(0, 30, 60)])
+        return rows.astype(np.int32), rng.integers(0, n_classes, len(rows)).astype(np.int32)
+
+    @staticmethod
+    def expected(scores, rows, classes, n_hard):
+        """Return the best of the other classes; ties go to the smaller class."""
+        order = np.argsort(-scores[rows], axis=1, kind="stable")
+        return np.array(
+            [each[each != y][:n_hard] for each, y in zip(order, classes, strict=True)]
+        ).reshape(len(rows), n_hard)
+
+    @pytest.mark.parametrize("with_scale", [False, True])
+    @pytest.mark.parametrize(
+        ("n_classes", "n_hard"), [(2, 0), (2, 1), (3, 1), (3, 2), (70, 1), (70, 5), (70, 69)]
+    )
+    def test_against_numpy(self, dtype, n_classes, n_hard, with_scale):
+        weights, X = make_weights(n_classes, dtype, with_scale), make_rows(40, dtype)
+        rows, classes = self.pairs(n_classes)
+        hard, losses = weights.hardest(X, rows, classes, n_hard, None)
+        assert hard.dtype == np.int32
+        assert losses.dtype == np.float64
+        expected = self.expected(weights.scores(X, None), rows, classes, n_hard)
+        np.testing.assert_array_equal(hard, expected)
+        exact = weights.log_losses(X, rows, classes, None)
+        assert np.abs(losses - exact).max() <= 0.003
+        assert (losses >= 0).all()
+
+    @pytest.mark.parametrize("n_hard", [1, 3, 6])
+    def test_ties_go_to_the_smaller_class(self, dtype, n_hard):
+        """The own class is not among them, wherever it stands."""
+        weights, X = ClassWeights(np.zeros((7, D), dtype)), make_rows(40, dtype)
+        classes = np.arange(7, dtype=np.int32)
+        hard, losses = weights.hardest(X, np.full(7, 3, np.int32), classes, n_hard, None)
+        for y in range(7):
+            assert hard[y].tolist() == [k for k in range(7) if k != y][:n_hard]
+        np.testing.assert_allclose(losses, np.log(7), atol=0.003)
+
+    def test_some_tie(self, dtype):
+        weights, X = make_weights(70, dtype, False), make_rows(40, dtype)
+        coef = weights.coef.copy()
+        coef[10:40] = coef[5]
+        weights = ClassWeights(coef)
+        rows, classes = self.pairs(70)
+        for n_hard in (1, 4, 33, 69):
+            found, _ = weights.hardest(X, rows, classes, n_hard, None)
+            expected = self.expected(weights.scores(X, None), rows, classes, n_hard)
+            np.testing.assert_array_equal(found, expected)
+
+    def test_all_others(self, dtype):
+        weights, X = make_weights(9, dtype, True), make_rows(40, dtype)
+        rows, classes = self.pairs(9)
+        hard, _ = weights.hardest(X, rows, classes, 8, None)
+        everything = np.sort(np.column_stack([hard, classes]), axis=1)
+        np.testing.assert_array_equal(everything, np.tile(np.arange(9), (len(rows), 1)))
+
+    def test_a_loss_is_never_negative(self, dtype):
+        """Where the own class leads by far, the rough normaliser may be below its score."""
+        X = make_rows(40, dtype)
+        rows = np.arange(40, dtype=np.int32)
+        weights = ClassWeights(100 * make_weights(70, dtype, False).coef)
+        best = weights.topk(X, 1, None)[0][:, 0].astype(np.int32)
+        _, losses = weights.hardest(X, rows, best, 3, None)
+        assert (losses >= 0).all()
+        np.testing.assert_allclose(losses, weights.log_losses(X, rows, best, None), atol=0.003)
+
+    def test_no_pairs(self, dtype):
+        nothing = np.empty(0, np.int32)
+        hard, losses = make_weights(70, dtype, False).hardest(
+            make_rows(5, dtype), nothing, nothing, 3, None
+        )
+        assert hard.shape == (0, 3)
+        assert losses.shape == (0,)
+
+
 @pytest.mark.parametrize("rows_per_task", [1, 7, 512])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_threads_and_tasks_change_no_bit(monkeypatch, dtype, rows_per_task, n_jobs):
@@ -121,6 +200,7 @@ def test_threads_and_tasks_change_no_bit(monkeypatch, dtype, rows_per_task, n_jo
             weights.log_normalisers(X, n_jobs),
             weights.log_losses(X, rows, classes, n_jobs),
             *weights.topk(X, 5, n_jobs),
+            *weights.hardest(X, rows, classes, 4, n_jobs),
         )
 
     expected = everything(1)

@@ -235,7 +235,6 @@ class TestPredictionOfIndicators:
         best = model.predict_topk(X, 1)[0][:, 0]
         np.testing.assert_array_equal(few.toarray()[np.arange(120), best], full.max(axis=1))
 
-    @pytest.mark.xfail(reason="_log_threshold counts rows and pairs without their weights")
     def test_weights_count_in_the_share_of_a_label(self, xy):
         """A weight of 2 is a repeated row, for predict as well."""
         X, Y = xy
@@ -411,9 +410,7 @@ class TestUnpleasantRows:
     @pytest.mark.parametrize(
         ("estimator", "alpha"),
         [
-            pytest.param(
-                SoftmaxUMax, 0.0, marks=pytest.mark.xfail(reason="inf * 0 in largest_normaliser")
-            ),
+            (SoftmaxUMax, 0.0),
             (SoftmaxUMax, 0.5),
             (ImplicitSoftmaxSGD, 0.0),
             (ImplicitSoftmaxSGD, 0.5),

@@ -14,6 +14,8 @@ STEPS = {
     "umax, ridge": (SoftmaxUMax, {"n_negatives": 1, "alpha": 0.3, "average": True}),
     "implicit": (ImplicitSoftmaxSGD, {"n_negatives": 1}),
     "implicit, ridge": (ImplicitSoftmaxSGD, {"n_negatives": 3, "alpha": 0.3, "decay": "1/t"}),
+    "umax, hard": (SoftmaxUMax, {"n_negatives": 1, "n_hard_negatives": 2, "alpha": 0.1}),
+    "implicit, hard": (ImplicitSoftmaxSGD, {"n_negatives": 2, "n_hard_negatives": 3}),
     "batches": (ImplicitSoftmaxSGD, {"n_negatives": 2, "batch_size": 4, "alpha": 0.1}),
     "early stopping": (
         ImplicitSoftmaxSGD, {"early_stopping": True, "n_iter_no_change": 2, "average": True}
@@ -106,7 +108,6 @@ class TestContainers:
         dense = X.toarray()
         assert_same_bytes(fit(step, np.where(dense == 0, -0.0, dense), Y), fit(step, X, Y))
 
-    @pytest.mark.xfail(reason="stored zeros are hashed: another order of the pairs, none merged")
     def test_stored_zeros(self, xy):
         X, Y = xy
         stored = X.copy()
@@ -217,7 +218,6 @@ class TestRows:
         assert len(weighted.u_) == Y[counts > 0].nnz
         assert len(repeated.u_) == Y[rows].nnz  # one for each row and label, equal ones equal
 
-    @pytest.mark.xfail(reason="label_counts_ and n_samples_fit_ include rows of weight zero")
     def test_rows_of_weight_zero_are_not_counted(self, xy):
         X, Y = xy
         kept = np.arange(120) % 3 > 0

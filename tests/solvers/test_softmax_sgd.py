@@ -8,6 +8,7 @@ import scipy.special
 
 from sklearn_xc._validation import CsrRows
 from sklearn_xc.kernels.negatives import mix_key
+from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.solvers import softmax_sgd
 from sklearn_xc.solvers.softmax_sgd import (
     Population,
@@ -15,6 +16,7 @@ from sklearn_xc.solvers.softmax_sgd import (
     SoftmaxProblem,
     SoftmaxState,
     run_epoch,
+    search_hard_negatives,
 )
 
 K, D = 5, 8
@@ -83,16 +85,16 @@ def test_squared_norms(empty, dtype):
 def test_the_record_cannot_be_written():
     problem = make_problem()
     counts = problem.population.counts
-    for name in ("rows", "classes", "weight", "squared_norms"):
+    for name in ("rows", "classes", "weight", "squared_norms", "visits"):
         assert not getattr(problem, name).flags.writeable
     assert not counts.flags.writeable
 
 
 def test_population():
     problem = make_problem()
-    assert problem.population.n == problem.n_pairs == 30
+    assert problem.n_pairs == 30 < problem.population.n == problem.visits.sum()
     assert problem.population.weight == pytest.approx(problem.weight.sum())
-    expected = [np.count_nonzero(problem.classes == k) for k in range(K)]
+    expected = [problem.visits[problem.classes == k].sum() for k in range(K)]
     np.testing.assert_array_equal(problem.population.counts, expected)
 
 
@@ -110,9 +112,10 @@ def test_take():
         for name in ("rows", "classes", "weight"):
             np.testing.assert_array_equal(getattr(part, name), getattr(problem, name)[chosen])
         assert part.instances is problem.instances
-        assert part.population.n == part.n_pairs == len(problem.rows[chosen])
+        assert part.n_pairs == len(problem.rows[chosen])
+        assert part.population.n == part.visits.sum()
         assert part.population.weight == pytest.approx(problem.weight[chosen].sum())
-        assert part.population.counts.sum() == part.n_pairs
+        assert part.population.counts.sum() == part.population.n
 
 
 def test_within():
@@ -120,11 +123,14 @@ def test_within():
     others = Population(100, 150.0, np.array([60, 0, 10, 10, 20]))
     is_new = np.arange(30) < 7
     whole = problem.within(others, is_new).population
-    assert whole.n == 107
+    assert whole.n == 100 + problem.visits[:7].sum() > 107
     assert whole.weight == pytest.approx(150.0 + problem.weight[:7].sum())
-    expected = others.counts + np.bincount(problem.classes[:7], minlength=K)
+    expected = others.counts.copy()
+    np.add.at(expected, problem.classes[:7], problem.visits[:7])
     np.testing.assert_array_equal(whole.counts, expected)
-    assert problem.within(others, is_new).take(is_new).population.n == 7
+    part = problem.within(others, is_new).take(is_new)
+    assert part.population.n == part.visits.sum()
+    np.testing.assert_allclose(part.population.weight, problem.weight[:7].sum())
     old = problem.within(others, np.zeros(30, bool)).population
     assert (old.n, old.weight) == (100, 150.0)
 
@@ -190,8 +196,9 @@ def test_each_pair_is_visited_once(batch_size, method):
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 7, 30, 100])
-def test_the_order_holds_each_pair_once(monkeypatch, batch_size):
-    """Also where the batches do not divide the number of pairs; sizes differ by 1 at most."""
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_the_order_holds_each_visit_once(monkeypatch, batch_size, is_weighted):
+    """Also where the batches do not divide the number of visits; sizes differ by 1 at most."""
     seen = []
 
     def kernels(method):
@@ -213,12 +220,14 @@ def test_the_order_holds_each_pair_once(monkeypatch, batch_size):
     monkeypatch.setattr(softmax_sgd, "softmax_kernels", kernels)
     monkeypatch.setattr(softmax_sgd, "softmax_batch_kernels", kernels)
     monkeypatch.setattr(softmax_sgd, "_WORK_PER_CALL", 60.0)
-    problem = make_problem()
+    problem = make_problem(weight=None if is_weighted else np.ones(30))
+    expected = np.repeat(np.arange(30), problem.visits).tolist()
+    assert (len(expected) > 30) == is_weighted
     orders = []
     for seed, epoch in [(0, 0), (0, 1), (1, 0), (0, 0)]:
         seen.clear()
         epoch_of(problem, SgdSettings("umax", 2, batch_size, seed), epoch)
-        assert sorted(seen) == list(range(30))
+        assert sorted(seen) == expected
         orders.append(tuple(seen))
     assert len(set(orders)) == 3
     assert orders[0] == orders[3]
@@ -257,7 +266,7 @@ def test_an_epoch_depends_on_seed_and_epoch(batch_size):
 
 @each_size
 def test_weights_scale_steps(batch_size):
-    """Twice the weight of all changes nothing but for the ridge; of one, its own step."""
+    """Twice the weight of all changes nothing but for the ridge."""
     weight = np.random.default_rng(3).uniform(0.5, 2.0, 30)
     settings = SgdSettings("vanilla", 2, batch_size, 0)
     once = epoch_of(make_problem(weight=weight), settings, rate=0.02)
@@ -266,21 +275,267 @@ def test_weights_scale_steps(batch_size):
     np.testing.assert_allclose(twice[1].V, once[1].V, rtol=1e-12)
     np.testing.assert_allclose(twice[1].u, once[1].u, rtol=1e-12)
 
-    # From the same weights, in one batch or at a vanishing rate, a step is in proportion.
-    rate = 1e-9
-    changes = []
-    for factor in (1.0, 3.0):
-        heavier = weight.copy()
-        heavier[7] *= factor
-        problem = make_problem(weight=heavier, alpha=0.0)
+
+def gradient(problem, state):
+    """Return the exact gradient of the double sum in W, and in u."""
+    X, n = dense_of(problem)[problem.rows], problem.n_pairs
+    W = state.V * state.scale[:, None]
+    scores = X @ W.T
+    own = scores[np.arange(n), problem.classes]
+    others = problem.weight[:, None] * np.exp(scores - own[:, None] - state.u[:, None])
+    others[np.arange(n), problem.classes] = 0
+    by_u = problem.weight * (1 - np.exp(-state.u)) - others.sum(axis=1)
+    others[np.arange(n), problem.classes] = -others.sum(axis=1)
+    return others.T @ X + problem.alpha * W, by_u
+
+
+def moves_of(problem, settings, rate=1e-8):
+    """Return how an epoch moves W and u, over the rate and in units of 1 / (total weight)."""
+    state = make_state(problem)
+    by_W, by_u = gradient(problem, state)
+    W, u = state.V.copy(), state.u.copy()
+    epoch_of(problem, settings, rate=rate, slowing=0.0, state=state)
+    n_steps = problem.visits.sum() if settings.batch_size == 1 else 1
+    unit = rate * n_steps / problem.weight.sum()
+    return (state.V - W) / unit, -by_W, (state.u - u) / unit, -by_u
+
+
+WEIGHTS = {
+    "equal": np.full(30, 0.7),
+    "random": np.random.default_rng(3).uniform(0.5, 2.0, 30),
+    "one heavy": np.r_[np.ones(29), 40.0],
+    "mostly light": np.r_[np.full(25, 1e-3), np.full(5, 10.0)],
+}
+each_weight = pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS)
+
+
+@each_weight
+@pytest.mark.parametrize("method", ["umax", "implicit", "vanilla"])
+@pytest.mark.parametrize("n_hard", [0, 1, 2, K - 1])
+def test_an_epoch_of_all_classes_is_the_gradient(method, weight, n_hard):
+    """In however many visits: the step of a pair is in proportion to its weight."""
+    problem = make_problem(weight=weight)
+    settings = SgdSettings(method, K, 1, 0, n_hard, np.inf, np.inf)
+    by_W, expected_W, by_u, expected_u = moves_of(problem, settings)
+    np.testing.assert_allclose(by_W, expected_W, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(by_u, expected_u, rtol=1e-4, atol=1e-4)
+
+
+@each_weight
+def test_a_batch_of_everything_is_the_gradient(weight):
+    problem = make_problem(weight=weight)
+    by_W, expected_W, _, _ = moves_of(problem, SgdSettings("implicit", K, 1000, 0))
+    np.testing.assert_allclose(by_W, expected_W, rtol=1e-4, atol=1e-4)
+
+
+@each_weight
+def test_a_batch_of_everything_moves_u_by_its_gradient(weight, request):
+    problem = make_problem(weight=weight)
+    if problem.visits.max() > 1:
+        reason = "of the visits of a pair in one batch, the last alone moves its u"
+        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+    _, _, by_u, expected_u = moves_of(problem, SgdSettings("implicit", K, 1000, 0))
+    np.testing.assert_allclose(by_u, expected_u, rtol=1e-4, atol=1e-4)
+
+
+class TestVisits:
+    @each_weight
+    def test_unit(self, weight):
+        problem = make_problem(weight=weight)
+        unit = max(np.median(weight), weight.mean() / 2)
+        assert problem.visits.dtype == np.int64
+        np.testing.assert_array_equal(problem.visits, np.maximum(1, np.ceil(weight / unit - 1e-8)))
+        assert (problem.weight / problem.visits <= unit * (1 + 1e-8)).all()
+        for factor in (1e-300, 1e300, 3.0):
+            again = make_problem(weight=weight * factor)
+            np.testing.assert_array_equal(again.visits, problem.visits)
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_at_most_three_of_a_pair_in_the_mean(self, seed):
+        rng = np.random.default_rng(seed)
+        for weight in (
+            rng.lognormal(sigma=4.0, size=30), rng.pareto(0.5, 30) + 1e-9,
+            rng.choice([1e-12, 1.0, 1e12], 30), rng.uniform(1.0, 1.0 + 1e-12, 30),
+        ):  # fmt: skip
+            visits = make_problem(weight=weight).visits
+            assert visits.min() >= 1
+            assert visits.sum() <= 3 * 30
+
+    def test_equal_weights_are_visited_once(self):
+        for value in (0.1, 1.0, 3.3333333333333335, 1e-200):
+            assert (make_problem(weight=np.full(30, value)).visits == 1).all()
+        nearly = np.full(30, 0.1) + np.random.default_rng(0).choice([0, 1e-17, -1e-17], 30)
+        assert (make_problem(weight=nearly).visits == 1).all()
+
+    def test_whole_weights_are_repeated_pairs(self):
+        weight = np.ones(30)
+        weight[:4] = [2.0, 3.0, 5.0, 1.5]
+        assert make_problem(weight=weight).visits[:5].tolist() == [2, 3, 5, 2, 1]
+
+    def test_no_pairs_and_one(self):
+        problem = make_problem()
+        assert problem.take(np.zeros(30, bool)).visits.shape == (0,)
+        assert problem.take(np.array([4])).visits.tolist() == [1]
+
+    @pytest.mark.parametrize("batch_size", [1, 4])
+    def test_what_a_step_is_given(self, monkeypatch, batch_size):
+        """The weight of a visit, 1 in the mean of an epoch, and how often classes are visited."""
+        seen = []
+
+        def kernels(method):
+            def run(*arguments):
+                seen.append(arguments)
+                return 0.0
+
+            return run
+
+        monkeypatch.setattr(softmax_sgd, "softmax_kernels", kernels)
+        monkeypatch.setattr(softmax_sgd, "softmax_batch_kernels", kernels)
+        problem = make_problem(weight=WEIGHTS["mostly light"])
+        epoch_of(problem, SgdSettings("implicit", 2, batch_size, 0))
+        (arguments,) = seen
+        weight, order = arguments[4:6] if batch_size == 1 else arguments[5:7]
+        expected = problem.weight / problem.visits
+        np.testing.assert_allclose(weight / weight[0], expected / expected[0], rtol=1e-13)
+        assert weight[order].mean() == pytest.approx(1.0, rel=1e-12)
+        if batch_size > 1:
+            counts, n = arguments[3:5]
+            assert n == problem.visits.sum()
+            np.testing.assert_array_equal(counts, problem.population.counts)
+
+
+def hard_problem(n_hard, seed=0):
+    """Return a problem and a state with hard negatives."""
+    problem, rng = make_problem(alpha=0.7), np.random.default_rng(seed)
+    state = make_state(problem)
+    others = [np.delete(np.arange(K), y) for y in problem.classes]
+    state.hard = np.array([rng.permutation(each)[:n_hard] for each in others], np.int32)
+    return problem, state
+
+
+class TestHardNegatives:
+    @pytest.mark.parametrize("n_hard", [0, 1, 2, 3, K - 1])
+    @pytest.mark.parametrize("n_negatives", [1, 2, 50])
+    def test_beta_is_the_inverse_of_how_often_a_class_is_touched(
+        self, monkeypatch, n_hard, n_negatives
+    ):
+        """Over all visits and all subsets of the rest, so that the ridge is unbiased as well."""
+        seen = []
+
+        def kernels(method):
+            def run(*arguments):
+                seen.append(arguments)
+                return 0.0
+
+            return run
+
+        monkeypatch.setattr(softmax_sgd, "softmax_kernels", kernels)
+        problem, state = hard_problem(n_hard)
+        run_epoch(problem, state, SgdSettings("umax", n_negatives, 1, 0, n_hard), 0, 1.0, 0.0)
+        ((*_, beta, _, _, m, hard, _),) = seen
+        np.testing.assert_array_equal(hard, state.hard)
+        touched = np.zeros(K)
+        for y, each, visits in zip(problem.classes, state.hard, problem.visits, strict=True):
+            rest = np.setdiff1d(np.arange(K), [y, *each])
+            touched[y] += visits
+            touched[each] += visits
+            if len(rest):
+                touched[rest] += visits * min(m, len(rest)) / len(rest)
+        np.testing.assert_allclose(beta, problem.visits.sum() / touched, rtol=1e-12)
+
+    @pytest.mark.parametrize("method", ["umax", "implicit"])
+    @pytest.mark.parametrize("n_hard", [1, 2, 3])
+    def test_the_mean_epoch_is_the_gradient(self, method, n_hard):
+        """Over many seeds, ridge and weights included; for hard negatives of any quality."""
+        problem, start = hard_problem(n_hard)
+        by_W, by_u = gradient(problem, start)
+        rate, moves = 1e-8, []
+        unit = rate * problem.visits.sum() / problem.weight.sum()
+        for seed in range(2000):
+            state = make_state(problem)
+            state.hard = start.hard
+            settings = SgdSettings(method, 1, 1, seed, n_hard, np.inf, np.inf)
+            run_epoch(problem, state, settings, 0, rate, 0.0)
+            state.fold()
+            moves.append(np.r_[(state.V - start.V).ravel(), state.u - start.u] / unit)
+        error = np.std(moves, axis=0) / np.sqrt(len(moves))
+        away = np.mean(moves, axis=0) + np.r_[by_W.ravel(), by_u]
+        assert (np.abs(away) <= 5 * error + 1e-5 * np.abs(by_W).max()).all()
+        assert np.quantile(error, 0.9) < 0.05 * np.abs(by_W).max()
+
+    def test_they_take_out_most_of_the_variance(self):
+        problem, start = hard_problem(0)
+        start.V *= 4.0
+
+        def variance(n_hard, n_negatives):
+            moves = []
+            for seed in range(300):
+                state = SoftmaxState.at(start.V.copy(), start.u.copy())
+                settings = SgdSettings("umax", n_negatives, 1, seed, n_hard, np.inf, np.inf)
+                if n_hard:
+                    search_hard_negatives(problem, state, settings, None)
+                    state.u[:] = start.u
+                run_epoch(problem, state, settings, 0, 1e-9, 0.0)
+                moves.append(state.V * state.scale[:, None])
+            return np.var(moves, axis=0).sum()
+
+        assert variance(2, 1) < 0.3 * variance(0, 3)
+
+    @pytest.mark.parametrize("n_hard", [1, 3, K - 1, 50])
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_search(self, dtype, n_hard):
+        """By the scaled weights, with u at the log-loss, whatever it was."""
+        problem = make_problem(dtype=dtype)
         state = make_state(problem)
-        old = state.u.copy()
-        epoch_of(problem, settings, rate=rate, slowing=0.0, state=state)
-        # The rate is in units of 1 / (total weight).
-        changes.append((state.u - old) / rate * heavier.sum())
-    ratios = changes[1] / changes[0]
-    assert ratios[7] == pytest.approx(3.0, rel=1e-4)
-    np.testing.assert_allclose(np.delete(ratios, 7), 1.0, rtol=1e-4)
+        state.scale[:] = np.random.default_rng(0).uniform(0.2, 3.0, K)
+        V = state.V.copy()
+        search_hard_negatives(problem, state, SgdSettings("umax", 1, 1, 0, n_hard), None)
+        np.testing.assert_array_equal(state.V, V)
+        scores = (dense_of(problem) @ (V * state.scale[:, None]).T)[problem.rows]
+        own = scores[np.arange(30), problem.classes]
+        u = scipy.special.logsumexp(scores, axis=1) - own
+        np.testing.assert_allclose(state.u, u, atol=0.003)
+        assert state.hard.shape == (30, min(n_hard, K - 1))
+        scores[np.arange(30), problem.classes] = -np.inf
+        is_empty = problem.squared_norms[problem.rows] == 0  # ties
+        best = np.argsort(-scores, axis=1, kind="stable")[:, : min(n_hard, K - 1)]
+        np.testing.assert_array_equal(state.hard[~is_empty], best[~is_empty])
+        for hard, y in zip(state.hard, problem.classes, strict=True):
+            assert len({*hard.tolist(), y}) == len(hard) + 1
+
+    @pytest.mark.parametrize("method", ["umax", "implicit"])
+    def test_calls_of_any_length_give_the_same(self, monkeypatch, method):
+        settings, found = SgdSettings(method, 1, 1, 0, 2), []
+        for work in (5e7, 1.0, 300.0):
+            monkeypatch.setattr(softmax_sgd, "_WORK_PER_CALL", work)
+            problem, state = hard_problem(2)
+            run_epoch(problem, state, settings, 0, 0.3, 0.01)
+            found.append((state.V.tobytes(), state.u.tobytes()))
+        assert found[0] == found[1] == found[2]
+
+    def test_the_objective_estimates_the_double_sum(self):
+        problem, state = hard_problem(2)
+        settings = SgdSettings("implicit", 1, 1, 0, 2)
+        scores = (dense_of(problem) @ state.V.T)[problem.rows]
+        losses = scipy.special.logsumexp(scores, axis=1) - scores[np.arange(30), problem.classes]
+        u = state.u.copy()
+        expected = np.average(u + np.exp(losses - u) - 1, weights=problem.weight)
+        values = [run_epoch(problem, state, settings, e, 1e-13, 0.0) for e in range(2000)]
+        error = np.std(values) / np.sqrt(len(values))
+        assert abs(np.mean(values) - expected) <= 4 * error
+        assert error < 0.01 * expected
+
+    def test_a_stop_ends_an_epoch_early(self, monkeypatch):
+        monkeypatch.setattr(softmax_sgd, "_WORK_PER_CALL", 1.0)
+        stop = StopFlag()
+        stop.set()
+        for batch_size in (1, 4):
+            problem = make_problem()
+            state = make_state(problem)
+            before = state.V.copy()
+            settings = SgdSettings("implicit", 2, batch_size, 0)
+            run_epoch(problem, state, settings, 0, 1.0, 0.0, stop)
+            np.testing.assert_array_equal(state.V, before)
 
 
 @each_size
@@ -307,8 +562,9 @@ def test_epochs_of_falling_rates_reach_the_optimum(batch_size, method):
     state = SoftmaxState.at(np.zeros((K, D)), np.full(30, np.log(K)))
     settings = SgdSettings(method, 2, batch_size, 0, radius=problem.radius())
     mean_W, mean_u = np.zeros((K, D)), np.zeros(30)
+    slowness = 5 * batch_size  # rates are those of a step
     for epoch in range(3000):
-        run_epoch(problem, state, settings, epoch, 1.0 / (1 + epoch / 20), 0.0)
+        run_epoch(problem, state, settings, epoch, 1.0 / (1 + epoch / slowness), 0.0)
         if epoch >= 1000:
             mean_W += state.V * state.scale[:, None] / 2000
             mean_u += state.u / 2000

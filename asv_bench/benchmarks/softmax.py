@@ -1,0 +1,55 @@
+"""Softmax training: seconds of an epoch, of a search for hard negatives, and peak memory."""
+
+import numpy as np
+
+from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
+
+from ._common import made_data
+
+VARIANTS = {
+    "umax": (SoftmaxUMax, {}),
+    "implicit": (ImplicitSoftmaxSGD, {}),
+    "hard": (ImplicitSoftmaxSGD, {"n_negatives": 2, "n_hard_negatives": 5}),
+    "batches": (ImplicitSoftmaxSGD, {"batch_size": 32, "n_negatives": 32}),
+}
+
+
+def setup_cache():
+    return made_data()
+
+
+def fitted(data, variant):
+    """Return an estimator after one pass: compiled, with weights."""
+    X, Y = data
+    estimator, params = VARIANTS[variant]
+    clf = estimator(learning_rate=0.1, random_state=0, **params)
+    return clf.partial_fit(X, Y, index=np.arange(X.shape[0]))
+
+
+class Epoch:
+    """One pass over 10,000 instances with 2,000 labels; for "hard" with a search before it."""
+
+    params = tuple(VARIANTS)
+    param_names = ("method",)
+    rounds, repeat, number, warmup_time = 1, 5, 1, 0
+
+    def setup(self, data, method):
+        self.clf, self.index = fitted(data, method), np.arange(data[0].shape[0])
+
+    def time_partial_fit(self, data, method):
+        self.clf.partial_fit(*data, index=self.index)
+
+    def peakmem_partial_fit(self, data, method):
+        self.clf.partial_fit(*data, index=self.index)
+
+
+class Proba:
+    """The exact probabilities of 1,000 rows, their 100 best labels of 2,000."""
+
+    rounds, repeat, number, warmup_time = 1, 5, 1, 0
+
+    def setup(self, data):
+        self.clf = fitted(data, "implicit")
+
+    def time_predict_proba(self, data):
+        self.clf.predict_proba(data[0][:1000])

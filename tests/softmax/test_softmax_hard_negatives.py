@@ -1,0 +1,316 @@
+"""Hard negatives: when they are searched for, what they change, and what they must not."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.special import log_softmax
+from sklearn.datasets import load_digits, load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import normalize
+
+from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
+from sklearn_xc.softmax import _classifier, training
+from sklearn_xc.softmax.training import Average, Schedule, train
+from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem, SoftmaxState
+
+ESTIMATORS = [SoftmaxUMax, ImplicitSoftmaxSGD]
+SEARCHED = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96]
+#: A learning rate so small that nothing moves.
+STILL = 1e-13
+
+
+@pytest.fixture(params=ESTIMATORS)
+def make(request):
+    def make(**parameters):
+        rate = 0.3 if request.param is SoftmaxUMax else 1.0
+        return request.param(
+            **{"learning_rate": rate, "random_state": 0, "n_hard_negatives": 3, **parameters}
+        )
+
+    return make
+
+
+@pytest.fixture
+def data(xy):
+    """Return X and one class per row, "a" to "d"."""
+    X, _ = xy
+    return X, np.array(list("dbac"))[X.toarray()[:, :4].argmax(axis=1)]
+
+
+@pytest.fixture
+def searches(monkeypatch):
+    """Return a list that grows by the state, the settings and n_jobs of each search."""
+    seen = []
+
+    def spy(module):
+        search = module.search_hard_negatives
+
+        def search_and_tell(problem, state, settings, n_jobs):
+            search(problem, state, settings, n_jobs)
+            seen.append((problem, state, settings, n_jobs))
+
+        monkeypatch.setattr(module, "search_hard_negatives", search_and_tell)
+
+    spy(training)
+    spy(_classifier)
+    return seen
+
+
+class TestWhen:
+    def test_epochs(self):
+        assert [e for e in range(100) if training._is_search_due(e)] == SEARCHED
+        assert not training._is_search_due(0)
+
+    @pytest.mark.parametrize("first_epoch", [0, 5])
+    def test_training_searches_before_those_epochs(self, first_epoch, xy, monkeypatch):
+        """Of this training, whatever the number of its first epoch."""
+        X, Y = xy
+        instances = _classifier.check_instances(ImplicitSoftmaxSGD(), X, reset=True)
+        rows, classes = (c.astype(np.int32) for c in Y.tocoo().coords)
+        problem = SoftmaxProblem(instances, rows, classes, np.ones(len(rows)), 15, 0.0)
+        events = []
+        run_epoch, search = training.run_epoch, training.search_hard_negatives
+
+        def told_run_epoch(problem, state, *args):
+            events.append(state.hard.shape[1])
+            return run_epoch(problem, state, *args)
+
+        def told_search(*args):
+            events.append("search")
+            search(*args)
+
+        monkeypatch.setattr(training, "run_epoch", told_run_epoch)
+        monkeypatch.setattr(training, "search_hard_negatives", told_search)
+        for n_hard in (0, 4):
+            events.clear()
+            state = SoftmaxState.at(np.zeros((15, 40)), np.full(len(rows), np.log(15)))
+            settings = SgdSettings("implicit", 1, 1, 0, n_hard)
+            train(
+                problem, state, settings, Schedule(1.0, 0.9), 10, first_epoch=first_epoch,
+                average=Average(),
+            )  # fmt: skip
+            expected = [0]  # nothing is known of the classes before the first epoch
+            for epoch in range(1, 10):
+                expected += ["search"] * (epoch in SEARCHED and n_hard > 0) + [n_hard]
+            assert events == expected
+
+    def test_a_fit(self, make, xy, searches):
+        make(max_iter=10, n_jobs=2).fit(*xy)
+        assert len(searches) == 6
+        for problem, state, settings, n_jobs in searches:
+            assert state.hard.shape == (problem.n_pairs, 3)
+            assert settings.n_hard == 3
+            assert n_jobs == 2
+            assert (state.hard != problem.classes[:, None]).all()
+
+    def test_none_are_asked_for(self, make, xy, searches):
+        model = make(n_hard_negatives=0, max_iter=10).fit(*xy)
+        model.partial_fit(*xy)
+        assert not searches
+        plain = type(model)(learning_rate=model.learning_rate, random_state=0, max_iter=10)
+        np.testing.assert_array_equal(
+            plain.fit(*xy).coef_, make(n_hard_negatives=0, max_iter=10).fit(*xy).coef_
+        )
+
+    def test_a_partial_fit_searches_from_weights_that_are_not_zero(self, make, data, searches):
+        X, y = data
+        model = make().partial_fit(X, y)
+        assert not searches
+        model.partial_fit(X[:50], y[:50])
+        ((problem, state, _, _),) = searches
+        assert state.hard.shape == (problem.n_pairs, 3) == (50, 3)
+
+
+class TestSameBytes:
+    @staticmethod
+    def assert_same(a, b, names=("coef_", "u_", "loss_curve_", "log_loss_")):
+        for name in names:
+            assert getattr(a, name).tobytes() == getattr(b, name).tobytes(), name
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    @pytest.mark.parametrize("rate", [1.0, "auto"])
+    def test_n_jobs(self, rate, dtype, make, make_xy):
+        """More rows than the 512 that one task scores."""
+        X, Y = make_xy(n=1300)
+        a, b = (
+            make(n_jobs=j, max_iter=4, learning_rate=rate).fit(X.astype(dtype), Y) for j in (1, 2)
+        )
+        self.assert_same(a, b)
+        assert a.learning_rate_ == b.learning_rate_
+        a.partial_fit(X.astype(dtype), Y), b.partial_fit(X.astype(dtype), Y)
+        self.assert_same(a, b, ("coef_", "u_", "loss_curve_"))
+
+    def test_the_order_of_the_rows(self, make, make_xy):
+        X, Y = make_xy(n=700)
+        weight = np.random.default_rng(1).choice([0.0, 1.0, 2.5, 9.0], 700)
+        order = np.random.default_rng(0).permutation(700)
+        a = make(max_iter=5).fit(X, Y, weight)
+        b = make(max_iter=5).fit(X[order], Y[order], weight[order])
+        self.assert_same(a, b, ("coef_", "loss_curve_", "log_loss_"))
+
+    @pytest.mark.parametrize("alpha", [0.0, 0.5])
+    def test_a_weight_is_so_many_rows(self, alpha, make, xy):
+        X, Y = xy
+        counts = np.random.default_rng(0).integers(0, 4, 120)
+        rows = np.random.default_rng(1).permutation(np.repeat(np.arange(120), counts))
+        weighted = make(alpha=alpha, max_iter=5).fit(X, Y, counts)
+        repeated = make(alpha=alpha, max_iter=5).fit(X[rows], Y[rows])
+        self.assert_same(weighted, repeated, ("coef_", "loss_curve_", "log_loss_"))
+
+    def test_the_same_twice_and_another_seed(self, make, xy):
+        a, b, c = (make(max_iter=5, random_state=seed).fit(*xy) for seed in (0, 0, 1))
+        self.assert_same(a, b)
+        assert (a.coef_ != c.coef_).any()
+
+    def test_they_change_the_model(self, make, xy):
+        assert (make(max_iter=5).fit(*xy).coef_ != make(n_hard_negatives=2).fit(*xy).coef_).any()
+
+
+def reference(name):
+    """Return X, y and the ridge, learning rate and epochs of an estimator and a data set."""
+    if name == "iris":
+        X, y = load_iris(return_X_y=True)
+        return (X - X.mean(axis=0)) / X.std(axis=0), y, 1.0, 3.0, 400
+    X, y = load_digits(return_X_y=True)
+    return normalize(X[:300]), y[:300], 0.5, 10.0, 600
+
+
+def objective(W, X, y, alpha, weight):
+    log_proba = log_softmax(X @ W.T, axis=1)
+    return 0.5 * alpha * (W * W).sum() - weight @ log_proba[np.arange(len(y)), y]
+
+
+class TestMaximum:
+    """The maximum of the likelihood, with whatever negatives."""
+
+    @pytest.mark.parametrize("is_weighted", [False, True])
+    @pytest.mark.parametrize(
+        ("name", "n_hard", "n_negatives"),
+        [("iris", 1, 1), ("iris", 2, 1), ("digits", 2, 1), ("digits", 5, 2), ("digits", 50, 1)],
+    )
+    @pytest.mark.parametrize("estimator", ESTIMATORS)
+    def test_it_is_that_of_logistic_regression(
+        self, estimator, name, n_hard, n_negatives, is_weighted
+    ):
+        X, y, alpha, rate, max_iter = reference(name)
+        weight = np.ones(len(y))
+        if is_weighted:
+            weight = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 2.5], len(y))
+        model = estimator(
+            alpha, n_negatives=n_negatives, n_hard_negatives=n_hard, learning_rate=rate,
+            decay="1/t", average=True, max_iter=max_iter, random_state=0,
+        ).fit(X, y, weight)  # fmt: skip
+        expected = LogisticRegression(fit_intercept=False, C=1 / alpha, tol=1e-9, max_iter=10_000)
+        least = objective(expected.fit(X, y, weight).coef_, X, y, alpha, weight)
+        found = objective(model.coef_, X, y, alpha, weight)
+        assert least * (1 - 1e-9) < found < least * (1 + 1e-3)
+
+    def test_fewer_epochs_than_with_as_many_sampled(self):
+        X, y, alpha, _, _ = reference("digits")
+        hard, sampled = (
+            ImplicitSoftmaxSGD(
+                alpha, n_negatives=m, n_hard_negatives=h, learning_rate=3.0, max_iter=15,
+                random_state=0,
+            ).fit(X, y)
+            for m, h in ((1, 3), (4, 0))
+        )  # fmt: skip
+        ones = np.ones(len(y))
+        assert objective(hard.coef_, X, y, alpha, ones) < objective(
+            sampled.coef_, X, y, alpha, ones
+        )
+
+
+class TestAllOthers:
+    @pytest.mark.parametrize("n_hard", [14, 15, 1000])
+    def test_more_than_there_are(self, n_hard, make, xy):
+        a, b = (make(n_hard_negatives=h, max_iter=8, alpha=0.1).fit(*xy) for h in (14, n_hard))
+        assert a.coef_.tobytes() == b.coef_.tobytes()
+        assert np.isfinite(a.coef_).all()
+        assert a.log_loss_[-1] < a.log_loss_[0] < np.log(15)
+        # Nothing is left to sample, however many are asked for.
+        c = make(n_hard_negatives=n_hard, n_negatives=9, max_iter=2).fit(*xy).coef_
+        assert np.isfinite(c).all()
+
+    def test_two_classes(self, make, data):
+        X, y = data
+        y = y < "c"
+        model = make(n_hard_negatives=5, max_iter=20).fit(X, y)
+        plain = make(n_hard_negatives=0, n_negatives=1, max_iter=20).fit(X, y)
+        assert model.score(X, y) > 0.8
+        assert model.log_loss_[-1] == pytest.approx(plain.log_loss_[-1], rel=0.01)
+
+    def test_steps_are_exact(self, make, xy):
+        """The objective is that of all classes: it does not vary from one epoch to the next."""
+        X, Y = xy
+        model = make(n_hard_negatives=14, max_iter=6, warm_start=True).fit(X, Y)
+        model.set_params(learning_rate=STILL, max_iter=10).fit(X, Y)
+        rows, places = model.u_index_.T
+        log_losses = -model.predict_log_proba(X).toarray()[rows, places]
+        expected = np.mean(model.u_ + np.exp(log_losses - model.u_) - 1)
+        np.testing.assert_allclose(model.loss_curve_[1:], expected, rtol=1e-8)
+        few = make(n_hard_negatives=3, max_iter=6, warm_start=True).fit(X, Y)
+        few.set_params(learning_rate=STILL, max_iter=10).fit(X, Y)
+        assert few.loss_curve_[1:].std() > 1e-5
+
+
+class TestPartialFit:
+    @pytest.mark.parametrize("average", [False, True])
+    def test_chunks_come_to_where_fit_comes(self, average, make, data):
+        X, y = data
+        parameters = {"alpha": 3.0, "decay": "1/t", "n_hard_negatives": 1, "average": average}
+        if isinstance(make(), ImplicitSoftmaxSGD):
+            parameters["learning_rate"] = 5.0
+        model, fitted = make(**parameters), make(max_iter=60, **parameters).fit(X, y)
+        order = np.random.default_rng(0).permutation(120)
+        for _ in range(60):
+            for rows in np.array_split(order, 5):
+                model.partial_fit(X[rows], y[rows], classes=list("abcd"), index=rows)
+        places = np.searchsorted(model.classes_, y)
+        found, expected = (
+            objective(m.coef_, X.toarray(), places, 3.0, np.ones(120)) for m in (model, fitted)
+        )
+        assert found == pytest.approx(expected, rel=0.02)
+        assert found < 0.9 * 120 * np.log(4)
+        assert model.u_.shape == (120,)
+
+    def test_after_a_fit(self, make, xy):
+        model = make(max_iter=5).fit(*xy)
+        before = model.log_loss_[-1]
+        for _ in range(10):
+            model.partial_fit(*xy, index=np.arange(120))
+        assert len(model.loss_curve_) == 15
+        assert model.u_.shape == (xy[1].nnz,)
+        log_losses = -model.predict_log_proba(xy[0]).toarray()[tuple(model.u_index_.T)]
+        assert log_losses.mean() < before
+
+    @pytest.mark.parametrize("n_rows", [1, 2])
+    def test_few_rows(self, n_rows, make, data):
+        X, y = data
+        model = make(alpha=0.1)
+        for i in range(0, 40, n_rows):
+            model.partial_fit(X[i : i + n_rows], y[i : i + n_rows], classes=list("abcd"))
+        assert np.isfinite(model.coef_).all()
+        assert model.n_samples_fit_ == 40
+
+    def test_another_number_of_them(self, make, xy):
+        model = make().partial_fit(*xy)
+        for n_hard in (0, 5, 14, 99):
+            model.set_params(n_hard_negatives=n_hard).partial_fit(*xy)
+        assert np.isfinite(model.coef_).all()
+
+
+def test_warm_starts_and_early_stopping(make, xy):
+    X, Y = xy
+    model = make(max_iter=200, early_stopping=True, n_iter_no_change=3, decay=1.0).fit(X, Y)
+    assert 3 < model.n_iter_ < 200
+    model.set_params(warm_start=True, early_stopping=False, max_iter=3).fit(X, Y)
+    assert model.log_loss_.shape == (3,)
+    assert np.isfinite(model.coef_).all()
+
+
+def test_rows_without_features(make):
+    """All classes tie for them."""
+    Y = sp.csr_array(np.eye(6)[np.arange(30) % 6])
+    model = make(max_iter=5).fit(sp.csr_array((30, 4)), Y)
+    assert not model.coef_.any()
+    np.testing.assert_allclose(model.u_, np.log(6), atol=0.003)
