@@ -47,8 +47,8 @@ X_test = vectorizer.transform([test.data[work] for work in test_works])
 print(f"{X.shape[0]:,} works, {X.shape[1]:,} words, {len(np.unique(y)):,} subjects")
 
 # %%
-# Five methods from the same loop. Four sample five subjects a step; of these, only U-max steps along
-# the gradient of the true likelihood, the others replace its normaliser with something else.
+# Five methods from the same loop. Four sample five subjects a step; of these, only U-max steps
+# along the gradient of the true likelihood, the others replace its normaliser with something else.
 # Implicit SGD takes two sampled subjects and the ten that are the most likely to be confused with
 # the work's own, which leaves its gradients unbiased and takes out most of their variance. Each
 # learning rate was the best of a few for works held out of the training set. Early stopping on such
@@ -104,10 +104,12 @@ right.set(xlabel="probability given to the best subject", ylabel="share in which
 for ax in (left, right):
     ax.grid(alpha=0.3)
 left.legend(frameon=False)
-# Importance sampling ends 1.5 above the best in log-loss, and claims three times the probability that
-# it is right with: five of a thousand subjects are no normaliser. Noise-contrastive estimation loses
-# a quarter. One-vs-each bounds the likelihood from below, and its bound happens to suit these data
-# nearly as well as the likelihood does. U-max shows that being unbiased is not enough: with five
+
+# %%
+# Importance sampling ends 1.5 above the best in log-loss, and claims three times the probability
+# that it is right with: five of a thousand subjects are no normaliser. Noise-contrastive estimation
+# loses a quarter. One-vs-each bounds the likelihood from below, and its bound happens to suit these
+# data nearly as well as the likelihood does. U-max shows that being unbiased is not enough: with 5
 # sampled subjects its steps are too noisy for a learning rate that would take it there. Hard
 # negatives are what lets an unbiased method win. All methods claim too much where they are sure:
 # there are few works for so many weights.

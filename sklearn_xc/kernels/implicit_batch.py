@@ -142,7 +142,8 @@ def solve_batch(scale, alpha, gram, place, group, q, c, own, c_y, u, p, totals, 
                     1.0 + abs(log_p[i, k]) + abs(log_scale) + abs(q[i, k]) + abs(shift[i, k])
                     + abs(own[i]) + abs(own_shift[i]) + v
                 )  # fmt: skip
-                worst = max(worst, abs(residual[i, k]) / terms)
+                violation = abs(residual[i, k]) / terms
+                worst = max(worst, violation) if violation == violation else np.inf
                 value += p[i, k] * (left - 1.0 - q[i, k] - 0.5 * shift[i, k])
                 slack += p[i, k] * terms
         is_short = value <= best + _SUFFICIENT_DECREASE * size * slope + rounding
@@ -204,7 +205,7 @@ def _start(scale, alpha, gram, place, q, c, own, c_y, u, p, log_p):
             if k != place[i]:
                 q_of[size], c_of[size] = q[i, k], c[k]
                 size += 1
-        v, _ = solve_step(
+        v, moved = solve_step(
             scale[i], factors[:size], gram[i, i], own[i], c_y[i], q_of[:size], c_of[:size], u[i],
             p_of[:size], _ROUGH_STEP,
         )  # fmt: skip
@@ -213,9 +214,11 @@ def _start(scale, alpha, gram, place, q, c, own, c_y, u, p, log_p):
             if k != place[i]:
                 p[i, k] = p_of[size]
                 # Where p underflows, its logarithm follows from the first condition.
-                log_p[i, k] = (
-                    math.log(p[i, k]) if p[i, k] > 1e-300 else log_scale + q[i, k] - own[i] - v
-                )
+                if p[i, k] > 1e-300:
+                    log_p[i, k] = math.log(p[i, k])
+                else:
+                    target = own[i] + moved * gram[i, i] / c_y[i]
+                    log_p[i, k] = min(log_scale + q[i, k] - target - v, -690.0)
                 size += 1
 
 

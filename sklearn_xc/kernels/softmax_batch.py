@@ -210,7 +210,9 @@ def softmax_batch_kernels(method: str) -> Any:
             # 3. The step in weights.
             moves = products
             for i in range(size):
-                u[pairs[i]] = new_u[i]
+                u[pairs[i]] += new_u[i] - old_u[i]  # a pair may come twice
+                if is_implicit:
+                    u[pairs[i]] = max(u[pairs[i]], 0.0)
                 for j in range(m):
                     moves[i, j] = -p[i, j]
                 if place[i] >= 0:

@@ -159,7 +159,10 @@ class ClassWeights:
             best = np.empty((last - first, n_hard + 1), np.int64)
             topk_scores(scores, n_hard + 1, best, np.empty(best.shape, scores.dtype))
             normalisers = np.empty(last - first)
-            rough_log_normalisers(scores.astype(np.float32, copy=False), normalisers)
+            largest = scores.max(axis=1)
+            below = np.maximum(scores - largest[:, None], -1e4)  # such a class has no probability
+            rough_log_normalisers(below.astype(np.float32, copy=False), normalisers)
+            normalisers += largest
             pairs = order[bounds[first] : bounds[last]]
             at = place[pairs] - first
             losses[pairs] = normalisers[at] - scores[at, classes[pairs]]

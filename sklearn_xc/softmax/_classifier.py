@@ -127,7 +127,8 @@ class SoftmaxClassifier(XCClassifier):
         Warns
         -----
         ConvergenceWarning
-            If early stopping is on and the held-out log-loss was still falling after `max_iter`.
+            If early stopping is on and the held-out log-loss was still falling after `max_iter`, or
+            if the model ends far worse than guessing does.
 
         Notes
         -----
@@ -166,15 +167,7 @@ class SoftmaxClassifier(XCClassifier):
             self.n_iter_ = len(history.objective)
             self.loss_curve_ = np.array(history.objective)
             self.log_loss_ = np.array(history.log_loss)
-        if self.early_stopping and self.n_iter_ == self.max_iter:
-            best = int(np.argmin(self.log_loss_))
-            if self.n_iter_ - best <= self.n_iter_no_change and best == self.n_iter_ - 1:
-                warnings.warn(
-                    f"{type(self).__name__}: the held-out log-loss was still falling after "
-                    f"max_iter={self.max_iter} epochs. Raise max_iter or learning_rate.",
-                    ConvergenceWarning,
-                    stacklevel=3,
-                )
+        self._warn()
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -210,7 +203,8 @@ class SoftmaxClassifier(XCClassifier):
         Notes
         -----
         The weights are changed where they stand: an interrupt leaves them in the middle of the
-        pass. A new u starts at its exact optimum for the weights, one pass over all classes. The
+        pass. A new u starts at its exact optimum for the weights, one pass over all classes; with
+        hard negatives, so does every u, as they are searched for in each call. The
         learning rate falls with the number of passes over all pairs met so far; "auto" is searched
         for on the instances of the first call.
         """
@@ -227,12 +221,10 @@ class SoftmaxClassifier(XCClassifier):
             u = self._first_u(self._normalisers, keys, W, instances, pairs)
             problem = self._problem(instances, pairs)
             problem = self._enlarge(problem, self._normalisers.find(keys, self._n_classes) < 0)
+            settings = self._settings(problem, self._draw_seed())
+            if is_first or self.learning_rate != "auto":
+                self._choose_rate(problem, W, u, settings, None)
         state = SoftmaxState.at(W, u)
-        settings = self._settings(problem, self._draw_seed())
-        if is_first or not hasattr(self, "learning_rate_"):
-            self._choose_rate(problem, W, u, settings, None)
-        elif self.learning_rate != "auto":
-            self.learning_rate_ = float(self.learning_rate)
         try:
             objective = self._one_pass(problem, state, settings)
         finally:
@@ -483,6 +475,25 @@ class SoftmaxClassifier(XCClassifier):
         if self._population is None:
             return problem
         return problem.within(self._population, is_new)
+
+    def _warn(self) -> None:
+        name, losses = type(self).__name__, self.log_loss_
+        guessing = np.log(len(self.classes_))
+        if losses[-1] > 2.0 * guessing and not self.early_stopping:
+            warnings.warn(
+                f"{name}: the training log-loss is {losses[-1]:.3g} after the last epoch, "
+                f"guessing has {guessing:.3g}: learning_rate={self.learning_rate_:g} is too high.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        is_last_best = len(losses) > 1 and losses[-1] < losses[:-1].min() - self.tol
+        if self.early_stopping and self.n_iter_ == self.max_iter and is_last_best:
+            warnings.warn(
+                f"{name}: the held-out log-loss was still falling by over tol={self.tol:g} after "
+                f"max_iter={self.max_iter} epochs. Raise max_iter or learning_rate.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
     def _keep(
         self, targets: Targets, W: np.ndarray, state: SoftmaxState, average: Average | None

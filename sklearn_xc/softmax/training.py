@@ -77,6 +77,8 @@ class Average:
         if self.mean is None:
             self.mean = W.copy()
         else:
+            if not self.mean.flags.writeable:  # a memory map
+                self.mean = self.mean.copy()
             share = W.dtype.type(2.0 / (self.count + 1.0))
             for row, new in zip(self.mean, W, strict=True):  # no further array of this size
                 row += share * (new - row)

@@ -320,3 +320,20 @@ def test_convergence_does_not_stall(shape, spread, seed):
     """Two features only, at one large rate for all."""
     batch = make_batch(seed, *shape, 1e6, spread, seed % 2 == 0, d=2)
     solve(batch._replace(A=np.full(shape[0], 1e6)))
+
+
+@pytest.mark.parametrize(("n", "m", "size"), [(2, 2, 1e4), (3, 3, 1e4), (3, 3, 1e5), (8, 2, 1e3)])
+def test_scores_after_long_steps(n, m, size):
+    """Scores as learning rates of 1e6 make them: solved, or at least not said to be."""
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n, 4))
+        q, own = np.round(size * rng.normal(size=(n, m))), np.round(size * rng.normal(size=n))
+        p, totals, u = np.empty((n, m)), np.empty(n), np.full(n, 1e-4)
+        worst = solve_one_batch(
+            np.full(n, 66430.0), 5.0, X @ X.T, np.full(n, -1), np.arange(n), q, np.ones(m), own,
+            np.ones(n), u, p, totals,
+        )  # fmt: skip
+        assert np.isfinite(p).all()
+        assert np.isfinite(u).all()
+        assert worst <= 1e-9

@@ -178,6 +178,14 @@ class TestHardest:
         assert (losses >= 0).all()
         np.testing.assert_allclose(losses, weights.log_losses(X, rows, best, None), atol=0.003)
 
+    @pytest.mark.parametrize("size", [1e7, 1e39])
+    def test_large_scores(self, size):
+        X, rows = make_rows(40), np.arange(40, dtype=np.int32)
+        weights = ClassWeights(size * make_weights(70, np.float64, False).coef)
+        best = weights.topk(X, 1, None)[0][:, 0].astype(np.int32)
+        _, losses = weights.hardest(X, rows, best, 3, None)
+        np.testing.assert_allclose(losses, weights.log_losses(X, rows, best, None), atol=0.003)
+
     def test_no_pairs(self, dtype):
         nothing = np.empty(0, np.int32)
         hard, losses = make_weights(70, dtype, False).hardest(

@@ -11,6 +11,11 @@ from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 from sklearn_xc.exceptions import ConvergenceWarning, MemoryBudgetError
 from sklearn_xc.parallel import memory
 
+#: Rates at which a few epochs end worse than they began are of interest here.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*is too high:sklearn.exceptions.ConvergenceWarning"
+)
+
 NOT_BINARY = r"y must be a binary indicator of 0 and 1 .* row {}, column {} holds {}"
 ANSWERS = ("predict", "predict_topk", "decision_function", "predict_proba", "predict_log_proba")
 
@@ -288,7 +293,12 @@ class TestParameters:
 
     def test_early_stopping_that_comes_too_late_warns(self, make, xy):
         model = make(early_stopping=True, learning_rate=1e-3, tol=0.0)
-        with pytest.warns(ConvergenceWarning, match=r"still falling after max_iter=3 .* Raise"):
+        with pytest.warns(ConvergenceWarning, match=r"still falling by over tol=0 after .* Raise"):
+            model.fit(*xy)
+
+    def test_a_model_far_worse_than_guessing_warns(self, xy):
+        model = SoftmaxUMax(learning_rate=1e3, max_iter=3, random_state=0)
+        with pytest.warns(ConvergenceWarning, match=r"has 2.71: learning_rate=1000 is too"):
             model.fit(*xy)
 
     @pytest.mark.parametrize("k", [0, -1, 1.0, True, None])
@@ -353,7 +363,7 @@ class TestDivergence:
             model.fit((X * 1000).astype(dtype), Y)
         except ValueError as error:
             assert f"training diverged at learning_rate={rate:g}" in str(error)  # noqa: PT017
-            assert "Lower learning_rate, raise alpha, scale X" in str(error)  # noqa: PT017
+            assert "Lower learning_rate, or scale X" in str(error)  # noqa: PT017
             np.testing.assert_array_equal(model.coef_, coef)
             assert model.u_.tobytes() == before["_normalisers"].u.tobytes()
         else:

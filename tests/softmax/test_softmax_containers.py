@@ -9,6 +9,11 @@ from sklearn.exceptions import DataConversionWarning
 
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 
+#: Rates at which a few epochs end worse than they began are of interest here.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*is too high:sklearn.exceptions.ConvergenceWarning"
+)
+
 ESTIMATORS = [SoftmaxUMax, ImplicitSoftmaxSGD]
 SPARSE = [
     sp.csr_matrix, sp.csr_array, sp.csc_matrix, sp.csc_array, sp.coo_matrix, sp.coo_array,

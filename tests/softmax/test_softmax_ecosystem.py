@@ -20,6 +20,11 @@ from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax, topk
 from sklearn_xc.metrics import TopKScorer
 from sklearn_xc.model_selection import cross_val_score, cross_validate
 
+#: Rates at which a few epochs end worse than they began are of interest here.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*is too high:sklearn.exceptions.ConvergenceWarning"
+)
+
 TOPICS = {
     "sea": "wave ship sail harbour salt",
     "wood": "tree leaf bark moss root",

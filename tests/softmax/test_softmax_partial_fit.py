@@ -11,6 +11,11 @@ from scipy.special import log_softmax
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 from sklearn_xc.metrics import propensity
 
+#: Rates at which a few epochs end worse than they began are of interest here.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*is too high:sklearn.exceptions.ConvergenceWarning"
+)
+
 ESTIMATORS = [SoftmaxUMax, ImplicitSoftmaxSGD]
 #: A learning rate so small that nothing moves: u and weights can be read as they started.
 STILL = 1e-13
@@ -277,9 +282,11 @@ class TestPasses:
         np.testing.assert_array_equal(again.coef_, model.coef_)
         np.testing.assert_array_equal(again.u_, model.u_)
 
-    def test_a_memory_mapped_model_goes_on(self, make, data, tmp_path):
+    @pytest.mark.parametrize("average", [False, True])
+    @pytest.mark.parametrize("way", ["fit", "partial_fit"])
+    def test_a_memory_mapped_model_goes_on(self, way, average, make, data, tmp_path):
         X, y = data
-        model = make(average=True).partial_fit(X, y)
+        model = getattr(make(average=average, max_iter=3), way)(X, y)
         joblib.dump(model, tmp_path / "model.joblib")
         again = joblib.load(tmp_path / "model.joblib", mmap_mode="r").partial_fit(X, y)
         np.testing.assert_array_equal(again.coef_, model.partial_fit(X, y).coef_)

@@ -13,6 +13,11 @@ from sklearn.preprocessing import normalize
 
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 
+#: Rates at which a few epochs end worse than they began are of interest here.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*is too high:sklearn.exceptions.ConvergenceWarning"
+)
+
 ESTIMATORS = [SoftmaxUMax, ImplicitSoftmaxSGD]
 
 
@@ -55,6 +60,8 @@ STEPS = {
     "U-max": (SoftmaxUMax, {"n_negatives": 5}),
     "implicit, one class": (ImplicitSoftmaxSGD, {"n_negatives": 1}),
     "implicit": (ImplicitSoftmaxSGD, {"n_negatives": 3}),
+    "U-max, hard": (SoftmaxUMax, {"n_negatives": 3, "n_hard_negatives": 2}),
+    "implicit, hard": (ImplicitSoftmaxSGD, {"n_negatives": 1, "n_hard_negatives": 2}),
     "batches": (ImplicitSoftmaxSGD, {"n_negatives": 4, "batch_size": 8}),
     "batches, one class": (ImplicitSoftmaxSGD, {"n_negatives": 1, "batch_size": 2}),
 }

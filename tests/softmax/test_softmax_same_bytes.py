@@ -9,6 +9,11 @@ from hypothesis import strategies as st
 
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 
+#: Rates at which a few epochs end worse than they began are of interest here.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*is too high:sklearn.exceptions.ConvergenceWarning"
+)
+
 STEPS = {
     "umax": (SoftmaxUMax, {"n_negatives": 3}),
     "umax, ridge": (SoftmaxUMax, {"n_negatives": 1, "alpha": 0.3, "average": True}),

@@ -329,11 +329,8 @@ def test_a_batch_of_everything_is_the_gradient(weight):
 
 
 @each_weight
-def test_a_batch_of_everything_moves_u_by_its_gradient(weight, request):
+def test_a_batch_of_everything_moves_u_by_its_gradient(weight):
     problem = make_problem(weight=weight)
-    if problem.visits.max() > 1:
-        reason = "of the visits of a pair in one batch, the last alone moves its u"
-        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
     _, _, by_u, expected_u = moves_of(problem, SgdSettings("implicit", K, 1000, 0))
     np.testing.assert_allclose(by_u, expected_u, rtol=1e-4, atol=1e-4)
 
