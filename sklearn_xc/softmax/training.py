@@ -177,7 +177,7 @@ def train(
         if worse >= patience:
             break
     state.fold()
-    if not np.isfinite(W).all():
+    if not (np.isfinite(W.min()) and np.isfinite(W.max())):  # no array of this size is made
         raise FloatingPointError("the weights are no longer finite")
     return (W if best is None else best), history
 
