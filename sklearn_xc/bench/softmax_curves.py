@@ -104,7 +104,7 @@ def measure_curves(
     for key, (name, model) in models.items():
         rate = choose_rate(model, X, Y)
         points = _epochs_of(model.set_params(learning_rate=rate), X, Y, held_out, budget)
-        report.line(f"{name}: {points[-1]}")
+        report.line(f"{name}, rate {rate:g}: " + "; ".join(map(_in_words, points)))
         rows += [{"key": key, "method": name, "rate": rate, **point} for point in points]
     for key, name, curve in (
         ("lbfgs", "LogisticRegression(lbfgs)", _logistic_regression("lbfgs")),
@@ -113,7 +113,7 @@ def measure_curves(
     ):
         pairs = Y.tocoo().coords
         for point in curve(X[pairs[0]], pairs[1], held_out, budget):
-            report.line(f"{name}: {point}")
+            report.line(f"{name}: {_in_words(point)}")
             rows.append({"key": key, "method": name, **point})
     ends = []
     for key in dict.fromkeys(row["key"] for row in rows):
@@ -126,6 +126,10 @@ def measure_curves(
         _COLUMNS,
     )
     return rows
+
+
+def _in_words(point: dict[str, Any]) -> str:
+    return f"{point['epochs']} epochs, {point['cpu_s']:.1f} s, {point['log_loss']:.3f}"
 
 
 class _HeldOut:
@@ -169,7 +173,9 @@ def choose_rate(model: Any, X: Any, Y: Any) -> float:
         changed = {"learning_rate": rate, "max_iter": _TRIAL_EPOCHS}
         trial = type(model)(**{**model.get_params(), **changed})
         try:
-            trial.fit(X[train], Y[train])
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # a rate too high
+                trial.fit(X[train], Y[train])
         except ValueError as error:
             if "diverged" not in str(error):
                 raise
