@@ -38,9 +38,9 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
         ones where there are hundreds of classes or more. For single steps only.
     batch_size : int, default=1
         Instances of a step. From 2 on they share their `n_negatives` classes, sampled from all; the
-        step is solved for all of them together. 32 or 64 with as many negatives learn more per
-        second than single steps where there are thousands of classes. A batch steps along the mean
-        of its instances: the best learning rate grows with its size.
+        step is solved for all of them together. With 32 or 64 of both, an instance costs several
+        times as much as a single step, and its gradient has less variance. A batch steps along the
+        mean of its instances: the best learning rate grows with its size.
     learning_rate : float or "auto", default="auto"
         In units of 1 / n. "auto" tries seven powers of ten, from 0.001 to 1000 times `batch_size`,
         on a tenth of the data (at least a thousand instances), which costs about 35 epochs.
