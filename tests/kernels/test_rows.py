@@ -10,8 +10,8 @@ from sklearn_xc.kernels._jit import kernel
 from sklearn_xc.kernels.row_sums import row_sums_kernel
 
 NAMES = (
-    "prefetch_row", "row_dot", "row_dot_double", "add_row", "add_row_and_squares",
-    "is_compactable", "compact",
+    "prefetch_row", "row_dot", "row_dot_pair", "row_dot_double", "add_row", "add_row_pair",
+    "add_row_and_squares", "is_compactable", "compact",
 )  # fmt: skip
 KINDS = {
     module: {name: kernel(getattr(module, name)) for name in NAMES}
@@ -63,6 +63,20 @@ def test_the_kinds_of_rows_have_the_same_functions():
         for module in KINDS
     ]  # fmt: skip
     assert public[0] == public[1] >= set(NAMES)
+
+
+def test_pairs(X, module, functions, dtype):
+    rng = np.random.default_rng(1)
+    one, two = rng.normal(size=(2, 9)).astype(dtype)
+    rows = arrays_of(module, X, dtype)
+    atol = 20 * float(np.finfo(dtype).eps)
+    for i, row in each_row(X):
+        expected = row @ one.astype(np.float64), row @ two.astype(np.float64)
+        assert functions["row_dot_pair"](rows, i, one, two) == pytest.approx(expected, abs=atol)
+        moved = one.copy(), two.copy()
+        functions["add_row_pair"](rows, i, dtype(2), moved[0], dtype(-3), moved[1])
+        np.testing.assert_allclose(moved[0], one + 2 * row, rtol=1e-6)
+        np.testing.assert_allclose(moved[1], two - 3 * row, rtol=1e-6, atol=1e-6)
 
 
 def test_row_dot(X, module, functions, dtype):
