@@ -200,13 +200,12 @@ def _epochs_of(model: Any, X: Any, Y: Any, held_out: _HeldOut, budget: float) ->
     W = np.zeros((n_classes, X.shape[1]), instances.dtype)
     state = SoftmaxState.at(W, np.full(problem.n_pairs, np.log(n_classes)))
     points: list[dict] = []
-    stop, measuring, began = StopFlag(), 0.0, process_time()
+    stop, epoch, measuring, began = StopFlag(), 0, 0.0, process_time()
 
     def monitor(W: np.ndarray, scale: np.ndarray) -> float:
-        nonlocal measuring
+        nonlocal epoch, measuring
         now = process_time()
-        epoch, spent = monitor.epochs + 1, now - began - measuring  # type: ignore[attr-defined]
-        monitor.epochs = epoch  # type: ignore[attr-defined]
+        epoch, spent = epoch + 1, now - began - measuring
         loss = 0.0
         if epoch in _SHOWN or spent > budget:
             loss = held_out.of_weights(W, model, scale)
@@ -216,7 +215,6 @@ def _epochs_of(model: Any, X: Any, Y: Any, held_out: _HeldOut, budget: float) ->
         measuring += process_time() - now
         return loss
 
-    monitor.epochs = 0  # type: ignore[attr-defined]
     train(
         problem, state, model._settings(problem, 0), Schedule(model.learning_rate, model.decay),
         model.max_iter, monitor=monitor, stop=stop,

@@ -119,7 +119,7 @@ def softmax_kernels(method: str) -> Any:
             Of the epoch.
         """
         n_classes = V.shape[0]
-        n_hard, most = 0, hard.shape[1] + n_negatives
+        most = hard.shape[1] + n_negatives
         all_drawn, all_alpha = np.empty(most, np.int64), np.empty(most)
         all_q, all_c, all_p = np.empty(most), np.empty(most), np.empty(most)
         is_bounded = radius < np.inf

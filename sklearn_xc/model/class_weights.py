@@ -110,19 +110,14 @@ class ClassWeights:
         """
         from sklearn_xc.kernels.class_scores import log_normalisers
 
-        named, place = np.unique(rows, return_inverse=True)
-        order = np.argsort(place, kind="stable")
-        bounds = np.searchsorted(place[order], np.arange(len(named) + 1))
         out = np.empty(len(rows))
 
-        def task(first: int, last: int, scores: np.ndarray) -> None:
-            normalisers = np.empty(last - first)
+        def task(pairs: np.ndarray, at: np.ndarray, scores: np.ndarray) -> None:
+            normalisers = np.empty(len(scores))
             log_normalisers(scores, normalisers)
-            pairs = order[bounds[first] : bounds[last]]
-            at = place[pairs] - first
             out[pairs] = normalisers[at] - scores[at, classes[pairs]]
 
-        self._map_scores(task, X.take(named), n_jobs)
+        self._map_pairs(task, X, rows, n_jobs)
         return out
 
     def hardest(
@@ -150,28 +145,41 @@ class ClassWeights:
         """
         from sklearn_xc.kernels.class_scores import rough_log_normalisers, topk_scores
 
-        named, place = np.unique(rows, return_inverse=True)
-        order = np.argsort(place, kind="stable")
-        bounds = np.searchsorted(place[order], np.arange(len(named) + 1))
         hard, losses = np.empty((len(rows), n_hard), np.int32), np.empty(len(rows))
 
-        def task(first: int, last: int, scores: np.ndarray) -> None:
-            best = np.empty((last - first, n_hard + 1), np.int64)
+        def task(pairs: np.ndarray, at: np.ndarray, scores: np.ndarray) -> None:
+            best = np.empty((len(scores), n_hard + 1), np.int64)
             topk_scores(scores, n_hard + 1, best, np.empty(best.shape, scores.dtype))
-            normalisers = np.empty(last - first)
+            normalisers = np.empty(len(scores))
             largest = scores.max(axis=1)
             below = np.maximum(scores - largest[:, None], -1e4)  # such a class has no probability
             rough_log_normalisers(below.astype(np.float32, copy=False), normalisers)
             normalisers += largest
-            pairs = order[bounds[first] : bounds[last]]
-            at = place[pairs] - first
             losses[pairs] = normalisers[at] - scores[at, classes[pairs]]
             is_own = best[at] == classes[pairs, None]
             others = np.argsort(is_own, axis=1, kind="stable")[:, :n_hard]
             hard[pairs] = np.take_along_axis(best[at], others, axis=1)
 
-        self._map_scores(task, X.take(named), n_jobs)
+        self._map_pairs(task, X, rows, n_jobs)
         return hard, np.maximum(losses, 0.0)
+
+    def _map_pairs(
+        self,
+        task: Callable[[np.ndarray, np.ndarray, np.ndarray], Any],
+        X: CsrRows,
+        rows: np.ndarray,
+        n_jobs: int | None,
+    ) -> None:
+        """Run `task` on pairs, where the row of each is in the scores, and the scores."""
+        named, place = np.unique(rows, return_inverse=True)
+        order = np.argsort(place, kind="stable")
+        bounds = np.searchsorted(place[order], np.arange(len(named) + 1))
+
+        def of_rows(first: int, last: int, scores: np.ndarray) -> None:
+            pairs = order[bounds[first] : bounds[last]]
+            task(pairs, place[pairs] - first, scores)
+
+        self._map_scores(of_rows, X.take(named), n_jobs)
 
     def _map_scores(
         self, task: Callable[[int, int, np.ndarray], Any], X: CsrRows, n_jobs: int | None

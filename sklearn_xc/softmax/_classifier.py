@@ -87,11 +87,11 @@ class SoftmaxClassifier(XCClassifier):
     _next_number: int  # of the next instance without one
     _epochs_done: float  # in the schedule of learning rates
     _n_epochs: int  # for the random numbers
-    _n_classes: int
     _labelled: np.ndarray  # summed weights of pairs, and of instances that have one
 
     def _settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
-        raise NotImplementedError
+        """Return how to step: all that tells one estimator from another."""
+        raise NotImplementedError  # this class is not an estimator by itself
 
     def _rates(self, settings: SgdSettings) -> np.ndarray:
         """Return the learning rates that "auto" tries."""
@@ -147,8 +147,8 @@ class SoftmaxClassifier(XCClassifier):
             u = self._first_u(old, index[first], W, instances, merged)
             seed = self._draw_seed()
             kept, held_out = self._hold_out(merged, seed)
-            self._n_classes = len(targets.classes)
-            problem = self._problem(instances, merged.take(kept))
+            n_classes = len(targets.classes)
+            problem = self._problem(instances, merged.take(kept), n_classes)
             state = SoftmaxState.at(W, u[kept])
             first_epoch = self._n_epochs if is_warm else 0
             settings = self._settings(problem, seed)
@@ -156,7 +156,7 @@ class SoftmaxClassifier(XCClassifier):
             W, history = self._train(problem, state, settings, held_out, first_epoch, average)
             u[kept] = state.u
             self._keep(targets, W, state, average)
-            self._normalisers = Normalisers.none().updated(index, u[place], self._n_classes)
+            self._normalisers = Normalisers.none().updated(index, u[place], n_classes)
             self._population = problem.population
             self._next_number = instances.shape[0]
             self._epochs_done = float(len(history.objective))
@@ -219,8 +219,9 @@ class SoftmaxClassifier(XCClassifier):
             W = self._moving()
             keys = np.column_stack([numbers[pairs.rows], pairs.classes]).astype(np.int64)
             u = self._first_u(self._normalisers, keys, W, instances, pairs)
-            problem = self._problem(instances, pairs)
-            problem = self._enlarge(problem, self._normalisers.find(keys, self._n_classes) < 0)
+            n_classes = len(targets.classes)
+            problem = self._problem(instances, pairs, n_classes)
+            problem = self._enlarge(problem, self._normalisers.find(keys, n_classes) < 0)
             settings = self._settings(problem, self._draw_seed())
             if is_first or self.learning_rate != "auto":
                 self._choose_rate(problem, W, u, settings, None)
@@ -231,7 +232,7 @@ class SoftmaxClassifier(XCClassifier):
             state.fold()
         if self._average is not None:
             self.coef_ = self._average.add(W)
-        self._normalisers = self._normalisers.updated(keys, state.u, self._n_classes)
+        self._normalisers = self._normalisers.updated(keys, state.u, n_classes)
         self._population = problem.population
         self._next_number = max(self._next_number, int(numbers.max()) + 1)
         self._epochs_done += int(problem.visits.sum()) / problem.population.n
@@ -344,9 +345,9 @@ class SoftmaxClassifier(XCClassifier):
         is_held[by_content[drawn]] = True
         return everything[~is_held[row]], pairs.take(np.flatnonzero(is_held[row]))
 
-    def _problem(self, instances: CsrRows, pairs: Pairs) -> SoftmaxProblem:
+    def _problem(self, instances: CsrRows, pairs: Pairs, n_classes: int) -> SoftmaxProblem:
         return SoftmaxProblem(
-            instances, pairs.rows, pairs.classes, pairs.weight, self._n_classes, float(self.alpha)
+            instances, pairs.rows, pairs.classes, pairs.weight, n_classes, float(self.alpha)
         )
 
     def _monitor(self, X: CsrRows, pairs: Pairs) -> Callable[..., float]:
@@ -458,7 +459,6 @@ class SoftmaxClassifier(XCClassifier):
 
     def _keep_first(self, instances: CsrRows, targets: Targets) -> None:
         """Set what a first partial fit starts from."""
-        self._n_classes = len(targets.classes)
         W = self._first_weights(instances, targets, False)
         average = Average() if self.average else None
         self._keep(targets, W, SoftmaxState.at(W, np.empty(0)), average)
