@@ -2,6 +2,11 @@
 
 A row times one weight vector waits for every weight it reads. So a block of classes is written
 side by side, for the features of some rows only, and a row reads all classes of a feature at once.
+The more rows share a block, the less writing it costs: where they are short and the classes many,
+that is nearly all of the work.
+
+Scores of all classes come from ``write_row_products``, whose blocks have one width.
+``multiply_rows`` is for blocks of any width.
 """
 
 import math
@@ -9,17 +14,19 @@ import math
 import numpy as np
 
 from sklearn_xc.kernels._jit import inlined, kernel
-from sklearn_xc.kernels.csr_rows import compact
+from sklearn_xc.kernels.float_lanes import ROW_BYTES, write_row_products
+from sklearn_xc.kernels.int16_lanes import prefetch
 from sklearn_xc.kernels.selection import N_LANES, select_best
 
-#: Classes that are written side by side.
-BLOCK_CLASSES = 64
 #: Classes whose weights are read together while a block is written: each is one stream of memory.
 STREAMS = 8
+#: Weights are asked for so many features ahead, unless more than one feature in _NEAR is read: then
+#: the processor does so by itself.
+_AHEAD, _NEAR = np.uint64(8), 4
 #: Of the parabola near 2**f: 1 + f (_LINEAR + f _SQUARE).
 _SQUARE = 2.0 * (1.0 + 2.0 - 2.0 * 2.0**0.5)
 _LINEAR = 1.0 - _SQUARE
-_LOG2_E = 1.4426950408889634
+_LOG2_E, _LN_2 = 1.4426950408889634, 0.6931471805599453
 _ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
@@ -30,7 +37,7 @@ def gather_block(V, classes, touched, n_touched, block):
     Parameters
     ----------
     V : ndarray of shape (n_classes, n_features)
-        Weights.
+        Weights, C-ordered.
     classes : ndarray of int64 of shape (m,)
         The classes.
     touched : ndarray of int32
@@ -40,11 +47,16 @@ def gather_block(V, classes, touched, n_touched, block):
     block : ndarray of shape (>= n_touched, >= m)
         Overwritten.
     """
-    m = classes.shape[0]
+    m, d = classes.shape[0], V.shape[1]
+    is_spread = n_touched * _NEAR < d
     for first in range(0, m, STREAMS):
         last = min(first + STREAMS, m)
         for f in range(np.uint64(n_touched)):
             j = np.uint32(touched[f])
+            if is_spread:
+                soon = np.uint64(touched[min(f + _AHEAD, np.uint64(n_touched - 1))])
+                for c in range(np.uint64(first), np.uint64(last)):
+                    prefetch(V, np.uint64(classes[c]) * np.uint64(d) + soon)
             for c in range(np.uint64(first), np.uint64(last)):
                 block[f, c] = V[np.uint64(classes[c]), j]
 
@@ -74,34 +86,42 @@ def multiply_rows(rows, n_rows, block, width, out):
 
 
 @inlined
-def _for_each_block(X, first, last, V, scale, scores):
-    """Write the scores of the rows `first` to `last`, (last - first, n_classes)."""
-    n_classes, d = V.shape
-    n_rows = last - first
-    room = X[0][last] - X[0][first]
-    rows = np.arange(first, last).astype(np.int32)
-    position, touched = np.full(d, -1, np.int32), np.empty(d + 1, np.int32)
-    local = np.empty(n_rows + 1, np.int64), np.empty(room, np.int32), np.empty(room, V.dtype)
-    n_touched = compact(X, rows, position, touched, local)
-    block = np.empty((n_touched, BLOCK_CLASSES), V.dtype)
-    sums = np.empty((n_rows, BLOCK_CLASSES), V.dtype)
-    for at in range(0, n_classes, BLOCK_CLASSES):
-        classes = np.arange(at, min(at + BLOCK_CLASSES, n_classes))
-        gather_block(V, classes, touched, n_touched, block)
-        multiply_rows(local, n_rows, block, classes.shape[0], sums)
-        for i in range(n_rows):
-            for c in range(np.uint64(classes.shape[0])):
-                scores[i, at + c] = sums[i, c] * scale[at + c]
+def _number_features(indices, d):
+    """Return which features occur, rising, and the indices among these alone."""
+    number = np.full(d, -1, np.int32)
+    for t in range(np.uint64(indices.shape[0])):
+        number[np.uint32(indices[t])] = 0
+    touched = np.empty(d, np.int32)
+    n_touched = 0
+    for j in range(d):
+        if number[j] == 0:
+            number[j], touched[n_touched] = n_touched, j
+            n_touched += 1
+    local = np.empty(indices.shape[0], np.int32)
+    for t in range(np.uint64(indices.shape[0])):
+        local[t] = number[np.uint32(indices[t])]
+    return touched[:n_touched], local
+
+
+@inlined
+def _aligned_block(n, like):
+    """Return a block of n rows of ``ROW_BYTES`` that begin with a cache line, of the type of V."""
+    width = ROW_BYTES // like.itemsize
+    room = np.empty((n + 1) * width, like.dtype)
+    skipped = (ROW_BYTES - np.int64(room.ctypes.data) % ROW_BYTES) % ROW_BYTES // like.itemsize
+    return room[skipped : skipped + n * width].reshape((n, width))
 
 
 @kernel
 def score_classes(X, first, last, V, scale, scores):
     """Write ``scores[i - first, k] = scale[k] * x_i . V[k]`` for the rows `first` to `last`.
 
+    The bits of a score depend on its row and class only.
+
     Parameters
     ----------
     X : tuple of ndarray
-        CSR rows.
+        CSR rows, with values of the type of V.
     first, last : int
         Which.
     V : ndarray of shape (n_classes, n_features)
@@ -109,33 +129,79 @@ def score_classes(X, first, last, V, scale, scores):
     scale : ndarray of shape (n_classes,)
         Factors on them, of the same type.
     scores : ndarray of shape (last - first, n_classes)
-        Overwritten.
+        Overwritten; C-ordered.
     """
-    _for_each_block(X, first, last, V, scale, scores)
+    indptr, indices, data = X
+    n_classes = V.shape[0]
+    begin, end = indptr[first], indptr[last]
+    touched, local = _number_features(indices[begin:end], V.shape[1])
+    n_touched, values = touched.shape[0], data[begin:end]
+    block = _aligned_block(n_touched, V)
+    width = block.shape[1]
+    factors, products = np.ones(width, V.dtype), np.empty(width, V.dtype)
+    for at in range(0, n_classes, width):
+        m = min(width, n_classes - at)
+        gather_block(V, np.arange(at, at + m), touched, n_touched, block)
+        for c in range(m):
+            factors[c] = scale[at + c]
+        for i in range(last - first):
+            start = np.uint64(indptr[first + i] - begin)
+            stop = np.uint64(indptr[first + i + 1] - begin)
+            if m == width:
+                write_row_products(
+                    local, values, start, stop, block, factors, scores[i], np.uint64(at)
+                )
+            else:  # the columns behind the last class hold anything
+                write_row_products(
+                    local, values, start, stop, block, factors, products, np.uint64(0)
+                )
+                for c in range(m):
+                    scores[i, at + c] = products[c]
 
 
 @inlined
-def log_sum_exp(scores):
-    """Return ``log(sum(exp(scores)))`` in float64."""
-    largest = np.float64(scores[0])
-    for k in range(scores.shape[0]):
-        largest = max(largest, np.float64(scores[k]))
-    total = 0.0
-    for k in range(scores.shape[0]):
-        total += math.exp(np.float64(scores[k]) - largest)
-    return largest + math.log(total)
+def _largest(row):
+    """Return the largest score of a row."""
+    largest = row[0]
+    for k in range(row.shape[0]):
+        largest = max(largest, row[k])
+    return largest
 
 
 @kernel
 def log_normalisers(scores, out):
-    """Write the logarithm of the softmax normaliser of each row of scores, in float64."""
+    """Write the logarithm of the softmax normaliser of each row of scores, in float64.
+
+    exp is a power of two, written as the bits of a float, times a series. Several are computed at
+    once, unlike those of the C library.
+    """
+    n_classes = scores.shape[1]
+    exponents = np.empty(n_classes, np.int64)
+    powers = exponents.view(np.float64)
+    series = np.empty(n_classes)
     for i in range(scores.shape[0]):
-        out[i] = log_sum_exp(scores[i])
+        row = scores[i]
+        largest = np.float64(_largest(row))
+        for k in range(n_classes):
+            x = np.float64(row[k]) - largest
+            x = np.float64(-700.0) if x < -700.0 else x  # NaN stays NaN, as it does not under max
+            whole = np.rint(x * _LOG2_E)
+            # The rounding of the product moves exp(x) by |x| exp(x) eps, less than that of 1.
+            f = x - whole * _LN_2
+            total = 1.0
+            for n in range(14, 0, -1):
+                total = 1.0 + total * f * (1.0 / n)
+            series[k] = total
+            exponents[k] = (np.int64(np.int32(whole)) + 1023) << 52
+        total = 0.0
+        for k in range(n_classes):
+            total += powers[k] * series[k]
+        out[i] = largest + math.log(total)
 
 
 @kernel
 def rough_log_normalisers(scores, out):
-    """Write ``log_normalisers`` to within 0.003, several times as fast, for scores in float32.
+    """Write ``log_normalisers`` to within 0.003, several times as fast.
 
     2**y is made of its exponent, written as the bits of a float, and a parabola through its values
     at both ends and the middle.
@@ -146,11 +212,10 @@ def rough_log_normalisers(scores, out):
     mantissas = np.empty(n_classes, np.float32)
     for i in range(scores.shape[0]):
         row = scores[i]
-        largest = row[0]
+        largest = _largest(row)
         for k in range(n_classes):
-            largest = max(largest, row[k])
-        for k in range(n_classes):
-            y = max((row[k] - largest) * np.float32(_LOG2_E), np.float32(-120.0))
+            y = np.float32(row[k] - largest) * np.float32(_LOG2_E)
+            y = np.float32(-120.0) if y < np.float32(-120.0) else y
             whole = np.floor(y)
             f = y - whole
             mantissas[k] = np.float32(1.0) + f * (np.float32(_LINEAR) + f * np.float32(_SQUARE))

@@ -67,7 +67,7 @@ def _generate(width: int, context: Any, builder: Any, signature: Any, args: Any)
         address = builder.gep(address, [ir.Constant(_I64, group)])
         return builder.load(builder.bitcast(address, vector.as_pointer()), align=align)
 
-    begin = _splat(builder, first, half_type)
+    begin = splat(builder, first, half_type)
     entry = builder.block
     loop = builder.append_basic_block("row.loop")
     after = builder.append_basic_block("row.after")
@@ -85,7 +85,7 @@ def _generate(width: int, context: Any, builder: Any, signature: Any, args: Any)
     value_t, value_u = (builder.load(builder.gep(values, [at])) for at in (t, u))
     value_u = builder.select(follows, value_u, zero)
     pair = builder.shl(builder.zext(value_u, _I32), ir.Constant(_I32, 16))
-    pair = _splat(builder, builder.or_(pair, builder.zext(value_t, _I32)), half_type)
+    pair = splat(builder, builder.or_(pair, builder.zext(value_t, _I32)), half_type)
     pair = builder.bitcast(pair, group_type)
     row_t, row_u = block_row(t), block_row(u)
     new_sums: list[Any] = []
@@ -144,7 +144,7 @@ def _add_neighbours(builder: Any, a: Any, b: Any) -> Any:
     return builder.add(even, odd)
 
 
-def _splat(builder: Any, value: Any, vector: Any) -> Any:
+def splat(builder: Any, value: Any, vector: Any) -> Any:
     """Return a vector of one number."""
     undefined = ir.Constant(vector, ir.Undefined)
     one = builder.insert_element(undefined, value, ir.Constant(_I32, 0))

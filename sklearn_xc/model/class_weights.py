@@ -4,14 +4,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 
 from sklearn_xc._validation import CsrRows, read_only
 from sklearn_xc.parallel.memory import require_bytes
 
-#: A task's scores take about so many values at most, and its rows at most so many.
-_SCORES_PER_TASK = 2**24
-_ROWS_PER_TASK = 512
+#: A task's scores take about so many values at most, and its rows at most so many: the weights are
+#: read once for each task. Fewer rows, but not below the least, where threads would be idle.
+_SCORES_PER_TASK = 2**25
+_ROWS_PER_TASK = 2048
+_LEAST_ROWS = 512
 
 
 class ClassWeights:
@@ -151,10 +153,7 @@ class ClassWeights:
             best = np.empty((len(scores), n_hard + 1), np.int64)
             topk_scores(scores, n_hard + 1, best, np.empty(best.shape, scores.dtype))
             normalisers = np.empty(len(scores))
-            largest = scores.max(axis=1)
-            below = np.maximum(scores - largest[:, None], -1e4)  # such a class has no probability
-            rough_log_normalisers(below.astype(np.float32, copy=False), normalisers)
-            normalisers += largest
+            rough_log_normalisers(scores, normalisers)
             losses[pairs] = normalisers[at] - scores[at, classes[pairs]]
             is_own = best[at] == classes[pairs, None]
             others = np.argsort(is_own, axis=1, kind="stable")[:, :n_hard]
@@ -190,7 +189,9 @@ class ClassWeights:
         dtype = self.coef.dtype
         arrays = X.indptr, X.indices, read_only(X.data.astype(dtype, copy=False))
         n, n_classes = X.shape[0], len(self.coef)
-        rows = min(_ROWS_PER_TASK, max(1, _SCORES_PER_TASK // n_classes))
+        for_each_thread = -(-n // effective_n_jobs(n_jobs))
+        rows = min(_ROWS_PER_TASK, max(_LEAST_ROWS, for_each_thread))
+        rows = min(rows, max(1, _SCORES_PER_TASK // n_classes))
 
         def scored(first: int) -> None:
             last = min(first + rows, n)

@@ -8,7 +8,6 @@ import scipy.special
 from sklearn_xc._validation import read_only
 from sklearn_xc.kernels._jit import kernel
 from sklearn_xc.kernels.class_scores import (
-    BLOCK_CLASSES,
     gather_block,
     log_normalisers,
     multiply_rows,
@@ -43,9 +42,7 @@ def arrays_of(X):
     return tuple(map(read_only, (X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data)))
 
 
-@pytest.mark.parametrize(
-    "n_classes", [1, 2, 7, 8, 9, BLOCK_CLASSES - 1, BLOCK_CLASSES, BLOCK_CLASSES + 1, 150]
-)
+@pytest.mark.parametrize("n_classes", [1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 150])
 @pytest.mark.parametrize(("first", "last"), [(0, 23), (5, 12), (7, 8), (22, 23), (4, 4)])
 def test_score_classes(dtype, n_classes, first, last):
     rng = np.random.default_rng(n_classes)
@@ -70,11 +67,29 @@ def test_a_row_scores_the_same_in_any_range(dtype):
         np.testing.assert_array_equal(alone[0], whole[i])
 
 
+@pytest.mark.parametrize("n_classes", [1, 15, 16, 33, 100])
+def test_classes_with_the_same_weights_tie(dtype, n_classes):
+    """Wherever in a block they stand, the last and narrower one included."""
+    X = make_rows(dtype)
+    V = np.repeat(np.random.default_rng(0).normal(size=(1, 90)).astype(dtype), n_classes, axis=0)
+    scores = np.empty((23, n_classes), dtype)
+    score_classes(arrays_of(X), 0, 23, read_only(V), np.full(n_classes, 0.7, dtype), scores)
+    assert (scores == scores[:, :1]).all()
+
+
+def test_rows_without_any_feature(dtype):
+    X = sp.csr_array((5, 90), dtype=dtype)
+    scores = np.full((5, 37), np.nan, dtype)
+    score_classes(arrays_of(X), 0, 5, np.ones((37, 90), dtype), np.ones(37, dtype), scores)
+    assert (scores == 0).all()
+
+
+@pytest.mark.parametrize("d", [40, 400])  # all near, and so far apart that they are fetched ahead
 @pytest.mark.parametrize("m", [1, 7, 8, 9, 20])
-def test_gather_block(dtype, m):
+def test_gather_block(dtype, m, d):
     rng = np.random.default_rng(m)
-    V = rng.normal(size=(30, 40)).astype(dtype)
-    classes, touched = rng.permutation(30)[:m], rng.permutation(40).astype(np.int32)
+    V = rng.normal(size=(30, d)).astype(dtype)
+    classes, touched = rng.permutation(30)[:m], rng.permutation(d).astype(np.int32)
     block = np.full((15, m + 2), -7.0, dtype)
     gather(V, classes, touched, 13, block)
     np.testing.assert_array_equal(block[:13, :m], V[classes][:, touched[:13]].T)
@@ -103,6 +118,46 @@ def test_log_normalisers(dtype, spread, n_classes):
     log_normalisers(scores, out)
     expected = scipy.special.logsumexp(scores.astype(np.float64), axis=1)
     np.testing.assert_allclose(out, expected, rtol=1e-14, atol=1e-14)
+
+
+@pytest.mark.parametrize("offset", [-1e4, 0.0, 1e4])
+def test_log_normalisers_of_scores_that_count_for_nothing(dtype, offset):
+    scores = np.array([[0.0, 1.0, -np.inf, -709.0, -1e30], [0.0, -1e4, 1e4, 5.0, 6.0]], dtype)
+    scores[0] += offset
+    out = np.empty(2)
+    log_normalisers(scores, out)
+    expected = scipy.special.logsumexp(scores.astype(np.float64), axis=1)
+    np.testing.assert_allclose(out, expected, rtol=1e-14)
+
+
+def test_log_normalisers_of_a_grid():
+    """Two scores, so that every fraction of an octave is met."""
+    gaps = np.linspace(0, 40, 40_001)
+    out = np.empty(len(gaps))
+    log_normalisers(np.column_stack([-gaps, np.zeros_like(gaps)]), out)
+    np.testing.assert_allclose(out, np.log1p(np.exp(-gaps)), rtol=0, atol=4e-16)
+
+
+@pytest.mark.parametrize("normalisers", [log_normalisers, rough_log_normalisers])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("at", [0, 20, 39])
+def test_normalisers_do_not_hide_what_is_no_number(dtype, normalisers, value, at):
+    scores = np.zeros((1, 40), dtype)
+    scores[0, at] = value
+    out = np.zeros(1)
+    normalisers(scores, out)
+    assert np.isnan(out).all()
+
+
+@pytest.mark.parametrize("spread", [1.0, 200.0, 1e39])
+@pytest.mark.parametrize("shift", [0.0, 1e4, -1e9])
+def test_rough_log_normalisers_of_doubles(spread, shift):
+    """Only the distance to the best score has to fit into float32."""
+    scores = np.random.default_rng(0).uniform(-0.5, 0.5, (20, 33)) * spread + shift
+    out = np.empty(20)
+    rough_log_normalisers(scores, out)
+    expected = scipy.special.logsumexp(scores, axis=1)
+    assert (np.abs(out - expected) <= 0.003 + 1e-15 * np.abs(expected)).all()
 
 
 @pytest.mark.parametrize("spread", [0.0, 1.0, 30.0, 200.0, 1e6])

@@ -186,6 +186,26 @@ class TestHardest:
         _, losses = weights.hardest(X, rows, best, 3, None)
         np.testing.assert_allclose(losses, weights.log_losses(X, rows, best, None), atol=0.003)
 
+    @pytest.mark.parametrize("offset", [-1e4, 1e4])
+    def test_scores_far_from_zero(self, dtype, offset):
+        weights, X = make_weights(37, dtype, True), make_rows(40, dtype)
+        coef = weights.coef.copy()
+        coef[:, 5] += offset
+        weights = ClassWeights(coef, np.asarray(weights.scale, np.float64))
+        rows, classes = self.pairs(37)
+        hard, losses = weights.hardest(X, rows, classes, 5, None)
+        expected = self.expected(weights.scores(X, None), rows, classes, 5)
+        np.testing.assert_array_equal(hard, expected)
+        exact = weights.log_losses(X, rows, classes, None)
+        np.testing.assert_allclose(losses, exact, atol=0.003)
+
+    def test_one_row(self, dtype):
+        weights, X = make_weights(70, dtype, False), make_rows(40, dtype).take(np.array([3]))
+        rows, classes = np.zeros(2, np.int32), np.array([69, 0], np.int32)
+        hard, _ = weights.hardest(X, rows, classes, 69, None)
+        expected = self.expected(weights.scores(X, None), rows, classes, 69)
+        np.testing.assert_array_equal(hard, expected)
+
     def test_no_pairs(self, dtype):
         nothing = np.empty(0, np.int32)
         hard, losses = make_weights(70, dtype, False).hardest(
@@ -215,6 +235,18 @@ def test_threads_and_tasks_change_no_bit(monkeypatch, dtype, rows_per_task, n_jo
     monkeypatch.setattr(class_weights, "_ROWS_PER_TASK", rows_per_task)
     for found, value in zip(everything(n_jobs), expected, strict=True):
         assert found.tobytes() == value.tobytes()
+
+
+def test_every_thread_has_rows(monkeypatch):
+    """But no task is so short that the weights would be read for a few rows."""
+    weights, X = make_weights(70, np.float64, True), make_rows(40)
+    monkeypatch.setattr(class_weights, "_LEAST_ROWS", 8)
+    for n_jobs, expected in ((1, [40]), (2, [20, 20]), (3, [12, 14, 14]), (16, [8] * 5)):
+        sizes = []
+        weights._map_scores(
+            lambda first, last, _, sizes=sizes: sizes.append(last - first), X, n_jobs
+        )
+        assert sorted(sizes) == expected
 
 
 def test_many_classes_make_short_tasks(monkeypatch):
