@@ -39,7 +39,7 @@ class SampledSoftmax(SoftmaxClassifier):
         Of the lift, for "raman".
     shift : float, default=1.0
         Of "raman": u is replaced with ``u + shift * x.w_y``. 0 is U-max.
-    alpha, learning_rate, decay, average, max_iter, multilabel, early_stopping, \
+    alpha, init, learning_rate, decay, average, max_iter, multilabel, early_stopping, \
 validation_fraction, n_iter_no_change, tol, top_k, warm_start, max_memory, n_jobs, random_state, \
 verbose
         As of :class:`sklearn_xc.SoftmaxUMax`. "auto" tries the same rates for any batch size, as
@@ -63,6 +63,7 @@ verbose
         delta=1.0,
         shift=1.0,
         alpha=0.0,
+        init="zero",
         learning_rate="auto",
         decay=0.9,
         average=False,
@@ -85,6 +86,7 @@ verbose
         self.delta = delta
         self.shift = shift
         self.alpha = alpha
+        self.init = init
         self.learning_rate = learning_rate
         self.decay = decay
         self.average = average

@@ -111,8 +111,8 @@ def main(
     rows: list[dict[str, Any]] = []
     if "table" in parts:
         for name in sets:
-            of_set = compare_methods(name, *first_labels(load_set(name, data, cache=cache)), jobs,
-                                     epochs)  # fmt: skip
+            X, y = first_labels(load_set(name, data, cache=cache))
+            of_set = compare_methods(name, X, y, jobs, epochs, report)
             report.table(f"{of_set[0]['title']}: log-loss after {epochs} epochs", of_set,
                          _TABLE_COLUMNS)  # fmt: skip
             rows += of_set
@@ -136,7 +136,9 @@ def first_labels(split: Any) -> tuple[Any, np.ndarray]:
     return X[kept], Y.indices[Y.indptr[kept]]
 
 
-def compare_methods(name: str, X: Any, y: np.ndarray, jobs: int, epochs: int) -> list[dict]:
+def compare_methods(
+    name: str, X: Any, y: np.ndarray, jobs: int, epochs: int, report: Report
+) -> list[dict]:
     """Return the table's rows for one set.
 
     Parameters
@@ -149,6 +151,8 @@ def compare_methods(name: str, X: Any, y: np.ndarray, jobs: int, epochs: int) ->
         Classes.
     jobs, epochs : int
         Threads, and epochs of each fit.
+    report : Report
+        Where to tell what is done: a large set takes long.
 
     Returns
     -------
@@ -178,6 +182,7 @@ def compare_methods(name: str, X: Any, y: np.ndarray, jobs: int, epochs: int) ->
         except ValueError as error:  # it diverged: a result
             if "diverged" not in str(error):
                 raise
+            report.line(f"{name}, {label}: diverged")
             rows.append({"title": title, "set": name, "key": method, "method": label})
             continue
         seconds = process_time() - began
@@ -191,6 +196,7 @@ def compare_methods(name: str, X: Any, y: np.ndarray, jobs: int, epochs: int) ->
                 "paper": _PAPER.get(name, {}).get(method), "cpu_s": seconds,
             }
         )  # fmt: skip
+        report.line(f"{name}, {label}: {losses.mean():.4f}, {seconds:,.0f} s")
     unit = next(row["log_loss"] for row in rows if row["key"] == "implicit")
     for row in rows:
         if "log_loss" in row:

@@ -18,6 +18,7 @@ from sklearn_xc.bench.report import Column, Report
 from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.softmax.pairs import pairs_of
+from sklearn_xc.softmax.start import start_at_means
 from sklearn_xc.softmax.training import Schedule, train
 from sklearn_xc.solvers.softmax_sgd import SoftmaxProblem, SoftmaxState
 
@@ -201,6 +202,8 @@ def _epochs_of(model: Any, X: Any, Y: Any, held_out: _HeldOut, budget: float) ->
     state = SoftmaxState.at(W, np.full(problem.n_pairs, np.log(n_classes)))
     points: list[dict] = []
     stop, epoch, measuring, began = StopFlag(), 0, 0.0, process_time()
+    if model.init == "means":
+        start_at_means(problem, state, 0, model.n_jobs)
 
     def monitor(W: np.ndarray, scale: np.ndarray) -> float:
         nonlocal epoch, measuring

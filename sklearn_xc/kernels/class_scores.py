@@ -17,6 +17,7 @@ from sklearn_xc.kernels._jit import inlined, kernel
 from sklearn_xc.kernels.float_lanes import ROW_BYTES, write_row_products
 from sklearn_xc.kernels.int16_lanes import prefetch
 from sklearn_xc.kernels.selection import N_LANES, select_best
+from sklearn_xc.kernels.vector_math import vector_exp
 
 #: Classes whose weights are read together while a block is written: each is one stream of memory.
 STREAMS = 8
@@ -26,7 +27,7 @@ _AHEAD, _NEAR = np.uint64(8), 4
 #: Of the parabola near 2**f: 1 + f (_LINEAR + f _SQUARE).
 _SQUARE = 2.0 * (1.0 + 2.0 - 2.0 * 2.0**0.5)
 _LINEAR = 1.0 - _SQUARE
-_LOG2_E, _LN_2 = 1.4426950408889634, 0.6931471805599453
+_LOG2_E = 1.4426950408889634
 _ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
@@ -170,32 +171,14 @@ def _largest(row):
 
 @kernel
 def log_normalisers(scores, out):
-    """Write the logarithm of the softmax normaliser of each row of scores, in float64.
-
-    exp is a power of two, written as the bits of a float, times a series. Several are computed at
-    once, unlike those of the C library.
-    """
-    n_classes = scores.shape[1]
-    exponents = np.empty(n_classes, np.int64)
-    powers = exponents.view(np.float64)
-    series = np.empty(n_classes)
+    """Write the logarithm of the softmax normaliser of each row of scores, in float64."""
     for i in range(scores.shape[0]):
         row = scores[i]
         largest = np.float64(_largest(row))
-        for k in range(n_classes):
-            x = np.float64(row[k]) - largest
-            x = np.float64(-700.0) if x < -700.0 else x  # NaN stays NaN, as it does not under max
-            whole = np.rint(x * _LOG2_E)
-            # The rounding of the product moves exp(x) by |x| exp(x) eps, less than that of 1.
-            f = x - whole * _LN_2
-            total = 1.0
-            for n in range(14, 0, -1):
-                total = 1.0 + total * f * (1.0 / n)
-            series[k] = total
-            exponents[k] = (np.int64(np.int32(whole)) + 1023) << 52
         total = 0.0
-        for k in range(n_classes):
-            total += powers[k] * series[k]
+        for k in range(row.shape[0]):
+            x = np.float64(row[k]) - largest
+            total += vector_exp(x) if x == x else x  # NaN stays NaN
         out[i] = largest + math.log(total)
 
 

@@ -13,16 +13,20 @@ import numpy as np
 from sklearn_xc.kernels._jit import inlined, kernel
 from sklearn_xc.kernels.class_scores import STREAMS, gather_block, multiply_rows
 from sklearn_xc.kernels.csr_rows import add_row, compact, row_dot
-from sklearn_xc.kernels.implicit_batch import solve_batch
-from sklearn_xc.kernels.negatives import draw_classes
+from sklearn_xc.kernels.implicit_batch import N_WORK, PRECISION, solve_batch
+from sklearn_xc.kernels.negatives import class_share, draw_classes
 from sklearn_xc.kernels.softmax_epoch import RULES, apply_scale
+from sklearn_xc.kernels.vector_math import vector_exp
+
+#: To which share of its terms a step is solved where the weights are in float32.
+_SINGLE_PRECISION = 1e-7
 
 
 @inlined
-def _touch_probability(n, n_class, size, share):
+def _touch_probability(n, n_class, size, chance):
     """Return the probability that a batch samples a class or holds one of its pairs.
 
-    n pairs, n_class of them of the class, `size` in the batch, a `share` of all classes sampled.
+    n pairs, n_class of them of the class, `size` in the batch; `chance` of sampling the class.
     """
     if n - n_class < size:
         return 1.0
@@ -30,7 +34,7 @@ def _touch_probability(n, n_class, size, share):
         math.lgamma(n - n_class + 1.0) - math.lgamma(n - n_class - size + 1.0)
         - math.lgamma(n + 1.0) + math.lgamma(n - size + 1.0)
     )  # fmt: skip
-    return 1.0 - math.exp(log_absent) * (1.0 - share)
+    return 1.0 - math.exp(log_absent) * (1.0 - chance)
 
 
 @inlined
@@ -112,16 +116,15 @@ def softmax_batch_kernels(method: str) -> Any:
     def explicit_moves(scale, alpha, gram, place, q, c, own, c_y, u, p, totals, setting):
         """Follow a rule for each pair from the same weights."""
         n, m = q.shape
-        factors = np.full(m, alpha)
-        q_of, c_of, p_of = np.empty(m), np.empty(m), np.empty(m)
+        factors, q_of, c_of, p_of = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
         for i in range(n):
             size = 0
             for k in range(m):
                 if k != place[i]:
-                    q_of[size], c_of[size] = q[i, k], c[k]
+                    factors[size], q_of[size], c_of[size] = alpha[k], q[i, k], c[k]
                     size += 1
             u[i], totals[i] = rule(
-                scale[i], factors, gram[i, i], own[i], c_y[i], q_of[:size], c_of[:size],
+                scale[i], factors[:size], gram[i, i], own[i], c_y[i], q_of[:size], c_of[:size],
                 u[i], p_of[:size], setting,
             )  # fmt: skip
             size = 0
@@ -134,7 +137,7 @@ def softmax_batch_kernels(method: str) -> Any:
     @kernel
     def run_batches(
         X, rows, classes, counts, n_pairs, weight, order, bounds, first, last, V, scale, u,
-        rate, slowing, ridge, setting, n_negatives, key,
+        rate, slowing, ridge, setting, sampler, n_negatives, key,
     ):  # fmt: skip
         """Make the steps ``first`` to ``last`` of an epoch; return the sum of their objectives.
 
@@ -144,13 +147,15 @@ def softmax_batch_kernels(method: str) -> Any:
             Visits to pairs of each class, and
         n_pairs : int
             of all classes, in an epoch over the likelihood.
+        sampler : ClassSampler
+            Shares of the classes, and
+        n_negatives : int
+            how many are drawn at each step, at most.
         bounds : ndarray of int64 of shape (n_steps + 1,)
             Where each step's pairs begin in `order`.
         """
-        n_classes, d = V.shape
-        m = n_negatives
-        share = m / n_classes
-        alpha = n_classes / m
+        d = V.shape[1]
+        precision = _SINGLE_PRECISION if V.itemsize == 4 else PRECISION
         largest, room = 0, 0
         for step in range(first, last):
             largest = max(largest, bounds[step + 1] - bounds[step])
@@ -162,10 +167,10 @@ def softmax_batch_kernels(method: str) -> Any:
         position, touched = np.full(d, -1, np.int32), np.empty(d + 1, np.int32)
         local = np.empty(largest + 1, np.int64), np.empty(room, np.int32), np.empty(room, V.dtype)
         width = min(room, d)
-        block = np.empty((width, max(m, largest)), V.dtype)
-        products = np.empty((largest, max(m, largest)), V.dtype)
-        work_of = np.empty(11 * largest * m)
-        drawn, c = np.empty(m, np.int64), np.empty(m)
+        block = np.empty((width, max(n_negatives, largest)), V.dtype)
+        products = np.empty((largest, max(n_negatives, largest)), V.dtype)
+        work_of = np.empty(N_WORK * largest * n_negatives)
+        all_drawn, all_alpha = np.empty(n_negatives, np.int64), np.empty(n_negatives)
         objective = 0.0
         for step in range(first, last):
             pairs = order[bounds[step] : bounds[step + 1]]
@@ -174,8 +179,9 @@ def softmax_batch_kernels(method: str) -> Any:
             own, c_y, a = np.empty(size), np.empty(size), np.empty(size)
             place, group = np.empty(size, np.int64), np.empty(size, np.int64)
             totals, old_u, new_u = np.empty(size), np.empty(size), np.empty(size)
+            m = draw_classes(sampler, key, step, n_negatives, all_drawn, all_alpha)
+            drawn, alpha, c = all_drawn[:m], all_alpha[:m], np.empty(m)
             q, p, gram = np.empty((size, m)), np.empty((size, m)), np.zeros((size, size))
-            draw_classes(key, step, n_classes, drawn)
             now = rate / (1.0 + slowing * bounds[step])
             # 1. Scores of the batch, divided by the shrinkage of their class.
             for i in range(size):
@@ -183,7 +189,8 @@ def softmax_batch_kernels(method: str) -> Any:
                 y[i], batch_rows[i] = classes[pair], rows[pair]
                 a[i], old_u[i] = now * weight[pair] / size, u[pair]
                 k = y[i]
-                c_y[i] = 1.0 + now * ridge / _touch_probability(n_pairs, counts[k], size, share)
+                chance = min(1.0, n_negatives * class_share(sampler, k))
+                c_y[i] = 1.0 + now * ridge / _touch_probability(n_pairs, counts[k], size, chance)
                 own[i] = row_dot(X, np.uint64(batch_rows[i]), V[k]) * scale[k] / c_y[i]
                 new_u[i] = old_u[i]
             _find_places(y, drawn, place, group)
@@ -193,7 +200,8 @@ def softmax_batch_kernels(method: str) -> Any:
             multiply_rows(local, size, block, m, products)
             for j in range(m):
                 k = drawn[j]
-                c[j] = 1.0 + now * ridge / _touch_probability(n_pairs, counts[k], size, share)
+                chance = min(1.0, n_negatives * class_share(sampler, k))
+                c[j] = 1.0 + now * ridge / _touch_probability(n_pairs, counts[k], size, chance)
                 for i in range(size):
                     q[i, j] = products[i, j] * scale[k] / c[j]
             # 2. The step in scores.
@@ -203,8 +211,10 @@ def softmax_batch_kernels(method: str) -> Any:
                 )
             if is_implicit:
                 _write_gram(local, size, n_touched, block, products, gram)
-                work = work_of[: 11 * size * m].reshape((11, size, m))
-                solve_batch(a, alpha, gram, place, group, q, c, own, c_y, new_u, p, totals, work)
+                work = work_of[: N_WORK * size * m].reshape((N_WORK, size, m))
+                solve_batch(
+                    a, alpha, gram, place, group, q, c, own, c_y, new_u, p, totals, work, precision
+                )
             else:
                 explicit_moves(a, alpha, gram, place, q, c, own, c_y, new_u, p, totals, setting)
             # 3. The step in weights.
@@ -240,5 +250,5 @@ def _batch_objective(alpha, place, s_y, q, c, u):
     total = u + math.exp(-u) - 1.0
     for k in range(q.shape[0]):
         if k != place:
-            total += alpha * math.exp(min(q[k] * c[k] - s_y - u, 700.0))
+            total += alpha[k] * vector_exp(min(q[k] * c[k] - s_y - u, 700.0))
     return total

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn_xc.kernels import biased_softmax, softmax_rules
 from sklearn_xc.kernels._jit import inlined, kernel
 from sklearn_xc.kernels.csr_rows import add_row, add_row_pair, row_dot, row_dot_pair
-from sklearn_xc.kernels.negatives import draw_classes_besides, draw_other_classes
+from sklearn_xc.kernels.negatives import draw_negatives
 
 #: The rules, by the name of their method.
 RULES = {
@@ -77,7 +77,7 @@ def softmax_kernels(method: str) -> Any:
     @kernel
     def run_steps(
         X, squared_norms, rows, classes, weight, order, first, last, V, scale, squares, u,
-        rate, slowing, ridge, beta, setting, radius, n_negatives, hard, key,
+        rate, slowing, ridge, beta, setting, radius, sampler, n_negatives, hard, key,
     ):  # fmt: skip
         """Make the steps ``first`` to ``last`` of an epoch; return their objectives' weighted sum.
 
@@ -111,15 +111,17 @@ def softmax_kernels(method: str) -> Any:
             Of the rule.
         radius : float
             Bound on the norm of all weights.
+        sampler : ClassSampler
+            Shares of the classes, and
         n_negatives : int
-            Classes sampled at each step, besides the target and the hard ones.
+            how many are drawn at each step, besides the target; the hard ones among them are left.
         hard : ndarray of int32 of shape (n, h)
-            Classes that each pair's step always takes, distinct; -1 for none.
+            Other classes that each pair's step always takes, distinct.
         key : uint64
             Of the epoch.
         """
-        n_classes = V.shape[0]
-        most = hard.shape[1] + n_negatives
+        n_hard = hard.shape[1]
+        most = n_hard + n_negatives
         all_drawn, all_alpha = np.empty(most, np.int64), np.empty(most)
         all_q, all_c, all_p = np.empty(most), np.empty(most), np.empty(most)
         is_bounded = radius < np.inf
@@ -129,21 +131,11 @@ def softmax_kernels(method: str) -> Any:
         for t in range(first, last):
             pair = np.uint64(order[t])
             i, y = np.uint64(rows[pair]), np.int64(classes[pair])
-            n_hard = 0
-            for j in range(hard.shape[1]):
-                if hard[pair, j] >= 0:
-                    all_drawn[n_hard], all_alpha[n_hard] = hard[pair, j], 1.0
-                    n_hard += 1
-            # With all classes among them, fewer are left to sample.
-            n_sampled = min(n_negatives, n_classes - 1 - n_hard)
-            m = n_hard + n_sampled
+            for j in range(n_hard):
+                all_drawn[j], all_alpha[j] = hard[pair, j], 1.0
+            m = draw_negatives(sampler, key, t, y, n_negatives, all_drawn, all_alpha, n_hard)
             drawn, alpha = all_drawn[:m], all_alpha[:m]
             q, c, p = all_q[:m], all_c[:m], all_p[:m]
-            alpha[n_hard:] = (n_classes - 1 - n_hard) / max(1, n_sampled)
-            if n_hard == 0:
-                draw_other_classes(key, t, n_classes, y, drawn)
-            else:
-                draw_classes_besides(key, t, n_classes, y, drawn[:n_hard], drawn[n_hard:])
             # 1. Scores, divided by the shrinkage of their class.
             now = rate / (1.0 + slowing * t)
             c_y = 1.0 + now * ridge * beta[y]

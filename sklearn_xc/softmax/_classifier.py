@@ -32,6 +32,7 @@ from sklearn_xc.softmax.pairs import (
     pairs_of,
 )
 from sklearn_xc.softmax.search import GRID, search_rate
+from sklearn_xc.softmax.start import start_at_means
 from sklearn_xc.softmax.training import Average, Schedule, progress_of, train
 from sklearn_xc.solvers.softmax_sgd import (
     Population,
@@ -56,7 +57,9 @@ class SoftmaxClassifier(XCClassifier):
     _common_constraints: dict = {  # noqa: RUF012
         "alpha": [Interval(Real, 0, None, closed="left")],
         "n_negatives": [Interval(Integral, 1, None, closed="left")],
+        "sampling": [StrOptions({"uniform", "frequency"})],
         "n_hard_negatives": [Interval(Integral, 0, None, closed="left")],
+        "init": [StrOptions({"means", "zero"})],
         "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "decay": [Interval(Real, 0, 1, closed="right"), StrOptions({"1/t"})],
         "average": ["boolean"],
@@ -150,6 +153,9 @@ class SoftmaxClassifier(XCClassifier):
             n_classes = len(targets.classes)
             problem = self._problem(instances, merged.take(kept), n_classes)
             state = SoftmaxState.at(W, u[kept])
+            if self.init == "means" and not is_warm:
+                start_at_means(problem, state, seed, self.n_jobs)
+                state.fold()  # as a warm start finds it
             first_epoch = self._n_epochs if is_warm else 0
             settings = self._settings(problem, seed)
             average = Average() if self.average else None
@@ -224,7 +230,7 @@ class SoftmaxClassifier(XCClassifier):
             problem = self._enlarge(problem, self._normalisers.find(keys, n_classes) < 0)
             settings = self._settings(problem, self._draw_seed())
             if is_first or self.learning_rate != "auto":
-                self._choose_rate(problem, W, u, settings, None)
+                self._choose_rate(problem, SoftmaxState.at(W, u), settings, None)
         state = SoftmaxState.at(W, u)
         try:
             objective = self._one_pass(problem, state, settings)
@@ -363,8 +369,7 @@ class SoftmaxClassifier(XCClassifier):
     def _choose_rate(
         self,
         problem: SoftmaxProblem,
-        W: np.ndarray,
-        u: np.ndarray,
+        state: SoftmaxState,
         settings: SgdSettings,
         held_out: Pairs | None,
     ) -> None:
@@ -379,8 +384,7 @@ class SoftmaxClassifier(XCClassifier):
         try:
             self.learning_rate_ = search_rate(
                 problem,
-                W,
-                u,
+                state,
                 settings,
                 self.decay,
                 self.max_iter,
@@ -400,7 +404,7 @@ class SoftmaxClassifier(XCClassifier):
         first_epoch: int,
         average: Average | None,
     ) -> Any:
-        self._choose_rate(problem, state.V, state.u, settings, held_out)
+        self._choose_rate(problem, state, settings, held_out)
         monitored = held_out
         if monitored is None:
             drawn = np.random.default_rng((settings.seed, 2**32 + 1)).permutation(problem.n_pairs)

@@ -28,19 +28,28 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
     alpha : float, default=0.0
         Ridge beside the summed log-loss: C = 1 / alpha in scikit-learn's terms.
     n_negatives : int, default=1
-        Classes other than the instance's own that are sampled at each step, uniformly, without
-        repetition. More of them cost more and lower the variance.
+        Classes other than the instance's own that are sampled at each step. More of them cost more
+        and lower the variance; from n_classes - 1 on, all are taken.
+    sampling : {"frequency", "uniform"}, default="frequency"
+        How classes are sampled: as often as they occur, but for a fifth of the draws, which is
+        spread evenly, or all equally often. Either way each counts for the inverse of its
+        probability, and gradients are unbiased; where frequent classes hold most of the
+        normaliser, their variance is far lower.
     n_hard_negatives : int, default=0
         Classes that a step takes besides: those that score best for the instance. They are searched
-        for exactly, before epochs 1, 2, 3, 4, 6, 8, 12, 16, 24 and so on, which costs as much as a
-        prediction for all instances; sampled classes then stand for the rest. Gradients stay
-        unbiased and lose most of their variance: 5 to 10 are worth far more than as many sampled
-        ones where there are hundreds of classes or more. For single steps only.
+        for exactly, before epochs 0, 1, 2, 3, 4, 6, 8, 12, 16, 24 and so on (unless the weights are
+        0), which costs as much as a prediction for all instances; sampled classes then stand for
+        the rest. Gradients stay unbiased and lose most of their variance, so that the likelihood
+        of the training data rises far faster. For single steps only.
     batch_size : int, default=1
         Instances of a step. From 2 on they share their `n_negatives` classes, sampled from all; the
         step is solved for all of them together. With 32 or 64 of both, an instance costs several
         times as much as a single step, and its gradient has less variance. A batch steps along the
         mean of its instances: the best learning rate grows with its size.
+    init : {"means", "zero"}, default="means"
+        Where ``fit`` starts: at the means of the instances of each class, shrunken, times the
+        factor that suits instances left out of them; one pass over X. Without a ridge, and with
+        few epochs, the start matters for new instances: it is the better one.
     learning_rate : float or "auto", default="auto"
         In units of 1 / n. "auto" tries seven powers of ten, from 0.001 to 1000 times `batch_size`,
         on a tenth of the data (at least a thousand instances), which costs about 35 epochs.
@@ -141,8 +150,10 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
         alpha=0.0,
         *,
         n_negatives=1,
+        sampling="frequency",
         n_hard_negatives=0,
         batch_size=1,
+        init="means",
         learning_rate="auto",
         decay=0.9,
         average=False,
@@ -161,8 +172,10 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
     ):
         self.alpha = alpha
         self.n_negatives = n_negatives
+        self.sampling = sampling
         self.n_hard_negatives = n_hard_negatives
         self.batch_size = batch_size
+        self.init = init
         self.learning_rate = learning_rate
         self.decay = decay
         self.average = average
@@ -186,5 +199,10 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
                 f"{self.batch_size} came: the instances of a batch share their classes."
             )
         return SgdSettings(
-            "implicit", self.n_negatives, self.batch_size, seed, self.n_hard_negatives
+            "implicit",
+            self.n_negatives,
+            self.batch_size,
+            seed,
+            self.n_hard_negatives,
+            sampling=self.sampling,
         )

@@ -72,7 +72,7 @@ def merge_equal(instances: CsrRows, pairs: Pairs) -> tuple[Pairs, np.ndarray]:
     Returns
     -------
     merged : Pairs
-        One for each content.
+        One for each content. Pairs of equal instances name the same row.
     place : ndarray of int64 of shape (n,)
         Which of them each pair became.
     """
@@ -84,14 +84,15 @@ def merge_equal(instances: CsrRows, pairs: Pairs) -> tuple[Pairs, np.ndarray]:
     hash_rows(X.indptr, X.indices, bits, hashes)
     one, two = hashes[pairs.rows, 0], hashes[pairs.rows, 1]
     order = np.lexsort((pairs.classes, two, one))
-    differs = np.zeros(len(order), bool)
-    for key in (one, two, pairs.classes):
-        differs[1:] |= key[order][1:] != key[order][:-1]
+    is_first_of_row = np.ones(len(order), bool)
+    is_first_of_row[1:] = (one[order][1:] != one[order][:-1]) | (two[order][1:] != two[order][:-1])
+    is_first = is_first_of_row.copy()
+    is_first[1:] |= pairs.classes[order][1:] != pairs.classes[order][:-1]
     place = np.empty(len(order), np.int64)
-    place[order] = np.cumsum(differs)
-    first = order[np.concatenate(([0], np.flatnonzero(differs)))]
+    place[order] = np.cumsum(is_first) - 1
+    row = pairs.rows[order][is_first_of_row][np.cumsum(is_first_of_row) - 1]
     weight = np.bincount(place, weights=pairs.weight)
-    return Pairs(pairs.rows[first], pairs.classes[first], weight), place
+    return Pairs(row[is_first], pairs.classes[order][is_first], weight), place
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,7 @@ _FEWEST = 1000
 
 def search_rate(
     problem: SoftmaxProblem,
-    W: np.ndarray,
-    u: np.ndarray,
+    start: SoftmaxState,
     settings: SgdSettings,
     decay: float | str,
     max_iter: int,
@@ -40,8 +39,8 @@ def search_rate(
     ----------
     problem : SoftmaxProblem
         All data; a tenth of the pairs, drawn by the seed, is trained on.
-    W, u : ndarray
-        Where each trial starts; not changed.
+    start : SoftmaxState
+        Of all data, where each trial starts; not changed.
     settings, decay, max_iter
         Of the fit: a trial has as many epochs.
     rates : ndarray of shape (n_rates,)
@@ -69,7 +68,7 @@ def search_rate(
     stop = StopFlag()
 
     def trial(rate: float) -> float:
-        state = SoftmaxState.at(W.copy(), u[chosen].copy())
+        state = start.copy_of(chosen)
         try:
             found, _ = train(part, state, settings, Schedule(rate, decay), max_iter, stop=stop)
         except FloatingPointError:
@@ -80,7 +79,7 @@ def search_rate(
         return loss if np.isfinite(loss) else np.inf
 
     free = available_bytes()
-    fitting = 1 if free is None else max(1, int(free / 2) // max(1, W.nbytes))
+    fitting = 1 if free is None else max(1, int(free / 2) // max(1, start.V.nbytes))
     workers = min(effective_n_jobs(n_jobs), fitting)
     try:
         losses = Parallel(n_jobs=workers, require="sharedmem")(

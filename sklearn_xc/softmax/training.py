@@ -149,7 +149,7 @@ def train(
     best, best_loss, worse = None, np.inf, 0
     W = state.V
     for epoch in range(max_iter):
-        if settings.n_hard and _is_search_due(epoch):
+        if settings.n_hard and _is_search_due(epoch, state):
             search_hard_negatives(problem, state, settings, n_jobs)
         rate, slowing = schedule.of_epoch(epoch, problem.population.n)
         objective = run_epoch(problem, state, settings, first_epoch + epoch, rate, slowing, stop)
@@ -182,10 +182,12 @@ def train(
     return (W if best is None else best), history
 
 
-def _is_search_due(epoch: int) -> bool:
-    """Tell whether to search for hard negatives: before epochs 1, 2, 3, 4, 6, 8, 12, 16, 24..."""
+def _is_search_due(epoch: int, state: SoftmaxState) -> bool:
+    """Tell whether to search for hard negatives before an epoch: 0, 1, 2, 3, 4, 6, 8, 12, 16..."""
+    if epoch == 0:  # weights of 0 tell no class from another
+        return bool(state.V.any())
     third = epoch // 3 if epoch % 3 == 0 else epoch
-    return epoch > 0 and third & (third - 1) == 0
+    return third & (third - 1) == 0
 
 
 def _copy_into(copy: np.ndarray | None, W: np.ndarray, scale: np.ndarray) -> np.ndarray:

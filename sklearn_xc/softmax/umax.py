@@ -30,16 +30,25 @@ class SoftmaxUMax(SoftmaxClassifier):
     alpha : float, default=0.0
         Ridge beside the summed log-loss: C = 1 / alpha in scikit-learn's terms.
     n_negatives : int, default=5
-        Classes other than the instance's own that are sampled at each step, uniformly, without
-        repetition.
+        Classes other than the instance's own that are sampled at each step. More of them cost more
+        and lower the variance; from n_classes - 1 on, all are taken.
+    sampling : {"frequency", "uniform"}, default="frequency"
+        How classes are sampled: as often as they occur, but for a fifth of the draws, which is
+        spread evenly, or all equally often. Either way each counts for the inverse of its
+        probability, and gradients are unbiased; where frequent classes hold most of the
+        normaliser, their variance is far lower.
     n_hard_negatives : int, default=0
         Classes that a step takes besides: those that score best for the instance. They are searched
-        for exactly, before epochs 1, 2, 3, 4, 6, 8, 12, 16, 24 and so on, which costs as much as a
-        prediction for all instances; sampled classes then stand for the rest. Gradients stay
-        unbiased and lose most of their variance: 5 to 10 are worth far more than as many sampled
-        ones where there are hundreds of classes or more.
+        for exactly, before epochs 0, 1, 2, 3, 4, 6, 8, 12, 16, 24 and so on (unless the weights are
+        0), which costs as much as a prediction for all instances; sampled classes then stand for
+        the rest. Gradients stay unbiased and lose most of their variance, so that the likelihood
+        of the training data rises far faster.
     delta : float, default=1.0
         u_i is lifted where it is lower by more than this than the sampled classes allow.
+    init : {"means", "zero"}, default="means"
+        Where ``fit`` starts: at the means of the instances of each class, shrunken, times the
+        factor that suits instances left out of them; one pass over X. Without a ridge, and with
+        few epochs, the start matters for new instances: it is the better one.
     learning_rate : float or "auto", default="auto"
         In units of 1 / n. "auto" tries seven powers of ten from 0.001 to 1000 on a tenth of the
         data (at least a thousand instances), which costs about 35 epochs.
@@ -140,8 +149,10 @@ class SoftmaxUMax(SoftmaxClassifier):
         alpha=0.0,
         *,
         n_negatives=5,
+        sampling="frequency",
         n_hard_negatives=0,
         delta=1.0,
+        init="means",
         learning_rate="auto",
         decay=0.9,
         average=False,
@@ -160,8 +171,10 @@ class SoftmaxUMax(SoftmaxClassifier):
     ):
         self.alpha = alpha
         self.n_negatives = n_negatives
+        self.sampling = sampling
         self.n_hard_negatives = n_hard_negatives
         self.delta = delta
+        self.init = init
         self.learning_rate = learning_rate
         self.decay = decay
         self.average = average
@@ -190,4 +203,5 @@ class SoftmaxUMax(SoftmaxClassifier):
             float(self.delta),
             problem.largest_normaliser(),
             problem.radius(),
+            self.sampling,
         )

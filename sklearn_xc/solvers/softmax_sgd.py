@@ -24,6 +24,7 @@ from sklearn_xc.kernels.softmax_batch import softmax_batch_kernels
 from sklearn_xc.kernels.softmax_epoch import fold_scale, softmax_kernels
 from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.parallel.interrupt import StopFlag
+from sklearn_xc.solvers.class_sampling import choose_sampler, expected_touches
 
 #: Non-zeros of X times classes that one call of a kernel goes through: some tenths of a second, so
 #: that an interrupt is heard.
@@ -136,11 +137,15 @@ class SoftmaxProblem:
         return replace(self, whole=Population(others.n + own.n, others.weight + own.weight, counts))
 
 
+def usual_weight(weight: np.ndarray) -> float:
+    """Return a weight that is neither small nor large among positive weights."""
+    return max(float(np.median(weight)), 0.5 * float(weight.mean()))
+
+
 def _count_visits(weight: np.ndarray) -> np.ndarray:
     if not len(weight):
         return np.empty(0, np.int64)
-    unit = max(float(np.median(weight)), 0.5 * float(weight.mean()))
-    return np.ceil(weight / unit * (1.0 - 1e-9)).astype(np.int64)
+    return np.ceil(weight / usual_weight(weight) * (1.0 - 1e-9)).astype(np.int64)
 
 
 @dataclass
@@ -169,6 +174,12 @@ class SoftmaxState:
         """Return the state at given weights, which it takes over."""
         return cls(W, u, np.ones(len(W)), np.empty((len(u), 0), np.int32))
 
+    def copy_of(self, chosen: np.ndarray) -> "SoftmaxState":
+        """Return a copy for some of the pairs."""
+        return SoftmaxState(
+            self.V.copy(), self.u[chosen].copy(), self.scale.copy(), self.hard[chosen].copy()
+        )
+
     def fold(self) -> None:
         """Multiply the scales into the weights."""
         fold_scale(self.V, self.scale)
@@ -194,6 +205,8 @@ class SgdSettings:
         What the method's rule is given: delta, and a bound on u or the parameterisation of u.
     radius : float
         Bound on the norm of W, for single steps.
+    sampling : {"uniform", "frequency"}
+        How often each class is among those sampled.
     """
 
     method: str
@@ -204,6 +217,7 @@ class SgdSettings:
     first: float = 1.0
     second: float = np.inf
     radius: float = np.inf
+    sampling: str = "uniform"
 
 
 def search_hard_negatives(
@@ -270,20 +284,17 @@ def run_epoch(
     pairs_per_call = max(1, int(_WORK_PER_CALL / per_pair))
     total = 0.0
     if settings.batch_size == 1:
-        m = min(settings.n_negatives, K - 1)
         squares = np.zeros(K)
         if settings.radius < np.inf:
             state.fold()
             squares = np.einsum("kj,kj->k", state.V, state.V, dtype=np.float64)
-        counts, n_all = everything.counts, everything.n
-        n_hard = state.hard.shape[1]
-        rest = K - 1 - n_hard
-        share = min(m, rest) / rest if rest else 0.0
-        # Of a part, the hard negatives are counted for the whole.
-        hard = np.bincount(state.hard.ravel(), np.repeat(problem.visits, n_hard), minlength=K) * (
-            n_all / n
+        sampler, m = choose_sampler(
+            everything.counts, settings.sampling, settings.n_negatives, state.hard.shape[1],
+            (settings.seed, epoch),
+        )  # fmt: skip
+        beta = everything.n / expected_touches(
+            everything.counts, problem.classes, problem.visits, state.hard, sampler, m
         )
-        beta = n_all / (counts + hard + np.maximum(n_all - counts - hard, 0.0) * share)
         run_steps = softmax_kernels(settings.method)
         for first in range(0, n, pairs_per_call):
             if stop is not None and stop.is_set():
@@ -292,12 +303,16 @@ def run_epoch(
                 X.arrays, problem.squared_norms, problem.rows, problem.classes, read_only(weight),
                 read_only(order), first, min(first + pairs_per_call, n), state.V, state.scale,
                 squares, state.u, rate, slowing, ridge, read_only(beta), setting,
-                settings.radius, m, read_only(state.hard), key,
+                settings.radius, sampler, m, read_only(state.hard), key,
             )  # fmt: skip
         return total / weight[order].sum()
     n_steps = -(-n // settings.batch_size)
     bounds = np.linspace(0, n, n_steps + 1).astype(np.int64)
     steps_per_call = max(1, pairs_per_call // settings.batch_size)
+    sampler, m = choose_sampler(
+        everything.counts, settings.sampling, settings.n_negatives, 0, (settings.seed, epoch),
+        with_target=True,
+    )  # fmt: skip
     run_batches = softmax_batch_kernels(settings.method)
     for first in range(0, n_steps, steps_per_call):
         if stop is not None and stop.is_set():
@@ -307,6 +322,6 @@ def run_epoch(
             X.arrays, problem.rows, problem.classes, everything.counts, everything.n,
             read_only(weight), read_only(order), read_only(bounds), first, last,
             state.V, state.scale, state.u, rate, slowing, ridge, setting,
-            min(settings.n_negatives, K), key,
+            sampler, m, key,
         )  # fmt: skip
     return total / weight[order].sum()

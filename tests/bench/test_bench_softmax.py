@@ -74,13 +74,14 @@ def test_a_method_learns(split, method, batch_size):
 def test_the_parameterisation_of_umax_is_umax(split):
     common = {"learning_rate": 0.2, "random_state": 0, "max_iter": 5}
     shifted = SampledSoftmax("raman", shift=0.0, **common).fit(split.X_train, split.Y_train)
-    umax = SoftmaxUMax(**common).fit(split.X_train, split.Y_train)
+    umax = SoftmaxUMax(init="zero", sampling="uniform", **common)
+    umax.fit(split.X_train, split.Y_train)
     np.testing.assert_allclose(shifted.coef_, umax.coef_, rtol=1e-4, atol=1e-5)
 
 
 def test_the_table(split):
     X, y = softmax.first_labels(split)
-    rows = softmax.compare_methods("made", X, y, jobs=1, epochs=3)
+    rows = softmax.compare_methods("made", X, y, 1, 3, Report())
     assert [row["key"] for row in rows][:3] == ["ove", "nce", "is"]
     unit = next(row for row in rows if row["key"] == "implicit")
     assert unit["relative"] == 1

@@ -7,15 +7,19 @@ import numpy as np
 import pytest
 
 from sklearn_xc.kernels import implicit_batch
-from sklearn_xc.kernels.implicit_batch import solve_one_batch
+from sklearn_xc.kernels._jit import kernel
+from sklearn_xc.kernels.implicit_batch import N_WORK, solve_batch, solve_one_batch
 from sklearn_xc.kernels.implicit_step import solve_steps
 
 
 class Batch(NamedTuple):
-    """Instances `X` of targets `y` that share the classes `drawn`, and weights `W` before."""
+    """Instances `X` of targets `y` that share the classes `drawn`, and weights `W` before.
+
+    `alpha` holds the inverse probability of each drawn class.
+    """
 
     A: np.ndarray
-    alpha: float
+    alpha: np.ndarray
     X: np.ndarray
     y: np.ndarray
     drawn: np.ndarray
@@ -70,12 +74,12 @@ def objective(at, batch):
     n, (n_classes, d) = len(batch.y), batch.W.shape
     u, W = at[:n], at[n:].reshape(n_classes, d)
     rows, factors = [], []
-    for i, k in itertools.product(range(n), batch.drawn):
+    for i, (k, alpha) in itertools.product(range(n), zip(batch.drawn, batch.alpha, strict=True)):
         if k != batch.y[i]:
             row = np.zeros((n_classes + 1, d))
             row[k], row[batch.y[i]] = batch.X[i], -batch.X[i]
             rows.append(np.concatenate([-np.eye(n)[i], row[:-1].ravel()]))
-            factors.append(batch.A[i] * batch.alpha)
+            factors.append(batch.A[i] * alpha)
     rows, factors = np.array(rows).reshape(-1, len(at)), np.array(factors)
     e = factors * np.exp(rows @ at)
     value = (batch.A * (u + np.exp(-u))).sum() + e.sum() + ((u - batch.u) ** 2).sum() / 2
@@ -90,7 +94,7 @@ def objective(at, batch):
 def minimise(batch):
     """Return the u and W of the minimum, by damped Newton; classes not named only shrink."""
     scores = batch.X @ batch.W.T
-    reach = np.log(batch.A * batch.alpha)[:, None] + scores[:, batch.drawn]
+    reach = np.log(batch.A[:, None] * batch.alpha) + scores[:, batch.drawn]
     reach -= scores[np.arange(len(batch.y)), batch.y][:, None]
     u = np.maximum(batch.u, reach.max(axis=1))
     at = np.concatenate([u, batch.W.ravel()])
@@ -123,7 +127,7 @@ def assert_is_minimum(batch, rtol=1e-8):
     np.testing.assert_allclose(W[named], expected[named], rtol=rtol, atol=atol)
     scores = batch.X @ expected.T
     exponents = scores[:, batch.drawn] - scores[np.arange(len(u)), batch.y][:, None]
-    exponents = np.log(batch.A * batch.alpha)[:, None] + exponents - expected_u[:, None]
+    exponents = np.log(batch.A[:, None] * batch.alpha) + exponents - expected_u[:, None]
     expected_p = np.where(batch.sampled, np.exp(exponents), 0.0)
     np.testing.assert_allclose(p, expected_p, rtol=3e-8)
 
@@ -136,7 +140,7 @@ def make_batch(seed, n, n_classes, m, largest_scale=1e3, spread=3.0, with_ridge=
     W *= spread / np.abs(X @ W.T).max()
     return Batch(
         10 ** rng.uniform(-3, np.log10(largest_scale), n),
-        n_classes / m,
+        np.full(m, n_classes / m),
         X,
         rng.integers(0, n_classes, n),
         rng.permutation(n_classes)[:m],
@@ -154,6 +158,22 @@ def test_equals_the_minimiser(n_classes, m, with_ridge, spread):
         n = [1, 2, 3, 5, 8, 8][seed]
         scale = 1e3 if spread < 30 else 30.0
         assert_is_minimum(make_batch(seed, n, n_classes, m, scale, spread, with_ridge))
+
+
+@pytest.mark.parametrize(("n_classes", "m"), [(2, 2), (3, 3), (10, 4), (12, 11)])
+@pytest.mark.parametrize("with_ridge", [False, True])
+def test_classes_of_unequal_probability(n_classes, m, with_ridge):
+    """From 1 to 1000, also for instances that repeat, are empty, or have a sampled target."""
+    for seed in range(6):
+        n = [1, 2, 5, 8, 9, 12][seed]
+        batch = make_batch(seed, n, n_classes, m, 100.0, with_ridge=with_ridge)
+        rng = np.random.default_rng(seed)
+        alpha = 10 ** np.append(0.0, rng.uniform(0, 3, m - 1))
+        assert_is_minimum(batch._replace(alpha=alpha))
+        if n > 4:
+            batch.X[1], batch.X[2] = batch.X[0], 0.0
+            batch.y[3:] = batch.drawn[rng.integers(0, m, n - 3)]
+            assert_is_minimum(batch._replace(alpha=alpha))
 
 
 @pytest.mark.parametrize("with_ridge", [False, True])
@@ -215,10 +235,11 @@ def test_one_instance_is_a_single_step(m, with_ridge, spread):
         batch = make_batch(seed, 1, 6, m, 1e5, spread, with_ridge)
         if not batch.sampled.all():
             continue
+        batch.alpha[:] *= 10.0 ** np.arange(m) if seed % 3 == 0 else 1.0
         u, p, _ = solve(batch)
         A, alpha, gram, _, _, q, c, own, c_y, old_u = kernel_arguments(batch)
         expected, total = np.full((1, m), np.nan), np.full(1, np.nan)
-        alphas = np.full((1, m), alpha)
+        alphas = alpha[None]
         solve_steps(A, alphas, gram[0], own, c_y, q, c[None], old_u, expected, total)
         np.testing.assert_allclose(u, old_u, rtol=1e-8, atol=1e-13)
         np.testing.assert_allclose(p, expected, rtol=1e-7)
@@ -230,12 +251,37 @@ def test_the_order_of_instances_and_classes_makes_no_difference():
     rows, classes = np.random.default_rng(0).permutation(6), [2, 0, 3, 1]
     other = batch._replace(
         A=batch.A[rows], X=batch.X[rows], y=batch.y[rows], u=batch.u[rows],
-        drawn=batch.drawn[classes],
+        alpha=batch.alpha[classes], drawn=batch.drawn[classes],
     )  # fmt: skip
     other_u, other_p, other_W = solve(other)
     np.testing.assert_allclose(other_u, u[rows], rtol=1e-9)
     np.testing.assert_allclose(other_p, p[rows][:, classes], rtol=1e-8)
     np.testing.assert_allclose(other_W, W, rtol=1e-8, atol=1e-9)
+
+
+@kernel
+def solve_to(scale, alpha, gram, place, group, q, c, own, c_y, u, p, totals, precision):
+    work = np.empty((N_WORK, q.shape[0], q.shape[1]))
+    return solve_batch(
+        scale, alpha, gram, place, group, q, c, own, c_y, u, p, totals, work, precision
+    )
+
+
+@pytest.mark.parametrize("precision", [1e-4, 1e-6, 1e-9])
+@pytest.mark.parametrize(("n", "m"), [(3, 3), (8, 16), (37, 21)])
+def test_less_precision(n, m, precision):
+    """The number of instances is no multiple of those that are taken together."""
+    worst = []
+    for seed in range(6):
+        batch = make_batch(seed, n, 30, m, 100.0, d=20)
+        batch.alpha[:] = 10 ** np.random.default_rng(seed).uniform(0, 2, m)
+        expected_u, expected, _ = solve(batch)
+        arguments = kernel_arguments(batch)
+        p, totals = np.empty((n, m)), np.empty(n)
+        worst.append(solve_to(*arguments, p, totals, precision))
+        np.testing.assert_allclose(arguments[-1], expected_u, rtol=100 * precision, atol=precision)
+        np.testing.assert_allclose(p, expected, rtol=1e3 * precision)
+    assert 1e-3 * precision**2 < max(worst) <= precision
 
 
 def largest_violation(mp, batch, u, p):
@@ -263,7 +309,7 @@ def largest_violation(mp, batch, u, p):
                 mp.mpf(gram[i, j]) * (P[j] if place[j] == k else -exact[j][k]) / mp.mpf(c[k])
                 for j in range(n)
             ]
-            terms = [mp.log(mp.mpf(A[i]) * mp.mpf(alpha)), mp.mpf(q[i, k]), *moved, -new_u]
+            terms = [mp.log(mp.mpf(A[i]) * mp.mpf(alpha[k])), mp.mpf(q[i, k]), *moved, -new_u]
             terms += [-term for term in target]
             exponent = mp.fsum(terms)
             if exponent < -700:
@@ -331,8 +377,8 @@ def test_scores_after_long_steps(n, m, size):
         q, own = np.round(size * rng.normal(size=(n, m))), np.round(size * rng.normal(size=n))
         p, totals, u = np.empty((n, m)), np.empty(n), np.full(n, 1e-4)
         worst = solve_one_batch(
-            np.full(n, 66430.0), 5.0, X @ X.T, np.full(n, -1), np.arange(n), q, np.ones(m), own,
-            np.ones(n), u, p, totals,
+            np.full(n, 66430.0), np.full(m, 5.0), X @ X.T, np.full(n, -1), np.arange(n), q,
+            np.ones(m), own, np.ones(n), u, p, totals,
         )  # fmt: skip
         assert np.isfinite(p).all()
         assert np.isfinite(u).all()

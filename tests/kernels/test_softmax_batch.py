@@ -9,10 +9,10 @@ import pytest
 import scipy.sparse as sp
 
 from sklearn_xc._validation import read_only
-from sklearn_xc.kernels import csr_rows, softmax_batch
+from sklearn_xc.kernels import csr_rows, negatives
 from sklearn_xc.kernels._jit import kernel
 from sklearn_xc.kernels.implicit_batch import solve_one_batch
-from sklearn_xc.kernels.negatives import draw_classes, mix_key
+from sklearn_xc.kernels.negatives import ClassSampler, class_shares, draw_classes, mix_key
 from sklearn_xc.kernels.softmax_batch import softmax_batch_kernels
 from sklearn_xc.kernels.softmax_epoch import SMALLEST_SCALE
 
@@ -21,8 +21,8 @@ KEY = mix_key(0, 0)
 
 
 @kernel
-def draw_step(key, step, n_classes, out):
-    draw_classes(key, step, n_classes, out)
+def draw_step(sampler, step, m, drawn, alpha):
+    return draw_classes(sampler, KEY, step, m, drawn, alpha)
 
 
 def make_data(n_classes, dtype=np.float64, seed=0):
@@ -48,7 +48,16 @@ def make_data(n_classes, dtype=np.float64, seed=0):
         scale=rng.uniform(0.5, 1.0, n_classes),
         u=rng.uniform(0.1, 3.0, len(rows)),
         n=len(rows),
+        sampler=ClassSampler.of(np.ones(n_classes), rng.permutation(n_classes)),
     )
+
+
+def with_uneven_shares(data):
+    """Draw one class in half of the steps with two draws, and another rarely."""
+    shares = np.full(len(data.V), 1.0)
+    shares[1], shares[0] = 3.0, 0.2
+    data.sampler = ClassSampler.of(shares, np.arange(len(shares))[::-1])
+    return data
 
 
 def run(data, method, bounds, first, last, *, rate, slowing, ridge, m, function=None):
@@ -61,13 +70,14 @@ def run(data, method, bounds, first, last, *, rate, slowing, ridge, m, function=
     objective = function(
         tuple(map(read_only, data.arrays)), rows, classes, read_only(data.counts), data.n, weight,
         order, read_only(np.array(bounds)), first, last, V, scale, u, rate, slowing, ridge,
-        read_only(np.array([1.0, np.inf])), m, KEY,
+        read_only(np.array([1.0, np.inf])), data.sampler, m, KEY,
     )  # fmt: skip
     return objective, V, scale, u
 
 
-def slow_shrinkage(data, size, share, now, ridge):
+def slow_shrinkage(data, size, m, now, ridge):
     """Return c of each class: the ridge comes as rarely as the class, and as much stronger."""
+    share = np.minimum(1.0, m * class_shares(data.sampler))
     absent = np.array([math.comb(data.n - k, size) / math.comb(data.n, size) for k in data.counts])
     return 1 + now * ridge / (1 - absent * (1 - share))
 
@@ -92,21 +102,21 @@ def slow_implicit_moves(A, alpha, X, y, drawn, s, own, c, u):
 
 def slow_batches(data, method, bounds, first, last, *, rate, slowing, ridge, m):
     W, u = data.V.astype(np.float64) * data.scale[:, None], data.u.copy()
-    n_classes = len(W)
-    alpha, objective, overlaps = n_classes / m, 0.0, 0
+    objective, overlaps = 0.0, 0
     for step in range(first, last):
         pairs = data.order[bounds[step] : bounds[step + 1]]
-        drawn = np.empty(m, np.int64)
-        draw_step(KEY, step, n_classes, drawn)
+        drawn, alpha = np.empty(m, np.int64), np.empty(m)
+        n_drawn = draw_step(data.sampler, step, m, drawn, alpha)
+        drawn, alpha = drawn[:n_drawn], alpha[:n_drawn]
         now = rate / (1 + slowing * bounds[step])
-        c = slow_shrinkage(data, len(pairs), m / n_classes, now, ridge)
+        c = slow_shrinkage(data, len(pairs), m, now, ridge)
         X, y, weight = data.dense[data.rows[pairs]], data.classes[pairs], data.weight[pairs]
         s, own = X @ W[drawn].T, (X * W[y]).sum(axis=1)
         sampled = drawn[None] != y[:, None]
         overlaps += (~sampled).sum()
         old, A = u[pairs], now * weight / len(pairs)
-        terms = np.where(sampled, np.exp(s - own[:, None] - old[:, None]), 0).sum(axis=1)
-        objective += weight @ (old + np.exp(-old) - 1 + alpha * terms)
+        terms = np.where(sampled, alpha * np.exp(s - own[:, None] - old[:, None]), 0).sum(axis=1)
+        objective += weight @ (old + np.exp(-old) - 1 + terms)
         if method == "implicit":
             u[pairs], p = slow_implicit_moves(A, alpha, X, y, drawn, s, own, c, old)
         else:
@@ -157,7 +167,7 @@ def test_several_steps_of_uneven_sizes(method, m):
         data = make_data(10, seed=seed)
         settings = {"rate": 3.0, "slowing": 0.2, "ridge": 0.1, "m": m}
         assert_equals_twin(data, method, bounds, **settings)
-        assert_equals_twin(data, method, bounds, 1, 3, **settings)
+        assert_equals_twin(with_uneven_shares(data), method, bounds, 1, 3, **settings)
 
 
 @each_method
@@ -197,7 +207,7 @@ def test_the_shrinkage_of_classes_on_all_pairs_and_on_none():
     data = make_data(4)
     data.classes[:] = 1
     data.counts = np.bincount(data.classes, minlength=4)
-    c = slow_shrinkage(data, 3, 0.5, 1.0, 0.2)
+    c = slow_shrinkage(data, 3, 2, 1.0, 0.2)
     np.testing.assert_allclose(c, [1.4, 1.2, 1.4, 1.4])
     assert_equals_twin(data, "is", [0, 3, 6], rate=1.0, slowing=0.0, ridge=0.2, m=2)
     assert_equals_twin(data, "implicit", [0, 3, 6], rate=1.0, slowing=0.0, ridge=0.2, m=2)
@@ -210,37 +220,35 @@ def test_a_batch_of_rows_without_features():
 
 
 @each_method
-def test_the_mean_step_follows_the_gradient(monkeypatch, method):
-    """Over all batches and all sets of classes; the loops run in Python, with draws of ours."""
+@pytest.mark.parametrize("shares", [lambda data: data, with_uneven_shares])
+def test_the_mean_step_follows_the_gradient(monkeypatch, method, shares):
+    """Over all batches and all draws of classes; the loops run in Python, with starts of ours."""
     rate, ridge, size, n_classes, m = 1e-8, 0.5, 2, 4, 2
-    data = make_data(n_classes)
+    data = shares(make_data(n_classes))
     chosen = [0, 1, 3, 5, 6, 9]
     data.rows, data.classes = data.rows[chosen], data.classes[chosen]
     data.weight, data.u, data.n = data.weight[chosen], data.u[chosen], len(chosen)
     data.weight = data.weight / data.weight.mean()
     data.counts = np.bincount(data.classes, minlength=n_classes)
     forced = []
-
-    def draw(key, step, n_classes, out):
-        out[:] = forced[-1]
-
-    monkeypatch.setattr(softmax_batch, "draw_classes", draw)
+    monkeypatch.setattr(negatives, "random_unit", lambda key, step: forced[-1])
     monkeypatch.setattr(csr_rows, "prefetch_row", lambda X, i: None)
     W = data.V * data.scale[:, None]
     batches = list(itertools.combinations(range(data.n), size))
-    sets = list(itertools.combinations(range(n_classes), m))
+    ends = np.unique(np.concatenate([[0, 1], (data.sampler.start * m) % 1.0]))
+    starts = list(zip(0.5 * (ends[1:] + ends[:-1]), np.diff(ends), strict=True))
     by_W, by_u = np.zeros_like(W), np.zeros(data.n)
-    for batch, drawn in itertools.product(batches, sets):
-        forced.append(drawn)
+    for batch, (start, length) in itertools.product(batches, starts):
+        forced.append(start)
         data.order = np.array(batch)
         _, V, scale, u = run(
             data, method, [0, size], 0, 1, rate=rate, slowing=0.0, ridge=ridge, m=m,
             function=softmax_batch_kernels(method).py_func,
         )  # fmt: skip
-        by_W += (V * scale[:, None] - W) / rate
-        by_u += (u - data.u) / rate
-    by_W *= data.n / (len(batches) * len(sets))
-    by_u *= data.n / (len(batches) * len(sets))
+        by_W += length * (V * scale[:, None] - W) / rate
+        by_u += length * (u - data.u) / rate
+    by_W *= data.n / len(batches)
+    by_u *= data.n / len(batches)
 
     # The gradient of the double sum, or the mean gradient of sampled losses.
     X = data.dense[data.rows]
@@ -252,10 +260,14 @@ def test_the_mean_step_follows_the_gradient(monkeypatch, method):
             moves[i] = np.exp(relative[i] - data.u[i])
             moves[i, y] = 0
         else:
-            for drawn in sets:
-                others = [k for k in drawn if k != y]
-                odds = n_classes / m * np.exp(relative[i, others])
-                moves[i, others] += odds / (1 + odds.sum()) / len(sets)
+            for start, length in starts:
+                forced.append(start)
+                drawn, alpha = np.empty(m, np.int64), np.empty(m)
+                n_drawn = draw_classes(data.sampler, KEY, 0, m, drawn, alpha)
+                drawn, alpha = drawn[:n_drawn], alpha[:n_drawn]
+                others = drawn != y
+                odds = alpha[others] * np.exp(relative[i, drawn[others]])
+                moves[i, drawn[others]] += length * odds / (1 + odds.sum())
     totals = moves.sum(axis=1)
     moves[np.arange(data.n), data.classes] = -totals
     gradient = (data.weight[:, None] * moves).T @ X + ridge * data.n * W

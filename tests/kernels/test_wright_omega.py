@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.special
 
-from sklearn_xc.kernels.wright_omega import wright_omega_each
+from sklearn_xc.kernels.wright_omega import rough_wright_omega_each, wright_omega_each
 
 #: On both sides of the changes of start, by one rounding and by more.
 BRANCHES = [
@@ -70,3 +70,14 @@ def test_solves_its_equation():
     z = np.random.default_rng(0).uniform(-700.0, 1e6, 1000)
     w = omega(z)
     np.testing.assert_allclose(w + np.log(w), z, rtol=1e-15, atol=1e-13)
+
+
+def test_the_rough_one():
+    z = np.concatenate(
+        [np.linspace(-700.0, 800.0, 30001), np.geomspace(1.0, 1e150, 2001), BRANCHES]
+    )
+    out = np.full(len(z), np.nan)
+    rough_wright_omega_each(z, out)
+    np.testing.assert_allclose(out, scipy.special.wrightomega(z), rtol=1e-3)
+    rough_wright_omega_each(np.array([-1e5]), out)
+    assert out[0] == 0

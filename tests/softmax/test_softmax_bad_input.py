@@ -147,8 +147,8 @@ class TestTargets:
         X, Y = xy
         model = make(max_iter=20).fit(X, Y)
         assert model.label_counts_[7] == 120
-        # There is no intercept: the empty row cannot tell.
-        assert (model.predict_topk(X, 3)[0] == 7).any(axis=1).mean() > 0.5
+        # It is 0.43 of all labels. There is no intercept: an empty row cannot tell.
+        assert model.predict_proba(X).toarray().mean(axis=0).argmax() == 7
 
     @pytest.mark.parametrize("container", [sp.csr_array, np.asarray])
     def test_no_columns(self, container, make, xy):
@@ -292,7 +292,7 @@ class TestParameters:
             make(early_stopping=True).fit(X, sp.csr_array([[1, 0], [1, 0]]))
 
     def test_early_stopping_that_comes_too_late_warns(self, make, xy):
-        model = make(early_stopping=True, learning_rate=1e-3, tol=0.0)
+        model = make(early_stopping=True, learning_rate=1e-3, tol=0.0, init="zero")
         with pytest.warns(ConvergenceWarning, match=r"still falling by over tol=0 after .* Raise"):
             model.fit(*xy)
 

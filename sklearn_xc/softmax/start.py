@@ -1,0 +1,104 @@
+"""Where a fit starts: at a multiple of the shrunken means of the classes.
+
+A class begins at ``eta * sum_i x_i / (n_k + c)`` over its n_k instances, which costs one pass over
+X. Both numbers minimise the log-loss of a few hundred training instances, each with itself left out
+of the sums of its own classes: so that it is an estimate for new instances.
+"""
+
+import numpy as np
+
+from sklearn_xc._validation import read_only
+from sklearn_xc.model.class_weights import ClassWeights
+from sklearn_xc.solvers.softmax_sgd import SoftmaxProblem, SoftmaxState, usual_weight
+
+#: Values of c to try.
+_PRIORS = (1.0, 3.0, 10.0, 30.0, 100.0)
+#: Instances whose log-loss decides, and scores of theirs at most, for at least so many instances.
+_ROWS, _SCORES, _FEWEST_ROWS = 512, 2**21, 32
+_MAX_STEPS = 40
+_TOLERANCE = 1e-3
+
+
+def start_at_means(
+    problem: SoftmaxProblem, state: SoftmaxState, seed: int, n_jobs: int | None
+) -> None:
+    """Move weights from 0 to the means of the classes, and all u to the log-loss that they have.
+
+    Parameters
+    ----------
+    problem : SoftmaxProblem
+        The data.
+    state : SoftmaxState
+        With weights of 0. It is left as it is where the means are no better than guessing.
+    seed : int
+        Of the choice of instances.
+    n_jobs : int or None
+        Threads.
+    """
+    from sklearn_xc.kernels.class_sums import add_class_sums
+
+    X, K = problem.instances, problem.n_classes
+    observed = problem.weight / usual_weight(problem.weight)
+    add_class_sums(X.arrays, problem.rows, problem.classes, read_only(observed), state.V)
+    mass = np.bincount(problem.classes, observed, minlength=K)
+    n_rows = min(_ROWS, max(_FEWEST_ROWS, _SCORES // K))
+    by_content = problem.rows[np.sort(np.unique(problem.rows, return_index=True)[1])]
+    chosen = np.random.default_rng((seed, 2**32 + 2)).permutation(by_content)[:n_rows]
+    place = np.full(X.shape[0], -1)
+    place[chosen] = np.arange(len(chosen))
+    pairs = np.flatnonzero(place[problem.rows] >= 0)
+    at, classes = place[problem.rows[pairs]], problem.classes[pairs]
+    weight = observed[pairs]
+    sums = ClassWeights(state.V).scores(X.take(chosen), n_jobs)
+    without = sums[at, classes] - weight * problem.squared_norms[problem.rows[pairs]]
+    best_loss, best_scale = 0.999 * np.log(K), None
+    if np.isfinite(sums).all() and np.isfinite(without).all():
+        for prior in _PRIORS:
+            means = sums / (mass + prior).astype(sums.dtype)
+            means[at, classes] = without / (np.maximum(mass[classes] - weight, 0.0) + prior)
+            eta, loss = _best_multiple(means, at, classes, weight)
+            if loss < best_loss:
+                best_loss, best_scale = loss, eta / (mass + prior)
+    if best_scale is None:
+        state.V[:] = 0
+        return
+    state.scale[:] = best_scale
+    state.u[:] = best_loss
+
+
+def _best_multiple(
+    scores: np.ndarray, at: np.ndarray, classes: np.ndarray, weight: np.ndarray
+) -> tuple[float, float]:
+    """Return the factor on scores with the lowest log-loss of pairs, and that log-loss.
+
+    The log-loss is convex in the factor: Newton's method between bounds, from 0.
+    """
+    scores = scores - scores.max(axis=1, keepdims=True)
+    largest = float(np.abs(scores).max())
+    if not 0.0 < largest < np.inf:
+        return 0.0, float(np.log(scores.shape[1]))
+    unit = 2.0 ** np.floor(np.log2(largest))
+    scores /= scores.dtype.type(unit)
+    own = scores[at, classes].astype(np.float64)
+    weight = weight / weight.sum()
+    low, high, eta = 0.0, np.inf, 0.0
+    for _ in range(_MAX_STEPS):
+        powers = np.exp(scores * scores.dtype.type(eta))
+        totals = powers.sum(axis=1, dtype=np.float64)
+        powers *= scores
+        mean = powers.sum(axis=1, dtype=np.float64) / totals
+        powers *= scores
+        square = powers.sum(axis=1, dtype=np.float64) / totals
+        found = eta / unit, float(weight @ (np.log(totals)[at] - eta * own))
+        slope = float(weight @ (mean[at] - own))
+        curvature = float(weight @ (square - mean**2)[at])
+        low, high = (low, eta) if slope > 0 else (eta, high)
+        new = eta - slope / curvature if curvature > 0 else np.inf
+        if new > 4.0 * eta > 0:  # far from the optimum the parabola says little
+            new = 4.0 * eta
+        if not low < new < high:
+            new = 0.5 * (low + high)
+        if not abs(new - eta) > _TOLERANCE * eta or new == np.inf:
+            break
+        eta = new
+    return found

@@ -1,0 +1,553 @@
+"""The start at the means of the classes, against a slow dense twin, and what it does for a fit."""
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.sparse as sp
+import scipy.special
+
+from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
+from sklearn_xc._validation import CsrRows
+from sklearn_xc.datasets import make_xc_classification
+from sklearn_xc.model import class_weights
+from sklearn_xc.softmax import _classifier, start
+from sklearn_xc.softmax.start import _best_multiple, start_at_means
+from sklearn_xc.solvers.softmax_sgd import SoftmaxProblem, SoftmaxState
+
+PRIORS = (1.0, 3.0, 10.0, 30.0, 100.0)
+
+
+def problem_of(dense, rows, classes, weight=None, n_classes=None):
+    X = sp.csr_array(dense)
+    indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
+    return SoftmaxProblem(
+        CsrRows(indptr, indices, X.data, X.shape, was_sparse=True),
+        np.asarray(rows, np.int32),
+        np.asarray(classes, np.int32),
+        np.ones(len(rows)) if weight is None else np.asarray(weight, np.float64),
+        int(np.max(classes)) + 1 if n_classes is None else n_classes,
+        0.0,
+    )
+
+
+def start_of(problem, seed=0, n_jobs=None, u=None):
+    shape = problem.n_classes, problem.instances.shape[1]
+    u = np.full(problem.n_pairs, np.log(problem.n_classes)) if u is None else u
+    state = SoftmaxState.at(np.zeros(shape, problem.instances.dtype), u)
+    start_at_means(problem, state, seed, n_jobs)
+    return state
+
+
+def assert_untouched(state, u=None):
+    assert (state.V == 0).all()
+    assert (state.scale == 1).all()
+    np.testing.assert_array_equal(state.u, np.log(len(state.V)) if u is None else u)
+    assert state.hard.shape == (len(state.u), 0)
+
+
+def dense_of(problem):
+    X = problem.instances
+    return sp.csr_array((X.data, X.indices, X.indptr), X.shape).toarray().astype(np.float64)
+
+
+def observed_weight(problem):
+    """Return the weights in units of what is usual, so that a common factor is nothing."""
+    weight = problem.weight
+    return weight / max(np.median(weight), weight.mean() / 2)
+
+
+def left_out_scores(problem, prior):
+    """Return the scores of each row by means that know nothing of the row, one loop after another.
+
+    The sums of its own classes do without it; so do their numbers of instances.
+    """
+    dense, weight = dense_of(problem), observed_weight(problem)
+    scores = np.zeros((len(dense), problem.n_classes))
+    for i in range(len(dense)):
+        for k in range(problem.n_classes):
+            there = (problem.classes == k) & (problem.rows != i)
+            total = (weight[there, None] * dense[problem.rows[there]]).sum(axis=0)
+            scores[i, k] = dense[i] @ total / (weight[there].sum() + prior)
+    return scores
+
+
+def log_loss(eta, scores, rows, classes, weight):
+    normalisers = scipy.special.logsumexp(eta * scores, axis=1)
+    return np.average(normalisers[rows] - eta * scores[rows, classes], weights=weight)
+
+
+def minimise(scores, rows, classes, weight, most=None):
+    """Return the best factor, and its log-loss."""
+    reach = 50.0 / np.abs(scores).max() * len(scores[0]) if most is None else most
+    found = scipy.optimize.minimize_scalar(
+        log_loss, bounds=(0.0, reach), args=(scores, rows, classes, weight), method="bounded",
+        options={"xatol": 1e-9 * reach},
+    )  # fmt: skip
+    return found.x, found.fun
+
+
+def prior_and_factor(problem, state):
+    """Return c and eta where the scales are ``eta / (n_k + c)``."""
+    mass = np.bincount(problem.classes, observed_weight(problem), minlength=problem.n_classes)
+    slope, offset = np.polyfit(mass, 1 / state.scale, 1)
+    np.testing.assert_allclose(1 / state.scale, offset + slope * mass, rtol=1e-9)
+    return offset / slope, 1 / slope
+
+
+def multiclass(dtype=np.float64, weighted=False, noise=1.0, seed=0, n=90, d=12, n_classes=6):
+    rng = np.random.default_rng(seed)
+    classes = np.r_[np.arange(n_classes), rng.integers(0, n_classes, n - n_classes) // 2]
+    dense = rng.normal(size=(n_classes, d))[classes] + noise * rng.normal(size=(n, d))
+    dense *= rng.random((n, d)) < 0.6
+    dense[7] = 0
+    weight = rng.uniform(0.3, 4.0, n) if weighted else None
+    return problem_of(dense.astype(dtype), np.arange(n), classes, weight)
+
+
+def multilabel(dtype=np.float64, weighted=False, seed=1, n=60, d=15, n_classes=8):
+    rng = np.random.default_rng(seed)
+    Y = rng.random((n, n_classes)) < np.linspace(0.1, 0.5, n_classes)
+    Y[:3] = 0  # rows that no pair names
+    Y[3] = True
+    topics = rng.normal(size=(n_classes, d))
+    dense = Y @ topics + 0.8 * rng.normal(size=(n, d))
+    rows, classes = np.nonzero(Y)
+    order = rng.permutation(len(rows))  # pairs come in any order
+    weight = rng.uniform(0.3, 4.0, n)[rows] if weighted else np.ones(len(rows))
+    return problem_of(
+        dense.astype(dtype), rows[order], classes[order], weight[order], n_classes + 1
+    )  # the last class has no instance
+
+
+def one_label_each(dtype=np.float64, weighted=False):
+    """Few instances a class, so that much is shrunk."""
+    return multiclass(dtype, weighted, 0.7, 3, 60, 20, 25)
+
+
+PROBLEMS = {"multiclass": multiclass, "multilabel": multilabel, "few": one_label_each}
+each_problem = pytest.mark.parametrize("make", PROBLEMS.values(), ids=PROBLEMS)
+each_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+
+
+class TestTwin:
+    @each_problem
+    @each_dtype
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_the_best_of_all_priors_and_factors(self, make, dtype, weighted):
+        problem = make(dtype, weighted)
+        state = start_of(problem)
+        pairs = problem.rows, problem.classes, problem.weight
+        losses, etas = {}, {}
+        for prior in PRIORS:
+            etas[prior], losses[prior] = minimise(left_out_scores(problem, prior), *pairs)
+        c, eta = prior_and_factor(problem, state)
+        prior = min(PRIORS, key=lambda p: abs(np.log(p / c)))
+        assert c == pytest.approx(prior, rel=1e-6)
+        best = min(losses.values())
+        assert best < 0.99 * np.log(problem.n_classes)
+        assert losses[prior] <= best + 1e-5
+        assert eta == pytest.approx(etas[prior], rel=3e-3)
+        found = log_loss(eta, left_out_scores(problem, prior), *pairs)
+        assert found <= best + 1e-5
+        assert (state.u == state.u[0]).all()
+        assert state.u[0] == pytest.approx(found, rel=1e-5)
+
+    @each_problem
+    @each_dtype
+    def test_weights_are_the_sums(self, make, dtype):
+        problem = make(dtype, weighted=True)
+        state, dense = start_of(problem), dense_of(problem)
+        sums = np.zeros(state.V.shape)
+        weight = observed_weight(problem)
+        np.add.at(sums, problem.classes, weight[:, None] * dense[problem.rows])
+        assert state.V.dtype == dtype
+        np.testing.assert_allclose(state.V, sums, atol=300 * np.finfo(dtype).eps)
+        assert state.scale.dtype == np.float64
+        assert state.scale.min() > 0
+
+    @each_problem
+    def test_the_same_at_any_power_of_two(self, make):
+        """The probabilities do not depend on the unit of X."""
+        problem = make(weighted=True)
+        state = start_of(problem)
+        for power in (-20, -3, 1, 20):
+            pairs = problem.rows, problem.classes, problem.weight, problem.n_classes
+            again = start_of(problem_of(dense_of(problem) * 2.0**power, *pairs))
+            np.testing.assert_array_equal(again.u, state.u)
+            np.testing.assert_array_equal(again.scale, state.scale * 4.0**-power)
+
+    @each_problem
+    def test_a_factor_on_all_weights_is_nothing(self, make):
+        problem = make(weighted=True)
+        state = start_of(problem)
+        for factor in (1e-3, 7.0, 1e4):
+            pairs = problem.rows, problem.classes, problem.weight * factor, problem.n_classes
+            again = start_of(problem_of(dense_of(problem), *pairs))
+            np.testing.assert_allclose(again.u, state.u, rtol=1e-9)
+            W = state.V * state.scale[:, None]
+            np.testing.assert_allclose(again.V * again.scale[:, None], W, rtol=1e-7, atol=1e-12)
+
+    @each_problem
+    @each_dtype
+    def test_threads(self, monkeypatch, make, dtype):
+        monkeypatch.setattr(class_weights, "_ROWS_PER_TASK", 8)
+        problem = make(dtype, True)
+        one, *others = (start_of(problem, n_jobs=n_jobs) for n_jobs in (1, 2, -1, None))
+        for other in others:
+            for name in ("V", "u", "scale"):
+                assert getattr(other, name).tobytes() == getattr(one, name).tobytes()
+
+    def test_the_log_loss_is_that_of_new_instances(self):
+        """As far as a few hundred tell."""
+        whole = multiclass(n=2500, d=30, noise=2.0, seed=2, weighted=False)
+        known, dense = np.arange(2500) < 400, dense_of(whole)
+        state = start_of(whole.take(known))
+        scores = dense @ (state.V * state.scale[:, None]).T
+        losses = scipy.special.logsumexp(scores, axis=1) - scores[whole.rows, whole.classes]
+        error = losses[~known].std() / np.sqrt(400)
+        assert abs(state.u[0] - losses[~known].mean()) <= 3 * error
+        assert losses[known].mean() < losses[~known].mean()
+
+
+class TestInstancesThatDecide:
+    def seen(self, monkeypatch, problem, seed=0):
+        """Return the shape of the scores, and how many pairs they are judged by."""
+        calls = []
+
+        def spy(scores, at, classes, weight):
+            calls.append((scores.shape, at.copy(), classes.copy(), weight.copy()))
+            return _best_multiple(scores, at, classes, weight)
+
+        monkeypatch.setattr(start, "_best_multiple", spy)
+        start_of(problem, seed)
+        assert len(calls) == len(PRIORS)
+        return calls[0]
+
+    def test_at_most_so_many(self, monkeypatch):
+        problem = multiclass(n=900)
+        (n, n_classes), at, classes, _ = self.seen(monkeypatch, problem)
+        assert (n, n_classes) == (512, 6)
+        assert sorted(at) == list(range(512))
+        assert len(classes) == 512
+
+    def test_fewer_where_classes_are_many(self, monkeypatch):
+        rng = np.random.default_rng(0)
+        dense = rng.normal(size=(700, 3)).astype(np.float32)
+        for n_classes, expected in ((2**13, 256), (2**17, 32)):
+            classes = rng.integers(0, n_classes, 700)
+            problem = problem_of(dense, np.arange(700), classes, None, n_classes)
+            assert self.seen(monkeypatch, problem)[0] == (expected, n_classes)
+
+    def test_with_all_their_pairs(self, monkeypatch):
+        problem = multilabel(weighted=True)
+        (n, _), at, classes, weight = self.seen(monkeypatch, problem)
+        assert 3 < n == len(np.unique(problem.rows)) <= 57
+        assert len(at) == problem.n_pairs
+        np.testing.assert_array_equal(classes, problem.classes)
+        np.testing.assert_allclose(weight, observed_weight(problem), rtol=1e-14)
+        found = {frozenset(problem.rows[at == i]) for i in range(n)}
+        assert all(len(each) == 1 for each in found)
+
+    def test_the_seed_decides(self):
+        problem = multiclass(n=900, noise=2.0)
+        etas = {start_of(problem, seed).scale[0] for seed in range(5)}
+        assert len(etas) == 5
+        assert start_of(problem, 3).scale[0] in etas
+        assert max(etas) < 1.5 * min(etas)
+
+
+class TestNoBetterThanGuessing:
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    @pytest.mark.parametrize("seed", range(5))
+    def test_labels_that_do_not_depend_on_x(self, dtype, seed):
+        rng = np.random.default_rng(seed)
+        dense = rng.normal(size=(400, 60)).astype(dtype)
+        u = rng.uniform(1.0, 2.0, 400)
+        problem = problem_of(dense, np.arange(400), np.arange(400) % 10)
+        pairs = problem.rows, problem.classes, problem.weight
+        best = min(minimise(left_out_scores(problem, p), *pairs, most=2.0)[1] for p in (1.0, 100.0))
+        assert best > 0.9992 * np.log(10)
+        assert_untouched(start_of(problem, u=u.copy()), u)
+
+    def test_means_that_point_away(self):
+        """Each class has an instance and its opposite."""
+        dense = np.random.default_rng(0).normal(size=(20, 5))
+        dense = np.vstack([dense, -dense])
+        assert_untouched(start_of(problem_of(dense, np.arange(40), np.arange(40) % 20)))
+
+    def test_one_instance_of_each_class(self):
+        assert_untouched(start_of(problem_of(np.eye(8), np.arange(8), np.arange(8))))
+        dense = np.random.default_rng(0).normal(size=(8, 3))
+        dense += 2.0  # each is like all others
+        assert_untouched(start_of(problem_of(dense, np.arange(8), np.arange(8))))
+
+    def test_nothing_but_zeros(self):
+        assert_untouched(start_of(problem_of(np.zeros((6, 3)), np.arange(6), np.arange(6) % 2)))
+
+    def test_one_pair(self):
+        assert_untouched(start_of(problem_of(np.ones((1, 2)), [0], [1], None, 3)))
+
+
+class TestMagnitude:
+    @pytest.mark.parametrize("power", [20, 25, 30, 37])
+    def test_scores_that_overflow_leave_the_start_at_0(self, power):
+        problem = multiclass(np.float32)
+        dense = np.clip(dense_of(problem) * 10.0**power, -3e38, 3e38).astype(np.float32)
+        assert_untouched(start_of(problem_of(dense, problem.rows, problem.classes)))
+
+    @pytest.mark.parametrize("power", [10, 14, 17])
+    def test_large_x_warns_of_nothing_and_has_the_same_start(self, power):
+        small = start_of(multiclass(np.float32))
+        problem = multiclass(np.float32)
+        dense = (dense_of(problem) * 10.0**power).astype(np.float32)
+        state = start_of(problem_of(dense, problem.rows, problem.classes))
+        np.testing.assert_allclose(state.u, small.u, rtol=1e-4)
+
+    @pytest.mark.parametrize("power", [-9, -4, 4, 8])
+    def test_the_same_start_at_any_unit_of_x(self, power):
+        problem = multiclass(np.float32)
+        small = start_of(problem)
+        dense = (dense_of(problem) * 10.0**power).astype(np.float32)
+        state = start_of(problem_of(dense, problem.rows, problem.classes))
+        np.testing.assert_allclose(state.u, small.u, rtol=1e-4)
+        np.testing.assert_allclose(state.scale, small.scale * 100.0**-power, rtol=2e-3)
+
+
+class TestBestMultiple:
+    @pytest.mark.parametrize("seed", range(60))
+    @each_dtype
+    def test_equals_scipy(self, seed, dtype):
+        """Of scores that tell much, little or nothing, of any size, with any number of pairs."""
+        rng = np.random.default_rng(seed)
+        n, n_classes = int(rng.integers(2, 60)), int(rng.integers(2, 80))
+        n_pairs = int(rng.integers(n, 3 * n))
+        scores = rng.normal(size=(n, n_classes)) * rng.lognormal(size=(n, 1))
+        if seed % 3 == 0:
+            scores *= rng.random(scores.shape) < 0.1  # mostly zeros
+        at, classes = rng.integers(0, n, n_pairs), rng.integers(0, n_classes, n_pairs)
+        tells = (-0.3, 0.0, 0.3, 1.0)[seed % 4]
+        np.add.at(scores, (at, classes), tells)
+        weight = rng.uniform(0.1, 3.0, n_pairs)
+        size = 10.0 ** rng.integers(-4, 5)
+        scores = (scores * size).astype(dtype)
+        eta, loss = _best_multiple(scores, at, classes, weight)
+        expected, lowest = minimise(scores.astype(np.float64), at, classes, weight)
+        precise = 1e-4 if dtype == np.float32 else 1e-5
+        assert loss == pytest.approx(lowest, rel=precise)
+        exact = log_loss(eta, scores.astype(np.float64), at, classes, weight)
+        assert loss == pytest.approx(exact, rel=precise)
+        slope = self.slope_at_0(scores, at, classes, weight)
+        if slope >= 0:
+            assert eta == 0
+            assert loss == pytest.approx(np.log(n_classes), rel=1e-6)
+        else:
+            assert eta > 0
+            if lowest < 0.999 * np.log(n_classes):
+                assert eta == pytest.approx(expected, rel=0.01)
+
+    @staticmethod
+    def slope_at_0(scores, at, classes, weight):
+        mean = scores.astype(np.float64).mean(axis=1)
+        return np.average(mean[at] - scores[at, classes], weights=weight)
+
+    def test_both_kinds_are_among_them(self):
+        """Of the tests above."""
+        for tells, is_zero in ((-0.3, True), (1.0, False)):
+            rng = np.random.default_rng(0)
+            scores, at = rng.normal(size=(40, 9)), np.arange(40)
+            scores[at, at % 9] += tells
+            assert (_best_multiple(scores, at, at % 9, np.ones(40))[0] == 0) == is_zero
+
+    def test_scores_that_tell_all(self):
+        """The optimum is infinite, the log-loss close to 0."""
+        at = np.arange(30)
+        for dtype in (np.float32, np.float64):
+            scores = np.eye(30, dtype=dtype) * dtype(1e-3)
+            eta, loss = _best_multiple(scores, at, at, np.ones(30))
+            assert np.isfinite(eta)
+            assert 0 <= loss < 1e-3
+
+    def test_scores_that_are_all_equal(self):
+        for value in (0.0, 3.5, -1e6):
+            scores, at = np.full((5, 4), value), np.arange(5)
+            eta, loss = _best_multiple(scores, at, at % 4, np.ones(5))
+            assert eta == 0
+            assert loss == pytest.approx(np.log(4))
+
+    def test_what_is_given_is_not_changed(self):
+        scores, at = np.random.default_rng(0).normal(size=(6, 4)), np.arange(6)
+        before, weight = scores.copy(), np.full(6, 2.0)
+        _best_multiple(scores, at, at % 4, weight)
+        np.testing.assert_array_equal(scores, before)
+        assert (weight == 2).all()
+
+    def test_weights_count_in_proportion(self):
+        rng = np.random.default_rng(0)
+        scores, at, classes = rng.normal(size=(20, 5)), np.arange(20), rng.integers(0, 5, 20)
+        scores[at, classes] += 1.0
+        whole = rng.integers(1, 4, 20)
+        twice = np.repeat(at, whole)
+        weighted = _best_multiple(scores, at, classes, whole * 0.37)
+        repeated = _best_multiple(scores, twice, classes[twice], np.ones(len(twice)))
+        np.testing.assert_allclose(weighted, repeated, rtol=1e-9)
+
+    @pytest.mark.parametrize(
+        ("dtype", "n_classes"),
+        [
+            (np.float32, 200), (np.float64, 1000),
+            (np.float32, 1000),
+            (np.float64, 5000),
+        ],
+    )  # fmt: skip
+    def test_many_classes_that_score_0(self, dtype, n_classes):
+        """One class scores, for half of the rows the right one: a step from 0 goes much too far."""
+        at = np.arange(100)
+        scores = np.zeros((100, n_classes), dtype)
+        scores[at, at + at % 2] = 1.0
+        eta, loss = _best_multiple(scores, at, at, np.ones(100))
+        assert eta == pytest.approx(np.log(n_classes - 1), rel=1e-2)
+        expected = log_loss(eta, scores.astype(np.float64), at, at, None)
+        assert loss == pytest.approx(expected, rel=1e-4)
+
+
+ESTIMATORS = {"implicit": ImplicitSoftmaxSGD, "umax": SoftmaxUMax}
+each_estimator = pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS)
+ends_early = pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.ConvergenceWarning")
+
+
+def fit(estimator, X, Y, sample_weight=None, **parameters):
+    settings = {"init": "means", "learning_rate": 1.0, "max_iter": 2, "random_state": 0}
+    return estimator(**{**settings, **parameters}).fit(X, Y, sample_weight)
+
+
+def held_out_loss(model, X, Y):
+    scores = X @ model.coef_.T.astype(np.float64)
+    rows, classes = Y.nonzero()
+    return np.mean(scipy.special.logsumexp(scores, axis=1)[rows] - scores[rows, classes])
+
+
+class TestFit:
+    @each_estimator
+    @each_dtype
+    def test_is_better_than_guessing_before_any_step(self, estimator, dtype):
+        X, Y = make_xc_classification(
+            1500, 1000, 60, labels_per_row=1.5, dtype=dtype, random_state=0
+        )
+        losses = {}
+        for init in ("means", "zero"):
+            model = fit(estimator, X[:1000], Y[:1000], init=init, learning_rate=1e-9, max_iter=1)
+            losses[init] = held_out_loss(model, X[1000:], Y[1000:])
+        assert losses["zero"] == pytest.approx(np.log(60), rel=1e-4)
+        assert losses["means"] < 0.8 * losses["zero"]
+        # It is also what u says.
+        means = fit(estimator, X[:1000], Y[:1000], learning_rate=1e-9, max_iter=1)
+        assert np.median(means.u_) == pytest.approx(losses["means"], rel=0.1)
+
+    @ends_early
+    @each_estimator
+    def test_no_means_are_asked_for(self, monkeypatch, estimator, xy):
+        def never(*arguments):
+            raise AssertionError
+
+        monkeypatch.setattr(_classifier, "start_at_means", never)
+        fit(estimator, *xy, init="zero")
+        with pytest.raises(AssertionError):
+            fit(estimator, *xy)
+
+    @ends_early
+    @each_estimator
+    def test_a_warm_start_goes_on_from_its_weights(self, monkeypatch, estimator, xy):
+        calls = []
+        monkeypatch.setattr(_classifier, "start_at_means", lambda *a: calls.append(a))
+        model = fit(estimator, *xy, warm_start=True)
+        assert len(calls) == 1
+        model.fit(*xy)
+        assert len(calls) == 1
+
+    @ends_early
+    @each_estimator
+    @pytest.mark.parametrize("parameters", [{}, {"early_stopping": True}, {"n_hard_negatives": 2}])
+    @pytest.mark.parametrize("rate", [1e-9, 0.3])
+    def test_the_order_of_the_rows(self, estimator, parameters, rate, xy):
+        X, Y = xy
+        weight = np.random.default_rng(1).choice([0.0, 1.0, 2.5], 120)
+        order = np.random.default_rng(0).permutation(120)
+        a = fit(estimator, X, Y, weight, learning_rate=rate, **parameters)
+        b = fit(estimator, X[order], Y[order], weight[order], learning_rate=rate, **parameters)
+        assert a.coef_.any()
+        for name in ("coef_", "loss_curve_", "log_loss_"):
+            assert getattr(a, name).tobytes() == getattr(b, name).tobytes()
+
+    @ends_early
+    @each_estimator
+    def test_the_order_of_more_rows_than_decide(self, estimator, make_xy):
+        X, Y = make_xy(n=1300)
+        kept = np.diff(X.indptr) > 0  # those without features are equal: see below
+        X, Y = X[kept], Y[kept]
+        order = np.random.default_rng(0).permutation(X.shape[0])
+        assert len(order) > 1200
+        a, b = fit(estimator, X, Y), fit(estimator, X[order], Y[order], n_jobs=2)
+        assert a.coef_.tobytes() == b.coef_.tobytes()
+
+    @ends_early
+    @each_estimator
+    @pytest.mark.parametrize("early_stopping", [False, True])
+    def test_the_order_of_equal_rows_with_other_labels(self, estimator, early_stopping):
+        """A row comes twice, once with a label more."""
+        rng = np.random.default_rng(0)
+        Y = np.eye(5)[np.arange(40) % 5]
+        X = 2.0 * Y @ np.eye(5, 6) + rng.normal(size=(40, 6))
+        X, Y = np.vstack([X, X[:10]]), np.vstack([Y, np.maximum(Y, np.roll(Y, 1, axis=1))[:10]])
+        data = (X, Y), (X[::-1], Y[::-1])
+        a, b = (fit(estimator, *each, early_stopping=early_stopping) for each in data)
+        assert a.coef_.tobytes() == b.coef_.tobytes()
+
+    @ends_early
+    @each_estimator
+    @pytest.mark.parametrize("parameters", [{}, {"early_stopping": True}])
+    def test_a_weight_of_two_is_a_repeated_row_and_of_zero_a_missing_one(
+        self, estimator, parameters, xy
+    ):
+        X, Y = xy
+        counts = np.random.default_rng(0).integers(0, 4, 120)
+        rows = np.random.default_rng(1).permutation(np.repeat(np.arange(120), counts))
+        weighted = fit(estimator, X, Y, counts, **parameters)
+        repeated = fit(estimator, X[rows], Y[rows], **parameters)
+        assert weighted.coef_.any()
+        assert weighted.coef_.tobytes() == repeated.coef_.tobytes()
+
+    @ends_early
+    @each_estimator
+    def test_what_is_held_out_is_not_in_the_means(self, monkeypatch, estimator, xy):
+        X, Y = xy
+        starts, held = [], []
+
+        def spy_start(problem, state, seed, n_jobs):
+            start_at_means(problem, state, seed, n_jobs)
+            starts.append((problem, state.V.copy(), state.scale.copy()))
+
+        class Spied(estimator):
+            def _hold_out(self, pairs, seed):
+                found = super()._hold_out(pairs, seed)
+                held.append(found[1])
+                return found
+
+        monkeypatch.setattr(_classifier, "start_at_means", spy_start)
+        fit(Spied, X, Y, early_stopping=True, validation_fraction=0.4)
+        ((problem, V, scale),), (pairs,) = starts, held
+        assert len(pairs.rows) > 100
+        assert not set(pairs.rows) & set(problem.rows)
+        assert len(pairs.rows) + problem.n_pairs == Y.nnz
+        kept = np.setdiff1d(np.arange(120), pairs.rows)
+        assert V.any()
+        np.testing.assert_allclose(V, Y[kept].toarray().T @ X[kept].toarray(), atol=1e-12)
+        mass = Y[kept].toarray().sum(axis=0)
+        slope, offset = np.polyfit(mass, 1 / scale, 1)
+        np.testing.assert_allclose(1 / scale, offset + slope * mass, rtol=1e-9)
+
+    def test_large_x_is_fitted(self):
+        """Where the sums overflow, from 0."""
+        problem = multiclass(np.float32)
+        X, y = (dense_of(problem) * 1e25).astype(np.float32), problem.classes
+        model = fit(ImplicitSoftmaxSGD, X, y, learning_rate=1e-300, max_iter=1)
+        assert np.isfinite(model.coef_).all()
