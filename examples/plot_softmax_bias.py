@@ -47,22 +47,22 @@ X_test = vectorizer.transform([test.data[work] for work in test_works])
 print(f"{X.shape[0]:,} works, {X.shape[1]:,} words, {len(np.unique(y)):,} subjects")
 
 # %%
-# Five methods from the same loop. Four sample five subjects a step; of these, only U-max steps
-# along the gradient of the true likelihood, the others replace its normaliser with something else.
-# Implicit SGD takes two sampled subjects and the ten that are the most likely to be confused with
-# the work's own, which leaves its gradients unbiased and takes out most of their variance. Each
-# learning rate was the best of a few for works held out of the training set. Early stopping on such
-# works keeps all methods from fitting noise.
+# Five methods from the same loop, with five sampled subjects a step, which all start at the means of
+# the subjects' works. Implicit SGD and U-max step along the gradient of the true likelihood, the
+# others replace its normaliser with something else. The sixth takes 32 works a step, which share 64
+# sampled subjects. Each learning rate was the best of a few for works held out of the training set.
+# Early stopping on such works keeps all methods from fitting noise.
 
-common = {"early_stopping": True, "max_iter": 50, "random_state": 0}
+common = {"init": "means", "early_stopping": True, "max_iter": 50, "random_state": 0}
 models = {
-    "implicit SGD, hard": ImplicitSoftmaxSGD(
-        0.1, n_negatives=2, n_hard_negatives=10, learning_rate=1, **common
+    "implicit SGD, batches": ImplicitSoftmaxSGD(
+        0.1, batch_size=32, n_negatives=64, learning_rate=30, **common
     ),
+    "implicit SGD": ImplicitSoftmaxSGD(n_negatives=5, learning_rate=0.5, **common),
     "U-max": SoftmaxUMax(n_negatives=5, learning_rate=0.1, **common),
     "one-vs-each": SampledSoftmax("ove", learning_rate=0.01, **common),
     "noise-contrastive": SampledSoftmax("nce", learning_rate=1, **common),
-    "importance sampling": SampledSoftmax("is", learning_rate=0.3, **common),
+    "importance sampling": SampledSoftmax("is", learning_rate=0.03, **common),
 }
 log_loss, top = {}, {}
 print(f"{'':22s}{'log-loss':>10s}{'P@1':>8s}{'claimed':>9s}{'rate':>8s}{'epochs':>8s}{'s':>7s}")
@@ -86,7 +86,8 @@ for name, model in models.items():
 # subject is right, by the probability it was given.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
-looks = dict(zip(models, ["#000000", "#0072B2", "#009E73", "#CC79A7", "#E69F00"], strict=True))
+colours = ["#D55E00", "#000000", "#0072B2", "#009E73", "#CC79A7", "#E69F00"]
+looks = dict(zip(models, colours, strict=True))
 for name, model in models.items():
     style = {"color": looks[name], "label": name, "marker": "o", "markersize": 4}
     left.plot(1 + np.arange(model.n_iter_), model.log_loss_, **{**style, "markevery": 5})

@@ -166,8 +166,13 @@ def compare_methods(
     }
     models["vanilla"] = ("vanilla (1, 5)", SampledSoftmax("vanilla", **common))
     models["raman"] = ("Raman et al., lifted (1, 5)", SampledSoftmax("raman", **common))
-    models["umax"] = ("U-max (1, 5)", SoftmaxUMax(**common))
-    models["implicit"] = ("implicit (1, 1)", ImplicitSoftmaxSGD(**common))
+    paper = {"init": "zero", "sampling": "uniform"}
+    models["umax"] = ("U-max (1, 5)", SoftmaxUMax(**paper, **common))
+    models["implicit"] = ("implicit (1, 1)", ImplicitSoftmaxSGD(**paper, **common))
+    models["ours"] = (
+        "implicit (1, 2), as sklearn_xc has it",
+        ImplicitSoftmaxSGD(n_negatives=2, **common),
+    )
     models["hard"] = (
         "implicit (1, 2 + 5 hard)",
         ImplicitSoftmaxSGD(n_negatives=2, n_hard_negatives=5, **common),

@@ -1,4 +1,4 @@
-"""What both softmax estimators share: all but the step."""
+"""How both softmax estimators are trained: all but the step."""
 
 import warnings
 from collections.abc import Callable
@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_array
 
 from sklearn_xc._validation import (
     CsrRows,
@@ -19,10 +19,11 @@ from sklearn_xc._validation import (
     check_targets,
     check_weights,
 )
-from sklearn_xc.base import XCClassifier, restored_on_error
+from sklearn_xc.base import restored_on_error
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.parallel.memory import parse_bytes, require_bytes
+from sklearn_xc.softmax._model import SoftmaxModel
 from sklearn_xc.softmax.pairs import (
     Normalisers,
     Pairs,
@@ -47,8 +48,8 @@ from sklearn_xc.solvers.softmax_sgd import (
 MONITORED = 256
 
 
-class SoftmaxClassifier(XCClassifier):
-    """Fit, partial fit and probabilities of a linear softmax model trained by sampled classes.
+class SoftmaxClassifier(SoftmaxModel):
+    """Fit and partial fit of a linear softmax model trained by sampled classes.
 
     A subclass has the parameters of ``_common_constraints`` and defines ``_settings(problem,
     seed)``.
@@ -77,8 +78,6 @@ class SoftmaxClassifier(XCClassifier):
         "verbose": ["verbose"],
     }
 
-    classes_: np.ndarray
-    coef_: np.ndarray
     label_counts_: np.ndarray
     loss_curve_: np.ndarray
     n_samples_fit_: int
@@ -90,7 +89,6 @@ class SoftmaxClassifier(XCClassifier):
     _next_number: int  # of the next instance without one
     _epochs_done: float  # in the schedule of learning rates
     _n_epochs: int  # for the random numbers
-    _labelled: np.ndarray  # summed weights of pairs, and of instances that have one
 
     def _settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
         """Return how to step: all that tells one estimator from another."""
@@ -510,8 +508,6 @@ class SoftmaxClassifier(XCClassifier):
         self._targets_dtype = targets.dtype
         self._targets_container = targets.container
 
-    # Answers
-
     @property
     def u_(self) -> np.ndarray:
         """One variable per (instance, class) pair, float64; near its log-loss after training."""
@@ -527,73 +523,6 @@ class SoftmaxClassifier(XCClassifier):
             return self.__dict__["_normalisers"]
         except KeyError:
             raise AttributeError(f"{name}: this {type(self).__name__} is not fitted yet.") from None
-
-    def predict_proba(self, X: Any) -> Any:
-        """Return the probabilities of the classes, with the exact normaliser.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, n_features)
-            Instances.
-
-        Returns
-        -------
-        ndarray of shape (n, n_classes), or CSR of shape (n, n_labels)
-            Rows sum to 1 over all classes, also of a multilabel model: it is the probability that
-            a label drawn from those of the instance is this one. After a sparse fit, a CSR with
-            the ``top_k`` largest of each row: a missing entry was left out, it is not zero.
-        """
-        log_proba = self.predict_log_proba(X)
-        if isinstance(log_proba, np.ndarray):
-            return np.exp(log_proba)
-        log_proba.data = np.exp(log_proba.data)
-        return log_proba
-
-    def predict_log_proba(self, X: Any) -> Any:
-        """Return the logarithms of ``predict_proba``, in the same containers."""
-        check_is_fitted(self)
-        instances = check_instances(self, X, reset=False)
-        weights = ClassWeights(self.coef_)
-        if self._targets_kind != "sparse":
-            return _log_softmax(weights.scores(instances, self.n_jobs))
-        labels, scores = weights.topk(instances, min(self.top_k, len(self.classes_)), self.n_jobs)
-        normalisers = weights.log_normalisers(instances, self.n_jobs)[:, None]
-        log_proba = (scores - normalisers).astype(self.coef_.dtype)
-        return self._csr(labels, log_proba, np.ones_like(labels, bool))
-
-    def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        instances = check_instances(self, X, reset=False)
-        return ClassWeights(self.coef_).topk(instances, k, self.n_jobs)
-
-    def _all_scores(self, X: Any) -> np.ndarray:
-        instances = check_instances(self, X, reset=False)
-        scores = ClassWeights(self.coef_).scores(instances, self.n_jobs)
-        return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
-
-    def _log_threshold(self) -> float:
-        """Return half the probability of a label among as many as a row has, in the logarithm."""
-        pairs, instances = self._labelled
-        return float(np.log(0.5 * instances / pairs))
-
-    def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        instances = check_instances(self, X, reset=False)
-        weights = ClassWeights(self.coef_)
-        labels, scores = weights.topk(instances, k, self.n_jobs)
-        normalisers = weights.log_normalisers(instances, self.n_jobs)[:, None]
-        return labels, scores - normalisers - self._log_threshold()
-
-    def _all_margins(self, X: Any) -> np.ndarray:
-        return _log_softmax(self._all_scores(X)) - self._log_threshold()
-
-
-def _log_softmax(scores: np.ndarray) -> np.ndarray:
-    """Turn scores into log-probabilities, in place."""
-    from sklearn_xc.kernels.class_scores import log_normalisers
-
-    normalisers = np.empty(len(scores))
-    log_normalisers(scores, normalisers)
-    scores -= normalisers[:, None].astype(scores.dtype)
-    return scores
 
 
 def _label_counts(targets: Targets, kept: np.ndarray) -> np.ndarray:

@@ -1,0 +1,85 @@
+"""What a fitted softmax model answers."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_xc._validation import check_instances
+from sklearn_xc.base import XCClassifier
+from sklearn_xc.model.class_weights import ClassWeights
+
+
+class SoftmaxModel(XCClassifier):
+    """Probabilities, scores and best classes of dense weights."""
+
+    classes_: np.ndarray
+    coef_: np.ndarray
+    _labelled: np.ndarray  # summed weights of pairs, and of instances that have one
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probabilities of the classes, with the exact normaliser.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, n_features)
+            Instances.
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes), or CSR of shape (n, n_labels)
+            Rows sum to 1 over all classes, also of a multilabel model: it is the probability that
+            a label drawn from those of the instance is this one. After a sparse fit, a CSR with
+            the ``top_k`` largest of each row: a missing entry was left out, it is not zero.
+        """
+        log_proba = self.predict_log_proba(X)
+        if isinstance(log_proba, np.ndarray):
+            return np.exp(log_proba)
+        log_proba.data = np.exp(log_proba.data)
+        return log_proba
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return the logarithms of ``predict_proba``, in the same containers."""
+        check_is_fitted(self)
+        instances = check_instances(self, X, reset=False)
+        weights = ClassWeights(self.coef_)
+        if self._targets_kind != "sparse":
+            return _log_softmax(weights.scores(instances, self.n_jobs))
+        labels, scores = weights.topk(instances, min(self.top_k, len(self.classes_)), self.n_jobs)
+        normalisers = weights.log_normalisers(instances, self.n_jobs)[:, None]
+        log_proba = (scores - normalisers).astype(self.coef_.dtype)
+        return self._csr(labels, log_proba, np.ones_like(labels, bool))
+
+    def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        instances = check_instances(self, X, reset=False)
+        return ClassWeights(self.coef_).topk(instances, k, self.n_jobs)
+
+    def _all_scores(self, X: Any) -> np.ndarray:
+        instances = check_instances(self, X, reset=False)
+        scores = ClassWeights(self.coef_).scores(instances, self.n_jobs)
+        return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
+
+    def _log_threshold(self) -> float:
+        """Return half the probability of a label among as many as a row has, in the logarithm."""
+        pairs, instances = self._labelled
+        return float(np.log(0.5 * instances / pairs))
+
+    def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        instances = check_instances(self, X, reset=False)
+        weights = ClassWeights(self.coef_)
+        labels, scores = weights.topk(instances, k, self.n_jobs)
+        normalisers = weights.log_normalisers(instances, self.n_jobs)[:, None]
+        return labels, scores - normalisers - self._log_threshold()
+
+    def _all_margins(self, X: Any) -> np.ndarray:
+        return _log_softmax(self._all_scores(X)) - self._log_threshold()
+
+
+def _log_softmax(scores: np.ndarray) -> np.ndarray:
+    """Turn scores into log-probabilities, in place."""
+    from sklearn_xc.kernels.class_scores import log_normalisers
+
+    normalisers = np.empty(len(scores))
+    log_normalisers(scores, normalisers)
+    scores -= normalisers[:, None].astype(scores.dtype)
+    return scores
