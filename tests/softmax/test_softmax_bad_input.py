@@ -227,6 +227,8 @@ class TestParameters:
             ({"decay": "1/n"}, r"'decay' .*'1/t'.* Got '1/n'"),
             ({"average": "yes"}, "'average' .* Got 'yes'"),
             ({"max_iter": 0}, "'max_iter' .* Got 0"),
+            ({"init": "msi"}, r"'init' .* Got 'msi'"),
+            ({"sampling": "log"}, r"'sampling' .* Got 'log'"),
             ({"multilabel": "last"}, r"'multilabel' .* Got 'last'"),
             ({"early_stopping": 1.5}, "'early_stopping' .* Got 1.5"),
             ({"validation_fraction": 1.0}, "'validation_fraction' .* Got 1.0"),
