@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 from sklearn_xc._validation import check_instances
@@ -180,7 +181,8 @@ def compare_methods(
     classes, positions = np.unique(y, return_inverse=True)
     title = f"{name}, {X.shape[0]:,} x {X.shape[1]:,}, {len(classes):,} classes"
     rows: list[dict[str, Any]] = []
-    for method, (label, model) in models.items():
+    for method, (label, unfitted) in models.items():
+        model = clone(unfitted)  # which holds no weights when the next one is trained
         began = process_time()
         try:
             model.fit(X, y)

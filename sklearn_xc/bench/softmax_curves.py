@@ -307,6 +307,7 @@ def draw_curves(rows: list[dict[str, Any]]) -> Any:
     losses = np.array([row["log_loss"] for row in rows])
     ax.set_ylim(losses.min() - 0.1, min(losses.max(), losses.min() + 4.0))
     ax.set_xscale("log")
+    ax.xaxis.set_major_formatter("{x:g}")
     ax.set_xlabel("CPU seconds of training")
     ax.set_ylabel("held-out log-loss")
     ax.grid(alpha=0.3)
