@@ -47,8 +47,8 @@ X_test = vectorizer.transform([test.data[work] for work in test_works])
 print(f"{X.shape[0]:,} works, {X.shape[1]:,} words, {len(np.unique(y)):,} subjects")
 
 # %%
-# Five methods from the same loop, with five sampled subjects a step, which all start at the means of
-# the subjects' works. Implicit SGD and U-max step along the gradient of the true likelihood, the
+# Five methods from the same loop, with five sampled subjects a step, which all start at the means
+# of the subjects' works. Implicit SGD and U-max step along the gradient of the true likelihood, the
 # others replace its normaliser with something else. The sixth takes 32 works a step, which share 64
 # sampled subjects. Each learning rate was the best of a few for works held out of the training set.
 # Early stopping on such works keeps all methods from fitting noise.
@@ -108,13 +108,13 @@ for ax in (left, right):
 left.legend(frameon=False)
 
 # %%
-# Importance sampling leaves the start for the worse: five of a thousand subjects are no normaliser.
-# Noise-contrastive estimation loses a quarter. One-vs-each bounds the likelihood from below, and its
-# bound happens to suit these data nearly as well as the likelihood does. U-max shows that being
-# unbiased is not enough: with five sampled subjects its steps are too noisy for a learning rate that
-# would take it there. Implicit steps stand five times that rate, and win with the same five; in
-# mini-batches, where sixty-four cost little more, they need half of the epochs. All methods claim
-# too much where they are sure: there are few works for so many weights.
+# Importance sampling leaves the start for the worse: five of a thousand subjects are no
+# normaliser. Noise-contrastive estimation loses a quarter. One-vs-each bounds the likelihood from
+# below, and its bound happens to suit these data nearly as well as the likelihood does. U-max shows
+# that being unbiased is not enough: with five sampled subjects its steps are too noisy for a
+# learning rate that would take it there. Implicit steps stand five times that rate, and win with
+# the same five; in mini-batches, where sixty-four cost little more, they need half of the epochs.
+# All methods claim too much where they are sure: there are few works for so many weights.
 
 figure.savefig("softmax_bias.png", dpi=120)
 print("figure written to softmax_bias.png")

@@ -4,9 +4,6 @@ A row times one weight vector waits for every weight it reads. So a block of cla
 side by side, for the features of some rows only, and a row reads all classes of a feature at once.
 The more rows share a block, the less writing it costs: where they are short and the classes many,
 that is nearly all of the work.
-
-Scores of all classes come from ``write_row_products``, whose blocks have one width.
-``multiply_rows`` is for blocks of any width.
 """
 
 import math
@@ -15,7 +12,7 @@ import numpy as np
 
 from sklearn_xc.kernels._jit import inlined, kernel
 from sklearn_xc.kernels.float_lanes import ROW_BYTES, write_row_products
-from sklearn_xc.kernels.int16_lanes import prefetch
+from sklearn_xc.kernels.int16_lanes import lowest_bit, prefetch
 from sklearn_xc.kernels.selection import N_LANES, select_best
 from sklearn_xc.kernels.vector_math import vector_exp
 
@@ -28,7 +25,9 @@ _AHEAD, _NEAR = np.uint64(8), 4
 _SQUARE = 2.0 * (1.0 + 2.0 - 2.0 * 2.0**0.5)
 _LINEAR = 1.0 - _SQUARE
 _LOG2_E = 1.4426950408889634
-_ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+_ONE = np.uint64(1)
+#: A feature j is bit ``j & _IN_WORD`` of word ``j >> _WORD``.
+_WORD, _IN_WORD = np.uint64(6), np.uint64(63)
 
 
 @inlined
@@ -63,45 +62,43 @@ def gather_block(V, classes, touched, n_touched, block):
 
 
 @inlined
-def multiply_rows(rows, n_rows, block, width, out):
-    """Write ``out[i, :width] = sum_f x_if block[f, :width]`` for the leading CSR rows."""
-    indptr, indices, data = rows
-    for i in range(np.uint64(n_rows)):
-        sums = out[i]
-        for c in range(width):
-            sums[c] = 0
-        t, stop = np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])
-        # Four non-zeros at a time: the sums are kept in memory and are read a quarter as often.
-        while t + _FOUR <= stop:
-            x0, x1, x2, x3 = data[t], data[t + _ONE], data[t + _TWO], data[t + _THREE]
-            w0, w1 = block[np.uint32(indices[t])], block[np.uint32(indices[t + _ONE])]
-            w2, w3 = block[np.uint32(indices[t + _TWO])], block[np.uint32(indices[t + _THREE])]
-            for c in range(width):
-                sums[c] += x0 * w0[c] + x1 * w1[c] + x2 * w2[c] + x3 * w3[c]
-            t += _FOUR
-        while t < stop:
-            x, w = data[t], block[np.uint32(indices[t])]
-            for c in range(width):
-                sums[c] += x * w[c]
-            t += _ONE
+def mark_words(d):
+    """Return how many words of ``number_features`` mark d features."""
+    return d // 64 + 1
 
 
 @inlined
-def _number_features(indices, d):
-    """Return which features occur, rising, and the indices among these alone."""
-    number = np.full(d, -1, np.int32)
+def number_features(indices, marks, position, touched, local):
+    """Write the features that occur to `touched`, rising, and return how many they are.
+
+    Parameters
+    ----------
+    indices : ndarray of int32 of shape (nnz,)
+        Features.
+    marks : ndarray of uint64 of shape (> d / 64,)
+        All 0, also on return.
+    position : ndarray of int32 of shape (d,)
+        Work space.
+    touched : ndarray of int32
+        The head is overwritten; it has room for d features, or for nnz.
+    local : ndarray of int32 of shape (>= nnz,)
+        Overwritten with the place of each feature in `touched`; may be `indices`.
+    """
     for t in range(np.uint64(indices.shape[0])):
-        number[np.uint32(indices[t])] = 0
-    touched = np.empty(d, np.int32)
-    n_touched = 0
-    for j in range(d):
-        if number[j] == 0:
-            number[j], touched[n_touched] = n_touched, j
-            n_touched += 1
-    local = np.empty(indices.shape[0], np.int32)
+        j = np.uint64(np.uint32(indices[t]))
+        marks[j >> _WORD] |= _ONE << (j & _IN_WORD)
+    n_touched = np.uint64(0)
+    for w in range(np.uint64(marks.shape[0])):
+        word = marks[w]
+        marks[w] = 0
+        while word != 0:
+            j = (np.uint64(w) << _WORD) + lowest_bit(word)
+            position[j], touched[n_touched] = n_touched, j
+            n_touched += _ONE
+            word &= word - _ONE
     for t in range(np.uint64(indices.shape[0])):
-        local[t] = number[np.uint32(indices[t])]
-    return touched[:n_touched], local
+        local[t] = position[np.uint32(indices[t])]
+    return np.int64(n_touched)
 
 
 @inlined
@@ -135,8 +132,10 @@ def score_classes(X, first, last, V, scale, scores):
     indptr, indices, data = X
     n_classes = V.shape[0]
     begin, end = indptr[first], indptr[last]
-    touched, local = _number_features(indices[begin:end], V.shape[1])
-    n_touched, values = touched.shape[0], data[begin:end]
+    d, values = V.shape[1], data[begin:end]
+    local, touched = np.empty(end - begin, np.int32), np.empty(d, np.int32)
+    marks = np.zeros(mark_words(d), np.uint64)
+    n_touched = number_features(indices[begin:end], marks, np.empty(d, np.int32), touched, local)
     block = _aligned_block(n_touched, V)
     width = block.shape[1]
     factors, products = np.ones(width, V.dtype), np.empty(width, V.dtype)

@@ -1,4 +1,4 @@
-"""One CSR row times a block of weights, summed in vector registers.
+"""One CSR row times a block of weights, and moves of a block, summed in vector registers.
 
 numba has no vector types, and its loop over the columns reads and writes the sums once for every
 few non-zeros. Here they are LLVM vectors, as in ``int16_lanes``, and stay in registers for the
@@ -105,5 +105,85 @@ def _generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return context.get_dummy_value()
 
 
-# Named so that it is called from kernels without the first argument.
+def _add_column_products(typing, columns, rows, values, stop, moves, block):
+    """Do ``block[columns[t]] += values[t] * moves[rows[t]]`` for t below `stop`.
+
+    Parameters
+    ----------
+    columns, rows, values : ndarray of int32, int32 and float
+        The non-zeros of a sparse matrix, column by column.
+    stop : uint64
+        Their number.
+    moves : ndarray of shape (n_rows, width)
+    block : ndarray of shape (n_columns, width)
+        Both as the block of ``write_row_products``.
+    """
+    signature = types.none(columns, rows, values, types.uint64, moves, block)
+    return signature, _generate_column_products
+
+
+def _generate_column_products(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """Write the loop over all non-zeros.
+
+    Most columns are short, and no processor can foresee where one ends: so there is no branch on
+    it. Each sum so far is written, and a new column begins with what its row of the block holds.
+    """
+    columns, rows, values, moves, block = (
+        context.make_array(signature.args[a])(context, builder, args[a]).data
+        for a in (0, 1, 2, 4, 5)
+    )
+    number = values.type.pointee
+    size = context.get_abi_sizeof(number)
+    width, lanes = ROW_BYTES // size, _VECTOR_BYTES // size
+    vector = ir.VectorType(number, lanes)
+    offsets = range(0, width, lanes)
+    zero = ir.Constant(_I64, 0)
+
+    def pointers(array: Any, row: Any) -> list[Any]:
+        first = builder.mul(builder.zext(row, _I64), ir.Constant(_I64, width))
+        return [
+            builder.bitcast(
+                builder.gep(array, [builder.add(first, ir.Constant(_I64, c))]), vector.as_pointer()
+            )
+            for c in offsets
+        ]
+
+    before = builder.block
+    loop, after = (builder.append_basic_block(f"columns.{part}") for part in ("loop", "after"))
+    builder.cbranch(builder.icmp_unsigned("<", zero, args[3]), loop, after)
+    builder.position_at_end(loop)
+    t, previous = builder.phi(_I64), builder.phi(ir.IntType(32))
+    sums = [builder.phi(vector) for _ in offsets]
+    column = builder.load(builder.gep(columns, [t]))
+    is_new = builder.icmp_unsigned("!=", column, previous)
+    value = splat(builder, builder.load(builder.gep(values, [t])), vector)
+    places = pointers(block, column)
+    new: list[Any] = []
+    for place, move, total in zip(
+        places, pointers(moves, builder.load(builder.gep(rows, [t]))), sums, strict=True
+    ):
+        begun = builder.select(is_new, builder.load(place, align=size), total)
+        product = builder.fmul(value, builder.load(move, align=size), flags=_FUSED)
+        new.append(builder.fadd(begun, product, flags=_FUSED))
+        builder.store(new[-1], place, align=size)
+    following = builder.add(t, ir.Constant(_I64, 1))
+    for phi, first, later in zip(
+        [t, previous, *sums],
+        [
+            zero,
+            ir.Constant(ir.IntType(32), -1),
+            *(ir.Constant(vector, [0.0] * lanes) for _ in sums),
+        ],
+        [following, column, *new],
+        strict=True,
+    ):
+        phi.add_incoming(first, before)
+        phi.add_incoming(later, loop)
+    builder.cbranch(builder.icmp_unsigned("<", following, args[3]), loop, after)
+    builder.position_at_end(after)
+    return context.get_dummy_value()
+
+
+# Named so that they are called from kernels without the first argument.
 write_row_products: Any = intrinsic(_write_row_products)
+add_column_products: Any = intrinsic(_add_column_products)

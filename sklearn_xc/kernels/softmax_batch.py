@@ -2,108 +2,165 @@
 
 The weights of the sampled classes on the features of the batch are written side by side once, so
 that all pairs of a batch meet all of its classes at a small part of the price of single steps.
+
+Several threads may run one pass. Each step has three phases, and the threads meet after each:
+
+1. Scores. A block of classes of one fixed width is one unit of work, and so is a group of targets
+   that were not sampled. Unit k is done by the thread ``k % n_workers``.
+2. The first thread solves the step in scores, and the last makes the next batch ready.
+3. The step in weights, by the units of phase 1.
+
+What a unit does depends on no thread, so that neither do the weights.
 """
 
 import functools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sklearn_xc.kernels._jit import inlined, kernel
-from sklearn_xc.kernels.class_scores import STREAMS, gather_block, multiply_rows
-from sklearn_xc.kernels.csr_rows import add_row, compact, row_dot
+from sklearn_xc.kernels.batch_rows import (
+    BatchRows,
+    Preparation,
+    aligned_blocks,
+    lanes_of,
+    prepare_batch,
+)
+from sklearn_xc.kernels.class_scores import STREAMS, gather_block
+from sklearn_xc.kernels.csr_rows import add_row, row_dot
+from sklearn_xc.kernels.float_lanes import add_column_products, write_row_products
 from sklearn_xc.kernels.implicit_batch import N_WORK, PRECISION, solve_batch
-from sklearn_xc.kernels.negatives import class_share, draw_classes
 from sklearn_xc.kernels.softmax_epoch import RULES, apply_scale
+from sklearn_xc.kernels.spin_barrier import wait_for_all
 from sklearn_xc.kernels.vector_math import vector_exp
 
 #: To which share of its terms a step is solved where the weights are in float32.
 _SINGLE_PRECISION = 1e-7
+#: Targets of a unit of work.
+_TARGETS = 8
 
 
-@inlined
-def _touch_probability(n, n_class, size, chance):
-    """Return the probability that a batch samples a class or holds one of its pairs.
+class BatchWork(NamedTuple):
+    """What the threads of a pass share: room for at most n pairs and m classes.
 
-    n pairs, n_class of them of the class, `size` in the batch; `chance` of sampling the class.
+    Attributes
+    ----------
+    batches : tuple of BatchRows
+        Those of even and of odd steps.
+    room : Preparation
+        Where they are made ready.
+    blocks : ndarray of shape (n_units, n_touched, width)
+        Weights of the sampled classes side by side, ``width`` of them in a block.
+    q, p : ndarray of float64 of shape (n * m,)
+        Scores and steps of the sampled classes, at the head.
+    solver : ndarray of float64 of shape (N_WORK * n * m,)
+        Work space of ``solve_batch``.
+    own, totals, old_u, new_u : ndarray of float64 of shape (n,)
+        Of each pair.
     """
-    if n - n_class < size:
-        return 1.0
-    log_absent = (
-        math.lgamma(n - n_class + 1.0) - math.lgamma(n - n_class - size + 1.0)
-        - math.lgamma(n + 1.0) + math.lgamma(n - size + 1.0)
-    )  # fmt: skip
-    return 1.0 - math.exp(log_absent) * (1.0 - chance)
+
+    batches: tuple[BatchRows, BatchRows]
+    room: Preparation
+    blocks: np.ndarray
+    q: np.ndarray
+    p: np.ndarray
+    solver: np.ndarray
+    own: np.ndarray
+    totals: np.ndarray
+    old_u: np.ndarray
+    new_u: np.ndarray
+
+    @classmethod
+    def for_pass(
+        cls, indptr: np.ndarray, rows: np.ndarray, order: np.ndarray, bounds: np.ndarray, m: int,
+        V: np.ndarray,
+    ) -> "BatchWork":  # fmt: skip
+        """Return room for all steps of a pass, its arguments as of ``softmax_batch_kernels``."""
+        n = int(np.diff(bounds).max(initial=0))
+        lengths = np.diff(indptr)[rows[order[: bounds[-1]]]]
+        ends = np.concatenate([[0], np.cumsum(lengths)])[bounds]
+        nnz, d = int(np.diff(ends).max(initial=0)), V.shape[1]
+        first, second = (BatchRows.with_room(n, m, nnz, d, V.dtype) for _ in range(2))
+        shape = count_blocks(m, V.dtype), min(nnz, d), lanes_of(V.dtype)
+        return cls(
+            (first, second), Preparation.with_room(nnz, d, V.dtype),
+            aligned_blocks(shape, V.dtype), np.empty(n * m), np.empty(n * m),
+            np.empty(N_WORK * n * m), np.empty(n), np.empty(n), np.empty(n), np.empty(n),
+        )  # fmt: skip
+
+
+def count_blocks(m: int, dtype: np.dtype) -> int:
+    """Return how many blocks m classes take: more threads than that and one are of no use."""
+    return -(-m // lanes_of(dtype))
 
 
 @inlined
-def _sort_features(indices, n_touched, position, touched):
-    """Sort the touched features, number them anew, and make `position` -1 again."""
-    met = touched[:n_touched].copy()
-    touched[:n_touched].sort()
-    for f in range(np.uint64(n_touched)):
-        position[np.uint32(touched[f])] = f
-    for t in range(np.uint64(indices.shape[0])):
-        indices[t] = position[np.uint32(met[np.uint32(indices[t])])]
-    for f in range(np.uint64(n_touched)):
-        position[np.uint32(touched[f])] = -1
-
-
-@inlined
-def _write_gram(local, size, n_touched, block, products, gram):
-    """Write the inner products of the rows of a batch."""
-    indptr, indices, data = local
-    for f in range(np.uint64(n_touched)):
-        for i in range(np.uint64(size)):
-            block[f, i] = 0
-    for i in range(np.uint64(size)):
-        for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
-            block[np.uint32(indices[t]), i] = data[t]
-    multiply_rows(local, size, block, size, products)
+def _score_block(b, size, scale, V, batch, block, factors, products, q):
+    """Write the weights of block b of the classes, and their scores over their shrinkage."""
+    width = block.shape[1]
+    at, m = b * width, q.shape[1]
+    last = min(at + width, m)
+    gather_block(V, batch.drawn[at:last], batch.touched, batch.sizes[1], block)
     for i in range(size):
-        for j in range(size):
-            gram[i, j] = products[i, j]
+        start, stop = np.uint64(batch.indptr[i]), np.uint64(batch.indptr[i + 1])
+        write_row_products(
+            batch.indices, batch.data, start, stop, block, factors, products, np.uint64(0)
+        )
+        for j in range(at, last):
+            q[i, j] = products[j - at] * scale[batch.drawn[j]] / batch.c[j]
 
 
 @inlined
-def _add_to_classes(local, size, n_touched, moves, block, V, scale, classes, touched):
-    """Add ``sum_i moves[i, c] x_i`` to each sampled class."""
-    indptr, indices, data = local
+def _move_block(b, size, scale, V, batch, block, moves, p, totals):
+    """Add ``sum_i L_ij x_i`` to each class of block b, and shrink them."""
+    width = block.shape[1]
+    at, m = b * width, p.shape[1]
+    last = min(at + width, m)
+    for i in range(size):
+        for j in range(at, last):
+            move = totals[i] if batch.place[i] == j else -p[i, j]
+            moves[i, j - at] = move / scale[batch.drawn[j]]
+    nnz = np.uint64(batch.indptr[size])
+    add_column_products(batch.columns, batch.holders, batch.values, nnz, moves, block)
+    _scatter_block(block, batch.drawn[at:last], batch.touched, batch.sizes[1], V)
+    for j in range(at, last):
+        scale[batch.drawn[j]] /= batch.c[j]
+        apply_scale(V, scale, batch.drawn[j])
+
+
+@inlined
+def _scatter_block(block, classes, touched, n_touched, V):
+    """Write ``V[classes[c], touched[f]] = block[f, c]``."""
     m = classes.shape[0]
-    for c in range(m):
-        over_scale = moves.dtype.type(1.0 / scale[classes[c]])
-        for i in range(size):
-            moves[i, c] *= over_scale
-    for f in range(np.uint64(n_touched)):
-        for c in range(m):
-            block[f, c] = 0
-    for i in range(np.uint64(size)):
-        row = moves[i]
-        for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + np.uint64(1)])):
-            x, sums = data[t], block[np.uint32(indices[t])]
-            for c in range(m):
-                sums[c] += x * row[c]
     for first in range(0, m, STREAMS):
         last = min(first + STREAMS, m)
         for f in range(np.uint64(n_touched)):
             j = np.uint32(touched[f])
             for c in range(np.uint64(first), np.uint64(last)):
-                V[np.uint64(classes[c]), j] += block[f, c]
+                V[np.uint64(classes[c]), j] = block[f, c]
 
 
 @inlined
-def _find_places(y, drawn, place, group):
-    """Write where each target is among the sampled classes, and its first mention in the batch."""
-    for i in range(y.shape[0]):
-        place[i], group[i] = -1, i
-        for c in range(drawn.shape[0]):
-            if drawn[c] == y[i]:
-                place[i] = c
-        for j in range(i):
-            if y[j] == y[i]:
-                group[i] = j
-                break
+def _score_targets(first, last, X, scale, V, batch, own):
+    """Write the scores of targets that were not sampled, over their shrinkage."""
+    for i in range(first, last):
+        if batch.place[i] < 0:
+            k = batch.y[i]
+            own[i] = row_dot(X, np.uint64(batch.rows[i]), V[k]) * scale[k] / batch.c_y[i]
+
+
+@inlined
+def _move_targets(first, last, size, X, scale, V, batch, totals):
+    """Move and shrink the targets that were not sampled and are first met in a range of pairs."""
+    for i in range(first, last):
+        if batch.place[i] < 0 and batch.group[i] == i:
+            k = batch.y[i]
+            for j in range(i, size):
+                if batch.group[j] == i:
+                    add_row(X, np.uint64(batch.rows[j]), V.dtype.type(totals[j] / scale[k]), V[k])
+            scale[k] /= batch.c_y[i]
+            apply_scale(V, scale, k)
 
 
 @functools.cache
@@ -137,7 +194,7 @@ def softmax_batch_kernels(method: str) -> Any:
     @kernel
     def run_batches(
         X, rows, classes, counts, n_pairs, weight, order, bounds, first, last, V, scale, u,
-        rate, slowing, ridge, setting, sampler, n_negatives, key,
+        rate, slowing, ridge, setting, sampler, n_negatives, key, work, barrier, worker, n_workers,
     ):  # fmt: skip
         """Make the steps ``first`` to ``last`` of an epoch; return the sum of their objectives.
 
@@ -153,92 +210,90 @@ def softmax_batch_kernels(method: str) -> Any:
             how many are drawn at each step, at most.
         bounds : ndarray of int64 of shape (n_steps + 1,)
             Where each step's pairs begin in `order`.
+        work : BatchWork
+            Shared by
+        barrier : ndarray of int64
+            and where they meet,
+        worker, n_workers : int
+            the threads: each makes this call, with its own number. The objectives are returned to
+            number 0, and 0 to the others. Nothing here may raise: the others would wait.
         """
-        d = V.shape[1]
         precision = _SINGLE_PRECISION if V.itemsize == 4 else PRECISION
-        largest, room = 0, 0
-        for step in range(first, last):
-            largest = max(largest, bounds[step + 1] - bounds[step])
-            total = 0
-            for at in range(bounds[step], bounds[step + 1]):
-                i = rows[order[at]]
-                total += X[0][i + 1] - X[0][i]
-            room = max(room, total)
-        position, touched = np.full(d, -1, np.int32), np.empty(d + 1, np.int32)
-        local = np.empty(largest + 1, np.int64), np.empty(room, np.int32), np.empty(room, V.dtype)
-        width = min(room, d)
-        block = np.empty((width, max(n_negatives, largest)), V.dtype)
-        products = np.empty((largest, max(n_negatives, largest)), V.dtype)
-        work_of = np.empty(N_WORK * largest * n_negatives)
-        all_drawn, all_alpha = np.empty(n_negatives, np.int64), np.empty(n_negatives)
+        width = work.blocks.shape[2]
+        factors, products = np.ones(width, V.dtype), np.empty(width, V.dtype)
+        moves = np.zeros((work.own.shape[0], width), V.dtype)
         objective = 0.0
-        for step in range(first, last):
-            pairs = order[bounds[step] : bounds[step + 1]]
+        for step in range(first - 1, last):
+            batch, following = work.batches[step % 2], work.batches[(step + 1) % 2]
+            pairs, m = order[:0], 0  # nothing is done before the first step but to prepare it
+            if step >= first:
+                pairs, m = order[bounds[step] : bounds[step + 1]], batch.sizes[0]
             size = pairs.shape[0]
-            y, batch_rows = np.empty(size, np.int64), np.empty(size, np.int32)
-            own, c_y, a = np.empty(size), np.empty(size), np.empty(size)
-            place, group = np.empty(size, np.int64), np.empty(size, np.int64)
-            totals, old_u, new_u = np.empty(size), np.empty(size), np.empty(size)
-            m = draw_classes(sampler, key, step, n_negatives, all_drawn, all_alpha)
-            drawn, alpha, c = all_drawn[:m], all_alpha[:m], np.empty(m)
-            q, p, gram = np.empty((size, m)), np.empty((size, m)), np.zeros((size, size))
-            now = rate / (1.0 + slowing * bounds[step])
+            q = work.q[: size * m].reshape((size, m))
+            p = work.p[: size * m].reshape((size, m))
+            n_blocks, n_groups = -(-m // width), -(-size // _TARGETS)
             # 1. Scores of the batch, divided by the shrinkage of their class.
-            for i in range(size):
-                pair = pairs[i]
-                y[i], batch_rows[i] = classes[pair], rows[pair]
-                a[i], old_u[i] = now * weight[pair] / size, u[pair]
-                k = y[i]
-                chance = min(1.0, n_negatives * class_share(sampler, k))
-                c_y[i] = 1.0 + now * ridge / _touch_probability(n_pairs, counts[k], size, chance)
-                own[i] = row_dot(X, np.uint64(batch_rows[i]), V[k]) * scale[k] / c_y[i]
-                new_u[i] = old_u[i]
-            _find_places(y, drawn, place, group)
-            n_touched = compact(X, batch_rows, position, touched, local)
-            _sort_features(local[1][: local[0][size]], n_touched, position, touched)
-            gather_block(V, drawn, touched, n_touched, block)
-            multiply_rows(local, size, block, m, products)
-            for j in range(m):
-                k = drawn[j]
-                chance = min(1.0, n_negatives * class_share(sampler, k))
-                c[j] = 1.0 + now * ridge / _touch_probability(n_pairs, counts[k], size, chance)
-                for i in range(size):
-                    q[i, j] = products[i, j] * scale[k] / c[j]
+            for unit in range(worker, n_blocks + n_groups, n_workers):
+                if unit < n_blocks:
+                    _score_block(
+                        unit, size, scale, V, batch, work.blocks[unit], factors, products, q
+                    )
+                else:
+                    at = (unit - n_blocks) * _TARGETS
+                    _score_targets(at, min(at + _TARGETS, size), X, scale, V, batch, work.own)
+            if not wait_for_all(barrier, n_workers):
+                break
             # 2. The step in scores.
-            for i in range(size):
-                objective += weight[pairs[i]] * _batch_objective(
-                    alpha, place[i], own[i] * c_y[i], q[i], c, old_u[i]
-                )
-            if is_implicit:
-                _write_gram(local, size, n_touched, block, products, gram)
-                work = work_of[: N_WORK * size * m].reshape((N_WORK, size, m))
-                solve_batch(
-                    a, alpha, gram, place, group, q, c, own, c_y, new_u, p, totals, work, precision
-                )
-            else:
-                explicit_moves(a, alpha, gram, place, q, c, own, c_y, new_u, p, totals, setting)
-            # 3. The step in weights.
-            moves = products
-            for i in range(size):
-                u[pairs[i]] += new_u[i] - old_u[i]  # a pair may come twice
+            if worker == 0 and size > 0:
+                place, own, totals = batch.place[:size], work.own[:size], work.totals[:size]
+                old_u, new_u = work.old_u[:size], work.new_u[:size]
+                alpha, c, c_y = batch.alpha[:m], batch.c[:m], batch.c_y[:size]
+                gram = batch.gram[: size * size].reshape((size, size))
+                for i in range(size):
+                    old_u[i] = new_u[i] = u[pairs[i]]
+                    if place[i] >= 0:
+                        own[i] = q[i, place[i]]
+                for i in range(size):
+                    objective += weight[pairs[i]] * _batch_objective(
+                        alpha, place[i], own[i] * c_y[i], q[i], c, old_u[i]
+                    )
                 if is_implicit:
-                    u[pairs[i]] = max(u[pairs[i]], 0.0)
-                for j in range(m):
-                    moves[i, j] = -p[i, j]
-                if place[i] >= 0:
-                    moves[i, place[i]] += totals[i]
-            _add_to_classes(local, size, n_touched, moves, block, V, scale, drawn, touched)
-            for i in range(size):
-                if place[i] < 0:
-                    k = y[i]
-                    add_row(X, np.uint64(batch_rows[i]), V.dtype.type(totals[i] / scale[k]), V[k])
-            for j in range(m):
-                scale[drawn[j]] /= c[j]
-                apply_scale(V, scale, drawn[j])
-            for i in range(size):
-                if place[i] < 0 and group[i] == i:
-                    scale[y[i]] /= c_y[i]
-                    apply_scale(V, scale, y[i])
+                    solver = work.solver[: N_WORK * size * m].reshape((N_WORK, size, m))
+                    solve_batch(
+                        batch.scale[:size], alpha, gram, place, batch.group[:size], q, c, own, c_y,
+                        new_u, p, totals, solver, precision,
+                    )  # fmt: skip
+                else:
+                    explicit_moves(
+                        batch.scale[:size], alpha, gram, place, q, c, own, c_y, new_u, p, totals,
+                        setting,
+                    )  # fmt: skip
+                for i in range(size):
+                    u[pairs[i]] += new_u[i] - old_u[i]  # a pair may come twice
+                    if is_implicit:
+                        u[pairs[i]] = max(u[pairs[i]], 0.0)
+            if worker == n_workers - 1 and step + 1 < last:
+                now = rate / (1.0 + slowing * bounds[step + 1])
+                prepare_batch(
+                    X, rows, classes, counts, n_pairs, weight,
+                    order[bounds[step + 1] : bounds[step + 2]], step + 1, now, ridge, sampler,
+                    n_negatives, key, work.room, following,
+                )  # fmt: skip
+            if not wait_for_all(barrier, n_workers):
+                break
+            # 3. The step in weights.
+            for unit in range(worker, n_blocks + n_groups, n_workers):
+                if unit < n_blocks:
+                    _move_block(
+                        unit, size, scale, V, batch, work.blocks[unit], moves, p, work.totals
+                    )
+                else:
+                    at = (unit - n_blocks) * _TARGETS
+                    _move_targets(
+                        at, min(at + _TARGETS, size), size, X, scale, V, batch, work.totals
+                    )
+            if not wait_for_all(barrier, n_workers):
+                break
         return objective
 
     return run_batches

@@ -433,7 +433,7 @@ class SoftmaxClassifier(SoftmaxModel):
             search_hard_negatives(problem, state, settings, self.n_jobs)
         schedule = Schedule(self.learning_rate_, self.decay)
         rate, slowing = schedule.of_epoch(self._epochs_done, problem.population.n)
-        return run_epoch(problem, state, settings, self._n_epochs, rate, slowing)
+        return run_epoch(problem, state, settings, self._n_epochs, rate, slowing, None, self.n_jobs)
 
     def _check_index(self, index: Any, n: int, n_classes: int) -> np.ndarray:
         if index is None:

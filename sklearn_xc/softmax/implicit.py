@@ -81,8 +81,10 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
     max_memory : int or str, default=None
         Bytes, or a text as "8GB", that the weights may take. None is what the machine has.
     n_jobs : int, default=None
-        Threads for the trials of "auto", evaluation and prediction; an epoch takes one step after
-        the other. The model is the same, bit for bit, for any number.
+        Threads for the trials of "auto", evaluation and prediction, and for the steps of
+        mini-batches: one for each 128 bytes of weights of sampled classes (32 classes in float32,
+        16 in float64), and one more, are of use. Single steps are taken one after the other. The
+        model is the same, bit for bit, for any number.
     random_state : int, RandomState instance or None, default=None
         Of the order of the instances and of the sampled classes.
     verbose : int, default=0

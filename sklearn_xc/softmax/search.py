@@ -70,7 +70,8 @@ def search_rate(
     def trial(rate: float) -> float:
         state = start.copy_of(chosen)
         try:
-            found, _ = train(part, state, settings, Schedule(rate, decay), max_iter, stop=stop)
+            schedule = Schedule(rate, decay)
+            found, _ = train(part, state, settings, schedule, max_iter, n_jobs=1, stop=stop)
         except FloatingPointError:
             return np.inf
         if stop.is_set():

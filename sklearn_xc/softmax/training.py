@@ -129,7 +129,7 @@ def train(
     show : callable, default=None
         Is told the epoch, its objective and its log-loss.
     n_jobs : int or None
-        Threads of the searches for hard negatives.
+        Threads of mini-batches and of the searches for hard negatives.
     stop : StopFlag, default=None
         Once it is set, training ends early.
 
@@ -152,7 +152,9 @@ def train(
         if settings.n_hard and _is_search_due(epoch, state):
             search_hard_negatives(problem, state, settings, n_jobs)
         rate, slowing = schedule.of_epoch(epoch, problem.population.n)
-        objective = run_epoch(problem, state, settings, first_epoch + epoch, rate, slowing, stop)
+        objective = run_epoch(
+            problem, state, settings, first_epoch + epoch, rate, slowing, stop, n_jobs
+        )
         if stop is not None and stop.is_set():
             break
         history.objective.append(objective)

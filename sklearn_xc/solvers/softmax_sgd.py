@@ -14,16 +14,19 @@ References
 """
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from sklearn_xc._validation import CsrRows, read_only
 from sklearn_xc.kernels.negatives import mix_key
-from sklearn_xc.kernels.softmax_batch import softmax_batch_kernels
+from sklearn_xc.kernels.softmax_batch import BatchWork, count_blocks, softmax_batch_kernels
 from sklearn_xc.kernels.softmax_epoch import fold_scale, softmax_kernels
 from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.parallel.interrupt import StopFlag
+from sklearn_xc.parallel.team import Team
 from sklearn_xc.solvers.class_sampling import choose_sampler, expected_touches
 
 #: Non-zeros of X times classes that one call of a kernel goes through: some tenths of a second, so
@@ -245,6 +248,7 @@ def run_epoch(
     rate: float,
     slowing: float,
     stop: StopFlag | None = None,
+    n_jobs: int | None = None,
 ) -> float:
     """Go once through all visits, in a random order; return the mean sampled objective.
 
@@ -264,6 +268,8 @@ def run_epoch(
         After t visits the rate is ``rate / (1 + slowing * t)``.
     stop : StopFlag, default=None
         Once it is set, the epoch ends early.
+    n_jobs : int or None
+        Threads of a mini-batch, on which nothing depends; single steps take one.
 
     Returns
     -------
@@ -314,14 +320,21 @@ def run_epoch(
         with_target=True,
     )  # fmt: skip
     run_batches = softmax_batch_kernels(settings.method)
-    for first in range(0, n_steps, steps_per_call):
-        if stop is not None and stop.is_set():
-            break
-        last = min(first + steps_per_call, n_steps)
-        total += run_batches(
-            X.arrays, problem.rows, problem.classes, everything.counts, everything.n,
-            read_only(weight), read_only(order), read_only(bounds), first, last,
-            state.V, state.scale, state.u, rate, slowing, ridge, setting,
-            sampler, m, key,
-        )  # fmt: skip
+    n_workers = min(effective_n_jobs(n_jobs), count_blocks(m, state.V.dtype) + 1)
+    room = BatchWork.for_pass(X.indptr, problem.rows, order, bounds, m, state.V)
+    with Team(n_workers) as team:
+
+        def run(first: int, last: int, worker: int) -> float:
+            return run_batches(
+                X.arrays, problem.rows, problem.classes, everything.counts, everything.n,
+                read_only(weight), read_only(order), read_only(bounds), first, last,
+                state.V, state.scale, state.u, rate, slowing, ridge, setting,
+                sampler, m, key, room, team.barrier, worker, n_workers,
+            )  # fmt: skip
+
+        for first in range(0, n_steps, steps_per_call):
+            if stop is not None and stop.is_set():
+                break
+            last = min(first + steps_per_call, n_steps)
+            total += team.run(partial(run, first, last))[0]
     return total / weight[order].sum()

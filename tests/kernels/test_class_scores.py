@@ -10,14 +10,15 @@ from sklearn_xc.kernels._jit import kernel
 from sklearn_xc.kernels.class_scores import (
     gather_block,
     log_normalisers,
-    multiply_rows,
+    mark_words,
+    number_features,
     rough_log_normalisers,
     score_classes,
     topk_scores,
 )
 
 gather = kernel(gather_block)
-multiply = kernel(multiply_rows)
+number = kernel(number_features)
 
 
 @pytest.fixture(params=[np.float32, np.float64])
@@ -97,16 +98,25 @@ def test_gather_block(dtype, m, d):
     assert (block[:, m:] == -7).all()
 
 
-@pytest.mark.parametrize("width", [1, 5, 64])
-def test_multiply_rows(dtype, width):
-    X = make_rows(dtype)
-    block = np.random.default_rng(width).normal(size=(90, width + 1)).astype(dtype)
-    out = np.full((23, width + 1), -7.0, dtype)
-    multiply(arrays_of(X), 20, block, width, out)
-    exact = X[:20].astype(np.float64) @ block[:, :width].astype(np.float64)
-    np.testing.assert_allclose(out[:20, :width], exact, atol=100 * np.finfo(dtype).eps)
-    assert (out[20:] == -7).all()
-    assert (out[:, width:] == -7).all()
+@pytest.mark.parametrize("d", [1, 63, 64, 65, 1000, 100_000])
+@pytest.mark.parametrize("nnz", [0, 1, 7, 300])
+def test_number_features(d, nnz):
+    rng = np.random.default_rng(d + nnz)
+    indices = rng.integers(0, d, nnz).astype(np.int32)
+    if nnz:
+        indices[[0, -1]] = d - 1
+    marks, position = np.zeros(mark_words(d), np.uint64), np.empty(d, np.int32)
+    touched, local = np.full(min(nnz, d), -7, np.int32), np.full(nnz + 2, -7, np.int32)
+    expected, places = np.unique(indices, return_inverse=True)
+    found = number(read_only(indices), marks, position, touched, local)
+    assert found == len(expected)
+    np.testing.assert_array_equal(touched[:found], expected)
+    np.testing.assert_array_equal(local[:nnz], places)
+    assert (touched[found:] == -7).all()
+    assert (local[nnz:] == -7).all()
+    assert (marks == 0).all()
+    assert number(indices, marks, position, touched, indices) == found  # in place, once more
+    np.testing.assert_array_equal(indices, places)
 
 
 @pytest.mark.parametrize("spread", [0.0, 1.0, 30.0, 1e3, 1e6])

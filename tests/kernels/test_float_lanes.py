@@ -1,11 +1,11 @@
-"""Products of sparse rows with a block of weights against numpy."""
+"""Products of sparse rows with a block of weights, and moves of the block, against numpy."""
 
 import numpy as np
 import pytest
 
 from sklearn_xc._validation import read_only
 from sklearn_xc.kernels._jit import kernel
-from sklearn_xc.kernels.float_lanes import ROW_BYTES, write_row_products
+from sklearn_xc.kernels.float_lanes import ROW_BYTES, add_column_products, write_row_products
 
 N_FEATURES = 40
 
@@ -15,6 +15,11 @@ def write(indices, values, start, stop, block, factors, out, at):
     write_row_products(
         indices, values, np.uint64(start), np.uint64(stop), block, factors, out, np.uint64(at)
     )
+
+
+@kernel
+def add(columns, rows, values, stop, moves, block):
+    add_column_products(columns, rows, values, np.uint64(stop), moves, block)
 
 
 @pytest.fixture(params=[np.float32, np.float64])
@@ -81,3 +86,20 @@ def test_infinities_and_nan_stay_in_their_columns(dtype):
     assert found[3] == 0
     others = np.r_[0, 4 : len(factors)]
     np.testing.assert_array_equal(found[others], expected[others])
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 9, 50, 300])
+@pytest.mark.parametrize("skipped", [0, 8, 32])
+def test_moves_against_numpy(dtype, n, skipped):
+    """Columns of any length, at any place in memory; the rest of the block is left."""
+    block, moves = make_block(dtype, skipped)[0], make_block(dtype, 8)[0][:7]
+    rng = np.random.default_rng(n)
+    columns = np.sort(rng.integers(0, N_FEATURES - 5, n + 2)).astype(np.int32)
+    rows, values = rng.integers(0, 7, n + 2).astype(np.int32), rng.normal(size=n + 2).astype(dtype)
+    before = block.copy()
+    add(*map(read_only, (columns, rows, values)), n, read_only(moves), block)
+    expected = before.astype(np.float64)
+    np.add.at(expected, columns[:n], values[:n, None] * moves[rows[:n]])
+    np.testing.assert_allclose(block, expected, atol=100 * np.finfo(dtype).eps)
+    others = np.setdiff1d(np.arange(N_FEATURES), columns[:n])
+    np.testing.assert_array_equal(block[others], before[others])

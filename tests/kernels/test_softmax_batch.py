@@ -9,12 +9,13 @@ import pytest
 import scipy.sparse as sp
 
 from sklearn_xc._validation import read_only
-from sklearn_xc.kernels import csr_rows, negatives
+from sklearn_xc.kernels import batch_rows, class_scores, negatives, softmax_batch
 from sklearn_xc.kernels._jit import kernel
 from sklearn_xc.kernels.implicit_batch import solve_one_batch
 from sklearn_xc.kernels.negatives import ClassSampler, class_shares, draw_classes, mix_key
-from sklearn_xc.kernels.softmax_batch import softmax_batch_kernels
+from sklearn_xc.kernels.softmax_batch import BatchWork, softmax_batch_kernels
 from sklearn_xc.kernels.softmax_epoch import SMALLEST_SCALE
+from sklearn_xc.parallel.team import Team
 
 D = 7
 KEY = mix_key(0, 0)
@@ -60,19 +61,54 @@ def with_uneven_shares(data):
     return data
 
 
-def run(data, method, bounds, first, last, *, rate, slowing, ridge, m, function=None):
+def run(
+    data, method, bounds, first, last, *, rate, slowing, ridge, m, function=None, n_workers=1
+):  # fmt: skip
     """Return the sum of the objectives and, after the steps, V, scale and u."""
     V, scale, u = data.V.copy(), data.scale.copy(), data.u.copy()
     function = softmax_batch_kernels(method) if function is None else function
     rows, classes, weight, order = map(
         read_only, (data.rows, data.classes, data.weight, data.order)
     )
-    objective = function(
-        tuple(map(read_only, data.arrays)), rows, classes, read_only(data.counts), data.n, weight,
-        order, read_only(np.array(bounds)), first, last, V, scale, u, rate, slowing, ridge,
-        read_only(np.array([1.0, np.inf])), data.sampler, m, KEY,
-    )  # fmt: skip
+    work = BatchWork.for_pass(data.arrays[0], data.rows, order, np.array(bounds), m, V)
+    with Team(n_workers) as team:
+        objective, *others = team.run(
+            lambda worker: function(
+                tuple(map(read_only, data.arrays)), rows, classes, read_only(data.counts), data.n,
+                weight, order, read_only(np.array(bounds)), first, last, V, scale, u, rate, slowing,
+                ridge, read_only(np.array([1.0, np.inf])), data.sampler, m, KEY, work,
+                team.barrier, worker, n_workers,
+            )
+        )  # fmt: skip
+    assert others == [0.0] * (n_workers - 1)
     return objective, V, scale, u
+
+
+# The intrinsics of the kernels, for loops that run in Python.
+
+
+def prefetch_row(X, i):
+    pass
+
+
+def lowest_bit(word):
+    return np.uint64((int(word) & -int(word)).bit_length() - 1)
+
+
+def write_row_products(indices, values, start, stop, block, factors, out, at):
+    row = slice(int(start), int(stop))
+    out[int(at) : int(at) + len(factors)] = values[row] @ block[indices[row]] * factors
+
+
+def add_column_products(columns, rows, values, stop, moves, block):
+    for t in range(int(stop)):
+        block[columns[t]] += values[t] * moves[rows[t]]
+
+
+PYTHON = [
+    (batch_rows, prefetch_row), (class_scores, lowest_bit), (batch_rows, write_row_products),
+    (softmax_batch, write_row_products), (softmax_batch, add_column_products),
+]  # fmt: skip
 
 
 def slow_shrinkage(data, size, m, now, ridge):
@@ -232,7 +268,8 @@ def test_the_mean_step_follows_the_gradient(monkeypatch, method, shares):
     data.counts = np.bincount(data.classes, minlength=n_classes)
     forced = []
     monkeypatch.setattr(negatives, "random_unit", lambda key, step: forced[-1])
-    monkeypatch.setattr(csr_rows, "prefetch_row", lambda X, i: None)
+    for module, function in PYTHON:
+        monkeypatch.setattr(module, function.__name__, function)
     W = data.V * data.scale[:, None]
     batches = list(itertools.combinations(range(data.n), size))
     ends = np.unique(np.concatenate([[0, 1], (data.sampler.start * m) % 1.0]))
@@ -274,3 +311,35 @@ def test_the_mean_step_follows_the_gradient(monkeypatch, method, shares):
     np.testing.assert_allclose(-by_W, gradient, rtol=1e-5, atol=1e-5)
     expected = data.weight * (1 - np.exp(-data.u) - totals) if method == "implicit" else 0 * by_u
     np.testing.assert_allclose(-by_u, expected, rtol=1e-5, atol=1e-5)
+
+
+@each_method
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("n_classes", "m"), [(6, 3), (60, 40), (60, 60), (150, 100)])
+def test_any_number_of_threads_takes_the_same_steps(method, dtype, n_classes, m):
+    """One block of classes and several, the last of them narrower."""
+    bounds, settings = [0, 1, 5, 9, 12], {"rate": 3.0, "slowing": 0.2, "ridge": 0.1, "m": m}
+    data = make_data(n_classes, dtype)
+    if dtype == np.float64:
+        assert_equals_twin(data, method, bounds, **settings)
+    alone = run(data, method, bounds, 0, 4, **settings)
+    for n_workers in (2, 3, 8):
+        together = run(data, method, bounds, 0, 4, n_workers=n_workers, **settings)
+        for one, other in zip(together, alone, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_an_abandoned_pass_ends():
+    """All threads but one come."""
+    data, bounds = make_data(6), [0, 6, 12]
+    settings = {"rate": 1.0, "slowing": 0.0, "ridge": 0.0, "m": 3}
+    run(data, "implicit", bounds, 0, 2, **settings)
+    function = softmax_batch_kernels("implicit")
+
+    def fail(*arguments):
+        if arguments[-2] == 1:
+            raise MemoryError("none left")
+        return function(*arguments)
+
+    with pytest.raises(MemoryError, match="none left"):
+        run(data, "implicit", bounds, 0, 2, function=fail, n_workers=3, **settings)

@@ -64,6 +64,23 @@ class TestThreads:
             model = fit(step, *xy, learning_rate=rate)
         assert_same_bytes(model, expected)
 
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    @pytest.mark.parametrize(
+        ("batch_size", "n_negatives"), [(32, 40), (7, 33), (500, 64), (32, 1000)]
+    )
+    def test_mini_batches(self, batch_size, n_negatives, dtype, make_xy):
+        """Blocks of classes that are full and not, and a batch of everything."""
+        X, Y = make_xy(n=150, n_labels=70)
+        X = X.astype(dtype)
+        own = {"batch_size": batch_size, "n_negatives": n_negatives, "alpha": 0.1, "max_iter": 2}
+        alone = fit("batches", X, Y, n_jobs=1, **own)
+        alone_again = fit("batches", X, Y, n_jobs=1, **own).partial_fit(X, Y)
+        for n_jobs in (2, 3, 4, 8):
+            together = fit("batches", X, Y, n_jobs=n_jobs, **own)
+            assert_same_bytes(together, alone)
+            together.partial_fit(X, Y)
+            assert_same_bytes(together, alone_again, ("coef_", "u_", "loss_curve_"))
+
     def test_more_rows_than_one_task_scores(self, make_xy):
         """Evaluation and prediction are cut at 512 rows."""
         X, Y = make_xy(n=1300)
