@@ -13,6 +13,7 @@ References
 .. [1] F. Fagan and G. Iyengar, "Unbiased scalable softmax optimization", arXiv:1803.08577, 2018.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
@@ -277,64 +278,100 @@ def run_epoch(
         Weighted mean, before each step, of an estimate of the double sum less 1. It is
         unbiased for the unbiased methods: in the mean at least the log-loss.
     """
-    K, everything = problem.n_classes, problem.population
+    everything, X = problem.population, problem.instances
     order = np.repeat(np.arange(problem.n_pairs), problem.visits)
     np.random.default_rng((settings.seed, epoch)).shuffle(order)
-    n = len(order)
-    key = mix_key(settings.seed, epoch)
     weight = problem.weight / problem.visits * (everything.n / everything.weight)
-    ridge = problem.alpha / everything.weight
-    setting = read_only(np.array([settings.first, settings.second]))
-    X = problem.instances
     per_pair = (settings.n_negatives + settings.n_hard + 1) * (1 + len(X.data) / max(1, X.shape[0]))
-    pairs_per_call = max(1, int(_WORK_PER_CALL / per_pair))
-    total = 0.0
-    if settings.batch_size == 1:
-        squares = np.zeros(K)
-        if settings.radius < np.inf:
-            state.fold()
-            squares = np.einsum("kj,kj->k", state.V, state.V, dtype=np.float64)
-        sampler, m = choose_sampler(
-            everything.counts, settings.sampling, settings.n_negatives, state.hard.shape[1],
-            (settings.seed, epoch),
-        )  # fmt: skip
-        beta = everything.n / expected_touches(
-            everything.counts, problem.classes, problem.visits, state.hard, sampler, m
-        )
-        run_steps = softmax_kernels(settings.method)
-        for first in range(0, n, pairs_per_call):
-            if stop is not None and stop.is_set():
-                break
-            total += run_steps(
-                X.arrays, problem.squared_norms, problem.rows, problem.classes, read_only(weight),
-                read_only(order), first, min(first + pairs_per_call, n), state.V, state.scale,
-                squares, state.u, rate, slowing, ridge, read_only(beta), setting,
-                settings.radius, sampler, m, read_only(state.hard), key,
-            )  # fmt: skip
-        return total / weight[order].sum()
-    n_steps = -(-n // settings.batch_size)
-    bounds = np.linspace(0, n, n_steps + 1).astype(np.int64)
-    steps_per_call = max(1, pairs_per_call // settings.batch_size)
-    sampler, m = choose_sampler(
-        everything.counts, settings.sampling, settings.n_negatives, 0, (settings.seed, epoch),
-        with_target=True,
+    visits = _Visits(
+        epoch, read_only(order), read_only(weight), mix_key(settings.seed, epoch), rate, slowing,
+        problem.alpha / everything.weight, read_only(np.array([settings.first, settings.second])),
+        max(1, int(_WORK_PER_CALL / per_pair)), stop,
     )  # fmt: skip
-    run_batches = softmax_batch_kernels(settings.method)
+    if settings.batch_size == 1:
+        total = _run_steps(problem, state, settings, visits)
+    else:
+        total = _run_batches(problem, state, settings, visits, n_jobs)
+    return total / weight[order].sum()
+
+
+class _Visits(NamedTuple):
+    """The visits of an epoch, and what their kernels are told of all of them."""
+
+    epoch: int
+    order: np.ndarray  # the pair of each
+    weight: np.ndarray  # of each pair, 1 in the mean
+    key: np.uint64
+    rate: float
+    slowing: float
+    ridge: float
+    setting: np.ndarray  # of the rule
+    per_call: int
+    stop: StopFlag | None
+
+    def calls(self, n: int, per_call: int) -> Iterator[tuple[int, int]]:
+        """Yield the ends of parts of n steps, until a stop is asked for."""
+        for first in range(0, n, per_call):
+            if self.stop is not None and self.stop.is_set():
+                return
+            yield first, min(first + per_call, n)
+
+
+def _run_steps(
+    problem: SoftmaxProblem, state: SoftmaxState, settings: SgdSettings, visits: _Visits
+) -> float:
+    """Take one visit a step; return the sum of their objectives."""
+    everything = problem.population
+    squares = np.zeros(problem.n_classes)
+    if settings.radius < np.inf:
+        state.fold()
+        squares = np.einsum("kj,kj->k", state.V, state.V, dtype=np.float64)
+    sampler, m = choose_sampler(
+        everything.counts, settings.sampling, settings.n_negatives, state.hard.shape[1],
+        (settings.seed, visits.epoch),
+    )  # fmt: skip
+    beta = everything.n / expected_touches(
+        everything.counts, problem.classes, problem.visits, state.hard, sampler, m
+    )
+    run_steps, total = softmax_kernels(settings.method), 0.0
+    for first, last in visits.calls(len(visits.order), visits.per_call):
+        total += run_steps(
+            problem.instances.arrays, problem.squared_norms, problem.rows, problem.classes,
+            visits.weight, visits.order, first, last, state.V, state.scale, squares, state.u,
+            visits.rate, visits.slowing, visits.ridge, read_only(beta), visits.setting,
+            settings.radius, sampler, m, read_only(state.hard), visits.key,
+        )  # fmt: skip
+    return total
+
+
+def _run_batches(
+    problem: SoftmaxProblem,
+    state: SoftmaxState,
+    settings: SgdSettings,
+    visits: _Visits,
+    n_jobs: int | None,
+) -> float:
+    """Take a mini-batch of visits a step, in threads; return the sum of their objectives."""
+    everything, X, order = problem.population, problem.instances, visits.order
+    n_steps = -(-len(order) // settings.batch_size)
+    bounds = read_only(np.linspace(0, len(order), n_steps + 1).astype(np.int64))
+    sampler, m = choose_sampler(
+        everything.counts, settings.sampling, settings.n_negatives, 0,
+        (settings.seed, visits.epoch), with_target=True,
+    )  # fmt: skip
+    run_batches, total = softmax_batch_kernels(settings.method), 0.0
     n_workers = min(effective_n_jobs(n_jobs), count_blocks(m, state.V.dtype) + 1)
-    room = BatchWork.for_pass(X.indptr, problem.rows, order, bounds, m, state.V)
+    work = BatchWork.for_pass(X.indptr, problem.rows, order, bounds, m, state.V)
     with Team(n_workers) as team:
 
         def run(first: int, last: int, worker: int) -> float:
             return run_batches(
                 X.arrays, problem.rows, problem.classes, everything.counts, everything.n,
-                read_only(weight), read_only(order), read_only(bounds), first, last,
-                state.V, state.scale, state.u, rate, slowing, ridge, setting,
-                sampler, m, key, room, team.barrier, worker, n_workers,
+                visits.weight, order, bounds, first, last, state.V, state.scale, state.u,
+                visits.rate, visits.slowing, visits.ridge, visits.setting, sampler, m, visits.key,
+                work, team.barrier, worker, n_workers,
             )  # fmt: skip
 
-        for first in range(0, n_steps, steps_per_call):
-            if stop is not None and stop.is_set():
-                break
-            last = min(first + steps_per_call, n_steps)
+        for first, last in visits.calls(n_steps, max(1, visits.per_call // settings.batch_size)):
             total += team.run(partial(run, first, last))[0]
-    return total / weight[order].sum()
+    return total
