@@ -31,7 +31,7 @@ if "NUMBA_CACHE_DIR" not in os.environ:
 
 from sklearn_xc._validation import CsrRows, DenseRows
 from sklearn_xc.initialisers import INITIALISERS, Initialiser
-from sklearn_xc.losses import LOSSES
+from sklearn_xc.losses import LABEL_SET_LOSSES, LOSSES
 from sklearn_xc.solvers.newton_cg import solve_block
 from sklearn_xc.solvers.problem import OneVsAllProblem, sum_instances
 
@@ -44,6 +44,25 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default")
 @functools.cache
 def _compiled_loss(loss, name):
     return kernel(getattr(LOSSES[loss], name))
+
+
+@functools.cache
+def _compiled_label_set_loss(loss):
+    gradient = LABEL_SET_LOSSES[loss].gradient
+
+    @kernel
+    def door(scores, n_positive, smoothing, out, work):
+        return gradient(scores, n_positive, scores.shape[0], smoothing, out, work)
+
+    return door
+
+
+def _evaluate_label_set_loss(loss, scores, n_positive, smoothing=1.0):
+    scores = np.asarray(scores, np.float64)
+    out, work = np.full(len(scores), np.nan), np.full(2 * len(scores), np.nan)
+    door = _compiled_label_set_loss(loss)
+    value, floor = door(scores, n_positive, float(smoothing), out, work)
+    return value, out, floor
 
 
 @dataclasses.dataclass(frozen=True)
@@ -224,3 +243,12 @@ def objective_of():
 def solve():
     """Return a function that solves a problem: BlockSolution, and dense weights (m, d + 1)."""
     return _solve
+
+
+@pytest.fixture(scope="session")
+def label_set_loss():
+    """Return a function of a loss by name, scores, the number of positives and the smoothing.
+
+    It returns the loss, its gradient, and the floor below which negatives do not matter.
+    """
+    return _evaluate_label_set_loss

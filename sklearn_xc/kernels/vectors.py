@@ -18,6 +18,22 @@ def inner_product(a, b):
     return total
 
 
+@inlined
+def largest_entry(x):
+    """Return the largest entry that is not NaN, -inf if there is none."""
+    # One chain of comparisons would wait for each of them.
+    a = b = c = d = -np.inf
+    whole = x.shape[0] - x.shape[0] % 4
+    for j in range(0, whole, 4):
+        a = x[j] if x[j] > a else a
+        b = x[j + 1] if x[j + 1] > b else b
+        c = x[j + 2] if x[j + 2] > c else c
+        d = x[j + 3] if x[j + 3] > d else d
+    for j in range(whole, x.shape[0]):
+        a = x[j] if x[j] > a else a
+    return max(max(a, b), max(c, d))
+
+
 @kernel
 def dot(a, b):
     """Return the inner product of two vectors, summed in float64."""

@@ -1,0 +1,66 @@
+"""Softmax cross-entropy of a set of labels: ``sum over positives k of log(sum exp(z)) - z_k``.
+
+Source: eq. 2 of [1]_; the neighbourhood component loss, eq. 6, is the same.
+
+References
+----------
+.. [1] I. E.-H. Yen, S. Kale, F. X. Yu, D. Holtmann-Rice, S. Kumar and P. Ravikumar, "Loss
+   decomposition for fast learning in large output spaces", ICML 2018.
+"""
+
+import math
+
+from sklearn_xc.kernels._jit import inlined
+from sklearn_xc.kernels.vector_math import vector_exp
+from sklearn_xc.kernels.vectors import largest_entry
+
+#: Whether ``smoothing`` changes anything.
+SMOOTHED = False
+#: Below the floor the gradient of another negative is less than this.
+NEGLIGIBLE = 1e-3
+
+
+@inlined
+def gradient(scores, n_positive, n, smoothing, out, work):
+    """Write the gradient, and return the loss and the score up to which negatives hardly matter.
+
+    Parameters
+    ----------
+    scores : ndarray of float64 of shape (>= n,)
+        The positives, then the negatives. A NaN makes the loss NaN.
+    n_positive, n : int
+        At least one is positive; there need not be a negative.
+    smoothing : float
+        Not used.
+    out : ndarray of float64 of shape (>= n,)
+        The leading n entries are overwritten.
+    work : ndarray of float64
+        Not used.
+
+    Returns
+    -------
+    loss, floor : float
+        Another negative with a score up to `floor` would have a gradient of at most ``NEGLIGIBLE``,
+        and change no other by more.
+    """
+    largest = largest_entry(scores[:n])
+    total = 0.0
+    for j in range(n):
+        below = scores[j] - largest
+        out[j] = vector_exp(below) if below <= 0.0 else below  # NaN stays NaN
+        total += out[j]
+    factor = n_positive / total
+    for j in range(n):
+        out[j] *= factor
+    log_total = math.log(total)
+    loss = 0.0
+    for k in range(n_positive):
+        out[k] -= 1.0
+        loss += largest - scores[k] + log_total
+    return loss, largest + log_total + math.log(NEGLIGIBLE / n_positive)
+
+
+@inlined
+def support_floor(largest_negative, smallest_positive, smoothing):
+    """Return -inf: every negative has a gradient."""
+    return -math.inf
