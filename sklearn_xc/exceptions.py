@@ -6,7 +6,13 @@ was expected and what came.
 
 from sklearn.exceptions import ConvergenceWarning
 
-__all__ = ["ConvergenceWarning", "DataFormatError", "MemoryBudgetError", "PruningWarning"]
+__all__ = [
+    "ConvergenceWarning",
+    "DataFormatError",
+    "MemoryBudgetError",
+    "PruningWarning",
+    "RecallWarning",
+]
 
 
 class DataFormatError(ValueError):
@@ -19,3 +25,7 @@ class MemoryBudgetError(MemoryError):
 
 class PruningWarning(UserWarning):
     """Zeroing small weights after training moved the objective of some labels by more than 1%."""
+
+
+class RecallWarning(UserWarning):
+    """An approximate search finds fewer of the best labels than expected."""

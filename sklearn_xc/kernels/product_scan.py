@@ -1,0 +1,186 @@
+"""The labels with the least sums of table entries, over all labels.
+
+One pass over the codes, for a few queries side by side. A label is kept if its sum is within a
+limit, which a sample of the labels sets beforehand so that somewhat more than enough pass. Where
+too many do, the best of them are kept and the limit falls; where too few do, there is another pass
+with a higher limit. So what is found is exact.
+"""
+
+import numpy as np
+
+from sklearn_xc.kernels._jit import inlined, kernel
+from sklearn_xc.kernels.byte_lanes import LANES, sum_codes
+from sklearn_xc.kernels.int16_lanes import lowest_bit
+
+#: Queries that share a look at the codes: as many as AVX2 has registers for.
+SIDE_BY_SIDE = 5
+#: The sample has one group of labels in so many, within these bounds.
+_SAMPLED = 24
+_LEAST_SAMPLE, _LARGEST_SAMPLE = 8, 256
+#: By how many standard deviations more labels of the sample should pass than are expected of the
+#: best; and one more. About one query in a hundred needs another pass.
+_GENEROUS = 2.0
+#: Places for labels beyond twice the candidates.
+_SPARE = 4 * LANES
+#: Bytes of codes that all queries read while they are in the cache of a core.
+_CHUNK = 2**17
+_N_SUMS = 256
+_HIGHEST = 255
+
+_sum_one, _sum_together = sum_codes(1), sum_codes(SIDE_BY_SIDE)
+
+
+@inlined
+def limit_for(sample, query, n_wanted):
+    """Return the least limit that lets `n_wanted` of a query's sums pass; the highest if all."""
+    low, high = 0, _HIGHEST
+    while low < high:
+        middle = (low + high) // 2
+        bound = np.uint8(middle)
+        passed = np.uint32(0)
+        for i in range(sample.shape[1]):
+            passed += np.uint32(sample[query, np.uint64(i)] <= bound)
+        if passed < n_wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inlined
+def count_sums(sums, query, n, ends):
+    """Write for each sum how many of a query's first n are at most that."""
+    for s in range(_N_SUMS):
+        ends[s] = 0
+    for i in range(n):
+        ends[sums[query, i]] += 1
+    for s in range(1, _N_SUMS):
+        ends[s] += ends[s - 1]
+
+
+@inlined
+def keep_least(labels, sums, query, n, n_kept, ends):
+    """Keep the labels of a query's least sums, the first of equals; return the greatest sum."""
+    count_sums(sums, query, n, ends)
+    greatest = 0
+    while ends[greatest] < n_kept:
+        greatest += 1
+    room = n_kept - (ends[greatest - 1] if greatest > 0 else 0)
+    kept = 0
+    for i in range(n):
+        sum_ = sums[query, i]
+        if sum_ < greatest or (sum_ == greatest and room > 0):
+            room -= sum_ == greatest
+            labels[query, kept], sums[query, kept] = labels[query, i], sum_
+            kept += 1
+    return greatest
+
+
+@kernel
+def search_codes(codes, n_labels, tables, tops, steps, labels_out, scores_out, counts):
+    """Write the labels whose table entries have the least sums, for each query.
+
+    Parameters
+    ----------
+    codes : ndarray of uint8 of shape (n_groups, n_blocks / 2, 64)
+        As ``byte_lanes`` reads them.
+    n_labels : int
+        How many of the lanes are labels; at least one of each group.
+    tables : ndarray of uint8 of shape (n, n_blocks, 16)
+    tops, steps : ndarray of float64 of shape (n,)
+        A score is ``top - step * sum``, where sums stop at 255.
+    labels_out : ndarray of int32 of shape (n, n_candidates)
+        Overwritten: by rising sum, then label; -1 at the end if there are fewer labels.
+    scores_out : ndarray of float of shape (n, n_candidates)
+        Overwritten; -inf at the end.
+    counts : ndarray of int64 of shape (n,)
+        Overwritten: how many there are, `n_candidates` or `n_labels`.
+    """
+    n, n_candidates = labels_out.shape
+    n_groups = codes.shape[0]
+    n_wanted = min(n_candidates, n_labels)
+    room = 2 * n_wanted + _SPARE
+    labels, found = np.empty((n, room), np.int32), np.empty((n, room), np.uint8)
+    n_sampled = min(max(n_groups // _SAMPLED, _LEAST_SAMPLE), _LARGEST_SAMPLE, n_groups)
+    sample = np.empty((n, n_sampled * LANES), np.uint8)
+    limits, generous = np.empty(n, np.uint8), np.empty(n, np.int64)
+    sums, masks = np.empty((SIDE_BY_SIDE, LANES), np.uint8), np.empty(SIDE_BY_SIDE, np.uint64)
+    ends = np.empty(_N_SUMS, np.int64)
+    n_last = n_labels - (n_groups - 1) * LANES
+    in_last = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(LANES - n_last)
+    zero, one = np.uint64(0), np.uint64(1)
+    chunk = max(1, _CHUNK // (codes.shape[1] * LANES))
+
+    # 1. Sums of the sample, and limits that let enough of them pass.
+    for q in range(n):
+        limits[q] = _HIGHEST
+        for s in range(n_sampled):
+            group = s * n_groups // n_sampled
+            at = (q * n_sampled + s) * LANES
+            where = codes, np.uint64(group), tables, np.uint64(q), limits
+            _sum_one(*where, sample, np.uint64(at), masks)
+            if group == n_groups - 1:
+                for lane in range(n_last, LANES):
+                    sample[q, s * LANES + lane] = _HIGHEST
+        expected = n_wanted * n_sampled / n_groups
+        spare = _GENEROUS * np.sqrt(expected) + 1.0 if n_sampled < n_groups else 0.0
+        generous[q] = np.int64(np.ceil(expected + spare))
+        limits[q] = limit_for(sample, q, generous[q])
+        counts[q] = 0
+
+    first, last, complete = 0, n, 0
+    while first < last:
+        # 2. A pass for queries `first` to `last`: they read a chunk of the codes one after another.
+        for begin in range(0, n_groups, chunk):
+            q = first
+            while q < last:
+                n_together = SIDE_BY_SIDE if q + SIDE_BY_SIDE <= last else 1
+                for group in range(begin, min(begin + chunk, n_groups)):
+                    read = codes, np.uint64(group), tables, np.uint64(q), limits, sums, zero
+                    if n_together == 1:
+                        passed = _sum_one(*read, masks)
+                    else:
+                        passed = _sum_together(*read, masks)
+                    if passed == 0:
+                        continue
+                    for k in range(n_together):
+                        query, mask = np.uint64(q + k), masks[k]
+                        m = np.uint64(counts[query])
+                        if group == n_groups - 1:
+                            mask &= in_last
+                        while mask != zero:
+                            lane = lowest_bit(mask)
+                            labels[query, m] = group * LANES + np.int64(lane)
+                            found[query, m] = sums[k, lane]
+                            mask &= mask - one
+                            m += one
+                        counts[query] = m
+                        if m > np.uint64(room - LANES):
+                            greatest = keep_least(labels, found, query, m, n_wanted, ends)
+                            # Later labels of the greatest sum are not wanted, nor is any, if it is
+                            # 0; but then they are no worse, and dropped in the end.
+                            limits[query] = max(greatest - 1, 0)
+                            counts[query] = n_wanted
+                q += n_together
+        # 3. Another pass for a query with too few labels, with a limit for twice as many.
+        while complete < n and counts[complete] >= n_wanted:
+            complete += 1
+        first, last = complete, min(complete + 1, n)
+        if first < last:
+            generous[first] *= 2
+            limits[first] = limit_for(sample, first, generous[first])
+            counts[first] = 0
+
+    # 4. Labels by rising sum, those of equal sums in the order in which they came.
+    for q in range(n):
+        count_sums(found, q, counts[q], ends)
+        for i in range(counts[q] - 1, -1, -1):
+            sum_ = found[q, i]
+            ends[sum_] -= 1
+            place = ends[sum_]
+            if place < n_wanted:
+                labels_out[q, place] = labels[q, i]
+                scores_out[q, place] = tops[q] - steps[q] * sum_
+        for place in range(n_wanted, n_candidates):
+            labels_out[q, place], scores_out[q, place] = -1, -np.inf
+        counts[q] = n_wanted

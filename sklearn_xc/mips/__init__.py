@@ -1,0 +1,49 @@
+"""Maximum inner product search: the rows of W with the largest scores, while W is trained.
+
+::
+
+    build(W, columns)          W is trained: its rows move
+          |                         |
+          v                         v
+       [index] <------------- update(rows)
+          ^
+          |
+    query(V, n_candidates) --> Candidates(labels, scores, counts), best first
+
+* ``ExactIndex`` scores all rows; it is what the others are judged by.
+* ``SphericalIndex`` scores the rows of a few clusters, which it keeps up to date.
+* ``ProductIndex`` clusters blocks of a few columns, and adds up what their centroids score.
+* ``FaissIndex`` leaves that to the faiss library.
+* ``recall`` tells how many of the truly best rows an index finds.
+
+An index has no say in what the scores are for. To add one, write its file, after the protocol in
+``protocol.py``, and give it a line in ``INDEXES``: the tests read that table.
+"""
+
+from collections.abc import Callable
+
+from sklearn_xc.mips.exact import ExactIndex
+from sklearn_xc.mips.faiss import FaissIndex
+from sklearn_xc.mips.product import ProductIndex
+from sklearn_xc.mips.protocol import Candidates, MipsIndex
+from sklearn_xc.mips.recall import check_recall, recall_at_k
+from sklearn_xc.mips.spherical import SphericalIndex
+
+__all__ = [
+    "INDEXES",
+    "Candidates",
+    "ExactIndex",
+    "FaissIndex",
+    "MipsIndex",
+    "ProductIndex",
+    "SphericalIndex",
+    "check_recall",
+    "recall_at_k",
+]
+
+INDEXES: dict[str, Callable[..., MipsIndex]] = {
+    "exact": ExactIndex,
+    "product": ProductIndex,
+    "spherical": SphericalIndex,
+    "faiss": FaissIndex,
+}

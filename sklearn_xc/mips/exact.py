@@ -1,0 +1,95 @@
+"""Search that scores every row."""
+
+import numpy as np
+
+from sklearn_xc.mips._threads import for_row_ranges
+from sklearn_xc.mips.protocol import Candidates
+
+#: Queries and labels whose scores are held at a time: 4 MiB of float32 in each thread.
+_QUERIES, _LABELS = 256, 4096
+#: Labels chosen at a time by a thread, over all its queries.
+_CHOSEN = 2**21
+#: With so few queries BLAS would spend its time on copying W, and the dot kernel is faster.
+_FEW_QUERIES = 10
+#: Labels chosen beyond n_candidates, and the share of n_candidates that adds to them.
+_SPARE, _SPARE_SHARE = 8, 64
+
+
+class ExactIndex:
+    """The rows of W with the largest inner products, by scoring all of them.
+
+    W is read where it stands, in blocks of labels against blocks of queries. Labels are chosen by
+    the scores of BLAS, a few more than asked for, and those chosen are scored again by a kernel
+    that always adds in the same order. So scores, and the order of candidates, depend on W and the
+    query alone, and ties go to the smaller label. BLAS rounds differently for other numbers of
+    queries: labels at the border of the selection whose scores differ by its rounding alone may
+    change places with others if more of them are there than the few to spare.
+
+    Parameters
+    ----------
+    n_jobs : int or None, default=None
+        Threads, as joblib counts them. Each takes 256 queries at a time; results do not depend on
+        it.
+
+    Attributes
+    ----------
+    has_exact_scores : bool
+        True.
+
+    Notes
+    -----
+    A query takes O(n_labels d) time. Besides the result a call holds 4 MiB of float32 scores, or
+    8 MiB of float64, and about 256 n_candidates labels and scores in each thread.
+    """
+
+    has_exact_scores = True
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        self.n_jobs = n_jobs
+
+    def build(self, W: np.ndarray, first: int = 0, last: int | None = None, seed: int = 0) -> None:
+        """Remember W and the columns; see `MipsIndex.build`."""
+        from sklearn_xc._validation import read_only
+
+        self._W = read_only(W)
+        self._first, self._last = first, W.shape[1] if last is None else last
+
+    def update(self, rows: np.ndarray) -> None:
+        """Do nothing: W is read when it is searched."""
+
+    def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
+        """Return the `n_candidates` best rows of each query; see `MipsIndex.query`."""
+        from sklearn_xc._validation import read_only
+        from sklearn_xc.kernels.candidates import (
+            choose_labels,
+            keep_best,
+            rank_labels,
+            room_to_choose,
+            score_labels,
+        )
+
+        W, V, first = self._W, read_only(V), self._first
+        columns, n_labels = W[:, first : self._last], len(W)
+        n_chosen = min(n_labels, n_candidates + n_candidates // _SPARE_SHARE + _SPARE)
+        found = Candidates.empty(len(V), n_candidates, W.dtype)
+
+        def search(begin: int, end: int) -> None:
+            m = end - begin
+            sizes, floors = np.zeros(m, np.int64), np.full(m, -np.inf, W.dtype)
+            labels = np.empty((m, room_to_choose(n_chosen)), np.int32)
+            best = np.empty(labels.shape, W.dtype)
+            buffer = np.empty(m * min(n_labels, _LABELS), W.dtype)
+            for label in range(0, n_labels, _LABELS):
+                stop = min(label + _LABELS, n_labels)
+                scores = buffer[: m * (stop - label)].reshape(m, stop - label)
+                if m <= _FEW_QUERIES:
+                    score_labels(W, label, stop, first, V, begin, scores)
+                else:
+                    np.matmul(V[begin:end], columns[label:stop].T, out=scores)
+                choose_labels(scores, label, n_chosen, sizes, floors, labels, best)
+            keep_best(n_chosen, sizes, labels, best)
+            rank_labels(W, first, V, begin, labels, sizes, *(part[begin:end] for part in found))
+
+        n_together = max(1, min(_QUERIES, _CHOSEN // n_chosen))
+        for_row_ranges(search, len(V), n_together, self.n_jobs)
+        return found

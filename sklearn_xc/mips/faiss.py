@@ -1,0 +1,155 @@
+"""Search by the inverted lists of the faiss library."""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from sklearn_xc.mips._threads import for_row_ranges
+from sklearn_xc.mips.protocol import Candidates
+
+#: Rows that a centroid is made of, at most.
+_SAMPLE = 100
+#: Unless told, as many lists are searched as hold this many times the candidates, on average.
+_REACH = 2.0
+#: Queries ranked at a time.
+_QUERIES = 256
+
+
+class FaissIndex:
+    """The best rows of W among those of a few inverted lists of faiss (``IndexIVFFlat``).
+
+    Rows are listed by their nearest of `n_clusters` centroids, which are found by spherical
+    k-means, and a query searches the `n_probe` lists of the best centroids. faiss computes in
+    float32; the candidates it finds are then scored and ranked by the rows of W in the type of W,
+    so that a float64 W is searched in float32 but its scores are exact. An update moves the changed
+    rows between the lists; the centroids stay those of ``build``.
+
+    Parameters
+    ----------
+    n_clusters : int or None, default=None
+        How many lists; None is the square root of the number of labels. Never more than labels.
+    n_probe : int or None, default=None
+        Lists searched by a query. None is as many as hold ``2 * n_candidates`` labels on average.
+        Where they hold fewer than `n_candidates` labels, fewer are found.
+    n_jobs : int or None, default=None
+        Threads, as joblib counts them. Results do not depend on it.
+
+    Attributes
+    ----------
+    has_exact_scores : bool
+        True.
+
+    Raises
+    ------
+    ImportError
+        On ``build``, if faiss is missing: ``pip install "sklearn-xc[faiss]"``.
+
+    Notes
+    -----
+    faiss has an OpenMP runtime of its own. On macOS it may crash beside another one, such as
+    torch's, above all with more than one thread.
+
+    From 20 queries on, faiss compares them with centroids by BLAS, whose rounding may decide
+    between two centroids that are equally far.
+
+    References
+    ----------
+    .. [1] M. Douze et al. The Faiss library. arXiv:2401.08281, 2024.
+    """
+
+    has_exact_scores = True
+
+    def __init__(
+        self, n_clusters: int | None = None, n_probe: int | None = None, n_jobs: int | None = None
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_probe = n_probe
+        self.n_jobs = n_jobs
+
+    def build(self, W: np.ndarray, first: int = 0, last: int | None = None, seed: int = 0) -> None:
+        """Train the centroids and list the rows; see `MipsIndex.build`."""
+        from sklearn_xc._validation import read_only
+
+        faiss = _import_faiss()
+        self._W = read_only(W)
+        self._first, self._last = first, W.shape[1] if last is None else last
+        d, n_labels = self._last - first, len(W)
+        wanted = round(n_labels**0.5) if self.n_clusters is None else self.n_clusters
+        self._n_lists = max(1, min(wanted, n_labels))
+        self._index = faiss.IndexIVFFlat(
+            faiss.IndexFlatIP(d), d, self._n_lists, faiss.METRIC_INNER_PRODUCT
+        )
+        clustering = self._index.cp
+        clustering.seed, clustering.spherical = seed, True
+        clustering.min_points_per_centroid, clustering.max_points_per_centroid = 1, _SAMPLE
+        rows = self._columns(slice(None))
+        with _threads(faiss, self.n_jobs):
+            self._index.train(rows)
+            self._index.add(rows)
+            self._index.set_direct_map_type(faiss.DirectMap.Array)
+
+    def update(self, rows: np.ndarray) -> None:
+        """List changed rows anew; see `MipsIndex.update`."""
+        if len(rows) > 0:
+            with _threads(_import_faiss(), self.n_jobs):
+                self._index.update_vectors(rows.astype(np.int64), self._columns(rows))
+
+    def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
+        """Return the best rows of the best lists; see `MipsIndex.query`."""
+        from sklearn_xc._validation import read_only
+        from sklearn_xc.kernels.candidates import rank_labels
+
+        faiss = _import_faiss()
+        V = read_only(V)
+        found = Candidates.empty(len(V), n_candidates, V.dtype)
+        parameters = faiss.SearchParametersIVF(nprobe=self._lists_to_search(n_candidates))
+        with _threads(faiss, self.n_jobs):
+            queries = np.ascontiguousarray(V, np.float32)
+            _, labels = self._index.search(queries, n_candidates, params=parameters)
+        labels, counts = labels.astype(np.int32), (labels >= 0).sum(axis=1)  # -1 stands behind
+
+        def rank(begin: int, end: int) -> None:
+            own = slice(begin, end)
+            rank_labels(
+                self._W, self._first, V, begin, labels[own], counts[own], *(a[own] for a in found)
+            )
+
+        for_row_ranges(rank, len(V), _QUERIES, self.n_jobs)
+        return found
+
+    def _lists_to_search(self, n_candidates: int) -> int:
+        if self.n_probe is not None:
+            return min(self.n_probe, self._n_lists)
+        share = min(1.0, _REACH * n_candidates / len(self._W))
+        return max(1, math.ceil(share * self._n_lists))
+
+    def _columns(self, rows: Any) -> np.ndarray:
+        """Return the indexed columns of some rows as faiss takes them."""
+        return np.ascontiguousarray(self._W[rows, self._first : self._last], np.float32)
+
+
+@contextmanager
+def _threads(faiss: Any, n_jobs: int | None) -> Iterator[None]:
+    """Give faiss its threads and take them back: their number belongs to the process."""
+    from joblib import effective_n_jobs
+
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(effective_n_jobs(n_jobs))
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)
+
+
+def _import_faiss() -> Any:
+    try:
+        import faiss
+    except ImportError as error:
+        raise ImportError(
+            'FaissIndex needs the faiss library: pip install "sklearn-xc[faiss]". '
+            "SphericalIndex needs nothing."
+        ) from error
+    return faiss

@@ -1,0 +1,146 @@
+"""Search that is cut into blocks of columns, coupled by what the blocks' centroids score."""
+
+import numpy as np
+
+from sklearn_xc.mips._threads import for_row_ranges
+from sklearn_xc.mips.protocol import Candidates
+
+#: Labels that the blocks are clustered on, and rounds of Lloyd's algorithm.
+_SAMPLE = 2048
+_ROUNDS = 8
+#: With more labels than this, blocks have four columns instead of two: half the time, and coarser.
+_FINE_LABELS = 300_000
+#: Codes that a thread reads before it takes other queries, a few milliseconds, but for no fewer
+#: queries than these.
+_CODES = 2**26
+_QUERIES = 10
+
+
+class ProductIndex:
+    """The rows of W with the largest scores, where each row is made of centroids.
+
+    The columns are cut into blocks of two or four, and each block is clustered on its own, around
+    16 centroids (product quantisation [1]_). A query is scored against the centroids of each block;
+    a label is estimated to have the sum of what its centroids score. These sums are looked up for
+    *all* labels, 64 at a time in vector registers [2]_, which is far faster than inner products,
+    and tells candidates better than the clusters of whole rows do, where rows have many directions.
+
+    Seen from message passing between blocks of columns, each block sends its message about every
+    label, rounded to a centroid, and one round couples them.
+
+    A row that moves gets new codes, which costs as much as some 30 inner products. The centroids
+    stay those of ``build``, and a row is no farther out than its nearest centroids are: rows beyond
+    all of them tie. So an index of weights that are all alike, zero before training for instance,
+    tells nothing apart. Where rows have moved far, it is time to build again, which is cheap.
+
+    Parameters
+    ----------
+    block_width : {2, 4} or None, default=None
+        Columns of a block. Four take half the time and the memory, and estimate half as well. None
+        is 2 for up to 300,000 labels.
+    n_jobs : int or None, default=None
+        Threads, as joblib counts them. Results do not depend on it.
+
+    Attributes
+    ----------
+    has_exact_scores : bool
+        False.
+
+    Notes
+    -----
+    A query takes O(n_labels d) byte operations, of which 64 are one instruction where the processor
+    has AVX-512, 32 with AVX2, 16 with SSSE3 and on 64-bit ARM; on others, and where
+    NUMBA_CPU_FEATURES rules these out, they are single, and a query takes some forty times as long.
+    Memory: d/4 bytes a label, or d/8. Centroids are of float32.
+
+    A label's distance from the best conceivable score is rounded to one of 256 steps in each block,
+    and their sum stops at 255. The steps are such that the best labels are resolved, as many as are
+    asked for. The candidates are exactly the labels of the least sums, and there are always as many
+    as are asked for; labels of the same sum, and those beyond the last step, are ordered by label.
+
+    Source: [1]_ and [2]_; differs in that sums saturate in eight bits, in steps that are chosen for
+    each query so that the best labels are resolved.
+
+    References
+    ----------
+    .. [1] H. Jégou, M. Douze and C. Schmid, "Product quantization for nearest neighbor search",
+       IEEE Transactions on Pattern Analysis and Machine Intelligence 33, 2011.
+    .. [2] F. André, A.-M. Kermarrec and N. Le Scouarnec, "Cache locality is not enough:
+       high-performance nearest neighbor search with product quantization fast scan", PVLDB 9, 2015.
+    """
+
+    has_exact_scores = False
+
+    def __init__(self, block_width: int | None = None, n_jobs: int | None = None) -> None:
+        self.block_width = block_width
+        self.n_jobs = n_jobs
+
+    def build(self, W: np.ndarray, first: int = 0, last: int | None = None, seed: int = 0) -> None:
+        """Cluster the blocks and encode all rows; see `MipsIndex.build`."""
+        from sklearn_xc._validation import read_only
+        from sklearn_xc.kernels.byte_lanes import LANES, TABLE
+        from sklearn_xc.kernels.centroid_lanes import WIDTH
+        from sklearn_xc.kernels.product_codes import cluster_blocks
+
+        self._W = read_only(W)
+        self._first, self._last = first, W.shape[1] if last is None else last
+        self._width = self.block_width or (2 if len(W) <= _FINE_LABELS else 4)
+        n_blocks = 2 * -(-(self._last - first) // (2 * self._width))  # codes come in pairs
+        rng = np.random.default_rng(seed)
+        rows = np.sort(rng.choice(len(W), min(len(W), _SAMPLE), replace=False))
+        starts = rng.permuted(np.tile(np.arange(len(rows)), (n_blocks, 1)), axis=1)
+        starts = np.ascontiguousarray(np.resize(starts.T, (max(TABLE, len(rows)), n_blocks)).T)
+        self._centroids = np.empty((n_blocks, WIDTH, TABLE), np.float32)
+        self._halves = np.empty((n_blocks, TABLE), np.float32)
+        cluster_blocks(
+            self._W, rows, starts, first, self._last, self._width, _ROUNDS,
+            self._centroids, self._halves,
+        )  # fmt: skip
+        self._codes = np.zeros((-(-len(W) // LANES), n_blocks // 2, LANES), np.uint8)
+        self._frequencies = np.zeros((n_blocks, TABLE), np.int32)
+        self._encode(np.arange(len(W), dtype=np.int32), is_new=True)
+
+    def update(self, rows: np.ndarray) -> None:
+        """Encode rows again; see `MipsIndex.update`."""
+        self._encode(rows, is_new=False)
+
+    def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
+        """Return the rows that are estimated to score best; see `MipsIndex.query`."""
+        from sklearn_xc._validation import read_only
+
+        V, n, type_ = read_only(V), len(V), self._W.dtype
+        shape = n, n_candidates
+        found = Candidates(np.empty(shape, np.int32), np.empty(shape, type_), np.empty(n, np.int64))
+
+        def search(begin: int, end: int) -> None:
+            self._search(V[begin:end], *(part[begin:end] for part in found))
+
+        n_together = _QUERIES * max(1, _CODES // (_QUERIES * self._codes.size))
+        if n <= n_together:
+            self._search(V, *found)
+        else:
+            for_row_ranges(search, n, n_together, self.n_jobs)
+        return found
+
+    def _search(
+        self, V: np.ndarray, labels: np.ndarray, scores: np.ndarray, counts: np.ndarray
+    ) -> None:
+        from sklearn_xc.kernels.product_codes import fill_tables
+        from sklearn_xc.kernels.product_scan import search_codes
+
+        n, n_labels = len(V), len(self._W)
+        tables = np.empty((n, *self._frequencies.shape), np.uint8)
+        tops, steps = np.empty(n), np.empty(n)
+        tables_out = tables, tops, steps
+        shares = self._frequencies, n_labels, labels.shape[1] / n_labels
+        fill_tables(V, self._width, self._centroids, *shares, *tables_out)
+        search_codes(self._codes, n_labels, *tables_out, labels, scores, counts)
+
+    def _encode(self, rows: np.ndarray, is_new: bool) -> None:
+        from sklearn_xc._validation import read_only
+        from sklearn_xc.kernels.product_codes import encode_rows
+
+        encode_rows(
+            self._W, read_only(rows), self._first, self._last, self._width,
+            self._centroids, self._halves, self._codes, self._frequencies, is_new,
+        )  # fmt: skip

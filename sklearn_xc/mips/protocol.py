@@ -1,0 +1,86 @@
+"""What a maximum inner product search is."""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+
+class Candidates(NamedTuple):
+    """Labels that a search returns, for each of n queries.
+
+    Attributes
+    ----------
+    labels : ndarray of int32 of shape (n, n_candidates)
+        Rows of W, distinct, best first; the rest is -1.
+    scores : ndarray of shape (n, n_candidates)
+        Their inner products with the query, or an index's estimates of them; of the type of W. The
+        rest is -inf.
+    counts : ndarray of int64 of shape (n,)
+        How many there are.
+    """
+
+    labels: np.ndarray
+    scores: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def empty(cls, n: int, n_candidates: int, dtype: np.dtype) -> "Candidates":
+        """Return room for the candidates of n queries, none so far."""
+        return cls(
+            np.full((n, n_candidates), -1, np.int32),
+            np.full((n, n_candidates), -np.inf, dtype),
+            np.zeros(n, np.int64),
+        )
+
+
+class MipsIndex(Protocol):
+    """Finds rows of W with large inner products, while W is moved.
+
+    Attributes
+    ----------
+    has_exact_scores : bool
+        Whether the scores of candidates are inner products, not estimates.
+    """
+
+    has_exact_scores: bool
+
+    def build(self, W: np.ndarray, first: int = 0, last: int | None = None, seed: int = 0) -> None:
+        """Index columns `first` to `last` of W.
+
+        Parameters
+        ----------
+        W : ndarray of float32 or float64 of shape (n_labels, dim)
+            C-contiguous. The index may keep a reference to it, and never changes it.
+        first, last : int
+            The columns; None is dim.
+        seed : int
+            Of what is random. The index depends on W, the columns and the seed alone.
+        """
+
+    def update(self, rows: np.ndarray) -> None:
+        """Take notice that some rows of W, the array given to ``build``, have changed.
+
+        The cost depends on these rows, not on n_labels.
+
+        Parameters
+        ----------
+        rows : ndarray of int32 of shape (m,)
+            Distinct; all rows that have changed since the last call.
+        """
+
+    def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
+        """Return the rows with the largest inner products, nearly, for each query.
+
+        Parameters
+        ----------
+        V : ndarray of shape (n, last - first)
+            C-contiguous, of the type of W.
+        n_candidates : int
+            How many; 1 to n_labels.
+
+        Returns
+        -------
+        Candidates
+            What they are depends on the index and the query alone, neither on the other queries,
+            but for the rounding of scores that all but tie, nor on the number of threads.
+        """

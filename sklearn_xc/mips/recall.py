@@ -1,0 +1,89 @@
+"""How many of the truly best rows a search finds."""
+
+import warnings
+
+import numpy as np
+
+from sklearn_xc.exceptions import RecallWarning
+from sklearn_xc.mips.exact import ExactIndex
+from sklearn_xc.mips.protocol import MipsIndex
+
+
+def recall_at_k(
+    index: MipsIndex,
+    W: np.ndarray,
+    first: int,
+    last: int | None,
+    V: np.ndarray,
+    k: int,
+    n_candidates: int,
+) -> float:
+    """Return the share of the k best rows that are among an index's candidates.
+
+    Parameters
+    ----------
+    index : MipsIndex
+        Built on W and the columns.
+    W : ndarray of float32 or float64 of shape (n_labels, dim)
+        C-contiguous.
+    first, last : int
+        The columns; None is dim.
+    V : ndarray of shape (n, last - first)
+        Queries, at least one, C-contiguous, of the type of W.
+    k : int
+        At most n_labels.
+    n_candidates : int
+        How many to ask for; at least k for a recall of 1 to be possible.
+
+    Returns
+    -------
+    float
+        Mean over the queries. Of rows that tie for the k-th place the smaller labels count, as
+        `ExactIndex` has them.
+
+    Notes
+    -----
+    The truth takes O(n n_labels (last - first)) time.
+    """
+    exact = ExactIndex()
+    exact.build(W, first, last)
+    best = exact.query(V, k).labels
+    candidates = index.query(V, n_candidates).labels
+    found = [np.isin(*pair).sum() for pair in zip(best, candidates, strict=True)]
+    return float(np.mean(found)) / k
+
+
+def check_recall(
+    index: MipsIndex,
+    W: np.ndarray,
+    first: int,
+    last: int | None,
+    V: np.ndarray,
+    k: int,
+    n_candidates: int,
+    floor: float,
+) -> float:
+    """Return `recall_at_k`, and warn if it is below a floor.
+
+    Parameters
+    ----------
+    index, W, first, last, V, k, n_candidates
+        As `recall_at_k` has them.
+    floor : float
+        Between 0 and 1.
+
+    Warns
+    -----
+    RecallWarning
+        If the recall is below `floor`; the message says what helps.
+    """
+    recall = recall_at_k(index, W, first, last, V, k, n_candidates)
+    if recall < floor:
+        warnings.warn(
+            f"{type(index).__name__} finds {recall:.3f} of the {k} best labels of {len(V)} queries "
+            f"among n_candidates={n_candidates}, expected at least {floor}. Raise n_candidates, "
+            "build the index again if the weights have moved far since, or use ExactIndex.",
+            RecallWarning,
+            stacklevel=2,
+        )
+    return recall
