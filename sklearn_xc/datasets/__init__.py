@@ -1,6 +1,6 @@
 """Extreme classification data: files, generators and a real data set."""
 
-from sklearn_xc.datasets.generators import make_xc_classification
+from sklearn_xc.datasets.generators import make_hierarchical_classes, make_xc_classification
 from sklearn_xc.datasets.tate import load_tate_subjects
 from sklearn_xc.datasets.text import load_text_dataset
 from sklearn_xc.datasets.xmc_format import dump_xmc_file, load_xmc_file, load_xmc_files
@@ -11,5 +11,6 @@ __all__ = [
     "load_text_dataset",
     "load_xmc_file",
     "load_xmc_files",
+    "make_hierarchical_classes",
     "make_xc_classification",
 ]

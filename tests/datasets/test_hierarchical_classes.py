@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+
+from sklearn_xc.datasets import generators, make_hierarchical_classes
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_hierarchical_classes(3, 6, 64, n_per_class=5, n_test=4000, random_state=0)
+
+
+def test_shapes_and_dtypes(data):
+    assert data.X_train.shape == (6**3 * 5, 64)
+    assert data.X_test.shape == (4000, 64)
+    assert data.X_train.dtype == data.X_test.dtype == data.centers.dtype == np.float32
+    assert data.y_train.dtype == data.y_test.dtype == np.int64
+    np.testing.assert_array_equal(np.bincount(data.y_train), np.full(6**3, 5))
+    np.testing.assert_allclose(np.linalg.norm(data.centers, axis=1), 1, rtol=1e-5)
+    assert data.X_train.flags.c_contiguous
+
+
+def test_relatives_are_as_close_as_their_common_ancestor_is_deep(data):
+    np.testing.assert_array_equal(np.sort(data.leaves), np.arange(6**3))
+    cosines = data.centers @ data.centers.T
+    depth = sum(
+        (data.leaves[:, None] // 6**up == data.leaves // 6**up).astype(int) for up in range(3)
+    )
+    for common in range(3):
+        expected = (1 - 0.25**common) / (1 - 0.25**3)  # nodes half as long as their parents
+        assert cosines[depth == common].mean() == pytest.approx(expected, abs=0.06)
+
+
+def test_siblings_are_farther_where_nodes_are_as_long_as_their_parents():
+    data = make_hierarchical_classes(3, 6, ratio=1.0, n_per_class=1, n_test=0, random_state=0)
+    siblings = data.leaves[:, None] // 6 == data.leaves // 6
+    np.fill_diagonal(siblings, False)
+    assert (data.centers @ data.centers.T)[siblings].mean() == pytest.approx(2 / 3, abs=0.06)
+
+
+def test_siblings_are_not_neighbours(data):
+    parent = data.leaves // 6
+    assert (parent[1:] == parent[:-1]).mean() < 0.1
+
+
+@pytest.mark.parametrize("accuracy", [0.5, 0.9])
+def test_accuracy_of_the_nearest_centre(accuracy):
+    data = make_hierarchical_classes(
+        3, 6, 64, n_per_class=1, n_test=4000, accuracy=accuracy, random_state=1
+    )
+    best = (data.X_test @ data.centers.T).argmax(axis=1)
+    assert (best == data.y_test).mean() == pytest.approx(accuracy, abs=0.04)
+    best = (data.X_train @ data.centers.T).argmax(axis=1)
+    assert (best == data.y_train).mean() == pytest.approx(accuracy, abs=0.08)
+
+
+def test_noise_is_the_same_in_all_directions(data):
+    noise = data.X_test - data.centers[data.y_test]
+    covariance = np.cov(noise.T) / data.noise**2
+    np.testing.assert_allclose(covariance, np.eye(64), atol=0.12)
+    assert abs(noise.mean()) < 0.01 * data.noise
+
+
+def test_the_seed_decides():
+    def made(seed):
+        return make_hierarchical_classes(2, 4, 8, n_per_class=2, n_test=9, random_state=seed)
+
+    first, again, other = made(3), made(3), made(4)
+    for name in ("X_train", "y_train", "X_test", "y_test", "centers", "leaves"):
+        np.testing.assert_array_equal(first[name], again[name])
+        assert not np.array_equal(first[name], other[name])
+    state = made(np.random.RandomState(3))
+    np.testing.assert_array_equal(first.X_train, state.X_train)
+
+
+def test_blocks_cover_all_rows_and_classes(monkeypatch, data):
+    monkeypatch.setattr(generators, "_PROBED_CLASSES", 50)
+    again = make_hierarchical_classes(3, 6, 64, n_per_class=5, n_test=4000, random_state=0)
+    assert again.noise == pytest.approx(data.noise, rel=1e-4)
+    monkeypatch.setattr(generators, "_BLOCK_ROWS", 100)
+    again = make_hierarchical_classes(3, 6, 64, n_per_class=5, n_test=4000, random_state=0)
+    assert np.abs(again.X_train - again.centers[again.y_train]).std() > 0.5 * again.noise
+    np.testing.assert_array_equal(again.y_train, data.y_train)
+
+
+@pytest.mark.parametrize("settings", [{"n_levels": 1, "branching": 2}, {"dim": 1}, {"n_test": 0}])
+def test_extreme_sizes(settings):
+    data = make_hierarchical_classes(
+        **{"n_levels": 2, "branching": 2, "n_per_class": 1, **settings}, accuracy=0.1,
+        random_state=0,
+    )  # fmt: skip
+    assert np.isfinite(data.X_train).all()
+    assert np.isfinite(data.noise)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"ratio": 0}, "ratio must be a number above 0, got 0"),
+        ({"n_levels": 0}, "n_levels must be a whole number of at least 1, got 0"),
+        ({"branching": 1}, "branching must be a whole number of at least 2, got 1"),
+        ({"dim": 2.0}, "dim must be a whole number of at least 1, got 2.0"),
+        ({"n_per_class": 0}, "n_per_class must be a whole number of at least 1, got 0"),
+        ({"n_test": -1}, "n_test must be a whole number of at least 0, got -1"),
+        ({"accuracy": 1}, "accuracy must be a number between 0 and 1, got 1"),
+        ({"accuracy": "high"}, "accuracy must be a number between 0 and 1, got 'high'"),
+    ],
+)
+def test_parameters_are_checked(settings, message):
+    with pytest.raises(ValueError, match=message):
+        make_hierarchical_classes(**settings)
