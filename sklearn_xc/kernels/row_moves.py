@@ -1,0 +1,149 @@
+"""Steps of single rows of a matrix, from gradients that are sums over the instances of a batch.
+
+The gradient of row k is ``sum_i g_ik V_i`` over the instances with an entry for it. Entries of n
+instances stand in flat arrays, those of instance i from ``starts[i]`` on.
+"""
+
+import numpy as np
+
+from sklearn_xc.kernels._jit import kernel
+
+_EPSILON = np.float32(1e-10)
+
+
+@kernel
+def group_entries(starts, counts, ids, slots, rows, bounds, order, owners):
+    """Group entries by row, and return how many rows there are.
+
+    Parameters
+    ----------
+    starts, counts : ndarray of int64 of shape (n,)
+        Where the entries of each instance are.
+    ids : ndarray of int32
+        The row of each entry.
+    slots : ndarray of int32 of shape (n_rows,)
+        -1, and so again on return.
+    rows : ndarray of int32 of shape (>= n_distinct,)
+        Overwritten: the distinct rows, in the order in which they come.
+    bounds : ndarray of int64 of shape (>= n_distinct + 1,)
+        Overwritten: those of row r are ``order[bounds[r] : bounds[r + 1]]``, by instance.
+    order, owners : ndarray of int64 of shape (>= n_entries,)
+        Overwritten: the places of the entries, and the instance of each.
+    """
+    n_distinct = 0
+    for i in range(starts.shape[0]):
+        for t in range(starts[i], starts[i] + counts[i]):
+            slot = slots[ids[t]]
+            if slot < 0:
+                slot = n_distinct
+                slots[ids[t]], rows[slot], bounds[slot + 1] = slot, ids[t], 0
+                n_distinct += 1
+            bounds[slot + 1] += 1
+    # Each bound is the end of the row before while entries are put in place, and its own beginning
+    # before that: entries are counted one further on.
+    bounds[0] = 0
+    for r in range(1, n_distinct + 1):
+        bounds[r] += bounds[r - 1]
+    for r in range(n_distinct, 0, -1):
+        bounds[r] = bounds[r - 1]
+    for i in range(starts.shape[0]):
+        for t in range(starts[i], starts[i] + counts[i]):
+            slot = slots[ids[t]]
+            order[bounds[slot + 1]], owners[bounds[slot + 1]] = t, i
+            bounds[slot + 1] += 1
+    for r in range(n_distinct):
+        slots[rows[r]] = -1
+    return n_distinct
+
+
+@kernel
+def move_rows(W, rows, bounds, order, owners, values, V, rate, squares, lengths):
+    """Take a step from each row that has entries.
+
+    Parameters
+    ----------
+    W : ndarray of float of shape (n_rows, dim)
+        Changed.
+    rows, bounds, order, owners
+        As ``group_entries`` writes them.
+    values : ndarray of float
+        The g of each entry.
+    V : ndarray of float of shape (n, dim)
+    rate : float
+        Of the step.
+    squares : ndarray of float of shape (n_rows, dim) or (0, 0)
+        Sums of squared gradients so far, by which Adagrad divides; changed. An empty one is for
+        plain steps.
+    lengths : ndarray of float of shape (n_distinct,)
+        Overwritten: how far each row has moved.
+    """
+    dim = W.shape[1]
+    gradient = np.empty(dim, W.dtype)
+    for r in range(lengths.shape[0]):
+        for j in range(dim):
+            gradient[j] = 0
+        for e in range(bounds[r], bounds[r + 1]):
+            value, v = values[order[e]], V[owners[e]]
+            for j in range(dim):
+                gradient[j] += value * v[j]
+        if squares.shape[0] > 0:
+            square = squares[rows[r]]
+            for j in range(dim):
+                square[j] += gradient[j] * gradient[j]
+                gradient[j] /= np.sqrt(square[j]) + _EPSILON
+        w = W[rows[r]]
+        total = gradient[0] * 0
+        for j in range(dim):
+            w[j] -= rate * gradient[j]
+            total += gradient[j] * gradient[j]
+        lengths[r] = rate * np.sqrt(total)
+
+
+@kernel
+def add_rows(W, starts, counts, ids, values, out):
+    """Write ``out[i] = sum_t values[t] W[ids[t]]`` over the entries of each instance.
+
+    Parameters
+    ----------
+    W : ndarray of float of shape (n_rows, dim)
+    starts, counts : ndarray of int64 of shape (n,)
+    ids : ndarray of int32
+    values : ndarray of float
+    out : ndarray of float of shape (n, dim)
+        Overwritten.
+    """
+    for i in range(out.shape[0]):
+        total = out[i]
+        for j in range(total.shape[0]):
+            total[j] = 0
+        for t in range(starts[i], starts[i] + counts[i]):
+            w, value = W[ids[t]], values[t]
+            for j in range(total.shape[0]):
+                total[j] += value * w[j]
+
+
+@kernel
+def add_drift(rows, lengths, drift, limit, due):
+    """Add moves to the way that rows have gone, and return how many have gone farther than a limit.
+
+    Parameters
+    ----------
+    rows : ndarray of int32 of shape (m,)
+        Distinct.
+    lengths : ndarray of float of shape (m,)
+        Of their moves.
+    drift : ndarray of float32 of shape (n_rows,)
+        Changed: 0 for those that have gone too far.
+    limit : float
+    due : ndarray of int32 of shape (m,)
+        Overwritten: the rows that have.
+    """
+    n = 0
+    for r in range(rows.shape[0]):
+        gone = drift[rows[r]] + lengths[r]
+        if gone > limit:
+            due[n] = rows[r]
+            n += 1
+            gone = 0.0
+        drift[rows[r]] = gone
+    return n

@@ -1,0 +1,174 @@
+"""One mini-batch step: rows that move, the hidden layer, and label sets of a batch."""
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.sparse as sp
+
+from sklearn_xc._validation import CsrRows, DenseRows
+from sklearn_xc.losses import LABEL_SET_LOSSES
+from sklearn_xc.parallel.team import Team
+from sklearn_xc.solvers.batch_sgd import (
+    HiddenLayer,
+    IdentityLayer,
+    LabelSets,
+    MovingRows,
+    take_step,
+)
+from sklearn_xc.solvers.label_gradients import Exact, SetLoss
+
+N, D, K, DIM = 8, 12, 9, 5
+MU = 2.0
+
+
+def csr_rows(X):
+    X = sp.csr_array(X)
+    return CsrRows(
+        X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, X.shape, was_sparse=True
+    )
+
+
+def make(scale=0.2, seed=0):
+    """Return a sparse X with an empty row, feature vectors, W and label sets."""
+    rng = np.random.default_rng(seed)
+    X = scale * rng.normal(size=(N, D)) * (rng.random((N, D)) < 0.5)
+    X[3] = 0
+    E, W = rng.normal(size=(D, DIM)), 0.3 * rng.normal(size=(K, DIM))
+    sizes = 1 + np.arange(N) % 3
+    sets = [rng.choice(K, size, replace=False) for size in sizes]
+    indptr = np.cumsum([0, *sizes])
+    weight = rng.uniform(0.2, 1.0, N)
+    return X, E, W, LabelSets(indptr, np.concatenate(sets).astype(np.int32), weight)
+
+
+def step(layer, W, sets, rows, rate, loss="softmax", squares=None):
+    weights = MovingRows(W, squares)
+    method = Exact(SetLoss(LABEL_SET_LOSSES[loss], MU))
+    with Team(1) as team:
+        return take_step(layer, weights, sets, method, np.asarray(rows), rate, team)
+
+
+@pytest.fixture
+def objective(label_set_loss):
+    """Return a function that gives the summed loss of some rows."""
+
+    def find(loss, V, W, sets, rows):
+        total = 0.0
+        for v, i in zip(V, rows, strict=True):
+            own = sets.labels[sets.indptr[i] : sets.indptr[i + 1]].tolist()
+            labels = own + [k for k in range(K) if k not in own]
+            total += sets.weight[i] * label_set_loss(loss, W[labels] @ v, len(own), MU)[0]
+        return total
+
+    return find
+
+
+def slope(function, at):
+    shape = at.shape
+    return scipy.optimize.approx_fprime(
+        at.ravel(), lambda x: function(x.reshape(shape)), 1e-7
+    ).reshape(shape)
+
+
+@pytest.mark.parametrize("loss", ["margin", "softmax"])
+def test_the_step_of_the_weights_is_the_rate_times_the_gradient(loss, objective):
+    X, _, _, sets = make(scale=1.0)
+    rows = [5, 0, 7, 1]
+    W = np.random.default_rng(2).normal(size=(K, D))
+    expected = slope(lambda w: objective(loss, X[rows], w, sets, rows), W)
+    before, value = W.copy(), objective(loss, X[rows], W, sets, rows)
+    found, n_moved = step(IdentityLayer(DenseRows(X)), W, sets, rows, 0.05, loss)
+    assert found == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose((before - W) / 0.05, expected, atol=1e-5)
+    assert n_moved == (K if loss == "softmax" else expected.any(axis=1).sum())
+
+
+@pytest.mark.parametrize("loss", ["margin", "softmax"])
+def test_the_step_of_the_hidden_layer_is_the_rate_times_the_gradient(loss, objective):
+    """Of instances of norm below 1 and gradients below 1: at the weights before they move."""
+    X, E, W, sets = make()
+    rows = [5, 0, 6, 3]
+    E_before, W_before = E.copy(), W.copy()
+    assert (np.linalg.norm(X, axis=1) < 1).all()
+    by_E = slope(lambda e: objective(loss, X[rows] @ e, W_before, sets, rows), E_before)
+    by_W = slope(lambda w: objective(loss, X[rows] @ E_before, w, sets, rows), W_before)
+    layer = HiddenLayer(csr_rows(X), MovingRows(E, None))
+    np.testing.assert_allclose(layer.forward(np.array(rows)), X[rows] @ E, atol=1e-14)
+    step(layer, W, sets, rows, 0.05, loss)
+    np.testing.assert_allclose((E_before - E) / 0.05, by_E, atol=1e-5)
+    np.testing.assert_allclose((W_before - W) / 0.05, by_W, atol=1e-5)
+    assert np.abs(by_E).max() > 0.01
+
+
+def test_long_instances_and_large_gradients_are_divided_out():
+    X, E, _, _ = make(scale=1.0)
+    rows, rate = np.array([1, 3, 6]), 0.5
+    assert (np.linalg.norm(X[[1, 6]], axis=1) > 1).all()
+    X[6] *= 0.5 / np.linalg.norm(X[6])
+    gradient = np.random.default_rng(0).normal(size=(3, DIM))
+    gradient[0] *= 20 / np.linalg.norm(gradient[0])
+    gradient[2] *= 0.3 / np.linalg.norm(gradient[2])
+    before = E.copy()
+    HiddenLayer(csr_rows(X), MovingRows(E, None)).backward(rows, gradient, rate)
+    expected = before - rate * np.outer(X[1], gradient[0]) / (20 * (X[1] @ X[1]))
+    expected -= rate * np.outer(X[6], gradient[2])
+    np.testing.assert_allclose(E, expected, atol=1e-13)
+
+
+def test_adagrad_of_both_layers():
+    """The first step of each entry is the rate, whatever the gradient."""
+    X, E, W, sets = make()
+    E_before, W_before = E.copy(), W.copy()
+    E_squares, W_squares = np.zeros_like(E), np.zeros_like(W)
+    layer = HiddenLayer(csr_rows(X), MovingRows(E, E_squares))
+    step(layer, W, sets, [0, 1, 2], 0.05, squares=W_squares)
+    for moved, squares in ((W_before - W, W_squares), (E_before - E, E_squares)):
+        touched = squares > 1e-14
+        np.testing.assert_allclose(np.abs(moved[touched]), 0.05, rtol=1e-3)
+        assert touched.any()
+        assert not moved[squares == 0].any()
+    used = X[[0, 1, 2]].any(axis=0)
+    assert E_squares[used].all()
+    assert not E_squares[~used].any()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_that_move_are_returned_once(dtype):
+    from sklearn_xc.solvers.batch_sgd import Entries
+
+    values = np.zeros((6, 2), dtype)
+    rows = MovingRows(values, None)
+    entries = Entries(
+        np.array([0, 3]), np.array([2, 2]), np.array([4, 1, 9, 1, 3], np.int32),
+        np.array([1, 2, np.nan, 3, 4], dtype),
+    )  # fmt: skip
+    for k in (1, 2):  # nothing stays behind of the first call
+        moved, lengths = rows.step(entries, np.array([[1, 0], [0, 1]], dtype), 0.5)
+        assert sorted(moved.tolist()) == [1, 3, 4]
+        expected = np.zeros((6, 2))
+        expected[[1, 3, 4]] = [[-1, -1.5], [0, -2], [-0.5, 0]]
+        np.testing.assert_array_equal(values, k * expected)
+        np.testing.assert_allclose(lengths, np.linalg.norm(expected[moved], axis=1))
+
+
+def test_sums_of_memory_maps_have_the_same_bits():
+    """A kernel for arrays that cannot be written may round differently."""
+    X, E, _, _ = make(scale=1.0)
+    frozen = E.copy()
+    frozen.flags.writeable = False
+    a, b = (
+        HiddenLayer(csr_rows(X), MovingRows(e, None)).forward(np.arange(N)) for e in (E, frozen)
+    )
+    assert a.tobytes() == b.tobytes()
+
+
+def test_the_batch_of_some_rows():
+    *_, sets = make()
+    rows = np.array([4, 0, 4, 2])
+    V = np.zeros((4, DIM))
+    batch = sets.batch(rows, V)
+    assert batch.V is V
+    assert batch.indptr.tolist() == [0, 2, 3, 5, 8]
+    own = [sets.labels[sets.indptr[i] : sets.indptr[i + 1]] for i in rows]
+    np.testing.assert_array_equal(batch.positives, np.concatenate(own))
+    np.testing.assert_array_equal(batch.weight, sets.weight[rows])

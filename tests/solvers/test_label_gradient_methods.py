@@ -1,0 +1,299 @@
+"""Ways to the gradient: exact, sampled, searched and coupled, and threads that share a batch."""
+
+import itertools
+import threading
+
+import numpy as np
+import pytest
+
+from sklearn_xc.losses import LABEL_SET_LOSSES
+from sklearn_xc.mips import INDEXES, Candidates
+from sklearn_xc.parallel.team import Team
+from sklearn_xc.solvers import label_gradients
+from sklearn_xc.solvers.label_gradients import (
+    Batch,
+    Coupled,
+    Exact,
+    LabelGradient,
+    Sampled,
+    Searched,
+    SetLoss,
+    WatchedIndex,
+)
+
+MU = 2.0
+N, K, DIM = 7, 60, 6
+
+each_loss = pytest.mark.parametrize("loss", LABEL_SET_LOSSES)
+
+
+def make(dtype=np.float64, seed=0):
+    """Return W and a batch with one to four labels per instance."""
+    rng = np.random.default_rng(seed)
+    W, V = (rng.normal(size=(n, DIM)).astype(dtype) for n in (K, N))
+    sizes = 1 + np.arange(N) % 4
+    positives = [rng.choice(K, size, replace=False) for size in sizes]
+    indptr = np.cumsum([0, *sizes])
+    weight = rng.uniform(0.2, 3.0, N)
+    return W, Batch(V, indptr, np.concatenate(positives).astype(np.int32), weight)
+
+
+def set_loss(name):
+    return SetLoss(LABEL_SET_LOSSES[name], MU)
+
+
+def as_dense(gradient):
+    dense = np.zeros((N, K))
+    for i, m in enumerate(gradient.counts):
+        assert len(set(gradient.labels[i, :m].tolist())) == m
+        assert gradient.values[i, :m].all()
+        dense[i, gradient.labels[i, :m]] = gradient.values[i, :m]
+    return gradient.losses, dense
+
+
+def built(name, W, first=0, last=DIM):
+    index = WatchedIndex(INDEXES[name]())
+    index.build(W, first, last, 0)
+    return index
+
+
+def methods(loss, W, n_candidates=K, blocks=(0, 3, 6)):
+    """Return a method of each kind."""
+    loss, bounds = set_loss(loss), np.array(blocks)
+    indexes = [built("exact", W, a, b) for a, b in itertools.pairwise(bounds)]
+    return {
+        "exact": Exact(loss),
+        "sampled": Sampled(loss, n_candidates, (0, 1)),
+        "searched": Searched(loss, n_candidates, built("exact", W)),
+        "estimates": Searched(loss, n_candidates, built("product", W)),
+        "coupled": Coupled(loss, n_candidates, indexes, bounds, 1),
+    }
+
+
+def gradient_of(method, W, batch, n_workers=1):
+    with Team(n_workers) as team:
+        return method.of(W, batch, team)
+
+
+@pytest.fixture
+def exact_gradient(label_set_loss):
+    """Return a function that gives losses and gradients by all scores, one instance at a time."""
+
+    def find(loss, W, batch):
+        losses, dense = np.empty(N), np.zeros((N, K))
+        for i in range(N):
+            own = batch.positives[batch.indptr[i] : batch.indptr[i + 1]].tolist()
+            labels = own + [k for k in range(K) if k not in own]
+            scores = W[labels].astype(np.float64) @ batch.V[i].astype(np.float64)
+            value, gradient, _ = label_set_loss(loss, scores, len(own), MU)
+            losses[i] = batch.weight[i] * value
+            dense[i, labels] = batch.weight[i] * gradient
+        return losses, dense
+
+    return find
+
+
+@each_loss
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["exact", "sampled", "searched"])
+def test_all_labels_give_the_exact_gradient(name, dtype, loss, exact_gradient):
+    W, batch = make(dtype)
+    found = as_dense(gradient_of(methods(loss, W)[name], W, batch))
+    tol = 1e-12 if dtype == np.float64 else 2e-5
+    for a, b in zip(found, exact_gradient(loss, W, batch), strict=True):
+        np.testing.assert_allclose(a, b, rtol=tol, atol=tol)
+
+
+@pytest.mark.parametrize("loss", ["margin", "triplet"])
+def test_estimates_of_all_labels_give_nearly_the_exact_gradient(loss, exact_gradient):
+    """60 labels are 16 centroids a block: estimates are rough, and so is the stop."""
+    W, batch = make(np.float32)
+    found = gradient_of(methods(loss, W)["estimates"], W, batch)
+    losses, dense = as_dense(found)
+    exact_losses, exact_dense = exact_gradient(loss, W, batch)
+    np.testing.assert_allclose(losses, exact_losses, rtol=0.05)
+    assert ((dense != 0) & (exact_dense != 0)).sum() > 0.95 * (exact_dense != 0).sum()
+
+
+@each_loss
+def test_labels_are_multiplied_a_part_at_a_time(loss, exact_gradient, monkeypatch):
+    monkeypatch.setattr(label_gradients, "_LABELS_PER_PRODUCT", 7)
+    W, batch = make()
+    for n_workers in (1, 2):
+        found = as_dense(gradient_of(Exact(set_loss(loss)), W, batch, n_workers))
+        for a, b in zip(found, exact_gradient(loss, W, batch), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-12)
+
+
+@each_loss
+@pytest.mark.parametrize("name", ["sampled", "searched"])
+def test_some_labels_give_the_gradient_of_those(name, loss, label_set_loss):
+    W, batch = make()
+    found = gradient_of(methods(loss, W, 10)[name], W, batch)
+    losses, dense = as_dense(found)
+    if name == "searched":
+        considered = np.argsort(-(batch.V @ W.T), axis=1)[:, :10]
+    else:
+        rng = np.random.default_rng((0, 1, 0))
+        considered = np.tile(rng.choice(K, 10, replace=False, shuffle=False), (N, 1))
+    for i in range(N):
+        own = batch.positives[batch.indptr[i] : batch.indptr[i + 1]].tolist()
+        labels = own + [k for k in considered[i] if k not in own]
+        value, gradient, _ = label_set_loss(loss, W[labels] @ batch.V[i], len(own), MU)
+        assert losses[i] == pytest.approx(batch.weight[i] * value, rel=1e-12)
+        np.testing.assert_allclose(dense[i, labels], batch.weight[i] * gradient, atol=1e-12)
+        assert not dense[i, np.setdiff1d(np.arange(K), labels)].any()
+
+
+def test_samples_are_drawn_anew_for_each_batch_and_the_same_for_its_instances():
+    W, batch = make()
+    W = np.zeros_like(W)  # all drawn labels have a gradient
+    method = Sampled(set_loss("triplet"), 10, (0, 1))
+    drawn = []
+    for _ in range(200):
+        gradient = gradient_of(method, W, batch)
+        positives = set(batch.positives.tolist())
+        sets = [set(row[:m].tolist()) - positives for row, m in
+                zip(gradient.labels, gradient.counts, strict=True)]  # fmt: skip
+        assert all(s == sets[0] for s in sets)
+        drawn.append(frozenset(sets[0]))
+    assert len(set(drawn)) > 190
+    counts = np.bincount([k for s in drawn for k in s], minlength=K)
+    others = np.setdiff1d(np.arange(K), batch.positives)
+    assert counts[others].sum() == counts.sum()
+    # Binomial: 200 draws with a chance of 1 in 6, four deviations of 5.3.
+    assert np.abs(counts[others] - 200 / 6).max() < 4 * np.sqrt(200 / 6 * 5 / 6)
+    again = Sampled(set_loss("triplet"), 10, (0, 1))
+    first = gradient_of(again, W, batch)
+    assert set(first.labels[0, : first.counts[0]].tolist()) >= drawn[0]
+
+
+@each_loss
+def test_one_block_is_plain_search(loss):
+    W, batch = make()
+    plain = as_dense(gradient_of(methods(loss, W, 10)["searched"], W, batch))
+    coupled = as_dense(gradient_of(methods(loss, W, 10, (0, 6))["coupled"], W, batch))
+    for a, b in zip(plain, coupled, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-12)
+
+
+@each_loss
+def test_many_rounds_over_all_labels_come_to_the_exact_gradient(loss, exact_gradient):
+    W, batch = make()
+    expected = exact_gradient(loss, W, batch)
+    method = methods(loss, W)["coupled"]
+    distances = []
+    for method.n_rounds in (0, 1, 3000):
+        losses, dense = as_dense(gradient_of(method, W, batch))
+        distances.append(np.abs(dense - expected[1]).max())
+        assert (losses >= expected[0] - 1e-9).all()
+    assert distances[0] > 0.1
+    # Labels stop moving where all their gradients are below 1e-3, triplet's are whole numbers.
+    assert distances[-1] < 0.02
+    np.testing.assert_allclose(losses, expected[0], rtol=0.01)
+
+
+@pytest.mark.parametrize("name", ["exact", "sampled", "searched", "estimates", "coupled"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_threads_change_no_bit(name, dtype, monkeypatch):
+    W, batch = make(dtype)
+    expected = gradient_of(methods("margin", W, 10)[name], W, batch)
+    monkeypatch.setattr(label_gradients, "_LEAST_WORK", 1)
+    for n_workers in (2, 3, 16):  # more than there are instances
+        found = gradient_of(methods("margin", W, 10)[name], W, batch, n_workers)
+        assert found.counts.tobytes() == expected.counts.tobytes()
+        assert found.losses.tobytes() == expected.losses.tobytes()
+        for i, m in enumerate(expected.counts):
+            assert found.labels[i, :m].tobytes() == expected.labels[i, :m].tobytes()
+            assert found.values[i, :m].tobytes() == expected.values[i, :m].tobytes()
+
+
+@pytest.mark.parametrize("name", ["exact", "sampled", "searched", "estimates", "coupled"])
+def test_what_stands_in_the_room_for_labels_is_neither_read_nor_changed(name, monkeypatch):
+    empty = LabelGradient.empty
+
+    def full(n, room, dtype):
+        out = empty(n, room, dtype)
+        out.values.fill(np.finfo(dtype).max)
+        out.losses.fill(np.finfo(float).max)
+        return out
+
+    W, batch = make(np.float32)
+    expected = gradient_of(methods("margin", W, 10)[name], W, batch)
+    monkeypatch.setattr(LabelGradient, "empty", staticmethod(full))
+    found = gradient_of(methods("margin", W, 10)[name], W, batch)
+    assert found.losses.tobytes() == expected.losses.tobytes()
+    for i, m in enumerate(expected.counts):
+        assert found.values[i, :m].tobytes() == expected.values[i, :m].tobytes()
+
+
+def test_threads_share_the_instances_where_there_is_enough_to_do(monkeypatch):
+    class Index:
+        has_exact_scores = True
+
+        def __init__(self):
+            self.asked = []
+            self.meeting = threading.Barrier(2, timeout=20)
+
+        def query(self, V, n_candidates):
+            if len(V) < N:
+                self.meeting.wait()
+            self.asked.append(len(V))
+            return Candidates.empty(len(V), n_candidates, V.dtype)
+
+    W, batch = make()
+    for least, expected in ((N * K, [3, 4]), (N * K + 1, [7])):
+        monkeypatch.setattr(label_gradients, "_LEAST_WORK", least)
+        index = Index()
+        gradient_of(Searched(set_loss("margin"), 5, WatchedIndex(index)), W, batch, 2)
+        assert sorted(index.asked) == expected
+
+
+class ToldIndex:
+    """Remembers what it is told."""
+
+    def __init__(self, has_exact_scores):
+        self.has_exact_scores = has_exact_scores
+
+    def build(self, W, first, last, seed):
+        self.rows = []
+
+    def update(self, rows):
+        self.rows += rows.tolist()
+
+
+def watched(has_exact_scores):
+    index = WatchedIndex(ToldIndex(has_exact_scores))
+    index.build(np.full((K, DIM), 2.0), 0, 4, 0)  # rows of length 4
+    return index
+
+
+def test_indexes_are_told_which_rows_moved():
+    first, second = watched(True), watched(True)
+    rows, lengths = np.array([4, 2], np.int32), np.zeros(2)
+    Searched(set_loss("margin"), 5, first).moved(rows, lengths)
+    assert first.index.rows == [4, 2]
+    coupled = Coupled(set_loss("margin"), 5, [first, second], np.array([0, 3, 6]), 1)
+    coupled.moved(rows[:1], lengths[:1])
+    assert first.index.rows == [4, 2, 4]
+    assert second.index.rows == [4]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_index_of_estimates_is_told_of_rows_that_have_gone_a_tenth_of_their_length(dtype):
+    watch = watched(False)
+    rows = np.array([4, 2], np.int32)
+    for _ in range(7):  # row 4 goes 0.15 a move, row 2 goes 0.3: more than 0.4 after 3 and 2 moves
+        watch.update(rows, np.array([0.15, 0.3], dtype))
+    assert watch.index.rows == [2, 4, 2, 4, 2]
+
+
+def test_a_part_of_a_batch():
+    _, batch = make()
+    part = batch.part(2, 5)
+    assert part.indptr.tolist() == [0, 3, 7, 8]
+    np.testing.assert_array_equal(part.V, batch.V[2:5])
+    np.testing.assert_array_equal(part.weight, batch.weight[2:5])
+    np.testing.assert_array_equal(
+        part.positives, batch.positives[batch.indptr[2] : batch.indptr[5]]
+    )
