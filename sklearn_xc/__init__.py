@@ -10,6 +10,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _PUBLIC = {
+    "DecompMIPSClassifier": "sklearn_xc.decomposition",
     "ImplicitSoftmaxSGD": "sklearn_xc.softmax",
     "OvALinearXC": "sklearn_xc.linear",
     "OvALinearXCCV": "sklearn_xc.linear",
@@ -18,10 +19,12 @@ _PUBLIC = {
 }
 _SUBPACKAGES = (
     "datasets",
+    "decomposition",
     "exceptions",
     "inspection",
     "linear",
     "metrics",
+    "mips",
     "model_selection",
     "softmax",
 )

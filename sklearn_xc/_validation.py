@@ -114,6 +114,22 @@ class CsrRows:
         indptr = np.concatenate(([0], np.cumsum(kept)))[self.indptr].astype(np.int64)
         return CsrRows(indptr, self.indices[kept], self.data[kept], self.shape, self.was_sparse)
 
+    def to_csr(self) -> "CsrRows":
+        """Return these."""
+        return self
+
+    def astype(self, dtype: np.dtype) -> "CsrRows":
+        """Return the rows in another dtype."""
+        data = self.data.astype(dtype, copy=False)
+        return CsrRows(self.indptr, self.indices, data, self.shape, self.was_sparse)
+
+    def to_dense(self) -> "DenseRows":
+        """Return the instances as a dense array."""
+        n, d = self.shape
+        values = np.zeros((n, d), self.dtype)
+        values[np.repeat(np.arange(n), np.diff(self.indptr)), self.indices] = self.data
+        return DenseRows(values)
+
     def take(self, rows: np.ndarray) -> "CsrRows":
         """Return some of the rows."""
         lengths = np.diff(self.indptr)[rows]
@@ -162,6 +178,18 @@ class DenseRows:
     def shape(self) -> tuple[int, int]:
         """(n, n_features)."""
         return self.values.shape  # type: ignore[return-value]
+
+    def to_csr(self) -> CsrRows:
+        """Return the instances in canonical CSR form."""
+        return _as_csr_rows(self.values)
+
+    def to_dense(self) -> "DenseRows":
+        """Return these."""
+        return self
+
+    def astype(self, dtype: np.dtype) -> "DenseRows":
+        """Return the instances in another dtype."""
+        return DenseRows(self.values.astype(dtype, copy=False))
 
     def take(self, rows: np.ndarray) -> "DenseRows":
         """Return some of the rows."""
@@ -259,6 +287,14 @@ def check_training_instances(estimator: Any, X: Any) -> CsrRows | DenseRows:
     return DenseRows(X)
 
 
+def check_rows(estimator: Any, X: Any, *, reset: bool) -> CsrRows | DenseRows:
+    """Check X as ``check_instances`` does; a sparse X stays sparse, a dense one dense."""
+    if sp.issparse(X):
+        return check_instances(estimator, X, reset=reset)
+    X = _checked(estimator, X, reset)
+    return _as_csr_rows(X) if sp.issparse(X) else DenseRows(X)  # of a sparse pandas frame
+
+
 def _checked(estimator: Any, X: Any, reset: bool) -> Any:
     X = validate_data(
         estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
@@ -344,6 +380,34 @@ def check_targets(estimator: Any, y: Any, n_samples: int, classes: Any = None) -
             )
         return _sparse_indicator(y, name) if sp.issparse(y) else _dense_indicator(y, name)
     return _class_labels(y, name, classes)
+
+
+def check_further_targets(estimator: Any, y: Any, n_samples: int, classes: Any = None) -> Targets:
+    """Check the y of a later call of a fitted estimator as ``check_targets`` does.
+
+    Raises
+    ------
+    ValueError
+        Also for another kind of y, other label columns, or other classes than in the first call.
+    """
+    name = type(estimator).__name__
+    if classes is not None and not np.array_equal(np.unique(classes), estimator.classes_):
+        raise ValueError(
+            f"{name}: classes are not the same as in the first call, which had "
+            f"{len(estimator.classes_)}; {len(np.unique(classes))} came."
+        )
+    one_d = estimator._targets_kind == "classes"
+    is_indicator = sp.issparse(y) or (np.ndim(y) == 2 and np.shape(y)[1] > 1)
+    if is_indicator == one_d:
+        before, now = ("1-D", "an indicator") if one_d else ("an indicator", "1-D")
+        raise ValueError(f"{name}: y was {before} in the first call, now it is {now}.")
+    targets = check_targets(estimator, y, n_samples, estimator.classes_ if one_d else None)
+    if len(targets.classes) != len(estimator.classes_):
+        raise ValueError(
+            f"{name}: y has {len(targets.classes)} label columns, before it had "
+            f"{len(estimator.classes_)}."
+        )
+    return targets
 
 
 def _as_array(y: Any, name: str) -> np.ndarray:

@@ -3,7 +3,13 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklearn_xc import ImplicitSoftmaxSGD, OvALinearXC, OvALinearXCCV, SoftmaxUMax
+from sklearn_xc import (
+    DecompMIPSClassifier,
+    ImplicitSoftmaxSGD,
+    OvALinearXC,
+    OvALinearXCCV,
+    SoftmaxUMax,
+)
 
 # check_sample_weight_equivalence compares at 1e-7 two fits whose sums run in another order, and on
 # its tiny dense problem twenty conjugate-gradient steps raise a difference of 1e-16 to 1e-8. With
@@ -29,6 +35,11 @@ VARIANTS = [
     ImplicitSoftmaxSGD(alpha=0.01, n_negatives=3, batch_size=4),
     SoftmaxUMax(n_hard_negatives=2),
     ImplicitSoftmaxSGD(n_hard_negatives=2, alpha=0.1),
+    DecompMIPSClassifier(),
+    DecompMIPSClassifier(n_rounds=1),
+    DecompMIPSClassifier(hidden_dim=8, optimizer="adagrad", n_jobs=2),
+    DecompMIPSClassifier("softmax", gradient="mips"),
+    DecompMIPSClassifier("triplet", gradient="exact", learning_rate=0.01),
 ]
 
 

@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -15,6 +14,7 @@ from sklearn.utils.validation import check_array
 from sklearn_xc._validation import (
     CsrRows,
     Targets,
+    check_further_targets,
     check_instances,
     check_targets,
     check_weights,
@@ -263,23 +263,7 @@ class SoftmaxClassifier(SoftmaxModel):
     def _check_targets(self, y: Any, n: int, classes: Any, is_known: bool) -> Targets:
         if not is_known:
             return check_targets(self, y, n, classes)
-        name = type(self).__name__
-        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(
-                f"{name}: classes are not the same as in the first call, which had "
-                f"{len(self.classes_)}; {len(np.unique(classes))} came."
-            )
-        one_d = self._targets_kind == "classes"
-        if _is_indicator(y) == one_d:
-            before, now = ("1-D", "an indicator") if one_d else ("an indicator", "1-D")
-            raise ValueError(f"{name}: y was {before} in the first call, now it is {now}.")
-        targets = check_targets(self, y, n, self.classes_ if one_d else None)
-        if len(targets.classes) != len(self.classes_):
-            raise ValueError(
-                f"{name}: y has {len(targets.classes)} label columns, before it had "
-                f"{len(self.classes_)}."
-            )
-        return targets
+        return check_further_targets(self, y, n, classes)
 
     def _pairs(self, targets: Targets, n: int, sample_weight: Any) -> tuple[np.ndarray, Pairs]:
         """Return the weights of the instances, and their pairs."""
@@ -536,8 +520,3 @@ def _label_counts(targets: Targets, kept: np.ndarray) -> np.ndarray:
 def _labelled(pairs: Pairs, weight: np.ndarray) -> np.ndarray:
     """Return the summed weights of the pairs, and of the instances that have one."""
     return np.array([pairs.weight.sum(), weight[np.unique(pairs.rows)].sum()])
-
-
-def _is_indicator(y: Any) -> bool:
-    """Tell whether y is a table with more than one column."""
-    return sp.issparse(y) or (np.ndim(y) == 2 and np.shape(y)[1] > 1)

@@ -1,0 +1,244 @@
+"""Epochs of mini-batches: learning rates, ways to the gradient, when an index is built."""
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sklearn_xc._validation import read_only
+from sklearn_xc.mips import INDEXES, recall_at_k
+from sklearn_xc.parallel.team import Team
+from sklearn_xc.solvers.batch_sgd import (
+    HiddenLayer,
+    IdentityLayer,
+    LabelSets,
+    MovingRows,
+    take_step,
+)
+from sklearn_xc.solvers.label_gradients import (
+    Coupled,
+    Exact,
+    GradientMethod,
+    Sampled,
+    Searched,
+    SetLoss,
+    WatchedIndex,
+)
+
+#: Of the recall of an index.
+RECALL_K = 10
+#: An index is built again when so many times as many rows have moved as at its last build.
+_BUILD_AGAIN = 1.3
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How labels are found.
+
+    Attributes
+    ----------
+    gradient : {"decomp_mips", "mips", "sampled", "exact"}
+    index : str
+        A key of ``INDEXES``.
+    n_blocks : int
+        Blocks of columns, for message passing.
+    n_rounds : int or None
+        Rounds of message passing; None is for one index of all columns.
+    n_candidates : int
+    seed : int
+    """
+
+    gradient: str
+    index: str
+    n_blocks: int
+    n_rounds: int | None
+    n_candidates: int
+    seed: int
+
+
+class Guide:
+    """Gives the way to the gradient: samples at first, then what was asked for.
+
+    Parameters
+    ----------
+    loss : SetLoss
+    settings : SearchSettings
+    n_drawn : int
+        Mini-batches that labels were sampled for before, in earlier passes.
+
+    Attributes
+    ----------
+    queries : callable
+        Gives what the scores of some instances are linear in, to measure the recall. To be set
+        before training.
+    is_current : bool
+        Whether it has seen all moves of the weights; False while they are trained.
+    recall : float or None
+        Of the last index built, at 10 among the candidates; the smallest of the blocks' own.
+    """
+
+    def __init__(
+        self,
+        loss: SetLoss,
+        settings: SearchSettings,
+        n_drawn: int = 0,
+    ) -> None:
+        self.queries: Callable[[], np.ndarray] | None = None
+        self.is_current = False
+        self.recall: float | None = None
+        self._settings = settings
+        self._W: np.ndarray | None = None
+        self._sampled = Sampled(loss, settings.n_candidates, (settings.seed, 1), n_drawn)
+        is_exact = settings.gradient == "exact"
+        self._asked: GradientMethod = Exact(loss) if is_exact else self._sampled
+        self._loss = loss
+        self._indexes: list[WatchedIndex] = []
+        self._bounds = np.empty(0, np.int64)
+        self._n_moved, self._build_at = 0, 0
+
+    @property
+    def n_drawn(self) -> int:
+        """Mini-batches that labels were sampled for."""
+        return self._sampled.step
+
+    def serves(self, loss: SetLoss, settings: SearchSettings, W: np.ndarray) -> bool:
+        """Tell whether this is what a new one would be for, but for the seed, and up to date."""
+        same = (loss, replace(settings, seed=0)) == (self._loss, replace(self._settings, seed=0))
+        return self.is_current and same and (self._W is None or self._W is W)
+
+    def method(self, W: np.ndarray, is_early: bool) -> GradientMethod:
+        """Return the way to the next gradient."""
+        if is_early or self._settings.gradient == "sampled":
+            return self._sampled
+        if self._settings.gradient != "exact" and self._n_moved >= self._build_at:
+            self._build(W)
+        return self._asked
+
+    def moved(self, n_rows: int) -> None:
+        """Take notice that so many rows of W have moved."""
+        self._n_moved += n_rows
+
+    def _build(self, W: np.ndarray) -> None:
+        how, self._W = self._settings, W
+        n_blocks = 1 if how.n_rounds is None else how.n_blocks
+        if not self._indexes:
+            self._indexes = [WatchedIndex(INDEXES[how.index]()) for _ in range(n_blocks)]
+            self._bounds = np.linspace(0, W.shape[1], n_blocks + 1).round().astype(np.int64)
+            self._asked = self._search()
+        for index, first, last in self._blocks():
+            index.build(W, first, last, how.seed)
+        self._build_at = int(_BUILD_AGAIN * self._n_moved) + len(W)
+        self._measure(W)
+
+    def _search(self) -> GradientMethod:
+        how = self._settings
+        if how.n_rounds is None:
+            return Searched(self._loss, how.n_candidates, self._indexes[0])
+        return Coupled(self._loss, how.n_candidates, self._indexes, self._bounds, how.n_rounds)
+
+    def _measure(self, W: np.ndarray) -> None:
+        if self.queries is None:
+            return
+        how, V = self._settings, self.queries()
+        k, recalls = min(RECALL_K, how.n_candidates), []
+        for index, first, last in self._blocks():
+            part = read_only(np.ascontiguousarray(V[:, first:last]))
+            recalls.append(recall_at_k(index.index, W, first, last, part, k, how.n_candidates))
+        self.recall = min(recalls)
+
+    def _blocks(self) -> Any:
+        return zip(self._indexes, self._bounds[:-1], self._bounds[1:], strict=True)
+
+
+@dataclass
+class Schedule:
+    """Learning rates by the number of instances visited, and what is sampled.
+
+    Attributes
+    ----------
+    rate : float
+        At the beginning.
+    interval : float
+        Visits after which the rate has halved: it is ``rate / (1 + visits / interval)``.
+    n_sampled : float
+        Visits before which labels are sampled.
+    visits : int
+        So far.
+    """
+
+    rate: float
+    interval: float
+    n_sampled: float
+    visits: int = 0
+
+    def now(self) -> float:
+        """Return the rate."""
+        return self.rate / (1.0 + self.visits / self.interval)
+
+
+@dataclass
+class Trainer:
+    """All that moves in training, and all that tells it how.
+
+    Attributes
+    ----------
+    layer : IdentityLayer or HiddenLayer
+    weights : MovingRows
+    sets : LabelSets
+    guide : Guide
+    schedule : Schedule
+    batch_size : int
+    n_workers : int
+    """
+
+    layer: IdentityLayer | HiddenLayer
+    weights: MovingRows
+    sets: LabelSets
+    guide: Guide
+    schedule: Schedule
+    batch_size: int
+    n_workers: int
+
+    def run(self, order: np.ndarray) -> float:
+        """Go once through the instances in this order; return the summed loss, as seen in steps.
+
+        It is the loss over the labels that were considered. NaN ends the pass.
+        """
+        total, at = 0.0, self.schedule
+        with Team(self.n_workers) as team, np.errstate(over="ignore", invalid="ignore"):
+            for first in range(0, len(order), self.batch_size):
+                rows = order[first : first + self.batch_size]
+                method = self.guide.method(self.weights.values, at.visits < at.n_sampled)
+                loss, n_moved = take_step(
+                    self.layer, self.weights, self.sets, method, rows, at.now(), team
+                )
+                self.guide.moved(n_moved)
+                at.visits += len(rows)
+                total += loss
+                if not np.isfinite(total):
+                    break
+        return total
+
+
+def progress_of(name: str, max_iter: int) -> Callable[[int, float, float | None], None]:
+    """Return what prints a line per epoch, at most one a second."""
+    began = time.perf_counter()
+    shown = -1.0
+
+    def show(epoch: int, loss: float, recall: float | None) -> None:
+        nonlocal shown
+        seconds = time.perf_counter() - began
+        if seconds < shown + 1.0 and epoch + 1 < max_iter:
+            return
+        shown = seconds
+        found = "" if recall is None else f", recall@{RECALL_K} of the index {recall:.3f}"
+        print(
+            f"[{name}] epoch {epoch + 1} of {max_iter}: loss {loss:.4g}{found}, {seconds:.1f} s",
+            file=sys.stdout,
+            flush=True,
+        )
+
+    return show

@@ -1,0 +1,645 @@
+"""Classification over many labels, trained on those that a decomposed search finds."""
+
+import warnings
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from sklearn_xc._validation import (
+    CsrRows,
+    DenseRows,
+    Targets,
+    check_further_targets,
+    check_rows,
+    check_targets,
+    check_weights,
+)
+from sklearn_xc.base import restored_on_error
+from sklearn_xc.decomposition._model import EmbeddingModel
+from sklearn_xc.decomposition._training import (
+    RECALL_K,
+    Guide,
+    Schedule,
+    SearchSettings,
+    Trainer,
+    progress_of,
+)
+from sklearn_xc.decomposition._training_set import TrainingSet, label_sets, merge_instances
+from sklearn_xc.exceptions import RecallWarning
+from sklearn_xc.losses import LABEL_SET_LOSSES
+from sklearn_xc.mips import INDEXES
+from sklearn_xc.mips._threads import one_blas_thread
+from sklearn_xc.parallel.memory import parse_bytes, require_bytes
+from sklearn_xc.solvers.batch_sgd import HiddenLayer, IdentityLayer, MovingRows
+from sklearn_xc.solvers.label_gradients import SetLoss
+
+#: Dimension of the hidden layer that a sparse X gets where none is asked for, and the blocks of
+#: message passing with and without one. Source: section 5 of the paper.
+_HIDDEN_DIM = 100
+_HIDDEN_BLOCKS, _BLOCKS = 4, 8
+#: n_candidates=None: this share of the labels, but at least so many.
+_SHARE, _LEAST_CANDIDATES = 0.01, 64
+#: smoothing=None: one class per instance, several labels. Source: section 5 of the paper.
+_SMOOTHING, _MULTILABEL_SMOOTHING = 1.0, 5.0
+#: Training instances by which the threshold of predictions is set, but no more scores than these
+#: for more than a few instances.
+_THRESHOLD_INSTANCES, _THRESHOLD_SCORES, _LEAST_THRESHOLD_INSTANCES = 1000, 10**8, 50
+#: And those whose vectors an index is tested with.
+_QUERIES = 64
+
+
+class DecompMIPSClassifier(EmbeddingModel):
+    """Classifier with a label vector for each label, trained on the labels that matter.
+
+    The score of label k is ``w_k . phi(x)``, where phi(x) is a dense instance itself, or a hidden
+    layer: the sum of trained vectors of the features of a sparse one. Of a loss over all labels, an
+    instance's gradient is large for its own labels and for a few others that score too high. Each
+    step searches for these, instead of computing the scores of all labels, and moves them alone.
+
+    The search is decomposed [1]_: the columns of the label vectors are cut into small blocks, each
+    of them is clustered on its own, and a label's score is estimated by the sum of what its
+    centroids score. That takes a byte operation per label and block, for all labels, 64 of them at
+    a time (:class:`~sklearn_xc.mips.ProductIndex`). The best `n_candidates` are then scored
+    exactly, best first, until the next ones cannot have a gradient any more.
+
+    Parameters
+    ----------
+    loss : {"margin", "softmax", "triplet"}, default="margin"
+        "margin" is the largest violation of ``z_own >= z_other + 1``, smoothed; its gradient has
+        few labels. "softmax" is the cross-entropy, summed over the labels of an instance. "triplet"
+        is the sum of all violations.
+    gradient : {"decomp_mips", "mips", "sampled", "exact"}, default="decomp_mips"
+        Where the gradient by the scores comes from: a decomposed search; a plain search for large
+        inner products; labels drawn at random; all labels.
+    index : {"product", "spherical", "exact", "faiss"} or None, default=None
+        What is searched, and what ``predict_topk(exact=False)`` asks. None is "product" for a
+        decomposed search, else "spherical". "faiss" needs the extra of that name.
+    n_blocks : int or None, default=None
+        Blocks of columns that exchange messages, where `n_rounds` is given. None is 8, or 4 with a
+        hidden layer.
+    n_rounds : int or None, default=None
+        Rounds of greedy message passing (algorithm 2 of [1]_) between blocks that have an index of
+        their own each, "spherical" unless `index` says otherwise. None couples the blocks within
+        the search, which is faster and nearer to the exact gradient.
+    n_candidates : int or None, default=None
+        Labels that a search retrieves for an instance, or that are drawn. None is a hundredth of
+        the labels, at least 64.
+    hidden_dim : int or None, default=None
+        Dimension of the hidden layer. None is 100 for a sparse X, and no layer for a dense one.
+    smoothing : float or None, default=None
+        mu of the smoothed margin loss: larger values spread the gradient over more labels. None is
+        1 for one class per instance, else 5.
+    optimizer : {"sgd", "adagrad"}, default="sgd"
+        "adagrad" divides steps by the root of the summed squares of gradients, and leaves
+        `decay_interval` unused.
+    learning_rate : float, default=0.1
+        A step is this times the gradient of the summed loss of a mini-batch, so that a good value
+        does not depend on `batch_size`. Try 0.03 to 1.
+    decay_interval : float or None, default=None
+        Visits of instances after which the rate has halved: it is ``learning_rate / (1 + visits /
+        decay_interval)``. None is the visits of an epoch; `batch_size` is the schedule of [1]_,
+        which all but stops within the first epoch; infinity keeps the rate.
+    batch_size : int, default=10
+        Instances whose gradients are taken at the same weights.
+    max_iter : int, default=10
+        Epochs.
+    sampled_epochs : float, default=0.2
+        Epochs, or parts of one, before the search begins: at first all labels score alike, and
+        drawn ones do as well.
+    min_recall : float, default=0.0
+        Warn if the index finds a smaller share of the 10 best labels among its candidates, for 64
+        training instances, when it is built last.
+    top_k : int, default=100
+        After a sparse fit, how many of the best labels predict and decision_function consider.
+    warm_start : bool, default=False
+        Whether ``fit`` goes on from the weights, and with the rate that they have come to.
+    max_memory : int or str, default=None
+        Bytes, or a text as "8GB", that the weights may take. None is what the machine has.
+    n_jobs : int, default=None
+        Threads that share the instances of a mini-batch, where labels are many, and predictions.
+        The model is the same, bit for bit, for any number.
+    random_state : int, RandomState instance or None, default=None
+        Of the order of the instances, the hidden layer's start, drawn labels and centroids.
+    verbose : int, default=0
+        If not 0, print progress.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_labels,)
+        Class labels after a 1-D y, else column numbers.
+    coef_ : ndarray of shape (n_labels, dim)
+        A vector for each label, also two for two classes.
+    feature_embedding_ : ndarray of shape (n_features, dim) or None
+        A vector for each feature, of the hidden layer.
+    threshold_ : float
+        After an indicator fit: labels with a higher score are predicted. Such that up to a thousand
+        training instances get as many labels as they have.
+    index_recall_ : float or None
+        Recall at 10 of the last index built for training; see `min_recall`.
+    n_candidates_ : int
+        Given, or chosen.
+    loss_curve_ : ndarray of shape (n_iter_,)
+        Mean loss of each epoch as seen in its steps: over the labels that were considered.
+    n_iter_ : int
+        Epochs run.
+    label_counts_ : ndarray of int64 of shape (n_labels,)
+        Instances of each label.
+    n_samples_fit_ : int
+        Instances seen.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    See Also
+    --------
+    sklearn_xc.ImplicitSoftmaxSGD : Unbiased softmax for sparse instances, without a hidden layer.
+    sklearn_xc.OvALinearXC : Exact one-vs-all, for sparse instances.
+
+    Notes
+    -----
+    There is no intercept: append a column of ones for one. A hidden layer's step is divided by the
+    squared norm of the instance where that is above 1, and its gradient is cut at norm 1, so that
+    training does not diverge; normalised rows (tf-idf) are what it is for. Equal instances with the
+    same labels are merged into one with a weight.
+
+    Memory: the weights, twice with Adagrad, and dim/8 bytes a label for the index. Time of a step,
+    for each instance: dim/4 byte look-ups a label, 64 of them at once with AVX-512, and a few
+    hundred inner products.
+
+    Source: [1]_; differs in the search, as its algorithm 2 is for `n_rounds`; in that labels which
+    were not retrieved are absent instead of having the score 0; and in the unit of time of the
+    learning rate.
+
+    References
+    ----------
+    .. [1] I. E.-H. Yen, S. Kale, F. X. Yu, D. Holtmann-Rice, S. Kumar and P. Ravikumar, "Loss
+       decomposition for fast learning in large output spaces", ICML 2018.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn_xc import DecompMIPSClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> clf = DecompMIPSClassifier(random_state=0).fit(X / 16, y)
+    >>> bool(clf.score(X / 16, y) > 0.95)
+    True
+    >>> clf.embed(X / 16).shape
+    (1797, 64)
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "loss": [StrOptions(set(LABEL_SET_LOSSES))],
+        "gradient": [StrOptions({"decomp_mips", "mips", "sampled", "exact"})],
+        "index": [StrOptions(set(INDEXES)), None],
+        "n_blocks": [Interval(Integral, 1, None, closed="left"), None],
+        "n_rounds": [Interval(Integral, 0, None, closed="left"), None],
+        "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
+        "hidden_dim": [Interval(Integral, 1, None, closed="left"), None],
+        "smoothing": [Interval(Real, 0, None, closed="neither"), None],
+        "optimizer": [StrOptions({"sgd", "adagrad"})],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "decay_interval": [Interval(Real, 0, None, closed="right"), None],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "sampled_epochs": [Interval(Real, 0, None, closed="left")],
+        "min_recall": [Interval(Real, 0, 1, closed="both")],
+        "top_k": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
+        "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    label_counts_: np.ndarray
+    loss_curve_: np.ndarray
+    n_candidates_: int
+    n_iter_: int
+    n_samples_fit_: int
+    index_recall_: float | None
+    _squares: tuple[np.ndarray | None, np.ndarray | None]
+    _visits: int
+    _interval: float
+    _n_sampled: float
+    _n_passes: int
+    _n_drawn: int
+    _guide: Guide | None
+
+    def __init__(
+        self,
+        loss: str = "margin",
+        *,
+        gradient: str = "decomp_mips",
+        index: str | None = None,
+        n_blocks: int | None = None,
+        n_rounds: int | None = None,
+        n_candidates: int | None = None,
+        hidden_dim: int | None = None,
+        smoothing: float | None = None,
+        optimizer: str = "sgd",
+        learning_rate: float = 0.1,
+        decay_interval: float | None = None,
+        batch_size: int = 10,
+        max_iter: int = 10,
+        sampled_epochs: float = 0.2,
+        min_recall: float = 0.0,
+        top_k: int = 100,
+        warm_start: bool = False,
+        max_memory: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.gradient = gradient
+        self.index = index
+        self.n_blocks = n_blocks
+        self.n_rounds = n_rounds
+        self.n_candidates = n_candidates
+        self.hidden_dim = hidden_dim
+        self.smoothing = smoothing
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.decay_interval = decay_interval
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.sampled_epochs = sampled_epochs
+        self.min_recall = min_recall
+        self.top_k = top_k
+        self.warm_start = warm_start
+        self.max_memory = max_memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DecompMIPSClassifier":
+        """Train the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, n_features)
+            Instances. float32 and float64 are kept, other dtypes become float64.
+        y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
+            One class per instance, or a binary indicator, dense or sparse; rows without labels are
+            passed over.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the instances. A weight of 2 is a repeated row, a weight of 0 a missing one.
+            An instance is visited once for each unit of its weight, up to 64 times an epoch.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For NaN, a y that is not binary, parameters that do not fit each other, or a learning
+            rate at which training diverges.
+        MemoryBudgetError
+            If the weights do not fit into memory; nothing was allocated yet.
+
+        Warns
+        -----
+        RecallWarning
+            If the index finds less than `min_recall` of the best labels at its last build.
+
+        Notes
+        -----
+        The model does not depend on the order of the rows, nor on `n_jobs`.
+        """
+        is_warm = self.warm_start and hasattr(self, "coef_")
+        with restored_on_error(self):
+            instances, targets, weight = self._check(X, y, sample_weight, None, is_warm)
+            examples = self._examples(instances, targets, weight)
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            if is_warm:
+                self._own_weights(is_copy=True)  # those of the earlier fit stay as they are
+            else:
+                self._start(instances, targets, examples, seed)
+            trainer = self._trainer(instances, examples, seed)
+            show = progress_of(type(self).__name__, self.max_iter) if self.verbose else None
+            losses = []
+            with one_blas_thread():
+                for epoch in range(self.max_iter):
+                    losses.append(self._pass(trainer, examples, seed))
+                    if show is not None:
+                        show(epoch, losses[-1], trainer.guide.recall)
+            self.n_iter_, self.loss_curve_ = len(losses), np.array(losses)
+            self.label_counts_ = _label_counts(targets, weight > 0)
+            self.n_samples_fit_ = int(np.count_nonzero(weight))
+            self._require_finite()
+            self._set_threshold(instances, targets, examples, seed)
+            self._finish(trainer)
+            self._guide = None
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> "DecompMIPSClassifier":
+        """Go once through some instances.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, n_features)
+            Instances.
+        y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
+            As in ``fit``.
+        classes : array-like of shape (n_classes,), default=None
+            All classes, in the first call for a 1-D y; None takes those in y.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the instances.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For classes, features or a container of y that differ from those of the first call.
+
+        Notes
+        -----
+        The learning rate falls with all instances visited so far; None for `decay_interval`, and an
+        epoch of `sampled_epochs`, mean the instances of the first call. The weights are changed
+        where they stand: an interrupt or an error leaves them in the middle of the pass. The index
+        is kept for the next call.
+        """
+        is_first = not hasattr(self, "coef_")
+        with restored_on_error(self):
+            instances, targets, weight = self._check(X, y, sample_weight, classes, not is_first)
+            examples = self._examples(instances, targets, weight)
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            if is_first:
+                self._start(instances, targets, examples, seed)
+                self.label_counts_ = np.zeros(len(targets.classes), np.int64)
+                self.n_iter_, self.n_samples_fit_, self.loss_curve_ = 0, 0, np.empty(0)
+            trainer = self._trainer(instances, examples, seed)
+            with one_blas_thread():
+                loss = self._pass(trainer, examples, seed)
+            self.n_iter_ += 1
+            self.loss_curve_ = np.append(self.loss_curve_, loss)
+            self.label_counts_ = self.label_counts_ + _label_counts(targets, weight > 0)
+            self.n_samples_fit_ += int(np.count_nonzero(weight))
+            self._require_finite()
+            self._set_threshold(instances, targets, examples, seed)
+            self._finish(trainer)
+        return self
+
+    # What a fit is made of
+
+    def _check(
+        self, X: Any, y: Any, sample_weight: Any, classes: Any, is_known: bool
+    ) -> tuple[CsrRows | DenseRows, Targets, np.ndarray]:
+        self._check_parameters()
+        instances = check_rows(self, X, reset=not is_known)
+        n = instances.shape[0]
+        check = check_further_targets if is_known else check_targets
+        targets = check(self, y, n, classes)
+        if len(targets.classes) < 2:
+            raise ValueError(f"{type(self).__name__}: y needs at least two label columns, got 1.")
+        weight = check_weights(self, sample_weight, n)
+        return instances, targets, np.ones(n) if weight is None else weight
+
+    def _check_parameters(self) -> None:
+        name = type(self).__name__
+        if self.gradient == "mips" and self.index == "product":
+            raise ValueError(
+                f"{name}: index='product' is a decomposed search, gradient='mips' is a plain one. "
+                "Set gradient='decomp_mips', or another index."
+            )
+        is_coupled = self.gradient == "decomp_mips" and self.n_rounds is None
+        if is_coupled and self.index not in (None, "product"):
+            raise ValueError(
+                f"{name}: index={self.index!r} searches each block of columns on its own, and the "
+                "blocks are coupled by messages: set n_rounds, for example to 1, or "
+                "index='product'."
+            )
+        if self.n_rounds is not None and self.gradient != "decomp_mips":
+            raise ValueError(
+                f"{name}: n_rounds={self.n_rounds} is for gradient='decomp_mips', "
+                f"gradient={self.gradient!r} came."
+            )
+        if self.n_rounds is not None and self.index == "product":
+            raise ValueError(
+                f"{name}: index='product' couples the blocks of columns itself; messages take an "
+                f"index with exact scores. Leave n_rounds={self.n_rounds} or the index out."
+            )
+        if self.n_blocks is not None and self.n_rounds is None:
+            raise ValueError(
+                f"{name}: n_blocks={self.n_blocks} is for message passing; set n_rounds too."
+            )
+        if self.smoothing is not None and not LABEL_SET_LOSSES[self.loss].SMOOTHED:
+            raise ValueError(
+                f"{name}: smoothing={self.smoothing:g} is for loss='margin', "
+                f"loss={self.loss!r} came."
+            )
+        if self.decay_interval is not None and self.optimizer == "adagrad":
+            raise ValueError(
+                f"{name}: decay_interval={self.decay_interval:g} is for optimizer='sgd'; "
+                "'adagrad' has a schedule of its own."
+            )
+        if self.index == "faiss":
+            INDEXES["faiss"]()
+
+    def _index_name(self) -> str:
+        if self.index is not None:
+            return self.index
+        is_plain = self.gradient == "mips" or self.n_rounds is not None
+        return "spherical" if is_plain else "product"
+
+    def _examples(
+        self, instances: CsrRows | DenseRows, targets: Targets, weight: np.ndarray
+    ) -> TrainingSet:
+        examples = merge_instances(instances, targets, weight)
+        if not len(examples.rows):
+            raise ValueError(f"{type(self).__name__}: no row of y has a label.")
+        return examples
+
+    def _start(
+        self, instances: CsrRows | DenseRows, targets: Targets, examples: TrainingSet, seed: int
+    ) -> None:
+        """Set what training starts from."""
+        n_labels, d, dtype = len(targets.classes), instances.shape[1], instances.dtype
+        is_hidden = self.hidden_dim is not None or isinstance(instances, CsrRows)
+        dim = (self.hidden_dim or _HIDDEN_DIM) if is_hidden else d
+        self._require_memory(n_labels, d, dim, is_hidden, dtype.itemsize)
+        self.classes_ = targets.classes
+        self._targets_kind = targets.kind
+        self._targets_dtype = targets.dtype
+        self._targets_container = targets.container
+        self.coef_ = np.zeros((n_labels, dim), dtype)
+        self.feature_embedding_ = None
+        if is_hidden:
+            rng = np.random.default_rng((seed, 2))
+            vectors = rng.standard_normal((d, dim), np.float32) / np.float32(np.sqrt(dim))
+            self.feature_embedding_ = vectors.astype(dtype, copy=False)
+        self._squares = (None, None)
+        if self.optimizer == "adagrad":
+            features = self.feature_embedding_
+            squares = None if features is None else np.zeros_like(features)
+            self._squares = np.zeros_like(self.coef_), squares
+        visits = int(examples.visits.sum())
+        is_steady = self.optimizer == "adagrad"
+        self._interval = np.inf if is_steady else float(self.decay_interval or visits)
+        self._n_sampled = self.sampled_epochs * visits
+        self._visits, self._n_passes, self._n_drawn = 0, 0, 0
+        self._guide = None
+
+    def _require_memory(
+        self, n_labels: int, d: int, dim: int, is_hidden: bool, itemsize: int
+    ) -> None:
+        copies = 2 if self.optimizer == "adagrad" else 1
+        rows = n_labels + (d if is_hidden else 0)
+        what = f"the weights, {n_labels} labels x {dim} x {itemsize} bytes"
+        if is_hidden:
+            what += f" and {d} features x {dim} x {itemsize} bytes"
+        allowed = None
+        if self.max_memory is not None:
+            allowed = parse_bytes(self.max_memory, f"{type(self).__name__}: max_memory")
+        require_bytes(
+            copies * rows * dim * itemsize,
+            allowed,
+            what + (", twice (adagrad)" if copies > 1 else ""),
+            "Pass X as float32, lower hidden_dim, or leave rare features and labels out.",
+        )
+
+    def _own_weights(self, is_copy: bool) -> None:
+        """Copy all that training moves, or only what cannot be written: memory maps."""
+
+        def own(values: np.ndarray | None) -> np.ndarray | None:
+            if values is None:
+                return None
+            if not is_copy and values.flags.writeable and values.flags.c_contiguous:
+                return values
+            return np.array(values, order="C")
+
+        self.coef_ = own(self.coef_)  # type: ignore[assignment]
+        self.feature_embedding_ = own(self.feature_embedding_)
+        self._squares = own(self._squares[0]), own(self._squares[1])
+
+    def _trainer(self, instances: CsrRows | DenseRows, examples: TrainingSet, seed: int) -> Trainer:
+        """Return what moves the weights."""
+        self._own_weights(is_copy=False)
+        dtype = self.coef_.dtype
+        weights = MovingRows(self.coef_, self._squares[0])
+        layer: IdentityLayer | HiddenLayer
+        if self.feature_embedding_ is None:
+            layer = IdentityLayer(instances.to_dense().astype(dtype))
+        else:
+            vectors = MovingRows(self.feature_embedding_, self._squares[1])
+            layer = HiddenLayer(instances.to_csr().astype(dtype), vectors)
+        n_labels = len(self.classes_)
+        least = max(_LEAST_CANDIDATES, int(np.ceil(_SHARE * n_labels)))
+        self.n_candidates_ = min(n_labels, self.n_candidates or least)
+        drawn = np.random.default_rng((seed, 3)).permutation(examples.rows)[:_QUERIES]
+        guide = self._guide_to(self._set_loss(), self._search_settings(seed))
+        guide.queries = lambda: layer.forward(drawn)
+        guide.is_current = False
+        schedule = Schedule(self.learning_rate, self._interval, self._n_sampled, self._visits)
+        return Trainer(
+            layer, weights, examples.sets, guide, schedule, self.batch_size,
+            effective_n_jobs(self.n_jobs),
+        )  # fmt: skip
+
+    def _guide_to(self, loss: SetLoss, settings: SearchSettings) -> Guide:
+        """Return the guide of the last partial fit, with its index, if it still serves."""
+        if self._guide is not None and self._guide.serves(loss, settings, self.coef_):
+            return self._guide
+        return Guide(loss, settings, self._n_drawn)
+
+    def _set_loss(self) -> SetLoss:
+        default = _SMOOTHING if self._targets_kind == "classes" else _MULTILABEL_SMOOTHING
+        smoothing = default if self.smoothing is None else float(self.smoothing)
+        return SetLoss(LABEL_SET_LOSSES[self.loss], smoothing)
+
+    def _search_settings(self, seed: int) -> SearchSettings:
+        dim = self.coef_.shape[1]
+        n_blocks = self.n_blocks
+        if n_blocks is None:
+            n_blocks = _BLOCKS if self.feature_embedding_ is None else _HIDDEN_BLOCKS
+        if n_blocks > dim:
+            if self.n_blocks is not None:
+                raise ValueError(
+                    f"{type(self).__name__}: n_blocks={n_blocks} is more than the {dim} columns "
+                    "that are cut into them."
+                )
+            n_blocks = dim
+        return SearchSettings(
+            self.gradient, self._index_name(), n_blocks, self.n_rounds, self.n_candidates_,
+            seed,
+        )  # fmt: skip
+
+    def _pass(self, trainer: Trainer, examples: TrainingSet, seed: int) -> float:
+        """Go once through the instances; return the mean loss."""
+        order = examples.order((seed, 4, self._n_passes))
+        total = trainer.run(order)
+        if not np.isfinite(total):
+            self._raise_diverged()
+        self._n_passes += 1
+        self._visits, self._n_drawn = trainer.schedule.visits, trainer.guide.n_drawn
+        return total / float(examples.sets.weight[order].sum())
+
+    def _raise_diverged(self) -> None:
+        raise ValueError(
+            f"{type(self).__name__}: training diverged at learning_rate="
+            f"{self.learning_rate:g}. Lower it, or scale X (sklearn.preprocessing.normalize)."
+        )
+
+    def _require_finite(self) -> None:
+        """Raise an error for weights that overflowed where no later step has seen it."""
+        with np.errstate(invalid="ignore"):
+            for values in (self.coef_, self.feature_embedding_):
+                # A NaN is the smallest entry and the largest.
+                if values is not None and not np.isfinite([values.min(), values.max()]).all():
+                    self._raise_diverged()
+
+    def _set_threshold(
+        self, instances: CsrRows | DenseRows, targets: Targets, examples: TrainingSet, seed: int
+    ) -> None:
+        """Set the score from which on a label is predicted: as many in all as there are."""
+        self.threshold_ = 0.0
+        if targets.kind == "classes":
+            return
+        rng = np.random.default_rng((seed, 5))
+        n = max(_LEAST_THRESHOLD_INSTANCES, _THRESHOLD_SCORES // len(self.classes_))
+        rows = np.sort(rng.permutation(examples.rows)[: min(n, _THRESHOLD_INSTANCES)])
+        V = self._embed(instances.take(rows))
+        k = min(self.top_k, len(self.classes_))
+        _, scores = self._best(V, k)
+        sets = examples.sets
+        n_labels = int((sets.indptr[rows + 1] - sets.indptr[rows]).sum())
+        best = np.sort(scores, axis=None)[::-1]
+        if n_labels < len(best):
+            self.threshold_ = float(0.5 * (best[n_labels - 1] + best[n_labels]))
+        else:
+            self.threshold_ = float(np.nextafter(best[-1], -np.inf))
+
+    def _finish(self, trainer: Trainer) -> None:
+        self.__dict__.pop("_search_index", None)  # of weights that have moved
+        trainer.guide.queries, trainer.guide.is_current = None, True
+        self._guide = trainer.guide
+        self.index_recall_ = trainer.guide.recall
+        if self.index_recall_ is not None and self.index_recall_ < self.min_recall:
+            warnings.warn(
+                f"{type(self).__name__}: of the best {RECALL_K} labels or fewer, the index finds "
+                f"{self.index_recall_:.3f} among n_candidates={self.n_candidates_}; "
+                f"min_recall={self.min_recall:g}. Raise n_candidates, or set gradient='exact'.",
+                RecallWarning,
+                stacklevel=3,
+            )
+
+
+def _label_counts(targets: Targets, kept: np.ndarray) -> np.ndarray:
+    """Return the instances of each class among those where the mask is True."""
+    indptr, labels = label_sets(targets, len(kept))
+    chosen = np.repeat(kept, np.diff(indptr))
+    return np.bincount(labels[chosen], minlength=len(targets.classes))

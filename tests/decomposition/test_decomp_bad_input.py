@@ -1,0 +1,492 @@
+"""Bad input: each either works or raises an error that names what was wrong and what came."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
+from sklearn.utils._param_validation import InvalidParameterError
+
+from sklearn_xc.decomposition import _training
+from sklearn_xc.exceptions import MemoryBudgetError, RecallWarning
+
+NOT_BINARY = r"y must be a binary indicator of 0 and 1 .* row {}, column {} holds {}"
+ANSWERS = ("predict", "predict_topk", "decision_function", "embed")
+
+
+def with_value(Y, row, column, value):
+    Y = Y.tolil()
+    Y[row, column] = value
+    return Y.tocsr()
+
+
+class TestInstances:
+    @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_array.toarray])
+    @pytest.mark.parametrize(("value", "name"), [(np.nan, "NaN"), (np.inf, "infinity")])
+    def test_nan_and_infinity(self, value, name, container, make, xy):
+        X, Y = xy
+        model = make().fit(X, Y)
+        bad = X.copy()
+        bad.data[7] = value
+        bad = container(bad)
+        for call in (make().fit, make().partial_fit, model.partial_fit):
+            with pytest.raises(ValueError, match=f"Input X contains {name}"):
+                call(bad, Y)
+        for method in ANSWERS:
+            with pytest.raises(ValueError, match=f"Input X contains {name}"):
+                getattr(model, method)(bad)
+
+    def test_wrong_width(self, make, xy):
+        X, Y = xy
+        model = make().fit(X, Y)
+        for method in ANSWERS:
+            with pytest.raises(ValueError, match=r"X has 39 features, .* is expecting 40"):
+                getattr(model, method)(X[:, :39])
+        with pytest.raises(ValueError, match=r"X has 39 features, .* is expecting 40"):
+            model.predict_topk(X[:, :39], exact=False)
+
+    @pytest.mark.parametrize("container", [sp.csr_array, np.asarray])
+    def test_no_rows_and_no_columns(self, container, make, xy):
+        X, Y = xy
+        with pytest.raises(ValueError, match=r"0 sample\(s\) \(shape=\(0, 4\)\)"):
+            make().fit(container(np.zeros((0, 4))), Y[:0])
+        with pytest.raises(ValueError, match=r"0 feature\(s\) \(shape=\(120, 0\)\)"):
+            make().fit(container(np.zeros((120, 0))), Y)
+        model = make().fit(X, Y)
+        for method in ANSWERS:
+            with pytest.raises(ValueError, match="0 sample"):
+                getattr(model, method)(container(np.zeros((0, 40))))
+
+    def test_three_dimensions_text_and_complex(self, make, xy):
+        X, Y = xy
+        for bad, match in (
+            (X.toarray()[None], "dim 3"),
+            (np.full((120, 2), "a"), "could not convert string to float"),
+            (X.toarray() * 1j, "Complex data not supported"),
+            (X.toarray()[0], "Expected 2D array, got 1D array"),
+        ):
+            with pytest.raises(ValueError, match=match):
+                make().fit(bad, Y)
+
+
+class TestTargets:
+    @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_array.toarray])
+    @pytest.mark.parametrize("value", [2, -1, 0.5])
+    def test_not_binary(self, value, container, make, xy):
+        X, Y = xy
+        for call in (make().fit, make().partial_fit):
+            with pytest.raises(ValueError, match=NOT_BINARY.format(8, 3, value)):
+                call(X, container(with_value(Y, 8, 3, value)))
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf])
+    def test_not_finite(self, value, make, xy):
+        X, Y = xy
+        bad = with_value(Y, 8, 3, value)
+        with pytest.raises(ValueError, match=NOT_BINARY.format(8, 3, value)):
+            make().fit(X, bad)
+        with pytest.raises(ValueError, match="Input y contains NaN or infinity"):
+            make().fit(X, bad.toarray())
+        with pytest.raises(ValueError, match="Input y contains NaN or infinity"):
+            make().fit(X, np.append(np.arange(119.0), value))
+
+    def test_duplicate_entries(self, make, xy):
+        X, _ = xy
+        Y = sp.coo_array((np.ones(257, np.int8), (np.zeros(257, int),) * 2), shape=(120, 2))
+        with pytest.raises(ValueError, match=r"row 0, column 0 holds 257 .* summed"):
+            make().fit(X, Y)
+
+    @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_array.toarray])
+    def test_no_row_has_a_label(self, container, make, xy):
+        X, _ = xy
+        for call in (make().fit, make().partial_fit):
+            with pytest.raises(ValueError, match="no row of y has a label"):
+                call(X, container(sp.csr_array((120, 4))))
+
+    def test_no_row_with_a_weight_has_a_label(self, make, xy):
+        X, Y = xy
+        Y = Y[:, :7]
+        with pytest.raises(ValueError, match="no row of y has a label"):
+            make().fit(X, Y, np.diff(Y.indptr) == 0)
+
+    def test_one_label_column(self, make, xy):
+        X, Y = xy
+        for call in (make().fit, make().partial_fit):
+            with pytest.raises(ValueError, match="y needs at least two label columns, got 1"):
+                call(X, Y[:, [0]])
+
+    def test_one_class(self, make, xy):
+        for y in (np.ones(120), np.full(120, "a"), np.zeros(120, bool)):
+            with pytest.raises(ValueError, match=r"y holds one class, .*; at least two classes"):
+                make().fit(xy[0], y)
+
+    def test_one_class_has_all_weight(self, make, xy):
+        """It works: the others are still classes."""
+        X, _ = xy
+        y = np.arange(120) % 3
+        model = make(max_iter=20, decay_interval=1000).fit(X, y, (y == 1).astype(float))
+        assert model.classes_.tolist() == [0, 1, 2]
+        trained = (y == 1) & (np.diff(X.indptr) > 0)
+        assert (model.predict(X)[trained] == 1).mean() > 0.8
+
+    @pytest.mark.parametrize("loss", ["margin", "softmax", "triplet"])
+    def test_a_label_on_every_row(self, loss, make, xy):
+        X, Y = xy
+        model = make(loss, max_iter=10, learning_rate=0.3).fit(X, Y)
+        assert model.label_counts_[7] == 120
+        assert model.decision_function(X).toarray().mean(axis=0).argmax() == 7
+
+    @pytest.mark.parametrize("loss", ["margin", "softmax", "triplet"])
+    @pytest.mark.parametrize("gradient", ["exact", "sampled", "mips", "decomp_mips"])
+    def test_instances_with_all_labels(self, gradient, loss, make, xy):
+        """They have no negatives, and others do."""
+        X, Y = xy
+        Y = Y[:, :5].tolil()
+        Y[:30] = 1
+        model = make(loss, gradient=gradient, learning_rate=0.1, sampled_epochs=0.5)
+        model.fit(X, Y.tocsr())
+        assert np.isfinite(model.coef_).all()
+        assert model.coef_.any()
+
+    @pytest.mark.parametrize("container", [sp.csr_array, np.asarray])
+    def test_no_columns(self, container, make, xy):
+        with pytest.raises(ValueError, match=r"y must have at least one label .*\(120, 0\)"):
+            make().fit(xy[0], container(np.zeros((120, 0))))
+
+    def test_another_number_of_rows(self, make, xy):
+        X, Y = xy
+        for y in (Y[:100], Y[:100].toarray(), np.arange(100)):
+            for call in (make().fit, make().partial_fit):
+                with pytest.raises(ValueError, match="y has 100 rows and X has 120"):
+                    call(X, y)
+
+    def test_none(self, make, xy):
+        for call in (make().fit, make().partial_fit):
+            with pytest.raises(ValueError, match=r"requires y to be passed, but .* y is None"):
+                call(xy[0], None)
+
+    @pytest.mark.parametrize(
+        ("y", "message"),
+        [
+            (np.zeros((2, 120, 3)), r"y must be 1-D or 2-D, an array of shape \(2, 120, 3\)"),
+            (7, r"y must be 1-D or 2-D, an array of shape \(\)"),
+            (np.full((120, 2), "a"), "a 2-D y must be a binary indicator, dtype <U1 came"),
+            (sp.csr_array((120, 2), dtype=complex), "a sparse y .* dtype complex128 came"),
+            (np.linspace(0, 1, 120), "Unknown label type: continuous"),
+            ([[1], [2, 3]] * 60, r"MultiLabelBinarizer\(sparse_output=True\)"),
+        ],
+        ids=range(6),
+    )
+    def test_other_shapes_and_types(self, y, message, make, xy):
+        with pytest.raises(ValueError, match=message):
+            make().fit(xy[0], y)
+
+
+class TestWeights:
+    @pytest.mark.parametrize(
+        ("weight", "message"),
+        [
+            (np.ones(119), r"sample_weight has shape \(119,\), expected \(120,\)"),
+            (np.ones((120, 1)), r"sample_weight has shape \(120, 1\), expected \(120,\)"),
+            (-np.ones(120), r"sample_weight must not be negative, row 0 holds -1.0"),
+            (np.zeros(120), "all entries of sample_weight are zero"),
+            (np.full(120, np.nan), "sample_weight contains NaN"),
+            (np.full(120, np.inf), "sample_weight contains infinity"),
+        ],
+        ids=range(6),
+    )
+    def test_bad_weights(self, weight, message, make, xy):
+        for call in (make().fit, make().partial_fit):
+            with pytest.raises(ValueError, match=message):
+                call(*xy, sample_weight=weight)
+
+    def test_a_tiny_weight_is_a_tiny_step(self, make, xy):
+        X, Y = xy[0].toarray(), xy[1]
+        small, tiny = (
+            make(hidden_dim=None, max_iter=1).fit(X, Y, np.full(120, w)) for w in (1e-6, 1e-12)
+        )
+        np.testing.assert_allclose(tiny.coef_, 1e-6 * small.coef_, atol=1e-15)
+        assert small.loss_curve_[0] == pytest.approx(tiny.loss_curve_[0], rel=1e-4)
+
+    def test_a_huge_weight_is_64_visits(self, make, xy):
+        """And weighs what it weighs: the step of a visit is a 64th of it."""
+        X, Y = xy[0].toarray()[:2], sp.csr_array([[1, 0, 0], [0, 1, 0]])
+        parameters = {"hidden_dim": None, "max_iter": 1, "loss": "triplet", "batch_size": 1}
+        model = make(learning_rate=1e-9, **parameters).fit(X, Y, [1000.0, 1.0])
+        # All scores are 0: the gradient of each visit is the same, with a rate that falls.
+        rates = 1e-9 / (1 + np.arange(65) / 65)
+        moved = np.linalg.norm(model.coef_[2])
+        longest = 1000 / 64 * rates[:64].sum() * np.linalg.norm(X[0])
+        assert moved == pytest.approx(longest, rel=0.02)
+
+
+class TestParameters:
+    @pytest.mark.parametrize(
+        ("parameters", "expected"),
+        [
+            ({"loss": "hinge"}, "'loss' .*'margin'.* Got 'hinge'"),
+            ({"gradient": "full"}, "'gradient' .*'decomp_mips'.* Got 'full'"),
+            ({"index": "hnsw"}, "'index' .*'product'.* Got 'hnsw'"),
+            ({"n_blocks": 0}, "'n_blocks' .* Got 0"),
+            ({"n_rounds": -1}, "'n_rounds' .* Got -1"),
+            ({"n_rounds": 1.0}, "'n_rounds' .* Got 1.0"),
+            ({"n_candidates": 0}, "'n_candidates' .* Got 0"),
+            ({"hidden_dim": 0}, "'hidden_dim' .* Got 0"),
+            ({"smoothing": 0}, "'smoothing' .* Got 0"),
+            ({"smoothing": np.nan}, "'smoothing' .* Got nan"),
+            ({"optimizer": "adam"}, "'optimizer' .*'adagrad'.* Got 'adam'"),
+            ({"learning_rate": 0}, "'learning_rate' .* Got 0"),
+            ({"learning_rate": np.inf}, "'learning_rate' .* Got inf"),
+            ({"learning_rate": "auto"}, "'learning_rate' .* Got 'auto'"),
+            ({"decay_interval": 0}, "'decay_interval' .* Got 0"),
+            ({"batch_size": 0}, "'batch_size' .* Got 0"),
+            ({"max_iter": 0}, "'max_iter' .* Got 0"),
+            ({"sampled_epochs": -0.1}, "'sampled_epochs' .* Got -0.1"),
+            ({"min_recall": 1.1}, r"'min_recall' .*\[0.0, 1.0\].* Got 1.1"),
+            ({"top_k": 0}, "'top_k' .* Got 0"),
+            ({"warm_start": None}, "'warm_start' .* Got None"),
+            ({"max_memory": 0}, "'max_memory' .* Got 0"),
+            ({"n_jobs": 1.5}, "'n_jobs' .* Got 1.5"),
+            ({"random_state": "a"}, "'random_state' .* Got 'a'"),
+            ({"verbose": -1}, "'verbose' .* Got -1"),
+        ],
+        ids=str,
+    )
+    def test_out_of_range(self, parameters, expected, make, xy):
+        for method in ("fit", "partial_fit"):
+            with pytest.raises(InvalidParameterError, match=expected):
+                getattr(make(**parameters), method)(*xy)
+
+    @pytest.mark.parametrize(
+        ("parameters", "message"),
+        [
+            (
+                {"gradient": "mips", "index": "product"},
+                "index='product' is a decomposed .*gradient='mips'.* Set gradient='decomp_mips'",
+            ),
+            (
+                {"gradient": "decomp_mips", "index": "spherical"},
+                "index='spherical' .* coupled by messages: set n_rounds",
+            ),
+            ({"gradient": "decomp_mips", "index": "exact"}, "index='exact' .* set n_rounds"),
+            ({"gradient": "mips", "n_rounds": 1}, "n_rounds=1 .* gradient='mips' came"),
+            ({"gradient": "exact", "n_rounds": 0}, "n_rounds=0 .* gradient='exact' came"),
+            (
+                {"gradient": "decomp_mips", "n_rounds": 1, "n_blocks": 7},
+                "n_blocks=7 is more than the 6 columns",
+            ),
+            (
+                {"gradient": "decomp_mips", "n_rounds": 1, "index": "product"},
+                "index='product' couples .* Leave n_rounds=1 or the index out",
+            ),
+            ({"gradient": "decomp_mips", "n_blocks": 2}, "n_blocks=2 .* set n_rounds too"),
+            ({"loss": "softmax", "smoothing": 2.0}, "smoothing=2 .*'margin', loss='softmax' came"),
+            ({"loss": "triplet", "smoothing": 2.0}, "smoothing=2 .*'margin', loss='triplet' came"),
+            (
+                {"optimizer": "adagrad", "decay_interval": 50},
+                "decay_interval=50 is for optimizer='sgd'",
+            ),
+        ],
+        ids=str,
+    )
+    @pytest.mark.parametrize("method", ["fit", "partial_fit"])
+    def test_clashes(self, method, parameters, message, make, xy):
+        model = make(**parameters)
+        with pytest.raises(ValueError, match=message):
+            getattr(model, method)(*xy)
+        assert not [name for name in vars(model) if name.endswith("_")]
+
+    def test_more_candidates_than_labels_take_all(self, make, xy):
+        a, b = (make(gradient="mips", index="exact", n_candidates=m).fit(*xy) for m in (15, 999))
+        np.testing.assert_array_equal(a.coef_, b.coef_)
+        assert b.n_candidates_ == 15
+
+    def test_no_more_blocks_than_columns(self, make, xy):
+        model = make(gradient="decomp_mips", n_rounds=1, hidden_dim=2, sampled_epochs=0).fit(*xy)
+        assert np.isfinite(model.coef_).all()
+
+    def test_a_batch_larger_than_the_data(self, make, xy):
+        model = make(batch_size=10_000, learning_rate=0.1, max_iter=40).fit(*xy)
+        assert model.loss_curve_[-1] < 0.95 * model.loss_curve_[0]
+
+    def test_an_index_that_finds_too_little_warns(self, make):
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(200, 16)), np.arange(200)
+        model = make(hidden_dim=None, gradient="mips", n_candidates=10, min_recall=0.99)
+        message = r"finds 0\.\d+ among n_candidates=10; min_recall=0.99. Raise n_candidates, or set"
+        with pytest.warns(RecallWarning, match=message):
+            model.fit(X, y)
+        assert 0 < model.index_recall_ < 0.99
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model.set_params(n_candidates=200).fit(X, y)
+        assert model.index_recall_ == 1.0
+
+    @pytest.mark.parametrize("k", [0, -1, 1.0, True, None])
+    @pytest.mark.parametrize("exact", [True, False])
+    def test_k(self, exact, k, make, xy):
+        model = make().fit(*xy)
+        with pytest.raises(ValueError, match=f"k must be an integer of at least 1, got {k!r}"):
+            model.predict_topk(xy[0], k, exact=exact)
+
+
+class TestMemory:
+    @pytest.mark.parametrize("size", ["plenty", "-1GB", ""])
+    def test_unreadable(self, size, make, xy):
+        with pytest.raises(ValueError, match=f"max_memory must be .* as '8GB', got {size!r}"):
+            make(max_memory=size).fit(*xy)
+
+    @pytest.mark.parametrize("method", ["fit", "partial_fit"])
+    def test_too_small_is_refused_before_anything_is_allocated(self, method, make, xy):
+        with pytest.raises(
+            MemoryBudgetError,
+            match=r"2.6 KiB are needed and max_memory allows 1.0 KiB.* weights, 15 labels x 6 x 8 "
+            "bytes and 40 features x 6 x 8 bytes. .*lower hidden_dim",
+        ):
+            getattr(make(max_memory="1KB"), method)(*xy)
+
+    def test_sums_of_squares_count(self, make, xy):
+        X, Y = xy
+        size = (15 + 40) * 6 * 8
+        make(max_memory=size).fit(X, Y)
+        with pytest.raises(MemoryBudgetError, match=r"40 features x 6 x 8 bytes, twice \(adagrad"):
+            make(max_memory=2 * size - 1, optimizer="adagrad").fit(X, Y)
+        make(max_memory=2 * size, optimizer="adagrad").fit(X, Y)
+        make(max_memory=size // 2).fit(X.astype(np.float32), Y)
+
+    def test_without_a_hidden_layer_labels_count(self, make, xy):
+        X, Y = xy[0].toarray(), xy[1]
+        make(hidden_dim=None, max_memory=15 * 40 * 8).fit(X, Y)
+        with pytest.raises(MemoryBudgetError, match=r"the weights, 15 labels x 40 x 8 bytes\."):
+            make(hidden_dim=None, max_memory=15 * 40 * 8 - 1).fit(X, Y)
+
+    def test_absurd_sizes_are_refused_at_once(self, make):
+        X = sp.csr_array(([1.0, 1.0], ([0, 1], [0, 2**30])), shape=(2, 2**31 - 2))
+        with pytest.raises(MemoryBudgetError, match=r"needed and this machine has.*as float32"):
+            make(hidden_dim=10**6).fit(X, sp.csr_array([[1, 0], [0, 1]]))
+
+
+class TestDivergence:
+    """Gradients are bounded: it takes rates at which float32 overflows."""
+
+    @pytest.fixture
+    def data(self):
+        rng = np.random.default_rng(0)
+        return rng.normal(size=(60, 6)).astype(np.float32), rng.integers(0, 4, 60)
+
+    @pytest.mark.parametrize("loss", ["margin", "softmax", "triplet"])
+    @pytest.mark.parametrize("gradient", ["exact", "sampled", "mips"])
+    @pytest.mark.parametrize("hidden_dim", [None, 4])
+    @pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+    def test_the_rate_is_named(self, hidden_dim, gradient, loss, make, data):
+        model = make(loss, gradient=gradient, hidden_dim=hidden_dim, sampled_epochs=0.1)
+        coef = model.fit(*data).coef_.copy()
+        model.set_params(learning_rate=2e38)
+        message = r"training diverged at learning_rate=2e\+38. Lower it, or scale X"
+        with pytest.raises(ValueError, match=message):
+            model.fit(*data)
+        np.testing.assert_array_equal(model.coef_, coef)
+
+    @pytest.mark.parametrize("gradient", ["exact", "sampled"])
+    def test_numpy_does_not_warn_before(self, gradient, make, data):
+        model = make(gradient=gradient, hidden_dim=None, learning_rate=1e39, sampled_epochs=0.1)
+        with pytest.raises(ValueError, match="training diverged"):
+            model.fit(*data)
+
+    @pytest.mark.parametrize("method", ["fit", "partial_fit"])
+    @pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+    def test_in_the_last_step(self, method, make, data):
+        """Of which no loss is seen."""
+        model = make(hidden_dim=None, learning_rate=1e39, max_iter=1, batch_size=1000)
+        with pytest.raises(ValueError, match="training diverged"):
+            getattr(model, method)(*data)
+
+    def test_epochs_at_rates_that_are_too_high_stay_finite(self, make, xy):
+        for loss in ("margin", "softmax", "triplet"):
+            for scale in (1.0, 1000.0):
+                model = make(loss, learning_rate=100.0, max_iter=5).fit(xy[0] * scale, xy[1])
+                assert np.isfinite(model.coef_).all()
+                assert np.isfinite(model.feature_embedding_).all()
+
+
+class TestUnfitted:
+    @pytest.mark.parametrize("method", [*ANSWERS, "score"])
+    def test_before_fit(self, method, make, xy):
+        arguments = xy if method == "score" else xy[:1]
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            getattr(make(), method)(*arguments)
+
+
+class TestAnEarlierFit:
+    @pytest.fixture(params=[False, True], ids=["cold", "warm"])
+    def fitted(self, request, make, xy):
+        """Return a model, and a function that asserts that it is as it was."""
+        model = make(warm_start=request.param, optimizer="adagrad").fit(*xy)
+        before = dict(vars(model))
+        arrays = {k: v.copy() for k, v in before.items() if isinstance(v, np.ndarray)}
+        squares = [s.copy() for s in model._squares]
+        top = model.predict_topk(xy[0], 3)
+
+        def check(changed=()):
+            for name in set(before) - set(changed):
+                assert vars(model)[name] is before[name], name
+            assert set(vars(model)) == set(before)
+            for name, array in arrays.items():
+                np.testing.assert_array_equal(getattr(model, name), array, name)
+            for a, b in zip(squares, model._squares, strict=True):
+                np.testing.assert_array_equal(a, b)
+            for a, b in zip(top, model.predict_topk(xy[0], 3), strict=True):
+                np.testing.assert_array_equal(a, b)
+
+        return model, check
+
+    @pytest.mark.parametrize("what", ["targets", "weights", "memory", "width"])
+    def test_a_failed_fit_leaves_it_intact(self, what, fitted, xy):
+        """The new X had another width, and names, before something else turned out to be wrong."""
+        model, check = fitted
+        X, Y = xy
+        if not model.warm_start:
+            X = pd.DataFrame(X.toarray()[:, :3], columns=list("abc"))
+        y, weight = (2 * Y if what == "targets" else Y), None
+        if what == "weights":
+            weight = -np.ones(120)
+        if what == "width":
+            y = Y[:100]
+        if what == "memory":
+            if model.warm_start:
+                pytest.skip("nothing new is allocated")
+            model.set_params(max_memory=10)
+        with pytest.raises((ValueError, MemoryBudgetError), match=r"must|needed|y has 100 rows"):
+            model.fit(X, y, sample_weight=weight)
+        check({"max_memory"})
+
+    def test_an_interrupted_fit_leaves_it_intact(self, fitted, xy, monkeypatch):
+        model, check = fitted
+        plain, calls = _training.take_step, []
+
+        def interrupt(*arguments):
+            calls.append(1)
+            if len(calls) == 30:
+                raise KeyboardInterrupt
+            return plain(*arguments)
+
+        monkeypatch.setattr(_training, "take_step", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(*xy)
+        check()
+
+    def test_a_fit_that_diverged_leaves_it_intact(self, fitted, xy, monkeypatch):
+        model, check = fitted
+        plain, calls = _training.take_step, []
+
+        def diverge(*arguments):
+            calls.append(1)
+            loss, moved = plain(*arguments)
+            return (np.nan if len(calls) == 15 else loss), moved
+
+        monkeypatch.setattr(_training, "take_step", diverge)
+        with pytest.raises(ValueError, match=r"training diverged at learning_rate=1\. Lower"):
+            model.fit(*xy)
+        assert len(calls) == 15  # it stops at once
+        check()

@@ -1,0 +1,269 @@
+"""Training in pieces: partial_fit, warm starts, and what is kept between them."""
+
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+
+@pytest.fixture
+def data(xy):
+    """Return X and one class per row, "a" to "d"."""
+    X, _ = xy
+    return X, np.array(list("dbac"))[X.toarray()[:, :4].argmax(axis=1)]
+
+
+def assert_same_weights(a, b):
+    np.testing.assert_array_equal(a.coef_, b.coef_)
+    np.testing.assert_array_equal(a.feature_embedding_, b.feature_embedding_)
+
+
+STEPS = {
+    "exact": {"gradient": "exact"},
+    "softmax": {"gradient": "exact", "loss": "softmax"},
+    "adagrad": {"gradient": "exact", "optimizer": "adagrad", "sampled_epochs": 0.5},
+    "sampled": {"gradient": "sampled", "n_candidates": 4},
+    "mips": {"gradient": "mips", "index": "exact", "n_candidates": 4, "sampled_epochs": 1.5},
+    "dense": {"gradient": "exact", "hidden_dim": None},
+}
+
+
+@pytest.fixture(params=STEPS)
+def of_step(request, make):
+    return lambda **parameters: make(**{**STEPS[request.param], **parameters})
+
+
+class TestEpochs:
+    def test_a_pass_over_all_is_an_epoch(self, of_step, xy):
+        """Also after the first: rates, sampled labels and their order go on."""
+        X, Y = xy[0].toarray(), xy[1]
+        model = of_step()
+        for k in (1, 2, 3):
+            model.partial_fit(X, Y)
+            fitted = of_step(max_iter=k).fit(X, Y)
+            assert_same_weights(model, fitted)
+            np.testing.assert_array_equal(model.loss_curve_, fitted.loss_curve_)
+            assert model.threshold_ == fitted.threshold_
+            assert model.n_iter_ == fitted.n_iter_ == k
+        assert len(set(model.loss_curve_)) == 3
+
+    @pytest.mark.parametrize(
+        "parameters",
+        [{"n_candidates": 4, "sampled_epochs": 0.5}, {"n_rounds": 1, "sampled_epochs": 1.5}],
+    )
+    def test_an_index_goes_on_from_call_to_call(self, parameters, make, xy):
+        X, Y = xy[0].toarray(), xy[1]
+        model = make(gradient="decomp_mips", **parameters)
+        for k in (1, 2, 3):
+            model.partial_fit(X, Y)
+            assert_same_weights(
+                model, make(gradient="decomp_mips", max_iter=k, **parameters).fit(X, Y)
+            )
+
+    def test_the_index_is_kept_between_calls(self, make, xy, monkeypatch):
+        from sklearn_xc.mips import ProductIndex
+
+        X, Y = xy[0].toarray(), xy[1]
+        built = []
+        build = ProductIndex.build
+        monkeypatch.setattr(
+            ProductIndex, "build", lambda *args: (built.append(args), build(*args))[1]
+        )
+        model = make(gradient="decomp_mips", sampled_epochs=0, learning_rate=1e-6)
+        for _ in range(3):
+            model.partial_fit(X[:4], Y[:4])
+        assert len(built) < 3
+        n_built = len(built)
+        model.set_params(n_candidates=3).partial_fit(X[:4], Y[:4])  # another search
+        assert len(built) == n_built + 1
+        again = pickle.loads(pickle.dumps(model))
+        again.partial_fit(X[:4], Y[:4])
+        assert len(built) == n_built + 2
+
+    def test_a_fit_is_gone_on_with(self, of_step, xy):
+        X, Y = xy[0].toarray(), xy[1]
+        model = of_step(max_iter=2).fit(X, Y).partial_fit(X, Y)
+        assert_same_weights(model, of_step(max_iter=3).fit(X, Y))
+        assert model.n_iter_ == len(model.loss_curve_) == 3
+        assert model.n_samples_fit_ == 240
+
+    def test_a_warm_start_is_gone_on_with(self, of_step, xy):
+        X, Y = xy[0].toarray(), xy[1]
+        model = of_step(max_iter=2, warm_start=True).fit(X, Y).set_params(max_iter=1).fit(X, Y)
+        whole = of_step(max_iter=3).fit(X, Y)
+        assert_same_weights(model, whole)
+        np.testing.assert_array_equal(model.loss_curve_, whole.loss_curve_[2:])
+        assert model.n_iter_ == 1
+        assert model.n_samples_fit_ == 120
+        np.testing.assert_array_equal(model.label_counts_, whole.label_counts_)
+        cold = of_step(max_iter=2).fit(X, Y).set_params(max_iter=1).fit(X, Y)
+        assert_same_weights(cold, of_step(max_iter=1).fit(X, Y))
+
+    def test_few_instances_at_a_time_meet_all_labels(self, make, data):
+        """With an integer as random_state, labels are not the same in each call."""
+        X, y = data
+        X = np.hstack([X.toarray(), np.ones((120, 1))])
+        model = make(gradient="sampled", n_candidates=1, hidden_dim=None, loss="triplet",
+                     learning_rate=1e-3)  # fmt: skip
+        rows = np.flatnonzero(y == "a")[:5]
+        for _ in range(20):
+            model.partial_fit(X[rows], y[rows], classes=list("abcd"))
+        assert model.coef_.any(axis=1).all()
+
+
+class TestFirstCall:
+    def test_classes_that_are_not_there_yet(self, make, data):
+        X, y = data
+        model = make(decay_interval=1000)
+        model.partial_fit(X[y == "a"], y[y == "a"], classes=["d", "c", "b", "a"])
+        assert model.classes_.tolist() == ["a", "b", "c", "d"]
+        assert model.label_counts_.tolist() == [(y == "a").sum(), 0, 0, 0]
+        for _ in range(20):
+            model.partial_fit(X, y)
+        assert model.score(X, y) > 0.8
+        assert set(model.predict(X)) == set("abcd")
+
+    def test_classes_change_nothing_where_all_are_there(self, make, data):
+        X, y = data
+        a, b = make().partial_fit(X, y), make().partial_fit(X, y, classes=np.unique(y))
+        assert_same_weights(a, b)
+
+    def test_two_classes_of_which_one_is_there(self, make, data):
+        X, y = data
+        model = make().partial_fit(X[y == "a"], y[y == "a"], classes=["a", "other"])
+        assert model.coef_.shape == (2, 6)
+        filled = np.diff(X.indptr) > 0
+        assert (model.predict(X[(y == "a") & filled]) == "a").mean() > 0.8
+
+    @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_matrix, sp.csr_array.toarray])
+    def test_indicators_need_no_classes(self, container, make, xy):
+        X, Y = xy
+        model = make().partial_fit(X[:60], container(Y[:60]), classes=np.arange(15))
+        model.partial_fit(X[60:], container(Y[60:]))
+        assert type(model.predict(X)) is type(container(Y))
+        assert model.coef_.shape == (15, 6)
+
+
+class TestFurtherCalls:
+    def test_counts(self, make, data):
+        X, y = data
+        model = make().partial_fit(X[:70], y[:70], classes=list("abcd"))
+        model.partial_fit(X[50:], y[50:])
+        assert model.n_samples_fit_ == 140
+        expected = [(y[:70] == c).sum() + (y[50:] == c).sum() for c in "abcd"]
+        assert model.label_counts_.tolist() == expected
+        assert model.n_iter_ == 2
+        assert model.loss_curve_.shape == (2,)
+
+    def test_rows_of_weight_zero_and_rows_without_labels(self, make, xy):
+        X, Y = xy
+        Y = Y[:, :7]
+        weight = np.arange(120) % 3
+        kept = (weight > 0) & (np.diff(Y.indptr) > 0)
+        model = make().partial_fit(X, Y, sample_weight=weight)
+        without = make().partial_fit(X[kept], Y[kept], sample_weight=weight[kept])
+        assert_same_weights(model, without)
+        assert model.n_samples_fit_ == 80
+        np.testing.assert_array_equal(model.label_counts_, without.label_counts_)
+        assert (make().partial_fit(X, Y).coef_ != model.coef_).any()
+
+    def test_the_rate_halves_after_as_many_instances_as_the_first_call_had(self, make):
+        """One instance, whose gradient is the same as long as weights are tiny."""
+        X, y = np.array([[1.0, 2.0]] * 5), np.array([1, 0, 0, 0, 0])
+        for interval, halving in ((None, 4), (2.0, 2)):
+            model = make("triplet", hidden_dim=None, learning_rate=1e-6, decay_interval=interval)
+            model.partial_fit(X[1:], y[1:], classes=[0, 1])
+            for visits in range(4, 9):
+                before = model.coef_.copy()
+                model.partial_fit(X[:1], y[:1])
+                step = np.linalg.norm(model.coef_ - before) / np.linalg.norm([[1, 2], [1, 2]])
+                assert step == pytest.approx(1e-6 / (1 + visits / halving), rel=1e-6)
+
+    def test_squares_of_gradients_are_kept(self, make):
+        X, y = np.array([[1.0, -2.0]]), np.array([1])
+        model = make("triplet", hidden_dim=None, learning_rate=1e-3, optimizer="adagrad")
+        for t in range(1, 5):
+            before = np.zeros((2, 2)) if t == 1 else model.coef_.copy()
+            model.partial_fit(X, y, classes=[0, 1])
+            np.testing.assert_allclose(np.abs(model.coef_ - before), 1e-3 / np.sqrt(t), rtol=1e-6)
+        model.set_params(warm_start=True, max_iter=1)
+        before = model.coef_.copy()
+        model.fit(np.repeat(X, 2, axis=0), [1, 0], [1.0, 0.0])
+        np.testing.assert_allclose(np.abs(model.coef_ - before), 1e-3 / np.sqrt(5), rtol=1e-6)
+
+    def test_chunks_come_to_where_fit_comes(self, make, data):
+        X, y = data
+        parameters = {"loss": "softmax", "decay_interval": 2000.0, "learning_rate": 0.2}
+        fitted = make(max_iter=60, **parameters).fit(X, y)
+        model = make(**parameters)
+        order = np.random.default_rng(0).permutation(120)
+        for _ in range(60):
+            for rows in np.array_split(order, 5):
+                model.partial_fit(X[rows], y[rows], classes=list("abcd"))
+        assert model.loss_curve_[-5:].mean() < 0.5 * model.loss_curve_[:5].mean()
+        assert model.loss_curve_[-5:].mean() == pytest.approx(fitted.loss_curve_[-1], rel=0.2)
+
+    @pytest.mark.parametrize("copy", ["pickle", "joblib", "memory map"])
+    @pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+    @pytest.mark.parametrize("way", ["partial_fit", "warm start"])
+    def test_a_stored_model_goes_on(self, way, optimizer, copy, make, xy, tmp_path):
+        X, Y = xy
+        model = make(optimizer=optimizer, warm_start=True).fit(X, Y)
+        if copy == "pickle":
+            again = pickle.loads(pickle.dumps(model))
+        else:
+            joblib.dump(model, tmp_path / "model.joblib")
+            mode = "r" if copy == "memory map" else None
+            again = joblib.load(tmp_path / "model.joblib", mmap_mode=mode)
+            assert isinstance(again.coef_, np.memmap) == (mode == "r")
+        for m in (model, again):
+            m.partial_fit(X, Y) if way == "partial_fit" else m.fit(X, Y)
+        assert_same_weights(again, model)
+
+    def test_float32_after_float64(self, make, xy):
+        X, Y = xy
+        for hidden_dim in (None, 6):
+            model = make(hidden_dim=hidden_dim).partial_fit(X.astype(np.float32), Y)
+            model.partial_fit(X, Y).partial_fit(X.toarray(), Y)
+            assert model.coef_.dtype == np.float32
+            assert model.n_iter_ == 3
+
+
+class TestErrors:
+    @pytest.fixture
+    def assert_refused(self, make, data):
+        """A call that fails changes nothing."""
+        model = make().partial_fit(*data)
+        before = {k: np.array(v) for k, v in vars(model).items() if isinstance(v, np.ndarray)}
+
+        def check(match, X=data[0], y=data[1], **arguments):
+            with pytest.raises(ValueError, match=match):
+                model.partial_fit(X, y, **arguments)
+            for name, value in before.items():
+                np.testing.assert_array_equal(getattr(model, name), value, name)
+
+        return check
+
+    def test_other_classes(self, assert_refused):
+        message = r"classes are not the same as in the first call, which had 4; 3 came\."
+        assert_refused(message, classes=list("abc"))
+        assert_refused("classes are not the same", classes=list("abcde"))
+        assert_refused("y holds .*'e'.*, which is not in classes", y=np.full(120, "e"))
+
+    def test_other_widths(self, assert_refused, data):
+        assert_refused(r"X has 39 features, .* expecting 40", X=data[0][:, :39])
+
+    def test_another_kind_of_y(self, assert_refused, make, xy):
+        assert_refused("y was 1-D in the first call, now it is an indicator", y=xy[1])
+        for model in (make().partial_fit(*xy), make(warm_start=True).fit(*xy)):
+            call = model.fit if model.warm_start else model.partial_fit
+            with pytest.raises(ValueError, match=r"y was an indicator .*, now it is 1-D"):
+                call(xy[0], np.arange(120) % 15)
+            with pytest.raises(ValueError, match="y has 14 label columns, before it had 15"):
+                call(xy[0], xy[1][:, :14])
+
+    def test_classes_of_an_indicator(self, make, xy):
+        with pytest.raises(ValueError, match="classes of an indicator y are its columns, 0 to 14"):
+            make().partial_fit(*xy, classes=list("abc"))

@@ -1,0 +1,289 @@
+"""Against numpy written out slowly, and against the minimum of the objective."""
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
+
+N, D, K, BATCH = 24, 8, 12, 5
+
+WAYS = {
+    "exact": {"gradient": "exact"},
+    "sampled": {"gradient": "sampled", "n_candidates": K},
+    "mips": {"gradient": "mips", "index": "exact", "n_candidates": K},
+    "rounds": {
+        "gradient": "decomp_mips", "index": "exact", "n_rounds": 2000, "n_blocks": 2,
+        "n_candidates": K,
+    },
+}  # fmt: skip
+LOSSES = ("margin", "softmax", "triplet")
+
+
+def make_data(kind="sets", dtype=np.float64, seed=0):
+    """Return X, the labels of each row, and y: sets of one to three labels, or one class each."""
+    rng = np.random.default_rng(seed)
+    X = (0.4 * rng.normal(size=(N, D))).astype(dtype)
+    sizes = 1 + np.arange(N) % 3 if kind == "sets" else np.ones(N, int)
+    sets = [np.sort(rng.choice(K, size, replace=False)) for size in sizes]
+    if kind == "sets":
+        y = np.zeros((N, K))
+        for i, own in enumerate(sets):
+            y[i, own] = 1
+        return X, sets, sp.csr_array(y)
+    y = np.array([own[0] for own in sets])
+    y[:K] = np.arange(K)
+    return X, [[k] for k in y], y
+
+
+class Twin:
+    """Training by mini-batches in the order that the estimator draws."""
+
+    def __init__(self, slow_loss, loss, mu, E=None, *, rate, interval, adagrad=False):
+        self.gradient_of = lambda scores, own: slow_loss(loss, scores, own, mu)
+        self.E, self.W = E, np.zeros((K, D if E is None else E.shape[1]))
+        self.rate, self.interval, self.visits = rate, np.inf if adagrad else interval, 0
+        self.squares = {"W": np.zeros_like(self.W), "E": None if E is None else np.zeros_like(E)}
+        self.adagrad = adagrad
+
+    def move(self, name, gradient, rate):
+        if self.adagrad:
+            self.squares[name] += gradient**2
+            gradient = gradient / (np.sqrt(self.squares[name]) + 1e-10)
+        setattr(self, name, getattr(self, name) - rate * gradient)
+
+    def run(self, X, sets, order, weight):
+        """Go once through the rows; return their mean loss."""
+        total = 0.0
+        for first in range(0, len(order), BATCH):
+            rows = order[first : first + BATCH]
+            V = X[rows] if self.E is None else X[rows] @ self.E
+            G = np.zeros((len(rows), K))
+            for i, row in enumerate(rows):
+                value, gradient = self.gradient_of(self.W @ V[i], sets[row])
+                total += weight[row] * value
+                G[i] = weight[row] * gradient
+            rate = self.rate / (1 + self.visits / self.interval)
+            by_V = G @ self.W
+            self.move("W", G.T @ V, rate)
+            if self.E is not None:
+                norms = np.linalg.norm(by_V, axis=1)
+                squares = (X[rows] ** 2).sum(axis=1)
+                by_V /= (np.maximum(norms, 1) * np.maximum(squares, 1))[:, None]
+                self.move("E", X[rows].T @ by_V, rate)
+            self.visits += len(rows)
+        return total / weight[order].sum()
+
+
+class Recorder:
+    """Steps into the order of the instances of each epoch."""
+
+    def __init__(self, monkeypatch):
+        from sklearn_xc.decomposition._training_set import TrainingSet
+
+        self.orders = []
+        plain = TrainingSet.order
+
+        def order(training_set, seed):
+            self.orders.append(plain(training_set, seed))
+            return self.orders[-1]
+
+        monkeypatch.setattr(TrainingSet, "order", order)
+
+
+@pytest.fixture
+def orders(monkeypatch):
+    return Recorder(monkeypatch).orders
+
+
+def fitted(make, X, y, loss, way, hidden_dim=None, **parameters):
+    own = {"batch_size": BATCH, "max_iter": 2, "sampled_epochs": 0, "learning_rate": 0.2}
+    own |= {"hidden_dim": hidden_dim, **WAYS[way], **parameters}
+    if own.get("optimizer") != "adagrad":
+        own["decay_interval"] = 30.0
+    return make(loss, **own).fit(X, y)
+
+
+def start_of(make, X, y, hidden_dim, **parameters):
+    """Return the feature vectors before training: a step so small that nothing moves."""
+    model = make(hidden_dim=hidden_dim, max_iter=1, learning_rate=1e-300, **parameters).fit(X, y)
+    return model.feature_embedding_
+
+
+class TestSteps:
+    @pytest.mark.parametrize("loss", LOSSES)
+    @pytest.mark.parametrize("way", WAYS)
+    @pytest.mark.parametrize("kind", ["sets", "classes"])
+    @pytest.mark.parametrize("hidden_dim", [None, 5])
+    def test_two_epochs(self, hidden_dim, kind, way, loss, make, slow_loss, orders):
+        X, sets, y = make_data(kind)
+        if hidden_dim:
+            X[:3] *= 3  # longer than 1
+        E = None if hidden_dim is None else start_of(make, X, y, hidden_dim)
+        orders.clear()
+        model = fitted(make, X, y, loss, way, hidden_dim)
+        twin = Twin(slow_loss, loss, 1.0 if kind == "classes" else 5.0, E, rate=0.2, interval=30.0)
+        losses = [twin.run(X, sets, order, np.ones(N)) for order in orders]
+        assert len(losses) == 2
+        # Messages pass for labels with a gradient above 1e-3 only.
+        tol = 1e-12 if way != "rounds" else 1e-3
+        if way == "rounds" and loss == "triplet":
+            return self.assert_near(model, twin, losses)
+        np.testing.assert_allclose(model.loss_curve_, losses, rtol=tol, atol=tol)
+        np.testing.assert_allclose(model.coef_, twin.W, atol=tol)
+        if E is not None:
+            np.testing.assert_allclose(model.feature_embedding_, twin.E, atol=tol)
+            assert np.abs(twin.E - E).max() > 3 * tol
+        assert np.abs(twin.W).max() > 10 * tol
+
+    @staticmethod
+    def assert_near(model, twin, losses):
+        """Hinges that are just beyond their kink on one side only are of one size with the rest."""
+        np.testing.assert_allclose(model.loss_curve_, losses, rtol=0.05)
+        distance = np.linalg.norm(model.coef_ - twin.W)
+        assert distance < 0.2 * np.linalg.norm(twin.W)
+
+    @pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+    def test_float32(self, optimizer, make, slow_loss, orders):
+        X, sets, y = make_data(dtype=np.float32)
+        model = fitted(make, X, y, "margin", "exact", optimizer=optimizer)
+        twin = Twin(slow_loss, "margin", 5.0, rate=0.2, interval=30.0,
+                    adagrad=optimizer == "adagrad")  # fmt: skip
+        for order in orders:
+            twin.run(X.astype(float), sets, order, np.ones(N))
+        np.testing.assert_allclose(model.coef_, twin.W, atol=2e-5)
+
+    @pytest.mark.parametrize("loss", LOSSES)
+    def test_adagrad(self, loss, make, slow_loss, orders):
+        X, sets, y = make_data()
+        E = start_of(make, X, y, 5)
+        orders.clear()
+        model = fitted(make, X, y, loss, "exact", 5, optimizer="adagrad")
+        twin = Twin(slow_loss, loss, 5.0, E, rate=0.2, interval=30.0, adagrad=True)
+        losses = [twin.run(X, sets, order, np.ones(N)) for order in orders]
+        np.testing.assert_allclose(model.loss_curve_, losses, rtol=1e-7)
+        np.testing.assert_allclose(model.coef_, twin.W, atol=1e-6)
+        np.testing.assert_allclose(model.feature_embedding_, twin.E, atol=1e-6)
+
+    def test_weights_are_visits(self, make, slow_loss, orders):
+        X, sets, y = make_data()
+        weight = np.random.default_rng(0).choice([0.5, 1.0, 2.5, 100.0], N)
+        way = {**WAYS["exact"], "batch_size": BATCH, "max_iter": 1, "sampled_epochs": 0}
+        model = make(hidden_dim=None, decay_interval=30.0, learning_rate=0.01, **way)
+        model.fit(X, y, weight)
+        (order,) = orders
+        visits = np.bincount(order, minlength=N)
+        np.testing.assert_array_equal(visits, np.minimum(np.ceil(weight), 64))
+        twin = Twin(slow_loss, "margin", 5.0, rate=0.01, interval=30.0)
+        loss = twin.run(X, sets, order, weight / visits)
+        assert model.loss_curve_[0] == pytest.approx(loss, rel=1e-12)
+        np.testing.assert_allclose(model.coef_, twin.W, atol=1e-12)
+
+    def test_smoothing(self, make, slow_loss, orders):
+        X, sets, y = make_data()
+        model = fitted(make, X, y, "margin", "exact", smoothing=0.3)
+        twin = Twin(slow_loss, "margin", 0.3, rate=0.2, interval=30.0)
+        for order in orders:
+            twin.run(X, sets, order, np.ones(N))
+        np.testing.assert_allclose(model.coef_, twin.W, atol=1e-12)
+
+
+class TestSearch:
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_all_candidates_by_the_default_are_close_to_exact(self, dtype, make):
+        """The search passes over what it estimates to have no gradient."""
+        X, _, y = make_data("classes", dtype)
+        exact = fitted(make, X, y, "margin", "exact", max_iter=20)
+        model = fitted(make, X, y, "margin", "exact", max_iter=20, gradient="decomp_mips")
+        assert model.index_recall_ == 1.0
+        assert exact.index_recall_ is None
+        np.testing.assert_allclose(model.loss_curve_, exact.loss_curve_, rtol=0.02)
+        distance = np.linalg.norm(model.coef_ - exact.coef_)
+        assert distance < 0.05 * np.linalg.norm(exact.coef_)
+
+    def test_few_candidates_train_about_as_well_as_all(self, make):
+        """And better than as many samples: by the unsmoothed loss of all labels."""
+        rng = np.random.default_rng(0)
+        y = np.repeat(np.arange(400), 3)
+        X = (rng.normal(size=(400, 12))[y] + 0.5 * rng.normal(size=(1200, 12))).astype(np.float32)
+        X /= np.linalg.norm(X, axis=1, keepdims=True)
+
+        def loss(**way):
+            own = {"hidden_dim": None, "n_candidates": 20, "max_iter": 4, "decay_interval": 1e4}
+            scores = make(**{**own, **way}).fit(X, y).decision_function(X)
+            best = scores[np.arange(1200), y].copy()
+            scores[np.arange(1200), y] = -np.inf
+            return np.maximum(scores.max(axis=1) - best + 1, 0).mean()
+
+        exact, sampled = loss(gradient="exact"), loss(gradient="sampled")
+        searched = [
+            loss(gradient="decomp_mips"),
+            loss(gradient="mips"),
+            loss(gradient="decomp_mips", n_rounds=1, n_blocks=3),
+        ]
+        assert max(searched) < exact + 0.5 * (sampled - exact)
+        assert searched[0] == pytest.approx(exact, rel=0.1)
+        assert sampled > 1.2 * exact
+
+    def test_sampled_epochs_come_first(self, make, monkeypatch):
+        """As a share: half an epoch is 12 of 24 instances, three batches of five."""
+        from sklearn_xc.solvers.label_gradients import Exact, Sampled
+
+        X, _, y = make_data()
+        seen = []
+        for kind in (Exact, Sampled):
+
+            def of(method, *arguments, plain=kind.of):
+                seen.append(type(method).__name__)
+                return plain(method, *arguments)
+
+            monkeypatch.setattr(kind, "of", of)
+        fitted(make, X, y, "margin", "exact", sampled_epochs=0.5, max_iter=2)
+        assert seen == ["Sampled"] * 3 + ["Exact"] * 7
+
+
+class TestMinimum:
+    """Small rates that fall: a convex objective comes near its minimum."""
+
+    @pytest.fixture
+    def noisy(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(300, 5))
+        scores = X @ rng.normal(size=(5, 4)) + 1.5 * rng.gumbel(size=(300, 4))
+        return X, scores.argmax(axis=1)
+
+    def trained(self, make, loss, X, y, **parameters):
+        model = make(
+            loss, hidden_dim=None, max_iter=150, learning_rate=0.05, decay_interval=1000.0,
+            sampled_epochs=0, **parameters,
+        )  # fmt: skip
+        return model.fit(X, y).coef_
+
+    def test_softmax_and_logistic_regression(self, noisy, make, slow_loss):
+        X, y = noisy
+        reference = LogisticRegression(C=1e8, fit_intercept=False, tol=1e-8, max_iter=1000)
+        minimum, found = (
+            np.mean([slow_loss("softmax", W @ x, [k], 1)[0] for x, k in zip(X, y, strict=True)])
+            for W in (reference.fit(X, y).coef_, self.trained(make, "softmax", X, y))
+        )
+        assert minimum - 1e-9 <= found < minimum + 1e-5
+        assert minimum < np.log(4) - 0.1
+
+    @pytest.mark.parametrize("gradient", ["exact", "decomp_mips"])
+    def test_margin_and_a_general_minimiser(self, gradient, noisy, make, label_set_loss):
+        X, y = noisy
+
+        def objective(w):
+            W = w.reshape(4, 5)
+            value, gradient = 0.0, np.zeros((4, 5))
+            for x, k in zip(X, y, strict=True):
+                order = [k, *(j for j in range(4) if j != k)]
+                loss, by_score, _ = label_set_loss("margin", (W @ x)[order], 1, 1.0)
+                value += loss / len(X)
+                gradient[order] += np.outer(by_score, x) / len(X)
+            return value, gradient.ravel()
+
+        best = scipy.optimize.minimize(objective, np.zeros(20), jac=True, method="L-BFGS-B")
+        found = objective(self.trained(make, "margin", X, y, gradient=gradient).ravel())[0]
+        assert best.fun - 1e-6 <= found < best.fun + 3e-4
+        assert best.fun < objective(np.zeros(20))[0] - 0.05
