@@ -5,9 +5,10 @@ Every experiment is a module of its own, with ``add_options(parser)`` for the co
 
     __main__.py    the command line
     inits.py  inits_trace.py  optimum.py  accuracy.py  gridsearch.py  ova.py  ova_figure.py
-    prediction.py  scaling.py  cv.py  softmax.py  softmax_curves.py
+    prediction.py  scaling.py  cv.py  softmax.py  softmax_curves.py  decomposition.py
         |
         +-- biased_softmax.py  numpy_softmax.py    what softmax.py compares
+        +-- decomposition_training.py  _gradients.py  _curves.py  _figures.py    its parts
         +-- peers/           the systems that ova.py compares
         +-- data.py          the data sets, as training and test matrices
         +-- measure.py       CPU seconds, fits without their warnings, peak memory
@@ -26,5 +27,6 @@ EXPERIMENTS = {
     "scaling": "time per label and memory of training as labels grow towards a million",
     "cv": "time of choosing C by cross-validation: OvALinearXCCV beside GridSearchCV",
     "softmax": "SoftmaxUMax and ImplicitSoftmaxSGD beside biased methods and scikit-learn",
+    "decomposition": "DecompMIPSClassifier: searched gradients beside exact ones; time, progress",
     "gridsearch": "peak memory and time of GridSearchCV with 200,000 sparse label columns",
 }

@@ -1,0 +1,88 @@
+"""Training guided by a search: steps by gradient, the indexes that guide them, memory."""
+
+import numpy as np
+
+from sklearn_xc import DecompMIPSClassifier
+from sklearn_xc.datasets import make_hierarchical_classes
+from sklearn_xc.mips import INDEXES, ExactIndex
+
+N_LABELS, DIM, N_CANDIDATES = 10_000, 128, 100
+STEPS = 200
+
+
+def made_classes():
+    """Return 10,000 classes of 2 dense instances."""
+    return make_hierarchical_classes(4, 10, DIM, n_per_class=2, n_test=1_000, random_state=0)
+
+
+def setup_cache():
+    """Return data, and weights that were trained for an epoch."""
+    data = made_classes()
+    clf = DecompMIPSClassifier(gradient="sampled", max_iter=1, random_state=0)
+    return data, clf.fit(data.X_train, data.y_train).coef_
+
+
+class Steps:
+    """200 mini-batches of 10 in a trained state, an index built before them if there is one."""
+
+    params = ("exact", "sampled", "mips", "decomp_mips")
+    param_names = ("gradient",)
+    rounds, repeat, number, warmup_time = 1, 5, 1, 0
+
+    def setup(self, cache, gradient):
+        data, _ = cache
+        rows = slice(0, 10 * STEPS)
+        self.X, self.y = data.X_train[rows], data.y_train[rows]
+        self.clf = DecompMIPSClassifier(
+            gradient=gradient, n_candidates=N_CANDIDATES, learning_rate=0.1, decay_interval=1e5,
+            sampled_epochs=1.0, random_state=0,
+        )  # fmt: skip
+        self.clf.partial_fit(data.X_train, data.y_train)  # sampled
+        self.clf.partial_fit(self.X, self.y)  # compiled
+
+    def time_partial_fit(self, cache, gradient):
+        self.clf.partial_fit(self.X, self.y)
+
+    def peakmem_partial_fit(self, cache, gradient):
+        self.clf.partial_fit(self.X, self.y)
+
+
+class Index:
+    """Build an index of 10,000 rows, move 200 of them, ask it for 100 labels of 10 instances."""
+
+    params = ("spherical", "product")
+    param_names = ("index",)
+    rounds, repeat, warmup_time = 1, 5, 0
+
+    def setup(self, cache, index):
+        data, W = cache
+        self.W = W.copy()
+        self.V = np.ascontiguousarray(data.X_test[:10])
+        self.rows = np.random.default_rng(0).permutation(N_LABELS)[:200].astype(np.int32)
+        self.built = INDEXES[index]()
+        self.built.build(self.W)
+        self.time_update(cache, index)
+        self.time_query(cache, index)
+
+    def time_build(self, cache, index):
+        INDEXES[index]().build(self.W)
+
+    def time_update(self, cache, index):
+        self.W[self.rows] *= np.float32(1.001)
+        self.built.update(self.rows)
+
+    def time_query(self, cache, index):
+        self.built.query(self.V, N_CANDIDATES)
+
+    def peakmem_build(self, cache, index):
+        INDEXES[index]().build(self.W)
+
+    def track_recall(self, cache, index):
+        """Share of the 10 best labels that are among the candidates."""
+        exact = ExactIndex()
+        exact.build(self.W)
+        V = np.ascontiguousarray(cache[0].X_test)
+        pairs = zip(
+            exact.query(V, 10).labels, self.built.query(V, N_CANDIDATES).labels, strict=True
+        )
+        return float(np.mean([np.isin(*pair).mean() for pair in pairs]))

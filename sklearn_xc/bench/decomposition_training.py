@@ -1,0 +1,188 @@
+"""Training in pieces, for the decomposition experiment: measuring in between is not timed."""
+
+import copy
+from collections.abc import Iterator
+from time import process_time
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from sklearn_xc import DecompMIPSClassifier
+from sklearn_xc.mips._threads import one_blas_thread
+from sklearn_xc.solvers.label_gradients import Batch, Exact, SetLoss
+
+#: Instances whose exact gradients are computed at a time: they have room for all labels.
+_TOGETHER = 8
+#: Instances of a warm-up.
+_WARM_UP = 200
+#: Instances visited between looks at the clock.
+_VISITS_A_LOOK = 1000
+
+
+class Training:
+    """A fit that goes as far as it is told.
+
+    Epochs, mini-batches and rates are those of ``DecompMIPSClassifier.fit``.
+
+    Parameters
+    ----------
+    model : DecompMIPSClassifier
+        Not fitted; its ``optimizer`` is "sgd".
+    X, y : array-like or sparse
+        What to fit.
+
+    Attributes
+    ----------
+    model : DecompMIPSClassifier
+        It predicts with the weights as they stand.
+    trainer : Trainer
+        Holds what moves.
+    n_visits : int
+        Instances of an epoch.
+    cpu_s : float
+        CPU seconds of all steps so far, index builds among them.
+    diverged : bool
+        Whether a loss was not finite; then there are no further steps.
+    """
+
+    def __init__(self, model: DecompMIPSClassifier, X: Any, y: Any) -> None:
+        self.model, self.cpu_s, self.diverged = model, 0.0, False
+        self._instances, targets, weight = model._check(X, y, None, None, False)
+        self._examples = model._examples(self._instances, targets, weight)
+        self._seed = int(check_random_state(model.random_state).randint(2**31 - 1))
+        model._start(self._instances, targets, self._examples, self._seed)
+        self.trainer = model._trainer(self._instances, self._examples, self._seed)
+        self.n_visits = int(self._examples.visits.sum())
+        self._n_passes, self._left = 0, np.empty(0, np.int64)
+
+    @property
+    def visits(self) -> int:
+        """Instances visited so far."""
+        return self.trainer.schedule.visits
+
+    @property
+    def loss(self) -> SetLoss:
+        """What is trained for."""
+        return self.model._set_loss()
+
+    @property
+    def n_labels(self) -> int:
+        """Rows of W."""
+        return len(self.model.coef_)
+
+    def advance(self, n: int) -> None:
+        """Visit n further instances, or a few more, so that mini-batches are those of a fit."""
+        size = self.trainer.batch_size
+        while n > 0 and not self.diverged:
+            rows = self.next_rows(-(-n // size) * size)
+            with one_blas_thread():
+                began = process_time()
+                loss = self.trainer.run(rows)
+                self.cpu_s += process_time() - began
+            self.diverged = not np.isfinite(loss)
+            n -= len(rows)
+
+    def next_rows(self, n: int) -> np.ndarray:
+        """Return the next n instances, or fewer at the end of an epoch."""
+        if not len(self._left):
+            self._left = self._examples.order((self._seed, 4, self._n_passes))
+            self._n_passes += 1
+        rows, self._left = self._left[:n], self._left[n:]
+        return rows
+
+    def fork(self, **parameters: Any) -> "Training":
+        """Return a training that continues from here with other parameters and without sampling."""
+        other = copy.copy(self)
+        other.model = copy.copy(self.model).set_params(**parameters)
+        other.model.coef_ = self.model.coef_.copy()
+        if self.model.feature_embedding_ is not None:
+            other.model.feature_embedding_ = self.model.feature_embedding_.copy()
+        other.model._visits, other.model._n_sampled = self.visits, 0.0
+        other.trainer = other.model._trainer(self._instances, self._examples, self._seed)
+        other.trainer.guide._sampled.step = self.trainer.guide._sampled.step  # no draws again
+        other.cpu_s = 0.0
+        return other
+
+    def batch(self, rows: np.ndarray) -> Batch:
+        """Return training instances."""
+        return self.trainer.sets.batch(rows, self.trainer.layer.forward(rows))
+
+    def some_rows(self, n: int) -> np.ndarray:
+        """Return n training instances, always the same."""
+        return np.random.default_rng(0).permutation(self._examples.rows)[:n]
+
+
+def warm_up(model: DecompMIPSClassifier, X: Any, y: Any) -> None:
+    """Take a few steps with a clone on some instances, so that compiling is not measured later."""
+    few = Training(clone(model).set_params(sampled_epochs=0.5), X[:_WARM_UP], y[:_WARM_UP])
+    few.advance(few.n_visits)
+
+
+def held_out(X: np.ndarray, y: np.ndarray, n: int) -> Batch:
+    """Return the first n of some dense instances of one class each."""
+    X = X[:n]
+    indptr = np.arange(len(X) + 1, dtype=np.int64)
+    return Batch(np.ascontiguousarray(X), indptr, y[:n].astype(np.int32), np.ones(len(X)))
+
+
+def parts(batch: Batch, n: int) -> Iterator[Batch]:
+    """Yield the instances, n at a time."""
+    for first in range(0, len(batch.V), n):
+        yield batch.part(first, min(first + n, len(batch.V)))
+
+
+def mean_loss(W: np.ndarray, batch: Batch, loss: SetLoss, team: Any) -> float:
+    """Return the mean loss over all labels."""
+    method, total = Exact(loss), 0.0
+    for part in parts(batch, _TOGETHER):
+        total += float(method.of(W, part, team).losses.sum())
+    return total / float(batch.weight.sum())
+
+
+def train_state(
+    X: np.ndarray, y: np.ndarray, *, rate: float, sampled: float, gradient: str, further: float,
+    most_s: float,
+) -> tuple[Training, str]:  # fmt: skip
+    """Return a model that is trained to some point, and how it was.
+
+    Parameters
+    ----------
+    X, y : ndarray
+        Dense instances, one class each.
+    rate : float
+        At the beginning; it falls as in a fit.
+    sampled, further : float
+        Epochs of sampled steps, and then of those with `gradient`.
+    gradient : {"exact", "decomp_mips", "mips"}
+    most_s : float
+        CPU seconds after which either ends.
+
+    Returns
+    -------
+    training : Training
+    words : str
+        How it was trained.
+    """
+    model = DecompMIPSClassifier(
+        gradient="sampled", learning_rate=rate, decay_interval=len(X), random_state=0
+    )
+    training = Training(model, X, y)
+    _advance(training, int(sampled * len(X)), most_s)
+    n_sampled = training.visits
+    training = training.fork(gradient=gradient)
+    _advance(training, int(further * len(X)), most_s)
+    epochs = n_sampled / len(X), (training.visits - n_sampled) / len(X)
+    words = (
+        f"W after {epochs[0]:.3g} epochs of sampled steps and {epochs[1]:.3g} of {gradient} ones, "
+        f"at the rate {rate:g}, halved after an epoch"
+    )
+    return training, words
+
+
+def _advance(training: Training, n: int, most_s: float) -> None:
+    """Visit n instances, or fewer in so many CPU seconds."""
+    aim = training.visits + n
+    while training.visits < aim and training.cpu_s < most_s and not training.diverged:
+        training.advance(min(_VISITS_A_LOOK, aim - training.visits))
