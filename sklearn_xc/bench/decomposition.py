@@ -75,6 +75,7 @@ _SPEED_COLUMNS = [
     Column("search_ms", "gradient", ",.3f"),
     Column("update_ms", "re-index", ",.3f"),
     Column("build_ms", "builds", ".3f"),
+    Column("average_ms", "averages", ".3f"),
     Column("build_s", "s/build", ".3f"),
     Column("builds", "builds/epoch"),
     Column("moved", "rows moved", ",.0f"),
@@ -270,7 +271,7 @@ def measure_error(level: int, setting: Setting, report: Report) -> list[dict[str
     """Compare gradients from searches, and rounds of message passing, with exact gradients."""
     training, made = _state(level, setting, report)
     batch = held_out(made.X_test, made.y_test, setting.instances)
-    W, loss, n_labels = training.model.coef_, training.loss, training.n_labels
+    W, loss, n_labels = training.label_vectors, training.loss, training.n_labels
     rows = compare_searches(W, batch, loss, _SHARES)
     report.table(f"Gradients from Q labels a query, {n_labels:,} labels", rows, _ERROR_COLUMNS)
     report.line()
@@ -315,7 +316,8 @@ def measure_speed(
     report.line(
         "ms/batch: whole steps, of which gradient: by the scores, with the search, and re-index: "
         "of the rows that moved; medians, but means of re-index, which seldom takes long; builds: "
-        "of the index, ms for a mini-batch as spread over an epoch; ms/instance: all of it."
+        "of the index, and averages of the weights, ms for a mini-batch as spread over an epoch; "
+        "ms/instance: all of it."
     )
     return [{"part": "speed", **row} for row in rows]
 
@@ -385,10 +387,10 @@ def _state(level: int, setting: Setting, report: Report) -> tuple[Training, Any]
         gradient=setting.state_gradient, further=setting.state_epochs, most_s=setting.state_s,
     )  # fmt: skip
     batch = held_out(made.X_test, made.y_test, setting.instances)
-    W = training.model.coef_
+    W = training.label_vectors
     exact = gradients_of(Exact(training.loss), W, batch)
     n_negatives = np.mean([np.count_nonzero(gradient.values > 0) for gradient in exact])
-    n_right = accuracies(training.model, made.X_test[:1000], made.y_test[:1000])["P@1"]
+    n_right = accuracies(training.answer(), made.X_test[:1000], made.y_test[:1000])["P@1"]
     report.line()
     report.line(
         f"{len(W):,} labels: {words}; held-out accuracy {n_right:.3f}, {n_negatives:,.0f} "

@@ -36,7 +36,7 @@ class Training:
     Attributes
     ----------
     model : DecompMIPSClassifier
-        It predicts with the weights as they stand.
+        See ``answer``.
     trainer : Trainer
         Holds what moves.
     n_visits : int
@@ -63,6 +63,11 @@ class Training:
         return self.trainer.schedule.visits
 
     @property
+    def label_vectors(self) -> np.ndarray:
+        """The label vectors after the last step; those of the model are averages."""
+        return self.trainer.weights.values
+
+    @property
     def loss(self) -> SetLoss:
         """What is trained for."""
         return self.model._set_loss()
@@ -84,6 +89,13 @@ class Training:
             self.diverged = not np.isfinite(loss)
             n -= len(rows)
 
+    def answer(self) -> DecompMIPSClassifier:
+        """Return the model as it would be if the fit ended here."""
+        began = process_time()
+        self.trainer.averages.look(self.visits)
+        self.cpu_s += process_time() - began
+        return self.model
+
     def next_rows(self, n: int) -> np.ndarray:
         """Return the next n instances, or fewer at the end of an epoch."""
         if not len(self._left):
@@ -96,10 +108,9 @@ class Training:
         """Return a training that continues from here with other parameters and without sampling."""
         other = copy.copy(self)
         other.model = copy.copy(self.model).set_params(**parameters)
-        other.model.coef_ = self.model.coef_.copy()
-        if self.model.feature_embedding_ is not None:
-            other.model.feature_embedding_ = self.model.feature_embedding_.copy()
         other.model._visits, other.model._n_sampled = self.visits, 0.0
+        other.model._last_look = self.trainer.averages.last_look
+        other.model._own_weights(is_copy=True)
         other.trainer = other.model._trainer(self._instances, self._examples, self._seed)
         other.trainer.guide._sampled.step = self.trainer.guide._sampled.step  # no draws again
         other.cpu_s = 0.0

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn_xc._validation import read_only
 from sklearn_xc.mips import INDEXES, recall_at_k
 from sklearn_xc.parallel.team import Team
+from sklearn_xc.solvers.averaging import CourseAverages
 from sklearn_xc.solvers.batch_sgd import (
     HiddenLayer,
     IdentityLayer,
@@ -190,6 +191,7 @@ class Trainer:
     sets : LabelSets
     guide : Guide
     schedule : Schedule
+    averages : CourseAverages
     batch_size : int
     n_workers : int
     """
@@ -199,13 +201,15 @@ class Trainer:
     sets: LabelSets
     guide: Guide
     schedule: Schedule
+    averages: CourseAverages
     batch_size: int
     n_workers: int
 
     def run(self, order: np.ndarray) -> float:
         """Go once through the instances in this order; return the summed loss, as seen in steps.
 
-        It is the loss over the labels that were considered. NaN ends the pass.
+        It is the loss over the labels that were considered. NaN ends the pass. The averages are
+        not brought up to date at the end.
         """
         total, at = 0.0, self.schedule
         with Team(self.n_workers) as team, np.errstate(over="ignore", invalid="ignore"):
@@ -217,6 +221,7 @@ class Trainer:
                 )
                 self.guide.moved(n_moved)
                 at.visits += len(rows)
+                self.averages.visited(at.visits)
                 total += loss
                 if not np.isfinite(total):
                     break

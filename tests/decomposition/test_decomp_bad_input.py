@@ -212,7 +212,9 @@ class TestWeights:
     def test_a_huge_weight_is_64_visits(self, make, xy):
         """And weighs what it weighs: the step of a visit is a 64th of it."""
         X, Y = xy[0].toarray()[:2], sp.csr_array([[1, 0, 0], [0, 1, 0]])
-        parameters = {"hidden_dim": None, "max_iter": 1, "loss": "triplet", "batch_size": 1}
+        parameters = {
+            "hidden_dim": None, "max_iter": 1, "loss": "triplet", "batch_size": 1, "average": False
+        }  # fmt: skip
         model = make(learning_rate=1e-9, **parameters).fit(X, Y, [1000.0, 1.0])
         # All scores are 0: the gradient of each visit is the same, with a rate that falls.
         rates = 1e-9 / (1 + np.arange(65) / 65)
@@ -341,25 +343,25 @@ class TestMemory:
     def test_too_small_is_refused_before_anything_is_allocated(self, method, make, xy):
         with pytest.raises(
             MemoryBudgetError,
-            match=r"2.6 KiB are needed and max_memory allows 1.0 KiB.* weights, 15 labels x 6 x 8 "
-            "bytes and 40 features x 6 x 8 bytes. .*lower hidden_dim",
+            match=r"5.2 KiB are needed and max_memory allows 1.0 KiB.* weights, 15 labels x 6 x 8 "
+            "bytes and 40 features x 6 x 8 bytes, as much again for their averages.*lower hidden_dim",
         ):
             getattr(make(max_memory="1KB"), method)(*xy)
 
     def test_sums_of_squares_count(self, make, xy):
         X, Y = xy
-        size = (15 + 40) * 6 * 8
+        size = 2 * (15 + 40) * 6 * 8
         make(max_memory=size).fit(X, Y)
-        with pytest.raises(MemoryBudgetError, match=r"40 features x 6 x 8 bytes, twice \(adagrad"):
-            make(max_memory=2 * size - 1, optimizer="adagrad").fit(X, Y)
-        make(max_memory=2 * size, optimizer="adagrad").fit(X, Y)
+        with pytest.raises(MemoryBudgetError, match=r"6 x 8 bytes, .*, as much again for adagrad"):
+            make(max_memory=1.5 * size - 1, optimizer="adagrad").fit(X, Y)
+        make(max_memory=1.5 * size, optimizer="adagrad").fit(X, Y)
         make(max_memory=size // 2).fit(X.astype(np.float32), Y)
 
     def test_without_a_hidden_layer_labels_count(self, make, xy):
         X, Y = xy[0].toarray(), xy[1]
-        make(hidden_dim=None, max_memory=15 * 40 * 8).fit(X, Y)
+        make(hidden_dim=None, average=False, max_memory=15 * 40 * 8).fit(X, Y)
         with pytest.raises(MemoryBudgetError, match=r"the weights, 15 labels x 40 x 8 bytes\."):
-            make(hidden_dim=None, max_memory=15 * 40 * 8 - 1).fit(X, Y)
+            make(hidden_dim=None, average=False, max_memory=15 * 40 * 8 - 1).fit(X, Y)
 
     def test_absurd_sizes_are_refused_at_once(self, make):
         X = sp.csr_array(([1.0, 1.0], ([0, 1], [0, 2**30])), shape=(2, 2**31 - 2))

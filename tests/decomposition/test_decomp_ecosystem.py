@@ -247,12 +247,15 @@ class TestPersistence:
         assert isinstance(again.coef_, np.memmap) == (mmap_mode == "r")
         assert_same_answers(again, fitted, xy[0])
 
-    def test_a_file_holds_the_weights_once(self, make, xy):
-        """Not the index of a search, nor anything of training."""
+    def test_a_file_holds_the_weights_and_what_training_goes_on_from(self, make, xy):
+        """Not the index of a search."""
         rng = np.random.default_rng(0)
         X = rng.normal(size=(30, 400))
-        for optimizer, copies in (("sgd", 1), ("adagrad", 2)):
-            model = make(hidden_dim=None, optimizer=optimizer, max_iter=1).fit(X, np.arange(30))
+        for optimizer, average, copies in (
+            ("sgd", False, 1), ("adagrad", False, 2), ("sgd", True, 2), ("adagrad", True, 3)
+        ):  # fmt: skip
+            parameters = {"optimizer": optimizer, "average": average, "max_iter": 1}
+            model = make(hidden_dim=None, **parameters).fit(X, np.arange(30))
             model.predict_topk(X, exact=False)
             size = len(pickle.dumps(model))
             weights = copies * 30 * 400 * 8

@@ -173,7 +173,8 @@ class TestFurtherCalls:
         """One instance, whose gradient is the same as long as weights are tiny."""
         X, y = np.array([[1.0, 2.0]] * 5), np.array([1, 0, 0, 0, 0])
         for interval, halving in ((None, 4), (2.0, 2)):
-            model = make("triplet", hidden_dim=None, learning_rate=1e-6, decay_interval=interval)
+            parameters = {"learning_rate": 1e-6, "decay_interval": interval, "average": False}
+            model = make("triplet", hidden_dim=None, **parameters)
             model.partial_fit(X[1:], y[1:], classes=[0, 1])
             for visits in range(4, 9):
                 before = model.coef_.copy()
@@ -183,7 +184,8 @@ class TestFurtherCalls:
 
     def test_squares_of_gradients_are_kept(self, make):
         X, y = np.array([[1.0, -2.0]]), np.array([1])
-        model = make("triplet", hidden_dim=None, learning_rate=1e-3, optimizer="adagrad")
+        parameters = {"learning_rate": 1e-3, "optimizer": "adagrad", "average": False}
+        model = make("triplet", hidden_dim=None, **parameters)
         for t in range(1, 5):
             before = np.zeros((2, 2)) if t == 1 else model.coef_.copy()
             model.partial_fit(X, y, classes=[0, 1])

@@ -1,5 +1,7 @@
 """Against numpy written out slowly, and against the minimum of the objective."""
 
+import functools
+
 import numpy as np
 import pytest
 import scipy.optimize
@@ -89,6 +91,12 @@ class Recorder:
             return self.orders[-1]
 
         monkeypatch.setattr(TrainingSet, "order", order)
+
+
+@pytest.fixture
+def make(make):
+    """Return what makes estimators that show the weights after the last step."""
+    return functools.partial(make, average=False)
 
 
 @pytest.fixture

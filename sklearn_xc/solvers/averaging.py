@@ -1,0 +1,60 @@
+"""Averages of weights over the course of training."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sklearn_xc._validation import read_only
+
+#: Looks at the weights while as many instances are visited as the weights have rows: an average
+#: then costs next to nothing, and hardly differs from that over all steps.
+_LOOKS = 8
+#: The weights after t visits count in proportion to the power of t that is less by one.
+_POWER = 4
+
+
+class CourseAverages:
+    """Averages of matrices over the course of training, later values counting more.
+
+    A step moves the label vectors along what instances have in common, much farther than along what
+    tells their labels apart: the labels that were visited last score best. An average over many
+    steps is rid of that.
+
+    The weights after t visits count as ``t ** 3``: polynomial-decay averaging [1]_ with eta = 3. So
+    the start is forgotten, and no one has to say when to begin.
+
+    Parameters
+    ----------
+    matrices : sequence of tuple (values, mean) of ndarray of float of shape (n_rows, dim)
+        What moves, and its average, which is changed in place.
+    last_look : int
+        Visits when the averages were last brought up to date.
+
+    References
+    ----------
+    .. [1] O. Shamir and T. Zhang, "Stochastic gradient descent for non-smooth optimization:
+       convergence results and optimal averaging schemes", ICML 2013.
+    """
+
+    def __init__(
+        self, matrices: Sequence[tuple[np.ndarray, np.ndarray]], last_look: int = 0
+    ) -> None:
+        self._matrices = matrices
+        self.last_look = last_look
+        self.interval = sum(len(values) for values, _ in matrices) / _LOOKS
+
+    def visited(self, visits: int) -> None:
+        """Take notice of the visits so far; now and then look at the weights."""
+        if self._matrices and visits - self.last_look >= self.interval:
+            self.look(visits)
+
+    def look(self, visits: int) -> None:
+        """Bring the averages up to date."""
+        from sklearn_xc.kernels.averages import blend
+
+        if visits == self.last_look:
+            return
+        share = 1.0 - (self.last_look / visits) ** _POWER
+        for values, mean in self._matrices:
+            blend(mean, read_only(values), mean.dtype.type(share))
+        self.last_look = visits
