@@ -344,7 +344,7 @@ class TestMemory:
         with pytest.raises(
             MemoryBudgetError,
             match=r"5.2 KiB are needed and max_memory allows 1.0 KiB.* weights, 15 labels x 6 x 8 "
-            "bytes and 40 features x 6 x 8 bytes, as much again for their averages.*lower hidden_dim",
+            "bytes and 40 features x 6 x 8 bytes, as much again for their averages.*hidden_dim",
         ):
             getattr(make(max_memory="1KB"), method)(*xy)
 
