@@ -256,6 +256,13 @@ class Targets:
             counts.astype(np.int64), rows, self.classes, self.kind, self.dtype, self.container
         )
 
+    def label_counts(self, kept: np.ndarray) -> np.ndarray:
+        """Return the instances of each class among the rows where the mask `kept` is True."""
+        counts = np.diff(self.take(kept).indptr)
+        if self.kind == "classes" and len(self.classes) == 2:
+            return np.array([np.count_nonzero(kept) - counts[0], counts[0]])
+        return counts
+
 
 def check_instances(estimator: Any, X: Any, *, reset: bool) -> CsrRows:
     """Check X and return it in canonical CSR form.

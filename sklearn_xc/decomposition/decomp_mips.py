@@ -1,6 +1,5 @@
 """Classification over many labels, trained on those that a decomposed search finds."""
 
-import warnings
 from numbers import Integral, Real
 from typing import Any
 
@@ -29,11 +28,11 @@ from sklearn_xc.decomposition._training import (
     Trainer,
     progress_of,
 )
-from sklearn_xc.decomposition._training_set import TrainingSet, label_sets, merge_instances
-from sklearn_xc.exceptions import RecallWarning
+from sklearn_xc.decomposition._training_set import TrainingSet, merge_instances
 from sklearn_xc.losses import LABEL_SET_LOSSES
 from sklearn_xc.mips import INDEXES
 from sklearn_xc.mips._threads import one_blas_thread
+from sklearn_xc.mips.recall import warn_of_recall
 from sklearn_xc.parallel.memory import parse_bytes, require_bytes
 from sklearn_xc.solvers.averaging import CourseAverages
 from sklearn_xc.solvers.batch_sgd import HiddenLayer, IdentityLayer, MovingRows
@@ -45,8 +44,9 @@ _HIDDEN_DIM = 100
 _HIDDEN_BLOCKS, _BLOCKS = 4, 8
 #: n_candidates=None: this share of the labels, but at least so many.
 _SHARE, _LEAST_CANDIDATES = 0.01, 64
-#: smoothing=None: one class per instance, several labels. Source: section 5 of the paper.
-_SMOOTHING, _MULTILABEL_SMOOTHING = 1.0, 5.0
+#: smoothing=None. Source: section 5 of the paper, for one class per instance; it has 5 for several
+#: labels, with which steps are smaller and no answer is better.
+_SMOOTHING = 1.0
 #: Training instances by which the threshold of predictions is set, but no more scores than these
 #: for more than a few instances.
 _THRESHOLD_INSTANCES, _THRESHOLD_SCORES, _LEAST_THRESHOLD_INSTANCES = 1000, 10**8, 50
@@ -94,13 +94,13 @@ class DecompMIPSClassifier(EmbeddingModel):
         Dimension of the hidden layer. None is 100 for a sparse X, and no layer for a dense one.
     smoothing : float or None, default=None
         mu of the smoothed margin loss: larger values spread the gradient over more labels. None is
-        1 for one class per instance, else 5.
+        1.
     optimizer : {"sgd", "adagrad"}, default="sgd"
         "adagrad" divides steps by the root of the summed squares of gradients, and leaves
         `decay_interval` unused.
-    learning_rate : float, default=0.1
+    learning_rate : float, default=0.3
         A step is this times the gradient of the summed loss of a mini-batch, so that a good value
-        does not depend on `batch_size`. Try 0.03 to 1.
+        does not depend on `batch_size`. Try 0.1 to 3.
     decay_interval : float or None, default=None
         Visits of instances after which the rate has halved: it is ``learning_rate / (1 + visits /
         decay_interval)``. None is the visits of an epoch; `batch_size` is the schedule of [1]_,
@@ -253,7 +253,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         hidden_dim: int | None = None,
         smoothing: float | None = None,
         optimizer: str = "sgd",
-        learning_rate: float = 0.1,
+        learning_rate: float = 0.3,
         decay_interval: float | None = None,
         batch_size: int = 10,
         max_iter: int = 10,
@@ -345,7 +345,7 @@ class DecompMIPSClassifier(EmbeddingModel):
                     if show is not None:
                         show(epoch, losses[-1], trainer.guide.recall)
             self.n_iter_, self.loss_curve_ = len(losses), np.array(losses)
-            self.label_counts_ = _label_counts(targets, weight > 0)
+            self.label_counts_ = targets.label_counts(weight > 0)
             self.n_samples_fit_ = int(np.count_nonzero(weight))
             self._require_finite()
             self._set_threshold(instances, targets, examples, seed)
@@ -401,7 +401,7 @@ class DecompMIPSClassifier(EmbeddingModel):
                 loss = self._pass(trainer, examples, seed)
             self.n_iter_ += 1
             self.loss_curve_ = np.append(self.loss_curve_, loss)
-            self.label_counts_ = self.label_counts_ + _label_counts(targets, weight > 0)
+            self.label_counts_ = self.label_counts_ + targets.label_counts(weight > 0)
             self.n_samples_fit_ += int(np.count_nonzero(weight))
             self._require_finite()
             self._set_threshold(instances, targets, examples, seed)
@@ -600,8 +600,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         return Guide(loss, settings, self._n_drawn)
 
     def _set_loss(self) -> SetLoss:
-        default = _SMOOTHING if self._targets_kind == "classes" else _MULTILABEL_SMOOTHING
-        smoothing = default if self.smoothing is None else float(self.smoothing)
+        smoothing = _SMOOTHING if self.smoothing is None else float(self.smoothing)
         return SetLoss(LABEL_SET_LOSSES[self.loss], smoothing)
 
     def _search_settings(self, seed: int) -> SearchSettings:
@@ -673,18 +672,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         trainer.guide.queries, trainer.guide.is_current = None, True
         self._guide = trainer.guide
         self.index_recall_ = trainer.guide.recall
-        if self.index_recall_ is not None and self.index_recall_ < self.min_recall:
-            warnings.warn(
-                f"{type(self).__name__}: of the best {RECALL_K} labels or fewer, the index finds "
-                f"{self.index_recall_:.3f} among n_candidates={self.n_candidates_}; "
-                f"min_recall={self.min_recall:g}. Raise n_candidates, or set gradient='exact'.",
-                RecallWarning,
-                stacklevel=3,
-            )
-
-
-def _label_counts(targets: Targets, kept: np.ndarray) -> np.ndarray:
-    """Return the instances of each class among those where the mask is True."""
-    indptr, labels = label_sets(targets, len(kept))
-    chosen = np.repeat(kept, np.diff(indptr))
-    return np.bincount(labels[chosen], minlength=len(targets.classes))
+        if self.index_recall_ is not None:
+            k = min(RECALL_K, self.n_candidates_)
+            how = type(self).__name__, self.index_recall_, self.min_recall, k, self.n_candidates_
+            warn_of_recall(*how, "or set gradient='exact'")

@@ -165,7 +165,7 @@ class SoftmaxClassifier(SoftmaxModel):
             self._next_number = instances.shape[0]
             self._epochs_done = float(len(history.objective))
             self._n_epochs = first_epoch + len(history.objective)
-            self.label_counts_ = _label_counts(targets, weight > 0)
+            self.label_counts_ = targets.label_counts(weight > 0)
             self.n_samples_fit_ = int(np.count_nonzero(weight))
             self._labelled = _labelled(pairs, weight)
             self.n_iter_ = len(history.objective)
@@ -243,7 +243,7 @@ class SoftmaxClassifier(SoftmaxModel):
         self._n_epochs += 1
         self.n_iter_ += 1
         self.n_samples_fit_ += int(np.count_nonzero(weight))
-        self.label_counts_ = self.label_counts_ + _label_counts(targets, weight > 0)
+        self.label_counts_ = self.label_counts_ + targets.label_counts(weight > 0)
         self._labelled = self._labelled + _labelled(pairs, weight)
         self.loss_curve_ = np.append(self.loss_curve_, objective)
         return self
@@ -507,14 +507,6 @@ class SoftmaxClassifier(SoftmaxModel):
             return self.__dict__["_normalisers"]
         except KeyError:
             raise AttributeError(f"{name}: this {type(self).__name__} is not fitted yet.") from None
-
-
-def _label_counts(targets: Targets, kept: np.ndarray) -> np.ndarray:
-    """Return the instances of each class among those where the mask is True."""
-    counts = np.diff(targets.take(kept).indptr)
-    if targets.kind == "classes" and len(targets.classes) == 2:
-        return np.array([np.count_nonzero(kept) - counts[0], counts[0]])
-    return counts
 
 
 def _labelled(pairs: Pairs, weight: np.ndarray) -> np.ndarray:

@@ -316,7 +316,10 @@ class TestParameters:
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(200, 16)), np.arange(200)
         model = make(hidden_dim=None, gradient="mips", n_candidates=10, min_recall=0.99)
-        message = r"finds 0\.\d+ among n_candidates=10; min_recall=0.99. Raise n_candidates, or set"
+        message = (
+            r"^DecompMIPSClassifier finds 0\.\d+ of the 10 best labels among n_candidates=10, "
+            r"expected at least 0.99. Raise n_candidates, or set gradient='exact'"
+        )
         with pytest.warns(RecallWarning, match=message):
             model.fit(X, y)
         assert 0 < model.index_recall_ < 0.99

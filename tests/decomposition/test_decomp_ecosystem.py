@@ -282,10 +282,10 @@ class TestParameters:
         assert not [name for name in vars(other) if name.endswith("_")]
         assert set(vars(other)) == set(vars(DecompMIPSClassifier()))
 
-    def test_defaults_are_those_of_the_paper(self):
+    def test_defaults(self):
         model = DecompMIPSClassifier()
-        assert (model.loss, model.gradient) == ("margin", "decomp_mips")
-        assert (model.learning_rate, model.batch_size, model.max_iter) == (0.1, 10, 10)
+        assert (model.loss, model.gradient, model.average) == ("margin", "decomp_mips", True)
+        assert (model.learning_rate, model.batch_size, model.max_iter) == (0.3, 10, 10)
         for name in ("n_blocks", "n_candidates", "hidden_dim", "smoothing"):
             assert getattr(model, name) is None
 

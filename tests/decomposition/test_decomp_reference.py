@@ -130,7 +130,7 @@ class TestSteps:
         E = None if hidden_dim is None else start_of(make, X, y, hidden_dim)
         orders.clear()
         model = fitted(make, X, y, loss, way, hidden_dim)
-        twin = Twin(slow_loss, loss, 1.0 if kind == "classes" else 5.0, E, rate=0.2, interval=30.0)
+        twin = Twin(slow_loss, loss, 1.0, E, rate=0.2, interval=30.0)
         losses = [twin.run(X, sets, order, np.ones(N)) for order in orders]
         assert len(losses) == 2
         # Messages pass for labels with a gradient above 1e-3 only.
@@ -155,7 +155,7 @@ class TestSteps:
     def test_float32(self, optimizer, make, slow_loss, orders):
         X, sets, y = make_data(dtype=np.float32)
         model = fitted(make, X, y, "margin", "exact", optimizer=optimizer)
-        twin = Twin(slow_loss, "margin", 5.0, rate=0.2, interval=30.0,
+        twin = Twin(slow_loss, "margin", 1.0, rate=0.2, interval=30.0,
                     adagrad=optimizer == "adagrad")  # fmt: skip
         for order in orders:
             twin.run(X.astype(float), sets, order, np.ones(N))
@@ -167,7 +167,7 @@ class TestSteps:
         E = start_of(make, X, y, 5)
         orders.clear()
         model = fitted(make, X, y, loss, "exact", 5, optimizer="adagrad")
-        twin = Twin(slow_loss, loss, 5.0, E, rate=0.2, interval=30.0, adagrad=True)
+        twin = Twin(slow_loss, loss, 1.0, E, rate=0.2, interval=30.0, adagrad=True)
         losses = [twin.run(X, sets, order, np.ones(N)) for order in orders]
         np.testing.assert_allclose(model.loss_curve_, losses, rtol=1e-7)
         np.testing.assert_allclose(model.coef_, twin.W, atol=1e-6)
@@ -182,7 +182,7 @@ class TestSteps:
         (order,) = orders
         visits = np.bincount(order, minlength=N)
         np.testing.assert_array_equal(visits, np.minimum(np.ceil(weight), 64))
-        twin = Twin(slow_loss, "margin", 5.0, rate=0.01, interval=30.0)
+        twin = Twin(slow_loss, "margin", 1.0, rate=0.01, interval=30.0)
         loss = twin.run(X, sets, order, weight / visits)
         assert model.loss_curve_[0] == pytest.approx(loss, rel=1e-12)
         np.testing.assert_allclose(model.coef_, twin.W, atol=1e-12)
