@@ -21,8 +21,6 @@ TABLE = 16
 
 _I8, _I16, _I32, _I64 = (ir.IntType(bits) for bits in (8, 16, 32, 64))
 _VECTOR = ir.VectorType(_I8, LANES)
-#: Which arguments of ``sum_codes`` are arrays.
-_ARRAYS = (0, 2, 4, 5, 7)
 #: By CPU feature, best first: the look-up instruction, and how many bytes it takes.
 _LOOK_UPS = {
     "avx512bw": ("llvm.x86.avx512.pshuf.b.512", 64),
@@ -33,93 +31,141 @@ _LOOK_UPS = {
 
 
 @functools.cache
-def sum_codes(n_queries: int, feature: str | None = None) -> Any:
+def sum_codes(n_queries: int, n_groups: int = 1, feature: str | None = None) -> Any:
     """Return the function that sums table entries, for `n_queries` queries side by side.
 
-    It is called from kernels as ``passed = function(codes, group, tables, first, limits, sums,
-    at, masks)``, where
+    It is called from kernels as ``function(codes, group, tables, first, sums, at)``, where
 
-    codes : ndarray of uint8 of shape (n_groups, n_tables / 2, 64)
+    codes : ndarray of uint8 of shape (n_groups_in_all, n_tables / 2, 64)
         Two codes of a label in each byte, that of the earlier table in the lower half.
     group : uint64
-        Which 64 labels.
+        The first of the groups of 64 labels.
     tables : ndarray of uint8 of shape (n, n_tables, 16)
         Of all queries.
     first : uint64
         The first of the queries.
-    limits : ndarray of uint8 of shape (n,)
-    sums : ndarray of uint8
-        C-contiguous. Overwritten with n_queries x 64 items from item `at` on: the sums over the
-        tables, at most 255.
+    sums : ndarray of uint8 of shape (>= n_queries, >= at + n_groups, 64)
+        Overwritten, in the first lines for the first of the queries: the sums over the tables, at
+        most 255.
     at : uint64
-    masks : ndarray of uint64 of shape (n_queries,)
-        Overwritten: bit k tells that the sum of the group's label k is at most the limit.
-    passed : uint64
-        All masks, by "or".
+        Where the first of the groups goes.
 
     Parameters
     ----------
     n_queries : int
+    n_groups : int
+        Groups that follow each other.
     feature : str or None
         The CPU feature to use: "avx512bw", "avx2", "ssse3", "neon" or "none"; None is the best that
         the code is compiled for.
     """
 
     @intrinsic
-    def sum_codes(typing, codes, group, tables, first, limits, sums, at, masks):
+    def sum_codes(typing, codes, group, tables, first, sums, at):
         u64 = types.uint64
-        signature = u64(codes, u64, tables, u64, limits, sums, u64, masks)
-        return signature, functools.partial(_generate, n_queries, feature)
+        signature = types.none(codes, u64, tables, u64, sums, u64)
+        return signature, functools.partial(_generate, n_queries, n_groups, feature)
 
     return sum_codes
 
 
 def _generate(
-    n_queries: int, feature: str | None, context: Any, builder: Any, signature: Any, args: Any
-) -> Any:
+    n_queries: int, n_groups: int, feature: str | None,
+    context: Any, builder: Any, signature: Any, args: Any,
+) -> Any:  # fmt: skip
+    """Write a loop over pairs of tables, or one for each group."""
+    feature = feature or _best_feature(context)
+    made = [context.make_array(signature.args[a])(context, builder, args[a]) for a in (0, 2, 4)]
+    # Groups share the loads of tables, if there are registers for their sums.
+    together = n_groups if feature == "avx512bw" else 1
+    for g in range(0, n_groups, together):
+        group, at = (builder.add(args[a], _i64(g)) for a in (1, 5))
+        _write_loop(builder, feature, n_queries, together, made, group, args[3], at)
+    return context.get_dummy_value()
+
+
+def _write_loop(
+    builder: Any, feature: str, n_queries: int, n_groups: int, arrays: Any,
+    group: Any, first: Any, at: Any,
+) -> None:  # fmt: skip
     """Write the loop over pairs of tables; there is at least one."""
-    made = {a: context.make_array(signature.args[a])(context, builder, args[a]) for a in _ARRAYS}
-    codes, tables, limits, sums, masks = (array.data for array in made.values())
-    n_pairs = builder.extract_value(made[0].shape, 1)
-    group, first, at = args[1], args[3], args[6]
-    look_up = _look_up(builder, feature or _best_feature(context))
+    codes, tables, sums = (array.data for array in arrays)
+    n_pairs, n_tables, n_lines = (builder.extract_value(array.shape, 1) for array in arrays)
+    look_up = _look_up(builder, feature)
     add = _function(builder, f"llvm.uadd.sat.v{LANES}i8", _VECTOR, [_VECTOR, _VECTOR])
-    codes = builder.gep(codes, [builder.mul(builder.mul(group, n_pairs), _i64(LANES))])
+    groups = [builder.add(group, _i64(g)) for g in range(n_groups)]
+    codes = [_line(builder, codes, builder.mul(each, n_pairs), LANES) for each in groups]
     queries = [builder.add(first, _i64(q)) for q in range(n_queries)]
-    n_bytes = builder.mul(n_pairs, _i64(2 * TABLE))
-    tables = [builder.gep(tables, [builder.mul(query, n_bytes)]) for query in queries]
+    tables = [_line(builder, tables, builder.mul(query, n_tables), TABLE) for query in queries]
 
     before = builder.block
     loop, after = (builder.append_basic_block(f"pairs.{part}") for part in ("loop", "after"))
     builder.branch(loop)
     builder.position_at_end(loop)
-    pair, totals = builder.phi(_I64), [builder.phi(_VECTOR) for _ in queries]
-    both = _load(builder, codes, builder.mul(pair, _i64(LANES)), LANES)
+    pair = builder.phi(_I64)
+    totals = [[builder.phi(_VECTOR) for _ in groups] for _ in queries]
+    place = builder.mul(pair, _i64(LANES))
+    halves = [_halves(builder, _load(builder, each, place, LANES)) for each in codes]
     pair_tables = builder.mul(pair, _i64(2 * TABLE))
-    new: list[Any] = list(totals)
-    for half, code in enumerate(_halves(builder, both)):
+    new: list[list[Any]] = [list(own) for own in totals]
+    for half in range(2):
         place = builder.add(pair_tables, _i64(half * TABLE))
-        for q, table in enumerate(tables):
-            entries = look_up(_load(builder, table, place, TABLE), code)
-            new[q] = builder.call(add, [new[q], entries])
+        for own, table in zip(new, tables, strict=True):
+            entries = _load(builder, table, place, TABLE)
+            for g, codes_of_group in enumerate(halves):
+                own[g] = builder.call(add, [own[g], look_up(entries, codes_of_group[half])])
     following = builder.add(pair, _i64(1))
+    pair.add_incoming(_i64(0), before)
+    pair.add_incoming(following, loop)
     zero = ir.Constant(_VECTOR, [0] * LANES)
-    begins = [_i64(0), *[zero] * n_queries]
-    for phi, begin, then in zip([pair, *totals], begins, [following, *new], strict=True):
-        phi.add_incoming(begin, before)
-        phi.add_incoming(then, loop)
+    for own, then in zip(totals, new, strict=True):
+        for phi, value in zip(own, then, strict=True):
+            phi.add_incoming(zero, before)
+            phi.add_incoming(value, loop)
     builder.cbranch(builder.icmp_unsigned("<", following, n_pairs), loop, after)
 
     builder.position_at_end(after)
-    passed = _i64(0)
-    for q, query in enumerate(queries):
-        limit = splat(builder, builder.load(builder.gep(limits, [query])), _VECTOR)
-        mask = builder.bitcast(builder.icmp_unsigned("<=", new[q], limit), _I64)
-        builder.store(mask, builder.gep(masks, [_i64(q)]))
-        place = builder.gep(sums, [builder.add(at, _i64(q * LANES))])
-        builder.store(new[q], builder.bitcast(place, _VECTOR.as_pointer()), align=1)
-        passed = builder.or_(passed, mask)
-    return passed
+    for q, own in enumerate(new):
+        number = builder.add(builder.mul(n_lines, _i64(q)), at)
+        lines = _line(builder, sums, number, LANES)
+        for g, total in enumerate(own):
+            address = builder.gep(lines, [_i64(g * LANES)])
+            builder.store(total, builder.bitcast(address, _VECTOR.as_pointer()), align=1)
+
+
+def _line(builder: Any, array: Any, number: Any, width: int) -> Any:
+    return builder.gep(array, [builder.mul(number, _i64(width))])
+
+
+def _sums_within(typing, sums, query, group, limit):
+    """Return a uint64 whose bit k tells that a query's sum of the group's label k is in a limit.
+
+    Parameters
+    ----------
+    sums : ndarray of uint8 of shape (n, n_groups, 64)
+    query, group : uint64
+    limit : uint8
+        Sums up to this one are.
+    """
+    arguments = (sums, types.uint64, types.uint64, types.uint8)
+    return types.uint64(*arguments), _generate_within
+
+
+def _generate_within(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    sums = context.make_array(signature.args[0])(context, builder, args[0])
+    line = builder.add(builder.mul(args[1], builder.extract_value(sums.shape, 1)), args[2])
+    values = _load(builder, sums.data, builder.mul(line, _i64(LANES)), LANES)
+    limit = splat(builder, args[3], _VECTOR)
+    return builder.bitcast(builder.icmp_unsigned("<=", values, limit), _I64)
+
+
+def _count_bits(typing, mask):
+    """Return how many bits of a uint64 are set."""
+
+    def generate(context, builder, signature, args):
+        return builder.ctpop(args[0])
+
+    return types.uint64(types.uint64), generate
 
 
 def _halves(builder: Any, both: Any) -> tuple[Any, Any]:
@@ -195,3 +241,8 @@ def _function(builder: Any, name: str, out: Any, arguments: list[Any]) -> Any:
 
 def _i64(number: int) -> Any:
     return ir.Constant(_I64, number)
+
+
+# Named so that they are called from kernels without the first argument.
+sums_within: Any = intrinsic(_sums_within)
+count_bits: Any = intrinsic(_count_bits)

@@ -9,11 +9,13 @@ with a higher limit. So what is found is exact.
 import numpy as np
 
 from sklearn_xc.kernels._jit import inlined, kernel
-from sklearn_xc.kernels.byte_lanes import LANES, sum_codes
+from sklearn_xc.kernels.byte_lanes import LANES, count_bits, sum_codes, sums_within
 from sklearn_xc.kernels.int16_lanes import lowest_bit
 
 #: Queries that share a look at the codes: as many as AVX2 has registers for.
 SIDE_BY_SIDE = 5
+#: Groups of labels that share a look at the tables, where there are registers for that.
+_GROUPS = 2
 #: The sample has one group of labels in so many, within these bounds.
 _SAMPLED = 24
 _LEAST_SAMPLE, _LARGEST_SAMPLE = 8, 256
@@ -28,6 +30,7 @@ _N_SUMS = 256
 _HIGHEST = 255
 
 _sum_one, _sum_together = sum_codes(1), sum_codes(SIDE_BY_SIDE)
+_sum_groups_one, _sum_groups = sum_codes(1, _GROUPS), sum_codes(SIDE_BY_SIDE, _GROUPS)
 
 
 @inlined
@@ -36,11 +39,10 @@ def limit_for(sample, query, n_wanted):
     low, high = 0, _HIGHEST
     while low < high:
         middle = (low + high) // 2
-        bound = np.uint8(middle)
-        passed = np.uint32(0)
-        for i in range(sample.shape[1]):
-            passed += np.uint32(sample[query, np.uint64(i)] <= bound)
-        if passed < n_wanted:
+        passed = np.uint64(0)
+        for s in range(np.uint64(sample.shape[1])):
+            passed += count_bits(sums_within(sample, np.uint64(query), s, np.uint8(middle)))
+        if np.int64(passed) < n_wanted:
             low = middle + 1
         else:
             high = middle
@@ -102,26 +104,23 @@ def search_codes(codes, n_labels, tables, tops, steps, labels_out, scores_out, c
     room = 2 * n_wanted + _SPARE
     labels, found = np.empty((n, room), np.int32), np.empty((n, room), np.uint8)
     n_sampled = min(max(n_groups // _SAMPLED, _LEAST_SAMPLE), _LARGEST_SAMPLE, n_groups)
-    sample = np.empty((n, n_sampled * LANES), np.uint8)
+    sample = np.empty((n, n_sampled, LANES), np.uint8)
     limits, generous = np.empty(n, np.uint8), np.empty(n, np.int64)
-    sums, masks = np.empty((SIDE_BY_SIDE, LANES), np.uint8), np.empty(SIDE_BY_SIDE, np.uint64)
+    sums = np.empty((SIDE_BY_SIDE, _GROUPS, LANES), np.uint8)
     ends = np.empty(_N_SUMS, np.int64)
     n_last = n_labels - (n_groups - 1) * LANES
     in_last = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(LANES - n_last)
     zero, one = np.uint64(0), np.uint64(1)
-    chunk = max(1, _CHUNK // (codes.shape[1] * LANES))
+    chunk = max(1, _CHUNK // (codes.shape[1] * LANES * _GROUPS)) * _GROUPS
 
     # 1. Sums of the sample, and limits that let enough of them pass.
     for q in range(n):
-        limits[q] = _HIGHEST
+        own = sample[q : q + 1]
         for s in range(n_sampled):
             group = s * n_groups // n_sampled
-            at = (q * n_sampled + s) * LANES
-            where = codes, np.uint64(group), tables, np.uint64(q), limits
-            _sum_one(*where, sample, np.uint64(at), masks)
+            _sum_one(codes, np.uint64(group), tables, np.uint64(q), own, np.uint64(s))
             if group == n_groups - 1:
-                for lane in range(n_last, LANES):
-                    sample[q, s * LANES + lane] = _HIGHEST
+                own[0, s, n_last:] = _HIGHEST
         expected = n_wanted * n_sampled / n_groups
         spare = _GENEROUS * np.sqrt(expected) + 1.0 if n_sampled < n_groups else 0.0
         generous[q] = np.int64(np.ceil(expected + spare))
@@ -135,32 +134,41 @@ def search_codes(codes, n_labels, tables, tops, steps, labels_out, scores_out, c
             q = first
             while q < last:
                 n_together = SIDE_BY_SIDE if q + SIDE_BY_SIDE <= last else 1
-                for group in range(begin, min(begin + chunk, n_groups)):
-                    read = codes, np.uint64(group), tables, np.uint64(q), limits, sums, zero
-                    if n_together == 1:
-                        passed = _sum_one(*read, masks)
+                for group in range(begin, min(begin + chunk, n_groups), _GROUPS):
+                    read = codes, np.uint64(group), tables, np.uint64(q), sums, zero
+                    m_groups = min(_GROUPS, n_groups - group)
+                    if m_groups == _GROUPS:
+                        if n_together == 1:
+                            _sum_groups_one(*read)
+                        else:
+                            _sum_groups(*read)
+                    elif n_together == 1:
+                        _sum_one(*read)
                     else:
-                        passed = _sum_together(*read, masks)
-                    if passed == 0:
-                        continue
-                    for k in range(n_together):
-                        query, mask = np.uint64(q + k), masks[k]
-                        m = np.uint64(counts[query])
-                        if group == n_groups - 1:
-                            mask &= in_last
-                        while mask != zero:
-                            lane = lowest_bit(mask)
-                            labels[query, m] = group * LANES + np.int64(lane)
-                            found[query, m] = sums[k, lane]
-                            mask &= mask - one
-                            m += one
-                        counts[query] = m
-                        if m > np.uint64(room - LANES):
-                            greatest = keep_least(labels, found, query, m, n_wanted, ends)
-                            # Later labels of the greatest sum are not wanted, nor is any, if it is
-                            # 0; but then they are no worse, and dropped in the end.
-                            limits[query] = max(greatest - 1, 0)
-                            counts[query] = n_wanted
+                        _sum_together(*read)
+                    for k in range(np.uint64(n_together)):
+                        query = np.uint64(q) + k
+                        for g in range(np.uint64(m_groups)):
+                            mask = sums_within(sums, k, g, limits[query])
+                            if mask == zero:
+                                continue
+                            first_label = (np.uint64(group) + g) * np.uint64(LANES)
+                            if group + np.int64(g) == n_groups - 1:
+                                mask &= in_last
+                            m = np.uint64(counts[query])
+                            while mask != zero:
+                                lane = lowest_bit(mask)
+                                labels[query, m] = first_label + lane
+                                found[query, m] = sums[k, g, lane]
+                                mask &= mask - one
+                                m += one
+                            counts[query] = m
+                            if m > np.uint64(room - LANES):
+                                greatest = keep_least(labels, found, query, m, n_wanted, ends)
+                                # Later labels of the greatest sum are not wanted, nor is any, if
+                                # it is 0; but then they are no worse, and dropped in the end.
+                                limits[query] = max(greatest - 1, 0)
+                                counts[query] = n_wanted
                 q += n_together
         # 3. Another pass for a query with too few labels, with a limit for twice as many.
         while complete < n and counts[complete] >= n_wanted:

@@ -12,10 +12,12 @@ from sklearn_xc.kernels.byte_lanes import (
     TABLE,
     _best_feature,
     _look_up,
+    count_bits,
     sum_codes,
+    sums_within,
 )
 
-N_GROUPS, FIRST, AT = 3, 2, 5
+N_GROUPS, FIRST, AT = 4, 2, 3
 
 
 def runnable_features():
@@ -28,17 +30,16 @@ def feature(request):
     return request.param
 
 
-@pytest.fixture(scope="module", params=[1, 2, 5])
-def sum_group(request, feature):
-    """Return a function that sums for some queries, and their number."""
-    function = sum_codes(request.param, feature)
+@pytest.fixture(scope="module", params=[(1, 1), (1, 2), (2, 3), (5, 1), (5, 2)], ids=str)
+def sum_groups(request, feature):
+    """Return a function that sums for some queries and groups, and the numbers of these."""
+    function = sum_codes(*request.param, feature)
 
     @kernel
-    def call(codes, group, tables, first, limits, sums, at, masks):
-        group, first, at = np.uint64(group), np.uint64(first), np.uint64(at)
-        return function(codes, group, tables, first, limits, sums, at, masks)
+    def call(codes, group, tables, first, sums, at):
+        function(codes, np.uint64(group), tables, np.uint64(first), sums, np.uint64(at))
 
-    return call, request.param
+    return call, *request.param
 
 
 def slow_sums(codes, tables):
@@ -62,42 +63,48 @@ def unaligned(array):
 
 @pytest.mark.parametrize("n_pairs", [1, 2, 3, 8, 17])
 @pytest.mark.parametrize("highest", [1, 7, 255])
-def test_against_numpy(sum_group, n_pairs, highest):
+def test_against_numpy(sum_groups, n_pairs, highest):
     """Of all codes; sums in reach of a byte, and such that stop at its end."""
-    call, n_queries = sum_group
+    call, n_queries, n_together = sum_groups
     rng = np.random.default_rng(n_pairs)
     codes = unaligned(rng.integers(0, 256, (N_GROUPS, n_pairs, LANES), np.uint8))
-    shape = FIRST + n_queries, 2 * n_pairs, TABLE
-    tables = unaligned(rng.integers(0, highest, shape, np.uint8, endpoint=True))
-    expected = slow_sums(codes, tables)[FIRST:]
-    limits = unaligned(rng.choice(expected.ravel(), FIRST + n_queries).astype(np.uint8))
-    for group in range(N_GROUPS):
-        sums = unaligned(np.full(AT + (n_queries + 1) * LANES, 77, np.uint8))
-        masks = np.zeros(n_queries, np.uint64)
-        arrays = map(read_only, (codes, tables, limits))
-        codes_, tables_, limits_ = arrays
-        passed = call(codes_, group, tables_, FIRST, limits_, sums, AT, masks)
-        found = sums[AT : AT + n_queries * LANES].reshape(n_queries, LANES)
-        np.testing.assert_array_equal(found, expected[:, group])
-        assert (sums[:AT] == 77).all()
-        assert (sums[AT + n_queries * LANES :] == 77).all()
-        is_within = expected[:, group] <= limits[FIRST:, None]
-        bits = (masks[:, None] >> np.arange(LANES, dtype=np.uint64)) & np.uint64(1)
-        np.testing.assert_array_equal(bits, is_within)
-        assert passed == np.bitwise_or.reduce(masks)
+    tables = rng.integers(0, highest, (FIRST + n_queries + 1, 2 * n_pairs, TABLE), np.uint8, True)
+    tables = unaligned(tables)
+    expected = slow_sums(codes, tables)[FIRST:-1]
+    for group in range(N_GROUPS - n_together + 1):
+        sums = unaligned(np.full((n_queries + 1, AT + n_together + 1, LANES), 77, np.uint8))
+        call(read_only(codes), group, read_only(tables), FIRST, sums, AT)
+        found = sums[:n_queries, AT : AT + n_together]
+        np.testing.assert_array_equal(found, expected[:, group : group + n_together])
+        found[:] = 77
+        assert (sums == 77).all()
 
 
-def test_sums_stop_at_255(sum_group):
-    call, n_queries = sum_group
-    codes = np.zeros((1, 2, LANES), np.uint8)
+def test_sums_stop_at_255(sum_groups):
+    call, n_queries, n_together = sum_groups
+    codes = np.zeros((n_together, 2, LANES), np.uint8)
     tables = np.zeros((n_queries, 4, TABLE), np.uint8)
-    sums, masks = np.empty((n_queries, LANES), np.uint8), np.empty(n_queries, np.uint64)
+    sums = np.empty((n_queries, n_together, LANES), np.uint8)
     for entries, expected in (((100, 100, 55, 0), 255), ((255, 255, 255, 255), 255), ((1,) * 4, 4)):
         tables[:, :, 0] = entries
-        limits = np.full(n_queries, 254, np.uint8)
-        call(codes, 0, tables, 0, limits, sums, 0, masks)
+        call(codes, 0, tables, 0, sums, 0)
         assert (sums == expected).all()
-        assert (masks == (0 if expected == 255 else 2**64 - 1)).all()
+
+
+def test_sums_within_a_limit():
+    @kernel
+    def call(sums, query, group, limit):
+        mask = sums_within(sums, np.uint64(query), np.uint64(group), np.uint8(limit))
+        return mask, count_bits(mask)
+
+    sums = unaligned(np.random.default_rng(0).integers(0, 256, (3, 4, LANES), np.uint8))
+    for query in range(3):
+        for limit in (0, 1, 100, 254, 255, int(sums[query, 2, 0])):
+            mask, n = call(read_only(sums), query, 2, limit)
+            is_within = sums[query, 2] <= limit
+            bits = (np.uint64(mask) >> np.arange(LANES, dtype=np.uint64)) & np.uint64(1)
+            np.testing.assert_array_equal(bits, is_within)
+            assert n == is_within.sum()
 
 
 class Target:
