@@ -61,10 +61,11 @@ def label_gradient_kernels(loss: ModuleType) -> SimpleNamespace:
     weight. The positives of i, distinct, are ``positives[indptr[i] : indptr[i + 1]]``.
 
     searched(W, V, indptr, positives, weight, found, scores, n_found, is_exact, smoothing, \
-labels_out, gradient_out, counts, losses)
+labels_out, gradient_out, counts, losses, wants_more)
         Over labels found by a search: `found`, int32 (n, n_candidates), their scores or estimates
         of them, and how many there are. If they are estimates, they come best first, and exact
         scores take their place until no further candidate seems to have a gradient.
+        ``wants_more[i]``, bool, tells that there may be some behind the last.
     dense(scores, indptr, positives, weight, smoothing, labels_out, gradient_out, counts, losses)
         Over all labels, from all scores, (n, n_labels), which are overwritten in part.
     """
@@ -73,7 +74,7 @@ labels_out, gradient_out, counts, losses)
     @kernel
     def searched(
         W, V, indptr, positives, weight, found, scores, n_found, is_exact, smoothing,
-        labels_out, gradient_out, counts, losses,
+        labels_out, gradient_out, counts, losses, wants_more,
     ):  # fmt: skip
         room = found.shape[1] + np.max(indptr[1:] - indptr[:-1])
         labels, z = np.empty(room, np.int32), np.empty(room)
@@ -104,13 +105,18 @@ labels_out, gradient_out, counts, losses)
                     n += 1
                 done = until
                 loss, floor = find_gradient(z, n_positive, n, smoothing, gradient, work)
-                if done == n_found[i]:
+                wants_more[i] = False
+                if done == n_found[i] and (is_exact or done == 0):
                     break
                 slack = np.inf  # of candidates that are all positives nothing is learnt
                 if n_scored > 0:
                     mean = total / n_scored
                     slack = mean + _DEVIATIONS * np.sqrt(max(squares / n_scored - mean * mean, 0.0))
-                if scores[i, done] + slack <= floor:
+                # Behind the last candidate, none is estimated to be better than that.
+                if scores[i, min(done, n_found[i] - 1)] + slack <= floor:
+                    break
+                if done == n_found[i]:
+                    wants_more[i] = True
                     break
                 until = next_number(done)
             losses[i] = weight[i] * loss

@@ -8,6 +8,7 @@
     Coupled     labels that an index of each block of columns finds; messages couple the blocks
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
@@ -26,6 +27,9 @@ _LABELS_PER_PRODUCT = 16_384
 _ACTIVE_ABOVE = 1e-3
 #: A row is indexed again when it has gone this share of the root mean square of rows' norms.
 _DRIFT = 0.1
+#: So many of the candidates are retrieved at first, as a share. It follows what scoring takes, at
+#: this pace, so that this part of the instances wants all of them.
+_FIRST_SHARE, _PACE, _WANT_MORE = 0.4, 0.5, 0.02
 #: Threads share the instances of a mini-batch if they have at least so many labels together.
 _LEAST_WORK = 500_000
 
@@ -99,14 +103,22 @@ class SetLoss:
 
     def over_found(
         self, W: np.ndarray, batch: Batch, found: Candidates, is_exact: bool, out: LabelGradient
-    ) -> None:
-        """Write the gradient over the positives and the labels found."""
+    ) -> np.ndarray:
+        """Write the gradient over the positives and the labels found.
+
+        Returns
+        -------
+        ndarray of bool of shape (n,)
+            Where labels behind the last one found may have a gradient, by estimates.
+        """
         from sklearn_xc.kernels.label_gradients import label_gradient_kernels
 
+        wants_more = np.empty(len(batch.V), np.bool_)
         label_gradient_kernels(self.module).searched(
             W, batch.V, batch.indptr, batch.positives, batch.weight,
-            found.labels, found.scores, found.counts, is_exact, self.smoothing, *out,
+            found.labels, found.scores, found.counts, is_exact, self.smoothing, *out, wants_more,
         )  # fmt: skip
+        return wants_more
 
     def over_all(self, scores: np.ndarray, batch: Batch, out: LabelGradient) -> None:
         """Write the gradient over all labels; the scores are overwritten."""
@@ -250,29 +262,53 @@ class WatchedIndex:
 
 @dataclass
 class Searched:
-    """The labels that score best, as far as an index finds them."""
+    """The labels that score best, as far as an index finds them.
+
+    Where an index estimates scores, its candidates are scored best first, and seldom all of them.
+    So a share of them is retrieved at first, and all only for instances for which that is not
+    enough. The share follows what earlier mini-batches took.
+    """
 
     loss: SetLoss
     n_candidates: int
     watched: WatchedIndex
+    first_share: float = _FIRST_SHARE
 
     def of(self, W: np.ndarray, batch: Batch, team: Team) -> LabelGradient:
         """Return the gradient by the scores."""
         n, room = len(batch.V), self.n_candidates + int(np.diff(batch.indptr).max())
         out = LabelGradient.empty(n, room, W.dtype)
+        wants_more = np.empty(n, np.bool_)
 
         def search(first: int, last: int) -> None:
-            part = batch.part(first, last)
-            found = self.watched.index.query(read_only(part.V), self.n_candidates)
-            is_exact = self.watched.index.has_exact_scores
-            self.loss.over_found(W, part, found, is_exact, out.part(first, last))
+            part, into = batch.part(first, last), out.part(first, last)
+            wants_more[first:last] = self._search(W, part, into)
 
         _share(team, n, len(W), search)
+        change = 1.0 + _PACE * (np.count_nonzero(wants_more) / n - _WANT_MORE)
+        self.first_share = min(1.0, change * self.first_share)
         return out
 
     def moved(self, rows: np.ndarray, lengths: np.ndarray) -> None:
         """Tell the index."""
         self.watched.update(rows, lengths)
+
+    def _search(self, W: np.ndarray, batch: Batch, out: LabelGradient) -> np.ndarray:
+        """Write the gradient, and return where what is retrieved at first is not enough."""
+        index = self.watched.index
+        is_exact = index.has_exact_scores
+        # Of estimates, no more are retrieved than scoring takes: the best come first.
+        share = 1.0 if is_exact else self.first_share
+        n_first = math.ceil(share * self.n_candidates)
+        found = index.query(read_only(batch.V), n_first)
+        wants_more = self.loss.over_found(W, batch, found, is_exact, out)
+        if n_first < self.n_candidates and wants_more.any():
+            which = np.flatnonzero(wants_more)
+            found = index.query(read_only(batch.V[which]), self.n_candidates)
+            for at, i in enumerate(which.tolist()):
+                own = Candidates(*(part[at : at + 1] for part in found))
+                self.loss.over_found(W, batch.part(i, i + 1), own, is_exact, out.part(i, i + 1))
+        return wants_more
 
 
 @dataclass

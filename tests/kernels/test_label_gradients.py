@@ -59,13 +59,14 @@ def expected_over(data, label_set_loss, loss, considered):
     return losses, dense
 
 
-def search(data, loss, found, scores, is_exact, n_found=None):
+def search(data, loss, found, scores, is_exact, n_found=None, wants_more=None):
     n_found = np.full(data.n, found.shape[1]) if n_found is None else np.asarray(n_found)
     most = int(np.diff(data.indptr).max())
     out = empty(data.n, found.shape[1] + most)
+    wants_more = np.empty(data.n, np.bool_) if wants_more is None else wants_more
     label_gradient_kernels(LABEL_SET_LOSSES[loss]).searched(
         data.W, data.V, data.indptr, data.positives, data.weight, found.astype(np.int32), scores,
-        n_found, is_exact, MU, *out,
+        n_found, is_exact, MU, *out, wants_more,
     )  # fmt: skip
     return as_dense(data, out)
 
@@ -258,6 +259,32 @@ class TestEstimates:
         estimates = np.concatenate([np.full(len(own), 8.0), np.full(len(others), 7.5)])[None]
         result = search(data, loss, found, estimates, False)
         assert_same(result, expected_over(data, label_set_loss, loss, [range(200)]))
+
+    @pytest.mark.parametrize("loss", ["margin", "triplet"])
+    def test_more_is_wanted_until_no_label_with_a_gradient_is_behind(self, loss, label_set_loss):
+        """With estimates that are right, all labels with a gradient lead the candidates."""
+        data = make(n=8, n_labels=500)
+        everything = expected_over(data, label_set_loss, loss, [range(500)] * 8)
+        n_wanting = []
+        for n_candidates in (1, 5, 20, 100, 200, 400, 500):
+            found, scores = best(data, n_candidates)
+            wants_more = np.ones(8, np.bool_)
+            result = search(data, loss, found, scores, False, None, wants_more)
+            enough = ~wants_more
+            np.testing.assert_allclose(result[1][enough], everything[1][enough], atol=1e-12)
+            n_wanting.append(wants_more.sum())
+        assert n_wanting[0] == 8
+        assert n_wanting[-2] < 8
+        assert (np.diff(n_wanting) <= 0).all()
+
+    @each_loss
+    def test_nothing_more_is_wanted_of_exact_scores_or_an_empty_search(self, loss):
+        data, wants_more = make(), np.ones(5, np.bool_)
+        search(data, loss, *best(data, 3), True, None, wants_more)
+        assert not wants_more.any()
+        wants_more[:] = True
+        search(data, loss, *best(data, 3), False, np.zeros(5, np.int64), wants_more)
+        assert not wants_more.any()
 
 
 @each_loss

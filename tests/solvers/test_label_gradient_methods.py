@@ -249,6 +249,58 @@ def test_threads_share_the_instances_where_there_is_enough_to_do(monkeypatch):
         assert sorted(index.asked) == expected
 
 
+class RightIndex:
+    """Estimates that are right, and who asked for how many."""
+
+    has_exact_scores = False
+
+    def __init__(self, W):
+        self.W, self.asked = W, []
+
+    def query(self, V, n_candidates):
+        self.asked.append((len(V), n_candidates))
+        scores = V @ self.W.T
+        labels = np.argsort(-scores, axis=1)[:, :n_candidates].astype(np.int32)
+        counts = np.full(len(V), n_candidates)
+        return Candidates(labels, np.take_along_axis(scores, labels, axis=1), counts)
+
+
+@pytest.mark.parametrize("loss", ["margin", "triplet"])
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_what_is_retrieved_at_first_makes_no_difference(
+    loss, n_workers, exact_gradient, monkeypatch
+):
+    monkeypatch.setattr(label_gradients, "_LEAST_WORK", 1)
+    W, batch = make()
+    expected = exact_gradient(loss, W, batch)
+    shares = []
+    for share in (0.01, 0.1, 0.4, 1.0):
+        index = RightIndex(W)
+        method = Searched(set_loss(loss), K, WatchedIndex(index), share)
+        for a, b in zip(as_dense(gradient_of(method, W, batch, n_workers)), expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+        assert {n for _, n in index.asked} <= {int(np.ceil(share * K)), K}
+        shares.append(method.first_share)
+    assert index.asked == [(N, K)] if n_workers == 1 else sorted(index.asked) == [(3, K), (4, K)]
+    assert shares[0] > 0.01
+    assert shares[-1] <= 1.0
+
+
+def test_the_first_share_follows_what_is_wanted():
+    W, batch = make()
+    method = Searched(set_loss("margin"), K, WatchedIndex(RightIndex(W)), 0.05)
+    passed = []
+    for _ in range(600):
+        gradient_of(method, W, batch)
+        passed.append(method.first_share)
+    assert min(passed[-300:]) > 0.05
+    assert max(passed[-300:]) - min(passed[-300:]) < 0.3
+    method = Searched(set_loss("margin"), 2, WatchedIndex(RightIndex(W)), 0.05)
+    for _ in range(100):
+        gradient_of(method, W, batch)
+    assert method.first_share == 1.0  # all want more of so few: they are not asked for twice
+
+
 class ToldIndex:
     """Remembers what it is told."""
 
