@@ -100,6 +100,7 @@ class Training:
         """Return the next n instances, or fewer at the end of an epoch."""
         if not len(self._left):
             self._left = self._examples.order((self._seed, 4, self._n_passes))
+            self.trainer.begin_pass(self._seed, self._n_passes)
             self._n_passes += 1
         rows, self._left = self._left[:n], self._left[n:]
         return rows

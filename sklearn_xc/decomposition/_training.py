@@ -205,6 +205,10 @@ class Trainer:
     batch_size: int
     n_workers: int
 
+    def begin_pass(self, seed: int, number: int) -> None:
+        """Draw what each pass draws anew, the same if it is done again."""
+        self.layer.begin_pass(np.random.default_rng((seed, 6, number)))
+
     def run(self, order: np.ndarray) -> float:
         """Go once through the instances in this order; return the summed loss, as seen in steps.
 

@@ -42,6 +42,9 @@ from sklearn_xc.solvers.label_gradients import SetLoss
 #: message passing with and without one. Source: section 5 of the paper.
 _HIDDEN_DIM = 100
 _HIDDEN_BLOCKS, _BLOCKS = 4, 8
+#: The norm of feature vectors at the start, on average. Long ones hardly turn before the label
+#: vectors fit them as they are.
+_NORM = 0.3
 #: n_candidates=None: this share of the labels, but at least so many.
 _SHARE, _LEAST_CANDIDATES = 0.01, 64
 #: smoothing=None. Source: section 5 of the paper, for one class per instance; it has 5 for several
@@ -92,6 +95,10 @@ class DecompMIPSClassifier(EmbeddingModel):
         the labels, at least 64.
     hidden_dim : int or None, default=None
         Dimension of the hidden layer. None is 100 for a sparse X, and no layer for a dense one.
+    dropout : float, default=0.2
+        The share of the features of an instance that are left out at each visit, at random, where
+        there is a hidden layer; at least 0, below 1. It keeps long training from fitting the
+        instances at hand better and better, and new ones worse and worse. 0 is faster at first.
     smoothing : float or None, default=None
         mu of the smoothed margin loss: larger values spread the gradient over more labels. None is
         1.
@@ -130,7 +137,8 @@ class DecompMIPSClassifier(EmbeddingModel):
         Threads that share the instances of a mini-batch, where labels are many, and predictions.
         The model is the same, bit for bit, for any number.
     random_state : int, RandomState instance or None, default=None
-        Of the order of the instances, the hidden layer's start, drawn labels and centroids.
+        Of the order of the instances, the hidden layer's start, features left out, drawn labels and
+        centroids.
     verbose : int, default=0
         If not 0, print progress.
 
@@ -208,6 +216,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         "n_rounds": [Interval(Integral, 0, None, closed="left"), None],
         "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
         "hidden_dim": [Interval(Integral, 1, None, closed="left"), None],
+        "dropout": [Interval(Real, 0, 1, closed="left")],
         "smoothing": [Interval(Real, 0, None, closed="neither"), None],
         "optimizer": [StrOptions({"sgd", "adagrad"})],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
@@ -251,6 +260,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         n_rounds: int | None = None,
         n_candidates: int | None = None,
         hidden_dim: int | None = None,
+        dropout: float = 0.2,
         smoothing: float | None = None,
         optimizer: str = "sgd",
         learning_rate: float = 0.3,
@@ -274,6 +284,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         self.n_rounds = n_rounds
         self.n_candidates = n_candidates
         self.hidden_dim = hidden_dim
+        self.dropout = dropout
         self.smoothing = smoothing
         self.optimizer = optimizer
         self.learning_rate = learning_rate
@@ -494,7 +505,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         self.feature_embedding_ = None
         if is_hidden:
             rng = np.random.default_rng((seed, 2))
-            vectors = rng.standard_normal((d, dim), np.float32) / np.float32(np.sqrt(dim))
+            vectors = rng.standard_normal((d, dim), np.float32) * np.float32(_NORM / np.sqrt(dim))
             self.feature_embedding_ = vectors.astype(dtype, copy=False)
         self._last, self._last_look = None, 0
         self._squares = (None, None)
@@ -575,9 +586,9 @@ class DecompMIPSClassifier(EmbeddingModel):
         if features is None or self.feature_embedding_ is None:
             layer = IdentityLayer(instances.to_dense().astype(dtype))
         else:
-            layer = HiddenLayer(
-                instances.to_csr().astype(dtype), MovingRows(features, self._squares[1])
-            )
+            vectors = MovingRows(features, self._squares[1])
+            sparse = instances.to_csr().astype(dtype).without_zeros()  # what is not there
+            layer = HiddenLayer(sparse, vectors, self.dropout)  # cannot be left out
             averaged += [(features, self.feature_embedding_)] if self.average else []
         n_labels = len(self.classes_)
         least = max(_LEAST_CANDIDATES, int(np.ceil(_SHARE * n_labels)))
@@ -623,6 +634,7 @@ class DecompMIPSClassifier(EmbeddingModel):
     def _pass(self, trainer: Trainer, examples: TrainingSet, seed: int) -> float:
         """Go once through the instances; return the mean loss."""
         order = examples.order((seed, 4, self._n_passes))
+        trainer.begin_pass(seed, self._n_passes)
         total = trainer.run(order)
         if not np.isfinite(total):
             self._raise_diverged()

@@ -123,6 +123,25 @@ def add_rows(W, starts, counts, ids, values, out):
 
 
 @kernel
+def squared_norms(starts, counts, values):
+    """Return the sum of the squared entries of each instance, float64.
+
+    Parameters
+    ----------
+    starts, counts : ndarray of int64 of shape (n,)
+    values : ndarray of float
+    """
+    out = np.empty(starts.shape[0])
+    for i in range(out.shape[0]):
+        # Summed in a register: a sum in memory rounds by where the arrays are.
+        total = 0.0
+        for t in range(starts[i], starts[i] + counts[i]):
+            total += np.float64(values[t]) * np.float64(values[t])
+        out[i] = total
+    return out
+
+
+@kernel
 def add_drift(rows, lengths, drift, limit, due):
     """Add moves to the way that rows have gone, and return how many have gone farther than a limit.
 

@@ -2,9 +2,9 @@
 
 The way of the data, for a mini-batch of rows::
 
-    rows -> layer.forward -> V -> gradient by the scores of some labels    label_gradients.py
-                                    |-> gradient by V -> layer.backward
-                                    '-> rows of W take a step -> the index is told
+    rows -> layer.visit -> V -> gradient by the scores of some labels    label_gradients.py
+                                  |-> gradient by V -> layer.backward
+                                  '-> rows of W take a step -> the index is told
 """
 
 from dataclasses import dataclass
@@ -95,15 +95,42 @@ class MovingRows:
         return rows[:n], lengths
 
 
+class Visit(NamedTuple):
+    """Instances of a mini-batch as a layer sees them.
+
+    Attributes
+    ----------
+    V : ndarray of float of shape (n, dim)
+        What their scores are linear in.
+    entries : Entries or None
+        Their features, of a hidden layer those that are not left out.
+    """
+
+    V: np.ndarray
+    entries: Entries | None
+
+
 class IdentityLayer:
     """The instances themselves."""
+
+    learns = False
 
     def __init__(self, X: DenseRows) -> None:
         self._X = X
 
+    def begin_pass(self, rng: np.random.Generator) -> None:
+        """Nothing is drawn."""
+
     def forward(self, rows: np.ndarray) -> np.ndarray:
         """Return what the scores of some instances are linear in, (len(rows), dim)."""
         return self._X.values[rows]
+
+    def visit(self, rows: np.ndarray) -> Visit:
+        """Return some instances as they are seen in training."""
+        return Visit(self.forward(rows), None)
+
+    def backward(self, visit: Visit, gradient: np.ndarray, rate: float) -> None:
+        """Nothing learns."""
 
 
 class HiddenLayer:
@@ -113,35 +140,73 @@ class HiddenLayer:
     sum moves that sum by the squared norm of the instance times as much: where this is above 1, it
     is divided out [1]_. And the gradient is cut at norm 1 [2]_.
 
+    Parameters
+    ----------
+    X : CsrRows of shape (n, n_features)
+    vectors : MovingRows of shape (n_features, dim)
+    dropout : float
+        The share of the features of an instance that are left out at each visit, at random [3]_.
+        The others count so much more that the sum is the same on average.
+
     References
     ----------
     .. [1] S. Haykin, "Adaptive filter theory", chapter 6 (normalised least mean squares), 4th
        edition, 2002.
     .. [2] R. Pascanu, T. Mikolov and Y. Bengio, "On the difficulty of training recurrent neural
        networks", ICML 2013.
+    .. [3] N. Srivastava, G. Hinton, A. Krizhevsky, I. Sutskever and R. Salakhutdinov, "Dropout: a
+       simple way to prevent neural networks from overfitting", JMLR 15, 2014.
     """
 
-    def __init__(self, X: CsrRows, vectors: MovingRows) -> None:
-        self._X, self._vectors = X, vectors
-        row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-        squares = np.bincount(
-            row, weights=np.square(X.data, dtype=np.float64), minlength=X.shape[0]
-        )
-        self._factors = (1.0 / np.maximum(1.0, squares)).astype(X.dtype)
+    learns = True
+
+    def __init__(self, X: CsrRows, vectors: MovingRows, dropout: float = 0.0) -> None:
+        self._X, self._vectors, self._dropout = X, vectors, dropout
+        self._rng = np.random.default_rng(0)
+
+    def begin_pass(self, rng: np.random.Generator) -> None:
+        """Draw what is left out from here on."""
+        self._rng = rng
 
     def forward(self, rows: np.ndarray) -> np.ndarray:
         """Return what the scores of some instances are linear in, (len(rows), dim)."""
         return self._vectors.sums(self._entries(rows))
 
-    def backward(self, rows: np.ndarray, gradient: np.ndarray, rate: float) -> None:
-        """Take a step with the gradient by what ``forward`` returned."""
+    def visit(self, rows: np.ndarray) -> Visit:
+        """Return some instances as they are seen in training."""
+        entries = self._entries(rows)
+        if self._dropout > 0.0:
+            entries = self._thinned(entries)
+        return Visit(self._vectors.sums(entries), entries)
+
+    def backward(self, visit: Visit, gradient: np.ndarray, rate: float) -> None:
+        """Take a step with the gradient by the V of a visit."""
+        from sklearn_xc.kernels.row_moves import squared_norms
+
+        assert visit.entries is not None
+        starts, counts, _, values = visit.entries
+        squares = squared_norms(starts, counts, read_only(values))
         norms = np.sqrt(np.einsum("ij,ij->i", gradient, gradient))
-        factors = self._factors[rows] / np.maximum(norms, 1.0)
-        self._vectors.step(self._entries(rows), gradient * factors[:, None], rate)
+        factors = 1.0 / (np.maximum(squares, 1.0) * np.maximum(norms, 1.0))
+        gradient = gradient * factors.astype(gradient.dtype)[:, None]
+        self._vectors.step(visit.entries, gradient, rate)
 
     def _entries(self, rows: np.ndarray) -> Entries:
         starts = self._X.indptr[rows]
         return Entries(starts, self._X.indptr[rows + 1] - starts, self._X.indices, self._X.data)
+
+    def _thinned(self, entries: Entries) -> Entries:
+        """Leave some entries out, and scale the others."""
+        starts, counts, ids, values = entries
+        bounds = np.zeros(len(counts) + 1, np.int64)
+        np.cumsum(counts, out=bounds[1:])
+        at = np.arange(bounds[-1]) + np.repeat(starts - bounds[:-1], counts)
+        is_kept = self._rng.random(len(at), np.float32) >= self._dropout
+        kept_before = np.zeros(len(at) + 1, np.int64)
+        np.cumsum(is_kept, out=kept_before[1:])
+        bounds, at = kept_before[bounds], at[is_kept]
+        scale = values.dtype.type(1.0 / (1.0 - self._dropout))
+        return Entries(bounds[:-1], np.diff(bounds), ids[at], scale * values[at])
 
 
 @dataclass(frozen=True)
@@ -203,14 +268,14 @@ def take_step(
     n_moved : int
         Rows of W that moved.
     """
-    V = layer.forward(rows)
-    gradient = method.of(weights.values, sets.batch(rows, V), team)
+    visit = layer.visit(rows)
+    gradient = method.of(weights.values, sets.batch(rows, visit.V), team)
     n, room = gradient.labels.shape
     starts = np.arange(0, n * room, room)
     entries = Entries(starts, gradient.counts, gradient.labels.ravel(), gradient.values.ravel())
-    by_V = weights.sums(entries) if isinstance(layer, HiddenLayer) else None
-    moved, lengths = weights.step(entries, V, rate)
+    by_V = weights.sums(entries) if layer.learns else None
+    moved, lengths = weights.step(entries, visit.V, rate)
     method.moved(moved, lengths)
-    if isinstance(layer, HiddenLayer) and by_V is not None:
-        layer.backward(rows, by_V, rate)
+    if by_V is not None:
+        layer.backward(visit, by_V, rate)
     return float(gradient.losses.sum()), len(moved)

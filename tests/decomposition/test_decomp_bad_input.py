@@ -235,6 +235,8 @@ class TestParameters:
             ({"n_rounds": 1.0}, "'n_rounds' .* Got 1.0"),
             ({"n_candidates": 0}, "'n_candidates' .* Got 0"),
             ({"hidden_dim": 0}, "'hidden_dim' .* Got 0"),
+            ({"dropout": 1.0}, r"'dropout' .* Got 1\.0"),
+            ({"dropout": -0.1}, r"'dropout' .* Got -0\.1"),
             ({"smoothing": 0}, "'smoothing' .* Got 0"),
             ({"smoothing": np.nan}, "'smoothing' .* Got nan"),
             ({"optimizer": "adam"}, "'optimizer' .*'adagrad'.* Got 'adam'"),
@@ -378,7 +380,7 @@ class TestDivergence:
     @pytest.fixture
     def data(self):
         rng = np.random.default_rng(0)
-        return rng.normal(size=(60, 6)).astype(np.float32), rng.integers(0, 4, 60)
+        return 10 * rng.normal(size=(60, 6)).astype(np.float32), rng.integers(0, 4, 60)
 
     @pytest.mark.parametrize("loss", ["margin", "softmax", "triplet"])
     @pytest.mark.parametrize("gradient", ["exact", "sampled", "mips"])

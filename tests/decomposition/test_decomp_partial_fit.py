@@ -212,7 +212,7 @@ class TestFurtherCalls:
     @pytest.mark.parametrize("way", ["partial_fit", "warm start"])
     def test_a_stored_model_goes_on(self, way, optimizer, copy, make, xy, tmp_path):
         X, Y = xy
-        model = make(optimizer=optimizer, warm_start=True).fit(X, Y)
+        model = make(optimizer=optimizer, dropout=0.3, warm_start=True).fit(X, Y)
         if copy == "pickle":
             again = pickle.loads(pickle.dumps(model))
         else:

@@ -10,6 +10,7 @@ from sklearn_xc.solvers import label_gradients
 METHODS = {
     "exact": {"gradient": "exact"},
     "exact, softmax": {"gradient": "exact", "loss": "softmax", "optimizer": "adagrad"},
+    "exact, dropout": {"gradient": "exact", "dropout": 0.3},
     "sampled": {"gradient": "sampled", "n_candidates": 5},
     "decomp_mips": {"gradient": "decomp_mips", "n_candidates": 8},
     "mips": {"gradient": "mips", "n_candidates": 5},

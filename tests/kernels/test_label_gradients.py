@@ -227,14 +227,14 @@ class TestEstimates:
 
     @pytest.mark.parametrize("loss", ["margin", "triplet"])
     def test_the_spread_of_the_errors_keeps_it_going(self, loss, label_set_loss):
-        """The best label of all has an estimate two deviations too low."""
+        """The best label of all has an estimate that is too low."""
         data = make(n=1, n_labels=100, n_positive=1)
         own = data.sets[0][0]
         others = np.array([k for k in range(100) if k != own])
         data.W[:, :], data.V[0] = 0.0, [1.0, 0.0, 0.0, 0.0]
         data.W[others, 0] = np.where(np.arange(99) % 2, 1.0, -1.0)  # errors of 1, estimates are 0
         late = others[_FIRST_LABELS + 5]
-        data.W[late, 0], data.W[own, 0] = 5.0, 2.5
+        data.W[late, 0], data.W[own, 0] = 5.0, 1.5
         data.scores = data.V @ data.W.T
         result = search(data, loss, others[None], np.zeros((1, 99)), False)
         assert result[1][0, late] > 0

@@ -109,10 +109,59 @@ def test_long_instances_and_large_gradients_are_divided_out():
     gradient[0] *= 20 / np.linalg.norm(gradient[0])
     gradient[2] *= 0.3 / np.linalg.norm(gradient[2])
     before = E.copy()
-    HiddenLayer(csr_rows(X), MovingRows(E, None)).backward(rows, gradient, rate)
+    layer = HiddenLayer(csr_rows(X), MovingRows(E, None))
+    layer.backward(layer.visit(rows), gradient, rate)
     expected = before - rate * np.outer(X[1], gradient[0]) / (20 * (X[1] @ X[1]))
     expected -= rate * np.outer(X[6], gradient[2])
     np.testing.assert_allclose(E, expected, atol=1e-13)
+
+
+def test_what_is_left_out_is_drawn_anew_and_the_rest_scaled():
+    X, E, _, _ = make(scale=1.0)
+    before, rows = E.copy(), np.array([2, 3, 0])  # row 3 is empty
+    layer = HiddenLayer(csr_rows(X), MovingRows(E, None), dropout=0.25)
+    np.testing.assert_allclose(layer.forward(rows), X[rows] @ E, atol=1e-14)  # answers have all
+    kept, total = np.zeros(D), np.zeros((3, DIM))
+    for number in range(400):
+        layer.begin_pass(np.random.default_rng(number))
+        V, entries = layer.visit(rows)
+        thinned = np.zeros((3, D))
+        for i, (start, count) in enumerate(zip(entries.starts, entries.counts, strict=True)):
+            at = slice(start, start + count)
+            thinned[i, entries.ids[at]] = entries.values[at]
+        is_kept = thinned != 0
+        np.testing.assert_allclose(thinned, np.where(is_kept, X[rows] / 0.75, 0.0))
+        np.testing.assert_allclose(V, thinned @ E, atol=1e-13)
+        kept += is_kept[0]
+        total += V
+    used = X[2] != 0
+    assert used.sum() > 3
+    np.testing.assert_allclose(kept[used] / 400, 0.75, atol=0.1)
+    np.testing.assert_allclose(total / 400, X[rows] @ E, atol=0.3)
+    gradient = np.random.default_rng(0).normal(size=(3, DIM))
+    gradient /= 2 * np.linalg.norm(gradient, axis=1, keepdims=True)
+    visit = layer.visit(rows)
+    layer.backward(visit, gradient, 0.5)
+    moved = before - E
+    ids = visit.entries.ids[
+        visit.entries.starts[0] : visit.entries.starts[0] + visit.entries.counts[0]
+    ]
+    left_out = np.setdiff1d(np.flatnonzero(used), ids)
+    left_out = [f for f in left_out if X[0, f] == 0]
+    assert not moved[left_out].any()
+    assert moved[ids].all()
+
+
+def test_a_pass_leaves_out_the_same_again():
+    X, E, _, _ = make()
+    layer = HiddenLayer(csr_rows(X), MovingRows(E, None), dropout=0.5)
+    seen = []
+    for seed in (1, 1, 2):
+        layer.begin_pass(np.random.default_rng(seed))
+        seen.append(np.concatenate([layer.visit(np.arange(N)).V for _ in range(2)]))
+    np.testing.assert_array_equal(seen[0], seen[1])
+    assert (seen[0] != seen[2]).any()
+    assert (seen[0][:N] != seen[0][N:]).any()
 
 
 def test_adagrad_of_both_layers():

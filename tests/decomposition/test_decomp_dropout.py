@@ -1,0 +1,55 @@
+"""Features that are left out at a visit."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+
+@pytest.fixture
+def texts():
+    """Return training and held-out bags of words: each label has a few words of 400."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 20, 900)
+    X = np.zeros((900, 400))
+    for row, label in zip(X, y, strict=True):
+        row[rng.choice(np.arange(8 * label, 8 * label + 8), 2)] = 1  # its own
+        row[rng.integers(160, 400, 10)] = 1  # any
+    X = sp.csr_array(X / np.linalg.norm(X, axis=1, keepdims=True))
+    return X[:300], y[:300], X[300:], y[300:]
+
+
+def test_dense_instances_lose_nothing(make, xy):
+    X, Y = xy[0].toarray(), xy[1]
+    with_, without = (make(hidden_dim=None, dropout=p).fit(X, Y) for p in (0.5, 0.0))
+    np.testing.assert_array_equal(with_.coef_, without.coef_)
+
+
+def test_answers_have_all_features(make, xy):
+    X, Y = xy
+    model = make(dropout=0.5).fit(X, Y)
+    np.testing.assert_allclose(model.embed(X), X @ model.feature_embedding_, atol=1e-13)
+
+
+def test_each_epoch_leaves_out_others(make, xy):
+    """Else two epochs at a rate that is never halved would be one with the rate doubled."""
+    X, Y = xy
+    seen = []
+    for dropout in (0.0, 0.5):
+        model = make(
+            dropout=dropout, learning_rate=1e-9, max_iter=1, decay_interval=np.inf, average=False,
+            warm_start=True, batch_size=200,
+        )  # fmt: skip
+        first = model.fit(X, Y).coef_.copy()
+        seen.append(np.abs(model.fit(X, Y).coef_ - 2 * first).max() / np.abs(first).max())
+    assert seen[0] < 1e-3
+    assert seen[1] > 0.1
+
+
+def test_new_instances_gain(make, texts):
+    """With as good a fit to the training instances."""
+    X, y, X_new, y_new = texts
+    plain, thinned = (
+        make(dropout=p, hidden_dim=20, max_iter=60, learning_rate=0.5).fit(X, y) for p in (0.0, 0.5)
+    )
+    assert plain.score(X, y) > 0.97
+    assert thinned.score(X_new, y_new) > plain.score(X_new, y_new) + 0.01
