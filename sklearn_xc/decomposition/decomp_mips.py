@@ -523,14 +523,8 @@ class DecompMIPSClassifier(EmbeddingModel):
     def _require_memory(
         self, n_labels: int, d: int, dim: int, is_hidden: bool, itemsize: int
     ) -> None:
-        extras = [
-            name
-            for name, is_kept in (
-                ("their averages", self.average),
-                ("adagrad", self.optimizer == "adagrad"),
-            )
-            if is_kept
-        ]
+        extras = ["their averages"] if self.average else []
+        extras += ["adagrad"] if self.optimizer == "adagrad" else []
         rows = n_labels + (d if is_hidden else 0)
         what = f"the weights, {n_labels} labels x {dim} x {itemsize} bytes"
         if is_hidden:
@@ -586,9 +580,9 @@ class DecompMIPSClassifier(EmbeddingModel):
         if features is None or self.feature_embedding_ is None:
             layer = IdentityLayer(instances.to_dense().astype(dtype))
         else:
-            vectors = MovingRows(features, self._squares[1])
-            sparse = instances.to_csr().astype(dtype).without_zeros()  # what is not there
-            layer = HiddenLayer(sparse, vectors, self.dropout)  # cannot be left out
+            # A stored zero would take part in the draw of what is left out.
+            sparse = instances.to_csr().astype(dtype).without_zeros()
+            layer = HiddenLayer(sparse, MovingRows(features, self._squares[1]), self.dropout)
             averaged += [(features, self.feature_embedding_)] if self.average else []
         n_labels = len(self.classes_)
         least = max(_LEAST_CANDIDATES, int(np.ceil(_SHARE * n_labels)))

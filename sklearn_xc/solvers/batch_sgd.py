@@ -35,6 +35,13 @@ class Entries(NamedTuple):
     values: np.ndarray
 
 
+def _places(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return where entries of rows are that begin there, and where those of each row end up."""
+    bounds = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=bounds[1:])
+    return np.arange(bounds[-1]) + np.repeat(starts - bounds[:-1], counts), bounds
+
+
 class MovingRows:
     """A matrix of which a few rows take a step at a time.
 
@@ -180,7 +187,7 @@ class HiddenLayer:
         return Visit(self._vectors.sums(entries), entries)
 
     def backward(self, visit: Visit, gradient: np.ndarray, rate: float) -> None:
-        """Take a step with the gradient by the V of a visit."""
+        """Take a step with the gradient by the V of a visit, (n, dim)."""
         from sklearn_xc.kernels.row_moves import squared_norms
 
         assert visit.entries is not None
@@ -198,9 +205,7 @@ class HiddenLayer:
     def _thinned(self, entries: Entries) -> Entries:
         """Leave some entries out, and scale the others."""
         starts, counts, ids, values = entries
-        bounds = np.zeros(len(counts) + 1, np.int64)
-        np.cumsum(counts, out=bounds[1:])
-        at = np.arange(bounds[-1]) + np.repeat(starts - bounds[:-1], counts)
+        at, bounds = _places(starts, counts)
         is_kept = self._rng.random(len(at), np.float32) >= self._dropout
         kept_before = np.zeros(len(at) + 1, np.int64)
         np.cumsum(is_kept, out=kept_before[1:])
@@ -227,9 +232,7 @@ class LabelSets:
     def batch(self, rows: np.ndarray, V: np.ndarray) -> Batch:
         """Return some of the instances."""
         starts = self.indptr[rows]
-        bounds = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum(self.indptr[rows + 1] - starts, out=bounds[1:])
-        at = np.arange(bounds[-1]) + np.repeat(starts - bounds[:-1], np.diff(bounds))
+        at, bounds = _places(starts, self.indptr[rows + 1] - starts)
         return Batch(V, bounds, self.labels[at], self.weight[rows])
 
 
