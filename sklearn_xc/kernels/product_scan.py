@@ -22,12 +22,14 @@ _LEAST_SAMPLE, _LARGEST_SAMPLE = 8, 256
 #: By how many standard deviations more labels of the sample should pass than are expected of the
 #: best; and one more. About one query in a hundred needs another pass.
 _GENEROUS = 2.0
-#: Places for labels beyond twice the candidates.
-_SPARE = 4 * LANES
+#: Groups of labels that are summed before those within the limit are collected: a few kilobytes.
+_STRETCH = 64
 #: Bytes of codes that all queries read while they are in the cache of a core.
-_CHUNK = 2**17
+_CHUNK = 2**18
 _N_SUMS = 256
 _HIGHEST = 255
+
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 _sum_one, _sum_together = sum_codes(1), sum_codes(SIDE_BY_SIDE)
 _sum_groups_one, _sum_groups = sum_codes(1, _GROUPS), sum_codes(SIDE_BY_SIDE, _GROUPS)
@@ -78,6 +80,57 @@ def keep_least(labels, sums, query, n, n_kept, ends):
     return greatest
 
 
+@inlined
+def sum_groups(codes, first, last, tables, query, n_together, sums):
+    """Write the sums of some groups, for a query or for SIDE_BY_SIDE of them from this one on."""
+    q = np.uint64(query)
+    whole = first + (last - first) // _GROUPS * _GROUPS
+    for group in range(first, whole, _GROUPS):
+        at = np.uint64(group - first)
+        if n_together == 1:
+            _sum_groups_one(codes, np.uint64(group), tables, q, sums, at)
+        else:
+            _sum_groups(codes, np.uint64(group), tables, q, sums, at)
+    for group in range(whole, last):
+        at = np.uint64(group - first)
+        if n_together == 1:
+            _sum_one(codes, np.uint64(group), tables, q, sums, at)
+        else:
+            _sum_together(codes, np.uint64(group), tables, q, sums, at)
+
+
+@inlined
+def collect(sums, k, first, last, n_labels, limit, masks, places, labels, found, m):
+    """Append the labels of some groups whose sums are within a limit; return how many there are.
+
+    Few groups have any. They are picked out before, without a branch that the processor would guess
+    wrongly.
+    """
+    n = np.uint64(last - first)
+    query = np.uint64(k)
+    for g in range(n):
+        masks[g] = sums_within(sums, query, g, limit)
+    beyond = last * LANES - n_labels
+    if beyond > 0:
+        masks[n - _ONE] &= np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(beyond)
+    n_places = 0
+    for g in range(n):
+        places[np.uint64(n_places)] = g
+        n_places += masks[g] != _ZERO
+    at = np.uint64(m)
+    for p in range(np.uint64(n_places)):
+        place = np.uint64(places[p])
+        mask = masks[place]
+        first_label = (np.uint64(first) + place) * np.uint64(LANES)
+        while mask != _ZERO:
+            lane = lowest_bit(mask)
+            labels[at] = first_label + lane
+            found[at] = sums[query, place, lane]
+            mask &= mask - _ONE
+            at += _ONE
+    return np.int64(at)
+
+
 @kernel
 def search_codes(codes, n_labels, tables, tops, steps, labels_out, scores_out, counts):
     """Write the labels whose table entries have the least sums, for each query.
@@ -101,28 +154,33 @@ def search_codes(codes, n_labels, tables, tops, steps, labels_out, scores_out, c
     n, n_candidates = labels_out.shape
     n_groups = codes.shape[0]
     n_wanted = min(n_candidates, n_labels)
-    room = 2 * n_wanted + _SPARE
+    room = 2 * n_wanted + _STRETCH * LANES
     labels, found = np.empty((n, room), np.int32), np.empty((n, room), np.uint8)
     n_sampled = min(max(n_groups // _SAMPLED, _LEAST_SAMPLE), _LARGEST_SAMPLE, n_groups)
     sample = np.empty((n, n_sampled, LANES), np.uint8)
     limits, generous = np.empty(n, np.uint8), np.empty(n, np.int64)
-    sums = np.empty((SIDE_BY_SIDE, _GROUPS, LANES), np.uint8)
+    sums = np.empty((SIDE_BY_SIDE, _STRETCH, LANES), np.uint8)
+    masks, places = np.empty(_STRETCH, np.uint64), np.empty(_STRETCH, np.uint8)
     ends = np.empty(_N_SUMS, np.int64)
-    n_last = n_labels - (n_groups - 1) * LANES
-    in_last = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(LANES - n_last)
-    zero, one = np.uint64(0), np.uint64(1)
-    chunk = max(1, _CHUNK // (codes.shape[1] * LANES * _GROUPS)) * _GROUPS
+    chunk = max(1, _CHUNK // (codes.shape[1] * LANES * _STRETCH)) * _STRETCH
 
     # 1. Sums of the sample, and limits that let enough of them pass.
-    for q in range(n):
-        own = sample[q : q + 1]
+    q = 0
+    while q < n:
+        n_together = SIDE_BY_SIDE if q + SIDE_BY_SIDE <= n else 1
+        own = sample[q : q + n_together]
         for s in range(n_sampled):
             group = s * n_groups // n_sampled
-            _sum_one(codes, np.uint64(group), tables, np.uint64(q), own, np.uint64(s))
+            if n_together == 1:
+                _sum_one(codes, np.uint64(group), tables, np.uint64(q), own, np.uint64(s))
+            else:
+                _sum_together(codes, np.uint64(group), tables, np.uint64(q), own, np.uint64(s))
             if group == n_groups - 1:
-                own[0, s, n_last:] = _HIGHEST
-        expected = n_wanted * n_sampled / n_groups
-        spare = _GENEROUS * np.sqrt(expected) + 1.0 if n_sampled < n_groups else 0.0
+                own[:, s, n_labels - group * LANES :] = _HIGHEST
+        q += n_together
+    expected = n_wanted * n_sampled / n_groups
+    spare = _GENEROUS * np.sqrt(expected) + 1.0 if n_sampled < n_groups else 0.0
+    for q in range(n):
         generous[q] = np.int64(np.ceil(expected + spare))
         limits[q] = limit_for(sample, q, generous[q])
         counts[q] = 0
@@ -134,41 +192,23 @@ def search_codes(codes, n_labels, tables, tops, steps, labels_out, scores_out, c
             q = first
             while q < last:
                 n_together = SIDE_BY_SIDE if q + SIDE_BY_SIDE <= last else 1
-                for group in range(begin, min(begin + chunk, n_groups), _GROUPS):
-                    read = codes, np.uint64(group), tables, np.uint64(q), sums, zero
-                    m_groups = min(_GROUPS, n_groups - group)
-                    if m_groups == _GROUPS:
-                        if n_together == 1:
-                            _sum_groups_one(*read)
-                        else:
-                            _sum_groups(*read)
-                    elif n_together == 1:
-                        _sum_one(*read)
-                    else:
-                        _sum_together(*read)
-                    for k in range(np.uint64(n_together)):
-                        query = np.uint64(q) + k
-                        for g in range(np.uint64(m_groups)):
-                            mask = sums_within(sums, k, g, limits[query])
-                            if mask == zero:
-                                continue
-                            first_label = (np.uint64(group) + g) * np.uint64(LANES)
-                            if group + np.int64(g) == n_groups - 1:
-                                mask &= in_last
-                            m = np.uint64(counts[query])
-                            while mask != zero:
-                                lane = lowest_bit(mask)
-                                labels[query, m] = first_label + lane
-                                found[query, m] = sums[k, g, lane]
-                                mask &= mask - one
-                                m += one
-                            counts[query] = m
-                            if m > np.uint64(room - LANES):
-                                greatest = keep_least(labels, found, query, m, n_wanted, ends)
-                                # Later labels of the greatest sum are not wanted, nor is any, if
-                                # it is 0; but then they are no worse, and dropped in the end.
-                                limits[query] = max(greatest - 1, 0)
-                                counts[query] = n_wanted
+                end = min(begin + chunk, n_groups)
+                for group in range(begin, end, _STRETCH):
+                    until = min(group + _STRETCH, end)
+                    sum_groups(codes, group, until, tables, q, n_together, sums)
+                    for k in range(n_together):
+                        query = q + k
+                        m = collect(
+                            sums, k, group, until, n_labels, limits[query], masks, places,
+                            labels[query], found[query], counts[query],
+                        )  # fmt: skip
+                        if m > room - _STRETCH * LANES:
+                            greatest = keep_least(labels, found, query, m, n_wanted, ends)
+                            # Later labels of the greatest sum are not wanted, nor is any, if it is
+                            # 0; but then they are no worse, and dropped in the end.
+                            limits[query] = max(greatest - 1, 0)
+                            m = n_wanted
+                        counts[query] = m
                 q += n_together
         # 3. Another pass for a query with too few labels, with a limit for twice as many.
         while complete < n and counts[complete] >= n_wanted:
