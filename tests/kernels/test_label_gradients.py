@@ -232,9 +232,10 @@ class TestEstimates:
         own = data.sets[0][0]
         others = np.array([k for k in range(100) if k != own])
         data.W[:, :], data.V[0] = 0.0, [1.0, 0.0, 0.0, 0.0]
-        data.W[others, 0] = np.where(np.arange(99) % 2, 1.0, -1.0)  # errors of 1, estimates are 0
+        # Estimates are 0: errors are 0.56 on average, too little, with a deviation of 0.83.
+        data.W[others, 0] = np.where(np.arange(99) % 5, 1.0, -1.0)
         late = others[_FIRST_LABELS + 5]
-        data.W[late, 0], data.W[own, 0] = 5.0, 1.5
+        data.W[late, 0], data.W[own, 0] = 5.0, 1.01
         data.scores = data.V @ data.W.T
         result = search(data, loss, others[None], np.zeros((1, 99)), False)
         assert result[1][0, late] > 0
