@@ -30,7 +30,7 @@ from sklearn_xc.bench.decomposition_curves import (
     follow_time,
 )
 from sklearn_xc.bench.decomposition_figures import (
-    best_rate,
+    best_curve,
     draw_epochs,
     draw_rounds,
     draw_searches,
@@ -91,7 +91,8 @@ _EPOCH_COLUMNS = [
 ]
 _TIME_COLUMNS = [
     Column("method", "gradient"),
-    Column("rate", "rate", "g"),
+    Column("learning_rate", "rate", "g"),
+    Column("smoothing", "smoothing", "g"),
     Column("cpu_s", "CPU s", ",.1f"),
     Column("epochs", "epochs", ".3g"),
 ]
@@ -150,7 +151,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS, help="of accuracy")
     parser.add_argument("--methods", nargs="+", choices=tuple(METHODS), default=tuple(METHODS))
     parser.add_argument(
-        "--rates", nargs="+", type=float, default=(1.0, 0.1, 0.01), help="of accuracy (1 0.1 0.01)"
+        "--rates", nargs="+", type=float, default=(1.0, 0.3, 0.1), help="of accuracy (1 0.3 0.1)"
+    )
+    parser.add_argument(
+        "--smoothings",
+        nargs="+",
+        type=float,
+        default=(1.0,),
+        help="of accuracy, each with all rates (1)",
+    )
+    parser.add_argument(
+        "--dropout", type=float, default=0.2, help="of accuracy, yso_finna_en (0.2)"
     )
     parser.add_argument(
         "--budget", type=float, default=900.0, help="CPU seconds of each curve of accuracy (900)"
@@ -178,7 +189,9 @@ def main(
     epochs: int = 6,
     sets: Sequence[str] = SETS,
     methods: Sequence[str] = tuple(METHODS),
-    rates: Sequence[float] = (1.0, 0.1, 0.01),
+    rates: Sequence[float] = (1.0, 0.3, 0.1),
+    smoothings: Sequence[float] = (1.0,),
+    dropout: float = 0.2,
     budget: float = 900.0,
     cache: Any = None,
     report: Report | None = None,
@@ -226,6 +239,10 @@ def main(
         Of the part accuracy.
     rates : sequence of float
         Learning rates of the part accuracy.
+    smoothings : sequence of float
+        And the smoothing of its loss: a curve for each pair.
+    dropout : float
+        Of its set with a hidden layer.
     budget : float
         CPU seconds at the end of each curve of accuracy.
     cache : path-like, default=None
@@ -243,6 +260,11 @@ def main(
         branching, ratio, per_class, nearest, rate, sampled_epochs, state_gradient, state_epochs,
         state_s, instances,
     )  # fmt: skip
+    choices = [
+        {"learning_rate": rate, "smoothing": smoothing, "dropout": dropout}
+        for rate in rates
+        for smoothing in smoothings
+    ]
     rows: list[dict[str, Any]] = []
     for part in parts:
         chosen = _LEVELS[part] if levels is None else levels
@@ -262,7 +284,7 @@ def main(
             for name in sets:
                 for level in chosen if name == "hierarchy" else (0,):
                     rows += measure_accuracy(
-                        name, level, setting, data, cache, methods, rates, budget, report
+                        name, level, setting, data, cache, methods, choices, budget, report
                     )
     return rows
 
@@ -340,7 +362,7 @@ def measure_epochs(
 
 def measure_accuracy(
     name: str, level: int, setting: Setting, data: Any, cache: Any, methods: Sequence[str],
-    rates: Sequence[float], budget: float, report: Report,
+    choices: Sequence[dict[str, float]], budget: float, report: Report,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Follow held-out accuracy through the CPU seconds of training."""
     if name == "hierarchy":
@@ -352,17 +374,17 @@ def measure_accuracy(
         sets = split.X_train, split.Y_train, split.X_test, split.Y_test
         title, values = f"{name}, {split.Y_train.shape[1]:,} labels", ["P@1", "P@3", "P@5"]
     rows = follow_time(
-        title, *sets, methods=methods, rates=rates, budget=budget,
+        title, *sets, methods=methods, choices=choices, budget=budget,
         sampled=setting.sampled_epochs, report=report,
     )  # fmt: skip
     if rows:
         best = [
             row
             for key in dict.fromkeys(row["key"] for row in rows)
-            for row in best_rate([row for row in rows if row["key"] == key])
+            for row in best_curve([row for row in rows if row["key"] == key])
         ]
         columns = [*_TIME_COLUMNS, *(Column(value, value, ".4f") for value in values)]
-        report.table(f"{title}: the best rates", best, columns)
+        report.table(f"{title}: the best of each method", best, columns)
         suffix = name if level == 0 else f"{name}_{setting.branching**level}"
         report.figure(draw_time(rows, values), f"decomposition_accuracy_{suffix}")
     return [{"part": "accuracy", **row} for row in rows]

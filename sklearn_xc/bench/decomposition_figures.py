@@ -127,7 +127,7 @@ def draw_epochs(rows: Sequence[dict[str, Any]]) -> Any:
 
 
 def draw_time(rows: Sequence[dict[str, Any]], values: Sequence[str]) -> Any:
-    """Draw held-out precision against CPU seconds of training; of each method the best rate.
+    """Draw held-out precision against CPU seconds of training; of each method the best curve.
 
     Parameters
     ----------
@@ -143,8 +143,9 @@ def draw_time(rows: Sequence[dict[str, Any]], values: Sequence[str]) -> Any:
     figure, axes = _panels(len(values))
     for ax, value in zip(axes, values, strict=True):
         for key in dict.fromkeys(row["key"] for row in rows):
-            of_key = best_rate([row for row in rows if row["key"] == key])
-            label = f"{of_key[0]['method']}, rate {of_key[0]['rate']:g}"
+            of_key = best_curve([row for row in rows if row["key"] == key])
+            rate, smoothing = of_key[0]["learning_rate"], of_key[0]["smoothing"]
+            label = f"{of_key[0]['method']}, rate {rate:g}, smoothing {smoothing:g}"
             _line(ax, of_key, "cpu_s", value, key, label)
         _log_axis(ax, "x")
         ax.set_xlabel("CPU seconds of training")
@@ -152,11 +153,11 @@ def draw_time(rows: Sequence[dict[str, Any]], values: Sequence[str]) -> Any:
     return _with_legend(figure, axes[-1])
 
 
-def best_rate(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the points of the rate with the highest P@1 at the end of its curve."""
-    curves: dict[float, list[dict[str, Any]]] = {}
+def best_curve(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the points of the rate and smoothing with the highest P@1 at the end."""
+    curves: dict[tuple[float, float], list[dict[str, Any]]] = {}
     for row in rows:
-        curves.setdefault(row["rate"], []).append(row)
+        curves.setdefault((row["learning_rate"], row["smoothing"]), []).append(row)
     return max(curves.values(), key=lambda curve: curve[-1]["P@1"])
 
 
