@@ -14,8 +14,8 @@ from sklearn_xc.bench.report import Report
 from sklearn_xc.decomposition._training import Trainer
 from sklearn_xc.metrics import precision_at_k
 from sklearn_xc.mips._threads import one_blas_thread
+from sklearn_xc.mips.protocol import Candidates
 from sklearn_xc.parallel.team import Team
-from sklearn_xc.solvers.batch_sgd import take_step
 from sklearn_xc.solvers.label_gradients import Batch, Exact, GradientMethod, LabelGradient
 
 #: What is compared, by key.
@@ -25,10 +25,8 @@ METHODS = {
     "mips": "MIPS, spherical clusters",
     "decomp_mips": "decomposed search",
 }
-#: Mini-batches before the clock starts.
-_WARM_UP = 3
-#: Mini-batches, at least, however long they take.
-_LEAST_BATCHES = 5
+#: How often some mini-batches are timed together before it counts, and at least after that.
+_WARM_UP, _LEAST = 1, 2
 #: Of a budget, where curves have their points.
 _POINTS = (1 / 30, 1 / 15, 2 / 15, 1 / 3, 2 / 3, 1.0)
 #: Mini-batches between looks at the clock.
@@ -42,18 +40,29 @@ class _Timed:
         self._method = method
         self.search_s, self.update_s = 0.0, 0.0
 
-    def of(self, W: np.ndarray, batch: Batch, team: Team) -> LabelGradient:
+    @property
+    def looks_ahead(self) -> bool:
+        """As of the method."""
+        return self._method.looks_ahead
+
+    def search(self, W: np.ndarray, V: np.ndarray, team: Team) -> Candidates | None:
+        """Return labels that may matter."""
+        found, seconds = cpu_seconds(self._method.search, W, V, team)
+        self.search_s += seconds
+        return found
+
+    def of(
+        self, W: np.ndarray, batch: Batch, found: Candidates | None, team: Team
+    ) -> LabelGradient:
         """Return the gradient by the scores."""
-        began = process_time()
-        gradient = self._method.of(W, batch, team)
-        self.search_s = process_time() - began
+        gradient, seconds = cpu_seconds(self._method.of, W, batch, found, team)
+        self.search_s += seconds
         return gradient
 
     def moved(self, rows: np.ndarray, lengths: np.ndarray) -> None:
         """Take notice that some rows of W have moved so far."""
-        began = process_time()
-        self._method.moved(rows, lengths)
-        self.update_s = process_time() - began
+        _, seconds = cpu_seconds(self._method.moved, rows, lengths)
+        self.update_s += seconds
 
 
 def compare_speed(
@@ -124,20 +133,22 @@ def time_steps(
         if guide.recall is not None:
             _, build_s = cpu_seconds(guide._build, W)
         error = float(relative_errors(exact, gradients_of(method, W, batch)).mean())
-        timed, at = _Timed(method), moving.schedule
         began = process_time()
-        for number in range(_WARM_UP + n_batches):
-            rows = training.next_rows(size)
-            start = process_time()
-            _, n_moved = take_step(
-                moving.layer, moving.weights, moving.sets, timed, rows, at.now(), team
-            )
-            seconds = process_time() - start
-            at.visits += len(rows)
+        for number in range(_WARM_UP + -(-n_batches * size // moving.n_ahead)):
+            timed, seconds, n_moved = _Timed(method), 0.0, 0
+            rows = training.next_rows(moving.n_ahead)
+            n_together = len(rows) if method.looks_ahead else size
+            for first in range(0, len(rows), n_together):
+                steps, spent = cpu_seconds(
+                    list, moving.steps(timed, rows[first : first + n_together], team)
+                )
+                seconds += spent
+                n_moved += sum(step.n_moved for step in steps)
             if number >= _WARM_UP:
-                times.append((seconds, timed.search_s, timed.update_s))
-                counts.append(n_moved)
-            if process_time() - began > most_s and len(times) >= _LEAST_BATCHES:
+                n = len(rows) / size
+                times.append((seconds / n, timed.search_s / n, timed.update_s / n))
+                counts.append(n_moved / n)
+            if process_time() - began > most_s and len(times) >= _LEAST:
                 break
     step, search, update = 1e3 * np.array(times).T
     # Once in a while an index is arranged anew, which a median would not see.
@@ -231,7 +242,7 @@ def follow_epochs(
 
 def follow_time(
     name: str, X: Any, y: Any, X_test: Any, y_test: Any, *, methods: Sequence[str],
-    rates: Sequence[float], budget: float, sampled: float, report: Report,
+    choices: Sequence[dict[str, float]], budget: float, sampled: float, report: Report,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Return held-out accuracy against CPU seconds of training.
 
@@ -243,8 +254,8 @@ def follow_time(
         Training and held-out instances; y are classes or a sparse indicator.
     methods : sequence of str
         Keys of ``METHODS``.
-    rates : sequence of float
-        Learning rates, each from the start.
+    choices : sequence of dict
+        Parameters of the model, "learning_rate" and "smoothing" among them: a curve for each.
     budget : float
         CPU seconds of the last point.
     sampled : float
@@ -255,32 +266,33 @@ def follow_time(
     Returns
     -------
     list of dict
-        A row per point: set, key, method, rate, cpu_s, epochs, and P@1 (and P@3, P@5 for an
-        indicator); a curve that diverges ends.
+        A row per point: set, key, method, the parameters, cpu_s, epochs, and P@1 (and P@3, P@5
+        for an indicator); a curve that diverges ends.
     """
     rows = []
     for key in methods:
-        for rate in rates:
+        for choice in choices:
             model = DecompMIPSClassifier(
-                gradient=key, learning_rate=rate, decay_interval=X.shape[0],
-                sampled_epochs=sampled, random_state=0,
+                gradient=key, decay_interval=X.shape[0], sampled_epochs=sampled, random_state=0,
+                **choice,
             )  # fmt: skip
             warm_up(model, X, y)
             training = Training(model, X, y)
+            words = f"rate {choice['learning_rate']:g}, smoothing {choice['smoothing']:g}"
             for _ in _moments(training, budget):
                 point = {
-                    "set": name, "key": key, "method": METHODS[key], "rate": rate,
+                    "set": name, "key": key, "method": METHODS[key], **choice,
                     "cpu_s": training.cpu_s, "epochs": training.visits / training.n_visits,
                     **accuracies(training.answer(), X_test, y_test),
                 }  # fmt: skip
                 rows.append(point)
                 found = ", ".join(f"{k} {v:.4f}" for k, v in point.items() if k.startswith("P@"))
                 report.line(
-                    f"{name}, {METHODS[key]}, rate {rate:g}, {point['cpu_s']:,.0f} s, "
+                    f"{name}, {METHODS[key]}, {words}, {point['cpu_s']:,.0f} s, "
                     f"{point['epochs']:.3g} epochs: {found}"
                 )
             if training.diverged:
-                report.line(f"{name}, {METHODS[key]}, rate {rate:g}: diverged")
+                report.line(f"{name}, {METHODS[key]}, {words}: diverged")
     return rows
 
 

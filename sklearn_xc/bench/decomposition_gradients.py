@@ -64,7 +64,8 @@ def gradients_of(
     found: list[SparseGradient] = []
     with Team(1) as team:
         for part in parts(batch, n):
-            found += as_list(method.of(W, part, team))
+            candidates = method.search(W, part.V, team)
+            found += as_list(method.of(W, part, candidates, team))
     return found
 
 

@@ -78,8 +78,8 @@ class Training:
         return len(self.model.coef_)
 
     def advance(self, n: int) -> None:
-        """Visit n further instances, or a few more, so that mini-batches are those of a fit."""
-        size = self.trainer.batch_size
+        """Visit n further instances, or a few more, so that all is as in a fit."""
+        size = self.trainer.n_ahead
         while n > 0 and not self.diverged:
             rows = self.next_rows(-(-n // size) * size)
             with one_blas_thread():
@@ -149,7 +149,7 @@ def mean_loss(W: np.ndarray, batch: Batch, loss: SetLoss, team: Any) -> float:
     """Return the mean loss over all labels."""
     method, total = Exact(loss), 0.0
     for part in parts(batch, _TOGETHER):
-        total += float(method.of(W, part, team).losses.sum())
+        total += float(method.of(W, part, None, team).losses.sum())
     return total / float(batch.weight.sum())
 
 

@@ -13,7 +13,7 @@ _FINE_LABELS = 300_000
 #: Codes that a thread reads before it takes other queries, a few milliseconds, but for no fewer
 #: queries than these.
 _CODES = 2**26
-_QUERIES = 10
+_QUERIES = 40
 
 
 class ProductIndex:

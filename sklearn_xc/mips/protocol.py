@@ -1,5 +1,6 @@
 """What a maximum inner product search is."""
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -31,6 +32,17 @@ class Candidates(NamedTuple):
             np.full((n, n_candidates), -np.inf, dtype),
             np.zeros(n, np.int64),
         )
+
+    @classmethod
+    def joined(cls, parts: Sequence["Candidates"]) -> "Candidates":
+        """Return those of all queries, part by part."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+    def part(self, first: int, last: int) -> "Candidates":
+        """Return a view of those of some queries."""
+        return Candidates(*(array[first:last] for array in self))
 
 
 class MipsIndex(Protocol):

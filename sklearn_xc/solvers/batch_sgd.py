@@ -1,12 +1,15 @@
 """Mini-batch steps of scores that are linear in the instances or in a hidden layer.
 
-The way of the data, for a mini-batch of rows::
+The way of the data, for the rows of a few mini-batches::
 
-    rows -> layer.visit -> V -> gradient by the scores of some labels    label_gradients.py
-                                  |-> gradient by V -> layer.backward
-                                  '-> rows of W take a step -> the index is told
+    rows -> layer.visit -> V -> labels that may matter, of all           label_gradients.py
+    and for each mini-batch
+        layer.again -> V -> gradient by the scores of those labels       label_gradients.py
+                              |-> gradient by V -> layer.backward
+                              '-> rows of W take a step -> the index is told
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -33,6 +36,10 @@ class Entries(NamedTuple):
     counts: np.ndarray
     ids: np.ndarray
     values: np.ndarray
+
+    def part(self, first: int, last: int) -> "Entries":
+        """Return some of the rows."""
+        return self._replace(starts=self.starts[first:last], counts=self.counts[first:last])
 
 
 def _places(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -103,7 +110,7 @@ class MovingRows:
 
 
 class Visit(NamedTuple):
-    """Instances of a mini-batch as a layer sees them.
+    """Instances as a layer sees them.
 
     Attributes
     ----------
@@ -115,6 +122,11 @@ class Visit(NamedTuple):
 
     V: np.ndarray
     entries: Entries | None
+
+    def part(self, first: int, last: int) -> "Visit":
+        """Return some of the instances."""
+        entries = None if self.entries is None else self.entries.part(first, last)
+        return Visit(self.V[first:last], entries)
 
 
 class IdentityLayer:
@@ -135,6 +147,10 @@ class IdentityLayer:
     def visit(self, rows: np.ndarray) -> Visit:
         """Return some instances as they are seen in training."""
         return Visit(self.forward(rows), None)
+
+    def again(self, visit: Visit) -> Visit:
+        """Return the same."""
+        return visit
 
     def backward(self, visit: Visit, gradient: np.ndarray, rate: float) -> None:
         """Nothing learns."""
@@ -186,6 +202,11 @@ class HiddenLayer:
             entries = self._thinned(entries)
         return Visit(self._vectors.sums(entries), entries)
 
+    def again(self, visit: Visit) -> Visit:
+        """Return a visit with the vectors as they stand now."""
+        assert visit.entries is not None
+        return Visit(self._vectors.sums(visit.entries), visit.entries)
+
     def backward(self, visit: Visit, gradient: np.ndarray, rate: float) -> None:
         """Take a step with the gradient by the V of a visit, (n, dim)."""
         from sklearn_xc.kernels.row_moves import squared_norms
@@ -236,16 +257,35 @@ class LabelSets:
         return Batch(V, bounds, self.labels[at], self.weight[rows])
 
 
-def take_step(
+class Step(NamedTuple):
+    """What a mini-batch has done.
+
+    Attributes
+    ----------
+    n : int
+        Its instances.
+    loss : float
+        Summed over them, before the step, over the labels that the method considers.
+    n_moved : int
+        Rows of W that moved.
+    """
+
+    n: int
+    loss: float
+    n_moved: int
+
+
+def take_steps(
     layer: IdentityLayer | HiddenLayer,
     weights: MovingRows,
     sets: LabelSets,
     method: GradientMethod,
     rows: np.ndarray,
-    rate: float,
+    batch_size: int,
+    rate: Callable[[], float],
     team: Team,
-) -> tuple[float, int]:
-    """Take a step along the summed gradient of a mini-batch.
+) -> Iterator[Step]:
+    """Take steps along the summed gradients of mini-batches, one after another.
 
     Parameters
     ----------
@@ -256,29 +296,40 @@ def take_step(
     sets : LabelSets
         The labels of all instances.
     method : GradientMethod
-        Where the gradient by the scores comes from.
+        Where the gradient by the scores comes from. It searches for the labels of all mini-batches
+        at the beginning.
     rows : ndarray of int64 of shape (n,)
-        The instances of the mini-batch.
-    rate : float
-        The step is this times the gradient of the summed loss.
+        The instances.
+    batch_size : int
+        Of the mini-batches that they are cut into.
+    rate : callable
+        Returns, before each step, the factor of the gradient of the summed loss.
     team : Team
         Threads, on which nothing depends.
 
-    Returns
-    -------
-    loss : float
-        Summed over the instances, before the step, over the labels that the method considers.
-    n_moved : int
-        Rows of W that moved.
+    Yields
+    ------
+    Step
+        After each.
     """
-    visit = layer.visit(rows)
-    gradient = method.of(weights.values, sets.batch(rows, visit.V), team)
-    n, room = gradient.labels.shape
-    starts = np.arange(0, n * room, room)
-    entries = Entries(starts, gradient.counts, gradient.labels.ravel(), gradient.values.ravel())
-    by_V = weights.sums(entries) if layer.learns else None
-    moved, lengths = weights.step(entries, visit.V, rate)
-    method.moved(moved, lengths)
-    if by_V is not None:
-        layer.backward(visit, by_V, rate)
-    return float(gradient.losses.sum()), len(moved)
+    whole = layer.visit(rows)
+    batches = sets.batch(rows, whole.V)
+    found = method.search(weights.values, whole.V, team)
+    for first in range(0, len(rows), batch_size):
+        last = min(first + batch_size, len(rows))
+        visit, batch = whole.part(first, last), batches.part(first, last)
+        if first > 0 and layer.learns:
+            visit = layer.again(visit)
+            batch = batch._replace(V=visit.V)
+        own = None if found is None else found.part(first, last)
+        gradient = method.of(weights.values, batch, own, team)
+        n, room = gradient.labels.shape
+        starts = np.arange(0, n * room, room)
+        entries = Entries(starts, gradient.counts, gradient.labels.ravel(), gradient.values.ravel())
+        by_V = weights.sums(entries) if layer.learns else None
+        step = rate()
+        moved, lengths = weights.step(entries, visit.V, step)
+        method.moved(moved, lengths)
+        if by_V is not None:
+            layer.backward(visit, by_V, step)
+        yield Step(n, float(gradient.losses.sum()), len(moved))

@@ -29,7 +29,9 @@ _ACTIVE_ABOVE = 1e-3
 _DRIFT = 0.1
 #: So many of the candidates are retrieved at first, as a share. It follows what scoring takes, at
 #: this pace, so that this part of the instances wants all of them.
-_FIRST_SHARE, _PACE, _WANT_MORE = 0.4, 0.5, 0.02
+_FIRST_SHARE, _PACE, _WANT_MORE = 0.4, 0.5, 0.005
+#: They then get so many times as many, until it is enough.
+_FURTHER = 4
 #: Threads share the instances of a mini-batch if they have at least so many labels together.
 _LEAST_WORK = 500_000
 
@@ -156,7 +158,16 @@ class SetLoss:
 class GradientMethod(Protocol):
     """Gives gradients for the weights as they stand."""
 
-    def of(self, W: np.ndarray, batch: Batch, team: Team) -> LabelGradient:
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether what is found serves for some steps; if not, for the weights as they stand."""
+
+    def search(self, W: np.ndarray, V: np.ndarray, team: Team) -> Candidates | None:
+        """Return labels that may matter to some instances; None if nothing is searched."""
+
+    def of(
+        self, W: np.ndarray, batch: Batch, found: Candidates | None, team: Team
+    ) -> LabelGradient:
         """Return the gradient by the scores."""
 
     def moved(self, rows: np.ndarray, lengths: np.ndarray) -> None:
@@ -164,12 +175,27 @@ class GradientMethod(Protocol):
 
 
 @dataclass
-class Exact:
+class _Unsearched:
+    """Ways to the gradient that search for no labels, or not before the gradient is asked for."""
+
+    looks_ahead = False
+
+    def search(self, W: np.ndarray, V: np.ndarray, team: Team) -> None:
+        """Nothing is searched."""
+
+    def moved(self, rows: np.ndarray, lengths: np.ndarray) -> None:
+        """Nothing depends on them."""
+
+
+@dataclass
+class Exact(_Unsearched):
     """All labels."""
 
     loss: SetLoss
 
-    def of(self, W: np.ndarray, batch: Batch, team: Team) -> LabelGradient:
+    def of(
+        self, W: np.ndarray, batch: Batch, found: Candidates | None, team: Team
+    ) -> LabelGradient:
         """Return the gradient by the scores."""
         n, n_labels = len(batch.V), len(W)
         scores = np.empty((n, n_labels), W.dtype)
@@ -189,12 +215,9 @@ class Exact:
         )  # fmt: skip
         return out
 
-    def moved(self, rows: np.ndarray, lengths: np.ndarray) -> None:
-        """Nothing depends on them."""
-
 
 @dataclass
-class Sampled:
+class Sampled(_Unsearched):
     """Labels drawn evenly, anew for each mini-batch and the same for its instances.
 
     Source: [1]_ for softmax, whose bias it has: the drawn labels stand for themselves alone.
@@ -210,7 +233,9 @@ class Sampled:
     seed: tuple[int, ...]
     step: int = 0
 
-    def of(self, W: np.ndarray, batch: Batch, team: Team) -> LabelGradient:
+    def of(
+        self, W: np.ndarray, batch: Batch, found: Candidates | None, team: Team
+    ) -> LabelGradient:
         """Return the gradient by the scores."""
         rng = np.random.default_rng((*self.seed, self.step))
         self.step += 1
@@ -221,9 +246,6 @@ class Sampled:
         out = LabelGradient.empty(n, room, W.dtype)
         self.loss.over_found(W, batch, found, True, out)
         return out
-
-    def moved(self, rows: np.ndarray, lengths: np.ndarray) -> None:
-        """Nothing depends on them."""
 
 
 class WatchedIndex:
@@ -267,6 +289,10 @@ class Searched:
     Where an index estimates scores, its candidates are scored best first, and seldom all of them.
     So a share of them is retrieved at first, and all only for instances for which that is not
     enough. The share follows what earlier mini-batches took.
+
+    And the labels of several mini-batches are searched for at once: one look at the index serves
+    more queries. What rows move in the meantime is less than what estimates are off, and their
+    exact scores are those of the weights as they stand.
     """
 
     loss: SetLoss
@@ -274,17 +300,39 @@ class Searched:
     watched: WatchedIndex
     first_share: float = _FIRST_SHARE
 
-    def of(self, W: np.ndarray, batch: Batch, team: Team) -> LabelGradient:
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether what is found serves for some steps: estimates do."""
+        return not self.watched.index.has_exact_scores
+
+    def search(self, W: np.ndarray, V: np.ndarray, team: Team) -> Candidates:
+        """Return labels that may matter, with their scores or estimates of them."""
+        index = self.watched.index
+        # Of estimates, no more are retrieved than scoring takes: the best come first.
+        share = 1.0 if index.has_exact_scores else self.first_share
+        n_first = math.ceil(share * self.n_candidates)
+        parts: dict[int, Candidates] = {}
+
+        def query(first: int, last: int) -> None:
+            parts[first] = index.query(read_only(V[first:last]), n_first)
+
+        _share(team, len(V), len(W), query)
+        return Candidates.joined([parts[first] for first in sorted(parts)])
+
+    def of(
+        self, W: np.ndarray, batch: Batch, found: Candidates | None, team: Team
+    ) -> LabelGradient:
         """Return the gradient by the scores."""
+        assert found is not None
         n, room = len(batch.V), self.n_candidates + int(np.diff(batch.indptr).max())
         out = LabelGradient.empty(n, room, W.dtype)
         wants_more = np.empty(n, np.bool_)
 
-        def search(first: int, last: int) -> None:
+        def score(first: int, last: int) -> None:
             part, into = batch.part(first, last), out.part(first, last)
-            wants_more[first:last] = self._search(W, part, into)
+            wants_more[first:last] = self._score(W, part, found.part(first, last), into)
 
-        _share(team, n, len(W), search)
+        _share(team, n, len(W), score)
         change = 1.0 + _PACE * (np.count_nonzero(wants_more) / n - _WANT_MORE)
         self.first_share = min(1.0, change * self.first_share)
         return out
@@ -293,26 +341,26 @@ class Searched:
         """Tell the index."""
         self.watched.update(rows, lengths)
 
-    def _search(self, W: np.ndarray, batch: Batch, out: LabelGradient) -> np.ndarray:
-        """Write the gradient, and return where what is retrieved at first is not enough."""
+    def _score(
+        self, W: np.ndarray, batch: Batch, found: Candidates, out: LabelGradient
+    ) -> np.ndarray:
+        """Write the gradient, and return where what was found is not enough."""
         index = self.watched.index
-        is_exact = index.has_exact_scores
-        # Of estimates, no more are retrieved than scoring takes: the best come first.
-        share = 1.0 if is_exact else self.first_share
-        n_first = math.ceil(share * self.n_candidates)
-        found = index.query(read_only(batch.V), n_first)
-        wants_more = self.loss.over_found(W, batch, found, is_exact, out)
-        if n_first < self.n_candidates and wants_more.any():
-            which = np.flatnonzero(wants_more)
-            found = index.query(read_only(batch.V[which]), self.n_candidates)
+        wants_more = self.loss.over_found(W, batch, found, index.has_exact_scores, out)
+        which, n_found = np.flatnonzero(wants_more), found.labels.shape[1]
+        while len(which) and n_found < self.n_candidates:
+            n_found = min(_FURTHER * n_found, self.n_candidates)
+            found = index.query(read_only(batch.V[which]), n_found)
+            is_short = np.empty(len(which), np.bool_)
             for at, i in enumerate(which.tolist()):
-                own = Candidates(*(part[at : at + 1] for part in found))
-                self.loss.over_found(W, batch.part(i, i + 1), own, is_exact, out.part(i, i + 1))
+                own = found.part(at, at + 1), False, out.part(i, i + 1)
+                is_short[at] = self.loss.over_found(W, batch.part(i, i + 1), *own)[0]
+            which = which[is_short]
         return wants_more
 
 
 @dataclass
-class Coupled:
+class Coupled(_Unsearched):
     """The labels that score best within blocks of columns, coupled by messages.
 
     Source: algorithm 2 of [1]_.
@@ -329,7 +377,9 @@ class Coupled:
     bounds: np.ndarray  # of the blocks' columns
     n_rounds: int
 
-    def of(self, W: np.ndarray, batch: Batch, team: Team) -> LabelGradient:
+    def of(
+        self, W: np.ndarray, batch: Batch, found: Candidates | None, team: Team
+    ) -> LabelGradient:
         """Return the gradient by the scores."""
         n = len(batch.V)
         room = len(self.indexes) * self.n_candidates + int(np.diff(batch.indptr).max())

@@ -81,7 +81,7 @@ def test_a_fork_goes_its_own_way(state):
 def test_the_loss_over_all_labels(state, batch):
     W, loss = state.label_vectors, state.loss
     with Team(1) as team:
-        expected = Exact(loss).of(W, batch, team).losses.mean()
+        expected = Exact(loss).of(W, batch, None, team).losses.mean()
         assert mean_loss(W, batch, loss, team) == pytest.approx(expected)
 
 
@@ -230,10 +230,13 @@ def test_part_accuracy(tmp_path, monkeypatch):
     monkeypatch.setattr(decomposition, "load_set", lambda name, data, cache: split)
     report = Report("decomposition", out=tmp_path)
     rows = decomposition.main(
-        parts=("accuracy",), rates=(0.1, 0.01), budget=0.02, methods=("exact", "decomp_mips"),
-        report=report, **SMALL,
+        parts=("accuracy",), rates=(0.1, 0.01), smoothings=(1.0, 3.0), budget=0.02,
+        methods=("exact", "decomp_mips"), report=report, **SMALL,
     )  # fmt: skip
-    assert len({(row["set"], row["key"], row["rate"]) for row in rows}) == 8
+    assert (
+        len({(row["set"], row["key"], row["learning_rate"], row["smoothing"]) for row in rows})
+        == 16
+    )
     for row in rows:
         assert 0 <= row["P@1"] <= 1
         assert ("P@5" in row) == row["set"].startswith("yso")

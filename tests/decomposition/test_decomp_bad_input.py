@@ -470,29 +470,30 @@ class TestAnEarlierFit:
 
     def test_an_interrupted_fit_leaves_it_intact(self, fitted, xy, monkeypatch):
         model, check = fitted
-        plain, calls = _training.take_step, []
+        plain, calls = _training.take_steps, []
 
         def interrupt(*arguments):
-            calls.append(1)
-            if len(calls) == 30:
-                raise KeyboardInterrupt
-            return plain(*arguments)
+            for step in plain(*arguments):
+                calls.append(1)
+                if len(calls) == 30:
+                    raise KeyboardInterrupt
+                yield step
 
-        monkeypatch.setattr(_training, "take_step", interrupt)
+        monkeypatch.setattr(_training, "take_steps", interrupt)
         with pytest.raises(KeyboardInterrupt):
             model.fit(*xy)
         check()
 
     def test_a_fit_that_diverged_leaves_it_intact(self, fitted, xy, monkeypatch):
         model, check = fitted
-        plain, calls = _training.take_step, []
+        plain, calls = _training.take_steps, []
 
         def diverge(*arguments):
-            calls.append(1)
-            loss, moved = plain(*arguments)
-            return (np.nan if len(calls) == 15 else loss), moved
+            for step in plain(*arguments):
+                calls.append(1)
+                yield step._replace(loss=np.nan) if len(calls) == 15 else step
 
-        monkeypatch.setattr(_training, "take_step", diverge)
+        monkeypatch.setattr(_training, "take_steps", diverge)
         with pytest.raises(ValueError, match=r"training diverged at learning_rate=1\. Lower"):
             model.fit(*xy)
         assert len(calls) == 15  # it stops at once

@@ -7,13 +7,14 @@ import scipy.sparse as sp
 
 from sklearn_xc._validation import CsrRows, DenseRows
 from sklearn_xc.losses import LABEL_SET_LOSSES
+from sklearn_xc.mips.protocol import Candidates
 from sklearn_xc.parallel.team import Team
 from sklearn_xc.solvers.batch_sgd import (
     HiddenLayer,
     IdentityLayer,
     LabelSets,
     MovingRows,
-    take_step,
+    take_steps,
 )
 from sklearn_xc.solvers.label_gradients import Exact, SetLoss
 
@@ -44,8 +45,12 @@ def make(scale=0.2, seed=0):
 def step(layer, W, sets, rows, rate, loss="softmax", squares=None):
     weights = MovingRows(W, squares)
     method = Exact(SetLoss(LABEL_SET_LOSSES[loss], MU))
+    rows = np.asarray(rows)
     with Team(1) as team:
-        return take_step(layer, weights, sets, method, np.asarray(rows), rate, team)
+        (one,) = take_steps(
+            layer, weights, sets, method, rows, len(rows), lambda: rate, team
+        )  # fmt: skip
+        return one
 
 
 @pytest.fixture
@@ -77,7 +82,8 @@ def test_the_step_of_the_weights_is_the_rate_times_the_gradient(loss, objective)
     W = np.random.default_rng(2).normal(size=(K, D))
     expected = slope(lambda w: objective(loss, X[rows], w, sets, rows), W)
     before, value = W.copy(), objective(loss, X[rows], W, sets, rows)
-    found, n_moved = step(IdentityLayer(DenseRows(X)), W, sets, rows, 0.05, loss)
+    n, found, n_moved = step(IdentityLayer(DenseRows(X)), W, sets, rows, 0.05, loss)
+    assert n == len(rows)
     assert found == pytest.approx(value, rel=1e-12)
     np.testing.assert_allclose((before - W) / 0.05, expected, atol=1e-5)
     assert n_moved == (K if loss == "softmax" else expected.any(axis=1).sum())
@@ -221,3 +227,70 @@ def test_the_batch_of_some_rows():
     own = [sets.labels[sets.indptr[i] : sets.indptr[i + 1]] for i in rows]
     np.testing.assert_array_equal(batch.positives, np.concatenate(own))
     np.testing.assert_array_equal(batch.weight, sets.weight[rows])
+
+
+class Noting:
+    """Exact gradients; notes what it is asked for."""
+
+    looks_ahead = True
+
+    def __init__(self):
+        self.exact = Exact(SetLoss(LABEL_SET_LOSSES["softmax"], MU))
+        self.searched, self.seen = [], []
+
+    def search(self, W, V, team):
+        self.searched.append(V.copy())
+        return Candidates(np.arange(len(V), dtype=np.int32)[:, None], V[:, :1], np.ones(len(V)))
+
+    def of(self, W, batch, found, team):
+        self.seen.append((batch.V.copy(), found.labels[:, 0].tolist(), found.scores[:, 0].copy()))
+        return self.exact.of(W, batch, None, team)
+
+    def moved(self, rows, lengths):
+        pass
+
+
+def steps_of(layer, W, sets, method, rows, batch_size, rate):
+    with Team(1) as team:
+        return list(
+            take_steps(layer, MovingRows(W, None), sets, method, rows, batch_size, rate, team)
+        )
+
+
+def layers(X, E):
+    return IdentityLayer(DenseRows(X)), HiddenLayer(csr_rows(X), MovingRows(E, None))
+
+
+@pytest.mark.parametrize("is_hidden", [False, True])
+def test_labels_of_all_mini_batches_are_searched_for_at_the_start(is_hidden):
+    X, E, W, sets = make(scale=1.0)
+    rows, first = np.array([5, 0, 7, 1, 6, 2, 4]), E.copy()
+    if not is_hidden:
+        W = np.zeros((K, D))
+    method = Noting()
+    steps = steps_of(layers(X, E)[is_hidden], W, sets, method, rows, 3, lambda: 0.5)
+    (V,) = method.searched
+    np.testing.assert_allclose(V, X[rows] @ first if is_hidden else X[rows], atol=1e-12)
+    assert [step.n for step in steps] == [3, 3, 1]
+    assert [labels for _, labels, _ in method.seen] == [[0, 1, 2], [3, 4, 5], [6]]
+    np.testing.assert_array_equal(np.concatenate([found for *_, found in method.seen]), V[:, 0])
+    # The gradients are taken where the layer has come to.
+    np.testing.assert_array_equal(method.seen[0][0], V[:3])
+    assert np.array_equal(method.seen[1][0], V[3:6]) != is_hidden
+
+
+@pytest.mark.parametrize("is_hidden", [False, True])
+def test_mini_batches_together_are_those_one_by_one(is_hidden):
+    rows, rates, ends = np.array([5, 0, 7, 1, 6, 2, 4]), [0.5, 0.3, 0.2], []
+    for cuts in ([7], [3, 6, 7], [6, 7]):
+        X, E, W, sets = make(scale=1.0)
+        if not is_hidden:
+            W = np.zeros((K, D))
+        layer, rate, losses = layers(X, E)[is_hidden], iter(rates).__next__, []
+        for first, last in zip([0, *cuts], cuts, strict=False):
+            steps = steps_of(layer, W, sets, Noting(), rows[first:last], 3, rate)
+            losses += [step.loss for step in steps]
+        ends.append((W, E, np.array(losses)))
+    for other in ends[1:]:
+        for a, b in zip(ends[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
