@@ -92,7 +92,7 @@ _EPOCH_COLUMNS = [
 _TIME_COLUMNS = [
     Column("method", "gradient"),
     Column("learning_rate", "rate", "g"),
-    Column("smoothing", "smoothing", "g"),
+    Column("alpha", "alpha", "g"),
     Column("cpu_s", "CPU s", ",.1f"),
     Column("epochs", "epochs", ".3g"),
 ]
@@ -154,11 +154,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--rates", nargs="+", type=float, default=(1.0, 0.3, 0.1), help="of accuracy (1 0.3 0.1)"
     )
     parser.add_argument(
-        "--smoothings",
+        "--alphas",
         nargs="+",
         type=float,
         default=(1.0,),
-        help="of accuracy, each with all rates (1)",
+        help="ridges of accuracy, each with all rates (1)",
     )
     parser.add_argument(
         "--dropout", type=float, default=0.2, help="of accuracy, yso_finna_en (0.2)"
@@ -190,7 +190,7 @@ def main(
     sets: Sequence[str] = SETS,
     methods: Sequence[str] = tuple(METHODS),
     rates: Sequence[float] = (1.0, 0.3, 0.1),
-    smoothings: Sequence[float] = (1.0,),
+    alphas: Sequence[float] = (1.0,),
     dropout: float = 0.2,
     budget: float = 900.0,
     cache: Any = None,
@@ -239,8 +239,8 @@ def main(
         Of the part accuracy.
     rates : sequence of float
         Learning rates of the part accuracy.
-    smoothings : sequence of float
-        And the smoothing of its loss: a curve for each pair.
+    alphas : sequence of float
+        And its ridges: a curve for each pair.
     dropout : float
         Of its set with a hidden layer.
     budget : float
@@ -261,9 +261,9 @@ def main(
         state_s, instances,
     )  # fmt: skip
     choices = [
-        {"learning_rate": rate, "smoothing": smoothing, "dropout": dropout}
+        {"learning_rate": rate, "alpha": alpha, "dropout": dropout}
         for rate in rates
-        for smoothing in smoothings
+        for alpha in alphas
     ]
     rows: list[dict[str, Any]] = []
     for part in parts:

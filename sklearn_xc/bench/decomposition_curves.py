@@ -129,7 +129,7 @@ def time_steps(
     times, counts = [], []
     build_s = 0.0
     with one_blas_thread(), Team(1) as team:
-        method = guide.method(W, False)  # compiled, and its index built
+        method = guide.method(moving.weights, False)  # compiled, and its index built
         if guide.recall is not None:
             _, build_s = cpu_seconds(guide._build, W)
         error = float(relative_errors(exact, gradients_of(method, W, batch)).mean())
@@ -255,7 +255,7 @@ def follow_time(
     methods : sequence of str
         Keys of ``METHODS``.
     choices : sequence of dict
-        Parameters of the model, "learning_rate" and "smoothing" among them: a curve for each.
+        Parameters of the model, "learning_rate" and "alpha" among them: a curve for each.
     budget : float
         CPU seconds of the last point.
     sampled : float
@@ -278,7 +278,7 @@ def follow_time(
             )  # fmt: skip
             warm_up(model, X, y)
             training = Training(model, X, y)
-            words = f"rate {choice['learning_rate']:g}, smoothing {choice['smoothing']:g}"
+            words = f"rate {choice['learning_rate']:g}, alpha {choice['alpha']:g}"
             for _ in _moments(training, budget):
                 point = {
                     "set": name, "key": key, "method": METHODS[key], **choice,

@@ -144,8 +144,8 @@ def draw_time(rows: Sequence[dict[str, Any]], values: Sequence[str]) -> Any:
     for ax, value in zip(axes, values, strict=True):
         for key in dict.fromkeys(row["key"] for row in rows):
             of_key = best_curve([row for row in rows if row["key"] == key])
-            rate, smoothing = of_key[0]["learning_rate"], of_key[0]["smoothing"]
-            label = f"{of_key[0]['method']}, rate {rate:g}, smoothing {smoothing:g}"
+            rate, alpha = of_key[0]["learning_rate"], of_key[0]["alpha"]
+            label = f"{of_key[0]['method']}, rate {rate:g}, alpha {alpha:g}"
             _line(ax, of_key, "cpu_s", value, key, label)
         _log_axis(ax, "x")
         ax.set_xlabel("CPU seconds of training")
@@ -154,10 +154,10 @@ def draw_time(rows: Sequence[dict[str, Any]], values: Sequence[str]) -> Any:
 
 
 def best_curve(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the points of the rate and smoothing with the highest P@1 at the end."""
+    """Return the points of the rate and alpha with the highest P@1 at the end."""
     curves: dict[tuple[float, float], list[dict[str, Any]]] = {}
     for row in rows:
-        curves.setdefault((row["learning_rate"], row["smoothing"]), []).append(row)
+        curves.setdefault((row["learning_rate"], row["alpha"]), []).append(row)
     return max(curves.values(), key=lambda curve: curve[-1]["P@1"])
 
 

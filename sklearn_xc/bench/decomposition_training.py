@@ -65,6 +65,7 @@ class Training:
     @property
     def label_vectors(self) -> np.ndarray:
         """The label vectors after the last step; those of the model are averages."""
+        self.trainer.weights.apply_scale()
         return self.trainer.weights.values
 
     @property
@@ -111,6 +112,8 @@ class Training:
         other.model = copy.copy(self.model).set_params(**parameters)
         other.model._visits, other.model._n_sampled = self.visits, 0.0
         other.model._last_look = self.trainer.averages.last_look
+        moving = [self.trainer.weights, *self.trainer.layer.moving]
+        other.model._scales = moving[0].scale, moving[-1].scale
         other.model._own_weights(is_copy=True)
         other.trainer = other.model._trainer(self._instances, self._examples, self._seed)
         other.trainer.guide._sampled.step = self.trainer.guide._sampled.step  # no draws again

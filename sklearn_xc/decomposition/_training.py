@@ -102,7 +102,7 @@ class Guide:
         self._loss = loss
         self._indexes: list[WatchedIndex] = []
         self._bounds = np.empty(0, np.int64)
-        self._n_moved, self._build_at = 0, 0
+        self._n_moved, self._build_at, self._scale = 0, 0, 1.0
 
     @property
     def n_drawn(self) -> int:
@@ -114,12 +114,15 @@ class Guide:
         same = (loss, replace(settings, seed=0)) == (self._loss, replace(self._settings, seed=0))
         return self.is_current and same and (self._W is None or self._W is W)
 
-    def method(self, W: np.ndarray, is_early: bool) -> GradientMethod:
+    def method(self, weights: MovingRows, is_early: bool) -> GradientMethod:
         """Return the way to the next gradient."""
         if is_early or self._settings.gradient == "sampled":
             return self._sampled
-        if self._settings.gradient != "exact" and self._n_moved >= self._build_at:
-            self._build(W)
+        # A scale that has risen was multiplied with all values.
+        is_due = self._n_moved >= self._build_at or weights.scale > self._scale
+        self._scale = weights.scale
+        if self._settings.gradient != "exact" and is_due:
+            self._build(weights.values)
         return self._asked
 
     def moved(self, n_rows: int) -> None:
@@ -196,6 +199,8 @@ class Trainer:
     guide : Guide
     schedule : Schedule
     averages : CourseAverages
+    ridge : float
+        See ``take_steps``.
     batch_size : int
     n_workers : int
     """
@@ -206,6 +211,7 @@ class Trainer:
     guide: Guide
     schedule: Schedule
     averages: CourseAverages
+    ridge: float
     batch_size: int
     n_workers: int
 
@@ -228,11 +234,11 @@ class Trainer:
         return total
 
     def _steps(self, order: np.ndarray, team: Team) -> Iterator[Step]:
-        W, at = self.weights.values, self.schedule
+        at = self.schedule
         for first in range(0, len(order), self.n_ahead):
             rows = order[first : first + self.n_ahead]
             while len(rows):
-                method = self.guide.method(W, at.visits < at.n_sampled)
+                method = self.guide.method(self.weights, at.visits < at.n_sampled)
                 n = len(rows) if method.looks_ahead else self.batch_size
                 for step in self.steps(method, rows[:n], team):
                     self.guide.moved(step.n_moved)
@@ -248,7 +254,7 @@ class Trainer:
     def steps(self, method: GradientMethod, rows: np.ndarray, team: Team) -> Iterator[Step]:
         """Take the steps of some mini-batches, whose labels are searched for at once."""
         how = self.layer, self.weights, self.sets, method, rows, self.batch_size
-        for step in take_steps(*how, self.schedule.now, team):
+        for step in take_steps(*how, self.schedule.now, self.ridge, team):
             self.schedule.visits += step.n
             yield step
 

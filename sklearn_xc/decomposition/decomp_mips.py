@@ -99,6 +99,9 @@ class DecompMIPSClassifier(EmbeddingModel):
         The share of the features of an instance that are left out at each visit, at random, where
         there is a hidden layer; at least 0, below 1. It keeps long training from fitting the
         instances at hand better and better, and new ones worse and worse. 0 is faster at first.
+    alpha : float, default=1.0
+        Ridge beside the summed loss: half of it times the squared norms of all vectors, of labels
+        and of features, is added; C = 1 / alpha in scikit-learn's terms. It costs no time.
     smoothing : float or None, default=None
         mu of the smoothed margin loss: larger values spread the gradient over more labels. None is
         1.
@@ -217,6 +220,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
         "hidden_dim": [Interval(Integral, 1, None, closed="left"), None],
         "dropout": [Interval(Real, 0, 1, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left")],
         "smoothing": [Interval(Real, 0, None, closed="neither"), None],
         "optimizer": [StrOptions({"sgd", "adagrad"})],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
@@ -242,8 +246,10 @@ class DecompMIPSClassifier(EmbeddingModel):
     index_recall_: float | None
     _last: tuple[np.ndarray, np.ndarray | None] | None  # weights after the last step, if averaged
     _last_look: int
+    _scales: tuple[float, float]  # of the label and feature vectors that take steps
     _squares: tuple[np.ndarray | None, np.ndarray | None]
     _visits: int
+    _epoch: int
     _interval: float
     _n_sampled: float
     _n_passes: int
@@ -261,6 +267,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         n_candidates: int | None = None,
         hidden_dim: int | None = None,
         dropout: float = 0.2,
+        alpha: float = 1.0,
         smoothing: float | None = None,
         optimizer: str = "sgd",
         learning_rate: float = 0.3,
@@ -285,6 +292,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         self.n_candidates = n_candidates
         self.hidden_dim = hidden_dim
         self.dropout = dropout
+        self.alpha = alpha
         self.smoothing = smoothing
         self.optimizer = optimizer
         self.learning_rate = learning_rate
@@ -507,13 +515,13 @@ class DecompMIPSClassifier(EmbeddingModel):
             rng = np.random.default_rng((seed, 2))
             vectors = rng.standard_normal((d, dim), np.float32) * np.float32(_NORM / np.sqrt(dim))
             self.feature_embedding_ = vectors.astype(dtype, copy=False)
-        self._last, self._last_look = None, 0
+        self._last, self._last_look, self._scales = None, 0, (1.0, 1.0)
         self._squares = (None, None)
         if self.optimizer == "adagrad":
             features = self.feature_embedding_
             squares = None if features is None else np.zeros_like(features)
             self._squares = np.zeros_like(self.coef_), squares
-        visits = int(examples.visits.sum())
+        visits = self._epoch = int(examples.visits.sum())
         is_steady = self.optimizer == "adagrad"
         self._interval = np.inf if is_steady else float(self.decay_interval or visits)
         self._n_sampled = self.sampled_epochs * visits
@@ -561,7 +569,10 @@ class DecompMIPSClassifier(EmbeddingModel):
         if not self.average:
             if self._last is not None:  # averaged up to now
                 self.coef_, self.feature_embedding_ = self._last
-                self._last = None
+                for values, scale in zip(self._last, self._scales, strict=True):
+                    if values is not None:
+                        values *= values.dtype.type(scale)
+                self._last, self._scales = None, (1.0, 1.0)
             return self.coef_, self.feature_embedding_
         if self._last is None:
             features = self.feature_embedding_
@@ -574,16 +585,17 @@ class DecompMIPSClassifier(EmbeddingModel):
         self._own_weights(is_copy=False)
         dtype = self.coef_.dtype
         W, features = self._moving()
-        weights = MovingRows(W, self._squares[0])
-        averaged = [(W, self.coef_)] if self.average else []
+        weights = MovingRows(W, self._squares[0], self._scales[0])
+        averaged = [(weights, self.coef_)] if self.average else []
         layer: IdentityLayer | HiddenLayer
         if features is None or self.feature_embedding_ is None:
             layer = IdentityLayer(instances.to_dense().astype(dtype))
         else:
             # A stored zero would take part in the draw of what is left out.
             sparse = instances.to_csr().astype(dtype).without_zeros()
-            layer = HiddenLayer(sparse, MovingRows(features, self._squares[1]), self.dropout)
-            averaged += [(features, self.feature_embedding_)] if self.average else []
+            vectors = MovingRows(features, self._squares[1], self._scales[1])
+            layer = HiddenLayer(sparse, vectors, self.dropout)
+            averaged += [(vectors, self.feature_embedding_)] if self.average else []
         n_labels = len(self.classes_)
         least = max(_LEAST_CANDIDATES, int(np.ceil(_SHARE * n_labels)))
         self.n_candidates_ = min(n_labels, self.n_candidates or least)
@@ -594,8 +606,8 @@ class DecompMIPSClassifier(EmbeddingModel):
         schedule = Schedule(self.learning_rate, self._interval, self._n_sampled, self._visits)
         averages = CourseAverages(averaged, self._last_look)
         return Trainer(
-            layer, weights, examples.sets, guide, schedule, averages, self.batch_size,
-            effective_n_jobs(self.n_jobs),
+            layer, weights, examples.sets, guide, schedule, averages,
+            float(self.alpha) / self._epoch, self.batch_size, effective_n_jobs(self.n_jobs),
         )  # fmt: skip
 
     def _guide_to(self, W: np.ndarray, loss: SetLoss, settings: SearchSettings) -> Guide:
@@ -633,6 +645,11 @@ class DecompMIPSClassifier(EmbeddingModel):
         if not np.isfinite(total):
             self._raise_diverged()
         trainer.averages.look(trainer.schedule.visits)
+        moving = [trainer.weights, *trainer.layer.moving]
+        if not self.average:
+            for rows in moving:
+                rows.apply_scale()
+        self._scales = moving[0].scale, moving[-1].scale
         self._last_look = trainer.averages.last_look
         self._n_passes += 1
         self._visits, self._n_drawn = trainer.schedule.visits, trainer.guide.n_drawn

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sklearn_xc._validation import read_only
+from sklearn_xc.solvers.batch_sgd import MovingRows
 
 #: Looks at the weights while as many instances are visited as the weights have rows: an average
 #: then costs next to nothing, and hardly differs from that over all steps.
@@ -25,7 +26,7 @@ class CourseAverages:
 
     Parameters
     ----------
-    matrices : sequence of tuple (values, mean) of ndarray of float of shape (n_rows, dim)
+    matrices : sequence of tuple (MovingRows, ndarray of float of shape (n_rows, dim))
         What moves, and its average, which is changed in place.
     last_look : int
         Visits when the averages were last brought up to date.
@@ -37,11 +38,11 @@ class CourseAverages:
     """
 
     def __init__(
-        self, matrices: Sequence[tuple[np.ndarray, np.ndarray]], last_look: int = 0
+        self, matrices: Sequence[tuple[MovingRows, np.ndarray]], last_look: int = 0
     ) -> None:
         self._matrices = matrices
         self.last_look = last_look
-        self.interval = sum(len(values) for values, _ in matrices) / _LOOKS
+        self.interval = sum(len(mean) for _, mean in matrices) / _LOOKS
 
     def visited(self, visits: int) -> None:
         """Take notice of the visits so far; now and then look at the weights."""
@@ -55,6 +56,7 @@ class CourseAverages:
         if visits == self.last_look:
             return
         share = 1.0 - (self.last_look / visits) ** _POWER
-        for values, mean in self._matrices:
-            blend(mean, read_only(values), mean.dtype.type(share))
+        for moving, mean in self._matrices:
+            number = mean.dtype.type
+            blend(mean, read_only(moving.values), number(moving.scale), number(share))
         self.last_look = visits

@@ -49,8 +49,14 @@ def _places(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndar
     return np.arange(bounds[-1]) + np.repeat(starts - bounds[:-1], counts), bounds
 
 
+#: Rows are multiplied by their scale when it has come down to this: steps are divided by it.
+_LEAST_SCALE = 1e-3
+
+
 class MovingRows:
-    """A matrix of which a few rows take a step at a time.
+    """A matrix of which a few rows take a step at a time, while all of them may shrink.
+
+    The matrix is ``scale * values``: to shrink is one multiplication.
 
     Parameters
     ----------
@@ -59,6 +65,8 @@ class MovingRows:
     squares : ndarray of float of shape (n_rows, dim) or None
         Sums of squared gradients, by whose roots steps are divided (Adagrad [1]_); changed in
         place. None is for plain steps.
+    scale : float
+        See above.
 
     References
     ----------
@@ -66,18 +74,34 @@ class MovingRows:
        stochastic optimization", JMLR 12, 2011.
     """
 
-    def __init__(self, values: np.ndarray, squares: np.ndarray | None) -> None:
-        self.values = values
+    def __init__(self, values: np.ndarray, squares: np.ndarray | None, scale: float = 1.0) -> None:
+        self.values, self.scale = values, scale
         self._squares = np.empty((0, 0), values.dtype) if squares is None else squares
         self._slots = np.full(len(values), -1, np.int32)
 
+    def scaled(self, V: np.ndarray) -> np.ndarray:
+        """Return V times the scale: inner products of that with the values are those of rows."""
+        return V if self.scale == 1.0 else V * V.dtype.type(self.scale)
+
+    def shrink(self, by: float) -> None:
+        """Divide all rows by ``1 + by``."""
+        self.scale /= 1.0 + by
+        if self.scale < _LEAST_SCALE:
+            self.apply_scale()
+
+    def apply_scale(self) -> None:
+        """Multiply the values by the scale, which rises to 1."""
+        if self.scale != 1.0:
+            self.values *= self.values.dtype.type(self.scale)
+            self.scale = 1.0
+
     def sums(self, entries: Entries) -> np.ndarray:
-        """Return ``sum_k entries_ik values_k`` for each row i of the entries, (n, dim)."""
+        """Return ``sum_k entries_ik row_k`` for each row i of the entries, (n, dim)."""
         from sklearn_xc.kernels.row_moves import add_rows
 
         out = np.empty((len(entries.starts), self.values.shape[1]), self.values.dtype)
         add_rows(read_only(self.values), *(read_only(part) for part in entries), out)
-        return out
+        return self.scaled(out)
 
     def step(self, entries: Entries, V: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
         """Take a step with the gradients ``sum_i entries_ik V_i``, and return what moved how far.
@@ -94,7 +118,7 @@ class MovingRows:
         rows : ndarray of int32 of shape (m,)
             Distinct.
         lengths : ndarray of float of shape (m,)
-            Of their moves.
+            Of the moves of their values.
         """
         from sklearn_xc.kernels.row_moves import group_entries, move_rows
 
@@ -104,7 +128,8 @@ class MovingRows:
         order, owners = np.empty(n_entries, np.int64), np.empty(n_entries, np.int64)
         starts, counts, ids, values = entries
         n = group_entries(starts, counts, ids, self._slots, rows, bounds, order, owners)
-        rate, lengths = self.values.dtype.type(rate), np.empty(n, self.values.dtype)
+        rate = self.values.dtype.type(rate / self.scale)
+        lengths = np.empty(n, self.values.dtype)
         move_rows(self.values, rows, bounds, order, owners, values, V, rate, self._squares, lengths)
         return rows[:n], lengths
 
@@ -130,9 +155,15 @@ class Visit(NamedTuple):
 
 
 class IdentityLayer:
-    """The instances themselves."""
+    """The instances themselves.
 
-    learns = False
+    Attributes
+    ----------
+    moving : tuple of MovingRows
+        What takes steps: nothing.
+    """
+
+    moving: tuple[MovingRows, ...] = ()
 
     def __init__(self, X: DenseRows) -> None:
         self._X = X
@@ -171,6 +202,11 @@ class HiddenLayer:
         The share of the features of an instance that are left out at each visit, at random [3]_.
         The others count so much more that the sum is the same on average.
 
+    Attributes
+    ----------
+    moving : tuple of MovingRows
+        What takes steps: the vectors.
+
     References
     ----------
     .. [1] S. Haykin, "Adaptive filter theory", chapter 6 (normalised least mean squares), 4th
@@ -181,10 +217,9 @@ class HiddenLayer:
        simple way to prevent neural networks from overfitting", JMLR 15, 2014.
     """
 
-    learns = True
-
     def __init__(self, X: CsrRows, vectors: MovingRows, dropout: float = 0.0) -> None:
         self._X, self._vectors, self._dropout = X, vectors, dropout
+        self.moving = (vectors,)
         self._rng = np.random.default_rng(0)
 
     def begin_pass(self, rng: np.random.Generator) -> None:
@@ -283,6 +318,7 @@ def take_steps(
     rows: np.ndarray,
     batch_size: int,
     rate: Callable[[], float],
+    ridge: float,
     team: Team,
 ) -> Iterator[Step]:
     """Take steps along the summed gradients of mini-batches, one after another.
@@ -304,6 +340,9 @@ def take_steps(
         Of the mini-batches that they are cut into.
     rate : callable
         Returns, before each step, the factor of the gradient of the summed loss.
+    ridge : float
+        Half of it, times the squared norms of W and of the layer's vectors, is added to the loss of
+        each instance. That part of a step is implicit: it is stable at any rate.
     team : Team
         Threads, on which nothing depends.
 
@@ -314,22 +353,24 @@ def take_steps(
     """
     whole = layer.visit(rows)
     batches = sets.batch(rows, whole.V)
-    found = method.search(weights.values, whole.V, team)
+    found = method.search(weights.values, weights.scaled(whole.V), team)
     for first in range(0, len(rows), batch_size):
         last = min(first + batch_size, len(rows))
         visit, batch = whole.part(first, last), batches.part(first, last)
-        if first > 0 and layer.learns:
+        if first > 0 and layer.moving:
             visit = layer.again(visit)
-            batch = batch._replace(V=visit.V)
+        batch = batch._replace(V=weights.scaled(visit.V))
         own = None if found is None else found.part(first, last)
         gradient = method.of(weights.values, batch, own, team)
         n, room = gradient.labels.shape
         starts = np.arange(0, n * room, room)
         entries = Entries(starts, gradient.counts, gradient.labels.ravel(), gradient.values.ravel())
-        by_V = weights.sums(entries) if layer.learns else None
+        by_V = weights.sums(entries) if layer.moving else None
         step = rate()
         moved, lengths = weights.step(entries, visit.V, step)
         method.moved(moved, lengths)
         if by_V is not None:
             layer.backward(visit, by_V, step)
+        for matrix in (weights, *layer.moving):
+            matrix.shrink(step * ridge * n)
         yield Step(n, float(gradient.losses.sum()), len(moved))

@@ -230,13 +230,10 @@ def test_part_accuracy(tmp_path, monkeypatch):
     monkeypatch.setattr(decomposition, "load_set", lambda name, data, cache: split)
     report = Report("decomposition", out=tmp_path)
     rows = decomposition.main(
-        parts=("accuracy",), rates=(0.1, 0.01), smoothings=(1.0, 3.0), budget=0.02,
+        parts=("accuracy",), rates=(0.1, 0.01), alphas=(1.0, 3.0), budget=0.02,
         methods=("exact", "decomp_mips"), report=report, **SMALL,
     )  # fmt: skip
-    assert (
-        len({(row["set"], row["key"], row["learning_rate"], row["smoothing"]) for row in rows})
-        == 16
-    )
+    assert len({(row["set"], row["key"], row["learning_rate"], row["alpha"]) for row in rows}) == 16
     for row in rows:
         assert 0 <= row["P@1"] <= 1
         assert ("P@5" in row) == row["set"].startswith("yso")

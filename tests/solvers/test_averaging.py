@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_xc.solvers.averaging import CourseAverages
+from sklearn_xc.solvers.batch_sgd import MovingRows
 
 
 def course(n_looks=9, shape=(4, 3), dtype=np.float64, seed=0):
@@ -23,7 +24,7 @@ def mean_of(visits, weights):
 def test_later_values_count_more(dtype, atol):
     visits, seen = course(dtype=dtype)
     values, mean = np.empty_like(seen[0]), np.full_like(seen[0], 7.0)  # the start is forgotten
-    averages = CourseAverages([(values, mean)])
+    averages = CourseAverages([(MovingRows(values, None), mean)])
     for i, at in enumerate(visits):
         values[:] = seen[i]
         averages.look(int(at))
@@ -35,7 +36,7 @@ def test_another_one_goes_on():
     values, mean = np.empty_like(seen[0]), np.zeros_like(seen[0])
     last = 0
     for i, at in enumerate(visits):
-        averages = CourseAverages([(values, mean)], last)
+        averages = CourseAverages([(MovingRows(values, None), mean)], last)
         values[:] = seen[i]
         averages.look(int(at))
         last = averages.last_look
@@ -44,7 +45,7 @@ def test_another_one_goes_on():
 
 def test_a_second_look_at_the_same_time_changes_nothing():
     values, mean = np.ones((2, 2)), np.zeros((2, 2))
-    averages = CourseAverages([(values, mean)])
+    averages = CourseAverages([(MovingRows(values, None), mean)])
     averages.look(5)
     values += 1
     averages.look(5)
@@ -53,7 +54,7 @@ def test_a_second_look_at_the_same_time_changes_nothing():
 
 def test_looks_are_an_eighth_of_the_rows_apart():
     a, b = (np.zeros((50, 2)), np.zeros((50, 2))), (np.zeros((30, 3)), np.zeros((30, 3)))
-    averages = CourseAverages([a, b])
+    averages = CourseAverages([(MovingRows(values, None), mean) for values, mean in (a, b)])
     looks = []
     for visits in range(1, 35):
         for values, _ in (a, b):
@@ -76,8 +77,20 @@ def test_without_matrices_there_is_nothing_to_do():
 
 def test_what_is_not_finite_stays_to_be_seen():
     values, mean = np.array([[1.0, np.inf, np.nan]]), np.zeros((1, 3))
-    averages = CourseAverages([(values, mean)])
+    averages = CourseAverages([(MovingRows(values, None), mean)])
     averages.look(10)
     values[:] = 0
     averages.look(20)
     assert np.isfinite(mean).tolist() == [[True, False, False]]
+
+
+def test_rows_that_shrink_are_seen_as_they_are():
+    values, mean = np.ones((3, 2)), np.zeros((3, 2))
+    moving = MovingRows(values, None)
+    averages = CourseAverages([(moving, mean)])
+    moving.shrink(1.0)
+    averages.look(10)
+    assert (mean == 0.5).all()
+    moving.shrink(3.0)
+    averages.look(20)
+    np.testing.assert_allclose(mean, (0.5 * 10**4 + 0.125 * (20**4 - 10**4)) / 20**4)

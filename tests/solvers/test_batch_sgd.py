@@ -10,6 +10,7 @@ from sklearn_xc.losses import LABEL_SET_LOSSES
 from sklearn_xc.mips.protocol import Candidates
 from sklearn_xc.parallel.team import Team
 from sklearn_xc.solvers.batch_sgd import (
+    Entries,
     HiddenLayer,
     IdentityLayer,
     LabelSets,
@@ -48,7 +49,7 @@ def step(layer, W, sets, rows, rate, loss="softmax", squares=None):
     rows = np.asarray(rows)
     with Team(1) as team:
         (one,) = take_steps(
-            layer, weights, sets, method, rows, len(rows), lambda: rate, team
+            layer, weights, sets, method, rows, len(rows), lambda: rate, 0.0, team
         )  # fmt: skip
         return one
 
@@ -253,7 +254,7 @@ class Noting:
 def steps_of(layer, W, sets, method, rows, batch_size, rate):
     with Team(1) as team:
         return list(
-            take_steps(layer, MovingRows(W, None), sets, method, rows, batch_size, rate, team)
+            take_steps(layer, MovingRows(W, None), sets, method, rows, batch_size, rate, 0.0, team)
         )
 
 
@@ -294,3 +295,53 @@ def test_mini_batches_together_are_those_one_by_one(is_hidden):
     for other in ends[1:]:
         for a, b in zip(ends[0], other, strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("is_hidden", [False, True])
+@pytest.mark.parametrize("ridge", [0.0, 0.4, 30.0])
+def test_the_ridge_is_an_implicit_step(is_hidden, ridge, objective):
+    """Both minimise the linearised loss, the ridge and the squared way there."""
+    X, E, W, sets = make()
+    W = W if is_hidden else np.random.default_rng(1).normal(size=(K, D))
+    rows, expected, vectors, rate = np.array([5, 0, 7, 1, 6, 2]), W.copy(), E.copy(), 0.3
+    layer = layers(X, E)[is_hidden]
+    moving, method = MovingRows(W, None), Exact(SetLoss(LABEL_SET_LOSSES["softmax"], MU))
+    for first in (0, 4):
+        own = rows[first : first + 4]
+        V = X[own] @ vectors if is_hidden else X[own]
+        gradient = slope(lambda w: objective("softmax", V, w, sets, own), expected)  # noqa: B023
+        if is_hidden:
+            by_V = slope(lambda v: objective("softmax", v, expected, sets, own), V)  # noqa: B023
+            by_V /= np.maximum(1, np.linalg.norm(by_V, axis=1))[:, None]
+            vectors = (vectors - rate * X[own].T @ by_V) / (1 + rate * ridge * len(own))
+        expected = (expected - rate * gradient) / (1 + rate * ridge * len(own))
+        with Team(1) as team:
+            how = layer, moving, sets, method, own, 4, lambda: rate, ridge, team
+            list(take_steps(*how))
+        np.testing.assert_allclose(moving.scale * moving.values, expected, atol=2e-6)
+        for features in layer.moving:
+            np.testing.assert_allclose(features.scale * features.values, vectors, atol=2e-6)
+    assert (moving.scale == 1.0) == (ridge == 0.0)
+
+
+def test_rows_shrink_without_an_end():
+    rng = np.random.default_rng(0)
+    expected = rng.normal(size=(4, 3))
+    moving = MovingRows(expected.copy(), None)
+    entries = Entries(np.array([0]), np.array([2]), np.array([2, 0], np.int32), np.array([1.0, -2]))
+    for by in [0.5] * 40 + [1e30, 0.1]:
+        moving.shrink(by)
+        expected /= 1 + by
+        V = rng.normal(size=(1, 3))
+        _, lengths = moving.step(entries, V, 0.1)
+        expected[[2, 0]] -= 0.1 * np.array([[1.0], [-2]]) * V
+        np.testing.assert_allclose(moving.scale * moving.values, expected, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(moving.scaled(V) @ moving.values.T, V @ expected.T, atol=1e-9)
+        np.testing.assert_allclose(moving.sums(entries), [expected[2] - 2 * expected[0]], atol=1e-9)
+        np.testing.assert_allclose(
+            moving.scale * lengths, 0.1 * np.linalg.norm(V) * np.array([1, 2]), rtol=1e-9
+        )
+        assert 1e-3 <= moving.scale <= 1
+    moving.apply_scale()
+    assert moving.scale == 1
+    np.testing.assert_allclose(moving.values, expected, rtol=1e-9, atol=1e-12)
