@@ -1,0 +1,73 @@
+"""Mini-batches of shuffled rows and of whole clusters."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sklearn_xc.samplers.balanced import balanced_clusters
+
+#: What random numbers are for: clusters and batches of one epoch have their own.
+_BATCHES, _CLUSTERS = 0, 1
+
+
+class Clusters:
+    """Rows by cluster, and mini-batches of them.
+
+    Parameters
+    ----------
+    V : ndarray of shape (n, dim)
+        What near rows are judged by.
+    size : int
+        Rows of a cluster at most: there are as few clusters as that allows, of equal sizes.
+    seed : tuple of int
+        Of the clusters.
+    n_jobs : int or None
+        Threads.
+
+    Attributes
+    ----------
+    rows : ndarray of int64 of shape (n,)
+        Cluster by cluster, ascending in each.
+    starts : ndarray of int64 of shape (n_clusters + 1,)
+        Where each cluster begins in `rows`.
+    """
+
+    def __init__(self, V: np.ndarray, size: int, seed: tuple[int, int], n_jobs: int | None) -> None:
+        n = len(V)
+        n_clusters = -(-n // size)
+        if n_clusters == n:  # nothing to compute
+            cluster = np.arange(n)
+        else:
+            number = np.random.default_rng((*seed, _CLUSTERS)).integers(2**63)
+            cluster = balanced_clusters(V, n_clusters, int(number), n_jobs)
+        self.rows = np.argsort(cluster, kind="stable")
+        self.starts = np.concatenate([[0], np.cumsum(np.bincount(cluster, minlength=n_clusters))])
+
+    def batches(self, batch_size: int, seed: tuple[int, int]) -> Iterator[np.ndarray]:
+        """Yield the rows of mini-batches of random clusters.
+
+        Clusters queue in a random order. A mini-batch takes from the front of the queue while
+        whole clusters fit. The places left are filled with single rows from the back, so that all
+        mini-batches have the same size and few clusters are broken up for it. No cluster may be
+        larger than a mini-batch.
+        """
+        rng = np.random.default_rng((*seed, _BATCHES))
+        sizes = np.diff(self.starts)
+        order = rng.permutation(len(sizes))
+        firsts, ends = self.starts[order], np.cumsum(sizes[order])
+        shifts = np.repeat(firsts - ends + sizes[order], sizes[order])
+        queue = self.rows[np.arange(len(self.rows)) + shifts]
+        front, back = 0, len(queue)
+        while front < back:
+            fits = np.searchsorted(ends, front + batch_size, side="right")
+            end = min(int(ends[fits - 1]), back)
+            n_single = min(batch_size - (end - front), back - end)
+            yield np.concatenate([queue[front:end], queue[back - n_single : back]])
+            front, back = end, back - n_single
+
+
+def shuffled_batches(n: int, batch_size: int, seed: tuple[int, int]) -> Iterator[np.ndarray]:
+    """Yield the rows of random mini-batches."""
+    order = np.random.default_rng((*seed, _BATCHES)).permutation(n)
+    for first in range(0, n, batch_size):
+        yield order[first : first + batch_size]

@@ -1,0 +1,97 @@
+"""Clusters of equal sizes."""
+
+import numpy as np
+
+from sklearn_xc.mips._threads import for_row_ranges
+
+#: Levels whose nodes are split one by one, so that threads have 64 subtrees to share.
+_LEVELS = 6
+#: So few numbers are split in one go.
+_FEW = 2**18
+
+
+def balanced_clusters(
+    V: np.ndarray, n_clusters: int, seed: int, n_jobs: int | None = None
+) -> np.ndarray:
+    """Return clusters of rows that are near each other, whose sizes differ by one at most.
+
+    Rows are cut in two by 2-means, and the halves again, until there are enough. Each assignment is
+    the best one in which both halves have their exact sizes; ties go by row number. Large nodes are
+    cut along a direction found on 256 of their rows and improved in up to four rounds on all.
+
+    Parameters
+    ----------
+    V : ndarray of float32 or float64 of shape (n, dim)
+        Of any norm. Where all have the same, near is also a small angle.
+    n_clusters : int
+        1 to n.
+    seed : int
+        Of the rows that rounds start from; not negative.
+    n_jobs : int or None, default=None
+        Threads, as joblib counts them. The clusters do not depend on it.
+
+    Returns
+    -------
+    ndarray of int64 of shape (n,)
+        The cluster of each row, 0 to ``n_clusters - 1``.
+
+    Raises
+    ------
+    ValueError
+        If there are more clusters than rows, or none.
+
+    Notes
+    -----
+    Takes O(n dim log(n_clusters)) time, and 12 bytes a row besides the result.
+
+    Source: the balanced hierarchical 2-means of [1]_; differs in that directions are found on a
+    sample, from four pairs of rows, and in cutting to any number of clusters.
+
+    References
+    ----------
+    .. [1] Y. Prabhu, A. Kag, S. Harsola, R. Agrawal, M. Varma. Parabel: partitioned label trees for
+       extreme classification with application to dynamic search advertising. WWW 2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_xc.samplers import balanced_clusters
+    >>> V = np.array([[1.0, 0.0], [0.0, 1.0], [0.9, 0.1], [0.1, 0.9]])
+    >>> cluster = balanced_clusters(V, n_clusters=2, seed=0)
+    >>> bool(cluster[0] == cluster[2]), bool(cluster[1] == cluster[3])
+    (True, True)
+    """
+    from sklearn_xc._validation import read_only
+    from sklearn_xc.kernels.balanced_tree import rows_on_the_left, split_subtree
+    from sklearn_xc.kernels.negatives import mix_key
+
+    V = read_only(np.ascontiguousarray(V))
+    n, n_clusters = len(V), int(n_clusters)
+    if not 1 <= n_clusters <= n:
+        raise ValueError(
+            f"balanced_clusters: n_clusters must be from 1 to the number of rows, {n}, "
+            f"not {n_clusters}."
+        )
+    order, cluster = np.arange(n, dtype=np.int32), np.zeros(n, np.int64)
+    key = mix_key(seed, 0)
+
+    def split_all(nodes: list[tuple[int, int, int, int, int]], depth: int) -> None:
+        def split(begin: int, end: int) -> None:
+            for node in nodes[begin:end]:
+                split_subtree(V, order, cluster, *node, depth, key)
+
+        for_row_ranges(split, len(nodes), 1, n_jobs)
+
+    # A node: its range of `order`, its number of clusters, the first of them, its own number.
+    nodes = [(0, n, n_clusters, 0, 1)]
+    for _ in range(_LEVELS if V.size > _FEW else 0):
+        split_all(nodes, 1)
+        below = []
+        for first, last, c, c0, node in nodes:
+            if c > 1:
+                middle, half = first + rows_on_the_left(last - first, c), c // 2
+                below.append((first, middle, half, c0, 2 * node))
+                below.append((middle, last, c - half, c0 + half, 2 * node + 1))
+        nodes = below
+    split_all(nodes, n_clusters.bit_length())
+    return cluster

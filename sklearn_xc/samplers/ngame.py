@@ -1,0 +1,86 @@
+"""Mini-batches of instances that are near each other, so that their labels are hard negatives."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sklearn_xc.samplers._batches import Clusters
+from sklearn_xc.samplers.in_batch import InBatchSampler
+from sklearn_xc.samplers.protocol import Scene
+
+#: Rows of a cluster at the start of the curriculum, and how often it doubles if epochs last.
+_SMALLEST, _DOUBLINGS = 8, 12
+
+
+class NgameSampler(InBatchSampler):
+    """Mini-batches of random clusters of the instances' embeddings.
+
+    An instance is near its labels once training has come some way, and near instances whose labels
+    are nearly its own. So the labels of its cluster hold the negatives that score best for it, and
+    no search is needed. The larger the clusters, the harder the negatives.
+
+    Parameters
+    ----------
+    batch_size : int
+        Instances of a mini-batch.
+    refresh_interval : int, default=5
+        Epochs between clusterings.
+    seed : int, default=0
+        Of clusters and mini-batches.
+    n_jobs : int or None, default=None
+        Threads of the clustering, as joblib counts them. Results do not depend on it.
+    cluster_size : int or None, default=None
+        Instances of a cluster. None is a curriculum: 8, doubled every ``max(1, n_epochs // 12)``
+        epochs, with a clustering each time. Never above `batch_size`; 1 makes random mini-batches.
+
+    Notes
+    -----
+    A clustering takes O(n dim log(n / cluster_size)) time, an epoch's mini-batches O(n).
+
+    Source: Algorithm 1 of [1]_; differs in the size that the curriculum starts at, of which the
+    paper says nothing, and in that an instance is in one mini-batch of each epoch where n is no
+    multiple of the sizes.
+
+    References
+    ----------
+    .. [1] K. Dahiya, N. Gupta, D. Saini, A. Soni, Y. Wang, K. Dave, J. Jiao, G. K, P. Dey,
+       A. Singh, D. Hada, V. Jain, B. Paliwal, A. Mittal, S. Mehta, R. Ramjee, S. Agarwal, P. Kar,
+       M. Varma. NGAME: negative mining-aware mini-batching for extreme classification. WSDM 2023.
+    """
+
+    def __init__(
+        self,
+        batch_size: int,
+        refresh_interval: int = 5,
+        seed: int = 0,
+        n_jobs: int | None = None,
+        *,
+        cluster_size: int | None = None,
+    ) -> None:
+        super().__init__(batch_size, refresh_interval, seed, n_jobs)
+        self.cluster_size = cluster_size
+
+    def batches(self, epoch: int) -> Iterator[np.ndarray]:
+        """Yield the instances of each mini-batch; see `BatchSampler.batches`."""
+        return self._clusters.batches(self.batch_size, (self.seed, epoch))
+
+    def cluster_size_at(self, epoch: int, n_epochs: int) -> int:
+        """Return how many instances a cluster has in an epoch."""
+        size = self.cluster_size
+        if size is None:
+            doublings = epoch // max(1, n_epochs // _DOUBLINGS)
+            size = _SMALLEST << min(doublings, self.batch_size.bit_length())
+        return min(size, self.batch_size)
+
+    def _due(self, epoch: int, scene: Scene) -> int:
+        size = self.cluster_size_at(epoch, scene.n_epochs)
+        due = epoch
+        while due % self.refresh_interval != 0:
+            if self.cluster_size_at(due - 1, scene.n_epochs) != size:
+                break
+            due -= 1
+        return due
+
+    def _look(self, epoch: int, scene: Scene) -> None:
+        size = self.cluster_size_at(epoch, scene.n_epochs)
+        self._clusters = Clusters(scene.instances(), size, (self.seed, epoch), self.n_jobs)

@@ -1,0 +1,52 @@
+"""Random mini-batches of which the instances with the largest losses count."""
+
+import numpy as np
+
+from sklearn_xc.samplers.in_batch import InBatchSampler
+
+
+class OrderedSgdSampler(InBatchSampler):
+    """Ordered SGD: of a random mini-batch, the instances with the largest losses count.
+
+    Parameters
+    ----------
+    batch_size : int
+        Instances of a mini-batch.
+    refresh_interval : int, default=5
+        Not used.
+    seed : int, default=0
+        Of the order of the instances.
+    n_jobs : int or None, default=None
+        Not used.
+    share : float, default=0.5
+        Of the instances of a mini-batch, those that count; rounded, and one at least.
+
+    Notes
+    -----
+    Source: Algorithm 1 of [1]_, with q = ``share * batch_size``; a shorter last mini-batch has the
+    same share.
+
+    References
+    ----------
+    .. [1] K. Kawaguchi and H. Lu. Ordered SGD: a new stochastic optimization framework for
+       empirical risk minimization. AISTATS 2020.
+    """
+
+    def __init__(
+        self,
+        batch_size: int,
+        refresh_interval: int = 5,
+        seed: int = 0,
+        n_jobs: int | None = None,
+        *,
+        share: float = 0.5,
+    ) -> None:
+        super().__init__(batch_size, refresh_interval, seed, n_jobs)
+        self.share = share
+
+    def select(self, losses: np.ndarray) -> np.ndarray:
+        """Return which instances have the largest losses; ties go to the first."""
+        q = min(max(1, round(self.share * len(losses))), len(losses))
+        counts = np.zeros(len(losses), bool)
+        counts[np.argsort(-losses, kind="stable")[:q]] = True
+        return counts

@@ -1,0 +1,62 @@
+"""Mini-batches from clusters that are made once."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sklearn_xc.samplers._batches import Clusters
+from sklearn_xc.samplers.in_batch import InBatchSampler
+from sklearn_xc.samplers.protocol import Scene
+
+
+class TasSampler(InBatchSampler):
+    """Topic-aware sampling: mini-batches of clusters of features that never change.
+
+    Parameters
+    ----------
+    batch_size : int
+        Instances of a mini-batch.
+    refresh_interval : int, default=5
+        Not used.
+    seed : int, default=0
+        Of clusters and mini-batches.
+    n_jobs : int or None, default=None
+        Threads of the clustering, as joblib counts them. Results do not depend on it.
+    cluster_size : int or None, default=None
+        Instances of a cluster; None is `batch_size`, which it never exceeds: a mini-batch is a
+        cluster.
+
+    Notes
+    -----
+    Source: [1]_; differs in that clusters have equal sizes, that no teacher balances the margins,
+    and that each instance comes once in an epoch.
+
+    References
+    ----------
+    .. [1] S. Hofstatter, S. Lin, J. Yang, J. Lin, A. Hanbury. Efficiently teaching an effective
+       dense retriever with balanced topic aware sampling. SIGIR 2021.
+    """
+
+    def __init__(
+        self,
+        batch_size: int,
+        refresh_interval: int = 5,
+        seed: int = 0,
+        n_jobs: int | None = None,
+        *,
+        cluster_size: int | None = None,
+    ) -> None:
+        super().__init__(batch_size, refresh_interval, seed, n_jobs)
+        self.cluster_size = cluster_size
+
+    def batches(self, epoch: int) -> Iterator[np.ndarray]:
+        """Yield the instances of each mini-batch; see `BatchSampler.batches`."""
+        return self._clusters.batches(self.batch_size, (self.seed, epoch))
+
+    def _due(self, epoch: int, scene: Scene) -> int:
+        return 0
+
+    def _look(self, epoch: int, scene: Scene) -> None:
+        size = self.batch_size if self.cluster_size is None else self.cluster_size
+        size = min(size, self.batch_size)
+        self._clusters = Clusters(scene.static(), size, (self.seed, epoch), self.n_jobs)

@@ -1,0 +1,27 @@
+"""A scene for samplers: embeddings on the sphere, and a few true labels for each instance."""
+
+import numpy as np
+import pytest
+
+from sklearn_xc.samplers import Positives, Scene
+
+
+def _make_scene(n=300, n_labels=40, dim=8, n_epochs=30, seed=0):
+    rng = np.random.default_rng(seed)
+
+    def directions(n):
+        V = rng.normal(size=(n, dim))
+        return (V / np.linalg.norm(V, axis=1, keepdims=True)).astype(np.float32)
+
+    V, W, features = directions(n), directions(n_labels), directions(n)
+    degrees = rng.integers(0, 6, n)
+    labels = [np.sort(rng.choice(n_labels, degree, replace=False)) for degree in degrees]
+    indptr = np.concatenate([[0], np.cumsum(degrees)])
+    positives = Positives(indptr, np.concatenate(labels).astype(np.int32))
+    return Scene(n, n_epochs, positives, lambda: V, lambda: W, lambda: features)
+
+
+@pytest.fixture
+def make_scene():
+    """Return a function that makes a scene of n instances, planned for `n_epochs`, from a seed."""
+    return _make_scene

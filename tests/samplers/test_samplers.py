@@ -1,0 +1,226 @@
+"""What all samplers promise, over the registry; then what each does."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from sklearn_xc.mips import SphericalIndex
+from sklearn_xc.samplers import SAMPLERS, NgameSampler
+
+each_sampler = pytest.mark.parametrize("name", SAMPLERS)
+
+
+def no_look():
+    raise AssertionError("nothing should be looked at")
+
+
+def blind(scene):
+    """Return the scene without its embeddings."""
+    return dataclasses.replace(scene, instances=no_look, labels=no_look, static=no_look)
+
+
+def outcome(sampler, epoch, n):
+    """Return the mini-batches of an epoch and all negatives, as bytes."""
+    negatives = sampler.negatives(np.arange(n))
+    batches = [batch.tobytes() for batch in sampler.batches(epoch)]
+    return batches, None if negatives is None else negatives.tobytes()
+
+
+def run(sampler, epochs, scene):
+    """Return the outcome of each epoch, refreshed before it."""
+    outcomes = []
+    for epoch in epochs:
+        sampler.refresh(epoch, scene)
+        outcomes.append(outcome(sampler, epoch, scene.n))
+    return outcomes
+
+
+@each_sampler
+class TestEach:
+    @pytest.mark.parametrize("n", [1, 7, 64, 300])
+    @pytest.mark.parametrize("batch_size", [1, 7, 32, 64, 1000])
+    def test_each_instance_is_in_one_mini_batch(self, name, n, batch_size, make_scene):
+        scene, sampler = make_scene(n), SAMPLERS[name](batch_size=batch_size)
+        for epoch in (0, 1, 12, 29):
+            sampler.refresh(epoch, scene)
+            batches = list(sampler.batches(epoch))
+            assert all(batch.dtype == np.int64 for batch in batches)
+            np.testing.assert_array_equal(np.sort(np.concatenate(batches)), np.arange(n))
+            sizes = [len(batch) for batch in batches]
+            assert sizes[:-1] == [batch_size] * (-(-n // batch_size) - 1)
+
+    def test_an_epoch_can_be_repeated_and_the_next_differs(self, name, make_scene):
+        scene = make_scene()
+        once = run(SAMPLERS[name](batch_size=32, seed=3), range(8), scene)
+        assert run(SAMPLERS[name](batch_size=32, seed=3), range(8), scene) == once
+        assert len({str(batches) for batches, _ in once}) == 8
+        other = run(SAMPLERS[name](batch_size=32, seed=4), range(8), scene)
+        assert all(a[0] != b[0] for a, b in zip(once, other, strict=True))
+
+    @pytest.mark.parametrize("n_jobs", [1, 2, 3])
+    def test_threads_change_nothing(self, name, n_jobs, make_scene):
+        scene = make_scene(1500)
+        once = run(SAMPLERS[name](batch_size=32), [0, 6], scene)
+        assert run(SAMPLERS[name](batch_size=32, n_jobs=n_jobs), [0, 6], scene) == once
+
+    @pytest.mark.parametrize("refresh_interval", [1, 3, 5])
+    def test_who_comes_later_finds_the_same(self, name, refresh_interval, make_scene):
+        scene = make_scene(n_epochs=24)
+        how = {"batch_size": 64, "refresh_interval": refresh_interval}
+        whole = run(SAMPLERS[name](**how), range(24), scene)
+        for epoch in range(24):
+            assert run(SAMPLERS[name](**how), [epoch], scene) == [whole[epoch]]
+
+    def test_embeddings_are_looked_at_when_a_refresh_is_due_alone(self, name, make_scene):
+        scene = make_scene(n_epochs=10_000)
+        sampler = SAMPLERS[name](batch_size=32, refresh_interval=4)
+        run(sampler, [0], scene)
+        run(sampler, [1, 2, 3], blind(scene))
+        run(sampler, [4], scene)
+        run(sampler, [5, 7], blind(scene))
+
+    def test_other_data_are_looked_at_anew(self, name, make_scene):
+        sampler = SAMPLERS[name](batch_size=32)
+        run(sampler, [0], make_scene(seed=0))
+        again = run(sampler, [0], make_scene(200, seed=1))
+        assert again == run(SAMPLERS[name](batch_size=32), [0], make_scene(200, seed=1))
+
+
+class TestNgame:
+    def test_curriculum(self):
+        sampler = NgameSampler(batch_size=100)
+        sizes = [sampler.cluster_size_at(epoch, 36) for epoch in range(36)]
+        assert sizes == [8] * 3 + [16] * 3 + [32] * 3 + [64] * 3 + [100] * 24
+        assert [sampler.cluster_size_at(epoch, 5) for epoch in range(5)] == [8, 16, 32, 64, 100]
+        assert sampler.cluster_size_at(100_000, 1) == 100
+        assert NgameSampler(batch_size=5).cluster_size_at(0, 36) == 5
+
+    def test_a_given_size_stays(self):
+        sampler = NgameSampler(batch_size=100, cluster_size=20)
+        assert {sampler.cluster_size_at(epoch, 36) for epoch in range(36)} == {20}
+        assert NgameSampler(batch_size=10, cluster_size=20).cluster_size_at(0, 36) == 10
+
+    def test_a_new_size_is_a_new_clustering(self, make_scene):
+        """Epochs of a size: 0 to 3, 4 to 7, ... so that it changes between refreshes, too."""
+        scene, looks = make_scene(n_epochs=48), []
+        instances = scene.instances
+        epoch = 0
+        seen = dataclasses.replace(scene, instances=lambda: looks.append(epoch) or instances())
+        sampler = NgameSampler(batch_size=64, refresh_interval=5)
+        for epoch in range(26):
+            sampler.refresh(epoch, seen)
+        assert looks == [0, 4, 5, 8, 10, 12, 15, 20, 25]
+
+    @pytest.mark.parametrize(("n", "cluster_size"), [(320, 16), (313, 16), (300, 20), (290, 64)])
+    def test_clusters_stay_whole_but_for_a_few(self, n, cluster_size, make_scene):
+        scene, batch_size = make_scene(n), 64
+        sampler = NgameSampler(batch_size=batch_size, cluster_size=cluster_size)
+        sampler.refresh(0, scene)
+        rows, starts = sampler._clusters.rows, sampler._clusters.starts
+        sizes = np.diff(starts)
+        assert sizes.max() <= cluster_size
+        assert sizes.max() - sizes.min() <= 1
+        cluster = np.empty(n, np.int64)
+        cluster[rows] = np.repeat(np.arange(len(sizes)), sizes)
+        batches = list(sampler.batches(3))
+        parts = sum(len(np.unique(cluster[batch])) for batch in batches)
+        # Without singles each cluster is in one mini-batch; a single adds a part.
+        n_whole = batch_size // sizes.max()
+        n_single = batch_size - n_whole * sizes.min()
+        assert parts <= len(sizes) + n_single * len(batches)
+        for batch in batches[:-1]:
+            counts = np.bincount(cluster[batch], minlength=len(sizes))
+            assert (counts == sizes)[counts > 0].sum() >= n_whole - (n % batch_size != 0)
+
+    def test_near_instances_are_together(self, make_scene):
+        scene = make_scene(640)
+        V = scene.instances()
+
+        def mean_product(cluster_size):
+            sampler = NgameSampler(batch_size=32, cluster_size=cluster_size)
+            sampler.refresh(0, scene)
+            return np.mean([(V[batch] @ V[batch].T).mean() for batch in sampler.batches(0)])
+
+        alone, few, all_ = (mean_product(size) for size in (1, 8, 32))
+        assert alone + 0.05 < few < all_ - 0.1
+
+
+class TestAnce:
+    @pytest.mark.parametrize("n_negatives", [1, 10, 38, 50])
+    def test_negatives_are_those_of_brute_force(self, n_negatives, make_scene):
+        scene = make_scene()
+        sampler = SAMPLERS["ance"](batch_size=32, n_negatives=n_negatives)
+        sampler.refresh(0, scene)
+        rows = np.random.default_rng(0).permutation(300)[:77]
+        found = sampler.negatives(rows)
+        assert found.dtype == np.int32
+        assert found.shape == (77, n_negatives)
+        indptr, labels = scene.is_positive
+        scores = scene.instances().astype(float) @ scene.labels().astype(float).T
+        for row, negatives in zip(rows, found, strict=True):
+            own = labels[indptr[row] : indptr[row + 1]]
+            ranked = np.argsort(-scores[row])
+            wrong = ranked[~np.isin(ranked, own)][:n_negatives].tolist()
+            assert negatives.tolist() == wrong + [-1] * (n_negatives - len(wrong))
+
+    def test_a_given_index_is_asked(self, make_scene):
+        scene, index = make_scene(), SphericalIndex(4)
+        sampler = SAMPLERS["ance"](batch_size=32, index=index)
+        sampler.refresh(0, scene)
+        assert index.centroids_.shape == (4, 9)
+        indptr, labels = scene.is_positive
+        for row, negatives in enumerate(sampler.negatives(np.arange(300))):
+            assert not np.isin(negatives, labels[indptr[row] : indptr[row + 1]]).any()
+            assert len(np.unique(negatives[negatives >= 0])) == (negatives >= 0).sum()
+
+    def test_embeddings_of_other_types(self, make_scene):
+        scene = make_scene()
+        wide = dataclasses.replace(scene, instances=lambda: scene.instances().astype(np.float64))
+        found = run(SAMPLERS["ance"](batch_size=32), [0], wide)
+        assert found == run(SAMPLERS["ance"](batch_size=32), [0], scene)
+
+
+class TestTas:
+    def test_it_never_looks_again(self, make_scene):
+        scene = make_scene()
+        static = dataclasses.replace(scene, instances=no_look, labels=no_look)
+        sampler = SAMPLERS["tas"](batch_size=32, refresh_interval=1, cluster_size=32)
+        sampler.refresh(0, static)
+        clusters = sampler._clusters
+        for epoch in range(1, 30):
+            sampler.refresh(epoch, blind(scene))
+            assert sampler._clusters is clusters
+
+    def test_a_mini_batch_is_a_cluster(self, make_scene):
+        scene = make_scene(320)
+        sampler = SAMPLERS["tas"](batch_size=32)
+        sampler.refresh(0, scene)
+        first, second = ({frozenset(b) for b in sampler.batches(e)} for e in (0, 1))
+        assert len(first) == 10
+        assert first == second
+
+
+class TestOrderedSgd:
+    @pytest.mark.parametrize(("share", "n", "q"), [(0.5, 8, 4), (0.25, 8, 2), (1.0, 3, 3)])
+    def test_the_largest_losses_count(self, share, n, q):
+        sampler = SAMPLERS["o_sgd"](batch_size=8, share=share)
+        losses = np.random.default_rng(0).permutation(n).astype(np.float32)
+        np.testing.assert_array_equal(sampler.select(losses), losses >= n - q)
+
+    def test_ties_go_to_the_first_and_one_always_counts(self):
+        sampler = SAMPLERS["o_sgd"](batch_size=8, share=0.5)
+        assert sampler.select(np.array([0.0, 1.0, 1.0, 1.0])).tolist() == [False, True, True, False]
+        assert SAMPLERS["o_sgd"](batch_size=8, share=0.01).select(np.zeros(3)).tolist() == [
+            True, False, False,
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["ngame", "in_batch", "ance", "tas"])
+def test_others_select_all(name):
+    assert SAMPLERS[name](batch_size=8).select(np.ones(8)) is None
+
+
+@pytest.mark.parametrize("name", ["ngame", "in_batch", "tas", "o_sgd"])
+def test_others_have_the_negatives_of_the_mini_batch_alone(name):
+    assert SAMPLERS[name](batch_size=8).negatives(np.arange(8)) is None
