@@ -102,7 +102,7 @@ def number_features(indices, marks, position, touched, local):
 
 
 @inlined
-def _aligned_block(n, like):
+def aligned_block(n, like):
     """Return a block of n rows of ``ROW_BYTES`` that begin with a cache line, of the type of V."""
     width = ROW_BYTES // like.itemsize
     room = np.empty((n + 1) * width, like.dtype)
@@ -136,7 +136,7 @@ def score_classes(X, first, last, V, scale, scores):
     local, touched = np.empty(end - begin, np.int32), np.empty(d, np.int32)
     marks = np.zeros(mark_words(d), np.uint64)
     n_touched = number_features(indices[begin:end], marks, np.empty(d, np.int32), touched, local)
-    block = _aligned_block(n_touched, V)
+    block = aligned_block(n_touched, V)
     width = block.shape[1]
     factors, products = np.ones(width, V.dtype), np.empty(width, V.dtype)
     for at in range(0, n_classes, width):

@@ -1,0 +1,19 @@
+"""Encoders of instances and labels: unit vectors, and how they learn.
+
+::
+
+    inputs, rows --> visit --> V --> [loss] --> gradient by V --> learn --> parameters take a step
+              '----> encode --> V                                           (solvers/adam.py)
+
+* ``BagOfEmbeddings`` adds up the vectors of the features of sparse rows.
+
+An encoder has no say in the loss. To add one, write its file, after the protocol in
+``protocol.py``, and give it a line in ``ENCODERS``: the tests read that table.
+"""
+
+from sklearn_xc.encoders.bag import BagOfEmbeddings
+from sklearn_xc.encoders.protocol import Encoder, Visit
+
+__all__ = ["ENCODERS", "BagOfEmbeddings", "Encoder", "Visit"]
+
+ENCODERS: dict[str, type[Encoder]] = {"bag": BagOfEmbeddings}

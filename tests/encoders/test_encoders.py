@@ -1,0 +1,182 @@
+"""What every encoder does, whatever it is."""
+
+import io
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from sklearn_xc._validation import DenseRows, _as_csr_rows
+from sklearn_xc.encoders import ENCODERS
+from sklearn_xc.parallel.team import Team
+
+D, DIM, N = 40, 37, 23
+EVERY = pytest.mark.parametrize("name", ENCODERS)
+DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+
+
+def make_inputs(seed=0, n=N, dtype=np.float64):
+    """Return sparse rows; 2 is empty, 3 holds a zero that is stored, 5 has all features."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0.1, 1.0, size=(n, D)) * (rng.random((n, D)) < 0.2)
+    X[5] = rng.uniform(0.1, 1.0, D)
+    X[[2, 3]] = 0.0
+    X[3, 7] = 1.0
+    X = sp.csr_array(X.astype(dtype))
+    X.data[X.indptr[3]] = 0.0
+    return _as_csr_rows(X)
+
+
+def started(name, dtype=np.float64, seed=0, n_steps=0, n_jobs=1, **params):
+    """Return an encoder that has learnt for a few steps."""
+    encoder = ENCODERS[name](**params)
+    encoder.start(make_inputs(dtype=dtype), DIM, seed)
+    learn(encoder, n_steps, dtype, n_jobs)
+    return encoder
+
+
+def learn(encoder, n_steps, dtype, n_jobs=1):
+    rng = np.random.default_rng(1)
+    X, Z = make_inputs(dtype=dtype), make_inputs(1, dtype=dtype)
+    with Team(n_jobs) as team:
+        for _ in range(n_steps):
+            rows = rng.integers(0, N, 9), rng.integers(0, N, 12)
+            visit = encoder.visit([(X, rows[0]), (Z, rows[1])], rng)
+            encoder.learn(visit, rng.normal(size=visit.V.shape).astype(dtype), 0.05, team)
+
+
+@EVERY
+@DTYPES
+def test_embeddings_are_unit_rows_or_zero(name, dtype):
+    encoder, X = started(name, dtype, n_steps=3), make_inputs(dtype=dtype)
+    V = encoder.encode(X)
+    assert V.dtype == dtype
+    assert V.shape == (N, DIM)
+    expected = np.ones(N)
+    expected[[2, 3]] = 0.0
+    np.testing.assert_allclose(np.linalg.norm(V, axis=1), expected, atol=4 * np.finfo(dtype).eps)
+    assert not V[[2, 3]].any()
+
+
+@EVERY
+@DTYPES
+def test_bits_of_a_row_depend_on_nothing_but_the_row(name, dtype, monkeypatch):
+    import sklearn_xc.encoders.bag
+
+    encoder, X = started(name, dtype, n_steps=3), make_inputs(dtype=dtype)
+    expected = encoder.encode(X)
+    rows = np.random.default_rng(0).integers(0, N, 300)
+    for together in (1024, 70, 1):
+        monkeypatch.setattr(sklearn_xc.encoders.bag, "_TOGETHER", together)
+        for n_jobs in (None, 1, 2, 3):
+            for some in (rows, rows[1:7], rows[:0], np.arange(N)):
+                V = encoder.encode(X, some, n_jobs=n_jobs)
+                assert V.tobytes() == expected[some].tobytes()
+    one_by_one = np.concatenate([encoder.encode(X.take(np.array([i]))) for i in range(N)])
+    assert one_by_one.tobytes() == expected.tobytes()
+
+
+@EVERY
+def test_a_visit_without_chance_is_what_encode_returns(name):
+    encoder, X, Z = started(name, n_steps=3), make_inputs(), make_inputs(1)
+    rows, others = np.array([4, 2, 4, 9]), np.array([0, 3, 8])
+    visit = encoder.visit([(X, rows), (Z, others)], np.random.default_rng(0))
+    expected = np.concatenate([encoder.encode(X, rows), encoder.encode(Z, others)])
+    assert visit.V.tobytes() == expected.tobytes()
+    assert len(encoder.visit([(X, rows[:0])], np.random.default_rng(0)).V) == 0
+
+
+@EVERY
+@DTYPES
+def test_training_gives_the_same_bits_with_any_number_of_threads(name, dtype):
+    X, first = make_inputs(dtype=dtype), started(name, dtype).encode(make_inputs(dtype=dtype))
+    expected = started(name, dtype, n_steps=5).encode(X)
+    assert np.abs(expected - first).max() > 0.1
+    for n_jobs in (2, 3):
+        assert started(name, dtype, n_steps=5, n_jobs=n_jobs).encode(X).tobytes() == (
+            expected.tobytes()
+        )
+
+
+@EVERY
+def test_only_the_seed_is_random(name):
+    X = make_inputs()
+    same, again, other = (started(name, seed=seed).encode(X) for seed in (0, 0, 1))
+    assert same.tobytes() == again.tobytes()
+    assert np.abs(same - other).max() > 0.1
+    encoder = started(name, n_steps=3)
+    encoder.start(X, DIM, 0)
+    assert encoder.encode(X).tobytes() == same.tobytes()
+
+
+@EVERY
+def test_sparse_and_dense_inputs(name):
+    encoder, X = started(name, n_steps=3), make_inputs()
+    dense = DenseRows(X.to_dense().values).to_csr()
+    assert len(dense.data) < len(X.data)
+    assert encoder.encode(dense).tobytes() == encoder.encode(X).tobytes()
+
+
+@EVERY
+def test_float32_is_close_to_float64(name):
+    """The same parameters; steps would part them, as tiny gradients take steps of full length."""
+    encoder, X = started(name, n_steps=3), make_inputs()
+    single = pickle.loads(pickle.dumps(encoder))
+    single.embeddings_ = encoder.embeddings_.astype(np.float32)
+    if single.block_ is not None:
+        single.block_ = type(single.block_)(*(p.astype(np.float32) for p in encoder.block_))
+    V = single.encode(X)  # of another type than the parameters
+    assert V.dtype == np.float32
+    np.testing.assert_allclose(V, encoder.encode(X), atol=1e-6)
+
+
+@EVERY
+def test_inputs_without_features_change_nothing(name):
+    encoder, X = started(name), make_inputs()
+    before = encoder.encode(X)
+    for rows in ([2, 3], []):
+        visit = encoder.visit([(X, np.array(rows, int))], np.random.default_rng(0))
+        with Team(1) as team:
+            encoder.learn(visit, np.ones_like(visit.V), 0.1, team)
+        assert encoder.encode(X).tobytes() == before.tobytes()
+
+
+@EVERY
+def test_clones_have_parameters_only(name):
+    encoder = started(name, dropout=0.25)
+    copy = clone(encoder)
+    assert copy.get_params() == encoder.get_params()
+    assert copy.get_params()["dropout"] == 0.25
+    assert set(vars(copy)) == set(copy.get_params())
+    assert copy.set_params(dropout=0.5).dropout == 0.5
+
+
+def by_joblib(encoder):
+    file = io.BytesIO()
+    joblib.dump(encoder, file)
+    file.seek(0)
+    return joblib.load(file)
+
+
+@EVERY
+@pytest.mark.parametrize("copied", [lambda e: pickle.loads(pickle.dumps(e)), by_joblib])
+def test_a_stored_encoder_learns_on_as_the_other_would(name, copied):
+    encoder, X = started(name, n_steps=3), make_inputs()
+    stored = copied(encoder)
+    assert stored.encode(X).tobytes() == encoder.encode(X).tobytes()
+    for each in (encoder, stored):
+        learn(each, 3, np.float64)
+    assert stored.encode(X).tobytes() == encoder.encode(X).tobytes()
+
+
+@EVERY
+def test_another_width_is_refused(name):
+    encoder = started(name)
+    narrow = _as_csr_rows(sp.csr_array(np.ones((3, D - 1))))
+    with pytest.raises(ValueError, match=f"{D - 1} features, the encoder was started with {D}"):
+        encoder.encode(narrow)
+    with pytest.raises(ValueError, match="started with"):
+        encoder.visit([(make_inputs(), np.arange(3)), (narrow, np.arange(3))], None)
