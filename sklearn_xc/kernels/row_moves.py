@@ -6,9 +6,24 @@ instances stand in flat arrays, those of instance i from ``starts[i]`` on.
 
 import numpy as np
 
-from sklearn_xc.kernels._jit import kernel
+from sklearn_xc.kernels._jit import inlined, kernel
+from sklearn_xc.kernels.int16_lanes import prefetch
 
 _EPSILON = np.float32(1e-10)
+#: Entries whose rows are asked for before they are added: a processor foresees lines of memory
+#: within a row, but not the next row.
+_AHEAD = 8
+_LINE_BYTES = 64
+
+
+@inlined
+def prefetch_row(W, row):
+    """Ask for a row of a matrix, which is C-contiguous; it need not exist."""
+    dim = np.uint64(W.shape[1])
+    first, j = np.uint64(row) * dim, np.uint64(0)
+    while j < dim:
+        prefetch(W, first + j)
+        j += np.uint64(_LINE_BYTES // W.itemsize)
 
 
 @kernel
@@ -112,14 +127,26 @@ def add_rows(W, starts, counts, ids, values, out):
     out : ndarray of float of shape (n, dim)
         Overwritten.
     """
+    last = ids.shape[0] - 1
     for i in range(out.shape[0]):
         total = out[i]
         for j in range(total.shape[0]):
             total[j] = 0
-        for t in range(starts[i], starts[i] + counts[i]):
+        t, end = starts[i], starts[i] + counts[i]
+        # Four at a time: the sums are read and written once for them.
+        while t + 4 <= end:
+            for soon in range(t + _AHEAD, t + _AHEAD + 4):
+                prefetch_row(W, ids[min(soon, last)])
+            w0, w1, w2, w3 = W[ids[t]], W[ids[t + 1]], W[ids[t + 2]], W[ids[t + 3]]
+            g0, g1, g2, g3 = values[t], values[t + 1], values[t + 2], values[t + 3]
+            for j in range(total.shape[0]):
+                total[j] += (g0 * w0[j] + g1 * w1[j]) + (g2 * w2[j] + g3 * w3[j])
+            t += 4
+        while t < end:
             w, value = W[ids[t]], values[t]
             for j in range(total.shape[0]):
                 total[j] += value * w[j]
+            t += 1
 
 
 @kernel

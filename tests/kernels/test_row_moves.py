@@ -143,6 +143,25 @@ def test_sums_of_rows(dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sums_of_any_number_of_rows(dtype):
+    """0 to 12 of them; and the bits of a sum do not depend on the others."""
+    rng = np.random.default_rng(0)
+    counts = np.arange(13)
+    starts = np.cumsum(counts) - counts
+    ids = rng.integers(0, 50, counts.sum()).astype(np.int32)
+    values, W = rng.normal(size=len(ids)).astype(dtype), rng.normal(size=(50, 37)).astype(dtype)
+    out = np.full((13, 37), np.nan, dtype)
+    add_rows(W, starts, counts, ids, values, out)
+    for i, (start, count) in enumerate(zip(starts, counts, strict=True)):
+        own = slice(start, start + count)
+        expected = values[own].astype(np.float64) @ W[ids[own]]
+        np.testing.assert_allclose(out[i], expected, atol=1e-13 if dtype == np.float64 else 1e-5)
+        alone = np.full((1, 37), np.nan, dtype)
+        add_rows(W, np.zeros(1, np.int64), counts[i : i + 1], ids[own], values[own], alone)
+        assert alone.tobytes() == out[i].tobytes()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_rows_that_have_gone_too_far_are_due_and_begin_again(dtype):
     rng = np.random.default_rng(0)
     drift, expected = np.zeros(N_ROWS, np.float32), np.zeros(N_ROWS)
