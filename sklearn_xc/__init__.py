@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "DecompMIPSClassifier": "sklearn_xc.decomposition",
     "ImplicitSoftmaxSGD": "sklearn_xc.softmax",
+    "LabelFeatures": "sklearn_xc._label_features",
     "OvALinearXC": "sklearn_xc.linear",
     "OvALinearXCCV": "sklearn_xc.linear",
     "SoftmaxUMax": "sklearn_xc.softmax",

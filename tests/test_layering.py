@@ -14,8 +14,8 @@ ROOT = Path(sklearn_xc.__file__).parent
 ESTIMATORS = {"decomposition", "linear", "softmax"}
 PARTS = {"solvers", "initialisers", "samplers", "mips", "encoders"}
 FOUNDATIONS = {
-    "losses", "kernels", "parallel", "model", "metrics", "base", "exceptions", "_topk",
-    "_validation",
+    "losses", "kernels", "parallel", "model", "metrics", "base", "exceptions",
+    "_label_features", "_topk", "_validation",
 }  # fmt: skip
 SHELVES = {"datasets", "inspection", "model_selection", "bench"}
 #: The package itself: its version.

@@ -1,0 +1,200 @@
+"""LabelFeatures arrives whole where a bare matrix with as many rows as X is sliced."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import sklearn
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.model_selection import GridSearchCV, KFold, cross_validate
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler
+
+import sklearn_xc
+from sklearn_xc import LabelFeatures
+
+#: As many labels as instances: what cross-validation mistakes for instances.
+N = 12
+
+
+class Recorder(ClassifierMixin, BaseEstimator):
+    """Notes what arrives in fit, in a list that all clones share."""
+
+    arrived = []  # noqa: RUF012
+
+    def __init__(self, label_features=None, c=1):
+        self.label_features = label_features
+        self.c = c
+
+    def fit(self, X, y, label_features=None):
+        self.classes_ = np.arange(N)
+        given = self.label_features if label_features is None else label_features
+        self.arrived.append((X.shape[0], given))
+        return self
+
+    def score(self, X, y, sample_weight=None):
+        return 0.0
+
+
+@pytest.fixture
+def arrived():
+    Recorder.arrived.clear()
+    return Recorder.arrived
+
+
+X = np.arange(3.0 * N).reshape(N, 3)
+Y = np.eye(N, dtype=int)
+
+
+def features(kind):
+    """Return label features of a kind, not those of the instances."""
+    Z = np.eye(N, 3)
+    return {
+        "sparse": sp.csr_array(Z),
+        "dense": Z,
+        "texts": [f"label {j}" for j in range(N)],
+        "text array": np.array([f"label {j}" for j in range(N)]),
+    }[kind]
+
+
+KINDS = ["sparse", "dense", "texts", "text array"]
+
+
+def n_rows(features):
+    return features.shape[0] if hasattr(features, "shape") else len(features)
+
+
+def search(estimator, **fit_parameters):
+    name = "ngame__c" if isinstance(estimator, Pipeline) else "c"
+    GridSearchCV(estimator, {name: [1, 2]}, cv=KFold(2)).fit(X, Y, **fit_parameters)
+
+
+def validate(estimator, **fit_parameters):
+    cross_validate(estimator, X, Y, cv=KFold(2), params=fit_parameters)
+
+
+def in_pipeline(estimator):
+    return Pipeline([("scaler", MaxAbsScaler()), ("ngame", estimator)])
+
+
+@pytest.mark.parametrize("run", [search, validate])
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_holder_a_fit_parameter_loses_rows(run, kind, arrived):
+    run(Recorder(), label_features=features(kind))
+    assert {n_rows(Z) for n, Z in arrived if n < N} == {N // 2}
+
+
+@pytest.mark.parametrize("run", [search, validate])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("routing", [False, True])
+@pytest.mark.parametrize("pipeline", [False, True])
+def test_fit_parameter_arrives_whole(run, kind, routing, pipeline, arrived):
+    held = LabelFeatures(features(kind))
+    with sklearn.config_context(enable_metadata_routing=routing):
+        estimator = Recorder()
+        if routing:
+            estimator.set_fit_request(label_features=True)
+        name = "ngame__label_features" if pipeline and not routing else "label_features"
+        run(in_pipeline(estimator) if pipeline else estimator, **{name: held})
+    assert {n for n, _ in arrived} >= {N // 2}
+    assert all(Z is held for _, Z in arrived)
+
+
+@pytest.mark.parametrize("run", [search, validate])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("pipeline", [False, True])
+def test_constructor_parameter_arrives_whole_and_is_not_copied(run, kind, pipeline, arrived):
+    held = LabelFeatures(features(kind))
+    estimator = Recorder(held)
+    run(in_pipeline(estimator) if pipeline else estimator)
+    assert {n for n, _ in arrived} >= {N // 2}
+    assert all(Z is held for _, Z in arrived)
+
+
+def test_bare_constructor_parameter_arrives_whole_as_copies(arrived):
+    Z = features("sparse")
+    search(Recorder(Z))
+    assert all(arriving is not Z and arriving.shape == Z.shape for _, arriving in arrived)
+
+
+def test_a_search_over_label_features():
+    grid = {"label_features": [LabelFeatures(features(kind)) for kind in ("sparse", "texts")]}
+    found = GridSearchCV(Recorder(), grid, cv=KFold(2)).fit(X, Y)
+    assert list(found.cv_results_["param_label_features"]) == grid["label_features"]
+    assert "LabelFeatures(12 labels x 3 sparse features)" in repr(found)
+
+
+def test_has_no_rows_and_no_length():
+    held = LabelFeatures(features("dense"))
+    for name in ("__len__", "shape", "__array__", "__getitem__", "__iter__"):
+        assert not hasattr(held, name)
+
+
+def test_copies_are_the_same_object():
+    held = LabelFeatures(features("dense"))
+    assert copy.copy(held) is held
+    assert copy.deepcopy([held])[0] is held
+    assert clone(Recorder(held)).label_features is held
+    assert held.features is not LabelFeatures(held.features)
+    assert LabelFeatures(held.features) != held
+
+
+def test_holds_what_came_without_a_copy():
+    for kind in KINDS:
+        Z = features(kind)
+        held = LabelFeatures(Z)
+        assert held.features is Z
+        assert held.n_labels == N
+        assert held.is_text == kind.startswith("text")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pickles(kind):
+    held = pickle.loads(pickle.dumps(LabelFeatures(features(kind))))
+    assert repr(held) == repr(LabelFeatures(features(kind)))
+    assert n_rows(held.features) == N
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (sp.csr_array((20560, 61000)), "LabelFeatures(20,560 labels x 61,000 sparse features)"),
+        (np.zeros((2, 3)), "LabelFeatures(2 labels x 3 dense features)"),
+        ([[0, 1], [2, 3]], "LabelFeatures(2 labels x 2 dense features)"),
+        (pd.DataFrame({"a": [1.0, 2.0]}), "LabelFeatures(2 labels x 1 dense features)"),
+        (pd.Series(["a", "b"], index=[5, 6]), "LabelFeatures(2 label texts)"),
+        (("a", "b", ""), "LabelFeatures(3 label texts)"),
+    ],
+)
+def test_kinds_and_their_repr(given, expected):
+    assert repr(LabelFeatures(given)) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "came"),
+    [
+        ("a text", "str came"),
+        (None, r"ndarray of shape \(\) came"),
+        ([1.0, 2.0], r"ndarray of shape \(2,\) came"),
+        (["a", None], r"ndarray of shape \(2,\) came"),
+        ([[1.0], [2.0, 3.0]], "list came"),
+        (np.zeros((2, 2, 2)), r"ndarray of shape \(2, 2, 2\) came"),
+        (LabelFeatures(["a"]), "LabelFeatures came"),
+        ({"a": 1}, "dict came"),
+    ],
+)
+def test_anything_else_is_refused(given, came):
+    with pytest.raises(TypeError, match=f"matrix .* or a sequence of label texts; {came}"):
+        LabelFeatures(given)
+
+
+def test_empty_features_are_refused():
+    with pytest.raises(ValueError, match=r"features are empty, shape \(0, 3\) came"):
+        LabelFeatures(np.empty((0, 3)))
+
+
+def test_is_public_in_two_places():
+    assert sklearn_xc.datasets.LabelFeatures is sklearn_xc.LabelFeatures
