@@ -181,7 +181,7 @@ class DenseRows:
 
     def to_csr(self) -> CsrRows:
         """Return the instances in canonical CSR form."""
-        return _as_csr_rows(self.values)
+        return as_csr_rows(self.values)
 
     def to_dense(self) -> "DenseRows":
         """Return these."""
@@ -283,14 +283,14 @@ def check_instances(estimator: Any, X: Any, *, reset: bool) -> CsrRows:
     """
     if reset or not _is_as_fitted(estimator, X):
         X = _checked(estimator, X, reset)
-    return _as_csr_rows(X)
+    return as_csr_rows(X)
 
 
 def check_training_instances(estimator: Any, X: Any) -> CsrRows | DenseRows:
     """Check the X of a fit as ``check_instances`` does; a dense X with few zeros stays dense."""
     X = _checked(estimator, X, reset=True)
     if sp.issparse(X) or np.count_nonzero(X) < DENSE_SHARE * X.size:
-        return _as_csr_rows(X)
+        return as_csr_rows(X)
     return DenseRows(X)
 
 
@@ -299,7 +299,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> CsrRows | DenseRows:
     if sp.issparse(X):
         return check_instances(estimator, X, reset=reset)
     X = _checked(estimator, X, reset)
-    return _as_csr_rows(X) if sp.issparse(X) else DenseRows(X)  # of a sparse pandas frame
+    return as_csr_rows(X) if sp.issparse(X) else DenseRows(X)  # of a sparse pandas frame
 
 
 def _checked(estimator: Any, X: Any, reset: bool) -> Any:
@@ -314,7 +314,8 @@ def _checked(estimator: Any, X: Any, reset: bool) -> Any:
     return X
 
 
-def _as_csr_rows(X: Any) -> CsrRows:
+def as_csr_rows(X: Any) -> CsrRows:
+    """Return a matrix that has been checked in canonical CSR form."""
     was_sparse = sp.issparse(X)
     if not was_sparse:
         X = sp.csr_array(X)

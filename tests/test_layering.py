@@ -11,7 +11,7 @@ import pytest
 import sklearn_xc
 
 ROOT = Path(sklearn_xc.__file__).parent
-ESTIMATORS = {"decomposition", "linear", "softmax"}
+ESTIMATORS = {"decomposition", "embedding", "linear", "softmax"}
 PARTS = {"solvers", "initialisers", "samplers", "mips", "encoders"}
 FOUNDATIONS = {
     "losses", "kernels", "parallel", "model", "metrics", "base", "exceptions",

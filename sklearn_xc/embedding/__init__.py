@@ -1,0 +1,1 @@
+"""Instances and labels that one encoder maps to the same space."""

@@ -1,0 +1,158 @@
+"""What the encoder reads of the labels: their own features, or the mean of their instances."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import normalize
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from sklearn_xc._label_features import LabelFeatures
+from sklearn_xc._validation import CsrRows, as_csr_rows
+
+
+def label_rows(
+    estimator_name: str,
+    label_features: Any,
+    label_vectorizer: Any,
+    n_labels: int,
+    n_features: int,
+    dtype: Any,
+) -> CsrRows | None:
+    """Return the features of the labels in the form in which instances are trained on.
+
+    One encoder reads instances and labels, so that both must have the same features. The rows are
+    not scaled.
+
+    Parameters
+    ----------
+    estimator_name : str
+        Named in messages.
+    label_features : LabelFeatures, {array-like, sparse matrix} of shape (n_labels, n_features), \
+            array-like of str of shape (n_labels,), or None
+        Never changed.
+    label_vectorizer : object with ``transform``, or None
+        Turns what `label_features` holds into a matrix; needed for texts. It must be fitted.
+    n_labels, n_features : int
+        What the training data have.
+    dtype : {numpy.float32, numpy.float64}
+        Of the instances.
+
+    Returns
+    -------
+    CsrRows of shape (n_labels, n_features), or None
+        None without `label_features`; `label_vectorizer` is not looked at then.
+
+    Raises
+    ------
+    NotFittedError
+        If `label_vectorizer` is not fitted.
+    TypeError
+        If `label_features` are no matrix and no texts, or `label_vectorizer` has no ``transform``.
+    ValueError
+        For another number of labels or features, NaN, inf, or texts without `label_vectorizer`.
+    """
+    if label_features is None:
+        return None
+    held, is_bare = label_features, not isinstance(label_features, LabelFeatures)
+    if is_bare:
+        held = LabelFeatures(label_features)
+    if held.n_labels != n_labels:
+        raise ValueError(_wrong_rows(estimator_name, held.n_labels, n_labels, is_bare))
+    features = held.features
+    if label_vectorizer is not None:
+        features = _vectorize(estimator_name, features, label_vectorizer)
+    elif held.is_text:
+        raise ValueError(
+            f"{estimator_name}: label_features are texts, label_vectorizer is None; pass the "
+            "fitted vectorizer that made X as label_vectorizer."
+        )
+    try:
+        matrix = check_array(
+            features, accept_sparse="csr", dtype=dtype, input_name="label_features"
+        )
+    except ValueError as error:
+        raise ValueError(f"{estimator_name}: label_features: {error}") from error
+    if matrix.shape[0] != n_labels:
+        raise ValueError(
+            f"{estimator_name}: label_vectorizer made {matrix.shape[0]} rows of {n_labels} labels."
+        )
+    if matrix.shape[1] != n_features:
+        came = "label_features have" if label_vectorizer is None else "label_vectorizer made"
+        raise ValueError(
+            f"{estimator_name}: {came} {matrix.shape[1]} features, X has {n_features}: one encoder "
+            "reads both. Vectorize label texts with the vectorizer that made X, or pass the texts, "
+            "and that vectorizer as label_vectorizer."
+        )
+    return as_csr_rows(matrix)
+
+
+def mean_rows(
+    X: CsrRows, indptr: np.ndarray, labels: np.ndarray, n_labels: int, weight: Any = None
+) -> CsrRows:
+    """Return the mean of each label's instances, scaled to Euclidean norm 1.
+
+    It stands for a label of which nothing else is known.
+
+    Parameters
+    ----------
+    X : CsrRows of shape (n, n_features)
+        Instances.
+    indptr, labels : ndarray of int of shape (n + 1,) and (n_pairs,)
+        Labels of each instance, in CSR form.
+    n_labels : int
+    weight : ndarray of float of shape (n,), default=None
+        Weights of the instances in the mean.
+
+    Returns
+    -------
+    CsrRows of shape (n_labels, n_features)
+        Of the dtype of X. A label without instances has an empty row.
+
+    Notes
+    -----
+    Summed in float64 by a sparse product. Time and memory grow with the number of pairs times the
+    non-zeros of an instance.
+    """
+    n = X.shape[0]
+    weights = np.ones(n) if weight is None else np.asarray(weight, np.float64)
+    per_pair = np.repeat(weights, np.diff(indptr))
+    Y = sp.csr_array((per_pair, labels, indptr), shape=(n, n_labels))
+    rows = sp.csr_array((X.data, X.indices, X.indptr), shape=X.shape)
+    sums = sp.csr_array(Y.T @ rows)
+    sums.eliminate_zeros()
+    sums.sort_indices()
+    means = normalize(sums, copy=False).astype(X.dtype, copy=False)
+    return as_csr_rows(means)
+
+
+def _vectorize(estimator_name: str, features: Any, vectorizer: Any) -> Any:
+    kind = type(vectorizer).__name__
+    if not hasattr(vectorizer, "transform"):
+        raise TypeError(
+            f"{estimator_name}: label_vectorizer must have a method transform, {kind} has none."
+        )
+    if hasattr(vectorizer, "fit"):
+        try:
+            check_is_fitted(vectorizer)
+        except NotFittedError as error:
+            raise NotFittedError(
+                f"{estimator_name}: label_vectorizer is a {kind} that is not fitted. Pass the "
+                "fitted vectorizer that made X; searches and cross-validation clone it, which "
+                "leaves sklearn.frozen.FrozenEstimator(vectorizer) fitted."
+            ) from error
+    return vectorizer.transform(features)
+
+
+def _wrong_rows(estimator_name: str, came: int, n_labels: int, is_bare: bool) -> str:
+    message = (
+        f"{estimator_name}: label_features have {came} rows, one for each of the {n_labels} labels "
+        "of y was expected."
+    )
+    if not is_bare:
+        return message
+    return (
+        f"{message} Cross-validation slices a bare matrix or list with as many rows as X: if that "
+        "happened here, pass sklearn_xc.LabelFeatures(label_features), which it leaves whole."
+    )
