@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -32,7 +33,27 @@ _GENERATED = {
 #: Of citeulike_t: labels with fewer items are left out.
 _MIN_ITEMS = 5
 
-_PARTS = ("X_train", "Y_train", "X_test", "Y_test")
+#: Of the sets of texts: files of the training set, the test set and the labels, what they hold in
+#: words, and how load_text_dataset reads them.
+_TEXT_SETS: dict[str, tuple[Sequence[str], str, dict[str, Any]]] = {
+    "yso_finna_en": (
+        ("train.tsv.xz", "test.tsv.xz", "labels.tsv.gz"),
+        "lines of text, TAB and label numbers, and a table of the labels",
+        {"format": "text_labels"},
+    ),
+    "english_wordnet": (
+        ("hypernym_train.tsv.gz", "hypernym_test.tsv.gz", "hypernym_labels.tsv.gz"),
+        "tables of definitions and of labels",
+        {"format": "tsv", "text_columns": ["members", "definition"]},
+    ),
+    "gutenberg_subjects": (
+        ("train.tsv.gz", "test.tsv.gz", "labels.tsv.gz"),
+        "tables of books and of labels",
+        {"format": "tsv", "text_columns": ["title", "author"]},
+    ),
+}
+
+PARTS = ("X_train", "Y_train", "X_test", "Y_test")
 
 
 class SplitSet(NamedTuple):
@@ -94,9 +115,9 @@ def load_set(name: str, data: Any, *, dtype: Any = np.float32, cache: Any = None
         return SETS[name](name, data, dtype)
     folder = cache_folder(name, cache, dtype)
     if folder.is_dir():
-        return SplitSet(name, *(sp.load_npz(folder / f"{part}.npz") for part in _PARTS))
+        return SplitSet(name, *load_parts(folder))
     split = SETS[name](name, data, dtype)
-    _keep(split, folder)
+    keep(folder, partial(save_parts, split))
     return split
 
 
@@ -125,13 +146,23 @@ def take_labels(Y: Any, n_labels: int | None) -> np.ndarray:
     return np.sort(np.random.default_rng(0).choice(everything, n_labels, replace=False))
 
 
-def _keep(split: SplitSet, folder: Path) -> None:
-    """Write a set to the cache; it stands there complete or not at all."""
+def save_parts(split: Any, folder: Path) -> None:
+    """Write the four matrices of a set into a folder."""
+    for part in PARTS:
+        sp.save_npz(folder / f"{part}.npz", getattr(split, part), compressed=False)
+
+
+def load_parts(folder: Path) -> list[Any]:
+    """Return the four matrices that :func:`save_parts` wrote."""
+    return [sp.load_npz(folder / f"{part}.npz") for part in PARTS]
+
+
+def keep(folder: Path, write: Callable[[Path], None]) -> None:
+    """Have a set written to a folder of the cache; it stands there complete or not at all."""
     unfinished = folder.with_name(f"{folder.name}.{secrets.token_hex(4)}")
     unfinished.mkdir(parents=True)
     try:
-        for part in _PARTS:
-            sp.save_npz(unfinished / f"{part}.npz", getattr(split, part), compressed=False)
+        write(unfinished)
         unfinished.rename(folder)
     except OSError:
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -175,34 +206,27 @@ def _load_tate(name: str, data: Any, dtype: Any) -> SplitSet:
     return _vectorize(name, vectorizer, train_texts, Y_train, test_texts, Y_test)
 
 
-def _load_titles(name: str, data: Any, dtype: Any) -> SplitSet:
-    files = [f"{name}/train.tsv.xz", f"{name}/test.tsv.xz", f"{name}/labels.tsv.gz"]
-    layout = "lines of text, TAB and label numbers, and a table of the labels"
-    return _load_texts(name, _find(name, data, files, layout), dtype, format="text_labels")
+def _load_texts(name: str, data: Any, dtype: Any) -> SplitSet:
+    return vectorize_texts(name, data, dtype)[0]
 
 
-def _load_wordnet(name: str, data: Any, dtype: Any) -> SplitSet:
-    files = [f"{name}/hypernym_{part}.tsv.gz" for part in ("train", "test", "labels")]
-    paths = _find(name, data, files, "tables of definitions and of labels")
-    columns = ["members", "definition"]
-    return _load_texts(name, paths, dtype, format="tsv", text_columns=columns)
-
-
-def _load_gutenberg(name: str, data: Any, dtype: Any) -> SplitSet:
-    files = [f"{name}/{part}.tsv.gz" for part in ("train", "test", "labels")]
-    paths = _find(name, data, files, "tables of books and of labels")
-    return _load_texts(name, paths, dtype, format="tsv", text_columns=["title", "author"])
-
-
-def _load_texts(name: str, paths: Sequence[Path], dtype: Any, **layout: Any) -> SplitSet:
-    train, test, labels = paths
+def vectorize_texts(name: str, data: Any, dtype: Any) -> tuple[SplitSet, TfidfVectorizer, Path]:
+    """Return a set of texts as tf-idf, its fitted vectorizer, and the table of its labels."""
+    files, contents, layout = _TEXT_SETS[name]
+    train, test, labels = _find(name, data, [f"{name}/{file}" for file in files], contents)
     n_labels = _count_labels(labels)
     of_train = load_text_dataset(train, n_labels=n_labels, **layout)
     of_test = load_text_dataset(test, n_labels=n_labels, **layout)
-    vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=2, dtype=dtype)
-    return _vectorize(
+    vectorizer = text_vectorizer(dtype)
+    split = _vectorize(
         name, vectorizer, of_train.data, of_train.target, of_test.data, of_test.target
     )
+    return split, vectorizer, labels
+
+
+def text_vectorizer(dtype: Any, vocabulary: Any = None) -> TfidfVectorizer:
+    """Return the vectorizer of the sets of texts: of the words in at least two of them."""
+    return TfidfVectorizer(sublinear_tf=True, min_df=2, dtype=dtype, vocabulary=vocabulary)
 
 
 def _vectorize(
@@ -260,7 +284,7 @@ SETS: dict[str, Callable[[str, Any, Any], SplitSet]] = {
     "tate": _load_tate,
     "syn4k": _generate,
     "citeulike_t": _load_citeulike,
-    "yso_finna_en": _load_titles,
-    "english_wordnet": _load_wordnet,
-    "gutenberg_subjects": _load_gutenberg,
+    "yso_finna_en": _load_texts,
+    "english_wordnet": _load_texts,
+    "gutenberg_subjects": _load_texts,
 }
