@@ -157,8 +157,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--alphas",
         nargs="+",
         type=float,
-        default=(1.0,),
-        help="ridges of accuracy, each with all rates (1)",
+        default=(0.0,),
+        help="ridges of accuracy, each with all rates (0)",
     )
     parser.add_argument(
         "--dropout", type=float, default=0.2, help="of accuracy, yso_finna_en (0.2)"
@@ -190,7 +190,7 @@ def main(
     sets: Sequence[str] = SETS,
     methods: Sequence[str] = tuple(METHODS),
     rates: Sequence[float] = (1.0, 0.3, 0.1),
-    alphas: Sequence[float] = (1.0,),
+    alphas: Sequence[float] = (0.0,),
     dropout: float = 0.2,
     budget: float = 900.0,
     cache: Any = None,

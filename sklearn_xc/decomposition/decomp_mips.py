@@ -99,9 +99,10 @@ class DecompMIPSClassifier(EmbeddingModel):
         The share of the features of an instance that are left out at each visit, at random, where
         there is a hidden layer; at least 0, below 1. It keeps long training from fitting the
         instances at hand better and better, and new ones worse and worse. 0 is faster at first.
-    alpha : float, default=1.0
+    alpha : float, default=0.0
         Ridge beside the summed loss: half of it times the squared norms of all vectors, of labels
-        and of features, is added; C = 1 / alpha in scikit-learn's terms. It costs no time.
+        and of features, is added; C = 1 / alpha in scikit-learn's terms. It costs no time. Good for
+        few instances a label, and for Adagrad; try 0.3 to 3.
     smoothing : float or None, default=None
         mu of the smoothed margin loss: larger values spread the gradient over more labels. None is
         1.
@@ -267,7 +268,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         n_candidates: int | None = None,
         hidden_dim: int | None = None,
         dropout: float = 0.2,
-        alpha: float = 1.0,
+        alpha: float = 0.0,
         smoothing: float | None = None,
         optimizer: str = "sgd",
         learning_rate: float = 0.3,
