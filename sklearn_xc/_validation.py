@@ -256,6 +256,26 @@ class Targets:
             counts.astype(np.int64), rows, self.classes, self.kind, self.dtype, self.container
         )
 
+    def by_instance(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the labels of each of n rows in CSR form.
+
+        A 1-D y of two classes, one binary problem elsewhere, has two labels here.
+
+        Returns
+        -------
+        indptr : ndarray of int64 of shape (n + 1,)
+        labels : ndarray of int32
+            Rising within a row.
+        """
+        if self.kind == "classes" and len(self.classes) == 2:
+            labels = np.zeros(n, np.int32)
+            labels[self.rows] = 1
+            return np.arange(n + 1, dtype=np.int64), labels
+        columns = np.repeat(np.arange(self.n_problems, dtype=np.int32), np.diff(self.indptr))
+        order = np.argsort(self.rows, kind="stable")
+        counts = np.bincount(self.rows, minlength=n)
+        return np.concatenate(([0], np.cumsum(counts))).astype(np.int64), columns[order]
+
     def label_counts(self, kept: np.ndarray) -> np.ndarray:
         """Return the instances of each class among the rows where the mask `kept` is True."""
         counts = np.diff(self.take(kept).indptr)

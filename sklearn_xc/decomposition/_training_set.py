@@ -55,7 +55,7 @@ def merge_instances(X: CsrRows | DenseRows, targets: Targets, weight: np.ndarray
         Not negative. Those of equal instances with equal label sets are summed.
     """
     n = X.shape[0]
-    indptr, labels = label_sets(targets, n)
+    indptr, labels = targets.by_instance(n)
     used = np.flatnonzero((np.diff(indptr) > 0) & (weight > 0))
     hashes = np.column_stack([_hash_instances(X), _hash_sets(indptr, labels)])[used]
     order = np.lexsort((weight[used], *hashes.T))  # sums of weights round by their order
@@ -67,27 +67,6 @@ def merge_instances(X: CsrRows | DenseRows, targets: Targets, weight: np.ndarray
     per_visit = np.zeros(n)
     per_visit[rows] = total / visits
     return TrainingSet(rows, LabelSets(indptr, labels, per_visit), visits)
-
-
-def label_sets(targets: Targets, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the labels of each of n rows in CSR form.
-
-    A 1-D y of two classes, one binary problem elsewhere, has two labels here.
-
-    Returns
-    -------
-    indptr : ndarray of int64 of shape (n + 1,)
-    labels : ndarray of int32
-        Rising within a row.
-    """
-    if targets.kind == "classes" and len(targets.classes) == 2:
-        labels = np.zeros(n, np.int32)
-        labels[targets.rows] = 1
-        return np.arange(n + 1, dtype=np.int64), labels
-    columns = np.repeat(np.arange(targets.n_problems, dtype=np.int32), np.diff(targets.indptr))
-    order = np.argsort(targets.rows, kind="stable")
-    counts = np.bincount(targets.rows, minlength=n)
-    return np.concatenate(([0], np.cumsum(counts))).astype(np.int64), columns[order]
 
 
 def _hash_instances(X: CsrRows | DenseRows) -> np.ndarray:
