@@ -13,6 +13,7 @@ _PUBLIC = {
     "DecompMIPSClassifier": "sklearn_xc.decomposition",
     "ImplicitSoftmaxSGD": "sklearn_xc.softmax",
     "LabelFeatures": "sklearn_xc._label_features",
+    "NGAMEEmbeddingXC": "sklearn_xc.embedding",
     "OvALinearXC": "sklearn_xc.linear",
     "OvALinearXCCV": "sklearn_xc.linear",
     "SoftmaxUMax": "sklearn_xc.softmax",
@@ -21,12 +22,15 @@ _PUBLIC = {
 _SUBPACKAGES = (
     "datasets",
     "decomposition",
+    "embedding",
+    "encoders",
     "exceptions",
     "inspection",
     "linear",
     "metrics",
     "mips",
     "model_selection",
+    "samplers",
     "softmax",
 )
 

@@ -6,6 +6,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn_xc import (
     DecompMIPSClassifier,
     ImplicitSoftmaxSGD,
+    NGAMEEmbeddingXC,
     OvALinearXC,
     OvALinearXCCV,
     SoftmaxUMax,
@@ -40,6 +41,8 @@ VARIANTS = [
     DecompMIPSClassifier(hidden_dim=8, optimizer="adagrad", n_jobs=2),
     DecompMIPSClassifier("softmax", gradient="mips"),
     DecompMIPSClassifier("triplet", gradient="exact", learning_rate=0.01),
+    NGAMEEmbeddingXC(),
+    NGAMEEmbeddingXC(sampler="ance", validation_fraction=0.0, n_jobs=2),
 ]
 
 
