@@ -483,7 +483,10 @@ class NGAMEEmbeddingXC(XCClassifier):
         if component == "fused":
             n_listed = min(max(self.shortlist_size, k), n_labels)
             labels, by_classifier = self._best(self.coef_, V, n_listed)
-            scores = self._fused(V, labels, by_classifier)
+            by_embedding = np.empty_like(by_classifier)
+            for i in range(len(V)):
+                by_embedding[i] = self.label_embeddings_[labels[i]] @ V[i]
+            scores = self._fused(by_embedding, by_classifier, labels)
             order = np.lexsort((labels, -scores), axis=1)[:, :n_found]
             labels = np.take_along_axis(labels, order, axis=1)
             scores = np.take_along_axis(scores, order, axis=1)
@@ -496,11 +499,10 @@ class NGAMEEmbeddingXC(XCClassifier):
         indices[:, :n_found], padded[:, :n_found] = labels, scores
         return indices, padded
 
-    def _fused(self, V: np.ndarray, labels: np.ndarray, by_classifier: np.ndarray) -> np.ndarray:
+    def _fused(
+        self, by_embedding: np.ndarray, by_classifier: np.ndarray, labels: np.ndarray
+    ) -> np.ndarray:
         """Return fused scores of some labels of each instance."""
-        by_embedding = np.empty_like(by_classifier)
-        for i in range(len(V)):
-            by_embedding[i] = self.label_embeddings_[labels[i]] @ V[i]
         if self.fusion_ is None:
             return by_embedding + by_classifier
         return self.fusion_(by_embedding, by_classifier, self.label_counts_[labels])
@@ -516,8 +518,8 @@ class NGAMEEmbeddingXC(XCClassifier):
         step = max(1, _SCORES // n_labels)
         for first in range(0, n, step):
             part = V[first : first + step]
-            every = np.broadcast_to(labels, (len(part), n_labels))
-            scores[first : first + step] = self._fused(part, every, part @ self.coef_.T)
+            both = part @ self.label_embeddings_.T, part @ self.coef_.T
+            scores[first : first + step] = self._fused(*both, labels)
         return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
 
     def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
