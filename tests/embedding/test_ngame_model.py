@@ -1,0 +1,459 @@
+"""What a fitted model holds and answers, against brute force."""
+
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.preprocessing import normalize
+
+from sklearn_xc import LabelFeatures
+from sklearn_xc._validation import as_csr_rows
+from sklearn_xc.encoders import BagOfEmbeddings
+from sklearn_xc.samplers import SAMPLERS
+
+SPARSE = [sp.csr_matrix, sp.csr_array, sp.csc_array, sp.coo_matrix]
+DTYPES = [bool, np.int8, np.int64, np.float32]
+NAMES = np.array(["zebra", "ape", "cat", "emu"])
+
+
+def cosines(model, X, component):
+    """Return the scores of all labels in float64."""
+    vectors = model.label_embeddings_ if component == "embedding" else model.coef_
+    return model.embed(X).astype(np.float64) @ vectors.astype(np.float64).T
+
+
+def fused(model, X):
+    """Return the fused scores of all labels: both scores, and what the tree says."""
+    scores = [cosines(model, X, each).astype(np.float64) for each in ("embedding", "classifier")]
+    if model.fusion_ is None:
+        return scores[0] + scores[1]
+    frequency = np.broadcast_to(model.label_counts_, scores[0].shape)
+    return model.fusion_(*scores, frequency)
+
+
+def ranked(scores):
+    return np.lexsort((np.broadcast_to(np.arange(scores.shape[1]), scores.shape), -scores), axis=1)
+
+
+def same_answers(a, b, names=("coef_", "label_embeddings_", "threshold_", "label_counts_")):
+    for name in names:
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name), name)
+
+
+class TestComponents:
+    @pytest.mark.parametrize("component", ["embedding", "classifier"])
+    def test_cosines(self, component, fitted, documents):
+        X = documents.X
+        labels, scores = fitted.predict_topk(X, 6, component)
+        expected = cosines(fitted, X, component)
+        assert labels.shape == scores.shape == (160, 6)
+        assert labels.dtype == np.int64
+        np.testing.assert_allclose(scores, np.take_along_axis(expected, labels, axis=1), atol=1e-12)
+        np.testing.assert_allclose(scores, -np.sort(-expected, axis=1)[:, :6], atol=1e-12)
+
+    @pytest.mark.parametrize("fusion", [True, False])
+    def test_fused_scores_of_the_shortlist(self, fusion, make, documents):
+        X, Y, Z = documents
+        model = make(label_features=Z, fusion=fusion, shortlist_size=5, validation_fraction=0.3)
+        model.fit(X, Y)
+        assert (model.fusion_ is not None) == fusion
+        expected, listed = fused(model, X), ranked(cosines(model, X, "classifier"))[:, :5]
+        outside = np.ones_like(expected, bool)
+        np.put_along_axis(outside, listed, False, axis=1)
+        expected[outside] = -np.inf
+        labels, scores = model.predict_topk(X, 3)
+        np.testing.assert_allclose(scores, np.take_along_axis(expected, labels, axis=1), atol=1e-6)
+        np.testing.assert_allclose(scores, -np.sort(-expected, axis=1)[:, :3], atol=1e-6)
+
+    def test_ties_go_to_the_smaller_label(self, make, documents):
+        """Labels of which nothing is known have the score 0."""
+        X, _, _ = documents
+        Y = sp.lil_array((160, 5))
+        Y[:20, 1] = Y[20:40, 3] = 1
+        model = make(fusion=False, shortlist_size=100).fit(X, Y.tocsr())
+        assert not model.label_embeddings_[[0, 2, 4]].any()
+        for component in ("fused", "embedding", "classifier"):
+            labels, scores = model.predict_topk(X, 5, component)
+            tied = [row[s == 0].tolist() for row, s in zip(labels, scores, strict=True)]
+            assert tied == [[0, 2, 4]] * 160
+
+    @pytest.mark.parametrize("component", ["fused", "embedding", "classifier"])
+    def test_more_than_there_are(self, component, fitted, documents):
+        labels, scores = fitted.predict_topk(documents.X[:7], 23, component)
+        assert labels.shape == (7, 23)
+        assert (labels[:, 20:] == -1).all()
+        assert (scores[:, 20:] == -np.inf).all()
+        assert (np.sort(labels[:, :20], axis=1) == np.arange(20)).all()
+        few, few_scores = fitted.predict_topk(documents.X[:7], 20, component)
+        np.testing.assert_array_equal(few, labels[:, :20])
+        np.testing.assert_array_equal(few_scores, scores[:, :20])
+
+    def test_more_than_the_shortlist(self, fitted, documents):
+        """The shortlist grows to k."""
+        X = documents.X
+        labels, _ = fitted.predict_topk(X, 12)
+        listed = ranked(cosines(fitted, X, "classifier"))[:, :12]
+        np.testing.assert_array_equal(np.sort(labels, axis=1), np.sort(listed, axis=1))
+
+    def test_decision_function_after_a_dense_fit(self, make, documents):
+        X, Y, Z = documents
+        model = make(label_features=Z).fit(X, Y.toarray())
+        np.testing.assert_allclose(model.decision_function(X), fused(model, X), atol=1e-6)
+
+    def test_decision_function_in_pieces(self, make, documents, monkeypatch):
+        X, Y, Z = documents
+        model = make(label_features=Z).fit(X, Y.toarray())
+        expected = model.decision_function(X)
+        monkeypatch.setattr("sklearn_xc.embedding.ngame._SCORES", 7 * 20)
+        np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-6)
+
+    def test_both_components_learn(self, make, documents):
+        """Documents that were not seen find their labels."""
+        X, Y, Z = documents
+        model = make(label_features=Z, encoder_epochs=8, classifier_epochs=5).fit(X[:120], Y[:120])
+        for component in ("fused", "embedding", "classifier"):
+            best = model.predict_topk(X[120:], 1, component)[0][:, 0]
+            assert Y[120:].toarray()[np.arange(40), best].mean() > 0.8
+
+    def test_the_same_of_a_topk_call(self, fitted, documents):
+        labels, scores = fitted.predict_topk(documents.X, 20)
+        full = fitted.decision_function(documents.X).toarray()
+        np.testing.assert_array_equal(np.take_along_axis(full, labels, axis=1), scores)
+
+
+class TestModules:
+    def test_without_classifier_epochs(self, make, documents):
+        X, Y, Z = documents
+        model = make(classifier_epochs=0, label_features=Z).fit(X, Y)
+        np.testing.assert_array_equal(model.coef_, model.label_embeddings_)
+        assert model.coef_ is not model.label_embeddings_
+        assert model.classifier_curve_ == []
+        assert len(model.encoder_curve_) == 3
+
+    def test_without_encoder_epochs(self, make, documents):
+        """The encoder is as it started."""
+        X, Y, Z = documents
+        model = make(encoder_epochs=0, classifier_epochs=1, label_features=Z).fit(X, Y)
+        assert model.encoder_curve_ == []
+        assert not model.encoder_.block_.B.any()
+        sums = normalize(Z @ model.encoder_.embeddings_)
+        np.testing.assert_allclose(model.label_embeddings_, sums, atol=1e-12)
+        assert (model.coef_ != model.label_embeddings_).any()
+
+    def test_unit_vectors(self, fitted, documents):
+        for vectors in (fitted.coef_, fitted.label_embeddings_, fitted.embed(documents.X)):
+            assert vectors.shape[1] == 12
+            np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1)
+
+    def test_losses_fall(self, make, documents):
+        X, Y, Z = documents
+        model = make(encoder_epochs=10, classifier_epochs=5, label_features=Z).fit(X, Y)
+        assert len(model.encoder_curve_) == 10
+        assert model.encoder_curve_[-1].loss < 0.5 * model.encoder_curve_[0].loss
+        assert model.classifier_curve_[-1].loss < model.classifier_curve_[0].loss
+
+    def test_a_label_without_instances_keeps_its_embedding(self, make, make_documents):
+        X, Y, Z = make_documents(rare=2)
+        model = make(label_features=Z).fit(X, Y)
+        np.testing.assert_array_equal(model.coef_[-2:], model.label_embeddings_[-2:])
+        assert (model.coef_[:-2] != model.label_embeddings_[:-2]).any(axis=1).all()
+
+    @pytest.mark.parametrize("parameters", [
+        {"margin": 0.05}, {"radius": 0.5}, {"batch_size": 50}, {"cluster_size": 3},
+        {"encoder_epochs": 4}, {"classifier_epochs": 3}, {"encoder_learning_rate": 0.1},
+        {"classifier_learning_rate": 0.1}, {"validation_fraction": 0.3}, {"random_state": 1},
+        {"sampler": "in_batch"},
+    ], ids=str)  # fmt: skip
+    def test_each_parameter_matters(self, parameters, make, fitted, documents):
+        own = {"label_features": documents.Z, "validation_fraction": 0.25}
+        model = make(**{**own, **parameters}).fit(*documents[:2])
+        assert (model.coef_ != fitted.coef_).any()
+
+    @pytest.mark.parametrize("sampler", sorted(SAMPLERS))
+    def test_samplers(self, sampler, make, documents):
+        X, Y, Z = documents
+        model = make(sampler=sampler, label_features=Z, encoder_epochs=5).fit(X, Y)
+        assert model.score(X, Y) > 0.6
+        assert np.isfinite(model.coef_).all()
+
+    def test_a_cluster_larger_than_a_batch(self, make, documents):
+        X, Y, Z = documents
+        for sampler in ("ngame", "tas"):
+            a, b = (
+                make(sampler=sampler, cluster_size=size, label_features=Z).fit(X, Y)
+                for size in (30, 1000)
+            )
+            same_answers(a, b)
+
+    def test_a_batch_larger_than_the_data(self, make, documents):
+        X, Y, Z = documents
+        a, b = (make(sampler="in_batch", batch_size=size, label_features=Z).fit(X, Y)
+                for size in (160, 10**6))  # fmt: skip
+        same_answers(a, b)
+
+
+class TestEncoders:
+    def test_an_instance_is_cloned(self, make, documents):
+        X, Y, Z = documents
+        encoder = BagOfEmbeddings(residual=False)
+        model = make(encoder=encoder, label_features=Z).fit(X, Y)
+        assert vars(encoder) == {"residual": False, "dropout": 0.0}
+        assert model.encoder_ is not encoder
+        assert model.encoder is encoder
+        assert model.encoder_.block_ is None
+        expected = normalize(X @ model.encoder_.embeddings_)
+        np.testing.assert_allclose(model.embed(X), expected, atol=1e-12)
+
+    def test_the_default_has_a_name(self, make, documents):
+        X, Y, Z = documents
+        same_answers(
+            make(label_features=Z).fit(X, Y),
+            make(label_features=Z, encoder=BagOfEmbeddings()).fit(X, Y),
+        )
+
+    def test_dropout(self, make, documents):
+        X, Y, Z = documents
+        a, b = (
+            make(label_features=Z, encoder=BagOfEmbeddings(dropout=share)).fit(X, Y)
+            for share in (0.0, 0.3)
+        )
+        assert (a.coef_ != b.coef_).any()
+        np.testing.assert_array_equal(b.embed(X), b.embed(X))
+
+    def test_embed(self, fitted, documents):
+        X, _, Z = documents
+        expected = fitted.encoder_.encode(as_csr_rows(X))
+        np.testing.assert_array_equal(fitted.embed(X), expected)
+        np.testing.assert_array_equal(fitted.embed(X.toarray()), expected)
+        np.testing.assert_array_equal(fitted.embed(Z), fitted.label_embeddings_)
+
+    def test_embed_labels_is_a_copy(self, fitted):
+        vectors = fitted.embed_labels()
+        np.testing.assert_array_equal(vectors, fitted.label_embeddings_)
+        vectors[:] = 0
+        assert fitted.label_embeddings_.any()
+
+
+class TestLabelFeatures:
+    def test_a_label_without_instances_is_found_by_its_words(self, make, make_documents):
+        X, Y, Z = make_documents(n=300, rare=3)
+        model = make(label_features=Z, encoder_epochs=6).fit(X, Y)
+        assert (model.label_counts_[-3:] == 0).all()
+        words = Z[-3:].toarray() * (Z[:-3].toarray().max(axis=0) == 0)  # not those of the topic
+        for component in ("fused", "embedding", "classifier"):
+            labels, _ = model.predict_topk(sp.csr_array(words), 1, component)
+            assert labels[:, 0].tolist() == [17, 18, 19]
+
+    def test_without_them_means_are_taken(self, make, documents):
+        X, Y, _ = documents
+        model = make(validation_fraction=0.0).fit(X, Y)
+        means = sp.csr_array(normalize(sp.csr_array(Y.T @ X)))
+        np.testing.assert_allclose(model.label_embeddings_, model.embed(means), atol=1e-9)
+        same_answers(model, make(validation_fraction=0.0, label_features=means).fit(X, Y), ())
+
+    def test_means_of_what_is_trained_on(self, make, documents):
+        """Held-out instances are in no mean."""
+        X, Y, _ = documents
+        model = make(validation_fraction=0.3, classifier_epochs=0).fit(X, Y)
+        rows = held_out_rows(model, X, Y)
+        kept = np.setdiff1d(np.arange(160), rows)
+        means = sp.csr_array(normalize(sp.csr_array(Y[kept].T @ X[kept])))
+        np.testing.assert_allclose(model.label_embeddings_, model.embed(means), atol=1e-9)
+
+    def test_those_of_fit_go_before_those_of_the_constructor(self, make, documents):
+        X, Y, Z = documents
+        expected = make(label_features=Z).fit(X, Y)
+        other = sp.csr_array(Z.toarray()[::-1])
+        for holder in (Z, LabelFeatures(Z), Z.toarray(), sp.csc_matrix(Z)):
+            same_answers(make(label_features=other).fit(X, Y, label_features=holder), expected)
+            same_answers(make(label_features=holder).fit(X, Y), expected)
+
+    def test_texts(self, make):
+        texts = ["red apple", "green apple pie", "fast car", "car race", "blue sea", "sea ship"]
+        names = np.array(["fruit apple", "car traffic", "the sea"])
+        vectorizer = TfidfVectorizer().fit([*texts, *names])
+        X, y = vectorizer.transform(texts * 6), [0, 0, 1, 1, 2, 2] * 6
+        expected = make(label_features=vectorizer.transform(names)).fit(X, y)
+        for given in (names, names.tolist(), LabelFeatures(names)):
+            model = make(label_features=given, label_vectorizer=vectorizer).fit(X, y)
+            same_answers(model, expected)
+        found = model.predict(vectorizer.transform(["apple", "traffic", "ship"]))
+        assert found.tolist() == [0, 1, 2]
+
+
+def held_out_rows(model, X, Y):
+    """Return the rows that the model has not been trained on: what its split says."""
+    indptr, labels = Y.indptr.astype(np.int64), Y.indices
+    seed = int(np.random.RandomState(0).randint(2**31 - 1))
+    rows = np.flatnonzero(np.diff(indptr))
+    return model._split(rows, indptr, labels, seed)[1]
+
+
+class TestHeldOut:
+    @pytest.mark.parametrize("fraction", [0.1, 0.4, 0.9])
+    def test_never_the_last_of_a_label(self, fraction, make, documents):
+        X, Y, Z = documents
+        model = make(label_features=Z, validation_fraction=fraction).fit(X, Y)
+        rows = held_out_rows(model, X, Y)
+        kept = np.setdiff1d(np.arange(160), rows)
+        assert 0 < len(rows) <= fraction * 160
+        assert len(rows) == int(fraction * 160) or fraction == 0.9
+        assert model.n_samples_fit_ == len(kept)
+        np.testing.assert_array_equal(model.label_counts_, Y[kept].sum(axis=0))
+        assert (model.label_counts_ > 0).all()
+
+    def test_the_encoder_has_not_seen_them(self, make, documents):
+        """Other held-out documents give the same encoder and classifiers, not the same tree."""
+        X, Y, Z = documents
+        own = {"label_features": Z, "validation_fraction": 0.3}
+        model = make(**own).fit(X, Y)
+        rows = held_out_rows(model, X, Y)
+        other = X.toarray()
+        other[rows] = other[rows[::-1]]
+        again = make(**own).fit(sp.csr_array(other), Y)
+        same_answers(again, model, ("coef_", "label_embeddings_", "label_counts_"))
+        assert again.threshold_ != model.threshold_
+
+    def test_labels_with_one_instance_hold_nothing_out(self, make, documents):
+        model = make(validation_fraction=0.5).fit(documents.X[:20], np.arange(20))
+        assert model.n_samples_fit_ == 20
+        assert model.fusion_ is None
+
+    def test_nothing_held_out(self, make, documents):
+        X, Y, Z = documents
+        model = make(label_features=Z, validation_fraction=0.0).fit(X, Y)
+        assert model.fusion_ is None
+        assert model.n_samples_fit_ == 160
+        labels, scores = model.predict_topk(X, 20)
+        both = cosines(model, X, "embedding") + cosines(model, X, "classifier")
+        np.testing.assert_allclose(scores, np.take_along_axis(both, labels, axis=1), atol=1e-12)
+
+    def test_rows_without_labels_are_passed_over(self, make, documents):
+        X, Y, Z = documents
+        Y = Y.tolil()
+        Y[::7] = 0
+        Y = Y.tocsr()
+        kept = np.flatnonzero(np.diff(Y.indptr))
+        for container in (sp.csr_array, sp.csr_array.toarray):
+            a = make(label_features=Z).fit(X, container(Y))
+            same_answers(a, make(label_features=Z).fit(X[kept], container(Y[kept])))
+
+
+class TestThreshold:
+    @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_array.toarray])
+    def test_as_many_labels_as_there_are(self, container, make, documents):
+        X, Y, Z = documents
+        for fraction in (0.0, 0.3):
+            model = make(label_features=Z, validation_fraction=fraction, fusion=False)
+            model.fit(X, container(Y))
+            rows = held_out_rows(model, X, Y) if fraction else np.arange(160)
+            predicted = sp.csr_array(model.predict(X[rows]))
+            assert predicted.nnz == Y[rows].nnz
+            expected = fused(model, X[rows]) > model.threshold_
+            np.testing.assert_array_equal(predicted.toarray() != 0, expected)
+
+    def test_fewer_are_considered_than_there_are(self, make, documents):
+        """All that are considered are predicted then."""
+        X, _, Z = documents
+        full = sp.csr_array(np.tile([1, 1, 1, 0], (160, 5)))
+        model = make(label_features=Z, top_k=4, fusion=False).fit(X, full)
+        assert model.predict(X).nnz > 0.9 * 4 * 160
+
+    def test_zero_after_classes(self, make, documents):
+        assert make().fit(documents.X, np.arange(160) % 4).threshold_ == 0
+
+
+class TestContainers:
+    @pytest.mark.parametrize("container", SPARSE)
+    def test_the_kind_of_a_sparse_y_comes_back(self, container, make, fitted, documents):
+        X, Y, Z = documents
+        model = make(label_features=Z, validation_fraction=0.25).fit(X, container(Y))
+        same_answers(model, fitted)
+        expected = sp.csr_matrix if issubclass(container, sp.spmatrix) else sp.csr_array
+        for answer in (model.predict(X), model.decision_function(X)):
+            assert type(answer) is expected
+            assert answer.shape == Y.shape
+            assert answer.has_canonical_format
+
+    @pytest.mark.parametrize("dtype", DTYPES)
+    def test_the_dtype_of_y_comes_back(self, dtype, make, fitted, documents):
+        X, Y, Z = documents
+        for y in (Y.astype(dtype), Y.toarray().astype(dtype)):
+            model = make(label_features=Z, validation_fraction=0.25).fit(X, y)
+            same_answers(model, fitted)
+            assert model.predict(X).dtype == dtype
+        assert type(model.predict(X)) is np.ndarray
+        np.testing.assert_array_equal(model.predict(X), fitted.predict(X).toarray())
+
+    def test_sparse_answers_hold_the_top_k(self, make, documents):
+        X, Y, Z = documents
+        model = make(label_features=Z, top_k=3).fit(X, Y)
+        answer = model.decision_function(X)
+        assert np.diff(answer.indptr).tolist() == [3] * 160
+        labels, scores = model.predict_topk(X, 3)
+        np.testing.assert_array_equal(np.take_along_axis(answer.toarray(), labels, axis=1), scores)
+
+    def test_names_of_classes(self, make, documents):
+        X, Z = documents.X, documents.Z
+        y = np.array([f"label {20 - j}" for j in documents.Y.toarray().argmax(axis=1)])
+        order = np.argsort(np.array([f"label {20 - j}" for j in range(20)]))
+        model = make(label_features=Z[order], encoder_epochs=6).fit(X, y)
+        assert model.classes_.tolist() == sorted(set(y))
+        answer = model.predict(X)
+        assert (answer == y).mean() > 0.7
+        np.testing.assert_array_equal(answer, model.classes_[model.predict_topk(X, 1)[0][:, 0]])
+        assert model.score(X, y) == (answer == y).mean()
+        assert model.decision_function(X).shape == (160, 20)
+
+    def test_two_classes(self, make, documents):
+        X = documents.X
+        y = NAMES[(documents.Y.toarray()[:, :8].sum(axis=1) > 0).astype(int)]
+        model = make(encoder_epochs=6).fit(X, y)
+        assert model.classes_.tolist() == ["ape", "zebra"]
+        assert model.coef_.shape == (2, 12)
+        scores = model.decision_function(X)
+        assert scores.shape == (160,)
+        np.testing.assert_array_equal(model.predict(X), model.classes_[(scores > 0).astype(int)])
+        assert (model.predict(X) == y).mean() > 0.9
+        full = fused(model, X)
+        np.testing.assert_allclose(scores, full[:, 1] - full[:, 0], atol=1e-6)
+
+    @pytest.mark.parametrize("shortlist_size", [1, 8])
+    def test_the_best_of_two_classes_is_predicted(self, shortlist_size, make, documents):
+        y = (documents.Y.toarray()[:, :8].sum(axis=1) > 0).astype(int)
+        model = make(shortlist_size=shortlist_size, encoder_epochs=1, validation_fraction=0.4)
+        model.fit(documents.X, y)
+        best = model.predict_topk(documents.X, 2)[0][:, 0]
+        np.testing.assert_array_equal(model.predict(documents.X), best)
+
+    def test_float32_stays(self, make, documents):
+        X, Y, Z = documents
+        for y in (Y, Y.toarray()):
+            model = make(label_features=Z).fit(X.astype(np.float32), y)
+            for values in (model.coef_, model.label_embeddings_, model.encoder_.embeddings_,
+                           model.embed(X), model.decision_function(X)):  # fmt: skip
+                assert values.dtype == np.float32
+            for component in ("fused", "embedding", "classifier"):
+                assert model.predict_topk(X, 25, component)[1].dtype == np.float32
+        assert make(label_features=Z).fit(X, Y).coef_.dtype == np.float64
+        assert make().fit((X.toarray() > 0).astype(int), Y).coef_.dtype == np.float64
+
+
+class TestVerbose:
+    def test_a_line_for_each_epoch(self, make, documents, capsys):
+        make(verbose=1).fit(*documents[:2])
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) == 5
+        pattern = (
+            r"\[NGAMEEmbeddingXC\] {}, epoch {} of {}: loss \S+, \S+ % of the pool within the "
+            r"margin, \S+ s"
+        )
+        expected = [("encoder", i, 3) for i in (1, 2, 3)] + [("classifiers", i, 2) for i in (1, 2)]
+        for line, which in zip(lines, expected, strict=True):
+            assert re.fullmatch(pattern.format(*which), line)
+
+    def test_silence(self, make, documents, capfd):
+        make().fit(*documents[:2])
+        assert capfd.readouterr() == ("", "")

@@ -1,0 +1,309 @@
+"""Steps of Siamese training against brute force, and what epochs report."""
+
+import numpy as np
+import pytest
+
+from sklearn_xc.embedding import _training
+from sklearn_xc.embedding._training import (
+    ClassifierModule,
+    Pool,
+    SiameseTraining,
+    TripletLoss,
+)
+from sklearn_xc.parallel.team import Team
+from sklearn_xc.samplers.protocol import Positives
+
+N_LABELS = 9
+
+
+class Recorder:
+    """A module whose vectors stay: it keeps what it is told."""
+
+    def __init__(self, V, Z, moves_instances=True):
+        self.V, self.Z, self.moves_instances = V, Z, moves_instances
+        self.steps = []
+
+    def begin(self, rows, labels, rng):
+        self._at = rows, labels
+        return self.V[rows], self.Z[labels]
+
+    def learn(self, by_instances, by_labels, rate, team):
+        self.steps.append((*self._at, by_instances, by_labels, rate))
+
+    def instances(self):
+        return self.V
+
+    def labels(self):
+        return self.Z
+
+
+class Prescribed:
+    """A sampler that gives the mini-batches, negatives and choices it is made with."""
+
+    refresh_interval = 1
+
+    def __init__(self, batches, negatives=None, select=None):
+        self._batches, self._negatives, self._select = batches, negatives, select
+
+    def refresh(self, epoch, scene):
+        pass
+
+    def batches(self, epoch):
+        return iter(self._batches)
+
+    def negatives(self, rows):
+        return None if self._negatives is None else self._negatives[rows]
+
+    def select(self, losses):
+        return None if self._select is None else self._select(losses)
+
+
+def unit(values):
+    return values / np.linalg.norm(values, axis=1, keepdims=True)
+
+
+def make_vectors(n=14, dim=5, seed=0):
+    rng = np.random.default_rng(seed)
+    return unit(rng.normal(size=(n, dim))), unit(rng.normal(size=(N_LABELS, dim)))
+
+
+def make_positives(n=14, seed=0):
+    rng = np.random.default_rng(seed)
+    own = [np.sort(rng.choice(N_LABELS, rng.integers(1, 4), replace=False)) for _ in range(n)]
+    indptr = np.concatenate(([0], np.cumsum([len(labels) for labels in own]))).astype(np.int64)
+    return Positives(indptr, np.concatenate(own).astype(np.int32))
+
+
+def labels_of(positives, i):
+    return positives.labels[positives.indptr[i] : positives.indptr[i + 1]]
+
+
+def excess(V, Z, rows, pool, drawn, positives, margin, radius=None):
+    """Return ``z_k - z_own + margin`` (n, m), 0 for all that do not count."""
+    out = np.zeros((len(rows), len(pool)))
+    for a, i in enumerate(rows):
+        for b, label in enumerate(pool):
+            far = radius is not None and np.linalg.norm(V[i] - Z[label]) >= radius
+            if label not in labels_of(positives, i) and not far:
+                out[a, b] = max(0, V[i] @ Z[label] - V[i] @ Z[drawn[a]] + margin)
+    return out
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Return a list of the positives drawn for each mini-batch so far."""
+    kept, plain = [], Pool.of
+
+    def of(positives, further):
+        kept.append(positives)
+        return plain(positives, further)
+
+    monkeypatch.setattr(_training.Pool, "of", of)
+    return kept
+
+
+def train(module, sampler, positives, loss=None, rate=0.1, n_epochs=1, n_workers=1):
+    loss = loss or TripletLoss(0.3)
+    training = SiameseTraining(
+        module, positives, N_LABELS, sampler, loss, rate, n_epochs, 0, n_workers
+    )
+    return list(training.run())
+
+
+def moved(values, at, step):
+    values = values.copy()
+    values[at] += step
+    return values
+
+
+class TestOneStep:
+    @pytest.mark.parametrize("further", [False, True])
+    @pytest.mark.parametrize("radius", [None, 1.3])
+    @pytest.mark.parametrize("half", [False, True])
+    def test_finite_differences(self, half, radius, further, drawn):
+        """Each instance counts alike: its gradient is divided by the number of its hits."""
+        (V, Z), positives, loss = make_vectors(), make_positives(), TripletLoss(0.4, radius)
+        rows = np.array([3, 0, 7, 11, 5, 12])
+        chosen = np.array([True, False, True, False, True, True])
+        negatives = np.full((14, 3), -1, np.int32)
+        if further:
+            for i in range(0, 14, 2):
+                others = np.setdiff1d(np.arange(N_LABELS), labels_of(positives, i))
+                negatives[i, : 1 + i % 3] = others[: 1 + i % 3]
+        sampler = Prescribed([rows], negatives, (lambda losses: chosen) if half else None)
+        module = Recorder(V, Z)
+        train(module, sampler, positives, loss)
+        ((_, pool, by_instances, by_labels, _),) = module.steps
+        assert set(pool) == {*drawn[0], *negatives[rows][negatives[rows] >= 0]}
+        assert (np.diff(pool) > 0).all()
+
+        def terms(V, Z):
+            return excess(V, Z, rows, pool, drawn[0], positives, 0.4, radius)
+
+        hits = np.maximum((terms(V, Z) > 0).sum(axis=1), 1)
+        assert hits.max() > 1
+
+        def total(V, Z):
+            return (terms(V, Z).sum(axis=1) / hits * (chosen if half else 1)).sum()
+
+        h = 1e-6
+        for a, i in enumerate(rows):
+            for c in range(5):
+                slope = total(moved(V, (i, c), h), Z) - total(moved(V, (i, c), -h), Z)
+                assert by_instances[a, c] == pytest.approx(slope / (2 * h), abs=1e-7)
+        for b, label in enumerate(pool):
+            for c in range(5):
+                slope = total(V, moved(Z, (label, c), h)) - total(V, moved(Z, (label, c), -h))
+                assert by_labels[b, c] == pytest.approx(slope / (2 * h), abs=1e-7)
+
+    def test_true_labels_are_no_negatives(self):
+        """All have both labels, so that nothing is to learn, whatever the margin."""
+        V, Z = make_vectors(n=6)
+        both = Positives(2 * np.arange(7), np.tile(np.array([2, 5], np.int32), 6))
+        module = Recorder(V, Z)
+        (report,) = train(module, Prescribed([np.arange(6)]), both, TripletLoss(2.0))
+        ((_, pool, by_instances, by_labels, _),) = module.steps
+        assert pool.tolist() == [2, 5]
+        assert not by_instances.any()
+        assert not by_labels.any()
+        assert report.loss == report.hit_share == 0
+
+    def test_further_negatives_of_one_are_negatives_of_all(self):
+        V, Z = make_vectors(n=2)
+        positives = Positives(np.arange(3), np.array([0, 1], np.int32))
+        negatives = np.array([[4, -1], [-1, -1]], np.int32)
+        module = Recorder(V, Z)
+        train(module, Prescribed([np.arange(2)], negatives), positives, TripletLoss(2.0))
+        ((_, pool, by_instances, _, _),) = module.steps
+        assert pool.tolist() == [0, 1, 4]
+        np.testing.assert_allclose(by_instances[0], (Z[1] + Z[4]) / 2 - Z[0])
+        np.testing.assert_allclose(by_instances[1], (Z[0] + Z[4]) / 2 - Z[1])
+
+    def test_instances_that_stay_have_no_gradient(self):
+        module = Recorder(*make_vectors(), moves_instances=False)
+        train(module, Prescribed([np.arange(14)]), make_positives())
+        assert module.steps[0][2] is None
+
+    def test_threads(self, monkeypatch):
+        monkeypatch.setattr(_training, "_LEAST_WORK", 1)
+        found = []
+        for n_workers in (1, 2, 3):
+            module = Recorder(*make_vectors())
+            reports = train(
+                module, Prescribed([np.arange(14)]), make_positives(), n_workers=n_workers
+            )
+            _, _, by_instances, by_labels, _ = module.steps[0]
+            found.append((by_instances.tobytes(), by_labels.tobytes(), reports[0][:2]))
+        assert found[0] == found[1] == found[2]
+
+
+class TestEpochs:
+    def test_the_rate_falls_to_0_in_a_line(self):
+        module = Recorder(*make_vectors(n=12))
+        batches = np.arange(12).reshape(3, 4)
+        train(module, Prescribed(batches), make_positives(12), rate=0.6, n_epochs=2)
+        rates = [step[-1] for step in module.steps]
+        np.testing.assert_allclose(rates, 0.6 * (1 - np.arange(6) / 6))
+
+    def test_positives_are_drawn_anew_and_all_of_them(self, drawn):
+        positives = make_positives()
+        module = Recorder(*make_vectors())
+        train(module, Prescribed([np.arange(14)]), positives, n_epochs=30)
+        found = [set(np.array(drawn)[:, i]) for i in range(14)]
+        assert found == [set(labels_of(positives, i)) for i in range(14)]
+
+    def test_reports(self, drawn):
+        """Loss and hits, of chosen instances or not, are those of brute force."""
+        (V, Z), positives = make_vectors(), make_positives()
+        batches = [np.arange(0, 8), np.arange(8, 14)]
+        sampler = Prescribed(batches, select=lambda losses: losses > np.median(losses))
+        module = Recorder(V, Z)
+        reports = train(module, sampler, positives, TripletLoss(0.5, 1.2), n_epochs=2)
+        assert len(reports) == 2
+        for epoch, report in enumerate(reports):
+            loss, hits, pairs = 0.0, 0, 0
+            for j in (0, 1):
+                rows, pool, *_ = module.steps[2 * epoch + j]
+                terms = excess(V, Z, rows, pool, drawn[2 * epoch + j], positives, 0.5, 1.2)
+                loss, hits = loss + terms.sum(), hits + (terms > 0).sum()
+                pairs += len(rows) * (len(pool) - 1)
+            assert report.loss == pytest.approx(loss / 14)
+            assert report.hit_share == pytest.approx(hits / pairs)
+            assert 0 <= report.sampler_s <= report.seconds
+
+    def test_a_radius_of_2_is_none(self):
+        loss = [
+            train(Recorder(*make_vectors()), Prescribed([np.arange(14)]), make_positives(), each)[0]
+            for each in (TripletLoss(0.3), TripletLoss(0.3, 2.0), TripletLoss(0.3, 0.8))
+        ]
+        assert loss[0][:2] == loss[1][:2]
+        assert loss[2].loss < loss[0].loss
+
+
+class TestClassifiers:
+    def step(self, W, labels, gradient, rate=0.1, times=1, V=None):
+        module = ClassifierModule(np.zeros((1, W.shape[1])) if V is None else V, W)
+        with Team(1) as team:
+            for _ in range(times):
+                module.begin(np.zeros(1, np.int64), labels, np.random.default_rng(0))
+                module.learn(None, gradient, rate, team)
+        return module
+
+    def test_only_the_pool_moves_and_the_norm_stays(self):
+        _, W = make_vectors()
+        before, labels = W.copy(), np.array([1, 4, 8], np.int32)
+        gradient = np.random.default_rng(1).normal(size=(3, 5))
+        module = self.step(W, labels, gradient, times=4)
+        assert module.labels() is W
+        changed = np.flatnonzero((before != W).any(axis=1))
+        assert changed.tolist() == [1, 4, 8]
+        np.testing.assert_allclose(np.linalg.norm(W, axis=1), 1)
+        assert ((W - before)[labels] * gradient).sum() < 0  # downhill
+
+    def test_a_gradient_along_the_vector_moves_nothing(self):
+        _, W = make_vectors()
+        before, labels = W.copy(), np.arange(N_LABELS, dtype=np.int32)
+        self.step(W, labels, np.zeros_like(W))
+        np.testing.assert_allclose(W, before, atol=1e-15)
+        self.step(W, labels, 2 * before)
+        np.testing.assert_allclose(W, before, atol=1e-6)
+
+    def test_a_zero_row_has_norm_1_after_its_first_step(self):
+        _, W = make_vectors()
+        W[2] = W[3] = 0
+        gradient = np.zeros((2, 5))
+        gradient[0] = np.arange(1.0, 6.0)
+        self.step(W, np.array([2, 3], np.int32), gradient)
+        assert np.linalg.norm(W[2]) == pytest.approx(1)
+        assert (W[2] < 0).all()
+        assert not W[3].any()  # without a gradient, no step
+
+    def test_instances_stay(self):
+        V, W = make_vectors()
+        module = ClassifierModule(V, W)
+        before = V.copy()
+        train(module, Prescribed([np.arange(14)]), make_positives(), n_epochs=3)
+        np.testing.assert_array_equal(V, before)
+        assert module.instances() is V
+        assert not module.moves_instances
+
+    def test_the_loss_falls(self):
+        V, W = make_vectors()
+        W = unit(np.ones_like(W))
+        reports = train(
+            ClassifierModule(V, W), Prescribed([np.arange(14)]), make_positives(), n_epochs=60
+        )
+        assert reports[-1].loss < 0.6 * reports[0].loss
+
+
+class TestMining:
+    def test_near_instances_hit_twice_as_often(self, make, make_documents):
+        X, Y, Z = make_documents(n=600, n_topics=24, labels_of_topic=5)
+        own = {"encoder_epochs": 8, "classifier_epochs": 0, "encoder_learning_rate": 0.02,
+               "batch_size": 40, "label_features": Z, "validation_fraction": 0.0,
+               "embedding_dim": 24, "refresh_interval": 1}  # fmt: skip
+        shares = {
+            sampler: make(sampler=sampler, **own).fit(X, Y).encoder_curve_[-1].hit_share
+            for sampler in ("in_batch", "ngame")
+        }
+        assert shares["ngame"] > 2 * shares["in_batch"]
