@@ -1,0 +1,331 @@
+"""Bad input: each either works or raises an error that names what was wrong and what came."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.utils._param_validation import InvalidParameterError
+
+from sklearn_xc import LabelFeatures
+from sklearn_xc.samplers import SAMPLERS
+
+NOT_BINARY = r"y must be a binary indicator of 0 and 1 .* row {}, column {} holds {}"
+ANSWERS = ("predict", "predict_topk", "decision_function", "embed")
+
+
+def with_value(Y, row, column, value):
+    Y = Y.tolil()
+    Y[row, column] = value
+    return Y.tocsr()
+
+
+class TestInstances:
+    @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_array.toarray])
+    @pytest.mark.parametrize(("value", "name"), [(np.nan, "NaN"), (np.inf, "infinity")])
+    def test_nan_and_infinity(self, value, name, container, make, fitted, documents):
+        bad = documents.X.copy()
+        bad.data[7] = value
+        bad = container(bad)
+        with pytest.raises(ValueError, match=f"Input X contains {name}"):
+            make().fit(bad, documents.Y)
+        for method in ANSWERS:
+            with pytest.raises(ValueError, match=f"Input X contains {name}"):
+                getattr(fitted, method)(bad)
+
+    @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_array.toarray])
+    def test_wrong_width(self, container, fitted, documents):
+        for method in ANSWERS:
+            with pytest.raises(ValueError, match=r"X has 79 features, .* is expecting 80"):
+                getattr(fitted, method)(container(documents.X[:, :79]))
+
+    @pytest.mark.parametrize("container", [sp.csr_array, np.asarray])
+    def test_no_rows_and_no_columns(self, container, make, fitted, documents):
+        Y = documents.Y
+        with pytest.raises(ValueError, match=r"0 sample\(s\) \(shape=\(0, 4\)\)"):
+            make().fit(container(np.zeros((0, 4))), Y[:0])
+        with pytest.raises(ValueError, match=r"0 feature\(s\) \(shape=\(160, 0\)\)"):
+            make().fit(container(np.zeros((160, 0))), Y)
+        for method in ANSWERS:
+            with pytest.raises(ValueError, match="0 sample"):
+                getattr(fitted, method)(container(np.zeros((0, 80))))
+
+    def test_three_dimensions_text_and_complex(self, make, documents):
+        X, Y, _ = documents
+        for bad, match in (
+            (X.toarray()[None], "dim 3"),
+            (np.full((160, 2), "a"), "could not convert string to float"),
+            (X.toarray() * 1j, "Complex data not supported"),
+            (X.toarray()[0], "Expected 2D array, got 1D array"),
+        ):
+            with pytest.raises(ValueError, match=match):
+                make().fit(bad, Y)
+
+    @pytest.mark.parametrize("sampler", sorted(SAMPLERS))
+    @pytest.mark.parametrize("known", [True, False])
+    def test_empty_rows(self, known, sampler, make, documents):
+        """They have the embedding 0 and the scores of nothing, ties to the smaller label."""
+        X, Y, Z = documents
+        X = X.tolil()
+        X[::9] = 0
+        X = X.tocsr()
+        model = make(label_features=Z if known else None, sampler=sampler, fusion=False).fit(X, Y)
+        assert np.isfinite(model.coef_).all()
+        empty = sp.csr_array((2, 80))
+        assert not model.embed(empty).any()
+        for component in ("fused", "embedding", "classifier"):
+            labels, scores = model.predict_topk(empty, 4, component)
+            assert labels.tolist() == [[0, 1, 2, 3]] * 2
+            assert not scores.any()
+        assert model.predict(empty).shape == (2, 20)
+
+    def test_an_empty_row_with_a_tree(self, fitted):
+        labels, scores = fitted.predict_topk(sp.csr_array((1, 80)), 3)
+        assert np.isfinite(scores).all()
+        assert (labels >= 0).all()
+
+    @pytest.mark.parametrize("fraction", [0.0, 0.3])
+    def test_nothing_but_zeros(self, fraction, make, documents):
+        model = make(validation_fraction=fraction).fit(sp.csr_array((160, 6)), documents.Y)
+        assert not model.coef_.any()
+        assert model.predict_topk(sp.csr_array((1, 6)), 2, "embedding")[0].tolist() == [[0, 1]]
+
+    def test_negative_features(self, make, documents):
+        X, Y, Z = documents
+        negative, plain = make(label_features=-Z).fit(-X, Y), make(label_features=Z).fit(X, Y)
+        assert np.isfinite(negative.coef_).all()
+        assert negative.score(-X, Y) == pytest.approx(plain.score(X, Y), abs=0.2)
+
+    @pytest.mark.parametrize("scale", [1e-30, 1e30])
+    def test_tiny_and_huge_features(self, scale, make, documents):
+        X, Y, Z = documents
+        model = make(label_features=Z * scale).fit(X * scale, Y)
+        expected = make(label_features=Z).fit(X, Y)
+        assert np.isfinite(model.coef_).all()
+        np.testing.assert_allclose(np.linalg.norm(model.embed(X * scale), axis=1), 1)
+        assert model.coef_.shape == expected.coef_.shape
+
+    def test_a_single_instance(self, make):
+        X, Y = sp.csr_array([[1.0, 0.0, 2.0]]), sp.csr_array([[0, 1, 0]])
+        model = make().fit(X, Y)
+        assert model.predict_topk(X, 1)[0].tolist() == [[1]]
+
+
+class TestTargets:
+    @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_array.toarray])
+    @pytest.mark.parametrize("value", [2, -1, 0.5])
+    def test_not_binary(self, value, container, make, documents):
+        bad = container(with_value(documents.Y, 8, 3, value))
+        with pytest.raises(ValueError, match=NOT_BINARY.format(8, 3, value)):
+            make().fit(documents.X, bad)
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf])
+    def test_not_finite(self, value, make, documents):
+        bad = with_value(documents.Y, 8, 3, value)
+        with pytest.raises(ValueError, match=NOT_BINARY.format(8, 3, value)):
+            make().fit(documents.X, bad)
+        with pytest.raises(ValueError, match="Input y contains NaN or infinity"):
+            make().fit(documents.X, bad.toarray())
+
+    @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_array.toarray])
+    def test_no_row_has_a_label(self, container, make, documents):
+        with pytest.raises(ValueError, match="NGAMEEmbeddingXC: no row of y has a label"):
+            make().fit(documents.X, container(sp.csr_array((160, 4))))
+
+    def test_one_label_column(self, make, documents):
+        with pytest.raises(ValueError, match="y needs at least two label columns, got 1"):
+            make().fit(documents.X, documents.Y[:, [0]])
+
+    def test_one_class(self, make, documents):
+        for y in (np.ones(160), np.full(160, "a"), np.zeros(160, bool)):
+            with pytest.raises(ValueError, match=r"y holds one class, .*; at least two classes"):
+                make().fit(documents.X, y)
+
+    def test_another_number_of_rows(self, make, documents):
+        X, Y, _ = documents
+        for y in (Y[:100], Y[:100].toarray(), np.arange(100)):
+            with pytest.raises(ValueError, match="y has 100 rows and X has 160"):
+                make().fit(X, y)
+
+    def test_none(self, make, documents):
+        with pytest.raises(ValueError, match=r"requires y to be passed, but .* y is None"):
+            make().fit(documents.X, None)
+
+    def test_duplicate_entries(self, make, documents):
+        Y = sp.coo_array((np.ones(2, np.int8), (np.zeros(2, int),) * 2), shape=(160, 2))
+        with pytest.raises(ValueError, match=r"row 0, column 0 holds 2"):
+            make().fit(documents.X, Y)
+
+    def test_an_empty_label_column(self, make, documents):
+        X, Y, Z = documents
+        Y = Y.tolil()
+        Y[:, 4] = 0
+        known, unknown = make(label_features=Z).fit(X, Y.tocsr()), make().fit(X, Y.tocsr())
+        assert known.label_counts_[4] == unknown.label_counts_[4] == 0
+        assert known.coef_[4].any()
+        assert not unknown.coef_[4].any()  # nothing is known of it
+        assert not unknown.label_embeddings_[4].any()
+
+    @pytest.mark.parametrize("sampler", sorted(SAMPLERS))
+    def test_a_label_on_every_row(self, sampler, make, documents):
+        X, Y, Z = documents
+        Y = Y.tolil()
+        Y[:, 7] = 1
+        model = make(label_features=Z, sampler=sampler, validation_fraction=0.0).fit(X, Y.tocsr())
+        assert model.label_counts_[7] == 160
+        assert np.isfinite(model.coef_).all()
+
+    @pytest.mark.parametrize("sampler", sorted(SAMPLERS))
+    def test_instances_with_all_labels(self, sampler, make, documents):
+        """They have no negatives, and others do."""
+        X, Y, Z = documents
+        Y = Y.tolil()
+        Y[:40] = 1
+        model = make(label_features=Z, sampler=sampler).fit(X, Y.tocsr())
+        assert np.isfinite(model.coef_).all()
+        full = make(label_features=Z, sampler=sampler).fit(X, np.ones((160, 20)))
+        np.testing.assert_allclose(full.coef_, full.label_embeddings_, atol=1e-15)
+        assert [report.loss for report in full.encoder_curve_] == [0.0] * 3
+
+
+class TestLabelFeatures:
+    @pytest.mark.parametrize("in_fit", [True, False])
+    def test_wrong_rows(self, in_fit, make, documents):
+        X, Y, Z = documents
+        for features, message in (
+            (Z[:19], r"label_features have 19 rows, .* 20 labels .*sklearn_xc.LabelFeatures\("),
+            (LabelFeatures(Z[:19]), r"label_features have 19 rows, .* 20 labels of y was expected"),
+            (list("ab"), r"label_features have 2 rows"),
+        ):
+            own = {} if in_fit else {"label_features": features}
+            with pytest.raises(ValueError, match="NGAMEEmbeddingXC: " + message):
+                make(**own).fit(X, Y, features if in_fit else None)
+
+    def test_wrong_columns(self, make, documents):
+        X, Y, Z = documents
+        message = r"label_features have 79 features, X has 80.* Vectorize label texts with the .*X"
+        with pytest.raises(ValueError, match=message):
+            make(label_features=Z[:, :79]).fit(X, Y)
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf])
+    def test_not_finite(self, value, make, documents):
+        X, Y, Z = documents
+        with pytest.raises(ValueError, match=r"label_features: .* contains (NaN|infinity)"):
+            make(label_features=with_value(Z, 3, 3, value)).fit(X, Y)
+
+    def test_texts_without_a_vectorizer(self, make, documents):
+        names = [f"name {j}" for j in range(20)]
+        message = "label_features are texts, label_vectorizer is None; pass the fitted vectorizer"
+        with pytest.raises(ValueError, match=message):
+            make(label_features=names).fit(*documents[:2])
+
+    def test_vectorizers(self, make, documents):
+        names = [f"name {j}" for j in range(20)]
+        with pytest.raises(NotFittedError, match=r"TfidfVectorizer that is not fitted.*Frozen"):
+            make(label_features=names, label_vectorizer=TfidfVectorizer()).fit(*documents[:2])
+        with pytest.raises(TypeError, match="label_vectorizer must have a method transform"):
+            make(label_features=names, label_vectorizer=7).fit(*documents[:2])
+        vectorizer = TfidfVectorizer().fit(names)
+        with pytest.raises(ValueError, match=r"label_vectorizer made 11 features, X has 80"):
+            make(label_features=names, label_vectorizer=vectorizer).fit(*documents[:2])
+
+    def test_no_features(self, make, documents):
+        for features in ("text", 7, {1: 2}):
+            with pytest.raises(TypeError, match="a matrix with a row for each label, or a seq"):
+                make(label_features=features).fit(*documents[:2])
+
+    def test_empty_rows_work(self, make, documents):
+        X, Y, Z = documents
+        Z = Z.tolil()
+        Z[3] = 0
+        model = make(label_features=Z.tocsr()).fit(X, Y)
+        assert not model.label_embeddings_[3].any()
+        assert np.linalg.norm(model.coef_[3]) == pytest.approx(1)  # learnt of its instances
+
+
+class TestParameters:
+    @pytest.mark.parametrize(
+        ("parameters", "expected"),
+        [
+            ({"encoder": "lstm"}, "'encoder' .*'bag'.* Got 'lstm'"),
+            ({"encoder": 7}, "'encoder' .* Got 7"),
+            ({"embedding_dim": 0}, "'embedding_dim' .* Got 0"),
+            ({"embedding_dim": 8.0}, r"'embedding_dim' .* Got 8\.0"),
+            ({"sampler": "random"}, "'sampler' .*'ngame'.* Got 'random'"),
+            ({"margin": -0.1}, r"'margin' .* Got -0\.1"),
+            ({"margin": 2.1}, r"'margin' .* Got 2\.1"),
+            ({"margin": np.nan}, "'margin' .* Got nan"),
+            ({"radius": 0}, "'radius' .* Got 0"),
+            ({"radius": -1.0}, r"'radius' .* Got -1\.0"),
+            ({"radius": np.nan}, "'radius' .* Got nan"),
+            ({"radius": np.inf}, "'radius' .* or None. Got inf"),
+            ({"batch_size": 1}, "'batch_size' .* Got 1"),
+            ({"batch_size": 32.0}, r"'batch_size' .* Got 32\.0"),
+            ({"refresh_interval": 0}, "'refresh_interval' .* Got 0"),
+            ({"cluster_size": 0}, "'cluster_size' .* Got 0"),
+            ({"encoder_epochs": -1}, "'encoder_epochs' .* Got -1"),
+            ({"classifier_epochs": -1}, "'classifier_epochs' .* Got -1"),
+            ({"encoder_learning_rate": 0}, "'encoder_learning_rate' .* Got 0"),
+            ({"encoder_learning_rate": np.nan}, "'encoder_learning_rate' .* Got nan"),
+            ({"encoder_learning_rate": np.inf}, "'encoder_learning_rate' .* Got inf"),
+            ({"classifier_learning_rate": 0}, "'classifier_learning_rate' .* Got 0"),
+            ({"classifier_learning_rate": np.inf}, "'classifier_learning_rate' .* Got inf"),
+            ({"shortlist_size": 0}, "'shortlist_size' .* Got 0"),
+            ({"fusion": "tree"}, "'fusion' .* Got 'tree'"),
+            ({"validation_fraction": 1.0}, r"'validation_fraction' .* Got 1\.0"),
+            ({"validation_fraction": -0.1}, r"'validation_fraction' .* Got -0\.1"),
+            ({"top_k": 0}, "'top_k' .* Got 0"),
+            ({"n_jobs": 1.5}, "'n_jobs' .* Got 1.5"),
+            ({"random_state": "a"}, "'random_state' .* Got 'a'"),
+            ({"verbose": -1}, "'verbose' .* Got -1"),
+        ],
+        ids=str,
+    )
+    def test_out_of_range(self, parameters, expected, make, documents):
+        with pytest.raises(InvalidParameterError, match=expected):
+            make(**parameters).fit(*documents[:2])
+
+    @pytest.mark.parametrize("sampler", ["in_batch", "ance", "o_sgd"])
+    def test_a_cluster_size_without_clusters(self, sampler, make, documents):
+        model = make(sampler=sampler, cluster_size=4)
+        message = f"cluster_size=4 is for sampler='ngame' and 'tas', sampler='{sampler}' came"
+        with pytest.raises(ValueError, match=message):
+            model.fit(*documents[:2])
+        assert not [name for name in vars(model) if name.endswith("_")]
+
+    @pytest.mark.parametrize("component", ["both", None, "Fused", 0])
+    def test_component(self, component, fitted, documents):
+        message = r"component must be one of \('fused', 'embedding', 'classifier'\), got "
+        with pytest.raises(ValueError, match=message + repr(component)):
+            fitted.predict_topk(documents.X, component=component)
+
+    @pytest.mark.parametrize("k", [0, -1, 1.0, True, None])
+    def test_k(self, k, fitted, documents):
+        with pytest.raises(ValueError, match=f"k must be an integer of at least 1, got {k!r}"):
+            fitted.predict_topk(documents.X, k)
+
+    @pytest.mark.parametrize(
+        "parameters",
+        [
+            {"margin": 0}, {"margin": 2}, {"radius": 1e-9}, {"radius": 99.0},
+            {"embedding_dim": 1}, {"batch_size": 2}, {"shortlist_size": 10**9},
+            {"top_k": 10**9}, {"refresh_interval": 10**9}, {"validation_fraction": 0.999},
+            {"encoder_learning_rate": 1e6}, {"encoder_epochs": 0, "classifier_epochs": 0},
+            {"classifier_learning_rate": 1e6}, {"cluster_size": 1}, {"cluster_size": 10**9},
+            {"n_jobs": -1}, {"encoder_learning_rate": 1e-300},
+        ],
+        ids=str,
+    )  # fmt: skip
+    def test_extremes_work(self, parameters, make, documents):
+        X, Y, Z = documents
+        model = make(label_features=Z, **parameters).fit(X, Y)
+        for values in (model.coef_, model.embed(X), model.predict_topk(X, 3)[1]):
+            assert np.isfinite(values).all()
+
+
+class TestUnfitted:
+    @pytest.mark.parametrize("method", [*ANSWERS, "score", "embed_labels"])
+    def test_before_fit(self, method, make, documents):
+        arguments = {"score": documents[:2], "embed_labels": ()}.get(method, documents[:1])
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            getattr(make(), method)(*arguments)
