@@ -332,7 +332,8 @@ class NGAMEEmbeddingXC(XCClassifier):
             How many labels; may exceed their number.
         component : {"fused", "embedding", "classifier"}, default="fused"
             What scores: the cosine with the label's embedding, with its classifier, or both and the
-            tree, for the ``shortlist_size`` labels (at least k) of the largest classifier scores.
+            tree, for the ``shortlist_size`` labels (at least k; both of two classes) of the largest
+            classifier scores.
 
         Returns
         -------
@@ -481,7 +482,7 @@ class NGAMEEmbeddingXC(XCClassifier):
         n_labels = len(self.classes_)
         n_found = min(k, n_labels)
         if component == "fused":
-            n_listed = min(max(self.shortlist_size, k), n_labels)
+            n_listed = n_labels if self._is_binary else min(max(self.shortlist_size, k), n_labels)
             labels, by_classifier = self._best(self.coef_, V, n_listed)
             by_embedding = np.empty_like(by_classifier)
             for i in range(len(V)):
