@@ -267,7 +267,7 @@ class NGAMEEmbeddingXC(XCClassifier):
         ------
         ValueError
             For NaN, a y that is not binary, label features with other than n_labels rows or other
-            features than X, and parameters that do not fit each other.
+            features than X, parameters that do not fit each other, and training that diverged.
         """
         with restored_on_error(self), one_blas_thread():
             self._check_parameters()
@@ -394,13 +394,25 @@ class NGAMEEmbeddingXC(XCClassifier):
         self.encoder_curve_ = self._run(
             "encoder", siamese, positives, self.encoder_epochs, self.encoder_learning_rate, seed
         )
-        self.label_embeddings_ = siamese.labels()
+        V, self.label_embeddings_ = siamese.instances(), siamese.labels()
+        self._require_finite("encoder_learning_rate", V, self.label_embeddings_)
         self.coef_ = self.label_embeddings_.copy()
-        classifiers = ClassifierModule(siamese.instances(), self.coef_)
+        classifiers = ClassifierModule(V, self.coef_)
         self.classifier_curve_ = self._run(
             "classifiers", classifiers, positives, self.classifier_epochs,
             self.classifier_learning_rate, seed + 1,
         )  # fmt: skip
+        self._require_finite("classifier_learning_rate", self.coef_)
+
+    def _require_finite(self, rate: str, *vectors: np.ndarray) -> None:
+        """Raise an error for what overflowed: NaN is within no margin, so that no loss tells."""
+        for values in vectors:
+            # A NaN is the smallest entry and the largest.
+            if not np.isfinite([values.min(), values.max()]).all():
+                raise ValueError(
+                    f"{type(self).__name__}: training diverged at {rate}={getattr(self, rate):g}. "
+                    "Lower it, or scale X and label_features (sklearn.preprocessing.normalize)."
+                )
 
     def _run(
         self, what: str, module: Module, positives: Positives, n_epochs: int, rate: float,

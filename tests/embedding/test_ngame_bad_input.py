@@ -323,6 +323,33 @@ class TestParameters:
             assert np.isfinite(values).all()
 
 
+class TestDivergence:
+    """It takes rates, or features, at which float32 overflows."""
+
+    @pytest.mark.parametrize("fraction", [0.0, 0.3])
+    @pytest.mark.parametrize(
+        ("parameters", "scale", "named"),
+        [
+            ({"encoder_learning_rate": 1e30}, 1.0, r"encoder_learning_rate=1e\+30"),
+            ({"encoder_learning_rate": 1e300}, 1.0, r"encoder_learning_rate=1e\+300"),
+            ({"classifier_learning_rate": 1e300}, 1.0, r"classifier_learning_rate=1e\+300"),
+            ({}, 1e25, r"encoder_learning_rate=0\.01"),
+        ],
+        ids=str,
+    )
+    @pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+    def test_the_rate_is_named(self, parameters, scale, named, fraction, make, documents):
+        X, Y, Z = documents
+        X, Z = (scale * X).astype(np.float32), (scale * Z).astype(np.float32)
+        model = make(label_features=documents.Z).fit(documents.X, Y)
+        coef = model.coef_
+        model.set_params(label_features=Z, validation_fraction=fraction, **parameters)
+        message = f"NGAMEEmbeddingXC: training diverged at {named}. Lower it, or scale X and label"
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, Y)
+        assert model.coef_ is coef
+
+
 class TestUnfitted:
     @pytest.mark.parametrize("method", [*ANSWERS, "score", "embed_labels"])
     def test_before_fit(self, method, make, documents):
