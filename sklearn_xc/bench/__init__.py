@@ -5,10 +5,11 @@ Every experiment is a module of its own, with ``add_options(parser)`` for the co
 
     __main__.py    the command line
     inits.py  inits_trace.py  optimum.py  accuracy.py  gridsearch.py  ova.py  ova_figure.py
-    prediction.py  scaling.py  cv.py  softmax.py  softmax_curves.py  decomposition.py
+    prediction.py  scaling.py  cv.py  softmax.py  softmax_curves.py  decomposition.py  ngame.py
         |
         +-- biased_softmax.py  numpy_softmax.py    what softmax.py compares
         +-- decomposition_training.py  _gradients.py  _curves.py  _figures.py    its parts
+        +-- ngame_curves.py  label_texts.py    what ngame.py follows, and the sets it reads
         +-- peers/           the systems that ova.py compares
         +-- data.py          the data sets, as training and test matrices
         +-- measure.py       CPU seconds, fits without their warnings, peak memory
@@ -28,5 +29,6 @@ EXPERIMENTS = {
     "cv": "time of choosing C by cross-validation: OvALinearXCCV beside GridSearchCV",
     "softmax": "SoftmaxUMax and ImplicitSoftmaxSGD beside biased methods and scikit-learn",
     "decomposition": "DecompMIPSClassifier: searched gradients beside exact ones; time, progress",
+    "ngame": "NGAMEEmbeddingXC: samplers by epoch, components, labels never seen in training",
     "gridsearch": "peak memory and time of GridSearchCV with 200,000 sparse label columns",
 }
