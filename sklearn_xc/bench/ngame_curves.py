@@ -7,7 +7,7 @@ import numpy as np
 
 from sklearn_xc import NGAMEEmbeddingXC
 from sklearn_xc._validation import CsrRows, check_instances, check_targets
-from sklearn_xc.bench.decomposition_figures import _panels, _with_legend
+from sklearn_xc.bench.decomposition_figures import _log_axis, _panels, _with_legend
 from sklearn_xc.bench.label_texts import LabelledSet
 from sklearn_xc.bench.measure import cpu_seconds
 from sklearn_xc.bench.report import Report
@@ -185,6 +185,6 @@ def draw_samplers(rows: Sequence[dict[str, Any]]) -> Any:
             )  # fmt: skip
         ax.set_xlabel("epochs")
         ax.set_ylabel(name)
-        ax.set_ylim(bottom=0)
         ax.xaxis.get_major_locator().set_params(integer=True)
+    _log_axis(axes[1], "y")
     return _with_legend(figure, axes[1])
