@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc._validation import _as_csr_rows
+from sklearn_xc._validation import as_csr_rows
 from sklearn_xc.encoders import BagOfEmbeddings
 from sklearn_xc.parallel.team import Team
 
@@ -18,7 +18,7 @@ def make_inputs(seed, n=8, dtype=np.float64):
     X = rng.normal(size=(n, D)) * (rng.random((n, D)) < 0.5)
     X[1] = 0.0
     X = X.astype(dtype)
-    return _as_csr_rows(sp.csr_array(X)), X
+    return as_csr_rows(sp.csr_array(X)), X
 
 
 def make_encoder(residual, dtype=np.float64, **params):
@@ -181,10 +181,10 @@ def test_sums_have_norm_about_one_at_the_start(scale):
     rng = np.random.default_rng(0)
     X = scale * rng.random((50, 300)) * (rng.random((50, 300)) < 0.1)
     encoder = BagOfEmbeddings()
-    encoder.start(_as_csr_rows(sp.csr_array(X)), 64, 0)
+    encoder.start(as_csr_rows(sp.csr_array(X)), 64, 0)
     norms = np.linalg.norm(X @ encoder.embeddings_, axis=1)
     assert 0.9 < np.sqrt((norms**2).mean()) < 1.1
-    encoder.start(_as_csr_rows(sp.csr_array(0 * X)), 64, 0)  # nothing to go by
+    encoder.start(as_csr_rows(sp.csr_array(0 * X)), 64, 0)  # nothing to go by
     assert np.isfinite(encoder.embeddings_).all()
 
 

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from sklearn_xc._validation import DenseRows, _as_csr_rows
+from sklearn_xc._validation import DenseRows, as_csr_rows
 from sklearn_xc.encoders import ENCODERS
 from sklearn_xc.parallel.team import Team
 
@@ -27,7 +27,7 @@ def make_inputs(seed=0, n=N, dtype=np.float64):
     X[3, 7] = 1.0
     X = sp.csr_array(X.astype(dtype))
     X.data[X.indptr[3]] = 0.0
-    return _as_csr_rows(X)
+    return as_csr_rows(X)
 
 
 def started(name, dtype=np.float64, seed=0, n_steps=0, n_jobs=1, **params):
@@ -175,7 +175,7 @@ def test_a_stored_encoder_learns_on_as_the_other_would(name, copied):
 @EVERY
 def test_another_width_is_refused(name):
     encoder = started(name)
-    narrow = _as_csr_rows(sp.csr_array(np.ones((3, D - 1))))
+    narrow = as_csr_rows(sp.csr_array(np.ones((3, D - 1))))
     with pytest.raises(ValueError, match=f"{D - 1} features, the encoder was started with {D}"):
         encoder.encode(narrow)
     with pytest.raises(ValueError, match="started with"):
