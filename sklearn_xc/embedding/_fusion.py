@@ -36,7 +36,7 @@ class FusionTree(NamedTuple):
 
 
 class ScoreFusion:
-    """Fused scores: the sum of both scores, and what a regression tree expects of the pair.
+    """Fused scores: what a regression tree expects of the pair, and some of both scores.
 
     The tree predicts whether a label is relevant to an instance (1 or 0) from both scores and the
     number of the label's training instances. It learns from instances that neither encoder nor
@@ -46,6 +46,10 @@ class ScoreFusion:
     ----------
     max_depth : int, default=7
         Of the tree.
+    weight : float, default=0.1
+        Of the sum of both scores, which is added to the tree's value; 1 is the paper's. Leaves are
+        shares of relevant pairs, mostly below 0.1, and with 1 the sum drowns them: precision@1 of
+        34.3 with 0.1 and 31.1 with 1 on WordNet, and 34.8 with 0.02, but less at 5.
     random_state : int, RandomState or None, default=None
         Chooses among splits that are equally good.
 
@@ -57,9 +61,9 @@ class ScoreFusion:
     Notes
     -----
     Source: appendix C, "Inference (Score Fusion)", of [1]_; a leaf holds at least 25 pairs, of
-    which the paper says nothing. From fewer than 50 pairs the tree is one leaf, and fused scores
-    rank labels as the plain sum does. Labels without training instances have frequency 0 and share
-    the leaves of rare labels.
+    which the paper says nothing, and the sum of the scores has a weight. From fewer than 50 pairs
+    the tree is one leaf, and fused scores rank labels as the plain sum does. Labels without
+    training instances have frequency 0 and share the leaves of rare labels.
 
     References
     ----------
@@ -67,8 +71,9 @@ class ScoreFusion:
        classification", WSDM 2023.
     """
 
-    def __init__(self, max_depth: int = 7, random_state: Any = None) -> None:
+    def __init__(self, max_depth: int = 7, weight: float = 0.1, random_state: Any = None) -> None:
         self.max_depth = max_depth
+        self.weight = weight
         self.random_state = random_state
         self.tree_: FusionTree | None = None
 
@@ -167,6 +172,7 @@ class ScoreFusion:
             read_only(np.ascontiguousarray(embedding, dtype).ravel()),
             read_only(np.ascontiguousarray(classifier, dtype).ravel()),
             read_only(np.ascontiguousarray(frequency).ravel()),
+            float(self.weight),
             out,
         )
         return out.reshape(embedding.shape)

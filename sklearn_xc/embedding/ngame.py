@@ -94,6 +94,9 @@ class NGAMEEmbeddingXC(XCClassifier):
     fusion : bool, default=True
         Whether a regression tree takes part in fused scores. They are the sum of both scores
         without one, or if nothing can be held out.
+    fusion_weight : float, default=0.1
+        Of the sum of both scores beside the tree; 1 is the paper's. Smaller values leave more to
+        the tree, which is better for the first label and worse for the fifth.
     validation_fraction : float, default=0.1
         The share of the instances that is held out for the tree and the threshold of predictions,
         at most 10,000 of them. 0 holds nothing out.
@@ -139,8 +142,8 @@ class NGAMEEmbeddingXC(XCClassifier):
     -----
     A dense X is read as sparse rows. Rows of norm 1 (tf-idf) are what the encoder is made for.
 
-    Source: [1]_; differs in the encoder, whose place a transformer has there, and in that each
-    instance counts alike in a step, however many labels are within its margin.
+    Source: [1]_; differs in the encoder, whose place a transformer has there, in that each instance
+    counts alike in a step, however many labels are within its margin, and in `fusion_weight`.
 
     References
     ----------
@@ -179,6 +182,7 @@ class NGAMEEmbeddingXC(XCClassifier):
         "classifier_learning_rate": [Interval(Real, 0, None, closed="neither")],
         "shortlist_size": [Interval(Integral, 1, None, closed="left")],
         "fusion": ["boolean"],
+        "fusion_weight": [Interval(Real, 0, None, closed="left")],
         "validation_fraction": [Interval(Real, 0, 1, closed="left")],
         "top_k": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [Integral, None],
@@ -216,6 +220,7 @@ class NGAMEEmbeddingXC(XCClassifier):
         classifier_learning_rate: float = 0.003,
         shortlist_size: int = 100,
         fusion: bool = True,
+        fusion_weight: float = 0.1,
         validation_fraction: float = 0.1,
         top_k: int = 100,
         n_jobs: int | None = None,
@@ -238,6 +243,7 @@ class NGAMEEmbeddingXC(XCClassifier):
         self.classifier_learning_rate = classifier_learning_rate
         self.shortlist_size = shortlist_size
         self.fusion = fusion
+        self.fusion_weight = fusion_weight
         self.validation_fraction = validation_fraction
         self.top_k = top_k
         self.n_jobs = n_jobs
@@ -464,7 +470,7 @@ class NGAMEEmbeddingXC(XCClassifier):
             np.einsum("ij,ij->i", V[of], vectors[label])
             for vectors in (self.label_embeddings_, self.coef_)
         )
-        fusion = ScoreFusion(random_state=seed)
+        fusion = ScoreFusion(weight=float(self.fusion_weight), random_state=seed)
         self.fusion_ = fusion.fit(by_embedding, by_classifier, self.label_counts_[label], relevant)
 
     def _set_threshold(self, V: np.ndarray, true: Positives) -> None:

@@ -6,8 +6,8 @@ from sklearn_xc.kernels._jit import kernel
 
 
 @kernel
-def add_tree_values(tree, embedding_scores, classifier_scores, frequencies, out):
-    """Write the value of the tree plus both scores, for each pair of an instance and a label.
+def add_tree_values(tree, embedding_scores, classifier_scores, frequencies, weight, out):
+    """Write the tree's value and a share of both scores, for each pair of an instance and a label.
 
     Features are rounded to float32 and compared with thresholds in float64, ties go to the left, as
     in scikit-learn.
@@ -19,6 +19,8 @@ def add_tree_values(tree, embedding_scores, classifier_scores, frequencies, out)
         with a negative `left` is a leaf. Features 0, 1 and 2 are the next three arrays.
     embedding_scores, classifier_scores : ndarray of float of shape (n,)
     frequencies : ndarray of float32 of shape (n,)
+    weight : float
+        Of the sum of both scores.
     out : ndarray of float of shape (n,)
         Written; summed in float64.
     """
@@ -39,4 +41,4 @@ def add_tree_values(tree, embedding_scores, classifier_scores, frequencies, out)
                 node = np.uint32(left[node])
             else:
                 node = np.uint32(right[node])
-        out[i] = value[node] + (np.float64(embedding) + np.float64(classifier))
+        out[i] = value[node] + weight * (np.float64(embedding) + np.float64(classifier))

@@ -29,12 +29,12 @@ def fusion():
 def test_equals_scikit_learn(max_depth, weighted):
     pairs, new = make_pairs(), make_pairs(seed=1)
     weight = np.random.default_rng(5).random(4000) if weighted else None
-    fusion = ScoreFusion(max_depth, random_state=0).fit(*pairs, weight)
+    fusion = ScoreFusion(max_depth, 0.3, random_state=0).fit(*pairs, weight)
     tree = DecisionTreeRegressor(
         max_depth=max_depth, min_samples_leaf=MIN_PAIRS_OF_LEAF, random_state=0
     )
     tree.fit(np.stack(pairs[:3], 1).astype(np.float32), pairs[3], sample_weight=weight)
-    expected = tree.predict(np.stack(new[:3], 1).astype(np.float32)) + new[0] + new[1]
+    expected = tree.predict(np.stack(new[:3], 1).astype(np.float32)) + 0.3 * (new[0] + new[1])
     np.testing.assert_allclose(fusion(*new[:3]), expected, rtol=1e-6, atol=1e-6)
 
 
@@ -115,7 +115,8 @@ def test_few_pairs_leave_the_order_of_the_sum(n):
     embedding, classifier, frequency, relevant = make_pairs(n)
     fusion = ScoreFusion().fit(embedding, classifier, frequency, relevant)
     found = fusion(embedding, classifier, frequency)
-    np.testing.assert_allclose(found, embedding + classifier + relevant.mean(), rtol=1e-5)
+    expected = fusion.weight * (embedding + classifier) + relevant.mean()
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
 def test_pickles_and_comes_back_from_plain_arrays(fusion):

@@ -17,11 +17,11 @@ def plain(tree):
     return tuple(map(read_only, arrays))
 
 
-def walk(tree, pairs, dtype=np.float32):
+def walk(tree, pairs, dtype=np.float32, weight=1.0):
     columns = [read_only(np.ascontiguousarray(column)) for column in pairs.T.astype(dtype)]
     columns[2] = read_only(columns[2].astype(np.float32))
     out = np.full(len(pairs), np.nan, dtype)
-    add_tree_values(tree, *columns, out)
+    add_tree_values(tree, *columns, weight, out)
     return out
 
 
@@ -83,3 +83,16 @@ def test_a_tree_of_one_leaf():
     )  # fmt: skip
     np.testing.assert_array_equal(walk(tuple(map(read_only, tree)), np.ones((2, 3))), [2.25, 2.25])
     assert walk(tuple(map(read_only, tree)), np.ones((0, 3))).shape == (0,)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.1, 3.0])
+def test_the_weight_of_the_scores(weight):
+    rng = np.random.default_rng(7)
+    regressor = grown(rng)
+    tree, pairs = plain(regressor.tree_), rng.normal(size=(500, 3)).astype(np.float32)
+    alone = walk(tree, pairs, np.float64, 0.0)
+    np.testing.assert_allclose(alone, regressor.predict(pairs), rtol=1e-12)
+    both = pairs[:, :2].sum(1, dtype=np.float64)
+    np.testing.assert_allclose(
+        walk(tree, pairs, np.float64, weight), alone + weight * both, rtol=1e-9, atol=1e-9
+    )
