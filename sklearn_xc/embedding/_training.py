@@ -20,7 +20,7 @@ from sklearn_xc.encoders.protocol import Encoder
 from sklearn_xc.parallel.team import Team
 from sklearn_xc.samplers.protocol import BatchSampler, Positives, Scene
 from sklearn_xc.solvers.adam import LazyAdam
-from sklearn_xc.solvers.batch_sgd import Entries
+from sklearn_xc.solvers.batch_sgd import Entries, entry_places
 
 #: Scores whose gradients are worth a second thread.
 _LEAST_WORK = 200_000
@@ -222,8 +222,6 @@ class SiameseTraining:
     rate : float
         Of Adam's steps at the beginning; it falls to 0 in a line.
     n_epochs : int
-    static : ndarray of float of shape (n, dim) or None
-        See ``Scene``; None takes what the instances' embeddings are at the beginning.
     seed : int
     n_workers : int
         Threads, on which nothing depends.
@@ -250,14 +248,13 @@ class SiameseTraining:
                 yield self._epoch(epoch, team)
 
     def _static_embeddings(self) -> np.ndarray:
+        """Return what embeddings were when first asked for: before they move, at epoch 0."""
         if self._static is None:
             self._static = self._module.instances().copy()
         return self._static
 
     def _epoch(self, epoch: int, team: Team) -> EpochReport:
         began = time.perf_counter()
-        if epoch == 0 and self._module.moves_instances:
-            self._static_embeddings()  # before they move
         self._sampler.refresh(epoch, self._scene)
         refreshed = time.perf_counter()
         indptr, labels = self._positives
@@ -300,15 +297,13 @@ class SiameseTraining:
 
         n, m = scores.shape
         indptr, labels = self._positives
-        counts = indptr[rows + 1] - indptr[rows]
-        ends = np.concatenate(([0], np.cumsum(counts)))
-        own_labels = labels[np.arange(ends[-1]) + np.repeat(indptr[rows] - ends[:-1], counts)]
+        at, bounds = entry_places(indptr[rows], indptr[rows + 1] - indptr[rows])
         self._columns[pool.labels] = np.arange(m, dtype=np.int32)
         losses, n_hits = np.empty(n), np.empty(n, np.int64)
         weight = np.ones(n, scores.dtype)
         n_parts = team.n_workers if n * m >= _LEAST_WORK else 1
         cuts = np.linspace(0, n, n_parts + 1).astype(int)
-        arrays = tuple(map(read_only, (pool.own, ends, own_labels, self._columns, weight)))
+        arrays = tuple(map(read_only, (pool.own, bounds, labels[at], self._columns, weight)))
 
         def share(worker: int) -> None:
             if worker < n_parts:

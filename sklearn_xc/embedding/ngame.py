@@ -31,6 +31,7 @@ from sklearn_xc.mips import ExactIndex
 from sklearn_xc.mips._threads import one_blas_thread
 from sklearn_xc.samplers import SAMPLERS
 from sklearn_xc.samplers.protocol import Positives
+from sklearn_xc.solvers.batch_sgd import entry_places
 
 COMPONENTS = ("fused", "embedding", "classifier")
 #: Held-out instances by which scores are fused and the threshold is set, at most. Source: appendix
@@ -551,7 +552,5 @@ class NGAMEEmbeddingXC(XCClassifier):
 
 def _positives(indptr: np.ndarray, labels: np.ndarray, rows: np.ndarray) -> Positives:
     """Return the labels of some rows."""
-    counts = indptr[rows + 1] - indptr[rows]
-    ends = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-    at = np.arange(ends[-1]) + np.repeat(indptr[rows] - ends[:-1], counts)
-    return Positives(ends, labels[at])
+    at, bounds = entry_places(indptr[rows], indptr[rows + 1] - indptr[rows])
+    return Positives(bounds, labels[at])

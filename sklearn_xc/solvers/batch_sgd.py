@@ -42,7 +42,7 @@ class Entries(NamedTuple):
         return self._replace(starts=self.starts[first:last], counts=self.counts[first:last])
 
 
-def _places(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def entry_places(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return where entries of rows are that begin there, and where those of each row end up."""
     bounds = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=bounds[1:])
@@ -261,7 +261,7 @@ class HiddenLayer:
     def _thinned(self, entries: Entries) -> Entries:
         """Leave some entries out, and scale the others."""
         starts, counts, ids, values = entries
-        at, bounds = _places(starts, counts)
+        at, bounds = entry_places(starts, counts)
         is_kept = self._rng.random(len(at), np.float32) >= self._dropout
         kept_before = np.zeros(len(at) + 1, np.int64)
         np.cumsum(is_kept, out=kept_before[1:])
@@ -288,7 +288,7 @@ class LabelSets:
     def batch(self, rows: np.ndarray, V: np.ndarray) -> Batch:
         """Return some of the instances."""
         starts = self.indptr[rows]
-        at, bounds = _places(starts, self.indptr[rows + 1] - starts)
+        at, bounds = entry_places(starts, self.indptr[rows + 1] - starts)
         return Batch(V, bounds, self.labels[at], self.weight[rows])
 
 
