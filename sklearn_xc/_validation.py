@@ -529,6 +529,25 @@ def _from_csc(csc: Any, kind: str, dtype: np.dtype, container: type | None) -> T
     )
 
 
+def require_labels(estimator: Any, targets: Targets, rows: np.ndarray) -> None:
+    """Raise ValueError unless y has two labels and some row has one.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Named in messages.
+    targets : Targets
+        Checked targets.
+    rows : ndarray of int
+        Rows of X that have a label and take part; one may come several times.
+    """
+    name = type(estimator).__name__
+    if len(targets.classes) < 2:
+        raise ValueError(f"{name}: y needs at least two label columns, got 1.")
+    if not len(rows):
+        raise ValueError(f"{name}: no row of y has a label.")
+
+
 def check_weights(estimator: Any, sample_weight: Any, n_samples: int) -> np.ndarray | None:
     """Check `sample_weight` and return it as float64, or None.
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import sklearn_xc
 from sklearn_xc._topk import check_k
+from sklearn_xc._validation import Targets
 from sklearn_xc.metrics import precision_at_k
 
 #: Raised when the meaning of pickled attributes changes.
@@ -22,8 +23,7 @@ STATE_FORMAT = 1
 class XCClassifier(ClassifierMixin, BaseEstimator):
     """Answers of a classifier over many labels, all derived from its best-scored labels.
 
-    A subclass sets ``classes_``, ``_targets_kind`` ("classes", "dense" or "sparse"),
-    ``_targets_dtype`` and ``_targets_container`` in fit, has a parameter ``top_k``, and defines
+    A subclass calls ``_keep_targets(targets)`` in fit, has a parameter ``top_k``, and defines
     ``_topk_scores(X, k)`` and ``_all_scores(X)`` with columns in the order of ``classes_``; after a
     1-D fit of two classes ``_all_scores`` has the single column of the second. An indicator fit
     predicts the labels with positive scores, unless ``_topk_margins`` and ``_all_margins`` say
@@ -122,6 +122,13 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
             return float(np.average(hits, weights=sample_weight))
         labels, _ = self.predict_topk(X, 1)
         return precision_at_k(y, labels, k=1, sample_weight=sample_weight)
+
+    def _keep_targets(self, targets: Targets) -> None:
+        """Set ``classes_``, and what it takes to answer in the terms of y."""
+        self.classes_ = targets.classes
+        self._targets_kind = targets.kind
+        self._targets_dtype = targets.dtype
+        self._targets_container: Any = targets.container
 
     def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the best labels, and numbers that are positive for those that hold."""

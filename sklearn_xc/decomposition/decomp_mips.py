@@ -17,6 +17,7 @@ from sklearn_xc._validation import (
     check_rows,
     check_targets,
     check_weights,
+    require_labels,
 )
 from sklearn_xc.base import restored_on_error
 from sklearn_xc.decomposition._model import EmbeddingModel
@@ -438,8 +439,6 @@ class DecompMIPSClassifier(EmbeddingModel):
         n = instances.shape[0]
         check = check_further_targets if is_known else check_targets
         targets = check(self, y, n, classes)
-        if len(targets.classes) < 2:
-            raise ValueError(f"{type(self).__name__}: y needs at least two label columns, got 1.")
         weight = check_weights(self, sample_weight, n)
         return instances, targets, np.ones(n) if weight is None else weight
 
@@ -494,8 +493,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         self, instances: CsrRows | DenseRows, targets: Targets, weight: np.ndarray
     ) -> TrainingSet:
         examples = merge_instances(instances, targets, weight)
-        if not len(examples.rows):
-            raise ValueError(f"{type(self).__name__}: no row of y has a label.")
+        require_labels(self, targets, examples.rows)
         return examples
 
     def _start(
@@ -506,10 +504,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         is_hidden = self.hidden_dim is not None or isinstance(instances, CsrRows)
         dim = (self.hidden_dim or _HIDDEN_DIM) if is_hidden else d
         self._require_memory(n_labels, d, dim, is_hidden, dtype.itemsize)
-        self.classes_ = targets.classes
-        self._targets_kind = targets.kind
-        self._targets_dtype = targets.dtype
-        self._targets_container = targets.container
+        self._keep_targets(targets)
         self.coef_ = np.zeros((n_labels, dim), dtype)
         self.feature_embedding_ = None
         if is_hidden:

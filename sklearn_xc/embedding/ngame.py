@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._topk import check_k
-from sklearn_xc._validation import CsrRows, check_instances, check_targets
+from sklearn_xc._validation import CsrRows, check_instances, check_targets, require_labels
 from sklearn_xc.base import XCClassifier, restored_on_error
 from sklearn_xc.embedding._fusion import ScoreFusion
 from sklearn_xc.embedding._label_features import label_rows, mean_rows
@@ -281,18 +281,10 @@ class NGAMEEmbeddingXC(XCClassifier):
             instances = check_instances(self, X, reset=True)
             n = instances.shape[0]
             targets = check_targets(self, y, n)
-            if len(targets.classes) < 2:
-                raise ValueError(
-                    f"{type(self).__name__}: y needs at least two label columns, got 1."
-                )
             indptr, labels = targets.by_instance(n)
             with_labels = np.flatnonzero(np.diff(indptr) > 0)
-            if not len(with_labels):
-                raise ValueError(f"{type(self).__name__}: no row of y has a label.")
-            self.classes_ = targets.classes
-            self._targets_kind = targets.kind
-            self._targets_dtype = targets.dtype
-            self._targets_container = targets.container
+            require_labels(self, targets, with_labels)
+            self._keep_targets(targets)
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             train, held_out = self._split(with_labels, indptr, labels, seed)
             self._train(instances, indptr, labels, train, label_features, seed)

@@ -405,7 +405,7 @@ default=None
         binary = targets.kind == "classes" and len(targets.classes) == 2
         gradient_norm, objective = stacked("gradient_norm"), stacked("objective")
         bounded = self.regularize_intercept or not self.fit_intercept
-        self.classes_ = targets.classes
+        self._keep_targets(targets)
         self.label_counts_ = np.array([n - counts[0], counts[0]]) if binary else counts
         self.n_samples_fit_ = n
         self.n_iter_ = stacked("n_iter")
@@ -423,9 +423,6 @@ default=None
             "seconds": stacked("seconds") / np.bincount(row_of_label)[row_of_label],
         }
         intercepts = stacked("intercepts")
-        self._targets_kind = targets.kind
-        self._targets_dtype = targets.dtype
-        self._targets_container = targets.container
         self._weights = LabelWeights(
             assemble_weights(solutions, row_of_label, problem.n_features), intercepts
         )

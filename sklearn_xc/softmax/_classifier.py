@@ -18,6 +18,7 @@ from sklearn_xc._validation import (
     check_instances,
     check_targets,
     check_weights,
+    require_labels,
 )
 from sklearn_xc.base import restored_on_error
 from sklearn_xc.exceptions import ConvergenceWarning
@@ -270,10 +271,7 @@ class SoftmaxClassifier(SoftmaxModel):
         weight = check_weights(self, sample_weight, n)
         weight = np.ones(n) if weight is None else weight
         pairs = pairs_of(targets, weight, self.multilabel == "first")
-        if not len(pairs.rows):
-            raise ValueError(f"{type(self).__name__}: no row of y has a label.")
-        if len(targets.classes) < 2:
-            raise ValueError(f"{type(self).__name__}: y needs at least two label columns, got 1.")
+        require_labels(self, targets, pairs.rows)
         if len(pairs.rows) >= 2**31 - 1:
             raise ValueError(
                 f"{type(self).__name__}: y has {len(pairs.rows)} labels in all; at most 2**31 - 2 "
@@ -484,13 +482,10 @@ class SoftmaxClassifier(SoftmaxModel):
     def _keep(
         self, targets: Targets, W: np.ndarray, state: SoftmaxState, average: Average | None
     ) -> None:
-        self.classes_ = targets.classes
+        self._keep_targets(targets)
         self.coef_ = W
         self._iterate = None if average is None else state.V
         self._average = average
-        self._targets_kind = targets.kind
-        self._targets_dtype = targets.dtype
-        self._targets_container = targets.container
 
     @property
     def u_(self) -> np.ndarray:
