@@ -117,10 +117,28 @@ def _dense_scores(classifier: Any, method: str, X: Any) -> Iterator[np.ndarray]:
 
 
 def _best_of_dense(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    n, n_labels = scores.shape
     order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-    indices = np.full((n, k), -1, np.int64)
-    best = np.full((n, k), -np.inf, scores.dtype)
-    indices[:, :n_labels] = order
-    best[:, :n_labels] = np.take_along_axis(scores, order, axis=1)
-    return indices, best
+    return padded(order, np.take_along_axis(scores, order, axis=1), k)
+
+
+def padded(labels: np.ndarray, scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the best labels, at most k of each instance, as k columns.
+
+    Parameters
+    ----------
+    labels, scores : ndarray of int and of float, of shape (n, n_found)
+        Best first; ``n_found <= k``.
+    k : int
+
+    Returns
+    -------
+    labels : ndarray of int64 of shape (n, k)
+        Padded with -1.
+    scores : ndarray of float of shape (n, k)
+        Padded with -inf.
+    """
+    n, n_found = labels.shape
+    all_labels = np.full((n, k), -1, np.int64)
+    all_scores = np.full((n, k), -np.inf, scores.dtype)
+    all_labels[:, :n_found], all_scores[:, :n_found] = labels, scores
+    return all_labels, all_scores

@@ -189,6 +189,28 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
         super().__setstate__(state)
 
 
+def threshold_for(scores: np.ndarray, n_labels: int) -> float:
+    """Return the threshold that as many scores exceed as there are true labels.
+
+    Parameters
+    ----------
+    scores : ndarray of float of shape (n, k)
+        Of the best labels of some instances; not padded.
+    n_labels : int
+        True labels of these instances, at least 1.
+
+    Returns
+    -------
+    float
+        Halfway between the last score to exceed it and the next, or just below the smallest where
+        there are not enough; of equal scores all exceed it or none.
+    """
+    best = np.sort(scores, axis=None)[::-1]
+    if n_labels < len(best):
+        return float(0.5 * (best[n_labels - 1] + best[n_labels]))
+    return float(np.nextafter(best[-1], -np.inf))
+
+
 @contextmanager
 def restored_on_error(estimator: Any) -> Iterator[None]:
     """Give `estimator` back the attributes it had, should the body fail or be interrupted."""

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._topk import check_k
+from sklearn_xc._topk import check_k, padded
 from sklearn_xc._validation import CsrRows, DenseRows, check_rows, read_only
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.mips import INDEXES, ExactIndex
@@ -62,11 +62,11 @@ class EmbeddingModel(XCClassifier):
         if exact:
             return self._topk_scores(X, k)
         V = self._embed(check_rows(self, X, reset=False))
-        return _padded(*self._search(V, min(k, len(self.classes_))), k)
+        return padded(*self._search(V, min(k, len(self.classes_))), k)
 
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         V = self._embed(check_rows(self, X, reset=False))
-        return _padded(*self._best(V, min(k, len(self.classes_))), k)
+        return padded(*self._best(V, min(k, len(self.classes_))), k)
 
     def _best(self, V: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best labels of embedded instances, at most all, and their scores."""
@@ -122,12 +122,3 @@ class EmbeddingModel(XCClassifier):
         state.pop("_search_index", None)  # is built again where it is asked for
         state["_guide"] = None  # as is that of training
         return state
-
-
-def _padded(labels: np.ndarray, scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return k columns, int64 labels."""
-    n, found = labels.shape
-    indices = np.full((n, k), -1, np.int64)
-    padded = np.full((n, k), -np.inf, scores.dtype)
-    indices[:, :found], padded[:, :found] = labels, scores
-    return indices, padded

@@ -19,7 +19,7 @@ from sklearn_xc._validation import (
     check_weights,
     require_labels,
 )
-from sklearn_xc.base import restored_on_error
+from sklearn_xc.base import restored_on_error, threshold_for
 from sklearn_xc.decomposition._model import EmbeddingModel
 from sklearn_xc.decomposition._training import (
     RECALL_K,
@@ -680,11 +680,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         _, scores = self._best(V, k)
         sets = examples.sets
         n_labels = int((sets.indptr[rows + 1] - sets.indptr[rows]).sum())
-        best = np.sort(scores, axis=None)[::-1]
-        if n_labels < len(best):
-            self.threshold_ = float(0.5 * (best[n_labels - 1] + best[n_labels]))
-        else:
-            self.threshold_ = float(np.nextafter(best[-1], -np.inf))
+        self.threshold_ = threshold_for(scores, n_labels)
 
     def _finish(self, trainer: Trainer) -> None:
         self.__dict__.pop("_search_index", None)  # of weights that have moved

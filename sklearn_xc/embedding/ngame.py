@@ -11,9 +11,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._topk import check_k
+from sklearn_xc._topk import check_k, padded
 from sklearn_xc._validation import CsrRows, check_instances, check_targets, require_labels
-from sklearn_xc.base import XCClassifier, restored_on_error
+from sklearn_xc.base import XCClassifier, restored_on_error, threshold_for
 from sklearn_xc.embedding._fusion import ScoreFusion
 from sklearn_xc.embedding._label_features import label_rows, mean_rows
 from sklearn_xc.embedding._training import (
@@ -471,12 +471,7 @@ class NGAMEEmbeddingXC(XCClassifier):
         if self._targets_kind == "classes":
             return
         _, scores = self._topk_of(V, min(self.top_k, len(self.classes_)), "fused")
-        best = np.sort(scores, axis=None)[::-1]
-        n_true = len(true.labels)
-        if n_true < len(best):
-            self.threshold_ = float(0.5 * (best[n_true - 1] + best[n_true]))
-        else:
-            self.threshold_ = float(np.nextafter(best[-1], -np.inf))
+        self.threshold_ = threshold_for(scores, len(true.labels))
 
     # What a fitted model answers
 
@@ -505,11 +500,7 @@ class NGAMEEmbeddingXC(XCClassifier):
         else:
             vectors = self.label_embeddings_ if component == "embedding" else self.coef_
             labels, scores = self._best(vectors, V, n_found)
-        n = len(V)
-        indices = np.full((n, k), -1, np.int64)
-        padded = np.full((n, k), -np.inf, scores.dtype)
-        indices[:, :n_found], padded[:, :n_found] = labels, scores
-        return indices, padded
+        return padded(labels, scores, k)
 
     def _fused(
         self, by_embedding: np.ndarray, by_classifier: np.ndarray, labels: np.ndarray
