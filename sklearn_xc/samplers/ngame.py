@@ -1,18 +1,13 @@
 """Mini-batches of instances that are near each other, so that their labels are hard negatives."""
 
-from collections.abc import Iterator
-
-import numpy as np
-
-from sklearn_xc.samplers._batches import Clusters
-from sklearn_xc.samplers.in_batch import InBatchSampler
+from sklearn_xc.samplers._cluster_sampler import ClusterSampler
 from sklearn_xc.samplers.protocol import Scene
 
 #: Rows of a cluster at the start of the curriculum, and how often it doubles if epochs last.
 _SMALLEST, _DOUBLINGS = 8, 12
 
 
-class NgameSampler(InBatchSampler):
+class NgameSampler(ClusterSampler):
     """Mini-batches of random clusters of the instances' embeddings.
 
     An instance is near its labels once training has come some way, and near instances whose labels
@@ -48,22 +43,6 @@ class NgameSampler(InBatchSampler):
        M. Varma. NGAME: negative mining-aware mini-batching for extreme classification. WSDM 2023.
     """
 
-    def __init__(
-        self,
-        batch_size: int,
-        refresh_interval: int = 5,
-        seed: int = 0,
-        n_jobs: int | None = None,
-        *,
-        cluster_size: int | None = None,
-    ) -> None:
-        super().__init__(batch_size, refresh_interval, seed, n_jobs)
-        self.cluster_size = cluster_size
-
-    def batches(self, epoch: int) -> Iterator[np.ndarray]:
-        """Yield the instances of each mini-batch; see `BatchSampler.batches`."""
-        return self._clusters.batches(self.batch_size, (self.seed, epoch))
-
     def cluster_size_at(self, epoch: int, n_epochs: int) -> int:
         """Return how many instances a cluster has in an epoch."""
         size = self.cluster_size
@@ -82,5 +61,4 @@ class NgameSampler(InBatchSampler):
         return due
 
     def _look(self, epoch: int, scene: Scene) -> None:
-        size = self.cluster_size_at(epoch, scene.n_epochs)
-        self._clusters = Clusters(scene.instances(), size, (self.seed, epoch), self.n_jobs)
+        self._cluster(scene.instances(), self.cluster_size_at(epoch, scene.n_epochs), epoch)

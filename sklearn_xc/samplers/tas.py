@@ -1,15 +1,10 @@
 """Mini-batches from clusters that are made once."""
 
-from collections.abc import Iterator
-
-import numpy as np
-
-from sklearn_xc.samplers._batches import Clusters
-from sklearn_xc.samplers.in_batch import InBatchSampler
+from sklearn_xc.samplers._cluster_sampler import ClusterSampler
 from sklearn_xc.samplers.protocol import Scene
 
 
-class TasSampler(InBatchSampler):
+class TasSampler(ClusterSampler):
     """Topic-aware sampling: mini-batches of clusters of features that never change.
 
     Parameters
@@ -37,26 +32,9 @@ class TasSampler(InBatchSampler):
        dense retriever with balanced topic aware sampling. SIGIR 2021.
     """
 
-    def __init__(
-        self,
-        batch_size: int,
-        refresh_interval: int = 5,
-        seed: int = 0,
-        n_jobs: int | None = None,
-        *,
-        cluster_size: int | None = None,
-    ) -> None:
-        super().__init__(batch_size, refresh_interval, seed, n_jobs)
-        self.cluster_size = cluster_size
-
-    def batches(self, epoch: int) -> Iterator[np.ndarray]:
-        """Yield the instances of each mini-batch; see `BatchSampler.batches`."""
-        return self._clusters.batches(self.batch_size, (self.seed, epoch))
-
     def _due(self, epoch: int, scene: Scene) -> int:
         return 0
 
     def _look(self, epoch: int, scene: Scene) -> None:
         size = self.batch_size if self.cluster_size is None else self.cluster_size
-        size = min(size, self.batch_size)
-        self._clusters = Clusters(scene.static(), size, (self.seed, epoch), self.n_jobs)
+        self._cluster(scene.static(), size, epoch)
