@@ -35,6 +35,9 @@ from sklearn_xc.losses import LABEL_SET_LOSSES, LOSSES
 from sklearn_xc.solvers.newton_cg import solve_block
 from sklearn_xc.solvers.problem import OneVsAllProblem, sum_instances
 
+# --doctest-modules would import those of several folders as tests, under the same name.
+collect_ignore_glob = ["*conftest.py"]
+
 # The first call of a kernel compiles it, hence no deadline; the same examples on every run.
 hypothesis.settings.register_profile("default", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("explore", deadline=None, max_examples=2000)
