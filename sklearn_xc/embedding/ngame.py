@@ -491,8 +491,9 @@ class NGAMEEmbeddingXC(XCClassifier):
             n_listed = n_labels if self._is_binary else min(max(self.shortlist_size, k), n_labels)
             labels, by_classifier = self._best(self.coef_, V, n_listed)
             by_embedding = np.empty_like(by_classifier)
-            for i in range(len(V)):
-                by_embedding[i] = self.label_embeddings_[labels[i]] @ V[i]
+            with one_blas_thread():
+                for i in range(len(V)):
+                    by_embedding[i] = self.label_embeddings_[labels[i]] @ V[i]
             scores = self._fused(by_embedding, by_classifier, labels)
             order = np.lexsort((labels, -scores), axis=1)[:, :n_found]
             labels = np.take_along_axis(labels, order, axis=1)
@@ -519,10 +520,11 @@ class NGAMEEmbeddingXC(XCClassifier):
         scores = np.empty((n, n_labels), V.dtype)
         labels = np.arange(n_labels)
         step = max(1, _SCORES // n_labels)
-        for first in range(0, n, step):
-            part = V[first : first + step]
-            both = part @ self.label_embeddings_.T, part @ self.coef_.T
-            scores[first : first + step] = self._fused(*both, labels)
+        with one_blas_thread():
+            for first in range(0, n, step):
+                part = V[first : first + step]
+                both = part @ self.label_embeddings_.T, part @ self.coef_.T
+                scores[first : first + step] = self._fused(*both, labels)
         return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
 
     def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:

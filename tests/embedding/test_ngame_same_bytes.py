@@ -7,6 +7,7 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
 
 from sklearn_xc import NGAMEEmbeddingXC
 from sklearn_xc.embedding import _training
@@ -72,6 +73,17 @@ class TestThreads:
         expected = make().fit(*documents[:2])
         with joblib.parallel_config("threading", n_jobs=2):
             assert_same_bytes(make().fit(*documents[:2]), expected)
+
+    def test_threads_of_blas(self, make, make_documents):
+        """An odd number of labels: BLAS rounds the last ones by how its threads share them out."""
+        X, Y, Z = make_documents(n=160, n_topics=13, labels_of_topic=37)
+        model = make(label_features=Z).fit(X, Y.toarray())
+        scores = []
+        for n_threads in (1, 2, 3):
+            with threadpool_limits(n_threads, user_api="blas"):
+                scores.append(model.decision_function(X))
+        for other in scores[1:]:
+            assert other.tobytes() == scores[0].tobytes()
 
 
 class TestRandomState:
