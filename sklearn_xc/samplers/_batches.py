@@ -1,5 +1,6 @@
 """Mini-batches of shuffled rows and of whole clusters."""
 
+import copy
 from collections.abc import Iterator
 
 import numpy as np
@@ -17,8 +18,8 @@ class Clusters:
     ----------
     V : ndarray of shape (n, dim)
         What near rows are judged by.
-    size : int
-        Rows of a cluster at most: there are as few clusters as that allows, of equal sizes.
+    n_clusters : int
+        Their sizes differ by one at most.
     seed : tuple of int
         Of the clusters.
     n_jobs : int or None
@@ -32,9 +33,10 @@ class Clusters:
         Where each cluster begins in `rows`.
     """
 
-    def __init__(self, V: np.ndarray, size: int, seed: tuple[int, int], n_jobs: int | None) -> None:
+    def __init__(
+        self, V: np.ndarray, n_clusters: int, seed: tuple[int, int], n_jobs: int | None
+    ) -> None:
         n = len(V)
-        n_clusters = -(-n // size)
         if n_clusters == n:  # nothing to compute
             cluster = np.arange(n)
         else:
@@ -42,6 +44,16 @@ class Clusters:
             cluster = balanced_clusters(V, n_clusters, int(number), n_jobs)
         self.rows = np.argsort(cluster, kind="stable")
         self.starts = np.concatenate([[0], np.cumsum(np.bincount(cluster, minlength=n_clusters))])
+
+    def merged(self, n_together: int) -> "Clusters":
+        """Return larger clusters, each of so many that follow one another.
+
+        Where both numbers are powers of two, these are the clusters of a higher level of the tree,
+        of equal sizes again.
+        """
+        larger = copy.copy(self)
+        larger.starts = np.append(self.starts[:-1:n_together], self.starts[-1])
+        return larger
 
     def batches(self, batch_size: int, seed: tuple[int, int]) -> Iterator[np.ndarray]:
         """Yield the rows of mini-batches of random clusters.

@@ -9,7 +9,7 @@ from sklearn_xc.samplers.in_batch import InBatchSampler
 
 
 class ClusterSampler(InBatchSampler):
-    """Mini-batches of random clusters; a subclass says of what and when, in ``_look``.
+    """Mini-batches of random clusters, which a subclass makes: it sets ``_clusters``.
 
     Parameters
     ----------
@@ -35,7 +35,5 @@ class ClusterSampler(InBatchSampler):
         """Yield the instances of each mini-batch; see `BatchSampler.batches`."""
         return self._clusters.batches(self.batch_size, (self.seed, epoch))
 
-    def _cluster(self, V: np.ndarray, size: int, epoch: int) -> None:
-        """Make clusters of near rows of V, no larger than a mini-batch."""
-        size = min(size, self.batch_size)
-        self._clusters = Clusters(V, size, (self.seed, epoch), self.n_jobs)
+    def _clustered(self, V: np.ndarray, n_clusters: int, epoch: int) -> Clusters:
+        return Clusters(V, n_clusters, (self.seed, epoch), self.n_jobs)

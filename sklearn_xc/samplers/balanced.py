@@ -17,7 +17,7 @@ def balanced_clusters(
 
     Rows are cut in two by 2-means, and the halves again, until there are enough. Each assignment is
     the best one in which both halves have their exact sizes; ties go by row number. Large nodes are
-    cut along a direction found on 256 of their rows and improved in up to four rounds on all.
+    cut along a direction found on 256 of their rows and improved in two rounds on all.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def balanced_clusters(
     Takes O(n dim log(n_clusters)) time, and 12 bytes a row besides the result.
 
     Source: the balanced hierarchical 2-means of [1]_; differs in that directions are found on a
-    sample, from four pairs of rows, and in cutting to any number of clusters.
+    sample, from two pairs of rows, and in cutting to any number of clusters.
 
     References
     ----------

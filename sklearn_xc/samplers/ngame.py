@@ -25,16 +25,18 @@ class NgameSampler(ClusterSampler):
     n_jobs : int or None, default=None
         Threads of the clustering, as joblib counts them. Results do not depend on it.
     cluster_size : int or None, default=None
-        Instances of a cluster. None is a curriculum: 8, doubled every ``max(1, n_epochs // 12)``
-        epochs, with a clustering each time. Never above `batch_size`; 1 makes random mini-batches.
+        Instances of a cluster, at most. None is a curriculum: 8, doubled every
+        ``max(1, n_epochs // 12)`` epochs. Never above `batch_size`; 1 makes random mini-batches.
 
     Notes
     -----
-    A clustering takes O(n dim log(n / cluster_size)) time, an epoch's mini-batches O(n).
+    A clustering takes O(n dim log(n / cluster_size)) time, an epoch's mini-batches O(n). Clusters
+    that grow come in a power of two, so that two of them are one of the next size, and growing
+    takes no clustering. Where embeddings never change there is one clustering in all.
 
     Source: Algorithm 1 of [1]_; differs in the size that the curriculum starts at, of which the
-    paper says nothing, and in that an instance is in one mini-batch of each epoch where n is no
-    multiple of the sizes.
+    paper says nothing, in how clusters grow, and in that an instance is in one mini-batch of each
+    epoch where n is no multiple of the sizes.
 
     References
     ----------
@@ -44,21 +46,27 @@ class NgameSampler(ClusterSampler):
     """
 
     def cluster_size_at(self, epoch: int, n_epochs: int) -> int:
-        """Return how many instances a cluster has in an epoch."""
-        size = self.cluster_size
-        if size is None:
-            doublings = epoch // max(1, n_epochs // _DOUBLINGS)
-            size = _SMALLEST << min(doublings, self.batch_size.bit_length())
-        return min(size, self.batch_size)
+        """Return how many instances a cluster has in an epoch, at most."""
+        if self.cluster_size is not None:
+            return min(self.cluster_size, self.batch_size)
+        smallest = min(_SMALLEST, self.batch_size)
+        times = epoch // max(1, n_epochs // _DOUBLINGS)
+        return smallest << min(times, (self.batch_size // smallest).bit_length() - 1)
+
+    def refresh(self, epoch: int, scene: Scene) -> None:
+        """Look at the embeddings, if it is time to; clusters grow in any case."""
+        super().refresh(epoch, scene)
+        clustered = self._n_clusters(self._due(epoch, scene), scene)
+        self._clusters = self._found.merged(clustered // self._n_clusters(epoch, scene))
+
+    def _n_clusters(self, epoch: int, scene: Scene) -> int:
+        n_clusters = -(-scene.n // self.cluster_size_at(epoch, scene.n_epochs))
+        if self.cluster_size is None:
+            n_clusters = 1 << (n_clusters - 1).bit_length()
+        return min(n_clusters, scene.n)
 
     def _due(self, epoch: int, scene: Scene) -> int:
-        size = self.cluster_size_at(epoch, scene.n_epochs)
-        due = epoch
-        while due % self.refresh_interval != 0:
-            if self.cluster_size_at(due - 1, scene.n_epochs) != size:
-                break
-            due -= 1
-        return due
+        return super()._due(epoch, scene) if scene.moves else 0
 
     def _look(self, epoch: int, scene: Scene) -> None:
-        self._cluster(scene.instances(), self.cluster_size_at(epoch, scene.n_epochs), epoch)
+        self._found = self._clustered(scene.instances(), self._n_clusters(epoch, scene), epoch)

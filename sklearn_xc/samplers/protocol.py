@@ -34,12 +34,15 @@ class Scene:
     is_positive : Positives
         The true labels of each instance.
     instances : callable
-        Returns the embeddings of the instances now, ndarray of shape (n, dim).
+        Returns the embeddings of the instances, ndarray of shape (n, dim): those of now, or of when
+        training saw them last.
     labels : callable
         Returns the embeddings of the labels now, ndarray of shape (n_labels, dim).
     static : callable
         Returns embeddings of the instances that are the same in all epochs, ndarray of shape
         (n, dim).
+    moves : bool, default=True
+        Whether the embeddings of the instances change from epoch to epoch.
     """
 
     n: int
@@ -48,6 +51,7 @@ class Scene:
     instances: Callable[[], np.ndarray]
     labels: Callable[[], np.ndarray]
     static: Callable[[], np.ndarray]
+    moves: bool = True
 
 
 class BatchSampler(Protocol):

@@ -37,4 +37,5 @@ class TasSampler(ClusterSampler):
 
     def _look(self, epoch: int, scene: Scene) -> None:
         size = self.batch_size if self.cluster_size is None else self.cluster_size
-        self._cluster(scene.static(), size, epoch)
+        n_clusters = -(-scene.n // min(size, self.batch_size))
+        self._clusters = self._clustered(scene.static(), n_clusters, epoch)

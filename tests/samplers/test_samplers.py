@@ -91,9 +91,9 @@ class TestNgame:
     def test_curriculum(self):
         sampler = NgameSampler(batch_size=100)
         sizes = [sampler.cluster_size_at(epoch, 36) for epoch in range(36)]
-        assert sizes == [8] * 3 + [16] * 3 + [32] * 3 + [64] * 3 + [100] * 24
-        assert [sampler.cluster_size_at(epoch, 5) for epoch in range(5)] == [8, 16, 32, 64, 100]
-        assert sampler.cluster_size_at(100_000, 1) == 100
+        assert sizes == [8] * 3 + [16] * 3 + [32] * 3 + [64] * 27
+        assert [sampler.cluster_size_at(epoch, 5) for epoch in range(5)] == [8, 16, 32, 64, 64]
+        assert sampler.cluster_size_at(100_000, 1) == 64
         assert NgameSampler(batch_size=5).cluster_size_at(0, 36) == 5
 
     def test_a_given_size_stays(self):
@@ -101,16 +101,31 @@ class TestNgame:
         assert {sampler.cluster_size_at(epoch, 36) for epoch in range(36)} == {20}
         assert NgameSampler(batch_size=10, cluster_size=20).cluster_size_at(0, 36) == 10
 
-    def test_a_new_size_is_a_new_clustering(self, make_scene):
-        """Epochs of a size: 0 to 3, 4 to 7, ... so that it changes between refreshes, too."""
-        scene, looks = make_scene(n_epochs=48), []
+    @pytest.mark.parametrize(("moves", "looks"), [(True, [0, 5, 10, 15, 20, 25]), (False, [0])])
+    def test_clusters_grow_without_a_look(self, moves, looks, make_scene):
+        scene, seen = make_scene(n_epochs=48), []
         instances = scene.instances
         epoch = 0
-        seen = dataclasses.replace(scene, instances=lambda: looks.append(epoch) or instances())
+        scene = dataclasses.replace(
+            scene, instances=lambda: seen.append(epoch) or instances(), moves=moves
+        )
         sampler = NgameSampler(batch_size=64, refresh_interval=5)
         for epoch in range(26):
-            sampler.refresh(epoch, seen)
-        assert looks == [0, 4, 5, 8, 10, 12, 15, 20, 25]
+            sampler.refresh(epoch, scene)
+            sizes = np.diff(sampler._clusters.starts)
+            assert sizes.max() - sizes.min() <= 1
+            assert sizes.max() <= sampler.cluster_size_at(epoch, 48) < 2 * sizes.max() + 2
+        assert seen == looks
+
+    def test_grown_clusters_are_made_of_whole_ones(self, make_scene):
+        """Epochs of a size: 0 to 3, 4 to 7, ..., and a look every fifth."""
+        scene, sampler = make_scene(313, n_epochs=48), NgameSampler(batch_size=64)
+        sampler.refresh(3, scene)
+        small = sampler._clusters
+        sampler.refresh(4, scene)
+        large = sampler._clusters
+        np.testing.assert_array_equal(large.rows, small.rows)
+        np.testing.assert_array_equal(large.starts, small.starts[::2])
 
     @pytest.mark.parametrize(("n", "cluster_size"), [(320, 16), (313, 16), (300, 20), (290, 64)])
     def test_clusters_stay_whole_but_for_a_few(self, n, cluster_size, make_scene):
