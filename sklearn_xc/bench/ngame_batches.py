@@ -67,7 +67,8 @@ class Embedded(NamedTuple):
     ----------
     name : str
     V : ndarray of float32 of shape (n, dim)
-        Embeddings of the training instances.
+        Embeddings of the training instances that have a known word; others are no point of the
+        sphere.
     W : ndarray of float32 of shape (n_labels, dim)
         Those of the labels that have a training instance.
     positives : Positives
@@ -124,10 +125,10 @@ class Hard(NamedTuple):
             return (apart <= self.radius**2) & ~is_positive
         if self.margin is not None:
             return (scores > (own - self.margin)[:, None]) & ~is_positive
-        wrong = np.where(is_positive, -np.inf, scores)
-        k = min(self.best or 1, wrong.shape[1])
-        worst = -np.partition(-wrong, k - 1, axis=1)[:, k - 1]
-        return (wrong >= worst[:, None]) & ~is_positive
+        k, hard = min(self.best or 1, scores.shape[1]), np.zeros_like(is_positive)
+        found = np.argpartition(np.where(is_positive, np.inf, -scores), k - 1, axis=1)[:, :k]
+        np.put_along_axis(hard, found, True, axis=1)
+        return hard & ~is_positive
 
 
 def trained(labelled: LabelledSet, parameters: dict[str, Any], epochs: int) -> Embedded:
@@ -151,10 +152,12 @@ def trained(labelled: LabelledSet, parameters: dict[str, Any], epochs: int) -> E
         for _ in training.run():
             pass
         V, W = encoder.encode(X), encoder.encode(Z)
-    has_instance = np.bincount(positives.labels, minlength=len(W)) > 0
-    place = np.cumsum(has_instance) - 1
-    labels = place[positives.labels].astype(np.int32)
-    return Embedded(labelled.name, V, W[has_instance], Positives(positives.indptr, labels), epochs)
+    known = V.any(axis=1)
+    Y = _indicator(positives.labels, positives.indptr, len(W))[known]
+    has_instance = np.bincount(Y.indices, minlength=len(W)) > 0
+    labels = (np.cumsum(has_instance) - 1)[Y.indices].astype(np.int32)
+    positives = Positives(Y.indptr.astype(np.int64), labels)
+    return Embedded(labelled.name, V[known], W[has_instance], positives, epochs)
 
 
 class Theorem:

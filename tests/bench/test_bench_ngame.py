@@ -202,6 +202,18 @@ def test_part_clusters(loaded, capsys):
     assert "Theorem 1" in capsys.readouterr().out
 
 
+def test_instances_and_labels_that_nothing_is_known_of_are_left_out(labelled):
+    X = labelled.X_train.copy().tolil()
+    X[5] = 0
+    parameters = {"embedding_dim": 16, "n_jobs": 1, "random_state": 3}
+    embedded = ngame_batches.trained(labelled._replace(X_train=csr_matrix(X)), parameters, 1)
+    assert embedded.W.shape == (N_LABELS - 1, 16)
+    assert embedded.V.shape == (238, 16)  # of 240; another one has no label
+    kept = np.delete(np.arange(240), [0, 5])
+    np.testing.assert_array_equal(embedded.positives.indptr, np.arange(239))
+    np.testing.assert_array_equal(embedded.positives.labels, labelled.Y_train[kept].indices)
+
+
 def test_inertia():
     V = np.array([[0.0, 0], [2, 0], [5, 5]])
     assert ngame_batches._inertia(V, np.array([1, 1, 0])) == pytest.approx(2 / 3)
