@@ -172,11 +172,11 @@ def _move_centroids(
                 row = V[np.uint64(rows[i * m // n_sample])]
                 for j in range(dim):
                     sums[j] += np.float64(row[j])
-        before, gain = gain, 0.0
         for j in range(dim):
-            difference = sums[j] / k - (total[j] - sums[j]) / (n_sample - k)
-            gain += difference * difference
-            normal[j] = difference
+            normal[j] = sums[j] / k - (total[j] - sums[j]) / (n_sample - k)
+        # Not summed in the loop above: LLVM's order would depend on where the arrays lie.
+        before = gain
+        gain = np.float64(dense_dot(normal, np.uint64(0), normal, np.uint64(0), dim))
         gain *= k * (n_sample - k) / n_sample
         if not gain > before * (1.0 + _GAIN):
             break
