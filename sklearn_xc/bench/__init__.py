@@ -9,7 +9,7 @@ Every experiment is a module of its own, with ``add_options(parser)`` for the co
         |
         +-- biased_softmax.py  numpy_softmax.py    what softmax.py compares
         +-- decomposition_training.py  _gradients.py  _curves.py  _figures.py    its parts
-        +-- ngame_curves.py  label_texts.py    what ngame.py follows, and the sets it reads
+        +-- ngame_curves.py  ngame_batches.py  label_texts.py    parts of ngame.py, and its sets
         +-- peers/           the systems that ova.py compares
         +-- data.py          the data sets, as training and test matrices
         +-- measure.py       CPU seconds, fits without their warnings, peak memory

@@ -5,6 +5,9 @@ bag-of-embeddings encoder. The paper, [1]_, has a transformer in its place.
 
 * samplers: P@1 of the embedding on held-out instances after each epoch of the encoder, how many
   negatives of a mini-batch were within the margin, and what the sampler costs.
+* misses: hard negatives that are in no mini-batch, at random and of clusters; the bound of the
+  paper's Theorem 1.
+* clusters: inertia of balanced clusters, beside scikit-learn's unbalanced ones.
 * components: precision of the embedding, the classifiers, their sum, and fused; time.
 * tail: recall of labels without a training instance, beside the tf-idf cosine with their text.
 
@@ -23,13 +26,16 @@ import numpy as np
 from sklearn_xc import NGAMEEmbeddingXC, OvALinearXC
 from sklearn_xc.bench.label_texts import LabelledSet, load_labelled_set
 from sklearn_xc.bench.measure import cpu_seconds, fit_quietly, warm_up
+from sklearn_xc.bench.ngame_batches import measure_clusters, measure_misses, trained
 from sklearn_xc.bench.ngame_curves import METHODS, draw_samplers, follow_samplers
 from sklearn_xc.bench.report import Column, Report
 from sklearn_xc.metrics import precision_at_k, propensity, psp_at_k
 
-PARTS = ("samplers", "components", "tail")
+PARTS = ("samplers", "misses", "clusters", "components", "tail")
 SETS = ("english_wordnet", "yso_finna_en")
 _KS = (1, 3, 5)
+#: Sizes of clusters, and radii within which a negative is hard.
+SIZES, RADII = (8, 64, 512), (0.6, 0.8, 1.0)
 #: Labels that the part tail looks at, of each instance.
 _FOUND = 10
 #: Rows of a warm-up, rows predicted one by one, and rows scored by tf-idf at a time.
@@ -99,6 +105,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dim", type=int, default=128, help="of the embeddings (128)")
     parser.add_argument("--rate", type=float, default=0.003, help="of the encoder (0.003)")
     parser.add_argument("--margin", type=float, default=0.3, help="of the loss (0.3)")
+    parser.add_argument("--radius", type=float, help="of the loss; negatives within it push (all)")
+    parser.add_argument(
+        "--sizes", nargs="+", type=int, default=SIZES, help="of misses, clusters (8 64 512)"
+    )
+    parser.add_argument(
+        "--radii", nargs="+", type=float, default=RADII, help="of misses (0.6 0.8 1)"
+    )
+    parser.add_argument("--rows", type=int, default=8000, help="of clusters (8,000)")
     parser.add_argument("--ova", action="store_true", help="components beside OvALinearXC")
     parser.add_argument("--seed", type=int, default=0, help="of all that is random (0)")
     parser.add_argument("--cache", help="folder that keeps loaded sets")
@@ -118,6 +132,10 @@ def main(
     dim: int = 128,
     rate: float = 0.003,
     margin: float = 0.3,
+    radius: float | None = None,
+    sizes: Sequence[int] = SIZES,
+    radii: Sequence[float] = RADII,
+    rows: int = 8000,
     ova: bool = False,
     seed: int = 0,
     cache: Any = None,
@@ -129,7 +147,7 @@ def main(
     ----------
     data : path-like, default=None
         Folder of the data sets.
-    parts : sequence of {"samplers", "components", "tail"}
+    parts : sequence of {"samplers", "misses", "clusters", "components", "tail"}
         What to measure.
     sets : sequence of {"english_wordnet", "yso_finna_en"}
         Data sets.
@@ -140,11 +158,20 @@ def main(
     cluster_size : int
         Of its "ngame_fixed".
     encoder_epochs, classifier_epochs : int
-        Of the fit that the parts components and tail share.
+        Of the fit that the parts components and tail share; misses and clusters share an encoder
+        of as many epochs.
     batch_size, dim : int
         Instances of a mini-batch; dimension of the embeddings.
     rate, margin : float
         Learning rate of the encoder; margin of the loss.
+    radius : float or None
+        Of the loss; negatives farther from the instance do not push.
+    sizes : sequence of int
+        Rows of a cluster, in the parts misses and clusters.
+    radii : sequence of float
+        Of negatives that count as hard in the part misses.
+    rows : int
+        Of the part clusters, at random.
     ova : bool
         Whether the part components also fits ``OvALinearXC``.
     seed : int
@@ -162,9 +189,9 @@ def main(
     report = report or Report("ngame")
     parameters = {
         "batch_size": batch_size, "embedding_dim": dim, "encoder_learning_rate": rate,
-        "margin": margin, "n_jobs": 1, "random_state": seed,
+        "margin": margin, "radius": radius, "n_jobs": 1, "random_state": seed,
     }  # fmt: skip
-    rows: list[dict[str, Any]] = []
+    found: list[dict[str, Any]] = []
     for name in sets:
         labelled = load_labelled_set(name, data, cache=cache)
         report.line()
@@ -173,7 +200,13 @@ def main(
             f"{labelled.Z.shape[0]:,} labels, {labelled.X_test.shape[0]:,} held-out instances"
         )
         if "samplers" in parts:
-            rows += measure_samplers(labelled, samplers, parameters, cluster_size, epochs, report)
+            found += measure_samplers(labelled, samplers, parameters, cluster_size, epochs, report)
+        if "misses" in parts or "clusters" in parts:
+            embedded = trained(labelled, parameters, encoder_epochs)
+            if "misses" in parts:
+                found += measure_misses(embedded, sizes, radii, margin, batch_size, seed, report)
+            if "clusters" in parts:
+                found += measure_clusters(labelled, embedded, sizes, rows, seed, report)
         if "components" not in parts and "tail" not in parts:
             continue
         model = _fitted(
@@ -181,10 +214,10 @@ def main(
             **parameters,
         )  # fmt: skip
         if "components" in parts:
-            rows += measure_components(labelled, model, ova, report)
+            found += measure_components(labelled, model, ova, report)
         if "tail" in parts:
-            rows += measure_tail(labelled, model, report)
-    return rows
+            found += measure_tail(labelled, model, report)
+    return found
 
 
 def measure_samplers(

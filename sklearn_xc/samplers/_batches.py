@@ -46,11 +46,7 @@ class Clusters:
         self.starts = np.concatenate([[0], np.cumsum(np.bincount(cluster, minlength=n_clusters))])
 
     def merged(self, n_together: int) -> "Clusters":
-        """Return larger clusters, each of so many that follow one another.
-
-        Where both numbers are powers of two, these are the clusters of a higher level of the tree,
-        of equal sizes again.
-        """
+        """Return larger clusters, each of so many that follow one another: they are near, too."""
         larger = copy.copy(self)
         larger.starts = np.append(self.starts[:-1:n_together], self.starts[-1])
         return larger

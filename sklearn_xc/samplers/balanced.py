@@ -15,9 +15,11 @@ def balanced_clusters(
 ) -> np.ndarray:
     """Return clusters of rows that are near each other, whose sizes differ by one at most.
 
-    Rows are cut in two by 2-means, and the halves again, until there are enough. Each assignment is
-    the best one in which both halves have their exact sizes; ties go by row number. Large nodes are
-    cut along a direction found on 256 of their rows and improved in two rounds on all.
+    Rows are cut in two by 2-means, and the parts again, until there are enough. A part is a whole
+    number of clusters, a quarter to three quarters of them: groups of rows stay whole where they
+    can. Each assignment is the best one in which both parts have their exact sizes; ties go by row
+    number. Large nodes are cut along a direction found on 256 of their rows and improved in a round
+    on all.
 
     Parameters
     ----------
@@ -44,8 +46,9 @@ def balanced_clusters(
     -----
     Takes O(n dim log(n_clusters)) time, and 12 bytes a row besides the result.
 
-    Source: the balanced hierarchical 2-means of [1]_; differs in that directions are found on a
-    sample, from two pairs of rows, and in cutting to any number of clusters.
+    Source: the balanced hierarchical 2-means of [1]_, which cuts in halves; differs in choosing
+    where to cut, in that directions are found on a sample, from two pairs of rows, and in cutting
+    to any number of clusters.
 
     References
     ----------
@@ -75,23 +78,25 @@ def balanced_clusters(
     order, cluster = np.arange(n, dtype=np.int32), np.zeros(n, np.int64)
     key = mix_key(seed, 0)
 
-    def split_all(nodes: list[tuple[int, int, int, int, int]], depth: int) -> None:
+    def split_all(nodes: list[tuple[int, int, int, int, int]], depth: int) -> list[int]:
+        on_the_left = [0] * len(nodes)
+
         def split(begin: int, end: int) -> None:
-            for node in nodes[begin:end]:
-                split_subtree(V, order, cluster, *node, depth, key)
+            for i in range(begin, end):
+                on_the_left[i] = split_subtree(V, order, cluster, *nodes[i], depth, key)
 
         for_row_ranges(split, len(nodes), 1, n_jobs)
+        return on_the_left
 
     # A node: its range of `order`, its number of clusters, the first of them, its own number.
     nodes = [(0, n, n_clusters, 0, 1)]
     for _ in range(_LEVELS if V.size > _FEW else 0):
-        split_all(nodes, 1)
         below = []
-        for first, last, c, c0, node in nodes:
-            if c > 1:
-                middle, half = first + rows_on_the_left(last - first, c), c // 2
-                below.append((first, middle, half, c0, 2 * node))
-                below.append((middle, last, c - half, c0 + half, 2 * node + 1))
+        for (first, last, c, c0, node), a in zip(nodes, split_all(nodes, 1), strict=True):
+            if a > 0:
+                middle = first + rows_on_the_left(last - first, c, a)
+                below.append((first, middle, a, c0, 2 * node))
+                below.append((middle, last, c - a, c0 + a, 2 * node + 1))
         nodes = below
-    split_all(nodes, n_clusters.bit_length())
+    split_all(nodes, 3 * n_clusters.bit_length())
     return cluster

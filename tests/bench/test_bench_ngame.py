@@ -6,10 +6,12 @@ from scipy.sparse import csr_array, csr_matrix
 from sklearn.preprocessing import normalize
 
 from sklearn_xc import NGAMEEmbeddingXC
-from sklearn_xc.bench import ngame, ngame_curves
+from sklearn_xc.bench import ngame, ngame_batches, ngame_curves
 from sklearn_xc.bench.label_texts import LabelledSet
 from sklearn_xc.bench.report import Report
 from sklearn_xc.embedding._training import SiameseTraining
+from sklearn_xc.samplers._batches import Clusters
+from sklearn_xc.samplers.protocol import Positives
 
 N_LABELS = 24
 SMALL = {"batch_size": 32, "dim": 16, "rate": 0.02}
@@ -104,3 +106,114 @@ def test_texts_without_a_common_word_are_not_found(labelled):
         expected = np.sort(row)[::-1][: len(kept)]
         np.testing.assert_allclose(np.sort(row[kept])[::-1], expected)
         assert len(kept) == min(10, np.count_nonzero(row))
+
+
+RADII = (0.8, 0.95, 1.1)
+
+
+@pytest.fixture(scope="module")
+def embedded():
+    """Return 239 instances near the mean of their one to four labels, of 30."""
+    rng = np.random.default_rng(0)
+    W = normalize(rng.normal(size=(30, 8))).astype(np.float32)
+    degrees = rng.integers(1, 5, 239)
+    labels = [np.sort(rng.choice(30, degree, replace=False)) for degree in degrees]
+    V = np.array([W[own].sum(axis=0) for own in labels]) + 0.3 * rng.normal(size=(239, 8))
+    indptr = np.concatenate([[0], np.cumsum(degrees)])
+    positives = Positives(indptr, np.concatenate(labels).astype(np.int32))
+    return ngame_batches.Embedded("made", normalize(V).astype(np.float32), W, positives, 0)
+
+
+@pytest.fixture(scope="module")
+def misses(embedded):
+    return ngame_batches.measure_misses(embedded, (4, 16), RADII, 0.3, 32, 3, Report())
+
+
+class TestMisses:
+    def test_shares_are_those_of_brute_force(self, embedded, misses):
+        _, V, W, (indptr, labels), _ = embedded
+        Y = np.zeros((len(V), len(W)), bool)
+        Y[np.repeat(np.arange(len(V)), np.diff(indptr)), labels] = True
+        apart = np.linalg.norm(V[:, None].astype(float) - W[None], axis=2)
+        clusters = Clusters(V, 60, (3, 0), 1)
+        cluster = np.empty(len(V), int)
+        cluster[clusters.rows] = np.repeat(np.arange(60), np.diff(clusters.starts))
+        batches = list(clusters.batches(32, (3, 0)))[: ngame_batches.N_BATCHES]
+        seen = np.concatenate(batches)
+        drawn = np.zeros_like(Y)
+        drawn[np.arange(len(V)), ngame_batches._drawn(embedded.positives, 3)] = True
+        assert not (drawn & ~Y).any()
+        in_batch, in_cluster, is_drawn = np.zeros((3, *Y.shape), bool)
+        for batch in batches:
+            in_batch[batch] = Y[batch].any(axis=0)
+            is_drawn[batch] = drawn[batch].any(axis=0)
+        for i in range(len(V)):
+            in_cluster[i] = Y[cluster == cluster[i]].any(axis=0)
+        for r in RADII:
+            hard = (apart <= r) & ~Y
+            (row,) = (
+                row for row in misses
+                if row["hard"] == f"r = {r:g}" and row["batches"] == "clusters of 4"
+            )  # fmt: skip
+            for key, found in (
+                ("missed_all", in_batch), ("missed_one", is_drawn),
+                ("missed_all_cluster", in_cluster),
+            ):  # fmt: skip
+                missed = (hard & ~found)[seen].sum() / hard[seen].sum()
+                assert 0 < row[key] == pytest.approx(missed)
+            n_pairs = sum(len(batch) * drawn[batch].any(axis=0).sum() for batch in batches)
+            hits = (hard & is_drawn)[seen].sum() / n_pairs
+            assert row["hit_share"] == pytest.approx(hits)
+            pairs = (hard & ~in_cluster)[seen].mean()
+            assert row["missed_pairs"] == pytest.approx(pairs, abs=1e-6)
+            assert row["eps1"] == pytest.approx((apart[Y] >= r).mean())
+            near = np.linalg.norm(V[:, None].astype(float) - V[None], axis=2) <= 2 * r
+            assert row["eps2"] == pytest.approx((near & (cluster[:, None] != cluster)).mean())
+
+    def test_no_more_are_missed_than_either_bound_allows(self, misses):
+        of_radii = [row for row in misses if "bound" in row]
+        assert len(of_radii) == 9
+        for row in of_radii:
+            assert row["missed_pairs"] <= row["bound_by_label"] <= min(2, row["bound"])
+
+    def test_the_best_are_as_many_as_asked(self, misses):
+        best = [row for row in misses if row["hard"] == "best 10"]
+        assert [row["batches"] for row in best] == ["at random", "clusters of 4", "clusters of 16"]
+        assert all(row["per_instance"] == 10 for row in best)
+        for row in misses:
+            assert row["pool_one"] <= row["pool_all"]
+            assert row["missed_all"] <= row["missed_one"] <= 1
+            if row["batches"] != "at random":
+                assert row["missed_all"] <= row["missed_all_cluster"]
+
+
+def test_part_clusters(loaded, capsys):
+    rows = ngame.main(
+        parts=("misses", "clusters"), encoder_epochs=2, sizes=(8, 24), rows=100, **SMALL
+    )
+    clusters = [row for row in rows if row["part"] == "clusters"]
+    assert [(row["features"], row["clusters"]) for row in clusters] == [
+        ("embeddings", 13), ("embeddings", 5), ("tf-idf, SVD", 13), ("tf-idf, SVD", 5)
+    ]  # fmt: skip
+    for row in clusters:
+        assert 0.8 < row["ratio"] < 1.5
+        assert 1 <= row["least"] <= row["most"]
+        assert row["ratio"] == row["inertia"] / row["free_inertia"]
+    assert "Theorem 1" in capsys.readouterr().out
+
+
+def test_instances_and_labels_that_nothing_is_known_of_are_left_out(labelled):
+    X = labelled.X_train.copy().tolil()
+    X[5] = 0
+    parameters = {"embedding_dim": 16, "n_jobs": 1, "random_state": 3}
+    embedded = ngame_batches.trained(labelled._replace(X_train=csr_matrix(X)), parameters, 1)
+    assert embedded.W.shape == (N_LABELS - 1, 16)
+    assert embedded.V.shape == (238, 16)  # of 240; another one has no label
+    kept = np.delete(np.arange(240), [0, 5])
+    np.testing.assert_array_equal(embedded.positives.indptr, np.arange(239))
+    np.testing.assert_array_equal(embedded.positives.labels, labelled.Y_train[kept].indices)
+
+
+def test_inertia():
+    V = np.array([[0.0, 0], [2, 0], [5, 5]])
+    assert ngame_batches._inertia(V, np.array([1, 1, 0])) == pytest.approx(2 / 3)

@@ -10,16 +10,17 @@ from sklearn_xc.kernels.balanced_tree import rows_on_the_left, split_subtree
 from sklearn_xc.kernels.negatives import mix, mix_key, random_unit
 
 
-def leaf_sizes(m, c):
+def leaf_sizes(m, c, rng):
     if c == 1:
         return [m]
-    k = rows_on_the_left(m, c)
-    return leaf_sizes(k, c // 2) + leaf_sizes(m - k, c - c // 2)
+    a = int(rng.integers(1, c))
+    k = rows_on_the_left(m, c, a)
+    return leaf_sizes(k, a, rng) + leaf_sizes(m - k, c - a, rng)
 
 
-@given(st.integers(1, 300), st.integers(0, 5000))
-def test_leaves_differ_by_one_row_at_most(c, more):
-    sizes = leaf_sizes(c + more, c)
+@given(st.integers(1, 300), st.integers(0, 5000), st.integers(0, 100))
+def test_leaves_differ_by_one_row_at_most(c, more, seed):
+    sizes = leaf_sizes(c + more, c, np.random.default_rng(seed))
     assert len(sizes) == c
     assert sum(sizes) == c + more
     assert min(sizes) >= 1
@@ -33,23 +34,46 @@ def in_front(V, normal, k):
     return mask
 
 
-def move_centroids(V, normal, k, n_rounds):
-    length = 0.0
-    for _ in range(n_rounds):
-        left = in_front(V, normal, k)
+def removed(V, left):
+    """Return what a split takes off the inertia."""
+    k, m = left.sum(), len(V)
+    difference = V[left].mean(axis=0) - V[~left].mean(axis=0)
+    return k * (m - k) / m * difference @ difference
+
+
+def sampled_rows(m, n_sample, c, a):
+    return min(max(1, rows_on_the_left(m, c, a) * n_sample // m), n_sample - 1)
+
+
+def best_place(along, m, c):
+    """Return how many clusters on the left take most off the inertia along the normal."""
+    lowest, n_sample = max(1, -(-c // 4)), len(along)
+    places = np.arange(lowest, c - lowest + 1, max(1, c // n_sample))
+    gains = []
+    for a in places:
+        k = sampled_rows(m, n_sample, c, a)
+        gains.append(removed(along[:, None], in_front(along[:, None], np.ones(1), k)))
+    return int(places[np.argmax(gains)])
+
+
+def move_centroids(V, m, c, a, normal, n_rounds, n_free):
+    gain = 0.0
+    for n_round in range(n_rounds):
+        if n_round < n_free and c > 2:
+            a = best_place(V @ normal, m, c)
+        left = in_front(V, normal, sampled_rows(m, len(V), c, a))
         normal = V[left].mean(axis=0) - V[~left].mean(axis=0)
-        before, length = length, normal @ normal
-        if length <= before * (1 + balanced_tree._GAIN):
+        before, gain = gain, removed(V, left)
+        if gain <= before * (1 + balanced_tree._GAIN):
             break
-    return normal, length
+    return normal, gain, a
 
 
-def slow_split(V, k, key):
-    """Return a mask of the rows on the left, by means and whole sorts."""
+def slow_split(V, c, key):
+    """Return a mask of the rows on the left, by means and whole sorts, and the clusters there."""
     m = len(V)
     n_sample = min(m, balanced_tree._SAMPLE)
     places = np.arange(n_sample) * m // n_sample
-    n_left = min(max(1, k * n_sample // m), n_sample - 1)
     with np.errstate(over="ignore"):
         units = [random_unit(key, t) for t in range(2 * balanced_tree._STARTS)]
     tried = []
@@ -57,39 +81,52 @@ def slow_split(V, k, key):
         a, b = int(one * n_sample), int(other * (n_sample - 1))
         b += b >= a
         normal = V[places[a]] - V[places[b]]
-        tried.append(move_centroids(V[places], normal, n_left, balanced_tree._ROUNDS))
-    normal, _ = max(tried, key=lambda pair: pair[1])
+        rounds = balanced_tree._ROUNDS, balanced_tree._FREE_ROUNDS
+        tried.append(move_centroids(V[places], m, c, c // 2, normal, *rounds))
+    normal, _, n_left = max(tried, key=lambda found: found[1])
     if n_sample < m:
-        normal, _ = move_centroids(V, normal, k, balanced_tree._FULL_ROUNDS)
-    return in_front(V, normal, k)
+        rounds = balanced_tree._FULL_ROUNDS, balanced_tree._FULL_FREE_ROUNDS
+        normal, _, n_left = move_centroids(V, m, c, n_left, normal, *rounds)
+    return in_front(V, normal, rows_on_the_left(m, c, n_left)), n_left
 
 
 def split(V, n_clusters, depth=1, seed=0):
     order, cluster = np.arange(len(V), dtype=np.int32), np.full(len(V), -1)
     V = V.copy()
     V.flags.writeable = False
-    split_subtree(V, order, cluster, 0, len(V), n_clusters, 0, 1, depth, mix_key(seed, 0))
-    return order, cluster
+    n_left = split_subtree(V, order, cluster, 0, len(V), n_clusters, 0, 1, depth, mix_key(seed, 0))
+    return order, cluster, n_left
 
 
-@pytest.mark.parametrize("n_clusters", [2, 3, 7])
-@pytest.mark.parametrize(("n", "dim"), [(7, 3), (60, 1), (90, 20), (700, 9), (2000, 4)])
+@pytest.mark.parametrize("n_clusters", [2, 3, 7, 59])
+@pytest.mark.parametrize(("n", "dim"), [(60, 1), (90, 20), (700, 9), (2000, 4)])
 def test_one_split_is_that_of_the_slow_twin(n, dim, n_clusters):
     for seed in range(3):
         V = np.random.default_rng(seed).normal(size=(n, dim))
-        order, _ = split(V, n_clusters, seed=seed)
-        k = rows_on_the_left(n, n_clusters)
+        order, _, n_left = split(V, n_clusters, seed=seed)
         with np.errstate(over="ignore"):
             key = mix(mix_key(seed, 0) + balanced_tree._GOLDEN)
-        left = slow_split(V, k, key)
+        left, expected = slow_split(V, n_clusters, key)
+        assert n_left == expected
+        k = rows_on_the_left(n, n_clusters, n_left)
         np.testing.assert_array_equal(order[:k], np.flatnonzero(left))
         np.testing.assert_array_equal(order[k:], np.flatnonzero(~left))
+
+
+@pytest.mark.parametrize("share", [0.25, 0.4, 0.7])
+def test_the_cut_goes_between_groups(share):
+    """Two groups of so many rows: the cut is where the clusters of one of them end."""
+    n = 2000
+    V = np.random.default_rng(0).normal(size=(n, 6))
+    V[np.random.default_rng(1).permutation(n)[: int(share * n)], 0] += 12
+    _, _, n_left = split(V, 20)
+    assert n_left in {round(20 * share), round(20 * (1 - share))}
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [2, 9, 1000])
 def test_ties_go_by_row_number(n, dtype):
-    order, cluster = split(np.ones((n, 3), dtype), 2)
+    order, cluster, _ = split(np.ones((n, 3), dtype), 2)
     np.testing.assert_array_equal(order, np.arange(n))
     np.testing.assert_array_equal(cluster, np.arange(n) >= n // 2)
 
@@ -98,7 +135,7 @@ def test_ties_go_by_row_number(n, dtype):
 def test_numbers_too_large_to_be_multiplied_leave_sizes_exact(largest):
     V = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32) * np.float32(1e30)
     V[3, 1] = largest
-    _, cluster = split(V, 7, depth=10)
+    _, cluster, _ = split(V, 7, depth=10)
     assert np.bincount(cluster).tolist().count(7) == 6
     assert np.bincount(cluster, minlength=7).max() == 8
 
@@ -106,6 +143,6 @@ def test_numbers_too_large_to_be_multiplied_leave_sizes_exact(largest):
 @pytest.mark.parametrize("depth", [0, 1, 2])
 def test_it_goes_down_as_many_levels_as_asked(depth):
     V = np.random.default_rng(1).normal(size=(40, 5))
-    order, cluster = split(V, 5, depth)
+    order, cluster, _ = split(V, 5, depth)
     assert (cluster >= 0).sum() == {0: 0, 1: 0, 2: 24}[depth]
     np.testing.assert_array_equal(np.sort(order), np.arange(40))

@@ -17,11 +17,13 @@ def uniform(n, dim, seed=0):
     return of_norm_1(np.random.default_rng(seed).normal(size=(n, dim)))
 
 
-def gaussians(n, dim, n_groups, noise, seed=0):
-    """Return directions around the centres of equal groups, in any order."""
+def gaussians(n, dim, n_groups, noise, seed=0, sizes=None):
+    """Return directions around the centres of groups, equal but for sizes given, in any order."""
     rng = np.random.default_rng(seed)
     centres = uniform(n_groups, dim, seed + 1)
     groups = rng.permutation(n) % n_groups
+    if sizes is not None:
+        groups = np.repeat(np.arange(n_groups), sizes)[rng.permutation(n)]
     return of_norm_1(centres[groups] + noise * rng.normal(size=(n, dim)) / np.sqrt(dim)), groups
 
 
@@ -95,6 +97,25 @@ def test_the_layout_of_the_rows_does_not_matter():
 def test_inertia_is_near_that_of_unbalanced_bisection(V, n_clusters):
     free = BisectingKMeans(n_clusters, random_state=0).fit_predict(V)
     assert inertia(V, balanced_clusters(V, n_clusters, 0)) <= 1.15 * inertia(V, free)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "n_clusters"),
+    [([600] * 3, 12), ([257] * 7, 28), ([15, 30, 30, 45, 60, 75, 90, 150, 300, 405], 80)],
+    ids=["3 groups", "7 groups", "uneven groups"],
+)
+def test_tight_groups_whose_sizes_fit_the_clusters_are_no_worse_than_unbalanced(sizes, n_clusters):
+    V = gaussians(sum(sizes), 32, len(sizes), 0.2, sizes=sizes)[0]
+    free = BisectingKMeans(n_clusters, random_state=0).fit_predict(V)
+    assert inertia(V, balanced_clusters(V, n_clusters, 0)) <= 1.05 * inertia(V, free)
+
+
+def test_however_uneven_the_cuts_all_clusters_are_reached():
+    V = 1.5 ** np.arange(600)[:, None]
+    for n_clusters in (600, 599, 77):
+        sizes = np.bincount(balanced_clusters(V, n_clusters, 0), minlength=n_clusters)
+        assert sizes.min() >= 1
+        assert sizes.max() - sizes.min() <= 1
 
 
 @pytest.mark.parametrize("n_clusters", [2, 16, 64])
