@@ -101,7 +101,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cluster-size", type=int, default=64, help="of ngame_fixed (64)")
     parser.add_argument("--encoder-epochs", type=int, default=10, help="of a fit (10)")
     parser.add_argument("--classifier-epochs", type=int, default=10, help="of a fit (10)")
-    parser.add_argument("--batch-size", type=int, default=1600, help="instances (1600)")
+    parser.add_argument("--batch-size", type=int, help="instances (the default of the estimator)")
     parser.add_argument("--dim", type=int, default=128, help="of the embeddings (128)")
     parser.add_argument("--rate", type=float, default=0.003, help="of the encoder (0.003)")
     parser.add_argument("--margin", type=float, default=0.3, help="of the loss (0.3)")
@@ -128,7 +128,7 @@ def main(
     cluster_size: int = 64,
     encoder_epochs: int = 10,
     classifier_epochs: int = 10,
-    batch_size: int = 1600,
+    batch_size: int | None = None,
     dim: int = 128,
     rate: float = 0.003,
     margin: float = 0.3,
@@ -161,7 +161,8 @@ def main(
         Of the fit that the parts components and tail share; misses and clusters share an encoder
         of as many epochs.
     batch_size, dim : int
-        Instances of a mini-batch; dimension of the embeddings.
+        Instances of a mini-batch, None for the estimator's default (1600 in the part misses);
+        dimension of the embeddings.
     rate, margin : float
         Learning rate of the encoder; margin of the loss.
     radius : float or None
@@ -188,7 +189,7 @@ def main(
     """
     report = report or Report("ngame")
     parameters = {
-        "batch_size": batch_size, "embedding_dim": dim, "encoder_learning_rate": rate,
+        "batch_size": batch_size or "auto", "embedding_dim": dim, "encoder_learning_rate": rate,
         "margin": margin, "radius": radius, "n_jobs": 1, "random_state": seed,
     }  # fmt: skip
     found: list[dict[str, Any]] = []
@@ -204,7 +205,9 @@ def main(
         if "misses" in parts or "clusters" in parts:
             embedded = trained(labelled, parameters, encoder_epochs)
             if "misses" in parts:
-                found += measure_misses(embedded, sizes, radii, margin, batch_size, seed, report)
+                found += measure_misses(
+                    embedded, sizes, radii, margin, batch_size or 1600, seed, report
+                )
             if "clusters" in parts:
                 found += measure_clusters(labelled, embedded, sizes, rows, seed, report)
         if "components" not in parts and "tail" not in parts:

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from sklearn_xc import NGAMEEmbeddingXC
 from sklearn_xc.bench.label_texts import LabelledSet
 from sklearn_xc.bench.measure import cpu_seconds
-from sklearn_xc.bench.ngame_curves import _epochs, _inputs
+from sklearn_xc.bench.ngame_curves import epochs_of, examples_of
 from sklearn_xc.bench.report import Column, Report
 from sklearn_xc.mips._threads import one_blas_thread
 from sklearn_xc.samplers import balanced_clusters
@@ -146,9 +146,10 @@ def trained(labelled: LabelledSet, parameters: dict[str, Any], epochs: int) -> E
     Embedded
     """
     model = NGAMEEmbeddingXC(**parameters)
-    X, Z, positives = _inputs(model, labelled)
+    examples, Z = examples_of(model, labelled)
+    X, positives, _ = examples
     with one_blas_thread():
-        encoder, _, training = _epochs(model, X, Z, positives, "ngame", {}, epochs)
+        encoder, _, training = epochs_of(model, examples, Z, "ngame", {}, epochs)
         for _ in training.run():
             pass
         V, W = encoder.encode(X), encoder.encode(Z)

@@ -11,15 +11,15 @@ from sklearn_xc.bench.decomposition_figures import _log_axis, _panels, _with_leg
 from sklearn_xc.bench.label_texts import LabelledSet
 from sklearn_xc.bench.measure import cpu_seconds
 from sklearn_xc.bench.report import Report
+from sklearn_xc.embedding._examples import Examples
 from sklearn_xc.embedding._label_features import label_rows
 from sklearn_xc.embedding._training import SiameseModule, SiameseTraining, TripletLoss
-from sklearn_xc.embedding.ngame import _positives
 from sklearn_xc.encoders import BagOfEmbeddings
 from sklearn_xc.metrics import precision_at_k
 from sklearn_xc.mips import ExactIndex
 from sklearn_xc.mips._threads import one_blas_thread
 from sklearn_xc.samplers import SAMPLERS
-from sklearn_xc.samplers.protocol import Positives, Scene
+from sklearn_xc.samplers.protocol import Scene
 
 #: What is compared, by key: the name, and the key of the sampler.
 METHODS = {
@@ -92,15 +92,15 @@ def follow_samplers(
         epochs so far), sampler_share (their ratio).
     """
     model = NGAMEEmbeddingXC(**parameters)
-    X, Z, positives = _inputs(model, labelled)
+    examples, Z = examples_of(model, labelled)
     rows: list[dict[str, Any]] = []
     with one_blas_thread():
-        _epochs(model, X, Z, positives, "in_batch", {}, 1)  # compiled
+        epochs_of(model, examples, Z, "in_batch", {}, 1)  # compiled
         for key in methods:
             name, sampler = METHODS[key]
             name = name.format(cluster_size=cluster_size)
             options = {"cluster_size": cluster_size} if key == "ngame_fixed" else {}
-            encoder, timed, training = _epochs(model, X, Z, positives, sampler, options, epochs)
+            encoder, timed, training = epochs_of(model, examples, Z, sampler, options, epochs)
             run, cpu_s = training.run(), 0.0
             for epoch in range(1, epochs + 1):
                 seen, seconds = cpu_seconds(next, run)
@@ -120,29 +120,29 @@ def follow_samplers(
     return rows
 
 
-def _inputs(model: NGAMEEmbeddingXC, labelled: LabelledSet) -> tuple[CsrRows, CsrRows, Positives]:
-    """Return training instances that have labels, what is known of labels, and which are whose."""
+def examples_of(model: NGAMEEmbeddingXC, labelled: LabelledSet) -> tuple[Examples, CsrRows]:
+    """Return the training instances as a fit takes them, and what is known of the labels."""
     n, n_labels = labelled.Y_train.shape
     instances = check_instances(model, labelled.X_train, reset=True)
-    indptr, labels = check_targets(model, labelled.Y_train, n).by_instance(n)
-    rows = np.flatnonzero(np.diff(indptr) > 0)
-    X = instances.take(rows)
-    Z = label_rows("ngame", labelled.Z, None, n_labels, X.shape[1], X.dtype)
+    targets = check_targets(model, labelled.Y_train, n)
+    examples = Examples.distinct(instances, *targets.by_instance(n), np.ones(n))
+    Z = label_rows("ngame", labelled.Z, None, n_labels, instances.shape[1], instances.dtype)
     assert Z is not None
-    return X, Z, _positives(indptr, labels, rows)
+    return examples, Z
 
 
-def _epochs(
-    model: NGAMEEmbeddingXC, X: CsrRows, Z: CsrRows, positives: Positives, sampler: str,
-    options: dict[str, Any], epochs: int,
+def epochs_of(
+    model: NGAMEEmbeddingXC, examples: Examples, Z: CsrRows, sampler: str, options: dict[str, Any],
+    epochs: int,
 ) -> tuple[BagOfEmbeddings, TimedSampler, SiameseTraining]:  # fmt: skip
     """Return an encoder that has started, its sampler, and the training to run."""
     encoder, seed = BagOfEmbeddings(), int(model.random_state)
+    X, positives, weight = examples
     encoder.start(X, model.embedding_dim, seed)
-    made = SAMPLERS[sampler](model.batch_size, model.refresh_interval, seed, 1, **options)
-    timed = TimedSampler(made)
+    batch_size = model._batch_size_for(X.shape[0])
+    timed = TimedSampler(SAMPLERS[sampler](batch_size, model.refresh_interval, seed, 1, **options))
     training = SiameseTraining(
-        SiameseModule(encoder, X, Z, 1), positives, Z.shape[0], timed,
+        SiameseModule(encoder, X, Z, 1), positives, weight, timed,
         TripletLoss(model.margin, model.radius), model.encoder_learning_rate, epochs, seed, 1,
     )  # fmt: skip
     return encoder, timed, training

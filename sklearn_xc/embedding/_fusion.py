@@ -1,4 +1,4 @@
-"""One score of two: that of a label's embedding and that of its classifier."""
+"""One score of several: a regression tree that reads them all, beside their sum."""
 
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ class FusionTree(NamedTuple):
     Attributes
     ----------
     feature : ndarray of int32 of shape (n_nodes,)
-        0, 1 and 2: embedding score, classifier score, label frequency; -2 in a leaf.
+        Of the scores, by number; the label frequency comes after them; -2 in a leaf.
     threshold : ndarray of float64 of shape (n_nodes,)
         Features of at most so much go to the left.
     left, right : ndarray of int32 of shape (n_nodes,)
@@ -36,9 +36,9 @@ class FusionTree(NamedTuple):
 
 
 class ScoreFusion:
-    """Fused scores: what a regression tree expects of the pair, and some of both scores.
+    """Fused scores: what a regression tree expects of the pair, and some of all its scores.
 
-    The tree predicts whether a label is relevant to an instance (1 or 0) from both scores and the
+    The tree predicts whether a label is relevant to an instance (1 or 0) from the scores and the
     number of the label's training instances. It learns from instances that neither encoder nor
     classifiers were trained on; on training instances the classifier scores are too good.
 
@@ -47,9 +47,8 @@ class ScoreFusion:
     max_depth : int, default=7
         Of the tree.
     weight : float, default=0.1
-        Of the sum of both scores, which is added to the tree's value; 1 is the paper's. Leaves are
-        shares of relevant pairs, mostly below 0.1, and with 1 the sum drowns them: precision@1 of
-        34.3 with 0.1 and 31.1 with 1 on WordNet, and 34.8 with 0.02, but less at 5.
+        Of the sum of the scores, which is added to the tree's value; 1 is the paper's. Leaves are
+        shares of relevant pairs, mostly below 0.1, and with 1 the sum drowns them.
     random_state : int, RandomState or None, default=None
         Chooses among splits that are equally good.
 
@@ -57,6 +56,8 @@ class ScoreFusion:
     ----------
     tree_ : FusionTree
         Set by fit, or by the caller who has kept one.
+    n_scores_ : int
+        Of a pair; likewise.
 
     Notes
     -----
@@ -76,12 +77,12 @@ class ScoreFusion:
         self.weight = weight
         self.random_state = random_state
         self.tree_: FusionTree | None = None
+        self.n_scores_ = 0
 
     def fit(
         self,
-        embedding_scores: np.ndarray,
-        classifier_scores: np.ndarray,
-        label_frequencies: np.ndarray,
+        scores: np.ndarray,
+        frequencies: np.ndarray,
         is_relevant: np.ndarray,
         weight: np.ndarray | None = None,
     ) -> "ScoreFusion":
@@ -89,9 +90,9 @@ class ScoreFusion:
 
         Parameters
         ----------
-        embedding_scores, classifier_scores : ndarray of float of shape (n_pairs,)
-            Of pairs of an instance and a label.
-        label_frequencies : ndarray of shape (n_pairs,)
+        scores : ndarray of float of shape (n_pairs, n_scores)
+            Of pairs of an instance and a label: embedding, classifier, and what else there is.
+        frequencies : ndarray of shape (n_pairs,)
             Training instances of the label.
         is_relevant : ndarray of bool of shape (n_pairs,)
             Whether the instance has the label.
@@ -110,17 +111,11 @@ class ScoreFusion:
         """
         from sklearn.tree import DecisionTreeRegressor
 
-        given = {
-            "embedding_scores": embedding_scores,
-            "classifier_scores": classifier_scores,
-            "label_frequencies": label_frequencies,
-            "is_relevant": is_relevant,
-        }
+        given = {"frequencies": frequencies, "is_relevant": is_relevant}
         if weight is not None:
             given["weight"] = weight
-        _check_pairs(given)
-        features = embedding_scores, classifier_scores, label_frequencies
-        pairs = np.stack([np.asarray(values, np.float32) for values in features], 1)
+        _check_pairs(scores, given)
+        pairs = np.column_stack([scores, frequencies]).astype(np.float32)
         regressor = DecisionTreeRegressor(
             max_depth=self.max_depth,
             min_samples_leaf=MIN_PAIRS_OF_LEAF,
@@ -128,6 +123,7 @@ class ScoreFusion:
         )
         target = np.asarray(is_relevant, np.float64)
         grown = regressor.fit(pairs, target, sample_weight=weight).tree_
+        self.n_scores_ = pairs.shape[1] - 1
         self.tree_ = FusionTree(
             grown.feature.astype(np.int32),
             grown.threshold.astype(np.float64),
@@ -137,59 +133,59 @@ class ScoreFusion:
         )
         return self
 
-    def __call__(self, embedding_scores: Any, classifier_scores: Any, frequencies: Any) -> Any:
+    def __call__(self, scores: Any, frequencies: Any) -> Any:
         """Return fused scores.
 
         Parameters
         ----------
-        embedding_scores, classifier_scores : array-like of float
-            Of the same shape, mostly (n, k) for k labels of each instance. Where both are -inf, so
+        scores : array-like of float of shape (..., n_scores)
+            Mostly (n, k, n_scores), for k labels of each instance. Where all of a pair are -inf, so
             is the fused score.
         frequencies : array-like
-            Training instances of the labels; of a shape that broadcasts to that of the scores.
+            Training instances of the labels; of a shape that broadcasts to (...).
 
         Returns
         -------
         ndarray of float
-            Of the shape of the scores, float32 if both scores are.
+            Of the shape (...), float32 if the scores are.
         """
         from sklearn_xc.kernels.tree_walk import add_tree_values
 
-        embedding, classifier = np.asarray(embedding_scores), np.asarray(classifier_scores)
-        if embedding.shape != classifier.shape:
-            raise ValueError(
-                f"ScoreFusion: embedding_scores have shape {embedding.shape}, classifier_scores "
-                f"{classifier.shape}; the same was expected."
-            )
         if self.tree_ is None:
             raise ValueError("ScoreFusion: there is no tree yet; call fit first.")
-        is_single = embedding.dtype == np.float32 == classifier.dtype
-        dtype = np.float32 if is_single else np.float64
-        frequency = np.broadcast_to(np.asarray(frequencies, np.float32), embedding.shape)
-        out = np.empty(embedding.size, dtype)
+        scores = np.asarray(scores)
+        if scores.shape[-1:] != (self.n_scores_,):
+            raise ValueError(
+                f"ScoreFusion: scores of shape {scores.shape} came, (..., {self.n_scores_}) was "
+                "expected, as in fit."
+            )
+        dtype = np.float32 if scores.dtype == np.float32 else np.float64
+        shape = scores.shape[:-1]
+        frequency = np.broadcast_to(np.asarray(frequencies, np.float32), shape)
+        out = np.empty(frequency.size, dtype)
         add_tree_values(
             tuple(map(read_only, self.tree_)),
-            read_only(np.ascontiguousarray(embedding, dtype).ravel()),
-            read_only(np.ascontiguousarray(classifier, dtype).ravel()),
+            read_only(np.ascontiguousarray(scores, dtype).reshape(-1, scores.shape[-1])),
             read_only(np.ascontiguousarray(frequency).ravel()),
             float(self.weight),
             out,
         )
-        return out.reshape(embedding.shape)
+        return out.reshape(shape)
 
 
-def _check_pairs(given: dict[str, Any]) -> None:
-    shape = np.shape(given["embedding_scores"])
-    if len(shape) != 1 or shape[0] == 0:
+def _check_pairs(scores: np.ndarray, given: dict[str, Any]) -> None:
+    shape = np.shape(scores)
+    if len(shape) != 2 or 0 in shape:
         raise ValueError(
-            f"ScoreFusion: embedding_scores of at least one pair, shape (n_pairs,), were expected; "
+            f"ScoreFusion: scores of at least one pair, shape (n_pairs, n_scores), were expected; "
             f"shape {shape} came."
         )
     for name, values in given.items():
-        if np.shape(values) != shape:
+        if np.shape(values) != shape[:1]:
             raise ValueError(
-                f"ScoreFusion: {name} has shape {np.shape(values)}, expected {shape}: one for each "
-                "pair."
+                f"ScoreFusion: {name} has shape {np.shape(values)}, expected {shape[:1]}: one for "
+                "each pair."
             )
+    for name, values in {"scores": scores, **given}.items():
         if not np.isfinite(values).all():
             raise ValueError(f"ScoreFusion: {name} contains NaN or infinity.")

@@ -127,6 +127,12 @@ def mean_rows(
     return as_csr_rows(means)
 
 
+def joined_rows(one: CsrRows, other: CsrRows) -> CsrRows:
+    """Return the rows of both, one after the other."""
+    parts = [sp.csr_array((r.data, r.indices, r.indptr), shape=r.shape) for r in (one, other)]
+    return as_csr_rows(sp.vstack(parts, format="csr"))
+
+
 def _vectorize(estimator_name: str, features: Any, vectorizer: Any) -> Any:
     kind = type(vectorizer).__name__
     if not hasattr(vectorizer, "transform"):

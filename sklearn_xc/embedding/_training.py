@@ -9,18 +9,19 @@ The way of the data, for the rows of a mini-batch::
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from sklearn_xc._validation import CsrRows, read_only
+from sklearn_xc.embedding._examples import labels_of_rows
 from sklearn_xc.encoders.protocol import Encoder
 from sklearn_xc.parallel.team import Team
 from sklearn_xc.samplers.protocol import BatchSampler, Positives, Scene
 from sklearn_xc.solvers.adam import LazyAdam
-from sklearn_xc.solvers.batch_sgd import Entries, entry_places
+from sklearn_xc.solvers.batch_sgd import Entries
 
 #: Scores whose gradients are worth a second thread.
 _LEAST_WORK = 200_000
@@ -88,6 +89,10 @@ class Module(Protocol):
     def moves_instances(self) -> bool:
         """Whether the instances' embeddings learn."""
 
+    @property
+    def n_labels(self) -> int:
+        """Of all."""
+
     def instances(self) -> np.ndarray:
         """Return the embeddings of all instances, (n, dim)."""
 
@@ -114,13 +119,17 @@ class SiameseModule:
 
     def __init__(self, encoder: Encoder, X: CsrRows, Z: CsrRows, n_jobs: int | None) -> None:
         self._encoder, self._X, self._Z, self._n_jobs = encoder, X, Z, n_jobs
+        self.n_labels = Z.shape[0]
         self._visit: Any = None
+        self._seen: np.ndarray | None = None
 
     def begin(
         self, rows: np.ndarray, labels: np.ndarray, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the embeddings of some instances and labels."""
         self._visit = self._encoder.visit([(self._X, rows), (self._Z, labels)], rng)
+        if self._seen is not None:
+            self._seen[rows] = self._visit.V[: len(rows)]
         return self._visit.V[: len(rows)], self._visit.V[len(rows) :]
 
     def learn(
@@ -131,8 +140,13 @@ class SiameseModule:
         self._encoder.learn(self._visit, np.concatenate([by_instances, by_labels]), rate, team)
 
     def instances(self) -> np.ndarray:
-        """Return the embeddings of all instances."""
-        return self._encoder.encode(self._X, n_jobs=self._n_jobs)
+        """Return the embeddings of all instances, as training saw them last.
+
+        They are encoded for who asks first, and kept from then on.
+        """
+        if self._seen is None:
+            self._seen = self._encoder.encode(self._X, n_jobs=self._n_jobs)
+        return self._seen
 
     def labels(self) -> np.ndarray:
         """Return the embeddings of all labels."""
@@ -149,13 +163,15 @@ class ClassifierModule:
     W : ndarray of float of shape (n_labels, dim)
         What the label vectors start at; changed in place. Rows have norm 1, or 0: then they have it
         after their first step.
+    steps : LazyAdam or None
+        What steps depend on besides gradients; None begins anew.
     """
 
     moves_instances = False
 
-    def __init__(self, V: np.ndarray, W: np.ndarray) -> None:
-        self._V, self._W = V, W
-        self._steps = LazyAdam((W.shape[0], W.shape[1]), W.dtype)
+    def __init__(self, V: np.ndarray, W: np.ndarray, steps: LazyAdam | None = None) -> None:
+        self._V, self._W, self.n_labels = V, W, len(W)
+        self._steps = LazyAdam((W.shape[0], W.shape[1]), W.dtype) if steps is None else steps
         self._at = np.empty(0, np.int32)
 
     def begin(
@@ -193,7 +209,7 @@ class EpochReport(NamedTuple):
     Attributes
     ----------
     loss : float
-        Mean of the instances, as seen in the steps.
+        Weighted mean of the instances, as seen in the steps.
     hit_share : float
         The share of the pool's negatives that were within the margin, of all pairs of an instance
         and a label of its pool.
@@ -206,6 +222,15 @@ class EpochReport(NamedTuple):
     sampler_s: float
     seconds: float
 
+    @classmethod
+    def joined(cls, reports: Sequence["EpochReport"]) -> "EpochReport":
+        """Return what label shards have seen in an epoch: means, and the time of all."""
+        losses, hit_shares, sampler_s, seconds = map(np.array, zip(*reports, strict=True))
+        return cls(
+            float(losses.mean()), float(hit_shares.mean()), float(sampler_s.sum()),
+            float(seconds.sum()),
+        )  # fmt: skip
+
 
 class SiameseTraining:
     """Epochs with mini-batches of a sampler.
@@ -216,7 +241,8 @@ class SiameseTraining:
         Learns.
     positives : Positives
         The labels of the instances, at least one for each.
-    n_labels : int
+    weight : ndarray of float64 of shape (n,)
+        Of the instances.
     sampler : BatchSampler
     loss : TripletLoss
     rate : float
@@ -228,18 +254,20 @@ class SiameseTraining:
     """
 
     def __init__(
-        self, module: Module, positives: Positives, n_labels: int, sampler: BatchSampler,
-        loss: TripletLoss, rate: float, n_epochs: int, seed: int, n_workers: int,
+        self, module: Module, positives: Positives, weight: np.ndarray,
+        sampler: BatchSampler, loss: TripletLoss, rate: float, n_epochs: int, seed: int,
+        n_workers: int,
     ) -> None:  # fmt: skip
         self._module, self._positives, self._sampler, self._loss = module, positives, sampler, loss
         self._rate, self._n_epochs, self._seed = rate, n_epochs, seed
-        self._n_workers = n_workers
-        self._columns = np.full(n_labels, -1, np.int32)
+        self._weight, self._n_workers = weight, n_workers
+        self._columns = np.full(module.n_labels, -1, np.int32)
         n = len(positives.indptr) - 1
         self._static: np.ndarray | None = None
         self._scene = Scene(
-            n, n_epochs, positives, module.instances, module.labels, self._static_embeddings
-        )
+            n, n_epochs, positives, module.instances, module.labels, self._static_embeddings,
+            module.moves_instances,
+        )  # fmt: skip
 
     def run(self) -> Iterator[EpochReport]:
         """Train, and tell of each epoch."""
@@ -271,7 +299,8 @@ class SiameseTraining:
             n_pairs += len(rows) * (len(pool.labels) - 1)
             done += len(rows)
         ended = time.perf_counter()
-        return EpochReport(total / n, n_hits / max(1, n_pairs), refreshed - began, ended - began)
+        total /= self._weight.sum()
+        return EpochReport(total, n_hits / max(1, n_pairs), refreshed - began, ended - began)
 
     def _step(
         self, rows: np.ndarray, pool: Pool, rate: float, rng: np.random.Generator, team: Team
@@ -296,14 +325,13 @@ class SiameseTraining:
         from sklearn_xc.kernels.triplet_batch import triplet_gradient
 
         n, m = scores.shape
-        indptr, labels = self._positives
-        at, bounds = entry_places(indptr[rows], indptr[rows + 1] - indptr[rows])
+        bounds, own = labels_of_rows(self._positives, rows)
         self._columns[pool.labels] = np.arange(m, dtype=np.int32)
         losses, n_hits = np.empty(n), np.empty(n, np.int64)
-        weight = np.ones(n, scores.dtype)
+        weight = self._weight[rows].astype(scores.dtype)
         n_parts = team.n_workers if n * m >= _LEAST_WORK else 1
         cuts = np.linspace(0, n, n_parts + 1).astype(int)
-        arrays = tuple(map(read_only, (pool.own, bounds, labels[at], self._columns, weight)))
+        arrays = tuple(map(read_only, (pool.own, bounds, own, self._columns, weight)))
 
         def share(worker: int) -> None:
             if worker < n_parts:

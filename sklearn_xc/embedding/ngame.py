@@ -1,5 +1,6 @@
 """Siamese encoder, classifiers and fused scores, trained on mini-batches of near instances."""
 
+import copy
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
@@ -11,11 +12,22 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._topk import check_k, padded
-from sklearn_xc._validation import CsrRows, check_instances, check_targets, require_labels
-from sklearn_xc.base import XCClassifier, restored_on_error, threshold_for
+from sklearn_xc._label_features import LabelFeatures
+from sklearn_xc._validation import (
+    CsrRows,
+    Targets,
+    check_further_targets,
+    check_instances,
+    check_targets,
+    check_weights,
+    require_labels,
+)
+from sklearn_xc.base import restored_on_error, threshold_for
+from sklearn_xc.embedding._examples import Examples, label_shards, of_shard
 from sklearn_xc.embedding._fusion import ScoreFusion
-from sklearn_xc.embedding._label_features import label_rows, mean_rows
+from sklearn_xc.embedding._label_features import joined_rows, label_rows, mean_rows
+from sklearn_xc.embedding._model import RankingModel
+from sklearn_xc.embedding._ranking import KnownFeatures, each_once
 from sklearn_xc.embedding._training import (
     ClassifierModule,
     EpochReport,
@@ -26,29 +38,31 @@ from sklearn_xc.embedding._training import (
     show_epoch,
 )
 from sklearn_xc.encoders import ENCODERS
-from sklearn_xc.encoders.protocol import Encoder
-from sklearn_xc.mips import ExactIndex
-from sklearn_xc.mips._threads import one_blas_thread
+from sklearn_xc.mips._threads import for_row_ranges, one_blas_thread
 from sklearn_xc.samplers import SAMPLERS
 from sklearn_xc.samplers.protocol import Positives
-from sklearn_xc.solvers.batch_sgd import entry_places
+from sklearn_xc.solvers.adam import LazyAdam
 
-COMPONENTS = ("fused", "embedding", "classifier")
 #: Held-out instances by which scores are fused and the threshold is set, at most. Source: appendix
 #: C of the paper.
 _MOST_HELD_OUT = 10_000
-#: Instances whose scores of all labels are held at a time.
-_SCORES = 2**24
+#: Instances of a mini-batch by default: an epoch has 200 of them, but for very few or many
+#: instances. The largest is the paper's.
+_STEPS_OF_EPOCH, _SMALLEST_BATCH, _LARGEST_BATCH = 200, 64, 1600
+#: How often a pair of an instance and a label is drawn by default, and epochs at most. The fewest
+#: epochs are those of one label each.
+_DRAWS, _MOST_EPOCHS = {"encoder": 5, "classifier": 10}, 20
 
 
-class NGAMEEmbeddingXC(XCClassifier):
+class NGAMEEmbeddingXC(RankingModel):
     """Classifier that maps instances and what is known of their labels to the same sphere.
 
     Labels often have a text of their own: a product's title, a subject's name. One encoder reads
     instances and label texts, so that an instance comes to lie near its labels, also near those
     with few training instances or none (module M1). Then each label gets a unit vector of its own,
     its classifier, which starts at the label's embedding and learns with the encoder frozen (module
-    M2). Both scores, and how frequent the label is, are fused by a regression tree.
+    M2). The scores of both, the cosine of the features themselves,
+    and how frequent the label is, are fused by a regression tree.
 
     Training sets an instance against the labels of the other instances of its mini-batch. They are
     worth it where they are near: mini-batches are made of clusters of the instances' embeddings
@@ -67,36 +81,43 @@ class NGAMEEmbeddingXC(XCClassifier):
     label_vectorizer : object with ``transform``, or None, default=None
         Makes rows of label texts: the fitted vectorizer that made X. Searches clone parameters,
         which unfits it: wrap it in ``sklearn.frozen.FrozenEstimator``.
-    embedding_dim : int, default=128
+    embedding_dim : int, default=256
         Dimension of the sphere's space.
     sampler : {"ngame", "in_batch", "ance", "tas", "o_sgd"}, default="ngame"
         Where mini-batches come from, or the negatives: clusters of embeddings; at random; a search
         of labels; clusters of what the untrained encoder gives; at random, the hardest half.
-    margin : float, default=0.3
-        A negative counts if its score is not that much below the positive's; scores are cosines.
+    margin, classifier_margin : float, default=0.3, 0.5
+        Of the encoder and of the classifiers: a negative counts if its score is not that much below
+        the positive's; scores are cosines.
     radius : float or None, default=None
         A negative counts only if its embedding is within this distance from the instance's; None
         is for all in the mini-batch. Distances on the sphere are 0 to 2.
-    batch_size : int, default=1600
-        Instances of a mini-batch.
+    batch_size : int or "auto", default="auto"
+        Instances of a mini-batch. "auto" takes a two-hundredth of the instances, from 64 to 1600.
     refresh_interval : int, default=5
         Epochs between clusterings, or searches.
     cluster_size : int or None, default=None
         Instances of a cluster, for "ngame" and "tas". None is a curriculum for "ngame": 8, doubled
         every twelfth of the epochs; for "tas" a cluster is a mini-batch.
-    encoder_epochs : int, default=10
-        Epochs of module M1.
-    classifier_epochs : int, default=10
-        Epochs of module M2; 0 leaves the classifiers at the labels' embeddings.
-    encoder_learning_rate, classifier_learning_rate : float, default=0.003, 0.003
+    encoder_epochs : int or "auto", default="auto"
+        Epochs of module M1. An instance draws one of its labels in an epoch; "auto" has each pair
+        drawn 5 times on average, in 5 to 20 epochs.
+    classifier_epochs : int or "auto", default="auto"
+        Epochs of module M2; 0 leaves the classifiers at the labels' embeddings. "auto" has each
+        pair drawn 10 times on average, in 10 to 20 epochs.
+    n_shards : int, default=1
+        Random parts of the labels whose classifiers are trained each on their own, in threads, with
+        the labels of the part as the only negatives: less work, and another model.
+    encoder_learning_rate, classifier_learning_rate : float, default=0.003, 0.01
         Of Adam's steps at the beginning; they fall to 0 in a line.
     shortlist_size : int, default=100
-        Labels with the largest classifier scores, whose scores are fused.
+        Labels with the best classifiers, whose scores are fused; where label features are known
+        also as many labels of the nearest features.
     fusion : bool, default=True
-        Whether a regression tree takes part in fused scores. They are the sum of both scores
+        Whether a regression tree takes part in fused scores. They are the sum of the scores
         without one, or if nothing can be held out.
     fusion_weight : float, default=0.1
-        Of the sum of both scores beside the tree; 1 is the paper's. Smaller values leave more to
+        Of the sum of the scores beside the tree; 1 is the paper's. Smaller values leave more to
         the tree, which is better for the first label and worse for the fifth.
     validation_fraction : float, default=0.1
         The share of the instances that is held out for the tree and the threshold of predictions,
@@ -127,10 +148,10 @@ class NGAMEEmbeddingXC(XCClassifier):
         instances (training instances, if none are) get as many labels as they have.
     encoder_curve_, classifier_curve_ : list of EpochReport
         Loss, the share of hits in the margin, and seconds of each epoch.
-    label_counts_ : ndarray of int64 of shape (n_labels,)
-        Training instances of each label, without those held out.
+    label_counts_ : ndarray of shape (n_labels,)
+        Training instances of each label, without those held out; their weights, if there are any.
     n_samples_fit_ : int
-        Instances trained on.
+        Distinct instances trained on.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -143,8 +164,11 @@ class NGAMEEmbeddingXC(XCClassifier):
     -----
     A dense X is read as sparse rows. Rows of norm 1 (tf-idf) are what the encoder is made for.
 
-    Source: [1]_; differs in the encoder, whose place a transformer has there, in that each instance
-    counts alike in a step, however many labels are within its margin, and in `fusion_weight`.
+    Instances that are equal, labels included, are one with the sum of their weights.
+
+    Source: [1]_; differs in the encoder, whose place a transformer has there; in that each instance
+    counts alike in a step, however many labels are within its margin; in that fused scores look at the cosine of the features,
+    too, and at labels without training instances as at the rarest ones; and in `fusion_weight`.
 
     References
     ----------
@@ -173,12 +197,14 @@ class NGAMEEmbeddingXC(XCClassifier):
         "embedding_dim": [Interval(Integral, 1, None, closed="left")],
         "sampler": [StrOptions(set(SAMPLERS))],
         "margin": [Interval(Real, 0, 2, closed="both")],
+        "classifier_margin": [Interval(Real, 0, 2, closed="both")],
         "radius": [Interval(Real, 0, None, closed="neither"), None],
-        "batch_size": [Interval(Integral, 2, None, closed="left")],
+        "batch_size": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
         "refresh_interval": [Interval(Integral, 1, None, closed="left")],
         "cluster_size": [Interval(Integral, 1, None, closed="left"), None],
-        "encoder_epochs": [Interval(Integral, 0, None, closed="left")],
-        "classifier_epochs": [Interval(Integral, 0, None, closed="left")],
+        "encoder_epochs": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        "classifier_epochs": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        "n_shards": [Interval(Integral, 1, None, closed="left")],
         "encoder_learning_rate": [Interval(Real, 0, None, closed="neither")],
         "classifier_learning_rate": [Interval(Real, 0, None, closed="neither")],
         "shortlist_size": [Interval(Integral, 1, None, closed="left")],
@@ -191,16 +217,10 @@ class NGAMEEmbeddingXC(XCClassifier):
         "verbose": ["verbose"],
     }
 
-    classes_: np.ndarray
-    coef_: np.ndarray
-    label_embeddings_: np.ndarray
-    label_counts_: np.ndarray
-    encoder_: Encoder
-    fusion_: ScoreFusion | None
-    threshold_: float
     encoder_curve_: list[EpochReport]
     classifier_curve_: list[EpochReport]
     n_samples_fit_: int
+    _steps: LazyAdam | None
 
     def __init__(
         self,
@@ -208,17 +228,19 @@ class NGAMEEmbeddingXC(XCClassifier):
         *,
         label_features: Any = None,
         label_vectorizer: Any = None,
-        embedding_dim: int = 128,
+        embedding_dim: int = 256,
         sampler: str = "ngame",
         margin: float = 0.3,
+        classifier_margin: float = 0.5,
         radius: float | None = None,
-        batch_size: int = 1600,
+        batch_size: Any = "auto",
         refresh_interval: int = 5,
         cluster_size: int | None = None,
-        encoder_epochs: int = 10,
-        classifier_epochs: int = 10,
+        encoder_epochs: Any = "auto",
+        classifier_epochs: Any = "auto",
+        n_shards: int = 1,
         encoder_learning_rate: float = 0.003,
-        classifier_learning_rate: float = 0.003,
+        classifier_learning_rate: float = 0.01,
         shortlist_size: int = 100,
         fusion: bool = True,
         fusion_weight: float = 0.1,
@@ -234,12 +256,14 @@ class NGAMEEmbeddingXC(XCClassifier):
         self.embedding_dim = embedding_dim
         self.sampler = sampler
         self.margin = margin
+        self.classifier_margin = classifier_margin
         self.radius = radius
         self.batch_size = batch_size
         self.refresh_interval = refresh_interval
         self.cluster_size = cluster_size
         self.encoder_epochs = encoder_epochs
         self.classifier_epochs = classifier_epochs
+        self.n_shards = n_shards
         self.encoder_learning_rate = encoder_learning_rate
         self.classifier_learning_rate = classifier_learning_rate
         self.shortlist_size = shortlist_size
@@ -252,7 +276,9 @@ class NGAMEEmbeddingXC(XCClassifier):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, label_features: Any = None) -> "NGAMEEmbeddingXC":
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, label_features: Any = None
+    ) -> "NGAMEEmbeddingXC":
         """Train encoder, classifiers and fusion.
 
         Parameters
@@ -262,6 +288,8 @@ class NGAMEEmbeddingXC(XCClassifier):
         y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
             One class per instance, or a binary indicator, dense or sparse; rows without labels are
             passed over.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the instances, not negative; equal rows are one row with the sum of theirs.
         label_features : LabelFeatures, matrix or texts, default=None
             Those of the constructor, if None.
 
@@ -277,75 +305,86 @@ class NGAMEEmbeddingXC(XCClassifier):
             features than X, parameters that do not fit each other, and training that diverged.
         """
         with restored_on_error(self), one_blas_thread():
-            self._check_parameters()
-            instances = check_instances(self, X, reset=True)
-            n = instances.shape[0]
-            targets = check_targets(self, y, n)
-            indptr, labels = targets.by_instance(n)
-            with_labels = np.flatnonzero(np.diff(indptr) > 0)
-            require_labels(self, targets, with_labels)
-            self._keep_targets(targets)
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            train, held_out = self._split(with_labels, indptr, labels, seed)
-            self._train(instances, indptr, labels, train, label_features, seed)
-            self._fuse(instances, indptr, labels, held_out, train, seed)
+            self._fit(X, y, None, sample_weight, label_features)
         return self
 
-    def embed(self, X: Any) -> np.ndarray:
-        """Return the embeddings of instances.
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> "NGAMEEmbeddingXC":
+        """Train the classifiers for an epoch on further instances; the encoder stays.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, n_features)
-            Instances, or other texts with the same features.
-
-        Returns
-        -------
-        ndarray of shape (n, embedding_dim)
-            Unit vectors; 0 for a row without features.
-        """
-        check_is_fitted(self)
-        return self._embed(check_instances(self, X, reset=False))
-
-    def embed_labels(self) -> np.ndarray:
-        """Return the embeddings of the labels: a copy of ``label_embeddings_``.
-
-        Returns
-        -------
-        ndarray of shape (n_labels, embedding_dim)
-            Unit vectors; 0 for a label of which nothing is known.
-        """
-        check_is_fitted(self)
-        return self.label_embeddings_.copy()
-
-    def predict_topk(
-        self, X: Any, k: int = 5, component: str = "fused"
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the k best labels of each instance and their scores, best first.
+        The first call of an estimator that is not fitted is a fit: the encoder learns from its
+        instances alone, so that they should be many.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, n_features)
             Instances.
-        k : int, default=5
-            How many labels; may exceed their number.
-        component : {"fused", "embedding", "classifier"}, default="fused"
-            What scores: the cosine with the label's embedding, with its classifier, or both and the
-            tree, for the ``shortlist_size`` labels (at least k; both of two classes) of the largest
-            classifier scores.
+        y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
+            Their labels, in the form of the first call; also labels that ``add_labels`` has added.
+        classes : array-like of shape (n_labels,), default=None
+            All classes, in the first call with a 1-D y that lacks some of them.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the instances, not negative.
 
         Returns
         -------
-        indices : ndarray of int64 of shape (n, k)
-            Positions in ``classes_``, padded with -1. Ties go to the smaller position.
-        scores : ndarray of float of shape (n, k)
-            Their scores, padded with -inf.
+        estimator
+            Itself. Fusion and threshold stay as they are, ``label_counts_`` grows.
+
+        Raises
+        ------
+        ValueError
+            As in fit; and for another kind of y, other classes or columns than before.
+        """
+        with restored_on_error(self), one_blas_thread():
+            if not hasattr(self, "encoder_"):
+                self._fit(X, y, classes, sample_weight, None)
+                return self
+            instances = check_instances(self, X, reset=False)
+            n = instances.shape[0]
+            targets = check_further_targets(self, y, n, classes)
+            examples = self._examples(instances, targets, sample_weight)
+            self._partial_fit(examples)
+        return self
+
+    def add_labels(self, label_features: Any, classes: Any = None) -> "NGAMEEmbeddingXC":
+        """Add labels of which the features are known, or a text, but no instance.
+
+        Their classifiers are their embeddings; ``partial_fit`` trains them. What is known of the
+        other labels does not change.
+
+        Parameters
+        ----------
+        label_features : LabelFeatures, {array-like, sparse matrix} of shape (n_new, n_features), \
+                or array-like of str
+            As in the constructor.
+        classes : array-like of shape (n_new,), default=None
+            Their class labels, after a fit with a 1-D y. After an indicator they are the next
+            columns.
+
+        Returns
+        -------
+        estimator
+            Itself. ``classes_`` stay sorted, and new columns come after the others.
+
+        Raises
+        ------
+        ValueError
+            For other features than X had, classes that are missing, not distinct, or known already,
+            and if the labels were fitted without label features: the cosine of a text and that of
+            the mean of instances are not alike.
         """
         check_is_fitted(self)
-        k = check_k(k)
-        if component not in COMPONENTS:
-            raise ValueError(f"component must be one of {COMPONENTS}, got {component!r}.")
-        return self._topk_of(self._embed(check_instances(self, X, reset=False)), k, component)
+        if self._features is None:
+            raise ValueError(
+                f"{type(self).__name__}.add_labels needs a fit with label_features; labels were "
+                "the means of their instances, which new ones do not have."
+            )
+        with restored_on_error(self), one_blas_thread():
+            self._add_labels(label_features, classes)
+        return self
 
     # What a fit is made of
 
@@ -357,14 +396,38 @@ class NGAMEEmbeddingXC(XCClassifier):
                 f"sampler={self.sampler!r} came."
             )
 
-    def _split(
-        self, rows: np.ndarray, indptr: np.ndarray, labels: np.ndarray, seed: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _fit(self, X: Any, y: Any, classes: Any, sample_weight: Any, label_features: Any) -> None:
+        self._check_parameters()
+        instances = check_instances(self, X, reset=True)
+        targets = check_targets(self, y, instances.shape[0], classes)
+        examples = self._examples(instances, targets, sample_weight)
+        self._keep_targets(targets)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        train, held_out = self._split(examples.positives, seed)
+        self._train(examples.take(train), label_features, seed)
+        if sample_weight is None:
+            self.label_counts_ = self.label_counts_.astype(np.int64)
+        self._fuse(examples, train, held_out, seed)
+        self._seed, self._n_further, self._steps = seed, 0, None
+
+    def _examples(self, instances: CsrRows, targets: Targets, sample_weight: Any) -> Examples:
+        n = instances.shape[0]
+        weight = check_weights(self, sample_weight, n)
+        indptr, labels = targets.by_instance(n)
+        examples = Examples.distinct(
+            instances, indptr, labels, np.ones(n) if weight is None else weight
+        )
+        require_labels(self, targets, examples.weight)
+        return examples
+
+    def _split(self, positives: Positives, seed: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows to train on and those held out, of which no label is the last."""
-        n_wanted = min(_MOST_HELD_OUT, int(self.validation_fraction * len(rows)))
+        indptr, labels = positives
+        n = len(indptr) - 1
+        n_wanted = min(_MOST_HELD_OUT, int(self.validation_fraction * n))
         left = np.bincount(labels, minlength=len(self.classes_))
         held_out: list[int] = []
-        for i in np.random.default_rng((seed, 1)).permutation(rows):
+        for i in np.random.default_rng((seed, 1)).permutation(n):
             if len(held_out) >= n_wanted:
                 break
             own = labels[indptr[i] : indptr[i + 1]]
@@ -372,36 +435,121 @@ class NGAMEEmbeddingXC(XCClassifier):
                 left[own] -= 1
                 held_out.append(i)
         chosen = np.sort(np.array(held_out, np.int64))
-        return np.setdiff1d(rows, chosen), chosen
+        return np.setdiff1d(np.arange(n), chosen), chosen
 
-    def _train(
-        self, instances: CsrRows, indptr: np.ndarray, labels: np.ndarray, train: np.ndarray,
-        label_features: Any, seed: int,
-    ) -> None:  # fmt: skip
-        n_labels, name = len(self.classes_), type(self).__name__
-        X, positives = instances.take(train), _positives(indptr, labels, train)
-        given = self.label_features if label_features is None else label_features
-        Z = label_rows(name, given, self.label_vectorizer, n_labels, X.shape[1], X.dtype)
+    def _train(self, examples: Examples, label_features: Any, seed: int) -> None:
+        X, n_labels = examples.X, len(self.classes_)
+        Z = self._label_rows(label_features, n_labels, X.dtype)
+        self._features = None if Z is None else KnownFeatures(Z)
         if Z is None:
-            Z = mean_rows(X, positives.indptr, positives.labels, n_labels)
-        self.label_counts_ = np.bincount(positives.labels, minlength=n_labels)
-        self.n_samples_fit_ = len(train)
+            Z = mean_rows(X, *examples.positives, n_labels, examples.weight)
+        self.label_counts_ = examples.label_sums(n_labels)
+        self.n_samples_fit_ = X.shape[0]
         is_name = isinstance(self.encoder, str)
         self.encoder_ = ENCODERS[self.encoder]() if is_name else clone(self.encoder)
         self.encoder_.start(X, self.embedding_dim, seed)
-        siamese = SiameseModule(self.encoder_, X, Z, self.n_jobs)
         self.encoder_curve_ = self._run(
-            "encoder", siamese, positives, self.encoder_epochs, self.encoder_learning_rate, seed
-        )
-        V, self.label_embeddings_ = siamese.instances(), siamese.labels()
+            "encoder", SiameseModule(self.encoder_, X, Z, self.n_jobs), examples,
+            self._epochs_for("encoder", examples), seed,
+        )  # fmt: skip
+        V, self.label_embeddings_ = self._embed(X), self._embed(Z)
         self._require_finite("encoder_learning_rate", V, self.label_embeddings_)
         self.coef_ = self.label_embeddings_.copy()
-        classifiers = ClassifierModule(V, self.coef_)
-        self.classifier_curve_ = self._run(
-            "classifiers", classifiers, positives, self.classifier_epochs,
-            self.classifier_learning_rate, seed + 1,
-        )  # fmt: skip
+        self.classifier_curve_ = self._train_classifiers(V, examples, seed + 1)
         self._require_finite("classifier_learning_rate", self.coef_)
+
+    def _label_rows(self, label_features: Any, n_labels: int, dtype: Any) -> CsrRows | None:
+        given = self.label_features if label_features is None else label_features
+        return label_rows(
+            type(self).__name__, given, self.label_vectorizer, n_labels, self.n_features_in_, dtype
+        )
+
+    def _train_classifiers(self, V: np.ndarray, examples: Examples, seed: int) -> list[EpochReport]:
+        """Train the classifiers, of all labels together or shard by shard."""
+        n_labels, n_epochs = len(self.classes_), self._epochs_for("classifier", examples)
+        if min(self.n_shards, n_labels) < 2:
+            module = ClassifierModule(V, self.coef_)
+            return self._run("classifiers", module, examples, n_epochs, seed)
+        shards = label_shards(n_labels, min(self.n_shards, n_labels), seed)
+        reports: list[list[EpochReport]] = [[] for _ in shards]
+
+        def work(first: int, last: int) -> None:
+            for s in range(first, last):
+                labels = shards[s]
+                rows, positives = of_shard(examples.positives, labels, n_labels)
+                own = Examples(examples.X, positives, examples.weight[rows])
+                W = self.coef_[labels]
+                module, what = ClassifierModule(V[rows], W), f"classifiers, shard {s + 1}"
+                if len(rows):
+                    reports[s] = self._run(what, module, own, n_epochs, seed + s, 1)
+                self.coef_[labels] = W
+
+        for_row_ranges(work, len(shards), 1, self.n_jobs)
+        return [
+            EpochReport.joined(of_epoch) for of_epoch in zip(*filter(None, reports), strict=True)
+        ]
+
+    def _partial_fit(self, examples: Examples) -> None:
+        self._n_further += 1
+        V = self._embed(examples.X)
+        self.coef_ = self.coef_.copy()
+        steps = copy.deepcopy(self._steps)  # this call may be interrupted
+        if steps is None:
+            steps = LazyAdam(self.coef_.shape, self.coef_.dtype)
+        module, self._steps = ClassifierModule(V, self.coef_, steps), steps
+        seed = self._seed + self._n_further + 1
+        self.classifier_curve_ = [
+            *self.classifier_curve_, *self._run("classifiers", module, examples, 1, seed)
+        ]  # fmt: skip
+        self._require_finite("classifier_learning_rate", self.coef_)
+        sums = examples.label_sums(len(self.classes_))
+        if np.array_equal(sums, np.rint(sums)):
+            sums = sums.astype(self.label_counts_.dtype)
+        self.label_counts_ = self.label_counts_ + sums
+        self.n_samples_fit_ += examples.X.shape[0]
+
+    def _add_labels(self, label_features: Any, classes: Any) -> None:
+        assert self._features is not None
+        held = label_features
+        if not isinstance(held, LabelFeatures):
+            held = LabelFeatures(held)
+        Z = self._label_rows(held, held.n_labels, self.coef_.dtype)
+        assert Z is not None
+        classes = self._classes_with(classes, held.n_labels)
+        order = np.argsort(classes, kind="stable")
+        self.classes_ = classes[order]
+        self._features = KnownFeatures(joined_rows(self._features.rows, Z).take(order))
+        vectors, counts = self._embed(Z), np.zeros(held.n_labels, self.label_counts_.dtype)
+        for name, new in (
+            ("label_embeddings_", vectors), ("coef_", vectors), ("label_counts_", counts)
+        ):  # fmt: skip
+            setattr(self, name, np.concatenate([getattr(self, name), new])[order])
+        self._steps = None
+
+    def _classes_with(self, classes: Any, n_new: int) -> np.ndarray:
+        """Return the classes, and new ones after them."""
+        name, n_old = type(self).__name__, len(self.classes_)
+        if self._targets_kind != "classes":
+            if classes is not None:
+                raise ValueError(
+                    f"{name}: classes are the columns of an indicator y, the new ones follow from "
+                    f"{n_old} on; classes must be None, {type(classes).__name__} came."
+                )
+            return np.arange(n_old + n_new)
+        if classes is None or np.shape(classes) != (n_new,):
+            raise ValueError(
+                f"{name}: classes must name the {n_new} new labels, one each; "
+                f"shape {np.shape(classes)} came."
+            )
+        if self._is_binary:
+            raise ValueError(
+                f"{name}: add_labels would make more than two classes of two; fit with an "
+                "indicator y, or with more classes."
+            )
+        both = np.concatenate([self.classes_, np.asarray(classes)])
+        if len(np.unique(both)) < len(both):
+            raise ValueError(f"{name}: classes hold one that is known already, or one twice.")
+        return both
 
     def _require_finite(self, rate: str, *vectors: np.ndarray) -> None:
         """Raise an error for what overflowed: NaN is within no margin, so that no loss tells."""
@@ -414,18 +562,22 @@ class NGAMEEmbeddingXC(XCClassifier):
                 )
 
     def _run(
-        self, what: str, module: Module, positives: Positives, n_epochs: int, rate: float,
-        seed: int,
+        self, what: str, module: Module, examples: Examples, n_epochs: int, seed: int,
+        n_workers: int | None = None,
     ) -> list[EpochReport]:  # fmt: skip
+        """Train a module; what it is for names its parameters."""
+        kind = "encoder" if module.moves_instances else "classifier"
+        margin = self.margin if kind == "encoder" else self.classifier_margin
+        n = len(examples.weight)
         options: dict[str, Any] = {}
         if self.sampler in ("ngame", "tas"):
             options["cluster_size"] = self.cluster_size
         make: Callable[..., Any] = SAMPLERS[self.sampler]
-        sampler = make(self.batch_size, self.refresh_interval, seed, self.n_jobs, **options)
-        loss = TripletLoss(float(self.margin), self.radius)
+        sampler = make(self._batch_size_for(n), self.refresh_interval, seed, self.n_jobs, **options)
         training = SiameseTraining(
-            module, positives, len(self.classes_), sampler, loss, rate, n_epochs, seed,
-            effective_n_jobs(self.n_jobs),
+            module, examples.positives, examples.weight, sampler,
+            TripletLoss(float(margin), self.radius), getattr(self, f"{kind}_learning_rate"),
+            n_epochs, seed, n_workers or effective_n_jobs(self.n_jobs),
         )  # fmt: skip
         reports = []
         for report in training.run():
@@ -434,108 +586,51 @@ class NGAMEEmbeddingXC(XCClassifier):
                 show_epoch(type(self).__name__, what, len(reports) - 1, n_epochs, report)
         return reports
 
-    def _fuse(
-        self, instances: CsrRows, indptr: np.ndarray, labels: np.ndarray, held_out: np.ndarray,
-        train: np.ndarray, seed: int,
-    ) -> None:  # fmt: skip
+    def _epochs_for(self, kind: str, examples: Examples) -> int:
+        n_epochs = getattr(self, f"{kind}_epochs")
+        if n_epochs != "auto":
+            return int(n_epochs)
+        draws, mean_labels = _DRAWS[kind], len(examples.positives.labels) / len(examples.weight)
+        return round(min(_MOST_EPOCHS, draws * mean_labels))
+
+    def _batch_size_for(self, n: int) -> int:
+        if self.batch_size != "auto":
+            return int(self.batch_size)
+        return min(_LARGEST_BATCH, max(_SMALLEST_BATCH, n // _STEPS_OF_EPOCH))
+
+    def _fuse(self, examples: Examples, train: np.ndarray, held_out: np.ndarray, seed: int) -> None:
         """Grow the tree by held-out instances, and set the threshold of predictions."""
         self.fusion_ = None
         rng = np.random.default_rng((seed, 2))
         rows = held_out if len(held_out) else np.sort(rng.permutation(train)[:_MOST_HELD_OUT])
-        V = self._embed(instances.take(rows))
-        true = _positives(indptr, labels, rows)
+        unseen = examples.take(rows)
         if self.fusion and len(held_out):
-            self._grow_tree(V, true, seed)
-        self._set_threshold(V, true)
+            self._grow_tree(unseen, seed)
+        self.threshold_ = 0.0
+        if self._targets_kind != "classes":
+            k = min(self.top_k, len(self.classes_))
+            _, scores = self._topk_of(unseen.X, k, "fused")
+            self.threshold_ = threshold_for(scores, len(unseen.positives.labels))
 
-    def _grow_tree(self, V: np.ndarray, true: Positives, seed: int) -> None:
-        n_labels, n = len(self.classes_), len(V)
-        found, _ = self._best(self.coef_, V, min(self.shortlist_size, n_labels))
+    def _grow_tree(self, examples: Examples, seed: int) -> None:
+        """Grow the tree by pairs of the shortlists, and the true ones."""
+        X, true, n_labels = examples.X, examples.positives, len(self.classes_)
+        V, n = self._embed(X), X.shape[0]
+        listed = self._ranking.shortlist(X, V, self.shortlist_size)
         counts = np.diff(true.indptr)
-        pairs = np.concatenate([
-            (np.arange(n)[:, None] * n_labels + found).ravel(),
-            np.repeat(np.arange(n), counts) * n_labels + true.labels,
-        ])  # fmt: skip
-        pairs = np.unique(pairs)
-        relevant = np.isin(pairs, np.repeat(np.arange(n), counts) * n_labels + true.labels)
-        of, label = pairs // n_labels, pairs % n_labels
-        by_embedding, by_classifier = (
-            np.einsum("ij,ij->i", V[of], vectors[label])
-            for vectors in (self.label_embeddings_, self.coef_)
+        own = np.full((n, counts.max()), -1, np.int64)
+        own[np.arange(counts.max()) < counts[:, None]] = true.labels
+        labels = each_once(np.concatenate([listed, own], axis=1))
+        # No label of a held-out instance is without training instances, by choice. The tree would
+        # take it for a fact about such labels; so they are left out, and like the rarest it knows.
+        labels[self.label_counts_[labels] == 0] = -1
+        at = labels >= 0
+        of, label = np.nonzero(at)[0], labels[at]
+        is_own = np.isin(
+            of * n_labels + label, np.repeat(np.arange(n), counts) * n_labels + true.labels
         )
         fusion = ScoreFusion(weight=float(self.fusion_weight), random_state=seed)
-        self.fusion_ = fusion.fit(by_embedding, by_classifier, self.label_counts_[label], relevant)
-
-    def _set_threshold(self, V: np.ndarray, true: Positives) -> None:
-        self.threshold_ = 0.0
-        if self._targets_kind == "classes":
-            return
-        _, scores = self._topk_of(V, min(self.top_k, len(self.classes_)), "fused")
-        self.threshold_ = threshold_for(scores, len(true.labels))
-
-    # What a fitted model answers
-
-    def _embed(self, instances: CsrRows) -> np.ndarray:
-        return self.encoder_.encode(instances, n_jobs=self.n_jobs)
-
-    def _best(self, vectors: np.ndarray, V: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        index = ExactIndex(self.n_jobs)
-        index.build(vectors)
-        found = index.query(V, k)
-        return found.labels.astype(np.int64), found.scores
-
-    def _topk_of(self, V: np.ndarray, k: int, component: str) -> tuple[np.ndarray, np.ndarray]:
-        n_labels = len(self.classes_)
-        n_found = min(k, n_labels)
-        if component == "fused":
-            n_listed = n_labels if self._is_binary else min(max(self.shortlist_size, k), n_labels)
-            labels, by_classifier = self._best(self.coef_, V, n_listed)
-            by_embedding = np.empty_like(by_classifier)
-            with one_blas_thread():
-                for i in range(len(V)):
-                    by_embedding[i] = self.label_embeddings_[labels[i]] @ V[i]
-            scores = self._fused(by_embedding, by_classifier, labels)
-            order = np.lexsort((labels, -scores), axis=1)[:, :n_found]
-            labels = np.take_along_axis(labels, order, axis=1)
-            scores = np.take_along_axis(scores, order, axis=1)
-        else:
-            vectors = self.label_embeddings_ if component == "embedding" else self.coef_
-            labels, scores = self._best(vectors, V, n_found)
-        return padded(labels, scores, k)
-
-    def _fused(
-        self, by_embedding: np.ndarray, by_classifier: np.ndarray, labels: np.ndarray
-    ) -> np.ndarray:
-        """Return fused scores of some labels of each instance."""
-        if self.fusion_ is None:
-            return by_embedding + by_classifier
-        return self.fusion_(by_embedding, by_classifier, self.label_counts_[labels])
-
-    def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        return self._topk_of(self._embed(check_instances(self, X, reset=False)), k, "fused")
-
-    def _all_scores(self, X: Any) -> np.ndarray:
-        V = self._embed(check_instances(self, X, reset=False))
-        n, n_labels = len(V), len(self.classes_)
-        scores = np.empty((n, n_labels), V.dtype)
-        labels = np.arange(n_labels)
-        step = max(1, _SCORES // n_labels)
-        with one_blas_thread():
-            for first in range(0, n, step):
-                part = V[first : first + step]
-                both = part @ self.label_embeddings_.T, part @ self.coef_.T
-                scores[first : first + step] = self._fused(*both, labels)
-        return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
-
-    def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        labels, scores = self._topk_scores(X, k)
-        return labels, scores - self.threshold_
-
-    def _all_margins(self, X: Any) -> np.ndarray:
-        return self._all_scores(X) - self.threshold_
-
-
-def _positives(indptr: np.ndarray, labels: np.ndarray, rows: np.ndarray) -> Positives:
-    """Return the labels of some rows."""
-    at, bounds = entry_places(indptr[rows], indptr[rows + 1] - indptr[rows])
-    return Positives(bounds, labels[at])
+        self.fusion_ = fusion.fit(
+            self._ranking.scores(X, V, labels)[at], self.label_counts_[label], is_own,
+            examples.weight[of],
+        )  # fmt: skip

@@ -19,6 +19,8 @@ class ClusterSampler(InBatchSampler):
         Instances of a cluster; None leaves it to the subclass.
     """
 
+    _clusters: Clusters
+
     def __init__(
         self,
         batch_size: int,

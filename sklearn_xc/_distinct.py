@@ -1,0 +1,66 @@
+"""Equal instances found, so that a repeated row and one with a weight are the same to a fit."""
+
+import numpy as np
+
+from sklearn_xc._validation import CsrRows, DenseRows
+
+#: Rows of a dense X that are hashed at a time.
+_DENSE_ROWS = 4096
+
+
+def distinct_instances(
+    X: CsrRows | DenseRows, indptr: np.ndarray, labels: np.ndarray, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct instances with at least one label and a weight above 0.
+
+    Parameters
+    ----------
+    X : CsrRows or DenseRows of shape (n, d)
+        Checked instances.
+    indptr, labels : ndarray of int64 and int32
+        Their labels in CSR form, rising in each row.
+    weight : ndarray of float64 of shape (n,)
+        Not negative. Those of equal instances with equal label sets are summed.
+
+    Returns
+    -------
+    rows : ndarray of int64 of shape (m,)
+        One row of X for each, in an order that follows from their content.
+    total : ndarray of float64 of shape (m,)
+        Their weights.
+    """
+    used = np.flatnonzero((np.diff(indptr) > 0) & (weight > 0))
+    hashes = np.column_stack([_hash_instances(X), _hash_sets(indptr, labels)])[used]
+    order = np.lexsort((weight[used], *hashes.T))  # sums of weights round by their order
+    is_first = np.ones(len(used), bool)
+    is_first[1:] = (hashes[order][1:] != hashes[order][:-1]).any(axis=1)
+    total = np.bincount(np.cumsum(is_first) - 1, weights=weight[used][order])
+    return used[order][is_first], total
+
+
+def _hash_instances(X: CsrRows | DenseRows) -> np.ndarray:
+    from sklearn_xc.kernels.row_hash import hash_rows
+
+    n, d = X.shape
+    hashes = np.empty((n, 2), np.uint64)
+    if isinstance(X, CsrRows):
+        hash_rows(X.indptr, X.indices, _bits(X.data), hashes)
+        return hashes
+    indices = np.tile(np.arange(d, dtype=np.int32), min(n, _DENSE_ROWS))
+    for first in range(0, n, _DENSE_ROWS):
+        values = X.values[first : first + _DENSE_ROWS]
+        indptr = np.arange(len(values) + 1, dtype=np.int64) * d
+        hash_rows(indptr, indices, _bits(values.ravel()), hashes[first : first + _DENSE_ROWS])
+    return hashes
+
+
+def _hash_sets(indptr: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    from sklearn_xc.kernels.row_hash import hash_rows
+
+    hashes = np.empty((len(indptr) - 1, 2), np.uint64)
+    hash_rows(indptr, labels, np.ones(len(labels), np.uint64), hashes)
+    return hashes
+
+
+def _bits(values: np.ndarray) -> np.ndarray:
+    return (values + 0).astype(np.float64).view(np.uint64)  # the sum makes -0.0 a 0.0

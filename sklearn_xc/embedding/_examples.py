@@ -1,0 +1,85 @@
+"""Training instances with their labels and weights, whole or by label shard."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_xc._distinct import distinct_instances
+from sklearn_xc._validation import CsrRows
+from sklearn_xc.samplers.protocol import Positives
+from sklearn_xc.solvers.batch_sgd import entry_places
+
+
+class Examples(NamedTuple):
+    """Instances that have labels.
+
+    Attributes
+    ----------
+    X : CsrRows of shape (n, n_features)
+    positives : Positives
+        Their labels, at least one each.
+    weight : ndarray of float64 of shape (n,)
+        Above 0.
+    """
+
+    X: CsrRows
+    positives: Positives
+    weight: np.ndarray
+
+    @classmethod
+    def distinct(
+        cls, X: CsrRows, indptr: np.ndarray, labels: np.ndarray, weight: np.ndarray
+    ) -> "Examples":
+        """Return the distinct instances, each with the weight of all that are equal to it."""
+        rows, total = distinct_instances(X, indptr, labels, weight)
+        return cls(X.take(rows), labels_of_rows(Positives(indptr, labels), rows), total)
+
+    def take(self, rows: np.ndarray) -> "Examples":
+        """Return some of the instances."""
+        return Examples(self.X.take(rows), labels_of_rows(self.positives, rows), self.weight[rows])
+
+    def label_sums(self, n_labels: int) -> np.ndarray:
+        """Return the summed weight of each label's instances, float64."""
+        per_pair = np.repeat(self.weight, np.diff(self.positives.indptr))
+        return np.bincount(self.positives.labels, weights=per_pair, minlength=n_labels)
+
+
+def labels_of_rows(positives: Positives, rows: np.ndarray) -> Positives:
+    """Return the labels of some rows."""
+    indptr, labels = positives
+    at, bounds = entry_places(indptr[rows], indptr[rows + 1] - indptr[rows])
+    return Positives(bounds, labels[at])
+
+
+def label_shards(n_labels: int, n_shards: int, seed: int) -> list[np.ndarray]:
+    """Return the labels of each shard, rising: cut at random, into shards of equal sizes."""
+    order = np.random.default_rng((seed, 3)).permutation(n_labels)
+    return [np.sort(part) for part in np.array_split(order, n_shards)]
+
+
+def of_shard(
+    positives: Positives, labels: np.ndarray, n_labels: int
+) -> tuple[np.ndarray, Positives]:
+    """Return the instances that have a label of a shard, and those labels as the shard counts them.
+
+    Parameters
+    ----------
+    positives : Positives
+    labels : ndarray of int of shape (m,)
+        Of the shard, rising.
+    n_labels : int
+        In all.
+
+    Returns
+    -------
+    rows : ndarray of int64
+        Instances with a label of the shard.
+    own : Positives
+        Their labels in the shard, 0 to m - 1.
+    """
+    place = np.full(n_labels, -1, np.int32)
+    place[labels] = np.arange(len(labels), dtype=np.int32)
+    at = place[positives.labels]
+    counts = np.diff(np.append(0, np.cumsum(at >= 0))[positives.indptr])
+    rows = np.flatnonzero(counts > 0)
+    return rows, Positives(np.append(0, np.cumsum(counts[rows])), at[at >= 0])

@@ -1,0 +1,155 @@
+"""What a label scores for an instance, and which labels are worth to be scored."""
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.preprocessing import normalize
+
+from sklearn_xc._validation import CsrRows, as_csr_rows, read_only
+from sklearn_xc.mips import ExactIndex
+from sklearn_xc.mips._threads import for_row_ranges
+from sklearn_xc.model.label_weights import LabelWeights
+
+#: Instances that a thread scores together.
+_TOGETHER = 256
+
+
+class KnownFeatures:
+    """Features of the labels, in rows of norm 1, and the same by feature, as a search reads them.
+
+    Parameters
+    ----------
+    rows : CsrRows of shape (n_labels, n_features)
+        Of any norm.
+
+    Attributes
+    ----------
+    rows : CsrRows of shape (n_labels, n_features)
+        Of norm 1, or 0.
+    """
+
+    def __init__(self, rows: CsrRows) -> None:
+        matrix = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=rows.shape)
+        matrix = normalize(matrix)
+        self.rows = as_csr_rows(matrix)
+        self._weights = LabelWeights(matrix, np.zeros(rows.shape[0], matrix.dtype))
+
+    def nearest(self, X: CsrRows, k: int, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k labels of the largest cosines, and these, best first; (n, k) each."""
+        from sklearn_xc.kernels.row_moves import squared_norms
+
+        labels, products = self._weights.topk(X, k, n_jobs)
+        squares = squared_norms(read_only(X.indptr[:-1]), np.diff(X.indptr), read_only(X.data))
+        norms = np.sqrt(np.where(squares > 0, squares, 1)).astype(products.dtype)
+        return labels, products / norms[:, None]
+
+
+class Ranking:
+    """Scores of labels: cosines with embeddings, with classifiers, and of features, if known.
+
+    Parameters
+    ----------
+    embeddings, classifiers : ndarray of float of shape (n_labels, dim)
+    features : KnownFeatures or None
+    n_jobs : int or None
+        Threads, on which nothing depends.
+
+    Attributes
+    ----------
+    n_scores : int
+        Of a pair: 2, or 3 with features.
+    """
+
+    def __init__(
+        self, embeddings: np.ndarray, classifiers: np.ndarray, features: KnownFeatures | None,
+        n_jobs: int | None,
+    ) -> None:  # fmt: skip
+        self._embeddings, self._classifiers = embeddings, classifiers
+        self._features, self._n_jobs = features, n_jobs
+        self.n_scores = 2 if features is None else 3
+
+    def best(
+        self, component: str, X: CsrRows, V: np.ndarray, k: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k labels of the best scores of one kind, and these, best first.
+
+        Parameters
+        ----------
+        component : {"embedding", "classifier", "features"}
+        X : CsrRows of shape (n, n_features)
+        V : ndarray of shape (n, dim)
+            Embeddings of X.
+        k : int
+            At most n_labels.
+
+        Returns
+        -------
+        labels : ndarray of int64 of shape (n, k)
+        scores : ndarray of float of shape (n, k)
+        """
+        if component == "features":
+            assert self._features is not None
+            return self._features.nearest(X, k, self._n_jobs)
+        index = ExactIndex(self._n_jobs)
+        index.build(self._embeddings if component == "embedding" else self._classifiers)
+        found = index.query(V, k)
+        return found.labels.astype(np.int64), found.scores
+
+    def shortlist(self, X: CsrRows, V: np.ndarray, size: int) -> np.ndarray:
+        """Return the labels with the best classifiers, and those with the nearest features.
+
+        Returns
+        -------
+        ndarray of int64 of shape (n, size) or (n, 2 * size)
+            Each label once, in no order; -1 where there are no more. Labels without a feature in
+            common with the instance are not near.
+        """
+        n_labels = len(self._classifiers)
+        if size >= n_labels:
+            return np.tile(np.arange(n_labels), (len(V), 1))
+        labels, _ = self.best("classifier", X, V, size)
+        if self._features is None:
+            return labels
+        near, cosines = self._features.nearest(X, size, self._n_jobs)
+        return each_once(np.concatenate([labels, np.where(cosines > 0, near, -1)], axis=1))
+
+    def scores(self, X: CsrRows, V: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Return all scores of some labels of each instance.
+
+        Parameters
+        ----------
+        X : CsrRows of shape (n, n_features)
+        V : ndarray of shape (n, dim)
+            Embeddings of X.
+        labels : ndarray of int64 of shape (n, m)
+            -1 is none.
+
+        Returns
+        -------
+        ndarray of float of shape (n, m, n_scores)
+            Embedding, classifier, features; -inf where there is no label.
+        """
+        from sklearn_xc.kernels.pair_scores import score_pairs
+
+        vectors = tuple(map(read_only, (self._embeddings, self._classifiers)))
+        # Without features X stands in, which nobody reads.
+        known = X if self._features is None else self._features.rows
+        features = tuple(map(read_only, (known.indptr, known.indices, known.data)))
+        out = np.empty((*labels.shape, self.n_scores), V.dtype)
+
+        def work(first: int, last: int) -> None:
+            words = np.zeros(X.shape[1] if self.n_scores > 2 else 0)
+            instances = (X.indptr[first : last + 1], X.indices, X.data)
+            score_pairs(
+                read_only(V[first:last]), *vectors, tuple(map(read_only, instances)), features,
+                read_only(labels[first:last]), words, out[first:last],
+            )  # fmt: skip
+
+        for_row_ranges(work, len(V), _TOGETHER, self._n_jobs)
+        return out
+
+
+def each_once(labels: np.ndarray) -> np.ndarray:
+    """Return the labels of each row, rising, with -1 in place of all but one of equal ones."""
+    labels = np.sort(labels, axis=1)
+    labels[:, 1:][labels[:, 1:] == labels[:, :-1]] = -1
+    return labels
