@@ -167,8 +167,9 @@ class NGAMEEmbeddingXC(RankingModel):
     Instances that are equal, labels included, are one with the sum of their weights.
 
     Source: [1]_; differs in the encoder, whose place a transformer has there; in that each instance
-    counts alike in a step, however many labels are within its margin; in that fused scores look at the cosine of the features,
-    too, and at labels without training instances as at the rarest ones; and in `fusion_weight`.
+    counts alike in a step, however many labels are within its margin; in that fused scores look at
+    the cosine of the features, too, and at labels without training instances as at the rarest ones;
+    and in `fusion_weight`.
 
     References
     ----------
