@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from sklearn_xc import NGAMEEmbeddingXC
 from sklearn_xc.bench.label_texts import LabelledSet
 from sklearn_xc.bench.measure import cpu_seconds
-from sklearn_xc.bench.ngame_curves import epochs_of, examples_of
+from sklearn_xc.bench.ngame_curves import epochs_of, examples_of, known_labels
 from sklearn_xc.bench.report import Column, Report
 from sklearn_xc.mips._threads import one_blas_thread
 from sklearn_xc.samplers import balanced_clusters
@@ -152,13 +152,12 @@ def trained(labelled: LabelledSet, parameters: dict[str, Any], epochs: int) -> E
         encoder, _, training = epochs_of(model, examples, Z, "ngame", {}, epochs)
         for _ in training.run():
             pass
-        V, W = encoder.encode(X), encoder.encode(Z)
-    known = V.any(axis=1)
-    Y = _indicator(positives.labels, positives.indptr, len(W))[known]
+        V, W = encoder.encode(X), encoder.encode(Z.take(known_labels(Z)))
+    Y = _indicator(positives.labels, positives.indptr, len(W))
     has_instance = np.bincount(Y.indices, minlength=len(W)) > 0
     labels = (np.cumsum(has_instance) - 1)[Y.indices].astype(np.int32)
     positives = Positives(Y.indptr.astype(np.int64), labels)
-    return Embedded(labelled.name, V[known], W[has_instance], positives, epochs)
+    return Embedded(labelled.name, V, W[has_instance], positives, epochs)
 
 
 class Theorem:

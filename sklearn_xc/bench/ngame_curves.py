@@ -121,14 +121,27 @@ def follow_samplers(
 
 
 def examples_of(model: NGAMEEmbeddingXC, labelled: LabelledSet) -> tuple[Examples, CsrRows]:
-    """Return the training instances as a fit takes them, and what is known of the labels."""
+    """Return what an encoder trains on, instances and labels that have a feature, and all labels.
+
+    Returns
+    -------
+    examples : Examples
+        Labels are numbered as in the rows of `Z` that are not empty.
+    Z : CsrRows of shape (n_labels, n_features)
+    """
     n, n_labels = labelled.Y_train.shape
     instances = check_instances(model, labelled.X_train, reset=True)
     targets = check_targets(model, labelled.Y_train, n)
     examples = Examples.distinct(instances, *targets.by_instance(n), np.ones(n))
     Z = label_rows("ngame", labelled.Z, None, n_labels, instances.shape[1], instances.dtype)
     assert Z is not None
+    _, examples = examples.with_features().of_labels(known_labels(Z), n_labels)
     return examples, Z
+
+
+def known_labels(Z: CsrRows) -> np.ndarray:
+    """Return the labels that have a feature."""
+    return np.flatnonzero(np.diff(Z.indptr) > 0)
 
 
 def epochs_of(
@@ -142,7 +155,7 @@ def epochs_of(
     batch_size = model._batch_size_for(X.shape[0])
     timed = TimedSampler(SAMPLERS[sampler](batch_size, model.refresh_interval, seed, 1, **options))
     training = SiameseTraining(
-        SiameseModule(encoder, X, Z, 1), positives, weight, timed,
+        SiameseModule(encoder, X, Z.take(known_labels(Z)), 1), positives, weight, timed,
         TripletLoss(model.margin, model.radius), model.encoder_learning_rate, epochs, seed, 1,
     )  # fmt: skip
     return encoder, timed, training

@@ -38,6 +38,35 @@ class Examples(NamedTuple):
         """Return some of the instances."""
         return Examples(self.X.take(rows), labels_of_rows(self.positives, rows), self.weight[rows])
 
+    def with_features(self) -> "Examples":
+        """Return the instances that have a feature: others are no point of the sphere."""
+        return self.take(np.flatnonzero(np.diff(self.X.indptr) > 0))
+
+    def of_labels(self, labels: np.ndarray, n_labels: int) -> tuple[np.ndarray, "Examples"]:
+        """Return the instances that have one of some labels, with these labels alone.
+
+        Parameters
+        ----------
+        labels : ndarray of int of shape (m,)
+            Rising.
+        n_labels : int
+            In all.
+
+        Returns
+        -------
+        rows : ndarray of int64
+            Which instances.
+        own : Examples
+            Label 0 is the first of `labels`, and so on.
+        """
+        place = np.full(n_labels, -1, np.int32)
+        place[labels] = np.arange(len(labels), dtype=np.int32)
+        indptr, at = self.positives.indptr, place[self.positives.labels]
+        counts = np.diff(np.append(0, np.cumsum(at >= 0))[indptr])
+        rows = np.flatnonzero(counts > 0)
+        own = Positives(np.append(0, np.cumsum(counts[rows])), at[at >= 0])
+        return rows, Examples(self.X.take(rows), own, self.weight[rows])
+
     def label_sums(self, n_labels: int) -> np.ndarray:
         """Return the summed weight of each label's instances, float64."""
         per_pair = np.repeat(self.weight, np.diff(self.positives.indptr))
@@ -55,31 +84,3 @@ def label_shards(n_labels: int, n_shards: int, seed: int) -> list[np.ndarray]:
     """Return the labels of each shard, rising: cut at random, into shards of equal sizes."""
     order = np.random.default_rng((seed, 3)).permutation(n_labels)
     return [np.sort(part) for part in np.array_split(order, n_shards)]
-
-
-def of_shard(
-    positives: Positives, labels: np.ndarray, n_labels: int
-) -> tuple[np.ndarray, Positives]:
-    """Return the instances that have a label of a shard, and those labels as the shard counts them.
-
-    Parameters
-    ----------
-    positives : Positives
-    labels : ndarray of int of shape (m,)
-        Of the shard, rising.
-    n_labels : int
-        In all.
-
-    Returns
-    -------
-    rows : ndarray of int64
-        Instances with a label of the shard.
-    own : Positives
-        Their labels in the shard, 0 to m - 1.
-    """
-    place = np.full(n_labels, -1, np.int32)
-    place[labels] = np.arange(len(labels), dtype=np.int32)
-    at = place[positives.labels]
-    counts = np.diff(np.append(0, np.cumsum(at >= 0))[positives.indptr])
-    rows = np.flatnonzero(counts > 0)
-    return rows, Positives(np.append(0, np.cumsum(counts[rows])), at[at >= 0])

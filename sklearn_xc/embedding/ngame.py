@@ -23,7 +23,7 @@ from sklearn_xc._validation import (
     require_labels,
 )
 from sklearn_xc.base import restored_on_error, threshold_for
-from sklearn_xc.embedding._examples import Examples, label_shards, of_shard
+from sklearn_xc.embedding._examples import Examples, label_shards
 from sklearn_xc.embedding._fusion import ScoreFusion
 from sklearn_xc.embedding._label_features import joined_rows, label_rows, mean_rows
 from sklearn_xc.embedding._model import RankingModel
@@ -449,15 +449,19 @@ class NGAMEEmbeddingXC(RankingModel):
         is_name = isinstance(self.encoder, str)
         self.encoder_ = ENCODERS[self.encoder]() if is_name else clone(self.encoder)
         self.encoder_.start(X, self.embedding_dim, seed)
-        self.encoder_curve_ = self._run(
-            "encoder", SiameseModule(self.encoder_, X, Z, self.n_jobs), examples,
-            self._epochs_for("encoder", examples), seed,
-        )  # fmt: skip
-        V, self.label_embeddings_ = self._embed(X), self._embed(Z)
-        self._require_finite("encoder_learning_rate", V, self.label_embeddings_)
+        self.encoder_curve_ = self._train_encoder(examples.with_features(), Z, seed)
+        self.label_embeddings_ = self._embed(Z)
+        self._require_finite("encoder_learning_rate", self.label_embeddings_)
         self.coef_ = self.label_embeddings_.copy()
-        self.classifier_curve_ = self._train_classifiers(V, examples, seed + 1)
+        self.classifier_curve_ = self._train_classifiers(examples.with_features(), seed + 1)
         self._require_finite("classifier_learning_rate", self.coef_)
+
+    def _train_encoder(self, examples: Examples, Z: CsrRows, seed: int) -> list[EpochReport]:
+        """Train the encoder on what it can embed: instances and labels that have a feature."""
+        known = np.flatnonzero(np.diff(Z.indptr) > 0)
+        _, examples = examples.of_labels(known, Z.shape[0])
+        module = SiameseModule(self.encoder_, examples.X, Z.take(known), self.n_jobs)
+        return self._run("encoder", module, examples, self._epochs_for("encoder", examples), seed)
 
     def _label_rows(self, label_features: Any, n_labels: int, dtype: Any) -> CsrRows | None:
         given = self.label_features if label_features is None else label_features
@@ -465,8 +469,10 @@ class NGAMEEmbeddingXC(RankingModel):
             type(self).__name__, given, self.label_vectorizer, n_labels, self.n_features_in_, dtype
         )
 
-    def _train_classifiers(self, V: np.ndarray, examples: Examples, seed: int) -> list[EpochReport]:
+    def _train_classifiers(self, examples: Examples, seed: int) -> list[EpochReport]:
         """Train the classifiers, of all labels together or shard by shard."""
+        V = self._embed(examples.X)
+        self._require_finite("encoder_learning_rate", V)
         n_labels, n_epochs = len(self.classes_), self._epochs_for("classifier", examples)
         if min(self.n_shards, n_labels) < 2:
             module = ClassifierModule(V, self.coef_)
@@ -476,14 +482,12 @@ class NGAMEEmbeddingXC(RankingModel):
 
         def work(first: int, last: int) -> None:
             for s in range(first, last):
-                labels = shards[s]
-                rows, positives = of_shard(examples.positives, labels, n_labels)
-                own = Examples(examples.X, positives, examples.weight[rows])
-                W = self.coef_[labels]
-                module, what = ClassifierModule(V[rows], W), f"classifiers, shard {s + 1}"
-                if len(rows):
-                    reports[s] = self._run(what, module, own, n_epochs, seed + s, 1)
-                self.coef_[labels] = W
+                rows, own = examples.of_labels(shards[s], n_labels)
+                W, what = self.coef_[shards[s]], f"classifiers, shard {s + 1}"
+                reports[s] = self._run(
+                    what, ClassifierModule(V[rows], W), own, n_epochs, seed + s, 1
+                )
+                self.coef_[shards[s]] = W
 
         for_row_ranges(work, len(shards), 1, self.n_jobs)
         return [
@@ -492,6 +496,9 @@ class NGAMEEmbeddingXC(RankingModel):
 
     def _partial_fit(self, examples: Examples) -> None:
         self._n_further += 1
+        sums = examples.label_sums(len(self.classes_))
+        self.n_samples_fit_ += examples.X.shape[0]
+        examples = examples.with_features()
         V = self._embed(examples.X)
         self.coef_ = self.coef_.copy()
         steps = copy.deepcopy(self._steps)  # this call may be interrupted
@@ -503,11 +510,9 @@ class NGAMEEmbeddingXC(RankingModel):
             *self.classifier_curve_, *self._run("classifiers", module, examples, 1, seed)
         ]  # fmt: skip
         self._require_finite("classifier_learning_rate", self.coef_)
-        sums = examples.label_sums(len(self.classes_))
         if np.array_equal(sums, np.rint(sums)):
             sums = sums.astype(self.label_counts_.dtype)
         self.label_counts_ = self.label_counts_ + sums
-        self.n_samples_fit_ += examples.X.shape[0]
 
     def _add_labels(self, label_features: Any, classes: Any) -> None:
         assert self._features is not None
@@ -556,7 +561,7 @@ class NGAMEEmbeddingXC(RankingModel):
         """Raise an error for what overflowed: NaN is within no margin, so that no loss tells."""
         for values in vectors:
             # A NaN is the smallest entry and the largest.
-            if not np.isfinite([values.min(), values.max()]).all():
+            if values.size and not np.isfinite([values.min(), values.max()]).all():
                 raise ValueError(
                     f"{type(self).__name__}: training diverged at {rate}={getattr(self, rate):g}. "
                     "Lower it, or scale X and label_features (sklearn.preprocessing.normalize)."
@@ -570,6 +575,8 @@ class NGAMEEmbeddingXC(RankingModel):
         kind = "encoder" if module.moves_instances else "classifier"
         margin = self.margin if kind == "encoder" else self.classifier_margin
         n = len(examples.weight)
+        if n == 0:  # nothing of what there is has a feature
+            return []
         options: dict[str, Any] = {}
         if self.sampler in ("ngame", "tas"):
             options["cluster_size"] = self.cluster_size
@@ -591,8 +598,8 @@ class NGAMEEmbeddingXC(RankingModel):
         n_epochs = getattr(self, f"{kind}_epochs")
         if n_epochs != "auto":
             return int(n_epochs)
-        draws, mean_labels = _DRAWS[kind], len(examples.positives.labels) / len(examples.weight)
-        return round(min(_MOST_EPOCHS, draws * mean_labels))
+        n_pairs, n = len(examples.positives.labels), len(examples.weight)
+        return round(min(_MOST_EPOCHS, _DRAWS[kind] * n_pairs / max(1, n)))
 
     def _batch_size_for(self, n: int) -> int:
         if self.batch_size != "auto":
