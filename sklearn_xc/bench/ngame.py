@@ -38,8 +38,8 @@ _KS = (1, 3, 5)
 SIZES, RADII = (8, 64, 512), (0.6, 0.8, 1.0)
 #: Labels that the part tail looks at, of each instance.
 _FOUND = 10
-#: Rows of a warm-up, rows predicted one by one, and rows scored by tf-idf at a time.
-_FEW, _SINGLE, _TOGETHER = 400, 200, 500
+#: Rows of a warm-up, and rows predicted one by one.
+_FEW, _SINGLE = 400, 200
 
 _SAMPLER_COLUMNS = [
     Column("method", "sampler"),
@@ -99,10 +99,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--samplers", nargs="+", choices=tuple(METHODS), default=tuple(METHODS))
     parser.add_argument("--epochs", type=int, default=15, help="of the part samplers (15)")
     parser.add_argument("--cluster-size", type=int, default=64, help="of ngame_fixed (64)")
-    parser.add_argument("--encoder-epochs", type=int, default=10, help="of a fit (10)")
-    parser.add_argument("--classifier-epochs", type=int, default=10, help="of a fit (10)")
+    parser.add_argument(
+        "--encoder-epochs", type=int, help="of a fit (the default of the estimator)"
+    )
+    parser.add_argument("--classifier-epochs", type=int, help="of a fit (likewise)")
     parser.add_argument("--batch-size", type=int, help="instances (the default of the estimator)")
-    parser.add_argument("--dim", type=int, default=128, help="of the embeddings (128)")
+    parser.add_argument("--dim", type=int, default=256, help="of the embeddings (256)")
     parser.add_argument("--rate", type=float, default=0.003, help="of the encoder (0.003)")
     parser.add_argument("--margin", type=float, default=0.3, help="of the loss (0.3)")
     parser.add_argument("--radius", type=float, help="of the loss; negatives within it push (all)")
@@ -113,6 +115,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--radii", nargs="+", type=float, default=RADII, help="of misses (0.6 0.8 1)"
     )
     parser.add_argument("--rows", type=int, default=8000, help="of clusters (8,000)")
+    parser.add_argument("--shards", type=int, help="components beside that many label shards")
     parser.add_argument("--ova", action="store_true", help="components beside OvALinearXC")
     parser.add_argument("--seed", type=int, default=0, help="of all that is random (0)")
     parser.add_argument("--cache", help="folder that keeps loaded sets")
@@ -126,16 +129,17 @@ def main(
     samplers: Sequence[str] = tuple(METHODS),
     epochs: int = 15,
     cluster_size: int = 64,
-    encoder_epochs: int = 10,
-    classifier_epochs: int = 10,
+    encoder_epochs: int | None = None,
+    classifier_epochs: int | None = None,
     batch_size: int | None = None,
-    dim: int = 128,
+    dim: int = 256,
     rate: float = 0.003,
     margin: float = 0.3,
     radius: float | None = None,
     sizes: Sequence[int] = SIZES,
     radii: Sequence[float] = RADII,
     rows: int = 8000,
+    shards: int | None = None,
     ova: bool = False,
     seed: int = 0,
     cache: Any = None,
@@ -157,7 +161,7 @@ def main(
         Of the part samplers.
     cluster_size : int
         Of its "ngame_fixed".
-    encoder_epochs, classifier_epochs : int
+    encoder_epochs, classifier_epochs : int or None
         Of the fit that the parts components and tail share; misses and clusters share an encoder
         of as many epochs.
     batch_size, dim : int
@@ -173,6 +177,8 @@ def main(
         Of negatives that count as hard in the part misses.
     rows : int
         Of the part clusters, at random.
+    shards : int or None
+        The part components also fits a model whose classifiers are trained in so many label shards.
     ova : bool
         Whether the part components also fits ``OvALinearXC``.
     seed : int
@@ -189,7 +195,7 @@ def main(
     """
     report = report or Report("ngame")
     parameters = {
-        "batch_size": batch_size or "auto", "embedding_dim": dim, "encoder_learning_rate": rate,
+        "batch_size": _or_auto(batch_size), "embedding_dim": dim, "encoder_learning_rate": rate,
         "margin": margin, "radius": radius, "n_jobs": 1, "random_state": seed,
     }  # fmt: skip
     found: list[dict[str, Any]] = []
@@ -213,11 +219,11 @@ def main(
         if "components" not in parts and "tail" not in parts:
             continue
         model = _fitted(
-            labelled, encoder_epochs=encoder_epochs, classifier_epochs=classifier_epochs,
-            **parameters,
+            labelled, encoder_epochs=_or_auto(encoder_epochs),
+            classifier_epochs=_or_auto(classifier_epochs), **parameters,
         )  # fmt: skip
         if "components" in parts:
-            found += measure_components(labelled, model, ova, report)
+            found += measure_components(labelled, model, shards, ova, report)
         if "tail" in parts:
             found += measure_tail(labelled, model, report)
     return found
@@ -252,7 +258,7 @@ def measure_samplers(
 
 
 def measure_components(
-    labelled: LabelledSet, model: TimedEmbedding, ova: bool, report: Report
+    labelled: LabelledSet, model: TimedEmbedding, shards: int | None, ova: bool, report: Report
 ) -> list[dict[str, Any]]:
     """Compare what the parts of a fitted model predict, and tell where the time of the fit went."""
     rows = [
@@ -260,6 +266,12 @@ def measure_components(
         for system, each, component in _systems(model)
     ]
     rows[-1]["cpu_s"] = model.cpu_s_["all"]
+    if shards:
+        cut = _fitted(labelled, **{**_own(model), "n_shards": shards})
+        for component, system in (("classifier", "classifiers"), ("fused", "fused")):
+            quality = _quality(labelled, cut, component)
+            rows.append({"system": f"{system}, {shards} label shards", **quality})
+        rows[-1]["cpu_s"] = cut.cpu_s_["all"]
     if ova:
         linear = OvALinearXC(n_jobs=1)
         warm_up(linear, labelled.X_train, labelled.Y_train)
@@ -289,7 +301,8 @@ def measure_tail(
         (system, each.predict_topk(labelled.X_test, _FOUND, component)[0])
         for system, each, component in _systems(model)
     ]
-    found.append(("tf-idf cosine with the label's text", _by_text(labelled)))
+    nearest = model.predict_topk(labelled.X_test, _FOUND, "features")[0]
+    found.append(("tf-idf cosine with the label's text", nearest))
     rows = []
     for system, topk in found:
         hits = (topk[of] == labels[:, None]).any(axis=1)
@@ -304,6 +317,15 @@ def measure_tail(
     return [{"part": "tail", "set": labelled.name, **row} for row in rows]
 
 
+def _or_auto(value: int | None) -> Any:
+    return "auto" if value is None else value
+
+
+def _own(model: NGAMEEmbeddingXC) -> dict[str, Any]:
+    """Return the parameters of a model but for what is known of the labels."""
+    return {k: v for k, v in model.get_params().items() if k != "label_features"}
+
+
 def _fitted(labelled: LabelledSet, **parameters: Any) -> TimedEmbedding:
     model = TimedEmbedding(label_features=labelled.Z, **parameters)
     few = copy.copy(model).set_params(encoder_epochs=1, classifier_epochs=1)
@@ -314,7 +336,7 @@ def _fitted(labelled: LabelledSet, **parameters: Any) -> TimedEmbedding:
 def _systems(model: NGAMEEmbeddingXC) -> list[tuple[str, NGAMEEmbeddingXC, str]]:
     """Return what scores, the estimator, and the component to ask it for."""
     plain = copy.copy(model)
-    plain.fusion_ = None
+    plain.fusion_ = plain._features = None
     return [
         ("embedding", model, "embedding"),
         ("classifiers", model, "classifier"),
@@ -337,19 +359,6 @@ def _quality(labelled: LabelledSet, model: Any, *component: str) -> dict[str, fl
         model.predict_topk(row, max(_KS), *component)
         seconds.append(perf_counter() - began)
     return {**out, "ms": 1000 * float(np.median(seconds))}
-
-
-def _by_text(labelled: LabelledSet) -> np.ndarray:
-    """Return the labels whose texts are nearest, -1 where no further one has a word in common."""
-    n, n_labels = labelled.X_test.shape[0], labelled.Z.shape[0]
-    k, texts = min(_FOUND, n_labels), labelled.Z.T.tocsr()
-    topk = np.empty((n, k), np.int64)
-    for first in range(0, n, _TOGETHER):
-        part = slice(first, first + _TOGETHER)
-        scores = (labelled.X_test[part] @ texts).toarray()
-        best = np.argpartition(-scores, k - 1, axis=1)[:, :k]
-        topk[part] = np.where(np.take_along_axis(scores, best, axis=1) > 0, best, -1)
-    return topk
 
 
 def _mean(values: np.ndarray) -> float | None:

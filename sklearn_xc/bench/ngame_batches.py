@@ -131,7 +131,7 @@ class Hard(NamedTuple):
         return hard & ~is_positive
 
 
-def trained(labelled: LabelledSet, parameters: dict[str, Any], epochs: int) -> Embedded:
+def trained(labelled: LabelledSet, parameters: dict[str, Any], epochs: int | None) -> Embedded:
     """Return a data set as an encoder sees it after some epochs of module M1 with NGAME's batches.
 
     Parameters
@@ -139,7 +139,8 @@ def trained(labelled: LabelledSet, parameters: dict[str, Any], epochs: int) -> E
     labelled : LabelledSet
     parameters : dict
         Of the estimator.
-    epochs : int
+    epochs : int or None
+        None is for the estimator's default.
 
     Returns
     -------
@@ -147,6 +148,7 @@ def trained(labelled: LabelledSet, parameters: dict[str, Any], epochs: int) -> E
     """
     model = NGAMEEmbeddingXC(**parameters)
     examples, Z = examples_of(model, labelled)
+    epochs = epochs or model._epochs_for("encoder", examples)
     X, positives, _ = examples
     with one_blas_thread():
         encoder, _, training = epochs_of(model, examples, Z, "ngame", {}, epochs)
