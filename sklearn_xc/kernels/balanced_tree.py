@@ -144,10 +144,12 @@ def _move_centroids(V, rows, n_sample, k, n_rounds, keys, ranked, places, sums, 
                 for j in range(dim):
                     sums[j] += np.float64(row[j])
         before, length = length, 0.0
+        # A loop of its own: a sum beside which a loop writes rounds by where the arrays are.
         for j in range(dim):
             difference = sums[j] / k - (total[j] - sums[j]) / (n_sample - k)
             length += difference * difference
-            normal[j] = difference
+        for j in range(dim):
+            normal[j] = sums[j] / k - (total[j] - sums[j]) / (n_sample - k)
         if not length > before * (1.0 + _GAIN):
             break
     return length
