@@ -25,6 +25,7 @@ References
 import math
 
 from sklearn_xc.kernels._jit import inlined
+from sklearn_xc.kernels.vectors import sum_of
 
 
 @inlined
@@ -39,11 +40,9 @@ def _sigmoid(z):
 @inlined
 def one_vs_each_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, setting):
     """Step along the gradient of one-vs-each."""
-    total = 0.0
     for k in range(q.shape[0]):
         p[k] = scale * alpha[k] * _sigmoid(q[k] * c[k] - q_y * c_y)
-        total += p[k]
-    return u, total
+    return u, sum_of(p[: q.shape[0]])
 
 
 @inlined
@@ -64,20 +63,17 @@ def importance_sampling_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, s
     whole = math.exp(-largest)
     for k in range(q.shape[0]):
         whole += math.exp(p[k] - largest)
-    total = 0.0
     for k in range(q.shape[0]):
         p[k] = scale * math.exp(p[k] - largest) / whole
-        total += p[k]
-    return u, total
+    return u, sum_of(p[: q.shape[0]])
 
 
 @inlined
 def vanilla_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, setting):
     """Step along the gradient of the double sum."""
-    total = 0.0
     for k in range(q.shape[0]):
         p[k] = scale * alpha[k] * math.exp(q[k] * c[k] - q_y * c_y - u)
-        total += p[k]
+    total = sum_of(p[: q.shape[0]])
     return u - scale * (1.0 - math.exp(-u)) + total, total
 
 
@@ -95,9 +91,8 @@ def shifted_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, setting):
     v = u
     if v < proven - setting[0]:
         v = proven
-    total = 0.0
     for k in range(q.shape[0]):
         p[k] = scale * alpha[k] * math.exp(q[k] * c[k] - (1.0 - a) * s_y - v)
-        total += p[k]
+    total = sum_of(p[: q.shape[0]])
     own = scale * math.exp(a * s_y - v)
     return v - scale + own + total, a * (scale - own) + (1.0 - a) * total

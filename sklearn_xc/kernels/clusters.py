@@ -80,6 +80,8 @@ def augment_rows(W, first, rows, bound, out):
         row, copy, norm2 = W[rows[r], first : first + d], out[r], 0.0
         for j in range(np.uint64(d)):
             copy[j] = row[j]
+        # In a loop of its own, as in ``sum_of``.
+        for j in range(np.uint64(d)):
             norm2 += np.float64(row[j]) * np.float64(row[j])
         copy[d] = _missing(bound, norm2)
 

@@ -31,6 +31,7 @@ import math
 import numpy as np
 
 from sklearn_xc.kernels._jit import inlined, kernel
+from sklearn_xc.kernels.vectors import sum_of
 from sklearn_xc.kernels.wright_omega import wright_omega
 
 #: Newton's method stops at steps below this share of what it moves.
@@ -124,10 +125,9 @@ def solve_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, last_step):
         v += step
         new_u = max(new_u - slope_u * slope * step, 0.0)  # it follows P, which follows v
         if abs(step) <= last_step + _ROUNDING * abs(v) and abs(step_u) <= _SMALL:
-            total = 0.0
             for k in range(m):  # the last step, by the derivative
                 p[k] -= step * p[k] / (1.0 + p[k] * squared_norm / c[k])
-                total += p[k]
+            total = sum_of(p[:m])
             new_u = refine_normaliser(max(new_u, 0.0), u + total, scale)
             break
     return new_u, total
@@ -149,11 +149,9 @@ def _solve_empty(scale, alpha, q_y, q, u, p):
         if abs(step) <= _ROUNDING * abs(new_u):
             break
     new_u = max(new_u, 0.0)
-    total = 0.0
     for k in range(q.shape[0]):
         p[k] = scale * alpha[k] * math.exp(min(q[k] - q_y, 0.0) - new_u)
-        total += p[k]
-    return new_u, total
+    return new_u, sum_of(p[: q.shape[0]])
 
 
 @kernel

@@ -36,9 +36,10 @@ def score_pairs(V, Z, W, instances, features, labels, words, out):
         square = 0.0
         if with_features:
             for t in range(x_indptr[i], x_indptr[i + 1]):
-                value = np.float64(x_data[t])
-                words[x_indices[t]] = value
-                square += value * value
+                words[x_indices[t]] = np.float64(x_data[t])
+            # In a loop of its own, as in ``sum_of``.
+            for t in range(x_indptr[i], x_indptr[i + 1]):
+                square += np.float64(x_data[t]) * np.float64(x_data[t])
         scale = 1.0 / np.sqrt(square) if square > 0 else 0.0
         for j in range(labels.shape[1]):
             label = labels[i, j]

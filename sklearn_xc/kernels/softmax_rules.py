@@ -9,6 +9,7 @@ import math
 
 from sklearn_xc.kernels._jit import inlined
 from sklearn_xc.kernels.implicit_step import LAST_STEP, solve_step
+from sklearn_xc.kernels.vectors import sum_of
 
 
 @inlined
@@ -39,10 +40,9 @@ def umax_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, setting):
     proven = largest + math.log(proven)
     if u < proven - setting[0]:
         u = proven
-    total = 0.0
     for k in range(m):
         p[k] = scale * alpha[k] * math.exp(p[k] - u)
-        total += p[k]
+    total = sum_of(p[:m])
     u = u - scale * (1.0 - math.exp(-u)) + total
     return min(max(u, 0.0), setting[1]), total
 

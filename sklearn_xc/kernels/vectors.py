@@ -19,6 +19,20 @@ def inner_product(a, b):
 
 
 @inlined
+def sum_of(x):
+    """Return the sum of the entries.
+
+    It is for sums of what a loop writes: in that loop itself they round by where the arrays are.
+    LLVM runs a loop in vectors unless it writes close behind what it reads, and a sum in vectors
+    has another order.
+    """
+    total = np.float64(0.0)
+    for j in range(x.shape[0]):
+        total += np.float64(x[j])
+    return total
+
+
+@inlined
 def largest_entry(x):
     """Return the largest entry that is not NaN, -inf if there is none."""
     # One chain of comparisons would wait for each of them.

@@ -12,7 +12,7 @@ import math
 
 from sklearn_xc.kernels._jit import inlined
 from sklearn_xc.kernels.vector_math import vector_exp
-from sklearn_xc.kernels.vectors import largest_entry
+from sklearn_xc.kernels.vectors import largest_entry, sum_of
 
 #: Whether ``smoothing`` changes anything.
 SMOOTHED = False
@@ -44,11 +44,10 @@ def gradient(scores, n_positive, n, smoothing, out, work):
         and change no other by more.
     """
     largest = largest_entry(scores[:n])
-    total = 0.0
     for j in range(n):
         below = scores[j] - largest
         out[j] = vector_exp(below) if below <= 0.0 else below  # NaN stays NaN
-        total += out[j]
+    total = sum_of(out[:n])
     factor = n_positive / total
     for j in range(n):
         out[j] *= factor
@@ -56,6 +55,7 @@ def gradient(scores, n_positive, n, smoothing, out, work):
     loss = 0.0
     for k in range(n_positive):
         out[k] -= 1.0
+    for k in range(n_positive):
         loss += largest - scores[k] + log_total
     return loss, largest + log_total + math.log(NEGLIGIBLE / n_positive)
 

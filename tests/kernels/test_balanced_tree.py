@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 
 from sklearn_xc.kernels import balanced_tree
-from sklearn_xc.kernels.balanced_tree import rows_on_the_left, split_subtree
+from sklearn_xc.kernels._jit import kernel
+from sklearn_xc.kernels.balanced_tree import _move_centroids, rows_on_the_left, split_subtree
 from sklearn_xc.kernels.negatives import mix, mix_key, random_unit
 
 
@@ -146,3 +147,31 @@ def test_it_goes_down_as_many_levels_as_asked(depth):
     order, cluster, _ = split(V, 5, depth)
     assert (cluster >= 0).sum() == {0: 0, 1: 0, 2: 24}[depth]
     np.testing.assert_array_equal(np.sort(order), np.arange(40))
+
+
+@kernel
+def move_from(V, rows, work, places, sums, total, normal):
+    """Do a round of 16 clusters from a normal; return what it takes off the inertia, and a cut."""
+    return _move_centroids(
+        V, rows, rows.shape[0], 16, 8, 1, 1, work[0], work[1], places, sums, total, normal
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dim", [12, 20, 64])
+def test_no_bit_depends_on_where_the_work_space_is(dim, dtype):
+    """A loop that writes right behind what it reads is not run in vectors, and rounds otherwise."""
+    rng = np.random.default_rng(0)
+    room, rows = np.zeros(2**14, np.uint8), np.arange(40, dtype=np.int32)
+    for _ in range(20):
+        V, start = rng.normal(size=(40, dim)).astype(dtype), rng.normal(size=dim).astype(dtype)
+        found = []
+        # The normal behind the sums, behind the totals, and far from both.
+        for at in ((0, 4096, 8 * dim + 16), (4096, 0, 8 * dim + 16), (0, 4096, 8192)):
+            sums, total = (room[a : a + 8 * dim].view(np.float64) for a in at[:2])
+            normal = room[at[2] : at[2] + start.nbytes].view(dtype)
+            normal[:] = start
+            work, places = np.zeros((2, 40), dtype), np.zeros(40, np.int32)
+            cut = move_from(V, rows, work, places, sums, total, normal)
+            found.append((cut, normal.tobytes()))
+        assert found[0] == found[1] == found[2]
