@@ -154,9 +154,10 @@ def epochs_of(
     encoder.start(X, model.embedding_dim, seed)
     batch_size = model._batch_size_for(X.shape[0])
     timed = TimedSampler(SAMPLERS[sampler](batch_size, model.refresh_interval, seed, 1, **options))
+    module = SiameseModule(encoder, X, Z.take(known_labels(Z)), 1, keep=sampler == "ngame")
     training = SiameseTraining(
-        SiameseModule(encoder, X, Z.take(known_labels(Z)), 1), positives, weight, timed,
-        TripletLoss(model.margin, model.radius), model.encoder_learning_rate, epochs, seed, 1,
+        module, positives, weight, timed, TripletLoss(model.margin, model.radius),
+        model.encoder_learning_rate, epochs, seed, 1,
     )  # fmt: skip
     return encoder, timed, training
 

@@ -113,23 +113,29 @@ class SiameseModule:
         What is known of the labels.
     n_jobs : int or None
         Threads that encode.
+    keep : bool, default=False
+        Whether the embeddings of instances that training has seen are kept for those who ask for
+        them, who get them as they were then. Otherwise all are encoded anew.
     """
 
     moves_instances = True
 
-    def __init__(self, encoder: Encoder, X: CsrRows, Z: CsrRows, n_jobs: int | None) -> None:
+    def __init__(
+        self, encoder: Encoder, X: CsrRows, Z: CsrRows, n_jobs: int | None, keep: bool = False
+    ) -> None:
         self._encoder, self._X, self._Z, self._n_jobs = encoder, X, Z, n_jobs
         self.n_labels = Z.shape[0]
         self._visit: Any = None
         self._seen: np.ndarray | None = None
+        self._is_new = np.ones(X.shape[0] if keep else 0, bool)
 
     def begin(
         self, rows: np.ndarray, labels: np.ndarray, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the embeddings of some instances and labels."""
         self._visit = self._encoder.visit([(self._X, rows), (self._Z, labels)], rng)
-        if self._seen is not None:
-            self._seen[rows] = self._visit.V[: len(rows)]
+        if len(self._is_new):
+            self._keep(rows, self._visit.V[: len(rows)])
         return self._visit.V[: len(rows)], self._visit.V[len(rows) :]
 
     def learn(
@@ -140,13 +146,15 @@ class SiameseModule:
         self._encoder.learn(self._visit, np.concatenate([by_instances, by_labels]), rate, team)
 
     def instances(self) -> np.ndarray:
-        """Return the embeddings of all instances, as training saw them last.
+        """Return the embeddings of all instances."""
+        if self._seen is not None and not self._is_new.any():
+            return self._seen
+        return self._encoder.encode(self._X, n_jobs=self._n_jobs)
 
-        They are encoded for who asks first, and kept from then on.
-        """
+    def _keep(self, rows: np.ndarray, V: np.ndarray) -> None:
         if self._seen is None:
-            self._seen = self._encoder.encode(self._X, n_jobs=self._n_jobs)
-        return self._seen
+            self._seen = np.zeros((len(self._is_new), V.shape[1]), V.dtype)
+        self._seen[rows], self._is_new[rows] = V, False
 
     def labels(self) -> np.ndarray:
         """Return the embeddings of all labels."""

@@ -95,7 +95,7 @@ class NGAMEEmbeddingXC(RankingModel):
     batch_size : int or "auto", default="auto"
         Instances of a mini-batch. "auto" takes a two-hundredth of the instances, from 64 to 1600.
     refresh_interval : int, default=5
-        Epochs between clusterings, or searches.
+        Epochs between clusterings of "ngame", from the second epoch on, or searches of "ance".
     cluster_size : int or None, default=None
         Instances of a cluster, for "ngame" and "tas". None is a curriculum for "ngame": 8, doubled
         every twelfth of the epochs; for "tas" a cluster is a mini-batch.
@@ -460,7 +460,9 @@ class NGAMEEmbeddingXC(RankingModel):
         """Train the encoder on what it can embed: instances and labels that have a feature."""
         known = np.flatnonzero(np.diff(Z.indptr) > 0)
         _, examples = examples.of_labels(known, Z.shape[0])
-        module = SiameseModule(self.encoder_, examples.X, Z.take(known), self.n_jobs)
+        module = SiameseModule(
+            self.encoder_, examples.X, Z.take(known), self.n_jobs, keep=self.sampler == "ngame"
+        )
         return self._run("encoder", module, examples, self._epochs_for("encoder", examples), seed)
 
     def _label_rows(self, label_features: Any, n_labels: int, dtype: Any) -> CsrRows | None:

@@ -1,5 +1,10 @@
 """Mini-batches of instances that are near each other, so that their labels are hard negatives."""
 
+from collections.abc import Iterator
+
+import numpy as np
+
+from sklearn_xc.samplers._batches import shuffled_batches
 from sklearn_xc.samplers._cluster_sampler import ClusterSampler
 from sklearn_xc.samplers.protocol import Scene
 
@@ -12,7 +17,9 @@ class NgameSampler(ClusterSampler):
 
     An instance is near its labels once training has come some way, and near instances whose labels
     are nearly its own. So the labels of its cluster hold the negatives that score best for it, and
-    no search is needed. The larger the clusters, the harder the negatives.
+    no search is needed. The larger the clusters, the harder the negatives. Untrained embeddings say
+    little of what will be near: where they move, the first epoch has random mini-batches, and the
+    first clustering comes before the second epoch.
 
     Parameters
     ----------
@@ -35,9 +42,9 @@ class NgameSampler(ClusterSampler):
     tree: 1 to 3 % more inertia than a clustering anew, and no time. Where embeddings never change
     there is one clustering in all.
 
-    Source: Algorithm 1 of [1]_; differs in the size that the curriculum starts at, of which the
-    paper says nothing, in how clusters grow, and in that an instance is in one mini-batch of each
-    epoch where n is no multiple of the sizes.
+    Source: Algorithm 1 of [1]_; differs in the first epoch, in the size that the curriculum starts
+    at, of which the paper says nothing, in how clusters grow, and in that an instance is in one
+    mini-batch of each epoch where n is no multiple of the sizes.
 
     References
     ----------
@@ -55,10 +62,20 @@ class NgameSampler(ClusterSampler):
         return smallest << min(times, (self.batch_size // smallest).bit_length() - 1)
 
     def refresh(self, epoch: int, scene: Scene) -> None:
-        """Look at the embeddings, if it is time to; clusters grow in any case."""
+        """Look at the embeddings again, if it is time to; clusters grow in any case."""
+        self._is_random = scene.moves and epoch == 0
+        if self._is_random:
+            self._n, self._refreshed = scene.n, None
+            return
         super().refresh(epoch, scene)
         clustered = self._n_clusters(self._due(epoch, scene), scene)
         self._clusters = self._found.merged(clustered // self._n_clusters(epoch, scene))
+
+    def batches(self, epoch: int) -> Iterator[np.ndarray]:
+        """Yield the instances of each mini-batch; see `BatchSampler.batches`."""
+        if self._is_random:
+            return shuffled_batches(self._n, self.batch_size, (self.seed, epoch))
+        return super().batches(epoch)
 
     def _n_clusters(self, epoch: int, scene: Scene) -> int:
         n_clusters = -(-scene.n // self.cluster_size_at(epoch, scene.n_epochs))
@@ -67,7 +84,7 @@ class NgameSampler(ClusterSampler):
         return min(n_clusters, scene.n)
 
     def _due(self, epoch: int, scene: Scene) -> int:
-        return super()._due(epoch, scene) if scene.moves else 0
+        return epoch - (epoch - 1) % self.refresh_interval if scene.moves else 0
 
     def _look(self, epoch: int, scene: Scene) -> None:
         self._found = self._clustered(scene.instances(), self._n_clusters(epoch, scene), epoch)
