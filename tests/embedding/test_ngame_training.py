@@ -140,6 +140,7 @@ class TestOneStep:
         module = Recorder(V, Z)
         weight = np.random.default_rng(8).uniform(0.2, 3, 14) if weighted else np.ones(14)
         train(module, sampler, positives, loss, weight=weight)
+        weight /= weight.mean()
         ((_, pool, by_instances, by_labels, _),) = module.steps
         assert set(pool) == {*drawn[0], *negatives[rows][negatives[rows] >= 0]}
         assert (np.diff(pool) > 0).all()
@@ -190,6 +191,16 @@ class TestOneStep:
         module = Recorder(*make_vectors(), moves_instances=False)
         train(module, Prescribed([np.arange(14)]), make_positives())
         assert module.steps[0][2] is None
+
+    @pytest.mark.parametrize("scale", [1e-60, 1e-9, 1e9, 1e60])
+    def test_the_mean_weight_is_nothing_to_learn_from(self, scale):
+        weight, found = np.random.default_rng(8).uniform(0.2, 3, 14), []
+        for each in (weight, scale * weight):
+            module = Recorder(*make_vectors())
+            (report,) = train(module, Prescribed([np.arange(14)]), make_positives(), weight=each)
+            found.append((*module.steps[0][2:4], report.loss))
+        for one, other in zip(*found, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
 
     def test_threads(self, monkeypatch):
         monkeypatch.setattr(_training, "_LEAST_WORK", 1)
