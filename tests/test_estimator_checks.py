@@ -43,6 +43,7 @@ VARIANTS = [
     DecompMIPSClassifier("triplet", gradient="exact", learning_rate=0.01),
     NGAMEEmbeddingXC(),
     NGAMEEmbeddingXC(sampler="ance", validation_fraction=0.0, n_jobs=2),
+    NGAMEEmbeddingXC(n_shards=2, fusion=False, batch_size=8),
 ]
 
 

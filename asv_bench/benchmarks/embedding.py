@@ -48,8 +48,9 @@ def started(X):
 def fitted(data, n_epochs):
     """Return a fitted estimator."""
     clf = NGAMEEmbeddingXC(
-        embedding_dim=DIM, encoder_epochs=n_epochs, classifier_epochs=n_epochs, random_state=0
-    )
+        embedding_dim=DIM, batch_size=BATCH_SIZE, encoder_epochs=n_epochs,
+        classifier_epochs=n_epochs, random_state=0,
+    )  # fmt: skip
     return clf.fit(*data)
 
 
@@ -72,8 +73,8 @@ class Epoch:
         if name == "classifiers":
             module = ClassifierModule(module.instances(), module.labels())
         return SiameseTraining(
-            module, positives, N_LABELS, SAMPLERS[sampler](BATCH_SIZE, n_jobs=1), TripletLoss(0.3),
-            0.003, N_EPOCHS, 0, 1,
+            module, positives, np.ones(X.shape[0]), SAMPLERS[sampler](BATCH_SIZE, n_jobs=1),
+            TripletLoss(0.3), 0.003, N_EPOCHS, 0, 1,
         ).run()  # fmt: skip
 
     def time_epoch(self, data, module, sampler):

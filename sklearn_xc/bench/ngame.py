@@ -77,10 +77,12 @@ class TimedEmbedding(NGAMEEmbeddingXC):
         CPU seconds: "encoder", "classifiers", "fusion", "all".
     """
 
-    def fit(self, X: Any, y: Any, label_features: Any = None) -> "TimedEmbedding":
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, label_features: Any = None
+    ) -> "TimedEmbedding":
         """Train encoder, classifiers and fusion."""
         began, self.cpu_s_ = process_time(), dict[str, float]()
-        super().fit(X, y, label_features)
+        super().fit(X, y, sample_weight, label_features)
         self.cpu_s_["all"] = process_time() - began
         return self
 
@@ -106,7 +108,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch-size", type=int, help="instances (the default of the estimator)")
     parser.add_argument("--dim", type=int, default=256, help="of the embeddings (256)")
     parser.add_argument("--rate", type=float, default=0.003, help="of the encoder (0.003)")
-    parser.add_argument("--margin", type=float, default=0.3, help="of the loss (0.3)")
+    parser.add_argument("--margin", type=float, default=0.3, help="of the encoder's loss (0.3)")
     parser.add_argument("--radius", type=float, help="of the loss; negatives within it push (all)")
     parser.add_argument(
         "--sizes", nargs="+", type=int, default=SIZES, help="of misses, clusters (8 64 512)"
@@ -168,7 +170,7 @@ def main(
         Instances of a mini-batch, None for the estimator's default (1600 in the part misses);
         dimension of the embeddings.
     rate, margin : float
-        Learning rate of the encoder; margin of the loss.
+        Learning rate of the encoder, and margin of its loss.
     radius : float or None
         Of the loss; negatives farther from the instance do not push.
     sizes : sequence of int
@@ -340,7 +342,7 @@ def _systems(model: NGAMEEmbeddingXC) -> list[tuple[str, NGAMEEmbeddingXC, str]]
     return [
         ("embedding", model, "embedding"),
         ("classifiers", model, "classifier"),
-        ("sum of both", plain, "fused"),
+        ("sum of all", plain, "fused"),
         ("fused", model, "fused"),
     ]
 

@@ -120,9 +120,7 @@ class RankingModel(XCClassifier):
         """Return fused scores of some labels of each instance, from all scores of each."""
         if self.fusion_ is None:
             return scores.sum(axis=-1)
-        fused = self.fusion_(scores, self.label_counts_[labels])
-        fused[labels < 0] = -np.inf
-        return fused
+        return self.fusion_(scores, self.label_counts_[labels])
 
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         return self._topk_of(check_instances(self, X, reset=False), k, "fused")

@@ -250,7 +250,8 @@ class SiameseTraining:
     positives : Positives
         The labels of the instances, at least one for each.
     weight : ndarray of float64 of shape (n,)
-        Of the instances.
+        Of the instances. They are divided by their mean: Adam does not step along gradients that
+        are all tiny.
     sampler : BatchSampler
     loss : TripletLoss
     rate : float
@@ -268,7 +269,7 @@ class SiameseTraining:
     ) -> None:  # fmt: skip
         self._module, self._positives, self._sampler, self._loss = module, positives, sampler, loss
         self._rate, self._n_epochs, self._seed = rate, n_epochs, seed
-        self._weight, self._n_workers = weight, n_workers
+        self._weight, self._n_workers = weight / weight.mean(), n_workers
         self._columns = np.full(module.n_labels, -1, np.int32)
         n = len(positives.indptr) - 1
         self._static: np.ndarray | None = None

@@ -20,7 +20,7 @@ def add_tree_values(tree, scores, frequencies, weight, out):
     scores : ndarray of float of shape (n, n_scores)
     frequencies : ndarray of float32 of shape (n,)
     weight : float
-        Of the sum of the scores.
+        Of the sum of the scores; where that is -inf, so is what is written.
     out : ndarray of float of shape (n,)
         Written; summed in float64.
     """
@@ -39,4 +39,5 @@ def add_tree_values(tree, scores, frequencies, weight, out):
         total = 0.0
         for s in range(n_scores):
             total += np.float64(scores[i, s])
-        out[i] = value[node] + weight * total
+        # A weight of 0 would make NaN of it.
+        out[i] = value[node] + weight * total if total > -np.inf else total

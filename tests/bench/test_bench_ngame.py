@@ -58,14 +58,20 @@ def test_part_samplers(loaded, tmp_path, capsys):
 
 @pytest.mark.parametrize("key", ["in_batch", "ngame", "ance"])
 def test_epochs_are_those_of_a_fit(labelled, key):
-    parameters = {"batch_size": 32, "embedding_dim": 16, "n_jobs": 1, "random_state": 3}
+    seed = int(np.random.RandomState(3).randint(2**31 - 1))  # that of a fit with random_state=3
+    parameters = {"batch_size": 32, "embedding_dim": 16, "n_jobs": 1, "random_state": seed}
     rows = ngame_curves.follow_samplers(labelled, [key], parameters, 8, 3, Report())
     model = NGAMEEmbeddingXC(**parameters)
-    X, Z, positives = ngame_curves._inputs(model, labelled)
-    training = ngame_curves._epochs(model, X, Z, positives, key, {}, 3)[2]
+    examples, Z = ngame_curves.examples_of(model, labelled)
+    training = ngame_curves.epochs_of(model, examples, Z, key, {}, 3)[2]
     assert isinstance(training, SiameseTraining)
     losses = [report.loss for report in training.run()]  # no look at held-out instances between
     assert losses == [row["loss"] for row in rows]
+    fitted = NGAMEEmbeddingXC(
+        **{**parameters, "random_state": 3}, sampler=key, label_features=labelled.Z,
+        validation_fraction=0.0, encoder_epochs=3, classifier_epochs=0,
+    ).fit(labelled.X_train, labelled.Y_train)  # fmt: skip
+    assert losses == [report.loss for report in fitted.encoder_curve_]
 
 
 def test_a_timed_fit_is_a_fit(labelled):
@@ -73,6 +79,14 @@ def test_a_timed_fit_is_a_fit(labelled):
     plain = NGAMEEmbeddingXC(**parameters).fit(labelled.X_train, labelled.Y_train)
     timed = ngame.TimedEmbedding(**parameters).fit(labelled.X_train, labelled.Y_train)
     np.testing.assert_array_equal(plain.coef_, timed.coef_)
+    again = ngame.TimedEmbedding(**{**parameters, "label_features": None})
+    again.fit(labelled.X_train, labelled.Y_train, label_features=labelled.Z)
+    np.testing.assert_array_equal(plain.coef_, again.coef_)
+    weight = np.random.default_rng(0).random(240)
+    for each in (plain, timed):
+        each.fit(labelled.X_train, labelled.Y_train, weight)
+    np.testing.assert_array_equal(plain.coef_, timed.coef_)
+    assert (plain.coef_ != again.coef_).any()
     stages = [timed.cpu_s_[stage] for stage in ("encoder", "classifiers", "fusion")]
     assert 0 < sum(stages) <= timed.cpu_s_["all"]
 
@@ -83,7 +97,7 @@ def test_components_and_tail(loaded, labelled):
     )
     components = {r["system"]: r for r in rows if r["part"] == "components" and "system" in r}
     assert list(components) == [
-        "embedding", "classifiers", "sum of both", "fused", "OvALinearXC"
+        "embedding", "classifiers", "sum of all", "fused", "OvALinearXC"
     ]  # fmt: skip
     for row in components.values():
         assert 0.3 < row["P@1"] <= 1
@@ -203,15 +217,20 @@ def test_part_clusters(loaded, capsys):
 
 
 def test_instances_and_labels_that_nothing_is_known_of_are_left_out(labelled):
+    """Of equal instances there is one, as in a fit."""
     X = labelled.X_train.copy().tolil()
     X[5] = 0
     parameters = {"embedding_dim": 16, "n_jobs": 1, "random_state": 3}
     embedded = ngame_batches.trained(labelled._replace(X_train=csr_matrix(X)), parameters, 1)
     assert embedded.W.shape == (N_LABELS - 1, 16)
-    assert embedded.V.shape == (238, 16)  # of 240; another one has no label
-    kept = np.delete(np.arange(240), [0, 5])
-    np.testing.assert_array_equal(embedded.positives.indptr, np.arange(239))
-    np.testing.assert_array_equal(embedded.positives.labels, labelled.Y_train[kept].indices)
+    kept = np.delete(np.arange(240), [0, 5])  # the first one has no label
+    both = np.hstack([X[kept].toarray(), labelled.Y_train[kept].toarray()])
+    _, one_of_each = np.unique(both, axis=0, return_index=True)
+    assert len(one_of_each) < 238
+    expected = np.sort(labelled.Y_train[kept[one_of_each]].indices)
+    assert embedded.V.shape == (len(expected), 16)
+    np.testing.assert_array_equal(embedded.positives.indptr, np.arange(len(expected) + 1))
+    np.testing.assert_array_equal(np.sort(embedded.positives.labels), expected)
 
 
 def test_inertia():

@@ -31,7 +31,7 @@ def _make_documents(
     """Return documents of one topic each, with one to `n_more` of its labels.
 
     A topic has 4 words of its own and a label 3, of which its own row consists, and one of the
-    topic. The last `rare` labels have no document.
+    topic. The last `rare` labels have no document. Some documents may be equal, labels included.
     """
     rng = np.random.default_rng(seed)
     n_labels = n_topics * labels_of_topic

@@ -199,7 +199,7 @@ class TestLabelFeatures:
         ):
             own = {} if in_fit else {"label_features": features}
             with pytest.raises(ValueError, match="NGAMEEmbeddingXC: " + message):
-                make(**own).fit(X, Y, features if in_fit else None)
+                make(**own).fit(X, Y, label_features=features if in_fit else None)
 
     def test_wrong_columns(self, make, documents):
         X, Y, Z = documents
@@ -255,16 +255,25 @@ class TestParameters:
             ({"margin": -0.1}, r"'margin' .* Got -0\.1"),
             ({"margin": 2.1}, r"'margin' .* Got 2\.1"),
             ({"margin": np.nan}, "'margin' .* Got nan"),
+            ({"classifier_margin": -0.1}, r"'classifier_margin' .* Got -0\.1"),
+            ({"classifier_margin": 2.1}, r"'classifier_margin' .* Got 2\.1"),
+            ({"classifier_margin": np.nan}, "'classifier_margin' .* Got nan"),
             ({"radius": 0}, "'radius' .* Got 0"),
             ({"radius": -1.0}, r"'radius' .* Got -1\.0"),
             ({"radius": np.nan}, "'radius' .* Got nan"),
             ({"radius": np.inf}, "'radius' .* or None. Got inf"),
             ({"batch_size": 1}, "'batch_size' .* Got 1"),
             ({"batch_size": 32.0}, r"'batch_size' .* Got 32\.0"),
+            ({"batch_size": "all"}, "'batch_size' .*'auto'.* Got 'all'"),
+            ({"batch_size": None}, "'batch_size' .* Got None"),
             ({"refresh_interval": 0}, "'refresh_interval' .* Got 0"),
             ({"cluster_size": 0}, "'cluster_size' .* Got 0"),
             ({"encoder_epochs": -1}, "'encoder_epochs' .* Got -1"),
+            ({"encoder_epochs": "few"}, "'encoder_epochs' .*'auto'.* Got 'few'"),
             ({"classifier_epochs": -1}, "'classifier_epochs' .* Got -1"),
+            ({"classifier_epochs": "few"}, "'classifier_epochs' .*'auto'.* Got 'few'"),
+            ({"n_shards": 0}, "'n_shards' .* Got 0"),
+            ({"n_shards": 2.0}, r"'n_shards' .* Got 2\.0"),
             ({"encoder_learning_rate": 0}, "'encoder_learning_rate' .* Got 0"),
             ({"encoder_learning_rate": np.nan}, "'encoder_learning_rate' .* Got nan"),
             ({"encoder_learning_rate": np.inf}, "'encoder_learning_rate' .* Got inf"),
@@ -272,6 +281,7 @@ class TestParameters:
             ({"classifier_learning_rate": np.inf}, "'classifier_learning_rate' .* Got inf"),
             ({"shortlist_size": 0}, "'shortlist_size' .* Got 0"),
             ({"fusion": "tree"}, "'fusion' .* Got 'tree'"),
+            ({"fusion_weight": -0.1}, r"'fusion_weight' .* Got -0\.1"),
             ({"validation_fraction": 1.0}, r"'validation_fraction' .* Got 1\.0"),
             ({"validation_fraction": -0.1}, r"'validation_fraction' .* Got -0\.1"),
             ({"top_k": 0}, "'top_k' .* Got 0"),
@@ -295,7 +305,8 @@ class TestParameters:
 
     @pytest.mark.parametrize("component", ["both", None, "Fused", 0])
     def test_component(self, component, fitted, documents):
-        message = r"component must be one of \('fused', 'embedding', 'classifier'\), got "
+        names = r"\('fused', 'embedding', 'classifier', 'features'\)"
+        message = f"component must be one of {names}, got "
         with pytest.raises(ValueError, match=message + repr(component)):
             fitted.predict_topk(documents.X, component=component)
 
@@ -312,7 +323,9 @@ class TestParameters:
             {"top_k": 10**9}, {"refresh_interval": 10**9}, {"validation_fraction": 0.999},
             {"encoder_learning_rate": 1e6}, {"encoder_epochs": 0, "classifier_epochs": 0},
             {"classifier_learning_rate": 1e6}, {"cluster_size": 1}, {"cluster_size": 10**9},
-            {"n_jobs": -1}, {"encoder_learning_rate": 1e-300},
+            {"n_jobs": -1}, {"encoder_learning_rate": 1e-300}, {"classifier_margin": 0},
+            {"classifier_margin": 2}, {"fusion_weight": 0}, {"n_shards": 10**9},
+            {"batch_size": "auto", "encoder_epochs": "auto", "classifier_epochs": "auto"},
         ],
         ids=str,
     )  # fmt: skip

@@ -9,9 +9,12 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 
 from sklearn_xc import LabelFeatures
+from sklearn_xc._distinct import distinct_instances
 from sklearn_xc._validation import as_csr_rows
+from sklearn_xc.embedding._examples import labels_of_rows
 from sklearn_xc.encoders import BagOfEmbeddings
 from sklearn_xc.samplers import SAMPLERS
+from sklearn_xc.samplers.protocol import Positives
 
 SPARSE = [sp.csr_matrix, sp.csr_array, sp.csc_array, sp.coo_matrix]
 DTYPES = [bool, np.int8, np.int64, np.float32]
@@ -20,17 +23,30 @@ NAMES = np.array(["zebra", "ape", "cat", "emu"])
 
 def cosines(model, X, component):
     """Return the scores of all labels in float64."""
+    if component == "features":
+        return (normalize(X) @ normalize(model.label_features).T).toarray()
     vectors = model.label_embeddings_ if component == "embedding" else model.coef_
     return model.embed(X).astype(np.float64) @ vectors.astype(np.float64).T
 
 
 def fused(model, X):
-    """Return the fused scores of all labels: both scores, and what the tree says."""
-    scores = [cosines(model, X, each).astype(np.float64) for each in ("embedding", "classifier")]
+    """Return the fused scores of all labels: the scores, and what the tree says."""
+    known = () if model.label_features is None else ("features",)
+    scores = [cosines(model, X, each) for each in ("embedding", "classifier", *known)]
     if model.fusion_ is None:
-        return scores[0] + scores[1]
-    frequency = np.broadcast_to(model.label_counts_, scores[0].shape)
-    return model.fusion_(*scores, frequency)
+        return sum(scores)
+    return model.fusion_(np.stack(scores, axis=-1), model.label_counts_)
+
+
+def shortlisted(model, X, size):
+    """Return which labels have the best classifiers or the nearest features, (n, n_labels)."""
+    found = np.zeros((X.shape[0], len(model.classes_)), bool)
+    for component in ("classifier", "features"):
+        scores = cosines(model, X, component)
+        best = ranked(scores)[:, :size]
+        is_near = component == "classifier" or np.take_along_axis(scores, best, axis=1) > 0
+        np.put_along_axis(found, best, np.take_along_axis(found, best, axis=1) | is_near, axis=1)
+    return found
 
 
 def ranked(scores):
@@ -59,10 +75,9 @@ class TestComponents:
         model = make(label_features=Z, fusion=fusion, shortlist_size=5, validation_fraction=0.3)
         model.fit(X, Y)
         assert (model.fusion_ is not None) == fusion
-        expected, listed = fused(model, X), ranked(cosines(model, X, "classifier"))[:, :5]
-        outside = np.ones_like(expected, bool)
-        np.put_along_axis(outside, listed, False, axis=1)
-        expected[outside] = -np.inf
+        listed = shortlisted(model, X, 5)
+        assert set(listed.sum(axis=1)) <= {*range(5, 11)}
+        expected = np.where(listed, fused(model, X), -np.inf)
         labels, scores = model.predict_topk(X, 3)
         np.testing.assert_allclose(scores, np.take_along_axis(expected, labels, axis=1), atol=1e-6)
         np.testing.assert_allclose(scores, -np.sort(-expected, axis=1)[:, :3], atol=1e-6)
@@ -93,9 +108,13 @@ class TestComponents:
     def test_more_than_the_shortlist(self, fitted, documents):
         """The shortlist grows to k."""
         X = documents.X
-        labels, _ = fitted.predict_topk(X, 12)
-        listed = ranked(cosines(fitted, X, "classifier"))[:, :12]
-        np.testing.assert_array_equal(np.sort(labels, axis=1), np.sort(listed, axis=1))
+        assert fitted.shortlist_size == 8
+        labels, scores = fitted.predict_topk(X, 12)
+        listed = shortlisted(fitted, X, 12)
+        assert (listed.sum(axis=1) < 20).any()
+        assert np.take_along_axis(listed, labels, axis=1).all()
+        expected = np.where(listed, fused(fitted, X), -np.inf)
+        np.testing.assert_allclose(scores, -np.sort(-expected, axis=1)[:, :12], atol=1e-6)
 
     def test_decision_function_after_a_dense_fit(self, make, documents):
         X, Y, Z = documents
@@ -106,8 +125,8 @@ class TestComponents:
         X, Y, Z = documents
         model = make(label_features=Z).fit(X, Y.toarray())
         expected = model.decision_function(X)
-        monkeypatch.setattr("sklearn_xc.embedding.ngame._SCORES", 7 * 20)
-        np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-6)
+        monkeypatch.setattr("sklearn_xc.embedding._model._PAIRS", 7 * 20)
+        np.testing.assert_array_equal(model.decision_function(X), expected)
 
     def test_both_components_learn(self, make, documents):
         """Documents that were not seen find their labels."""
@@ -161,7 +180,8 @@ class TestModules:
         assert (model.coef_[:-2] != model.label_embeddings_[:-2]).any(axis=1).all()
 
     @pytest.mark.parametrize("parameters", [
-        {"margin": 0.05}, {"radius": 0.5}, {"batch_size": 50}, {"cluster_size": 3},
+        {"margin": 0.05}, {"classifier_margin": 0.1}, {"radius": 0.5}, {"batch_size": 50},
+        {"batch_size": "auto"}, {"cluster_size": 3}, {"n_shards": 2}, {"encoder_epochs": "auto"},
         {"encoder_epochs": 4}, {"classifier_epochs": 3}, {"encoder_learning_rate": 0.1},
         {"classifier_learning_rate": 0.1}, {"validation_fraction": 0.3}, {"random_state": 1},
         {"sampler": "in_batch"},
@@ -257,8 +277,7 @@ class TestLabelFeatures:
         """Held-out instances are in no mean."""
         X, Y, _ = documents
         model = make(validation_fraction=0.3, classifier_epochs=0).fit(X, Y)
-        rows = held_out_rows(model, X, Y)
-        kept = np.setdiff1d(np.arange(160), rows)
+        kept = np.setdiff1d(np.arange(160), held_out_rows(model, X, Y))
         means = sp.csr_array(normalize(sp.csr_array(Y[kept].T @ X[kept])))
         np.testing.assert_allclose(model.label_embeddings_, model.embed(means), atol=1e-9)
 
@@ -283,12 +302,25 @@ class TestLabelFeatures:
         assert found.tolist() == [0, 1, 2]
 
 
+def instance_numbers(X, Y):
+    """Return a number for each row, the same for rows that are equal, labels included."""
+    both = np.hstack([X.toarray(), Y.toarray()])
+    return np.unique(both, axis=0, return_inverse=True)[1].ravel()
+
+
+def one_of_each(X, Y, rows):
+    """Return some of the rows: one of equal ones."""
+    return rows[np.unique(instance_numbers(X, Y)[rows], return_index=True)[1]]
+
+
 def held_out_rows(model, X, Y):
     """Return the rows that the model has not been trained on: what its split says."""
     indptr, labels = Y.indptr.astype(np.int64), Y.indices
     seed = int(np.random.RandomState(0).randint(2**31 - 1))
-    rows = np.flatnonzero(np.diff(indptr))
-    return model._split(rows, indptr, labels, seed)[1]
+    found, _ = distinct_instances(as_csr_rows(X), indptr, labels, np.ones(X.shape[0]))
+    _, held_out = model._split(labels_of_rows(Positives(indptr, labels), found), seed)
+    numbers = instance_numbers(X, Y)
+    return np.flatnonzero(np.isin(numbers, numbers[found[held_out]]))
 
 
 class TestHeldOut:
@@ -298,22 +330,24 @@ class TestHeldOut:
         model = make(label_features=Z, validation_fraction=fraction).fit(X, Y)
         rows = held_out_rows(model, X, Y)
         kept = np.setdiff1d(np.arange(160), rows)
-        assert 0 < len(rows) <= fraction * 160
-        assert len(rows) == int(fraction * 160) or fraction == 0.9
-        assert model.n_samples_fit_ == len(kept)
+        n_held_out, n_kept = (len(one_of_each(X, Y, each)) for each in (rows, kept))
+        assert n_held_out + n_kept == 158  # two are there twice
+        assert 0 < n_held_out <= fraction * 158
+        assert n_held_out == int(fraction * 158) or fraction == 0.9
+        assert model.n_samples_fit_ == n_kept
         np.testing.assert_array_equal(model.label_counts_, Y[kept].sum(axis=0))
         assert (model.label_counts_ > 0).all()
 
     def test_the_encoder_has_not_seen_them(self, make, documents):
-        """Other held-out documents give the same encoder and classifiers, not the same tree."""
+        """Without held-out documents there are the same encoder and classifiers, but no tree."""
         X, Y, Z = documents
-        own = {"label_features": Z, "validation_fraction": 0.3}
-        model = make(**own).fit(X, Y)
-        rows = held_out_rows(model, X, Y)
-        other = X.toarray()
-        other[rows] = other[rows[::-1]]
-        again = make(**own).fit(sp.csr_array(other), Y)
+        model = make(label_features=Z, validation_fraction=0.3).fit(X, Y)
+        kept = np.setdiff1d(np.arange(160), held_out_rows(model, X, Y))
+        again = make(label_features=Z, validation_fraction=0.0).fit(X[kept], Y[kept])
         same_answers(again, model, ("coef_", "label_embeddings_", "label_counts_"))
+        np.testing.assert_array_equal(again.embed(X), model.embed(X))
+        assert model.fusion_ is not None
+        assert again.fusion_ is None
         assert again.threshold_ != model.threshold_
 
     def test_labels_with_one_instance_hold_nothing_out(self, make, documents):
@@ -325,10 +359,11 @@ class TestHeldOut:
         X, Y, Z = documents
         model = make(label_features=Z, validation_fraction=0.0).fit(X, Y)
         assert model.fusion_ is None
-        assert model.n_samples_fit_ == 160
+        assert model.n_samples_fit_ == len(one_of_each(X, Y, np.arange(160)))
+        assert model.label_counts_.sum() == Y.nnz
         labels, scores = model.predict_topk(X, 20)
-        both = cosines(model, X, "embedding") + cosines(model, X, "classifier")
-        np.testing.assert_allclose(scores, np.take_along_axis(both, labels, axis=1), atol=1e-12)
+        total = sum(cosines(model, X, each) for each in ("embedding", "classifier", "features"))
+        np.testing.assert_allclose(scores, np.take_along_axis(total, labels, axis=1), atol=1e-12)
 
     def test_rows_without_labels_are_passed_over(self, make, documents):
         X, Y, Z = documents
@@ -349,9 +384,11 @@ class TestThreshold:
             model = make(label_features=Z, validation_fraction=fraction, fusion=False)
             model.fit(X, container(Y))
             rows = held_out_rows(model, X, Y) if fraction else np.arange(160)
+            rows = one_of_each(X, Y, rows)
             predicted = sp.csr_array(model.predict(X[rows]))
             assert predicted.nnz == Y[rows].nnz
-            expected = fused(model, X[rows]) > model.threshold_
+            listed = shortlisted(model, X[rows], model.top_k)
+            expected = listed & (fused(model, X[rows]) > model.threshold_)
             np.testing.assert_array_equal(predicted.toarray() != 0, expected)
 
     def test_fewer_are_considered_than_there_are(self, make, documents):

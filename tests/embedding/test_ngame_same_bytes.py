@@ -9,8 +9,7 @@ import pytest
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
-from sklearn_xc import NGAMEEmbeddingXC
-from sklearn_xc.embedding import _training
+from sklearn_xc.embedding import _training, ngame
 from sklearn_xc.encoders import bag
 from sklearn_xc.samplers import SAMPLERS
 
@@ -38,7 +37,8 @@ def assert_same_answers(a, b, X):
         assert type(p) is type(q)
         for first, second in zip(p, q, strict=True) if isinstance(p, tuple) else [(p, q)]:
             assert plain(first).tobytes() == plain(second).tobytes(), method
-    for component in ("embedding", "classifier"):
+    known = ("features",) if a._features is not None else ()
+    for component in ("embedding", "classifier", *known):
         for p, q in zip(
             a.predict_topk(X, 4, component), b.predict_topk(X, 4, component), strict=True
         ):
@@ -46,10 +46,11 @@ def assert_same_answers(a, b, X):
 
 
 class TestThreads:
+    @pytest.mark.parametrize("n_shards", [1, 3])
     @pytest.mark.parametrize("sampler", sorted(SAMPLERS))
-    def test_n_jobs(self, sampler, make, documents, monkeypatch):
+    def test_n_jobs(self, sampler, n_shards, make, documents, monkeypatch):
         X, Y, Z = documents
-        own = {"sampler": sampler, "label_features": Z}
+        own = {"sampler": sampler, "n_shards": n_shards, "label_features": Z}
         expected = make(n_jobs=1, **own).fit(X, Y)
         monkeypatch.setattr(_training, "_LEAST_WORK", 1)
         monkeypatch.setattr(bag, "_TOGETHER", 16)
@@ -59,10 +60,12 @@ class TestThreads:
             assert_same_answers(model, expected, X)
 
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-    def test_more_data(self, dtype, make, make_documents):
+    @pytest.mark.parametrize("n_shards", [1, 3])
+    def test_more_data(self, n_shards, dtype, make, make_documents):
         """Batches that are worth several threads, and wider vectors."""
         X, Y, Z = make_documents(n=900, n_topics=20, labels_of_topic=20, dtype=dtype)
-        own = {"label_features": Z, "batch_size": 700, "encoder_epochs": 2, "embedding_dim": 32}
+        own = {"label_features": Z, "batch_size": 700, "encoder_epochs": 2, "embedding_dim": 32,
+               "n_shards": n_shards}  # fmt: skip
         models = [make(n_jobs=n_jobs, **own).fit(X, Y) for n_jobs in (1, 2, 3)]
         for model in models[1:]:
             assert_same_bytes(model, models[0])
@@ -308,7 +311,7 @@ class TestAnEarlierFit:
         def interrupt(*arguments):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(NGAMEEmbeddingXC, "_set_threshold", interrupt)
+        monkeypatch.setattr(ngame, "threshold_for", interrupt)
         with pytest.raises(KeyboardInterrupt):
             model.fit(*documents[:2])
         check()

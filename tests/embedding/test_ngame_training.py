@@ -21,6 +21,7 @@ class Recorder:
 
     def __init__(self, V, Z, moves_instances=True):
         self.V, self.Z, self.moves_instances = V, Z, moves_instances
+        self.n_labels = len(Z)
         self.steps = []
 
     def begin(self, rows, labels, rng):
@@ -102,10 +103,14 @@ def drawn(monkeypatch):
     return kept
 
 
-def train(module, sampler, positives, loss=None, rate=0.1, n_epochs=1, n_workers=1):
+def train(
+    module, sampler, positives, loss=None, rate=0.1, n_epochs=1, n_workers=1, weight=None
+):  # fmt: skip
     loss = loss or TripletLoss(0.3)
+    if weight is None:
+        weight = np.ones(len(positives.indptr) - 1)
     training = SiameseTraining(
-        module, positives, N_LABELS, sampler, loss, rate, n_epochs, 0, n_workers
+        module, positives, weight, sampler, loss, rate, n_epochs, 0, n_workers
     )
     return list(training.run())
 
@@ -120,8 +125,9 @@ class TestOneStep:
     @pytest.mark.parametrize("further", [False, True])
     @pytest.mark.parametrize("radius", [None, 1.3])
     @pytest.mark.parametrize("half", [False, True])
-    def test_finite_differences(self, half, radius, further, drawn):
-        """Each instance counts alike: its gradient is divided by the number of its hits."""
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_finite_differences(self, weighted, half, radius, further, drawn):
+        """Each instance counts by its weight alone: its hits divide its gradient."""
         (V, Z), positives, loss = make_vectors(), make_positives(), TripletLoss(0.4, radius)
         rows = np.array([3, 0, 7, 11, 5, 12])
         chosen = np.array([True, False, True, False, True, True])
@@ -132,7 +138,9 @@ class TestOneStep:
                 negatives[i, : 1 + i % 3] = others[: 1 + i % 3]
         sampler = Prescribed([rows], negatives, (lambda losses: chosen) if half else None)
         module = Recorder(V, Z)
-        train(module, sampler, positives, loss)
+        weight = np.random.default_rng(8).uniform(0.2, 3, 14) if weighted else np.ones(14)
+        train(module, sampler, positives, loss, weight=weight)
+        weight /= weight.mean()
         ((_, pool, by_instances, by_labels, _),) = module.steps
         assert set(pool) == {*drawn[0], *negatives[rows][negatives[rows] >= 0]}
         assert (np.diff(pool) > 0).all()
@@ -144,7 +152,7 @@ class TestOneStep:
         assert hits.max() > 1
 
         def total(V, Z):
-            return (terms(V, Z).sum(axis=1) / hits * (chosen if half else 1)).sum()
+            return (weight[rows] * terms(V, Z).sum(axis=1) / hits * (chosen if half else 1)).sum()
 
         h = 1e-6
         for a, i in enumerate(rows):
@@ -184,6 +192,16 @@ class TestOneStep:
         train(module, Prescribed([np.arange(14)]), make_positives())
         assert module.steps[0][2] is None
 
+    @pytest.mark.parametrize("scale", [1e-60, 1e-9, 1e9, 1e60])
+    def test_the_mean_weight_is_nothing_to_learn_from(self, scale):
+        weight, found = np.random.default_rng(8).uniform(0.2, 3, 14), []
+        for each in (weight, scale * weight):
+            module = Recorder(*make_vectors())
+            (report,) = train(module, Prescribed([np.arange(14)]), make_positives(), weight=each)
+            found.append((*module.steps[0][2:4], report.loss))
+        for one, other in zip(*found, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
+
     def test_threads(self, monkeypatch):
         monkeypatch.setattr(_training, "_LEAST_WORK", 1)
         found = []
@@ -212,22 +230,25 @@ class TestEpochs:
         found = [set(np.array(drawn)[:, i]) for i in range(14)]
         assert found == [set(labels_of(positives, i)) for i in range(14)]
 
-    def test_reports(self, drawn):
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_reports(self, weighted, drawn):
         """Loss and hits, of chosen instances or not, are those of brute force."""
         (V, Z), positives = make_vectors(), make_positives()
         batches = [np.arange(0, 8), np.arange(8, 14)]
         sampler = Prescribed(batches, select=lambda losses: losses > np.median(losses))
         module = Recorder(V, Z)
-        reports = train(module, sampler, positives, TripletLoss(0.5, 1.2), n_epochs=2)
+        weight = np.random.default_rng(8).uniform(0.2, 3, 14) if weighted else np.ones(14)
+        loss = TripletLoss(0.5, 1.2)
+        reports = train(module, sampler, positives, loss, n_epochs=2, weight=weight)
         assert len(reports) == 2
         for epoch, report in enumerate(reports):
             loss, hits, pairs = 0.0, 0, 0
             for j in (0, 1):
                 rows, pool, *_ = module.steps[2 * epoch + j]
                 terms = excess(V, Z, rows, pool, drawn[2 * epoch + j], positives, 0.5, 1.2)
-                loss, hits = loss + terms.sum(), hits + (terms > 0).sum()
+                loss, hits = loss + (weight[rows] @ terms).sum(), hits + (terms > 0).sum()
                 pairs += len(rows) * (len(pool) - 1)
-            assert report.loss == pytest.approx(loss / 14)
+            assert report.loss == pytest.approx(loss / weight.sum())
             assert report.hit_share == pytest.approx(hits / pairs)
             assert 0 <= report.sampler_s <= report.seconds
 

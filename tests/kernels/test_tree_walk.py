@@ -18,15 +18,16 @@ def plain(tree):
 
 
 def walk(tree, pairs, dtype=np.float32, weight=1.0):
-    columns = [read_only(np.ascontiguousarray(column)) for column in pairs.T.astype(dtype)]
-    columns[2] = read_only(columns[2].astype(np.float32))
+    """Return values for pairs of which the last column is the frequency."""
+    scores = read_only(np.ascontiguousarray(pairs[:, :-1], dtype))
+    frequencies = read_only(pairs[:, -1].astype(np.float32))
     out = np.full(len(pairs), np.nan, dtype)
-    add_tree_values(tree, *columns, weight, out)
+    add_tree_values(tree, scores, frequencies, weight, out)
     return out
 
 
-def grown(rng, n=3000, depth=7, levels=None):
-    pairs = rng.normal(size=(n, 3)).astype(np.float32)
+def grown(rng, n=3000, depth=7, levels=None, n_scores=2):
+    pairs = rng.normal(size=(n, n_scores + 1)).astype(np.float32)
     if levels:  # many equal features: thresholds between them, and features equal to thresholds
         pairs = np.round(levels * pairs) / np.float32(levels)
     target = (pairs.sum(1) + rng.normal(size=n) > 0).astype(float)
@@ -36,14 +37,15 @@ def grown(rng, n=3000, depth=7, levels=None):
 @pytest.mark.parametrize("depth", [1, 7, 30])
 @pytest.mark.parametrize("levels", [None, 4])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_equals_scikit_learn(depth, levels, dtype):
+@pytest.mark.parametrize("n_scores", [1, 2, 3])
+def test_equals_scikit_learn(n_scores, depth, levels, dtype):
     rng = np.random.default_rng(depth)
-    regressor = grown(rng, depth=depth, levels=levels)
-    pairs = rng.normal(size=(2000, 3))
+    regressor = grown(rng, depth=depth, levels=levels, n_scores=n_scores)
+    pairs = rng.normal(size=(2000, n_scores + 1))
     if levels:
         pairs = np.round(2 * levels * pairs) / (2 * levels)
     pairs = pairs.astype(dtype)
-    expected = regressor.predict(pairs.astype(np.float32)) + pairs[:, :2].sum(1, dtype=np.float64)
+    expected = regressor.predict(pairs.astype(np.float32)) + pairs[:, :-1].sum(1, dtype=np.float64)
     eps = np.finfo(dtype).eps
     np.testing.assert_allclose(
         walk(plain(regressor.tree_), pairs, dtype), expected, rtol=0, atol=8 * eps
@@ -83,6 +85,15 @@ def test_a_tree_of_one_leaf():
     )  # fmt: skip
     np.testing.assert_array_equal(walk(tuple(map(read_only, tree)), np.ones((2, 3))), [2.25, 2.25])
     assert walk(tuple(map(read_only, tree)), np.ones((0, 3))).shape == (0,)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.1])
+def test_pairs_without_a_label_stay_behind(weight):
+    tree = plain(grown(np.random.default_rng(7)).tree_)
+    pairs = np.array([[1.0, 1.0, 5.0], [-np.inf, -np.inf, 5.0]])
+    found = walk(tree, pairs, np.float64, weight)
+    assert np.isfinite(found[0])
+    assert found[1] == -np.inf
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.1, 3.0])
