@@ -98,6 +98,19 @@ class TestWhatIsKept:
         for name in names:
             assert len(getattr(model, name)) == 20
 
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_scores_of_old_labels(self, dtype, make, data):
+        """To the bit: features that were scaled once more would have other roundings."""
+        X, Y, Z, has_new = data
+        X, scale = X.astype(dtype), np.random.default_rng(0).uniform(0.1, 9.0, Z.nnz)
+        Z = sp.csr_array((Z.data * scale, Z.indices, Z.indptr), shape=Z.shape).astype(dtype)
+        model = make(label_features=Z[:N_OLD], fusion=False)
+        model.fit(X[~has_new], Y[~has_new, :N_OLD].toarray())
+        before = model.decision_function(X)
+        for first in range(N_OLD, 20):
+            model.add_labels(Z[[first]])
+        assert model.decision_function(X)[:, :N_OLD].tobytes() == before.tobytes()
+
     def test_new_ones_are_their_embeddings(self, model, data):
         new = data[2][N_OLD:]
         model.add_labels(new)
