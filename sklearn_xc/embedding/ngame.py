@@ -547,7 +547,13 @@ class NGAMEEmbeddingXC(RankingModel):
                 f"{name}: add_labels would make more than two classes of two; fit with an "
                 "indicator y, or with more classes."
             )
-        both = np.concatenate([self.classes_, np.asarray(classes)])
+        parts = self.classes_, np.asarray(classes)
+        both = np.concatenate(parts)
+        if both.dtype.kind in "US" and any(part.dtype.kind not in "USO" for part in parts):
+            raise ValueError(
+                f"{name}: classes must be of the kind of those known, {parts[0].dtype}; "
+                f"{parts[1].dtype} came."
+            )
         if len(np.unique(both)) < len(both):
             raise ValueError(f"{name}: classes hold one that is known already, or one twice.")
         return both

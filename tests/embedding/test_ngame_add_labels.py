@@ -258,6 +258,7 @@ class TestErrors:
             ([["gnu", "yak"]], r"classes must name the 2 new labels, .* shape \(1, 2\) came"),
             (["gnu", "gnu"], "classes hold one that is known already, or one twice"),
             (["gnu", "t3"], "classes hold one that is known already, or one twice"),
+            ([7, 8], "classes must be of the kind of those known, <U3; int64 came"),
         ],
         ids=str,
     )
@@ -269,6 +270,16 @@ class TestErrors:
         with pytest.raises(ValueError, match=message):
             model.add_labels(Z[:2], classes=classes)
         assert pickle.dumps(model) == before
+
+    def test_numbers_and_names(self, make, data):
+        """Joined in one array, numbers would become texts."""
+        X, Y, Z, _ = data
+        model = make(label_features=Z).fit(X, Y.toarray().argmax(axis=1))
+        before = pickle.dumps(model)
+        with pytest.raises(ValueError, match="of the kind of those known, int64; <U3 came"):
+            model.add_labels(Z[:1], classes=["gnu"])
+        assert pickle.dumps(model) == before
+        assert model.add_labels(Z[:1], classes=[-3]).classes_.tolist() == [-3, *range(20)]
 
     def test_two_classes(self, make, data):
         X, Y, Z, _ = data
