@@ -211,6 +211,7 @@ class TestPartialFitAfterwards:
     def test_between_two_calls(self, model, data):
         X, Y, Z, has_new = data
         model.partial_fit(X[~has_new], Y[~has_new, :N_OLD]).add_labels(Z[N_OLD:])
+        assert model._steps is None  # means of gradients of as many labels as there were
         coef = model.coef_.copy()
         with pytest.raises(ValueError, match="y has 15 label columns, before it had 20"):
             model.partial_fit(X[~has_new], Y[~has_new, :N_OLD])

@@ -55,9 +55,10 @@ class TestSameBytes:
         X, Y, Z = documents
         times = 1 + np.arange(X.shape[0]) % 3
         rows = np.repeat(np.arange(X.shape[0]), times)
-        own = {"label_features": Z, "n_shards": 3}
+        own = {"label_features": Z, "n_shards": 3, "encoder_epochs": 0, "validation_fraction": 0.0}
         weighted = make(**own).fit(X, Y, sample_weight=times)
         assert_same_model(weighted, make(**own).fit(X[rows], Y[rows]))
+        assert (weighted.coef_ != make(**own).fit(X, Y).coef_).any()
 
 
 class TestAnotherModel:

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from sklearn_xc._validation import as_csr_rows
+from sklearn_xc.embedding._examples import Examples
 from sklearn_xc.embedding._training import (
     ClassifierModule,
     Pool,
@@ -103,6 +105,28 @@ class TestRealWeights:
         model = make(**own).fit(X, Y, sample_weight=weight)
         means = model.embed(sp.csr_array(sp.csr_array(Y * weight[:, None]).T @ X))
         np.testing.assert_allclose(model.label_embeddings_, means, atol=1e-12)
+
+    def test_pairs_of_the_tree_weigh_as_their_instances(self, make, documents, monkeypatch):
+        seen = []
+
+        class Recorder:
+            def __init__(self, **parameters):
+                pass
+
+            def fit(self, scores, frequencies, is_relevant, weight):
+                seen.append(weight)
+
+        monkeypatch.setattr("sklearn_xc.embedding.ngame.ScoreFusion", Recorder)
+        X, Y, Z = documents
+        given = np.random.default_rng(0).uniform(0.1, 3.0, X.shape[0])
+        own = {"label_features": Z, "validation_fraction": 0.3, "shortlist_size": 20}
+        make(**own).fit(X, Y.toarray(), sample_weight=given)
+        targets = Y.indptr.astype(np.int64), Y.indices
+        total = Examples.distinct(as_csr_rows(X), *targets, given).weight
+        of_instances = seen[0].reshape(-1, 20)
+        assert (of_instances == of_instances[:, :1]).all()
+        assert np.isin(of_instances[:, 0], total).all()
+        assert len(np.unique(of_instances)) == len(of_instances) == int(0.3 * len(total))
 
     def test_what_weighs_more_is_learnt_better(self, make, documents):
         """Half of the documents have wrong labels, and next to no weight."""
