@@ -5,6 +5,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 from sklearn_xc._validation import CsrRows, as_csr_rows, read_only
+from sklearn_xc.embedding._label_features import joined_rows
 from sklearn_xc.mips import ExactIndex
 from sklearn_xc.mips._threads import for_row_ranges
 from sklearn_xc.model.label_weights import LabelWeights
@@ -29,8 +30,20 @@ class KnownFeatures:
 
     def __init__(self, rows: CsrRows) -> None:
         matrix = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=rows.shape)
-        matrix = normalize(matrix)
-        self.rows = as_csr_rows(matrix)
+        self._keep(as_csr_rows(normalize(matrix)))
+
+    def joined(self, rows: CsrRows, order: np.ndarray) -> "KnownFeatures":
+        """Return the features of these labels and then further ones, in an order of all.
+
+        Those of these labels keep their bits: to scale a row of norm 1 again may round it.
+        """
+        out = KnownFeatures(rows)
+        out._keep(joined_rows(self.rows, out.rows).take(order))
+        return out
+
+    def _keep(self, rows: CsrRows) -> None:
+        self.rows = rows
+        matrix = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=rows.shape)
         self._weights = LabelWeights(matrix, np.zeros(rows.shape[0], matrix.dtype))
 
     def nearest(self, X: CsrRows, k: int, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:

@@ -25,7 +25,7 @@ from sklearn_xc._validation import (
 from sklearn_xc.base import restored_on_error, threshold_for
 from sklearn_xc.embedding._examples import Examples, label_shards
 from sklearn_xc.embedding._fusion import ScoreFusion
-from sklearn_xc.embedding._label_features import joined_rows, label_rows, mean_rows
+from sklearn_xc.embedding._label_features import label_rows, mean_rows
 from sklearn_xc.embedding._model import RankingModel
 from sklearn_xc.embedding._ranking import KnownFeatures, each_once
 from sklearn_xc.embedding._training import (
@@ -526,7 +526,7 @@ class NGAMEEmbeddingXC(RankingModel):
         classes = self._classes_with(classes, held.n_labels)
         order = np.argsort(classes, kind="stable")
         self.classes_ = classes[order]
-        self._features = KnownFeatures(joined_rows(self._features.rows, Z).take(order))
+        self._features = self._features.joined(Z, order)
         vectors, counts = self._embed(Z), np.zeros(held.n_labels, self.label_counts_.dtype)
         for name, new in (
             ("label_embeddings_", vectors), ("coef_", vectors), ("label_counts_", counts)
@@ -554,7 +554,13 @@ class NGAMEEmbeddingXC(RankingModel):
                 f"{name}: add_labels would make more than two classes of two; fit with an "
                 "indicator y, or with more classes."
             )
-        both = np.concatenate([self.classes_, np.asarray(classes)])
+        parts = self.classes_, np.asarray(classes)
+        both = np.concatenate(parts)
+        if both.dtype.kind in "US" and any(part.dtype.kind not in "USO" for part in parts):
+            raise ValueError(
+                f"{name}: classes must be of the kind of those known, {parts[0].dtype}; "
+                f"{parts[1].dtype} came."
+            )
         if len(np.unique(both)) < len(both):
             raise ValueError(f"{name}: classes hold one that is known already, or one twice.")
         return both

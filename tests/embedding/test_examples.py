@@ -1,0 +1,146 @@
+"""Training instances merged, and what is left of them in a shard of the labels."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from sklearn_xc._validation import as_csr_rows
+from sklearn_xc.embedding._examples import Examples, label_shards, labels_of_rows, of_shard
+from sklearn_xc.samplers.protocol import Positives
+
+N_LABELS = 6
+
+
+def rows_of(X):
+    return as_csr_rows(sp.csr_array(np.asarray(X, np.float64)))
+
+
+def positives_of(sets):
+    indptr = np.cumsum([0, *map(len, sets)])
+    return Positives(indptr, np.array([j for own in sets for j in own], np.int32))
+
+
+def sets_of(positives):
+    indptr, labels = positives
+    return [tuple(labels[a:b].tolist()) for a, b in itertools.pairwise(indptr)]
+
+
+def make(n=200, seed=0):
+    """Return few different rows and label sets, so that many are equal, and weights."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, (n, 3)).astype(np.float64)
+    sets = [np.flatnonzero(rng.random(N_LABELS) < 0.15).tolist() for _ in range(n)]
+    weight = rng.integers(0, 4, n).astype(np.float64)
+    return X, sets, weight
+
+
+def contents(examples):
+    """Return what each instance is, with its weight."""
+    found = {}
+    dense = examples.X.to_dense().values
+    for row, own, weight in zip(dense, sets_of(examples.positives), examples.weight, strict=True):
+        assert (tuple(row), own) not in found
+        found[tuple(row), own] = weight
+    return found
+
+
+class TestDistinct:
+    def test_equal_ones_are_merged(self):
+        X, sets, weight = make()
+        expected = {}
+        for row, own, w in zip(X, sets, weight, strict=True):
+            if w > 0 and own:
+                key = tuple(row), tuple(own)
+                expected[key] = expected.get(key, 0) + w
+        examples = Examples.distinct(rows_of(X), *positives_of(sets), weight)
+        assert contents(examples) == expected
+        assert len(expected) < 150
+        assert examples.weight.dtype == np.float64
+
+    def test_an_order_of_their_content(self):
+        X, sets, _ = make()
+        weight = np.random.default_rng(1).random(len(X))
+        given = Examples.distinct(rows_of(X), *positives_of(sets), weight)
+        for seed in range(3):
+            order = np.random.default_rng(seed).permutation(len(X))
+            moved = Examples.distinct(
+                rows_of(X[order]), *positives_of([sets[i] for i in order]), weight[order]
+            )
+            for a, b in zip(given.X.arrays, moved.X.arrays, strict=True):
+                np.testing.assert_array_equal(a, b)
+            for a, b in zip(given.positives, moved.positives, strict=True):
+                np.testing.assert_array_equal(a, b)
+            assert moved.weight.tobytes() == given.weight.tobytes()
+
+    def test_none_is_left(self):
+        X, _, weight = make(4)
+        examples = Examples.distinct(rows_of(X), *positives_of([[], [], [], []]), weight)
+        assert examples.X.shape == (0, 3)
+        assert len(examples.weight) == len(examples.positives.labels) == 0
+
+
+def test_take():
+    X, sets, weight = make()
+    examples = Examples(rows_of(X), positives_of(sets), weight)
+    rows = np.array([7, 3, 190, 3])
+    taken = examples.take(rows)
+    np.testing.assert_array_equal(taken.X.to_dense().values, X[rows])
+    assert sets_of(taken.positives) == [tuple(sets[i]) for i in rows]
+    np.testing.assert_array_equal(taken.weight, weight[rows])
+
+
+def test_labels_of_rows():
+    sets = [[0, 2], [], [1], [3, 4, 5]]
+    assert sets_of(labels_of_rows(positives_of(sets), np.array([3, 1, 0]))) == [
+        (3, 4, 5), (), (0, 2),
+    ]  # fmt: skip
+
+
+def test_label_sums():
+    X, sets, weight = make()
+    expected = np.zeros(N_LABELS + 2)
+    for own, w in zip(sets, weight, strict=True):
+        expected[own] += w
+    sums = Examples(rows_of(X), positives_of(sets), weight).label_sums(N_LABELS + 2)
+    assert sums.dtype == np.float64
+    np.testing.assert_array_equal(sums, expected)
+    assert not sums[N_LABELS:].any()
+
+
+class TestLabelShards:
+    @pytest.mark.parametrize("n_shards", [1, 2, 7, 40, 41])
+    def test_a_partition(self, n_shards):
+        shards = label_shards(41, n_shards, 0)
+        assert len(shards) == n_shards
+        np.testing.assert_array_equal(np.sort(np.concatenate(shards)), np.arange(41))
+        sizes = [len(shard) for shard in shards]
+        assert max(sizes) - min(sizes) <= 1
+        assert all((np.diff(shard) > 0).all() for shard in shards)
+
+    def test_cut_at_random(self):
+        first, again, other = (label_shards(41, 3, seed) for seed in (5, 5, 6))
+        for a, b in zip(first, again, strict=True):
+            np.testing.assert_array_equal(a, b)
+        assert any(a.tolist() != b.tolist() for a, b in zip(first, other, strict=True))
+        assert any((np.diff(shard) > 1).any() for shard in first)
+
+
+class TestOfShard:
+    @pytest.mark.parametrize("n_shards", [1, 2, 3, N_LABELS])
+    def test_a_slow_twin(self, n_shards):
+        _, sets, _ = make()
+        for labels in label_shards(N_LABELS, n_shards, 0):
+            place = {label: j for j, label in enumerate(labels.tolist())}
+            expected = [[place[j] for j in own if j in place] for own in sets]
+            rows, own = of_shard(positives_of(sets), labels, N_LABELS)
+            assert rows.tolist() == [i for i, each in enumerate(expected) if each]
+            assert sets_of(own) == [tuple(each) for each in expected if each]
+            assert own.labels.dtype == np.int32
+            assert own.indptr.dtype == np.int64
+
+    def test_a_shard_without_instances(self):
+        rows, own = of_shard(positives_of([[0], [0, 1]]), np.array([2, 3]), 4)
+        assert len(rows) == len(own.labels) == 0
+        assert own.indptr.tolist() == [0]

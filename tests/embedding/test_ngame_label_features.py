@@ -1,0 +1,170 @@
+"""What features of labels say without training, and labels that no training instance has."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.preprocessing import normalize
+
+from sklearn_xc._validation import as_csr_rows
+
+#: Labels without a training instance: one of each topic, and in no order.
+UNSEEN = np.array([3, 5, 10, 12, 19])
+
+
+@pytest.fixture(scope="module")
+def data(make_documents):
+    """Return X, Y, Z, and the rows that have one of the unseen labels.
+
+    Nearly half of a document is another document, whose labels it has not.
+    """
+    X, Y, Z = make_documents(n=800, n_more=3)
+    X = normalize(X + 0.9 * X[np.random.default_rng(0).permutation(800)])
+    return X, Y, Z, Y[:, UNSEEN].sum(axis=1) > 0
+
+
+@pytest.fixture(scope="module")
+def model(make, data):
+    """Return a model that was trained on the other rows, with a tree."""
+    X, Y, Z, has_unseen = data
+    own = {"label_features": Z, "validation_fraction": 0.4, "encoder_epochs": 8}
+    return make(**own).fit(X[~has_unseen], Y[~has_unseen])
+
+
+def ranked(scores):
+    return np.lexsort((np.broadcast_to(np.arange(scores.shape[1]), scores.shape), -scores), axis=1)
+
+
+class TestFeatures:
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    @pytest.mark.parametrize("k", [1, 6, 20, 23])
+    def test_cosines(self, k, dtype, make, documents):
+        X, Y, Z = documents
+        scale = np.random.default_rng(0).uniform(0.1, 9.0, (2, 160))
+        X, Z = (
+            sp.csr_array(sp.diags_array(by[: rows.shape[0]]) @ rows).astype(dtype)
+            for by, rows in zip(scale, (X, Z), strict=True)
+        )
+        model = make(label_features=Z).fit(X, Y)
+        labels, scores = model.predict_topk(X, k, "features")
+        cosines = (normalize(X.astype(np.float64)) @ normalize(Z.astype(np.float64)).T).toarray()
+        assert labels.shape == scores.shape == (160, k)
+        assert (labels[:, 20:] == -1).all()
+        assert (scores[:, 20:] == -np.inf).all()
+        labels, scores = labels[:, :20], scores[:, :20]
+        found = np.take_along_axis(cosines, labels, axis=1)
+        np.testing.assert_allclose(scores, found, atol=1e-6)
+        np.testing.assert_allclose(scores, -np.sort(-cosines, axis=1)[:, :k], atol=1e-6)
+
+    def test_texts(self, make):
+        """The ranking of a plain search by tf-idf."""
+        names = ["grey whale", "whale song", "bird song", "blue bird"]
+        texts = ["a grey bird", "song of a whale", "the blue whale", "grey grey whale", "a bird"]
+        vectorizer = TfidfVectorizer().fit(names + texts)
+        X = vectorizer.transform(texts * 4)
+        own = {"label_features": names, "label_vectorizer": FrozenEstimator(vectorizer)}
+        model = make(**own).fit(X, np.arange(20) % 4)
+        labels, scores = model.predict_topk(X, 4, "features")
+        cosines = (X @ vectorizer.transform(names).T).toarray()
+        np.testing.assert_array_equal(labels, ranked(cosines.round(12)))
+        np.testing.assert_allclose(scores, -np.sort(-cosines, axis=1), atol=1e-12)
+
+    def test_training_does_not_matter(self, make, documents):
+        X, Y, Z = documents
+        answers = [
+            make(label_features=Z, encoder_epochs=n_epochs).fit(X, Y).predict_topk(X, 5, "features")
+            for n_epochs in (0, 4)
+        ]
+        for p, q in zip(*answers, strict=True):
+            np.testing.assert_array_equal(p, q)
+
+    def test_of_fit(self, make, documents):
+        X, Y, Z = documents
+        given, held = make().fit(X, Y, label_features=Z), make(label_features=Z).fit(X, Y)
+        for p, q in zip(*(m.predict_topk(X, 5, "features") for m in (given, held)), strict=True):
+            np.testing.assert_array_equal(p, q)
+
+    def test_without_label_features(self, make, documents):
+        X, Y, Z = documents
+        model = make(label_features=Z).fit(X, Y).set_params(label_features=None)
+        assert model.predict_topk(X, 1, "features")[0].shape == (160, 1)
+        model.fit(X, Y)
+        message = "component='features' needs label_features, of which NGAMEEmbeddingXC had none"
+        with pytest.raises(ValueError, match=message):
+            model.predict_topk(X, component="features")
+
+    def test_the_nearest_features_are_on_the_shortlist(self, make, data):
+        """Though their classifiers are far from the best."""
+        X, Y, Z, has_unseen = data
+        own = {"label_features": Z, "encoder_epochs": 0, "shortlist_size": 2, "fusion": False}
+        model = make(**own).fit(X[~has_unseen], Y[~has_unseen])
+        model.coef_ = np.where(np.isin(np.arange(20), UNSEEN)[:, None], 0, model.coef_)
+        texts = Z[UNSEEN]
+        assert not (model.predict_topk(texts, 2, "classifier")[0] == UNSEEN[:, None]).any()
+        labels, scores = model.predict_topk(texts, 1)
+        assert labels[:, 0].tolist() == UNSEEN.tolist()
+        np.testing.assert_allclose(scores, 2)  # cosines of 1, 0 and 1
+
+
+class TestFusedScores:
+    def test_sum_and_tree_of_all_three(self, model, data):
+        X = data[0]
+        scores = []
+        for component in ("embedding", "classifier", "features"):
+            labels, values = model.predict_topk(X, 20, component)
+            scores.append(np.take_along_axis(values, np.argsort(labels, axis=1), axis=1))
+        expected = model.fusion_(np.stack(scores, axis=-1), model.label_counts_)
+        labels, values = model.predict_topk(X, 20)
+        listed = labels >= 0
+        rows = np.nonzero(listed)[0]
+        np.testing.assert_allclose(values[listed], expected[rows, labels[listed]], atol=1e-12)
+        assert model.fusion_.n_scores_ == 3
+        assert len(model.fusion_.tree_.feature) > 3
+
+    def test_unseen_labels_are_found(self, model, data):
+        """Of 20 labels, the 3 best by chance hold 0.15 of the unseen ones of an instance."""
+        X, Y, _, has_unseen = data
+        assert not model.label_counts_[UNSEEN].any()
+        labels, _ = model.predict_topk(X[has_unseen], 3)
+        hits = np.take_along_axis(Y[has_unseen].toarray(), labels, axis=1)
+        found = (hits * np.isin(labels, UNSEEN)).sum() / Y[has_unseen][:, UNSEEN].sum()
+        assert found > 0.7
+
+    def test_a_clear_match_is_worth_what_it_is_for_others(self, model, data):
+        """The tree takes an unseen label for a rare one: it has not learnt that they never are."""
+        X, Y, _, has_unseen = data
+        rows = np.flatnonzero(has_unseen)
+        true = Y[rows].toarray()[:, UNSEEN] > 0
+        labels = np.tile(UNSEEN, (len(rows), 1))
+        scores = model._ranking.scores(as_csr_rows(X[rows]), model.embed(X[rows]), labels)
+        tree = model.fusion_(scores, model.label_counts_[labels]) - 0.1 * scores.sum(axis=-1)
+        assert tree[true].mean() > 0.5
+        assert tree[~true].mean() < 0.1
+        rarest = np.delete(model.label_counts_, UNSEEN).min()
+        as_rare = model.fusion_(scores, np.full(labels.shape, rarest)) - 0.1 * scores.sum(axis=-1)
+        np.testing.assert_array_equal(tree, as_rare)
+
+    def test_the_tree_is_not_taught_by_them(self, make, data, monkeypatch):
+        """No pair of a label without instances, though they are on the shortlists."""
+        seen = []
+
+        class Recorder:
+            def __init__(self, **parameters):
+                pass
+
+            def fit(self, scores, frequencies, is_relevant, weight):
+                seen.append((scores, frequencies, is_relevant, weight))
+
+        monkeypatch.setattr("sklearn_xc.embedding.ngame.ScoreFusion", Recorder)
+        X, Y, Z, has_unseen = data
+        own = {"label_features": Z, "validation_fraction": 0.4, "shortlist_size": 20}
+        model = make(**own).fit(X[~has_unseen], Y[~has_unseen].toarray())
+        ((scores, frequencies, is_relevant, weight),) = seen
+        n_held_out = len(scores) / 15
+        assert n_held_out == int(0.4 * (n_held_out + model.n_samples_fit_))
+        assert frequencies.min() > 0
+        assert np.isfinite(scores).all()
+        assert scores.shape[1] == 3
+        assert is_relevant.sum() >= n_held_out
+        assert len(frequencies) == len(is_relevant) == len(weight)
