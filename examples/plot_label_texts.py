@@ -1,0 +1,119 @@
+"""
+What is a label's text worth?
+=============================
+
+Most subjects of the Tate collection occur on a work or two, and some only on works that are yet to
+come. One-vs-all knows a subject by its number. Its name is known too, and titles often repeat it.
+How many more subjects of new works are found with the names, and which subjects?
+"""
+
+# %%
+# The data come with the package. A subject's text is its path in the subject tree, such as "places
+# > UK natural features > Thames Estuary". No subject has to be hidden: 1,772 occur on test works
+# alone. Test works whose text also stands in the training set are left out.
+
+import time
+import warnings
+
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
+
+from sklearn_xc import LabelFeatures, NGAMEEmbeddingXC, OvALinearXC
+from sklearn_xc.datasets import load_tate_subjects
+from sklearn_xc.exceptions import PruningWarning
+from sklearn_xc.metrics import precision_at_k, propensity, psp_at_k
+
+began = time.perf_counter()
+train, test = load_tate_subjects("train"), load_tate_subjects("test")
+seen = set(train.data)
+new = [i for i, text in enumerate(test.data) if text not in seen]
+Y, Y_test = train.target, test.target[new]
+counts = np.asarray(Y.sum(axis=0)).ravel()
+bins = np.digitize(counts, [1, 3, 6, 21, 101])
+bin_names = ["0", "1-2", "3-5", "6-20", "21-100", ">100"]
+true = np.bincount(bins, weights=Y_test.sum(axis=0))
+
+# %%
+# Everyone gets the same features: words of training works and of subjects' texts, by tf-idf.
+
+vectorizer = TfidfVectorizer(min_df=2, dtype=np.float32).fit(train.data + train.label_paths)
+X = vectorizer.transform(train.data)
+X_test = vectorizer.transform([test.data[i] for i in new])
+print(f"{X.shape[0]:,} training works, {X_test.shape[0]:,} test works with new text")
+print(f"{Y.shape[1]:,} subjects, {X.shape[1]:,} words")
+
+# %%
+# Subjects as numbers: one-vs-all, and NGAME without label features, which takes a subject for the
+# mean of its works; of the latter also the ten best by its embedding alone. Subjects with texts:
+# NGAME with label features, and, without any training, the cosine of the tf-idf rows of work and
+# text. All parameters are the defaults.
+
+k, best = 10, {}
+warnings.simplefilter("ignore", PruningWarning)
+best["one-vs-all"] = OvALinearXC(n_jobs=2).fit(X, Y).predict_topk(X_test, k)[0]
+ngame = NGAMEEmbeddingXC(n_jobs=2, random_state=0)
+best["NGAME without texts"] = ngame.fit(X, Y).predict_topk(X_test, k)[0]
+best["embedding without texts"] = ngame.predict_topk(X_test, k, component="embedding")[0]
+ngame.set_params(
+    label_features=LabelFeatures(train.label_paths),
+    label_vectorizer=FrozenEstimator(vectorizer),
+)
+best["NGAME with texts"] = ngame.fit(X, Y).predict_topk(X_test, k)[0]
+best["cosine with the text"] = ngame.predict_topk(X_test, k, component="features")[0]
+
+# %%
+# Recall@10 is the share of a bin's true subjects that are among the ten best of their work.
+
+propensities = propensity(counts, len(train.data))
+recall = {}
+print(f"\nrecall@{k} in %, by training works of the subject")
+header = (*bin_names, "all", "P@1", f"PSP@{k}")
+print(f"{'':24s}" + "".join(f"{name:>8s}" for name in header))
+print(f"{'true subjects':24s}" + "".join(f"{n:8,.0f}" for n in (*true, true.sum())))
+for name, indices in best.items():
+    places = (np.ones(indices.size), indices.ravel(), k * np.arange(len(indices) + 1))
+    found = Y_test.multiply(csr_array(places, Y_test.shape)).sum(axis=0)
+    found = np.bincount(bins, weights=found)
+    recall[name] = 100 * found / true
+    p = 100 * precision_at_k(Y_test, indices, k=1)
+    psp = 100 * psp_at_k(Y_test, indices, k=k, propensities=propensities)
+    overall = (100 * found.sum() / true.sum(), p, psp)
+    print(f"{name:24s}" + "".join(f"{value:8.1f}" for value in (*recall[name], *overall)))
+print(f"trained and evaluated {time.perf_counter() - began:.0f} s after the start")
+
+# %%
+# Full lines know the texts, dashed ones do not.
+
+looks = {
+    "NGAME with texts": ("#D55E00", "o-"),
+    "cosine with the text": ("#009E73", "v-"),
+    "NGAME without texts": ("#0072B2", "s--"),
+    "embedding without texts": ("#56B4E9", "^--"),
+    "one-vs-all": ("#000000", "D--"),
+}
+figure, ax = plt.subplots(figsize=(8, 5), layout="constrained")
+for name, (colour, style) in looks.items():
+    ax.plot(recall[name], style, color=colour, label=name, linewidth=2, markersize=7)
+ax.set_xticks(range(len(true)), bin_names, fontsize=11)
+ax.set_xlabel("training works of the subject", fontsize=12)
+ax.set_ylabel(f"recall@{k} in %", fontsize=12)
+ax.set_ylim(-2, 85)
+ax.grid(axis="y", alpha=0.3)
+ax.legend(frameon=False, fontsize=11, loc="upper left", ncols=2)
+ax.set_title("Only label texts find subjects never seen in training", fontsize=13)
+figure.savefig("label_texts.png", dpi=120)
+print("figure written to label_texts.png")
+
+# %%
+# A subject without a training work can be found by its text alone: the plain cosine finds 46.5% of
+# these, NGAME with texts 26.5%, identifiers none. They are 3% of all true subjects.
+#
+# With a work or two the lead of texts is gone: the embedding without texts, means of works, finds
+# 55.2%, the cosine 53.7%, and it stays ahead of both that read texts up to 100 works. NGAME with
+# texts is ahead of NGAME without, fused both, up to two works, beyond 100, and overall.
+#
+# From 21 works on, and overall, one-vs-all is best: recall, P@1 and PSP@10. Label texts are for
+# subjects that no training work has.
