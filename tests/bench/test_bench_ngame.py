@@ -111,17 +111,6 @@ def test_components_and_tail(loaded, labelled):
     assert tail["embedding"]["unseen"] > tail["chance"]["unseen"]
 
 
-def test_texts_without_a_common_word_are_not_found(labelled):
-    topk = ngame._by_text(labelled)
-    scores = (labelled.X_test @ labelled.Z.T).toarray()
-    for found, row in zip(topk, scores, strict=True):
-        kept = found[found >= 0]
-        assert (row[kept] > 0).all()
-        expected = np.sort(row)[::-1][: len(kept)]
-        np.testing.assert_allclose(np.sort(row[kept])[::-1], expected)
-        assert len(kept) == min(10, np.count_nonzero(row))
-
-
 RADII = (0.8, 0.95, 1.1)
 
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from sklearn_xc._validation import as_csr_rows
-from sklearn_xc.embedding._examples import Examples, label_shards, labels_of_rows, of_shard
+from sklearn_xc.embedding._examples import Examples, label_shards, labels_of_rows
 from sklearn_xc.samplers.protocol import Positives
 
 N_LABELS = 6
@@ -127,20 +127,33 @@ class TestLabelShards:
         assert any((np.diff(shard) > 1).any() for shard in first)
 
 
-class TestOfShard:
+class TestOfLabels:
     @pytest.mark.parametrize("n_shards", [1, 2, 3, N_LABELS])
     def test_a_slow_twin(self, n_shards):
-        _, sets, _ = make()
+        X, sets, weight = make()
+        examples = Examples(as_csr_rows(X), positives_of(sets), weight)
         for labels in label_shards(N_LABELS, n_shards, 0):
             place = {label: j for j, label in enumerate(labels.tolist())}
             expected = [[place[j] for j in own if j in place] for own in sets]
-            rows, own = of_shard(positives_of(sets), labels, N_LABELS)
+            rows, own = examples.of_labels(labels, N_LABELS)
             assert rows.tolist() == [i for i, each in enumerate(expected) if each]
-            assert sets_of(own) == [tuple(each) for each in expected if each]
-            assert own.labels.dtype == np.int32
-            assert own.indptr.dtype == np.int64
+            assert sets_of(own.positives) == [tuple(each) for each in expected if each]
+            assert own.positives.labels.dtype == np.int32
+            assert own.positives.indptr.dtype == np.int64
+            np.testing.assert_array_equal(own.X.to_dense().values, X[rows])
+            np.testing.assert_array_equal(own.weight, weight[rows])
 
-    def test_a_shard_without_instances(self):
-        rows, own = of_shard(positives_of([[0], [0, 1]]), np.array([2, 3]), 4)
-        assert len(rows) == len(own.labels) == 0
-        assert own.indptr.tolist() == [0]
+    def test_labels_without_instances(self):
+        examples = Examples(as_csr_rows(np.eye(2)), positives_of([[0], [0, 1]]), np.ones(2))
+        rows, own = examples.of_labels(np.array([2, 3]), 4)
+        assert len(rows) == len(own.positives.labels) == 0
+        assert own.positives.indptr.tolist() == [0]
+
+
+def test_instances_with_features():
+    X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 2.0]])
+    examples = Examples(as_csr_rows(X), positives_of([[0], [1], [1], [0, 1]]), np.arange(1.0, 5))
+    kept = examples.with_features()
+    np.testing.assert_array_equal(kept.X.to_dense().values, X[[1, 3]])
+    assert sets_of(kept.positives) == [(1,), (0, 1)]
+    assert kept.weight.tolist() == [2, 4]

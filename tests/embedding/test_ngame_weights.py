@@ -235,7 +235,7 @@ class TestSteps:
         drawn, report = step_of(module, positives, weight, monkeypatch)
         rows, labels = module.at
         losses, n_hits = losses_of(V, Z, rows, drawn, positives)
-        share = weight[rows] / np.maximum(n_hits, 1)
+        share = weight[rows] / weight.mean() / np.maximum(n_hits, 1)
         assert (n_hits > 1).sum() > 3
 
         def objective(V, Z):
@@ -256,7 +256,7 @@ class TestSteps:
         drawn, _ = step_of(recorder := Recorder(V, Z, False), positives, weight, monkeypatch)
         rows, labels = recorder.at
         _, n_hits = losses_of(V, Z, rows, drawn, positives)
-        share = weight[rows] / np.maximum(n_hits, 1)
+        share = weight[rows] / weight.mean() / np.maximum(n_hits, 1)
         gradient = slope(lambda at: share @ losses_of(V, at, rows, drawn, positives)[0], Z)
         along = gradient - (gradient * Z).sum(axis=1, keepdims=True) * Z
         expected = Z - 0.1 * np.sqrt(1e-3) * along / (np.sqrt(1e-3) * np.abs(along) + 1e-8)
