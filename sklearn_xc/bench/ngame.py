@@ -86,8 +86,12 @@ class TimedEmbedding(NGAMEEmbeddingXC):
         self.cpu_s_["all"] = process_time() - began
         return self
 
-    def _run(self, what: str, *rest: Any) -> Any:
-        reports, self.cpu_s_[what] = cpu_seconds(super()._run, what, *rest)
+    def _train_encoder(self, *rest: Any) -> Any:
+        reports, self.cpu_s_["encoder"] = cpu_seconds(super()._train_encoder, *rest)
+        return reports
+
+    def _train_classifiers(self, *rest: Any) -> Any:
+        reports, self.cpu_s_["classifiers"] = cpu_seconds(super()._train_classifiers, *rest)
         return reports
 
     def _fuse(self, *rest: Any) -> None:

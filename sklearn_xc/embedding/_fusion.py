@@ -7,10 +7,10 @@ import numpy as np
 from sklearn_xc._validation import read_only
 
 #: A leaf holds at least so many pairs, so that its value, a share of relevant pairs, does not hang
-#: on one of them. With the pairs of 400 instances, 25 and 50 gave 0.4 to 1.2 points more of
-#: precision@1 than 1 and 10; with those of 4,000, all from 1 to 400 were within 0.7 points (WordNet
-#: and YSO, 100 labels each, tf-idf cosines with label texts and with class means as scores).
-MIN_PAIRS_OF_LEAF = 25
+#: on one of them, and at least so large a share of all. With the pairs of 400 instances, 25 and 50
+#: gave 0.4 to 1.2 points more of precision@1 than 1 and 10; with 1 to 2 million pairs, those of 100
+#: to 200 gave 0.2 to 0.3 points more than 25 (WordNet, Tate, YSO), and 400 up to 1 point less.
+MIN_PAIRS_OF_LEAF, MIN_SHARE_OF_LEAF = 25, 1e-4
 
 
 class FusionTree(NamedTuple):
@@ -118,7 +118,7 @@ class ScoreFusion:
         pairs = np.column_stack([scores, frequencies]).astype(np.float32)
         regressor = DecisionTreeRegressor(
             max_depth=self.max_depth,
-            min_samples_leaf=MIN_PAIRS_OF_LEAF,
+            min_samples_leaf=max(MIN_PAIRS_OF_LEAF, int(MIN_SHARE_OF_LEAF * len(pairs))),
             random_state=self.random_state,
         )
         target = np.asarray(is_relevant, np.float64)

@@ -109,12 +109,19 @@ class RankingModel(XCClassifier):
         V, ranking, n_labels = self._embed(instances), self._ranking, len(self.classes_)
         if component != "fused":
             return padded(*ranking.best(component, instances, V, min(k, n_labels)), k)
+        n = instances.shape[0]
         size = n_labels if self._is_binary else max(self.shortlist_size, k)
-        labels = ranking.shortlist(instances, V, size)
-        scores = self._fused(ranking.scores(instances, V, labels), labels)
-        order = np.lexsort((labels, -scores), axis=1)[:, :k]
-        labels = np.take_along_axis(labels, order, axis=1)
-        return padded(labels, np.take_along_axis(scores, order, axis=1), k)
+        best = np.empty((n, min(k, n_labels)), np.int64), np.empty((n, min(k, n_labels)), V.dtype)
+        step = max(1, _PAIRS // (2 * size))
+        for first in range(0, n, step):
+            rows = np.arange(first, min(first + step, n))
+            part = instances if len(rows) == n else instances.take(rows)
+            labels = ranking.shortlist(part, V[rows], size)
+            scores = self._fused(ranking.scores(part, V[rows], labels), labels)
+            order = np.lexsort((labels, -scores), axis=1)[:, :k]
+            for all_, of_rows in zip(best, (labels, scores), strict=True):
+                all_[rows] = np.take_along_axis(of_rows, order, axis=1)
+        return padded(*best, k)
 
     def _fused(self, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return fused scores of some labels of each instance, from all scores of each."""

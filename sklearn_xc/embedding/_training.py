@@ -200,7 +200,8 @@ class ClassifierModule:
         self._steps.step(W, entries, np.ascontiguousarray(along), rate, team)
         w = W[self._at]
         norms = np.sqrt(np.einsum("ij,ij->i", w, w))
-        W[self._at] = w / np.where(norms > 0, norms, 1)[:, None]
+        norms[np.isinf(norms)] = np.nan  # 0 would be a label that nothing is known of
+        W[self._at] = w / np.where(norms == 0, 1, norms)[:, None]
 
     def instances(self) -> np.ndarray:
         """Return the embeddings of all instances."""

@@ -316,7 +316,8 @@ class NGAMEEmbeddingXC(RankingModel):
         """Train the classifiers for an epoch on further instances; the encoder stays.
 
         The first call of an estimator that is not fitted is a fit: the encoder learns from its
-        instances alone, so that they should be many.
+        instances alone, so that they should be many. Later calls train the classifiers of all
+        labels together, whatever `n_shards` is.
 
         Parameters
         ----------

@@ -175,3 +175,11 @@ def test_not_finite_pairs(value):
         bad[-1] = value
         with pytest.raises(ValueError, match=f"{name} contains NaN or infinity"):
             ScoreFusion().fit(**{**good, name: bad})
+
+
+def test_leaves_of_many_pairs_are_larger():
+    scores, frequency, relevant = make_pairs(400_000)
+    grown = ScoreFusion(max_depth=14, random_state=0).fit(scores, frequency, relevant).tree_
+    tree = DecisionTreeRegressor(max_depth=14, min_samples_leaf=40, random_state=0)
+    expected = tree.fit(np.column_stack([scores, frequency]).astype(np.float32), relevant).tree_
+    np.testing.assert_array_equal(grown.threshold, expected.threshold)

@@ -346,6 +346,7 @@ class TestDivergence:
             ({"encoder_learning_rate": 1e30}, 1.0, r"encoder_learning_rate=1e\+30"),
             ({"encoder_learning_rate": 1e300}, 1.0, r"encoder_learning_rate=1e\+300"),
             ({"classifier_learning_rate": 1e300}, 1.0, r"classifier_learning_rate=1e\+300"),
+            ({"classifier_learning_rate": 1e160}, 1.0, r"classifier_learning_rate=1e\+160"),
             ({}, 1e25, r"encoder_learning_rate=0\.01"),
         ],
         ids=str,
