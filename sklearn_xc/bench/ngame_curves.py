@@ -30,6 +30,8 @@ METHODS = {
     "tas": ("TAS", "tas"),
     "o_sgd": ("ordered SGD", "o_sgd"),
 }
+#: Instances of a warm-up.
+_FEW = 2_000
 # Okabe and Ito's colours, told apart by all common kinds of colour vision; with a marker each.
 _LOOKS = {
     "in_batch": ("#000000", "o"),
@@ -95,11 +97,13 @@ def follow_samplers(
     examples, Z = examples_of(model, labelled)
     rows: list[dict[str, Any]] = []
     with one_blas_thread():
-        epochs_of(model, examples, Z, "in_batch", {}, 1)  # compiled
         for key in methods:
             name, sampler = METHODS[key]
             name = name.format(cluster_size=cluster_size)
             options = {"cluster_size": cluster_size} if key == "ngame_fixed" else {}
+            few = examples.take(np.arange(min(_FEW, examples.X.shape[0])))
+            for _ in epochs_of(model, few, Z, sampler, options, 2)[2].run():  # compiled
+                pass
             encoder, timed, training = epochs_of(model, examples, Z, sampler, options, epochs)
             run, cpu_s = training.run(), 0.0
             for epoch in range(1, epochs + 1):
