@@ -346,7 +346,7 @@ def _systems(model: NGAMEEmbeddingXC) -> list[tuple[str, NGAMEEmbeddingXC, str]]
     return [
         ("embedding", model, "embedding"),
         ("classifiers", model, "classifier"),
-        ("sum of all", plain, "fused"),
+        ("sum of both", plain, "fused"),
         ("fused", model, "fused"),
     ]
 

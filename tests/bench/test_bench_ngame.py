@@ -97,7 +97,7 @@ def test_components_and_tail(loaded, labelled):
     )
     components = {r["system"]: r for r in rows if r["part"] == "components" and "system" in r}
     assert list(components) == [
-        "embedding", "classifiers", "sum of all", "fused", "OvALinearXC"
+        "embedding", "classifiers", "sum of both", "fused", "OvALinearXC"
     ]  # fmt: skip
     for row in components.values():
         assert 0.3 < row["P@1"] <= 1
