@@ -35,6 +35,9 @@ class RankingModel(XCClassifier):
     top_k: int
     n_jobs: int | None
     _features: KnownFeatures | None
+    #: Summed weights of the instances of each label that were trained on, float64: what the tree
+    #: takes for its frequency.
+    _frequencies: np.ndarray
 
     def embed(self, X: Any) -> np.ndarray:
         """Return the embeddings of instances.
@@ -127,7 +130,13 @@ class RankingModel(XCClassifier):
         """Return fused scores of some labels of each instance, from all scores of each."""
         if self.fusion_ is None:
             return scores.sum(axis=-1)
-        return self.fusion_(scores, self.label_counts_[labels])
+        return self.fusion_(scores, self._frequencies[labels])
+
+    def _find_unseen(self) -> np.ndarray:
+        unseen = super()._find_unseen()
+        if self._features is None:
+            return unseen
+        return unseen[np.diff(self._features.rows.indptr)[unseen] == 0]
 
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         return self._topk_of(check_instances(self, X, reset=False), k, "fused")

@@ -148,10 +148,11 @@ class NGAMEEmbeddingXC(RankingModel):
         instances (training instances, if none are) get as many labels as they have.
     encoder_curve_, classifier_curve_ : list of EpochReport
         Loss, the share of hits in the margin, and seconds of each epoch.
-    label_counts_ : ndarray of shape (n_labels,)
-        Training instances of each label, without those held out; their weights, if there are any.
+    label_counts_ : ndarray of int64 of shape (n_labels,)
+        Instances of each label that were passed to fit and ``partial_fit``, those held out and
+        repeated ones included. Instances of weight 0 do not count, all others count once.
     n_samples_fit_ : int
-        Distinct instances trained on.
+        Instances that were passed to fit and ``partial_fit``, counted likewise.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -220,7 +221,6 @@ class NGAMEEmbeddingXC(RankingModel):
 
     encoder_curve_: list[EpochReport]
     classifier_curve_: list[EpochReport]
-    n_samples_fit_: int
     _steps: LazyAdam | None
 
     def __init__(
@@ -347,8 +347,9 @@ class NGAMEEmbeddingXC(RankingModel):
             instances = check_instances(self, X, reset=False)
             n = instances.shape[0]
             targets = check_further_targets(self, y, n, classes)
-            examples = self._examples(instances, targets, sample_weight)
-            self._partial_fit(examples)
+            weight = self._weights(sample_weight, n)
+            self._partial_fit(self._examples(instances, targets, weight))
+            self._count_instances(targets, weight, is_further=True)
         return self
 
     def add_labels(self, label_features: Any, classes: Any = None) -> "NGAMEEmbeddingXC":
@@ -402,23 +403,23 @@ class NGAMEEmbeddingXC(RankingModel):
         self._check_parameters()
         instances = check_instances(self, X, reset=True)
         targets = check_targets(self, y, instances.shape[0], classes)
-        examples = self._examples(instances, targets, sample_weight)
+        weight = self._weights(sample_weight, instances.shape[0])
+        examples = self._examples(instances, targets, weight)
         self._keep_targets(targets)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         train, held_out = self._split(examples.positives, seed)
         self._train(examples.take(train), label_features, seed)
-        if sample_weight is None:
-            self.label_counts_ = self.label_counts_.astype(np.int64)
+        self._count_instances(targets, weight)
         self._fuse(examples, train, held_out, seed)
         self._seed, self._n_further, self._steps = seed, 0, None
 
-    def _examples(self, instances: CsrRows, targets: Targets, sample_weight: Any) -> Examples:
-        n = instances.shape[0]
+    def _weights(self, sample_weight: Any, n: int) -> np.ndarray:
         weight = check_weights(self, sample_weight, n)
-        indptr, labels = targets.by_instance(n)
-        examples = Examples.distinct(
-            instances, indptr, labels, np.ones(n) if weight is None else weight
-        )
+        return np.ones(n) if weight is None else weight
+
+    def _examples(self, instances: CsrRows, targets: Targets, weight: np.ndarray) -> Examples:
+        indptr, labels = targets.by_instance(instances.shape[0])
+        examples = Examples.distinct(instances, indptr, labels, weight)
         require_labels(self, targets, examples.weight)
         return examples
 
@@ -445,8 +446,7 @@ class NGAMEEmbeddingXC(RankingModel):
         self._features = None if Z is None else KnownFeatures(Z)
         if Z is None:
             Z = mean_rows(X, *examples.positives, n_labels, examples.weight)
-        self.label_counts_ = examples.label_sums(n_labels)
-        self.n_samples_fit_ = X.shape[0]
+        self._frequencies = examples.label_sums(n_labels)
         is_name = isinstance(self.encoder, str)
         self.encoder_ = ENCODERS[self.encoder]() if is_name else clone(self.encoder)
         self.encoder_.start(X, self.embedding_dim, seed)
@@ -500,7 +500,6 @@ class NGAMEEmbeddingXC(RankingModel):
     def _partial_fit(self, examples: Examples) -> None:
         self._n_further += 1
         sums = examples.label_sums(len(self.classes_))
-        self.n_samples_fit_ += examples.X.shape[0]
         examples = examples.with_features()
         V = self._embed(examples.X)
         self.coef_ = self.coef_.copy()
@@ -513,9 +512,7 @@ class NGAMEEmbeddingXC(RankingModel):
             *self.classifier_curve_, *self._run("classifiers", module, examples, 1, seed)
         ]  # fmt: skip
         self._require_finite("classifier_learning_rate", self.coef_)
-        if np.array_equal(sums, np.rint(sums)):
-            sums = sums.astype(self.label_counts_.dtype)
-        self.label_counts_ = self.label_counts_ + sums
+        self._frequencies = self._frequencies + sums
 
     def _add_labels(self, label_features: Any, classes: Any) -> None:
         assert self._features is not None
@@ -528,11 +525,13 @@ class NGAMEEmbeddingXC(RankingModel):
         order = np.argsort(classes, kind="stable")
         self.classes_ = classes[order]
         self._features = self._features.joined(Z, order)
-        vectors, counts = self._embed(Z), np.zeros(held.n_labels, self.label_counts_.dtype)
+        vectors, zeros = self._embed(Z), np.zeros(held.n_labels, np.int64)
         for name, new in (
-            ("label_embeddings_", vectors), ("coef_", vectors), ("label_counts_", counts)
+            ("label_embeddings_", vectors), ("coef_", vectors), ("label_counts_", zeros),
+            ("_frequencies", zeros),
         ):  # fmt: skip
             setattr(self, name, np.concatenate([getattr(self, name), new])[order])
+        self._unseen_labels = self._find_unseen()
         self._steps = None
 
     def _classes_with(self, classes: Any, n_new: int) -> np.ndarray:
@@ -640,7 +639,7 @@ class NGAMEEmbeddingXC(RankingModel):
         labels = each_once(np.concatenate([listed, own], axis=1))
         # No label of a held-out instance is without training instances, by choice. The tree would
         # take it for a fact about such labels; so they are left out, and like the rarest it knows.
-        labels[self.label_counts_[labels] == 0] = -1
+        labels[self._frequencies[labels] == 0] = -1
         at = labels >= 0
         of, label = np.nonzero(at)[0], labels[at]
         is_own = np.isin(
@@ -648,6 +647,6 @@ class NGAMEEmbeddingXC(RankingModel):
         )
         fusion = ScoreFusion(weight=float(self.fusion_weight), random_state=seed)
         self.fusion_ = fusion.fit(
-            self._ranking.scores(X, V, labels)[at], self.label_counts_[label], is_own,
+            self._ranking.scores(X, V, labels)[at], self._frequencies[label], is_own,
             examples.weight[of],
         )  # fmt: skip

@@ -87,7 +87,7 @@ class TestDocumentsOfNewLabels:
 class TestWhatIsKept:
     def test_bytes_of_old_labels(self, model, data):
         X, _, Z, _ = data
-        names = ("coef_", "label_embeddings_", "label_counts_")
+        names = ("coef_", "label_embeddings_", "label_counts_", "_frequencies")
         before = as_bytes(*(getattr(model, name) for name in names))
         others = as_bytes(model.threshold_, model.embed(X), *model.fusion_.tree_)
         held = model.coef_

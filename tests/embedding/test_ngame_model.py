@@ -35,7 +35,7 @@ def fused(model, X):
     scores = [cosines(model, X, each) for each in ("embedding", "classifier", *known)]
     if model.fusion_ is None:
         return sum(scores)
-    return model.fusion_(np.stack(scores, axis=-1), model.label_counts_)
+    return model.fusion_(np.stack(scores, axis=-1), model._frequencies)
 
 
 def shortlisted(model, X, size):
@@ -334,9 +334,8 @@ class TestHeldOut:
         assert n_held_out + n_kept == 158  # two are there twice
         assert 0 < n_held_out <= fraction * 158
         assert n_held_out == int(fraction * 158) or fraction == 0.9
-        assert model.n_samples_fit_ == n_kept
-        np.testing.assert_array_equal(model.label_counts_, Y[kept].sum(axis=0))
-        assert (model.label_counts_ > 0).all()
+        np.testing.assert_array_equal(model._frequencies, Y[kept].sum(axis=0))
+        assert (model._frequencies > 0).all()
 
     def test_the_encoder_has_not_seen_them(self, make, documents):
         """Without held-out documents there are the same encoder and classifiers, but no tree."""
@@ -344,7 +343,7 @@ class TestHeldOut:
         model = make(label_features=Z, validation_fraction=0.3).fit(X, Y)
         kept = np.setdiff1d(np.arange(160), held_out_rows(model, X, Y))
         again = make(label_features=Z, validation_fraction=0.0).fit(X[kept], Y[kept])
-        same_answers(again, model, ("coef_", "label_embeddings_", "label_counts_"))
+        same_answers(again, model, ("coef_", "label_embeddings_", "_frequencies"))
         np.testing.assert_array_equal(again.embed(X), model.embed(X))
         assert model.fusion_ is not None
         assert again.fusion_ is None
@@ -352,15 +351,14 @@ class TestHeldOut:
 
     def test_labels_with_one_instance_hold_nothing_out(self, make, documents):
         model = make(validation_fraction=0.5).fit(documents.X[:20], np.arange(20))
-        assert model.n_samples_fit_ == 20
+        assert model._frequencies.tolist() == [1] * 20
         assert model.fusion_ is None
 
     def test_nothing_held_out(self, make, documents):
         X, Y, Z = documents
         model = make(label_features=Z, validation_fraction=0.0).fit(X, Y)
         assert model.fusion_ is None
-        assert model.n_samples_fit_ == len(one_of_each(X, Y, np.arange(160)))
-        assert model.label_counts_.sum() == Y.nnz
+        assert model._frequencies.sum() == Y.nnz
         labels, scores = model.predict_topk(X, 20)
         total = sum(cosines(model, X, each) for each in ("embedding", "classifier", "features"))
         np.testing.assert_allclose(scores, np.take_along_axis(total, labels, axis=1), atol=1e-12)

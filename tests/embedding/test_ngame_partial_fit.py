@@ -38,7 +38,7 @@ def encoder_bytes(model):
 
 
 def assert_same_model(a, b):
-    for name in ("coef_", "label_embeddings_", "label_counts_", "threshold_", "n_samples_fit_"):
+    for name in ("coef_", "label_embeddings_", "threshold_", "_frequencies"):
         assert as_bytes(getattr(a, name)) == as_bytes(getattr(b, name)), name
     assert encoder_bytes(a) == encoder_bytes(b)
     for p, q in zip(a.classifier_curve_, b.classifier_curve_, strict=True):
@@ -124,16 +124,19 @@ class TestFurtherCalls:
         assert first.tolist() != second.tolist()
         assert np.isin(first, second).all()
 
-    def test_label_counts_grow(self, model, more):
-        counts, n = model.label_counts_.copy(), model.n_samples_fit_
-        model.partial_fit(more.X, more.Y)
-        assert model.label_counts_.dtype == np.int64
-        np.testing.assert_array_equal(model.label_counts_, counts + more.Y.sum(axis=0))
-        assert n < model.n_samples_fit_ <= n + 80
+    def test_label_counts_grow(self, model, documents, more):
+        frequencies = model._frequencies
         weight = np.random.default_rng(0).random(80)
-        counts = model.label_counts_.copy()
-        model.partial_fit(more.X, more.Y, sample_weight=weight)
-        np.testing.assert_allclose(model.label_counts_, counts + more.Y.T @ weight)
+        weight[:7] = 0
+        for times, own in ((1, None), (2, weight)):
+            model.partial_fit(more.X, more.Y, sample_weight=own)
+            assert model.label_counts_.dtype == np.int64
+            counted = more.Y.sum(axis=0) + (times > 1) * more.Y[7:].sum(axis=0)
+            np.testing.assert_array_equal(model.label_counts_, documents.Y.sum(axis=0) + counted)
+            assert model.n_samples_fit_ == 160 + 80 + (times > 1) * 73
+        np.testing.assert_allclose(
+            model._frequencies, frequencies + more.Y.sum(axis=0) + more.Y.T @ weight
+        )
 
     def test_weights_are_repeated_rows(self, model, more):
         times = 1 + np.arange(80) % 3
