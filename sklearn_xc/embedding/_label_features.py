@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from sklearn_xc._label_features import LabelFeatures
 from sklearn_xc._validation import CsrRows, as_csr_rows
+from sklearn_xc.embedding._rows import readable_rows
 
 
 def label_rows(
@@ -85,7 +86,8 @@ def label_rows(
             "reads both. Vectorize label texts with the vectorizer that made X, or pass the texts, "
             "and that vectorizer as label_vectorizer."
         )
-    return as_csr_rows(matrix)
+    name = f"{estimator_name}: label_features"
+    return readable_rows(as_csr_rows(matrix), name, is_training=True)
 
 
 def mean_rows(
@@ -124,7 +126,7 @@ def mean_rows(
     sums.eliminate_zeros()
     sums.sort_indices()
     means = normalize(sums, copy=False).astype(X.dtype, copy=False)
-    return as_csr_rows(means)
+    return as_csr_rows(means).without_zeros()
 
 
 def joined_rows(one: CsrRows, other: CsrRows) -> CsrRows:

@@ -10,6 +10,7 @@ from sklearn_xc._validation import CsrRows, check_instances
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.embedding._fusion import ScoreFusion
 from sklearn_xc.embedding._ranking import KnownFeatures, Ranking
+from sklearn_xc.embedding._rows import readable_rows
 from sklearn_xc.encoders.protocol import Encoder
 
 COMPONENTS = ("fused", "embedding", "classifier", "features")
@@ -53,7 +54,7 @@ class RankingModel(XCClassifier):
             Unit vectors; 0 for a row without features.
         """
         check_is_fitted(self)
-        return self._embed(check_instances(self, X, reset=False))
+        return self._embed(self._instances(X))
 
     def embed_labels(self) -> np.ndarray:
         """Return the embeddings of the labels: a copy of ``label_embeddings_``.
@@ -99,7 +100,12 @@ class RankingModel(XCClassifier):
                 f"component='features' needs label_features, of which {type(self).__name__} had "
                 "none in fit."
             )
-        return self._topk_of(check_instances(self, X, reset=False), k, component)
+        return self._topk_of(self._instances(X), k, component)
+
+    def _instances(self, X: Any, *, reset: bool = False, is_training: bool = False) -> CsrRows:
+        """Check X, and return its rows as the encoder reads them."""
+        instances = check_instances(self, X, reset=reset)
+        return readable_rows(instances, f"{type(self).__name__}: X", is_training=is_training)
 
     def _embed(self, instances: CsrRows) -> np.ndarray:
         return self.encoder_.encode(instances, n_jobs=self.n_jobs)
@@ -139,10 +145,10 @@ class RankingModel(XCClassifier):
         return unseen[np.diff(self._features.rows.indptr)[unseen] == 0]
 
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        return self._topk_of(check_instances(self, X, reset=False), k, "fused")
+        return self._topk_of(self._instances(X), k, "fused")
 
     def _all_scores(self, X: Any) -> np.ndarray:
-        instances, n_labels = check_instances(self, X, reset=False), len(self.classes_)
+        instances, n_labels = self._instances(X), len(self.classes_)
         V, ranking, n = self._embed(instances), self._ranking, instances.shape[0]
         scores = np.empty((n, n_labels), V.dtype)
         step = max(1, _PAIRS // n_labels)

@@ -17,7 +17,6 @@ from sklearn_xc._validation import (
     CsrRows,
     Targets,
     check_further_targets,
-    check_instances,
     check_targets,
     check_weights,
     require_labels,
@@ -49,6 +48,8 @@ _MOST_HELD_OUT = 10_000
 #: Instances of a mini-batch by default: an epoch has 200 of them, but for very few or many
 #: instances. The largest is the paper's.
 _STEPS_OF_EPOCH, _SMALLEST_BATCH, _LARGEST_BATCH = 200, 64, 1600
+#: Weights of instances between which sums and products stay numbers, also of float32 in the tree.
+_LIGHTEST, _HEAVIEST = 1e-20, 1e20
 #: How often a pair of an instance and a label is drawn by default, and epochs at most. The fewest
 #: epochs are those of one label each.
 _DRAWS, _MOST_EPOCHS = {"encoder": 5, "classifier": 10}, 20
@@ -344,7 +345,7 @@ class NGAMEEmbeddingXC(RankingModel):
             if not hasattr(self, "encoder_"):
                 self._fit(X, y, classes, sample_weight, None)
                 return self
-            instances = check_instances(self, X, reset=False)
+            instances = self._instances(X, is_training=True)
             n = instances.shape[0]
             targets = check_further_targets(self, y, n, classes)
             weight = self._weights(sample_weight, n)
@@ -401,7 +402,7 @@ class NGAMEEmbeddingXC(RankingModel):
 
     def _fit(self, X: Any, y: Any, classes: Any, sample_weight: Any, label_features: Any) -> None:
         self._check_parameters()
-        instances = check_instances(self, X, reset=True)
+        instances = self._instances(X, reset=True, is_training=True)
         targets = check_targets(self, y, instances.shape[0], classes)
         weight = self._weights(sample_weight, instances.shape[0])
         examples = self._examples(instances, targets, weight)
@@ -415,7 +416,17 @@ class NGAMEEmbeddingXC(RankingModel):
 
     def _weights(self, sample_weight: Any, n: int) -> np.ndarray:
         weight = check_weights(self, sample_weight, n)
-        return np.ones(n) if weight is None else weight
+        if weight is None:
+            return np.ones(n)
+        strange = (weight > 0) & ((weight < _LIGHTEST) | (weight > _HEAVIEST))
+        if strange.any():
+            at = int(strange.argmax())
+            raise ValueError(
+                f"{type(self).__name__}: sample_weight holds {weight[at]:g} in row {at}; 0 and "
+                f"weights from {_LIGHTEST:g} to {_HEAVIEST:g} were expected. Divide all by their "
+                "mean."
+            )
+        return weight
 
     def _examples(self, instances: CsrRows, targets: Targets, weight: np.ndarray) -> Examples:
         indptr, labels = targets.by_instance(instances.shape[0])
