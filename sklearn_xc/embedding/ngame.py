@@ -12,19 +12,19 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._label_features import LabelFeatures
 from sklearn_xc._validation import (
     CsrRows,
     Targets,
     check_further_targets,
     check_targets,
     check_weights,
+    distinct_classes,
     require_labels,
 )
 from sklearn_xc.base import restored_on_error, threshold_for
 from sklearn_xc.embedding._examples import Examples, label_shards
 from sklearn_xc.embedding._fusion import ScoreFusion
-from sklearn_xc.embedding._label_features import label_rows, mean_rows
+from sklearn_xc.embedding._label_features import held_features, label_rows, mean_rows
 from sklearn_xc.embedding._model import RankingModel
 from sklearn_xc.embedding._ranking import KnownFeatures, each_once
 from sklearn_xc.embedding._training import (
@@ -527,9 +527,7 @@ class NGAMEEmbeddingXC(RankingModel):
 
     def _add_labels(self, label_features: Any, classes: Any) -> None:
         assert self._features is not None
-        held = label_features
-        if not isinstance(held, LabelFeatures):
-            held = LabelFeatures(held)
+        held = held_features(label_features, f"{type(self).__name__}: label_features")
         Z = self._label_rows(held, held.n_labels, self.coef_.dtype)
         assert Z is not None
         classes = self._classes_with(classes, held.n_labels)
@@ -555,24 +553,25 @@ class NGAMEEmbeddingXC(RankingModel):
                     f"{n_old} on; classes must be None, {type(classes).__name__} came."
                 )
             return np.arange(n_old + n_new)
-        if classes is None or np.shape(classes) != (n_new,):
-            raise ValueError(
-                f"{name}: classes must name the {n_new} new labels, one each; "
-                f"shape {np.shape(classes)} came."
-            )
         if self._is_binary:
             raise ValueError(
                 f"{name}: add_labels would make more than two classes of two; fit with an "
                 "indicator y, or with more classes."
             )
-        parts = self.classes_, np.asarray(classes)
-        both = np.concatenate(parts)
-        if both.dtype.kind in "US" and any(part.dtype.kind not in "USO" for part in parts):
+        if classes is None:
+            raise ValueError(f"{name}: classes must name the {n_new} new labels, None came.")
+        n_distinct, new = len(distinct_classes(classes, name)), np.asarray(classes)
+        if len(new) != n_new:
             raise ValueError(
-                f"{name}: classes must be of the kind of those known, {parts[0].dtype}; "
-                f"{parts[1].dtype} came."
+                f"{name}: classes must name the {n_new} new labels, one each; {len(new)} came."
             )
-        if len(np.unique(both)) < len(both):
+        both = _joined_classes(self.classes_, new)
+        if both is None:
+            raise ValueError(
+                f"{name}: classes must be of the kind of those known, {self.classes_.dtype}; "
+                f"{new.dtype} came."
+            )
+        if n_distinct < n_new or len(np.unique(both)) < len(both):
             raise ValueError(f"{name}: classes hold one that is known already, or one twice.")
         return both
 
@@ -661,3 +660,19 @@ class NGAMEEmbeddingXC(RankingModel):
             self._ranking.scores(X, V, labels)[at], self._frequencies[label], is_own,
             examples.weight[of],
         )  # fmt: skip
+
+
+def _joined_classes(known: np.ndarray, new: np.ndarray) -> np.ndarray | None:
+    """Return known classes and new ones in one array, or None if they are not of one kind."""
+    new = np.asarray(new.tolist()) if new.dtype == object else new
+    try:
+        both = np.concatenate([known, new])
+    except TypeError:  # dates and texts
+        return None
+    # As texts, numbers and bytes would be something else; so would a bool that is a number.
+    kinds = {"n" if part.dtype.kind in "iuf" else part.dtype.kind for part in (known, new, both)}
+    if known.dtype == object:
+        kinds = {isinstance(one, str) for one in both.tolist()}
+    is_whole = known.dtype.kind in "iu" and both.dtype.kind not in "iu"
+    rounds = both[len(known) :].tolist() != new.tolist()
+    return None if len(kinds) > 1 or is_whole or rounds else both

@@ -230,6 +230,31 @@ class TestBadCalls:
                 model.partial_fit(X, bad, classes=classes)
         assert pickle.dumps(model) == before
 
+    @pytest.mark.parametrize(
+        ("classes", "error", "message"),
+        [
+            (["ape", None], ValueError, "classes must not be missing, entry 1 is None"),
+            (["ape", np.nan], ValueError, "classes must not be missing, entry 1 is nan"),
+            (["ape", 3], ValueError, "classes must be of one kind that can be sorted"),
+            (["ape", ["cat"]], ValueError, "classes must be a sequence of class labels"),
+            (5, ValueError, "classes must be a sequence of class labels, got int"),
+            ("ape", ValueError, "classes must be a sequence of class labels, got str"),
+            (np.ma.masked_array([0, 1], [0, 1]), TypeError, "classes is a masked array"),
+        ],
+        ids=range(7),
+    )
+    @pytest.mark.parametrize("is_indicator", [True, False])
+    @pytest.mark.parametrize("is_fitted", [True, False])
+    def test_classes_that_are_none(
+        self, is_fitted, is_indicator, classes, error, message, make, documents
+    ):
+        X, y = documents.X, documents.Y if is_indicator else one_class(documents.Y)
+        model = make().fit(X, y) if is_fitted else make()
+        before = pickle.dumps(model)
+        with pytest.raises(error, match=f"NGAMEEmbeddingXC: {message}"):
+            model.partial_fit(X, y, classes=classes)
+        assert pickle.dumps(model) == before
+
     def test_a_first_call_that_fails(self, make, documents):
         model = make()
         with pytest.raises(ValueError, match="y has 160 rows and X has 7"):
