@@ -107,4 +107,4 @@ def check_numbers(values: Any, name: str, n: int, each: str) -> np.ndarray:
 
 def _first_strange(array: np.ndarray) -> str:
     flat = array.ravel()
-    return repr(flat[0]) if flat.size else "nothing"
+    return repr(flat[:1].tolist()[0]) if flat.size else "nothing"

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_xc._state import reads_one_state
 from sklearn_xc._topk import check_topk_size, padded
 from sklearn_xc._validation import CsrRows, check_instances
 from sklearn_xc.base import XCClassifier
@@ -40,6 +41,7 @@ class RankingModel(XCClassifier):
     #: takes for its frequency.
     _frequencies: np.ndarray
 
+    @reads_one_state
     def embed(self, X: Any) -> np.ndarray:
         """Return the embeddings of instances.
 
@@ -56,6 +58,7 @@ class RankingModel(XCClassifier):
         check_is_fitted(self)
         return self._embed(self._instances(X))
 
+    @reads_one_state
     def embed_labels(self) -> np.ndarray:
         """Return the embeddings of the labels: a copy of ``label_embeddings_``.
 
@@ -67,6 +70,7 @@ class RankingModel(XCClassifier):
         check_is_fitted(self)
         return self.label_embeddings_.copy()
 
+    @reads_one_state
     def predict_topk(
         self, X: Any, k: int = 5, component: str = "fused"
     ) -> tuple[np.ndarray, np.ndarray]:
