@@ -22,7 +22,7 @@ from sklearn_xc._validation import (
     distinct_classes,
     require_labels,
 )
-from sklearn_xc.base import restored_on_error, threshold_for
+from sklearn_xc.base import threshold_for
 from sklearn_xc.embedding._examples import Examples, label_shards
 from sklearn_xc.embedding._fusion import ScoreFusion
 from sklearn_xc.embedding._label_features import held_features, label_rows, mean_rows
@@ -169,6 +169,11 @@ class NGAMEEmbeddingXC(RankingModel):
 
     Instances that are equal, labels included, are one with the sum of their weights.
 
+    An instance of which nothing is known, without features or with none that a label has, scores
+    each label by its share of the instances of fit, of each component: the most frequent labels
+    come first. So a leaf of the tree scores, too. A label of which nothing is known, neither by an
+    instance nor by a feature, comes last and is never predicted.
+
     Source: [1]_; differs in the encoder, whose place a transformer has there; in that each instance
     counts alike in a step, however many labels are within its margin; in that fused scores look at
     the cosine of the features, too, and at labels without training instances as at the rarest ones;
@@ -307,9 +312,15 @@ class NGAMEEmbeddingXC(RankingModel):
         ValueError
             For NaN, a y that is not binary, label features with other than n_labels rows or other
             features than X, parameters that do not fit each other, and training that diverged.
+
+        Warns
+        -----
+        UnseenLabelWarning
+            For labels of which nothing is known: without an instance, and without a feature.
         """
-        with restored_on_error(self), one_blas_thread():
+        with one_blas_thread():
             self._fit(X, y, None, sample_weight, label_features)
+        self._warn_of_unseen()
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -344,7 +355,7 @@ class NGAMEEmbeddingXC(RankingModel):
         ValueError
             As in fit; and for another kind of y, other classes or columns than before.
         """
-        with restored_on_error(self), one_blas_thread():
+        with one_blas_thread():
             if not hasattr(self, "encoder_"):
                 self._fit(X, y, classes, sample_weight, None)
                 return self
@@ -390,7 +401,7 @@ class NGAMEEmbeddingXC(RankingModel):
                 f"{type(self).__name__}.add_labels needs a fit with label_features; labels were "
                 "the means of their instances, which new ones do not have."
             )
-        with restored_on_error(self), one_blas_thread():
+        with one_blas_thread():
             self._add_labels(label_features, classes)
         return self
 
@@ -414,6 +425,8 @@ class NGAMEEmbeddingXC(RankingModel):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         train, held_out = self._split(examples.positives, seed)
         self._train(examples.take(train), label_features, seed)
+        self._label_weights = examples.label_sums(len(self.classes_))
+        self._total_weight = float(examples.weight.sum())
         self._count_instances(targets, weight)
         self._fuse(examples, train, held_out, seed)
         self._seed, self._n_further, self._steps = seed, 0, None
@@ -515,6 +528,11 @@ class NGAMEEmbeddingXC(RankingModel):
     def _partial_fit(self, examples: Examples) -> None:
         self._n_further += 1
         sums = examples.label_sums(len(self.classes_))
+        self._frequencies, self._label_weights = (
+            self._frequencies + sums,
+            self._label_weights + sums,
+        )
+        self._total_weight += float(examples.weight.sum())
         examples = examples.with_features()
         V = self._embed(examples.X)
         self.coef_ = self.coef_.copy()
@@ -527,7 +545,6 @@ class NGAMEEmbeddingXC(RankingModel):
             *self.classifier_curve_, *self._run("classifiers", module, examples, 1, seed)
         ]  # fmt: skip
         self._require_finite("classifier_learning_rate", self.coef_)
-        self._frequencies = self._frequencies + sums
 
     def _add_labels(self, label_features: Any, classes: Any) -> None:
         assert self._features is not None
@@ -541,7 +558,7 @@ class NGAMEEmbeddingXC(RankingModel):
         vectors, zeros = self._embed(Z), np.zeros(held.n_labels, np.int64)
         for name, new in (
             ("label_embeddings_", vectors), ("coef_", vectors), ("label_counts_", zeros),
-            ("_frequencies", zeros),
+            ("_frequencies", zeros), ("_label_weights", zeros),
         ):  # fmt: skip
             setattr(self, name, np.concatenate([getattr(self, name), new])[order])
         self._unseen_labels = self._find_unseen()
@@ -638,15 +655,19 @@ class NGAMEEmbeddingXC(RankingModel):
             self._grow_tree(unseen, seed)
         self.threshold_ = 0.0
         if self._targets_kind != "classes":
-            k = min(self.top_k, len(self.classes_))
-            _, scores = self._topk_of(unseen.X, k, "fused")
+            _, scores = self._topk_of(unseen.X, self._n_considered(), "fused")
             self.threshold_ = threshold_for(scores, len(unseen.positives.labels))
 
     def _grow_tree(self, examples: Examples, seed: int) -> None:
         """Grow the tree by pairs of the shortlists, and the true ones."""
+        V, ranking = self._embed(examples.X), self._ranking
+        known = np.flatnonzero(~ranking.is_blank("fused", examples.X, V))
+        if not known.size:  # the tree is asked of no other instances
+            return
+        examples, V = examples.take(known), V[known]
         X, true, n_labels = examples.X, examples.positives, len(self.classes_)
-        V, n = self._embed(X), X.shape[0]
-        listed = self._ranking.shortlist(X, V, self.shortlist_size)
+        n = X.shape[0]
+        listed = ranking.shortlist(X, V, self.shortlist_size)
         counts = np.diff(true.indptr)
         own = np.full((n, counts.max()), -1, np.int64)
         own[np.arange(counts.max()) < counts[:, None]] = true.labels
@@ -661,9 +682,8 @@ class NGAMEEmbeddingXC(RankingModel):
         )
         fusion = ScoreFusion(weight=float(self.fusion_weight), random_state=seed)
         self.fusion_ = fusion.fit(
-            self._ranking.scores(X, V, labels)[at], self._frequencies[label], is_own,
-            examples.weight[of],
-        )  # fmt: skip
+            ranking.scores(X, V, labels)[at], self._frequencies[label], is_own, examples.weight[of]
+        )
 
 
 def _joined_classes(known: np.ndarray, new: np.ndarray) -> np.ndarray | None:
@@ -676,7 +696,7 @@ def _joined_classes(known: np.ndarray, new: np.ndarray) -> np.ndarray | None:
     # As texts, numbers and bytes would be something else; so would a bool that is a number.
     kinds = {"n" if part.dtype.kind in "iuf" else part.dtype.kind for part in (known, new, both)}
     if known.dtype == object:
-        kinds = {isinstance(one, str) for one in both.tolist()}
+        kinds = {"U" if isinstance(one, str) else "O" for one in both.tolist()}
     is_whole = known.dtype.kind in "iu" and both.dtype.kind not in "iu"
     rounds = both[len(known) :].tolist() != new.tolist()
     return None if len(kinds) > 1 or is_whole or rounds else both

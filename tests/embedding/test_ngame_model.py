@@ -83,16 +83,16 @@ class TestComponents:
         np.testing.assert_allclose(scores, -np.sort(-expected, axis=1)[:, :3], atol=1e-6)
 
     def test_ties_go_to_the_smaller_label(self, make, documents):
-        """Labels of which nothing is known have the score 0."""
-        X, _, _ = documents
-        Y = sp.lil_array((160, 5))
-        Y[:20, 1] = Y[20:40, 3] = 1
-        model = make(fusion=False, shortlist_size=100).fit(X, Y.tocsr())
+        """Labels of which the instances have no feature have the score 0."""
+        X, Y = documents.X.tolil(), sp.lil_array((160, 5))
+        Y[:20, 1] = Y[20:40, 3] = Y[40, 0] = Y[41, 2] = Y[42, 4] = 1
+        X[40:43] = 0
+        model = make(fusion=False, shortlist_size=100).fit(X.tocsr(), Y.tocsr())
         assert not model.label_embeddings_[[0, 2, 4]].any()
         for component in ("fused", "embedding", "classifier"):
-            labels, scores = model.predict_topk(X, 5, component)
+            labels, scores = model.predict_topk(X[:40].tocsr(), 5, component)
             tied = [row[s == 0].tolist() for row, s in zip(labels, scores, strict=True)]
-            assert tied == [[0, 2, 4]] * 160
+            assert tied == [[0, 2, 4]] * 40
 
     @pytest.mark.parametrize("component", ["fused", "embedding", "classifier"])
     def test_more_than_there_are(self, component, fitted, documents):
