@@ -117,7 +117,7 @@ class Ranking:
         -------
         ndarray of bool of shape (n,)
         """
-        is_blank: np.ndarray = ~V.any(axis=1)
+        is_blank = np.asarray(~V.any(axis=1))
         if self._features is None or component in ("embedding", "classifier"):
             return is_blank
         shares_none = ~self._features.shares_any(X)
