@@ -9,10 +9,12 @@ from sklearn_xc._state import reads_one_state
 from sklearn_xc._topk import check_topk_size
 from sklearn_xc._validation import CsrRows, check_instances
 from sklearn_xc.base import XCClassifier
+from sklearn_xc.embedding._encoding import encoded, first_strange, name_of
 from sklearn_xc.embedding._fusion import ScoreFusion
 from sklearn_xc.embedding._ranking import KnownFeatures, Ranking
 from sklearn_xc.embedding._rows import readable_rows
 from sklearn_xc.encoders.protocol import Encoder
+from sklearn_xc.parallel.threads import count_threads
 
 COMPONENTS = ("fused", "embedding", "classifier", "features")
 #: Pairs of an instance and a label that are scored at a time.
@@ -117,13 +119,27 @@ class RankingModel(XCClassifier):
         instances = check_instances(self, X, reset=reset)
         return readable_rows(instances, f"{type(self).__name__}: X", is_training=is_training)
 
-    def _embed(self, instances: CsrRows) -> np.ndarray:
-        return self.encoder_.encode(instances, n_jobs=self.n_jobs)
+    def _encode(self, inputs: CsrRows, dim: int, dtype: Any) -> np.ndarray:
+        """Return embeddings; there may be NaN or infinity among them."""
+        n_jobs = count_threads(self.n_jobs)
+        return encoded(self.encoder_, inputs, dim, dtype, n_jobs, type(self).__name__)
+
+    def _embed(self, inputs: CsrRows, what: str = "row {}") -> np.ndarray:
+        """Return embeddings of a fitted model; messages name one by its number in `what`."""
+        V = self._encode(inputs, self.coef_.shape[1], self.coef_.dtype)
+        row = first_strange(V)
+        if row >= 0:
+            raise ValueError(
+                f"{type(self).__name__}: {name_of(self.encoder_)} gives NaN or infinity for "
+                f"{what.format(row)}. Are its values as large as those of fit?"
+            )
+        return V
 
     @property
     def _ranking(self) -> Ranking:
+        n_jobs = count_threads(self.n_jobs)
         return Ranking(
-            self.label_embeddings_, self.coef_, self._features, self._unseen_labels, self.n_jobs
+            self.label_embeddings_, self.coef_, self._features, self._unseen_labels, n_jobs
         )
 
     def _topk_of(self, instances: CsrRows, k: int, component: str) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import _fit_context, clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -23,6 +22,7 @@ from sklearn_xc._validation import (
     require_labels,
 )
 from sklearn_xc.base import threshold_for
+from sklearn_xc.embedding._encoding import first_strange, name_of
 from sklearn_xc.embedding._examples import Examples, label_shards
 from sklearn_xc.embedding._fusion import ScoreFusion
 from sklearn_xc.embedding._label_features import held_features, label_rows, mean_rows
@@ -39,6 +39,7 @@ from sklearn_xc.embedding._training import (
 )
 from sklearn_xc.encoders import ENCODERS
 from sklearn_xc.mips._threads import for_row_ranges, one_blas_thread
+from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.samplers import SAMPLERS
 from sklearn_xc.samplers.protocol import Positives
 from sklearn_xc.solvers.adam import LazyAdam
@@ -479,7 +480,7 @@ class NGAMEEmbeddingXC(RankingModel):
         self.encoder_ = ENCODERS[self.encoder]() if is_name else clone(self.encoder)
         self.encoder_.start(X, self.embedding_dim, seed)
         self.encoder_curve_ = self._train_encoder(examples.with_features(), Z, seed)
-        self.label_embeddings_ = self._embed(Z)
+        self.label_embeddings_ = self._encode(Z, int(self.embedding_dim), Z.dtype)
         self._require_finite("encoder_learning_rate", self.label_embeddings_)
         self.coef_ = self.label_embeddings_.copy()
         self.classifier_curve_ = self._train_classifiers(examples.with_features(), seed + 1)
@@ -487,11 +488,12 @@ class NGAMEEmbeddingXC(RankingModel):
 
     def _train_encoder(self, examples: Examples, Z: CsrRows, seed: int) -> list[EpochReport]:
         """Train the encoder on what it can embed: instances and labels that have a feature."""
-        known = np.flatnonzero(np.diff(Z.indptr) > 0)
+        known, n_jobs = np.flatnonzero(np.diff(Z.indptr) > 0), count_threads(self.n_jobs)
         _, examples = examples.of_labels(known, Z.shape[0])
         module = SiameseModule(
-            self.encoder_, examples.X, Z.take(known), self.n_jobs, keep=self.sampler == "ngame"
-        )
+            self.encoder_, examples.X, Z.take(known), int(self.embedding_dim), n_jobs,
+            type(self).__name__, keep=self.sampler == "ngame",
+        )  # fmt: skip
         return self._run("encoder", module, examples, self._epochs_for("encoder", examples), seed)
 
     def _label_rows(self, label_features: Any, n_labels: int, dtype: Any) -> CsrRows | None:
@@ -502,7 +504,7 @@ class NGAMEEmbeddingXC(RankingModel):
 
     def _train_classifiers(self, examples: Examples, seed: int) -> list[EpochReport]:
         """Train the classifiers, of all labels together or shard by shard."""
-        V = self._embed(examples.X)
+        V = self._encode(examples.X, self.coef_.shape[1], self.coef_.dtype)
         self._require_finite("encoder_learning_rate", V)
         n_labels, n_epochs = len(self.classes_), self._epochs_for("classifier", examples)
         if min(self.n_shards, n_labels) < 2:
@@ -520,7 +522,7 @@ class NGAMEEmbeddingXC(RankingModel):
                 )
                 self.coef_[shards[s]] = W
 
-        for_row_ranges(work, len(shards), 1, self.n_jobs)
+        for_row_ranges(work, len(shards), 1, count_threads(self.n_jobs))
         return [
             EpochReport.joined(of_epoch) for of_epoch in zip(*filter(None, reports), strict=True)
         ]
@@ -534,7 +536,7 @@ class NGAMEEmbeddingXC(RankingModel):
         )
         self._total_weight += float(examples.weight.sum())
         examples = examples.with_features()
-        V = self._embed(examples.X)
+        V = self._embed(examples.X, "a row")  # equal ones are one: their numbers say nothing
         self.coef_ = self.coef_.copy()
         steps = copy.deepcopy(self._steps)  # this call may be interrupted
         if steps is None:
@@ -555,7 +557,7 @@ class NGAMEEmbeddingXC(RankingModel):
         order = np.argsort(classes, kind="stable")
         self.classes_ = classes[order]
         self._features = self._features.joined(Z, order)
-        vectors, zeros = self._embed(Z), np.zeros(held.n_labels, np.int64)
+        vectors, zeros = self._embed(Z, "new label {}"), np.zeros(held.n_labels, np.int64)
         for name, new in (
             ("label_embeddings_", vectors), ("coef_", vectors), ("label_counts_", zeros),
             ("_frequencies", zeros), ("_label_weights", zeros),
@@ -596,15 +598,16 @@ class NGAMEEmbeddingXC(RankingModel):
             raise ValueError(f"{name}: classes hold one that is known already, or one twice.")
         return both
 
-    def _require_finite(self, rate: str, *vectors: np.ndarray) -> None:
+    def _require_finite(self, rate: str, values: np.ndarray) -> None:
         """Raise an error for what overflowed: NaN is within no margin, so that no loss tells."""
-        for values in vectors:
-            # A NaN is the smallest entry and the largest.
-            if values.size and not np.isfinite([values.min(), values.max()]).all():
-                raise ValueError(
-                    f"{type(self).__name__}: training diverged at {rate}={getattr(self, rate):g}. "
-                    "Lower it, or scale X and label_features (sklearn.preprocessing.normalize)."
-                )
+        if first_strange(values) < 0:
+            return
+        whose = name_of(self.encoder_) if rate == "encoder_learning_rate" else "a label's vector"
+        raise ValueError(
+            f"{type(self).__name__}: training diverged at {rate}={getattr(self, rate):g}: "
+            f"{whose} has NaN or infinity. Lower it, or scale X and label_features "
+            "(sklearn.preprocessing.normalize)."
+        )
 
     def _run(
         self, what: str, module: Module, examples: Examples, n_epochs: int, seed: int,
@@ -620,11 +623,12 @@ class NGAMEEmbeddingXC(RankingModel):
         if self.sampler in ("ngame", "tas"):
             options["cluster_size"] = self.cluster_size
         make: Callable[..., Any] = SAMPLERS[self.sampler]
-        sampler = make(self._batch_size_for(n), self.refresh_interval, seed, self.n_jobs, **options)
+        n_jobs = count_threads(self.n_jobs)
+        sampler = make(self._batch_size_for(n), self.refresh_interval, seed, n_jobs, **options)
         training = SiameseTraining(
             module, examples.positives, examples.weight, sampler,
             TripletLoss(float(margin), self.radius), getattr(self, f"{kind}_learning_rate"),
-            n_epochs, seed, n_workers or effective_n_jobs(self.n_jobs),
+            n_epochs, seed, n_workers or n_jobs,
         )  # fmt: skip
         reports = []
         for report in training.run():
