@@ -7,9 +7,11 @@ import os
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
+import _thread
 import dataclasses
 import functools
 import getpass
+import signal
 import tempfile
 from pathlib import Path
 
@@ -201,6 +203,18 @@ def _make_xy(n=120, d=40, n_labels=15, seed=0):
     Y[5] = 0  # an instance without labels, but for 7
     Y[5, 7] = 1
     return X.tocsr(), Y.tocsr()
+
+
+@pytest.fixture
+def interrupt_main():
+    """Return a function that does to the main thread what Ctrl-C does.
+
+    A shell has the processes that it starts in the background (`pytest &`, nohup, some CI runners)
+    ignore SIGINT, which Python then leaves as it is.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield _thread.interrupt_main
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture
