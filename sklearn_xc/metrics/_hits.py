@@ -21,7 +21,7 @@ class Hits:
 
     Attributes
     ----------
-    hit : ndarray of shape (n_samples, k), bool
+    hit : ndarray of shape (n_samples, k), bool, for the largest k of all that read the record
         Whether the label at this rank is true; padding never is.
     positions : ndarray of shape (n_samples, k), int64
         The labels, best first, -1 for padding.

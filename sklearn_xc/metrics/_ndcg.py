@@ -66,7 +66,7 @@ def ndcg_at_k(Y_true: Any, topk: Any, k: Any = 5, *, sample_weight: Any = None) 
 
 def ndcg_of_hits(hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None) -> np.ndarray:
     """Return nDCG@k for each k, shape (len(ks),)."""
-    gains = up_to(ks, hits.hit * discounts(max(ks)))
+    gains = up_to(ks, hits.hit * discounts(hits.hit.shape[1]))
     return mean_over_rows(gains / best_gains(hits.true.counts, ks), weight)
 
 

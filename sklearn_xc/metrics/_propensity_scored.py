@@ -145,7 +145,7 @@ def psp_of_hits(
     hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None, propensities: np.ndarray
 ) -> np.ndarray:
     """Return PSP@k for each k, shape (len(ks),)."""
-    flat = np.ones(max(ks))
+    flat = np.ones(hits.hit.shape[1])
     return _ratio_of_sums(
         _gains(hits, ks, propensities, flat), _attainable(hits, ks, propensities, flat), weight
     )
@@ -155,7 +155,7 @@ def psndcg_of_hits(
     hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None, propensities: np.ndarray
 ) -> np.ndarray:
     """Return PSnDCG@k for each k, shape (len(ks),)."""
-    discount = discounts(max(ks))
+    discount = discounts(hits.hit.shape[1])
     ideal = best_gains(hits.true.counts, ks)
     return _ratio_of_sums(
         _gains(hits, ks, propensities, discount) / ideal,
