@@ -1,20 +1,49 @@
 """The k best labels from any fitted classifier, also inside Pipelines and searches."""
 
 from collections.abc import Iterator
-from numbers import Integral
 from typing import Any
 
 import numpy as np
+
+from sklearn_xc._arguments import check_count
+from sklearn_xc.parallel.memory import require_bytes
 
 #: Dense scores of a foreign estimator are reduced in pieces of about so many values.
 _PIECE = 2**24
 
 
-def check_k(k: Any) -> int:
-    """Return `k` as an int, or raise ValueError if it is not a positive integer."""
-    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
-        raise ValueError(f"k must be an integer of at least 1, got {k!r}.")
-    return int(k)
+#: Answers of fewer entries are allocated without a look at the memory that is left.
+_SMALL_ANSWER = 2**22
+#: A label and a score.
+_ENTRY_BYTES = 16
+
+
+def check_topk_size(k: Any, X: Any) -> int:
+    """Return `k` as an int, or raise an error if it is none or its answer does not fit into memory.
+
+    Parameters
+    ----------
+    k : object
+        A positive integer.
+    X : object
+        The instances, perhaps not checked yet.
+
+    Raises
+    ------
+    ValueError
+        If `k` is no positive integer.
+    MemoryBudgetError
+        If an answer with k columns cannot be held.
+    """
+    k = check_count(k, "k")
+    shape = getattr(X, "shape", None)
+    n = shape[0] if shape else len(X) if hasattr(X, "__len__") else 1
+    if n * k > _SMALL_ANSWER:
+        require_bytes(
+            n * k * _ENTRY_BYTES, None, f"the answer, {n} instances x k={k}",
+            "Lower k, or ask for fewer instances at a time.",
+        )  # fmt: skip
+    return k
 
 
 def unwrap(estimator: Any, X: Any) -> tuple[Any, Any]:
@@ -90,7 +119,7 @@ def topk(estimator: Any, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
            [1],
            [0]])
     """
-    k = check_k(k)
+    k = check_count(k, "k")
     classifier, X = unwrap(estimator, X)
     if hasattr(classifier, "predict_topk"):
         return classifier.predict_topk(X, k)

@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d, validate_data
 
+from sklearn_xc._arguments import check_numbers, refuse_disguised
+from sklearn_xc._sparse_input import check_sparse, problem_of, rows_are_canonical
 from sklearn_xc.kernels.csr_order import arrange_rows
 from sklearn_xc.kernels.screen import round_rows
 
@@ -323,6 +325,9 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> CsrRows | DenseRows:
 
 
 def _checked(estimator: Any, X: Any, reset: bool) -> Any:
+    name = type(estimator).__name__
+    check_sparse(X, "X", name)
+    refuse_disguised(X, f"{name}: X")
     X = validate_data(
         estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
     )
@@ -339,13 +344,14 @@ def as_csr_rows(X: Any) -> CsrRows:
     was_sparse = sp.issparse(X)
     if not was_sparse:
         X = sp.csr_array(X)
-    elif not X.has_canonical_format:
-        X = X.copy()
+    elif not rows_are_canonical(X.indptr, X.indices[: X.indptr[-1]]):
+        X = sp.csr_array((X.data, X.indices, X.indptr), shape=X.shape, copy=True)
         X.sum_duplicates()
+    n = int(X.indptr[-1])  # the arrays may be longer
     return CsrRows(
         np.ascontiguousarray(X.indptr, np.int64),
-        np.ascontiguousarray(X.indices, np.int32),
-        np.ascontiguousarray(X.data),
+        np.ascontiguousarray(X.indices[:n], np.int32),
+        np.ascontiguousarray(X.data[:n]),
         X.shape,
         was_sparse,
     )
@@ -364,6 +370,7 @@ def _is_as_fitted(estimator: Any, X: Any) -> bool:
         and X.shape[0] > 0
         and X.shape[1] == getattr(estimator, "n_features_in_", None)
         and not hasattr(estimator, "feature_names_in_")
+        and not problem_of(X)
         and bool(np.isfinite(X.data).all())
     )
 
@@ -391,6 +398,7 @@ def check_targets(estimator: Any, y: Any, n_samples: int, classes: Any = None) -
     name = type(estimator).__name__
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None")
+    check_sparse(y, "y", name)
     if not sp.issparse(y):
         y = _as_array(y, name)
     if y.shape[0] != n_samples:
@@ -419,11 +427,14 @@ def check_further_targets(estimator: Any, y: Any, n_samples: int, classes: Any =
         Also for another kind of y, other label columns, or other classes than in the first call.
     """
     name = type(estimator).__name__
-    if classes is not None and not np.array_equal(np.unique(classes), estimator.classes_):
+    if classes is not None and not np.array_equal(
+        distinct_classes(classes, name), estimator.classes_
+    ):
         raise ValueError(
             f"{name}: classes are not the same as in the first call, which had "
             f"{len(estimator.classes_)}; {len(np.unique(classes))} came."
         )
+    check_sparse(y, "y", name)
     one_d = estimator._targets_kind == "classes"
     is_indicator = sp.issparse(y) or (np.ndim(y) == 2 and np.shape(y)[1] > 1)
     if is_indicator == one_d:
@@ -439,6 +450,8 @@ def check_further_targets(estimator: Any, y: Any, n_samples: int, classes: Any =
 
 
 def _as_array(y: Any, name: str) -> np.ndarray:
+    if np.ma.isMaskedArray(y):  # dates may be classes
+        refuse_disguised(y, f"{name}: y")
     try:
         y = np.asarray(y)
     except ValueError as error:  # rows of different lengths
@@ -454,15 +467,14 @@ def _as_array(y: Any, name: str) -> np.ndarray:
 
 def _class_labels(y: np.ndarray, name: str, known: Any) -> Targets:
     y = column_or_1d(y, warn=True)
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise ValueError(f"{name}: Input y contains NaN or infinity.")
+    _refuse_nan(y, name)
     with warnings.catch_warnings():
         # Many classes per instance are the normal case here.
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         check_classification_targets(y)
     classes, positions = np.unique(y, return_inverse=True)
     if known is not None:
-        found, classes = classes, np.unique(known)
+        found, classes = classes, distinct_classes(known, name)
         strange = found[~np.isin(found, classes)]
         if strange.size:
             raise ValueError(f"{name}: y holds {strange[0]!r}, which is not in classes.")
@@ -478,6 +490,49 @@ def _class_labels(y: np.ndarray, name: str, known: Any) -> Targets:
         order, counts = order[counts[0] :], counts[1:]
     indptr = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
     return Targets(indptr, order, classes, "classes", y.dtype, None)
+
+
+def distinct_classes(classes: Any, name: str) -> np.ndarray:
+    """Return the distinct ones of `classes`, sorted.
+
+    Raises
+    ------
+    TypeError
+        For a masked array.
+    ValueError
+        For what is not 1-D, empty, NaN or infinite, or cannot be sorted.
+    """
+    name = f"{name}: classes"
+    if np.ma.isMaskedArray(classes):
+        refuse_disguised(classes, name)
+    array = np.asarray(classes)
+    if sp.issparse(classes) or array.ndim != 1 or not array.size:
+        raise ValueError(
+            f"{name} must be a sequence of class labels, got "
+            f"{type(classes).__name__} of shape {np.shape(classes)}."
+        )
+    if array.dtype.kind in "fcmM" or array.dtype == object:
+        at = np.flatnonzero([_is_missing(one) for one in array.tolist()])
+        if at.size:
+            raise ValueError(f"{name} must not be missing, entry {at[0]} is {array[at[0]]!r}.")
+    try:
+        return np.unique(array)
+    except TypeError as error:
+        raise ValueError(f"{name} must be of one kind that can be sorted: {error}.") from error
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether a class label is None, NaN, NaT or infinite."""
+    if value is None or value != value:
+        return True
+    return isinstance(value, float) and not np.isfinite(value)
+
+
+def _refuse_nan(y: np.ndarray, name: str) -> None:
+    if (y.dtype.kind == "f" and not np.isfinite(y).all()) or (
+        y.dtype == object and any(_is_missing(one) for one in y.tolist())
+    ):
+        raise ValueError(f"{name}: Input y contains NaN or infinity.")
 
 
 def _dense_indicator(y: np.ndarray, name: str) -> Targets:
@@ -500,6 +555,8 @@ def _sparse_indicator(y: Any, name: str) -> Targets:
     container, dtype = type(y), y.dtype
     # Sums are taken in a wide dtype: a duplicated int8 or bool entry must not wrap to 0 or 1.
     csc = sp.csc_array(y.astype(np.float64 if kind == "f" else np.int64))
+    # A new one knows nothing of the order that `y` may claim.
+    csc = sp.csc_array((csc.data, csc.indices, csc.indptr), shape=csc.shape)
     csc.sum_duplicates()
     wrong = np.flatnonzero((csc.data != 0) & (csc.data != 1))
     if wrong.size:
@@ -527,6 +584,64 @@ def _from_csc(csc: Any, kind: str, dtype: np.dtype, container: type | None) -> T
         dtype,
         container,
     )
+
+
+def check_classes(estimator: Any, y: Any, n_samples: int) -> np.ndarray:
+    """Check the true classes of a score, after a 1-D fit, and return them as an array (n,).
+
+    Raises
+    ------
+    ValueError
+        For another shape, NaN, or values of another kind than ``classes_`` has: numbers where it
+        has texts, texts where it has numbers. Classes that it lacks will do.
+    """
+    name, known = type(estimator).__name__, estimator.classes_
+    if y is None:
+        raise ValueError(f"{name}: y is None, one class for each row of X was expected.")
+    check_sparse(y, "y", name)
+    if sp.issparse(y):
+        raise ValueError(f"{name}: y was 1-D in fit, a sparse matrix of shape {y.shape} came.")
+    y = _as_array(y, name)
+    if y.ndim == 2 and y.shape[1] != 1:
+        raise ValueError(f"{name}: y was 1-D in fit, an array of shape {y.shape} came.")
+    y = column_or_1d(y, warn=True)
+    if len(y) != n_samples:
+        raise ValueError(f"{name}: y has {len(y)} rows and X has {n_samples}.")
+    _refuse_nan(y, name)
+    texts = known.dtype.kind in "US" or all(isinstance(c, str) for c in known[:1].tolist())
+    came_texts = y.dtype.kind in "US" or all(isinstance(c, str) for c in y.tolist())
+    numbers = known.dtype.kind in "biuf"
+    if (texts and not came_texts) or (numbers and y.dtype.kind not in "biuf"):
+        raise ValueError(
+            f"{name}: y holds {y.tolist()[0]!r} (dtype {y.dtype}), which is not of the kind of "
+            f"classes_ (dtype {known.dtype})."
+        )
+    return y
+
+
+def check_indicator(estimator: Any, y: Any, n_samples: int, n_labels: int) -> sp.csr_array:
+    """Check the true labels of a score, after an indicator fit, and return them as a CSR.
+
+    Raises
+    ------
+    ValueError
+        For another shape, or values other than 0 and 1.
+    """
+    name = type(estimator).__name__
+    if y is None:
+        raise ValueError(f"{name}: y is None, an indicator of shape (n, n_labels) was expected.")
+    check_sparse(y, "y", name)
+    if not sp.issparse(y):
+        y = _as_array(y, name)
+    if y.ndim != 2 or y.shape != (n_samples, n_labels):
+        raise ValueError(
+            f"{name}: y has shape {y.shape}, an indicator of shape ({n_samples}, {n_labels}) was "
+            "expected: a row for each row of X, a column for each label of fit."
+        )
+    found = _sparse_indicator(y, name) if sp.issparse(y) else _dense_indicator(y, name)
+    indptr, labels = found.by_instance(n_samples)
+    ones = np.ones(len(labels), np.int8)
+    return sp.csr_array((ones, labels, indptr), shape=(n_samples, n_labels))
 
 
 def require_labels(estimator: Any, targets: Targets, rows: np.ndarray) -> None:
@@ -558,20 +673,11 @@ def check_weights(estimator: Any, sample_weight: Any, n_samples: int) -> np.ndar
     """
     if sample_weight is None:
         return None
-    name = type(estimator).__name__
-    weight = check_array(
-        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
-    )
-    if weight.shape != (n_samples,):
-        raise ValueError(
-            f"{name}: sample_weight has shape {weight.shape}, expected ({n_samples},): one weight "
-            "for each row of X."
-        )
+    name = f"{type(estimator).__name__}: sample_weight"
+    weight = check_numbers(sample_weight, name, n_samples, "row of X")
     if (weight < 0).any():
         at = int(np.argmin(weight))
-        raise ValueError(
-            f"{name}: sample_weight must not be negative, row {at} holds {weight[at]}."
-        )
+        raise ValueError(f"{name} must not be negative, row {at} holds {weight[at]}.")
     if not weight.any():
-        raise ValueError(f"{name}: all entries of sample_weight are zero, no row is left to fit.")
+        raise ValueError(f"{name} is zero for all rows: no row is left.")
     return weight

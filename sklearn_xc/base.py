@@ -12,8 +12,10 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted
 
 import sklearn_xc
-from sklearn_xc._topk import check_k
-from sklearn_xc._validation import Targets
+from sklearn_xc._arguments import check_count
+from sklearn_xc._topk import check_topk_size
+from sklearn_xc._validation import Targets, check_classes, check_indicator, check_weights
+from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.metrics import precision_at_k
 
 #: Raised when the meaning of pickled attributes changes.
@@ -23,12 +25,19 @@ STATE_FORMAT = 1
 class XCClassifier(ClassifierMixin, BaseEstimator):
     """Answers of a classifier over many labels, all derived from its best-scored labels.
 
-    A subclass calls ``_keep_targets(targets)`` in fit, has a parameter ``top_k``, and defines
-    ``_topk_scores(X, k)`` and ``_all_scores(X)`` with columns in the order of ``classes_``; after a
-    1-D fit of two classes ``_all_scores`` has the single column of the second. An indicator fit
+    A subclass calls ``_keep_targets(targets)`` and ``_count_instances(targets, weight)`` in fit,
+    has a parameter ``top_k``, and defines ``_topk_scores(X, k)`` and ``_all_scores(X)`` with
+    columns in the order of ``classes_``; after a 1-D fit of two classes ``_all_scores`` has the
+    single column of the second. ``_topk_scores`` ranks ``_unseen_labels``, those without a training
+    instance, below all others; what they score is settled here. An indicator fit
     predicts the labels with positive scores, unless ``_topk_margins`` and ``_all_margins`` say
     otherwise.
     """
+
+    label_counts_: np.ndarray
+    n_samples_fit_: int
+    #: Positions of the labels that nothing is known of, rising.
+    _unseen_labels: np.ndarray = np.empty(0, np.int64)
 
     def predict_topk(self, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best labels of each instance and their scores, best first.
@@ -48,7 +57,8 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
             Their scores, padded with -inf.
         """
         check_is_fitted(self)
-        return self._topk_scores(X, check_k(k))
+        k = check_topk_size(k, X)
+        return self._unseen_last(*self._topk_scores(X, k))
 
     def decision_function(self, X: Any) -> Any:
         """Return scores; the container follows that of y in fit.
@@ -63,13 +73,14 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n, n_labels) or (n,), or CSR of shape (n, n_labels)
             After a sparse fit, a CSR with the ``top_k`` best scores of each row: a missing entry
             was not scored, it is not zero. Otherwise the scores of all labels, or after a 1-D fit
-            of two classes the score of the second.
+            of two classes the score of the second. Labels without a training instance are absent
+            from a CSR, and elsewhere score 1 below the lowest of the others.
         """
         check_is_fitted(self)
         if self._targets_kind == "sparse":
-            labels, scores = self._topk_scores(X, min(self.top_k, len(self.classes_)))
+            labels, scores = self._topk_scores(X, self._n_considered())
             return self._csr(labels, scores, np.ones_like(labels, bool))
-        scores = self._all_scores(X)
+        scores = self._below_trained(self._all_scores(X))
         return scores[:, 0] if self._is_binary else scores
 
     def predict(self, X: Any) -> Any:
@@ -88,12 +99,14 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if self._targets_kind == "sparse":
-            labels, scores = self._topk_margins(X, min(self.top_k, len(self.classes_)))
+            labels, scores = self._topk_margins(X, self._n_considered())
             positive = scores > 0
             ones = np.ones_like(scores, dtype=self._targets_dtype)
             return self._csr(labels, ones, positive)
         if self._targets_kind == "dense":
-            return (self._all_margins(X) > 0).astype(self._targets_dtype)
+            positive = self._all_margins(X) > 0
+            positive[:, self._unseen_labels] = False
+            return positive.astype(self._targets_dtype)
         if self._is_binary:
             return self.classes_[(self._all_scores(X)[:, 0] > 0).astype(np.int64)]
         labels, _ = self._topk_scores(X, 1)
@@ -115,13 +128,24 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
         -------
         float
             In [0, 1]; the accuracy after a 1-D fit.
+
+        Raises
+        ------
+        ValueError
+            For a y or `sample_weight` of another length than X, another kind of y than in fit, or
+            what ``fit`` would refuse of either. Classes that fit has not seen count as missed.
         """
         check_is_fitted(self)
         if self._targets_kind == "classes":
-            hits = self.predict(X) == np.asarray(y)
-            return float(np.average(hits, weights=sample_weight))
+            predicted = self.predict(X)
+            hits = predicted == check_classes(self, y, len(predicted))
+            weight = check_weights(self, sample_weight, len(hits))
+            return float(np.average(hits, weights=weight))
         labels, _ = self.predict_topk(X, 1)
-        return precision_at_k(y, labels, k=1, sample_weight=sample_weight)
+        n, n_labels = len(labels), len(self.classes_)
+        y = check_indicator(self, y, n, n_labels)
+        weight = check_weights(self, sample_weight, n)
+        return precision_at_k(y, labels, k=1, sample_weight=weight)
 
     def _keep_targets(self, targets: Targets) -> None:
         """Set ``classes_``, and what it takes to answer in the terms of y."""
@@ -129,6 +153,68 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
         self._targets_kind = targets.kind
         self._targets_dtype = targets.dtype
         self._targets_container: Any = targets.container
+
+    def _count_instances(
+        self, targets: Targets, weight: np.ndarray, *, is_further: bool = False
+    ) -> None:
+        """Set ``label_counts_`` and ``n_samples_fit_``, or add to those of earlier calls.
+
+        Parameters
+        ----------
+        targets : Targets
+            Of all instances that the caller passed.
+        weight : ndarray of float of shape (n,)
+            Theirs; an instance of weight 0 is a missing one, any other counts once.
+        is_further : bool, default=False
+            Whether earlier instances count too.
+        """
+        counts = targets.label_counts(weight > 0).astype(np.int64)
+        n = int(np.count_nonzero(weight))
+        self.label_counts_ = self.label_counts_ + counts if is_further else counts
+        self.n_samples_fit_ = self.n_samples_fit_ + n if is_further else n
+        self._unseen_labels = self._find_unseen()
+
+    def _find_unseen(self) -> np.ndarray:
+        """Return the positions of labels that nothing is known of, rising."""
+        return np.flatnonzero(self.label_counts_ == 0)
+
+    def _warn_of_unseen(self) -> None:
+        """Warn of labels that nothing is known of. For ``fit`` itself to call: see `stacklevel`."""
+        unseen = self._unseen_labels
+        if not unseen.size:
+            return
+        some = ", ".join(repr(label) for label in self.classes_[unseen[:5]].tolist())
+        warnings.warn(
+            f"{type(self).__name__}: {unseen.size} of {len(self.classes_)} labels have no training "
+            f"instance ({some}{', ...' if unseen.size > 5 else ''}). They are never predicted, and "
+            "rank below all others.",
+            UnseenLabelWarning,
+            stacklevel=4,
+        )
+
+    def _n_considered(self) -> int:
+        """Return how many labels sparse answers hold at most: ``top_k`` of those trained."""
+        top_k = check_count(self.top_k, f"{type(self).__name__}: top_k")
+        return min(top_k, len(self.classes_) - len(self._unseen_labels))
+
+    def _unseen_last(self, labels: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Score labels without training instances, which come last, 1 below the last trained one.
+
+        ``_topk_scores`` ranks them below all others, whatever their scores.
+        """
+        n_trained, n_labels = len(self.classes_) - len(self._unseen_labels), len(self.classes_)
+        if 0 < n_trained < min(n_labels, labels.shape[1]):
+            scores[:, n_trained:n_labels] = scores[:, n_trained - 1 : n_trained] - 1
+        return labels, scores
+
+    def _below_trained(self, scores: np.ndarray) -> np.ndarray:
+        """Set dense scores of labels without training instances to 1 below all others, in place."""
+        unseen = self._unseen_labels
+        if 0 < len(unseen) < scores.shape[1]:
+            trained = np.ones(scores.shape[1], bool)
+            trained[unseen] = False
+            scores[:, unseen] = scores.min(axis=1, where=trained, initial=np.inf)[:, None] - 1
+        return scores
 
     def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the best labels, and numbers that are positive for those that hold."""

@@ -12,6 +12,7 @@ __all__ = [
     "MemoryBudgetError",
     "PruningWarning",
     "RecallWarning",
+    "UnseenLabelWarning",
 ]
 
 
@@ -29,3 +30,7 @@ class PruningWarning(UserWarning):
 
 class RecallWarning(UserWarning):
     """An approximate search finds fewer of the best labels than expected."""
+
+
+class UnseenLabelWarning(UserWarning):
+    """Labels have no training instance; they are never predicted and rank below all others."""

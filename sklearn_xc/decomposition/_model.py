@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._topk import check_k, padded
+from sklearn_xc._topk import check_topk_size, padded
 from sklearn_xc._validation import CsrRows, DenseRows, check_rows, read_only
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.mips import INDEXES, ExactIndex
@@ -58,7 +58,7 @@ class EmbeddingModel(XCClassifier):
             Their scores, padded with -inf.
         """
         check_is_fitted(self)
-        k = check_k(k)
+        k = check_topk_size(k, X)
         if exact:
             return self._topk_scores(X, k)
         V = self._embed(check_rows(self, X, reset=False))

@@ -366,8 +366,7 @@ class DecompMIPSClassifier(EmbeddingModel):
                     if show is not None:
                         show(epoch, losses[-1], trainer.guide.recall)
             self.n_iter_, self.loss_curve_ = len(losses), np.array(losses)
-            self.label_counts_ = targets.label_counts(weight > 0)
-            self.n_samples_fit_ = int(np.count_nonzero(weight))
+            self._count_instances(targets, weight)
             self._require_finite()
             self._set_threshold(instances, targets, examples, seed)
             self._finish(trainer)
@@ -422,8 +421,7 @@ class DecompMIPSClassifier(EmbeddingModel):
                 loss = self._pass(trainer, examples, seed)
             self.n_iter_ += 1
             self.loss_curve_ = np.append(self.loss_curve_, loss)
-            self.label_counts_ = self.label_counts_ + targets.label_counts(weight > 0)
-            self.n_samples_fit_ += int(np.count_nonzero(weight))
+            self._count_instances(targets, weight, is_further=True)
             self._require_finite()
             self._set_threshold(instances, targets, examples, seed)
             self._finish(trainer)

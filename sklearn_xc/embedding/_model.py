@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._topk import check_k, padded
+from sklearn_xc._topk import check_topk_size, padded
 from sklearn_xc._validation import CsrRows, check_instances
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.embedding._fusion import ScoreFusion
@@ -88,7 +88,7 @@ class RankingModel(XCClassifier):
             Their scores, padded with -inf.
         """
         check_is_fitted(self)
-        k = check_k(k)
+        k = check_topk_size(k, X)
         if component not in COMPONENTS:
             raise ValueError(f"component must be one of {COMPONENTS}, got {component!r}.")
         if component == "features" and self._features is None:

@@ -15,7 +15,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from sklearn_xc._topk import check_k
+from sklearn_xc._topk import check_topk_size
 from sklearn_xc._validation import (
     CsrRows,
     DenseRows,
@@ -248,6 +248,10 @@ default=None
             instances = check_training_instances(self, X)
             targets = check_targets(self, y, instances.shape[0])
             weight = check_weights(self, sample_weight, instances.shape[0])
+            self._keep_targets(targets)
+            self._count_instances(
+                targets, np.ones(instances.shape[0]) if weight is None else weight
+            )
             if weight is not None and not weight.all():
                 kept = weight > 0
                 instances, targets = instances.take(np.flatnonzero(kept)), targets.take(kept)
@@ -400,14 +404,8 @@ default=None
         def stacked(name: str) -> np.ndarray:
             return np.concatenate([getattr(s, name) for s in solutions])[row_of_label]
 
-        n = problem.n_samples
-        counts = np.diff(targets.indptr)
-        binary = targets.kind == "classes" and len(targets.classes) == 2
         gradient_norm, objective = stacked("gradient_norm"), stacked("objective")
         bounded = self.regularize_intercept or not self.fit_intercept
-        self._keep_targets(targets)
-        self.label_counts_ = np.array([n - counts[0], counts[0]]) if binary else counts
-        self.n_samples_fit_ = n
         self.n_iter_ = stacked("n_iter")
         self.fit_report_ = {
             "n_iter": self.n_iter_,
@@ -535,7 +533,7 @@ default=None
            Information Processing and Management 31, 1995.
         """
         check_is_fitted(self)
-        budget, k = TimeBudget(_check_seconds(time_budget)), check_k(k)
+        budget, k = TimeBudget(_check_seconds(time_budget)), check_topk_size(k, X)
         if not self._is_binary:
             instances = check_instances(self, X, reset=False)
             return self._weights.topk_anytime(instances, k, budget)

@@ -300,6 +300,8 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
             model.n_features_in_ = self.n_features_in_
             if hasattr(self, "feature_names_in_"):
                 model.feature_names_in_ = self.feature_names_in_
+            model._keep_targets(targets)
+            model._count_instances(targets, row_weight)
             model._keep(problem, targets, solutions.pop(0), row_of_label)
             yield model
 

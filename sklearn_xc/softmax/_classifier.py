@@ -166,8 +166,7 @@ class SoftmaxClassifier(SoftmaxModel):
             self._next_number = instances.shape[0]
             self._epochs_done = float(len(history.objective))
             self._n_epochs = first_epoch + len(history.objective)
-            self.label_counts_ = targets.label_counts(weight > 0)
-            self.n_samples_fit_ = int(np.count_nonzero(weight))
+            self._count_instances(targets, weight)
             self._labelled = _labelled(pairs, weight)
             self.n_iter_ = len(history.objective)
             self.loss_curve_ = np.array(history.objective)
@@ -243,8 +242,7 @@ class SoftmaxClassifier(SoftmaxModel):
         self._epochs_done += int(problem.visits.sum()) / problem.population.n
         self._n_epochs += 1
         self.n_iter_ += 1
-        self.n_samples_fit_ += int(np.count_nonzero(weight))
-        self.label_counts_ = self.label_counts_ + targets.label_counts(weight > 0)
+        self._count_instances(targets, weight, is_further=True)
         self._labelled = self._labelled + _labelled(pairs, weight)
         self.loss_curve_ = np.append(self.loss_curve_, objective)
         return self

@@ -1,0 +1,109 @@
+"""Checks of single numbers and of vectors of numbers, in the words of this package."""
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+
+def check_count(value: Any, name: str) -> int:
+    """Return `value` as an int, or raise ValueError if it is no integer of at least 1.
+
+    Parameters
+    ----------
+    value : object
+        numpy's integers will do; a bool will not.
+    name : str
+        The argument's name for the message.
+    """
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name} must be an integer of at least 1, got {value!r}.")
+    return int(value)
+
+
+def refuse_disguised(values: Any, name: str) -> None:
+    """Raise for arrays that numpy would turn into numbers that they are not.
+
+    Parameters
+    ----------
+    values : object
+        Anything.
+    name : str
+        The argument's name for the message.
+
+    Raises
+    ------
+    TypeError
+        For masked arrays, whose masked entries would count as what lies below the mask.
+    ValueError
+        For dates and times, which would count as the nanoseconds since some day.
+    """
+    if np.ma.isMaskedArray(values):
+        raise TypeError(
+            f"{name} is a masked array, an array without a mask was expected: fill it "
+            "(numpy.ma.filled), or drop what is masked."
+        )
+    dtype = getattr(values, "dtype", None)
+    kind = getattr(dtype, "kind", None)
+    if kind is None and hasattr(values, "dtypes") and hasattr(values, "columns"):
+        kinds = {getattr(one, "kind", "O") for one in values.dtypes}
+        kind = next(iter(kinds & {"m", "M"}), None)
+        dtype = "datetime64" if kind == "M" else "timedelta64"
+    if kind in ("m", "M"):
+        raise ValueError(
+            f"{name} holds dates or times (dtype {dtype}), numbers were expected: turn them into "
+            "numbers with a unit of your choice."
+        )
+
+
+def check_numbers(values: Any, name: str, n: int, each: str) -> np.ndarray:
+    """Return a vector of finite numbers as float64.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        Not changed.
+    name : str
+        The argument's name for the message, with the estimator's before it.
+    n : int
+        Its length.
+    each : str
+        What each number belongs to, for the message: "row of X".
+
+    Returns
+    -------
+    ndarray of float64 of shape (n,)
+
+    Raises
+    ------
+    TypeError
+        For a masked array.
+    ValueError
+        For other shapes, what is no number, NaN and infinity.
+    """
+    expected = f"{n} finite numbers were expected, one for each {each}"
+    refuse_disguised(values, name)
+    if sp.issparse(values):
+        raise ValueError(f"{name} is a sparse matrix; {expected}.")
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError) as error:  # rows of different lengths
+        raise ValueError(f"{name} is no array of one dimension; {expected}.") from error
+    refuse_disguised(array, name)
+    if array.dtype.kind not in "biuf":
+        strange = _first_strange(array)
+        raise ValueError(f"{name} holds {strange} (dtype {array.dtype}); {expected}.")
+    if array.shape != (n,):
+        raise ValueError(f"{name} has shape {array.shape}, expected ({n},): one for each {each}.")
+    array = array.astype(np.float64, copy=False)
+    finite = np.isfinite(array)
+    if not finite.all():
+        at = int(np.argmin(finite))
+        raise ValueError(f"{name} holds {array[at]} at entry {at} (NaN or infinity); {expected}.")
+    return array
+
+
+def _first_strange(array: np.ndarray) -> str:
+    flat = array.ravel()
+    return repr(flat[0]) if flat.size else "nothing"

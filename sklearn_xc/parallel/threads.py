@@ -1,0 +1,40 @@
+"""How many threads work, from the parameter ``n_jobs``."""
+
+import os
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+
+#: More threads than this, or than twice the cores, would only wait for each other.
+_MOST = 16
+
+
+def count_threads(n_jobs: Any, name: str = "n_jobs") -> int:
+    """Return the number of threads that `n_jobs` asks for, as joblib counts them.
+
+    No result depends on it, so that absurdly many are cut to twice the cores, or 16.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        None asks for one, unless a ``joblib.parallel_config`` is at work; -1 for one a core.
+    name : str, default="n_jobs"
+        The argument's name for the message.
+
+    Raises
+    ------
+    ValueError
+        For 0, a bool, or what is no integer.
+    """
+    is_whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool | np.bool_)
+    if n_jobs is not None and (not is_whole or n_jobs == 0):
+        raise ValueError(
+            f"{name} must be None or an integer other than 0 (-1 for one thread a core), got "
+            f"{n_jobs!r}."
+        )
+    most = max(_MOST, 2 * (os.cpu_count() or 1))
+    if n_jobs is not None:
+        n_jobs = int(np.clip(int(n_jobs), -most, most))
+    return max(1, min(effective_n_jobs(n_jobs), most))
