@@ -100,7 +100,8 @@ def check_numbers(values: Any, name: str, n: int, each: str) -> np.ndarray:
     finite = np.isfinite(array)
     if not finite.all():
         at = int(np.argmin(finite))
-        raise ValueError(f"{name} holds {array[at]} at entry {at} (NaN or infinity); {expected}.")
+        what = "NaN" if np.isnan(array[at]) else "infinity"
+        raise ValueError(f"{name} contains {what} at entry {at}; {expected}.")
     return array
 
 

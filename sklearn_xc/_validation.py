@@ -679,5 +679,7 @@ def check_weights(estimator: Any, sample_weight: Any, n_samples: int) -> np.ndar
         at = int(np.argmin(weight))
         raise ValueError(f"{name} must not be negative, row {at} holds {weight[at]}.")
     if not weight.any():
-        raise ValueError(f"{name} is zero for all rows: no row is left.")
+        raise ValueError(
+            f"{type(estimator).__name__}: all entries of sample_weight are zero, no row is left."
+        )
     return weight

@@ -249,9 +249,8 @@ default=None
             targets = check_targets(self, y, instances.shape[0])
             weight = check_weights(self, sample_weight, instances.shape[0])
             self._keep_targets(targets)
-            self._count_instances(
-                targets, np.ones(instances.shape[0]) if weight is None else weight
-            )
+            counted = np.ones(instances.shape[0]) if weight is None else weight
+            self._count_instances(targets, counted)
             if weight is not None and not weight.all():
                 kept = weight > 0
                 instances, targets = instances.take(np.flatnonzero(kept)), targets.take(kept)
@@ -259,7 +258,7 @@ default=None
             problem = self._build_problem(instances, targets, weight)
             initialiser = self._check_init(problem)
             solutions, row_of_label = self._solve(problem, initialiser)
-            self._keep(problem, targets, solutions, row_of_label)
+            self._keep(problem, solutions, row_of_label)
         self._warn()
         return self
 
@@ -395,7 +394,6 @@ default=None
     def _keep(
         self,
         problem: OneVsAllProblem,
-        targets: Targets,
         solutions: list[BlockSolution],
         row_of_label: np.ndarray,
     ) -> None:

@@ -302,7 +302,7 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
                 model.feature_names_in_ = self.feature_names_in_
             model._keep_targets(targets)
             model._count_instances(targets, row_weight)
-            model._keep(problem, targets, solutions.pop(0), row_of_label)
+            model._keep(problem, solutions.pop(0), row_of_label)
             yield model
 
     def _single(self, C: float) -> OvALinearXC:

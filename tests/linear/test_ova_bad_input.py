@@ -142,7 +142,10 @@ class TestTargets:
             (7, r"y must be 1-D or 2-D, an array of shape \(\)"),
             (np.full((120, 2), "a"), "a 2-D y must be a binary indicator, dtype <U1 came"),
             (sp.csr_array((120, 2), dtype=complex), "a sparse y .* dtype complex128 came"),
-            (sp.coo_array(np.ones(120)), r"at least one label column, shape \(120,\)"),
+            (
+                sp.coo_array(np.ones(120)),
+                r"y: a sparse matrix of 2 dimensions was expected, got shape \(120,\)",
+            ),
             (np.ones(120), "y holds one class, .*1.0.*; at least two classes are needed"),
             (np.linspace(0, 1, 120), "Unknown label type: continuous"),
         ],
