@@ -117,6 +117,22 @@ def test_a_bare_import_loads_neither_the_compiler_nor_scikit_learn():
     assert not loaded & {"numba", "llvmlite", "sklearn", "scipy", "numpy"}
 
 
+FOLDERS_AND_MODULES = sorted(
+    {path.parts[0].removesuffix(".py") for path in SOURCES if not path.parts[0].startswith("_")}
+)
+
+
+@pytest.mark.parametrize("name", FOLDERS_AND_MODULES)
+def test_whatever_is_not_private_is_an_attribute_of_the_package(name):
+    # Asked for as in a fresh process: an import elsewhere may have set it here already.
+    assert sklearn_xc.__getattr__(name) is sys.modules[f"sklearn_xc.{name}"]
+    assert name in dir(sklearn_xc) or name in sklearn_xc._INTERNAL
+
+
+def test_parts_are_attributes_of_a_bare_import():
+    assert "sklearn_xc.initialisers.bias" in modules_after("import sklearn_xc as s; s.initialisers")
+
+
 def test_public_names_are_found_and_others_refused():
     assert set(sklearn_xc.__all__) <= set(dir(sklearn_xc))
     for name in sklearn_xc.__all__:
