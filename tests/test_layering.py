@@ -129,6 +129,14 @@ def test_whatever_is_not_private_is_an_attribute_of_the_package(name):
     assert name in dir(sklearn_xc) or name in sklearn_xc._INTERNAL
 
 
+def test_a_public_name_means_one_thing():
+    found = {}
+    for folder in sklearn_xc._SUBPACKAGES:
+        package = getattr(sklearn_xc, folder)
+        for name in package.__all__:
+            assert found.setdefault(name, getattr(package, name)) is getattr(package, name), name
+
+
 def test_parts_are_attributes_of_a_bare_import():
     assert "sklearn_xc.initialisers.bias" in modules_after("import sklearn_xc as s; s.initialisers")
 
