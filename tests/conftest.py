@@ -272,7 +272,7 @@ def _dok_of_another_row(M):
 
 
 def _dia_of_too_few_offsets(M):
-    M = M.todia()
+    M = sp.dia_array((np.ones((2, M.shape[1]), M.dtype), [0, 1]), shape=M.shape)
     M.offsets = M.offsets[:-1]
     return M
 
