@@ -116,4 +116,4 @@ def check_numbers(values: Any, name: str, n: int | None, each: str) -> np.ndarra
 
 def _first_strange(array: np.ndarray) -> str:
     flat = array.ravel()
-    return repr(flat[0]) if flat.size else "nothing"
+    return repr(flat[:1].tolist()[0]) if flat.size else "nothing"

@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from sklearn_xc._arguments import check_numbers, refuse_disguised
-from sklearn_xc._sparse_input import check_sparse, problem_of, rows_are_canonical
+from sklearn_xc._sparse_input import check_sparse, rows_are_canonical
 from sklearn_xc.kernels.csr_order import arrange_rows
 from sklearn_xc.kernels.screen import round_rows
 
@@ -303,6 +303,7 @@ def check_instances(estimator: Any, X: Any, *, reset: bool) -> CsrRows:
     ValueError
         For NaN, inf, a wrong number of features, no rows, no columns.
     """
+    check_sparse(X, "X", type(estimator).__name__)
     if reset or not _is_as_fitted(estimator, X):
         X = _checked(estimator, X, reset)
     return as_csr_rows(X)
@@ -310,6 +311,7 @@ def check_instances(estimator: Any, X: Any, *, reset: bool) -> CsrRows:
 
 def check_training_instances(estimator: Any, X: Any) -> CsrRows | DenseRows:
     """Check the X of a fit as ``check_instances`` does; a dense X with few zeros stays dense."""
+    check_sparse(X, "X", type(estimator).__name__)
     X = _checked(estimator, X, reset=True)
     if sp.issparse(X) or np.count_nonzero(X) < DENSE_SHARE * X.size:
         return as_csr_rows(X)
@@ -325,9 +327,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> CsrRows | DenseRows:
 
 
 def _checked(estimator: Any, X: Any, reset: bool) -> Any:
-    name = type(estimator).__name__
-    check_sparse(X, "X", name)
-    refuse_disguised(X, f"{name}: X")
+    refuse_disguised(X, f"{type(estimator).__name__}: X")
     X = validate_data(
         estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
     )
@@ -370,7 +370,6 @@ def _is_as_fitted(estimator: Any, X: Any) -> bool:
         and X.shape[0] > 0
         and X.shape[1] == getattr(estimator, "n_features_in_", None)
         and not hasattr(estimator, "feature_names_in_")
-        and not problem_of(X)
         and bool(np.isfinite(X.data).all())
     )
 

@@ -1,0 +1,243 @@
+"""Sparse matrices that scipy lets exist and that nobody should trust, and odd ones that are right.
+
+Each fault is made by hand from a well-formed matrix: ``FAULTS[format][name](matrix, rng)`` changes
+it in place. ``ODDITIES`` change how a matrix is stored, not what it holds.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+
+FORMATS = ("csr", "csc", "coo", "bsr", "dia", "lil", "dok")
+
+
+def well_formed(rng, shape, is_indicator):
+    """Return a dense array of eighths, so that sums are exact in any order."""
+    if is_indicator:
+        values = (rng.random(shape) < 0.3).astype(np.float64)
+        values[np.arange(shape[0]), np.arange(shape[0]) % shape[1]] = 1
+        return values
+    return rng.integers(1, 9, shape) / 8 * (rng.random(shape) < 0.4)
+
+
+def stored(values, fmt, kind):
+    """Return `values` in a format, as a matrix or an array of scipy."""
+    made = sp.csr_array(values) if kind == "array" else sp.csr_matrix(values)
+    if fmt == "dia":  # of few diagonals, else all of the array is stored
+        return made.todia()
+    return made.asformat(fmt).copy()
+
+
+def _put(name, value):
+    def fault(matrix, rng):
+        array = np.array(getattr(matrix, name))
+        array = array.astype(np.int64) if abs(value(matrix, rng)) >= 2**31 else array
+        array[rng.integers(len(array))] = value(matrix, rng)
+        setattr(matrix, name, array)
+
+    return fault
+
+
+def _replace(name, make):
+    def fault(matrix, rng):
+        setattr(matrix, name, make(np.array(getattr(matrix, name)), matrix, rng))
+
+    return fault
+
+
+def _minor(matrix):
+    n = matrix.shape[0] if matrix.format == "csc" else matrix.shape[1]
+    return n // matrix.blocksize[1] if matrix.format == "bsr" else n
+
+
+def _swap_pointers(indptr, matrix, rng):
+    at = 1 + int(rng.integers(max(1, len(indptr) - 2)))
+    indptr[at] = indptr[-1] + 1 + int(rng.integers(50))
+    return indptr
+
+
+_COMPRESSED = {
+    "index at the end": _put("indices", lambda m, r: _minor(m)),
+    "index far out": _put("indices", lambda m, r: int(10 ** r.integers(3, 9))),
+    "index -1": _put("indices", lambda m, r: -1),
+    "index far below": _put("indices", lambda m, r: -int(2 ** r.integers(1, 31))),
+    "index 2**32": _put("indices", lambda m, r: 2**32 + int(r.integers(3))),
+    "index -2**63": _put("indices", lambda m, r: -(2**63)),
+    "indices of floats": _replace("indices", lambda a, m, r: a.astype(np.float64)),
+    "indices of texts": _replace("indices", lambda a, m, r: a.astype(str)),
+    "indices too few": _replace("indices", lambda a, m, r: a[: -1 - int(r.integers(2))]),
+    "indices in two dimensions": _replace("indices", lambda a, m, r: a[:, None]),
+    "data too few": _replace("data", lambda a, m, r: a[: -1 - int(r.integers(2))]),
+    "data in one dimension too many": _replace("data", lambda a, m, r: a[..., None]),
+    "no data": _replace("data", lambda a, m, r: None),
+    "pointers fall": _replace("indptr", _swap_pointers),
+    "last pointer too large": _replace(
+        "indptr", lambda a, m, r: np.append(a[:-1], a[-1] + int(10 ** r.integers(0, 9)))
+    ),
+    "last pointer 2**40": _replace(
+        "indptr", lambda a, m, r: np.append(a[:-1].astype(np.int64), 2**40)
+    ),
+    "first pointer 1": _replace("indptr", lambda a, m, r: np.append([1], a[1:]).astype(a.dtype)),
+    "first pointer negative": _replace(
+        "indptr", lambda a, m, r: np.append([-5], a[1:]).astype(a.dtype)
+    ),
+    "a pointer far below": _put("indptr", lambda m, r: -int(2 ** r.integers(1, 31))),
+    "pointers too few": _replace("indptr", lambda a, m, r: a[:-1]),
+    "pointers too many": _replace("indptr", lambda a, m, r: np.append(a, a[-1])),
+    "pointers of floats": _replace("indptr", lambda a, m, r: a.astype(np.float64)),
+}
+
+
+def _shrink(matrix, rng):
+    matrix._shape = (matrix.shape[0], max(1, matrix.shape[1] - 3))
+
+
+def _coordinate(axis, make):
+    def fault(matrix, rng):
+        coords = [np.array(one) for one in matrix.coords]
+        coords[axis] = make(coords[axis], matrix, rng)
+        matrix.coords = tuple(coords)
+
+    return fault
+
+
+def _coordinate_put(axis, value):
+    def make(array, matrix, rng):
+        number = value(matrix, rng)
+        array = array.astype(np.int64) if abs(number) >= 2**31 else array
+        array[rng.integers(len(array))] = number
+        return array
+
+    return _coordinate(axis, make)
+
+
+_COORDINATES = {
+    f"{what}, axis {axis}": fault
+    for axis in (0, 1)
+    for what, fault in {
+        "at the end": _coordinate_put(axis, lambda m, r, axis=axis: m.shape[axis]),
+        "far out": _coordinate_put(axis, lambda m, r: int(10 ** r.integers(3, 9))),
+        "-1": _coordinate_put(axis, lambda m, r: -1),
+        "far below": _coordinate_put(axis, lambda m, r: -int(2 ** r.integers(1, 31))),
+        "2**32": _coordinate_put(axis, lambda m, r: 2**32),
+        "of floats": _coordinate(axis, lambda a, m, r: a.astype(np.float64)),
+        "too few": _coordinate(axis, lambda a, m, r: a[:-1]),
+        "in two dimensions": _coordinate(axis, lambda a, m, r: a[:, None]),
+    }.items()
+} | {"data too few": _replace("data", lambda a, m, r: a[:-1])}
+
+
+def _list_put(name, value):
+    def fault(matrix, rng):
+        filled = [i for i, row in enumerate(matrix.rows) if row]
+        row = matrix.rows[filled[rng.integers(len(filled))]]
+        row[int(rng.integers(len(row)))] = value(matrix)
+
+    return fault
+
+
+def _list_drop(matrix, rng):
+    filled = [i for i, row in enumerate(matrix.rows) if row]
+    matrix.data[filled[rng.integers(len(filled))]].pop()
+
+
+def _key_put(key):
+    def fault(matrix, rng):
+        matrix._dict[key(matrix)] = matrix.dtype.type(1)
+
+    return fault
+
+
+FAULTS = {
+    "csr": _COMPRESSED | {"shape too narrow": _shrink},
+    "csc": _COMPRESSED,
+    "bsr": _COMPRESSED,
+    "coo": _COORDINATES | {"shape too narrow": _shrink},
+    "dia": {
+        "offset at the end": _put("offsets", lambda m, r: m.shape[1]),
+        "offset far out": _put("offsets", lambda m, r: int(10 ** r.integers(3, 9))),
+        "offset far below": _put("offsets", lambda m, r: -int(10 ** r.integers(3, 9))),
+        "an offset twice": _replace("offsets", lambda a, m, r: np.append(a[:-1], a[0])),
+        "offsets too few": _replace("offsets", lambda a, m, r: a[:-1]),
+        "offsets too many": _replace("offsets", lambda a, m, r: np.append(a, 0)),
+        "offsets of floats": _replace("offsets", lambda a, m, r: a.astype(np.float64)),
+        "data in one dimension": _replace("data", lambda a, m, r: a[0]),
+        "data too few": _replace("data", lambda a, m, r: a[:-1]),
+    },
+    "lil": {
+        "column at the end": _list_put("rows", lambda m: m.shape[1]),
+        "column -1": _list_put("rows", lambda m: -1),
+        "column far out": _list_put("rows", lambda m: 10**8),
+        "column of 2**32": _list_put("rows", lambda m: 2**32),
+        "a text for a column": _list_put("rows", lambda m: "one"),
+        "a value too few": _list_drop,
+        "rows too few": _replace("rows", lambda a, m, r: a[:-1]),
+    },
+    "dok": {
+        "column at the end": _key_put(lambda m: (0, m.shape[1])),
+        "row at the end": _key_put(lambda m: (m.shape[0], 0)),
+        "row -1": _key_put(lambda m: (-1, 0)),
+        "column far out": _key_put(lambda m: (0, 10**8)),
+        "column of 2**32": _key_put(lambda m: (0, 2**32)),
+        "a number for a key": _key_put(lambda m: 3),
+        "a text in a key": _key_put(lambda m: (0, "one")),
+    },
+}
+
+
+def _unsorted(matrix, rng):
+    """Reverse each row, while the flags go on saying that rows rise."""
+    matrix.sum_duplicates()
+    indices, data = matrix.indices.copy(), matrix.data.copy()
+    for first, last in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True):
+        indices[first:last] = indices[first:last][::-1].copy()
+        data[first:last] = data[first:last][::-1].copy()
+    matrix.indices, matrix.data = indices, data
+    matrix.has_sorted_indices = matrix.has_canonical_format = True
+
+
+def _zeros(matrix, rng):
+    """Store zeros, where there is room, at the end of each row."""
+    dense = matrix.toarray() if matrix.format == "csr" else matrix.toarray().T
+    indptr, indices, data = [0], [], []
+    for row in dense:
+        zero = np.flatnonzero(row == 0)[:2]
+        columns = np.sort(np.concatenate([np.flatnonzero(row), zero]))
+        indices.append(columns)
+        data.append(row[columns])
+        indptr.append(indptr[-1] + len(columns))
+    matrix.indices = np.concatenate(indices).astype(np.int32)
+    matrix.data = np.concatenate(data).astype(matrix.dtype)
+    matrix.indptr = np.array(indptr, np.int32)
+
+
+def _halves(matrix, rng):
+    """Store each entry twice, as halves; an indicator would hold halves then."""
+    matrix.sum_duplicates()
+    matrix.data = np.repeat(matrix.data / 2, 2)
+    matrix.indices = np.repeat(matrix.indices, 2)
+    matrix.indptr = matrix.indptr * 2
+    matrix.has_canonical_format = True
+
+
+def _longer(matrix, rng):
+    matrix.indices = np.append(matrix.indices, [10**6, -1]).astype(matrix.indices.dtype)
+    matrix.data = np.append(matrix.data, [7, 7]).astype(matrix.dtype)
+
+
+def _wide(matrix, rng):
+    matrix.indices, matrix.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+
+
+def _frozen(matrix, rng):
+    for array in (matrix.data, matrix.indices, matrix.indptr):
+        array.flags.writeable = False
+
+
+ODDITIES = {
+    "rows in any order, flags say otherwise": _unsorted,
+    "zeros are stored": _zeros,
+    "entries in halves": _halves,
+    "arrays longer than pointers say": _longer,
+    "int64 indices": _wide,
+    "read-only": _frozen,
+}
