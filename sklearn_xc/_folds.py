@@ -65,8 +65,13 @@ def check_folds(
                 f"{who}: cv must give pairs (train, test) of row numbers, fold {number} is "
                 f"{fold!r}."
             ) from error
-        both = (("training", train), ("test", test))
-        found.append(tuple(_row_numbers(rows, n, who, what, number) for what, rows in both))
+        name = f"{who}: cv: the {{}} rows of fold {number}"
+        found.append(
+            (
+                _row_numbers(train, n, name.format("training")),
+                _row_numbers(test, n, name.format("test")),
+            )
+        )
     if not found:
         used_up = isinstance(cv, Iterator)
         raise ValueError(
@@ -81,8 +86,7 @@ def check_folds(
     return found
 
 
-def _row_numbers(rows: Any, n: int, who: str, what: str, number: int) -> np.ndarray:
-    name = f"{who}: cv: the {what} rows of fold {number}"
+def _row_numbers(rows: Any, n: int, name: str) -> np.ndarray:
     refuse_disguised(rows, name)
     try:
         rows = np.asarray(rows)

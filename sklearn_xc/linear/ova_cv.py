@@ -230,7 +230,7 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
 
     def _split(self, X: Any, y: Any, targets: Targets) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return the row numbers of each fold's training and test rows."""
-        cv = 5 if self.cv is None else self.cv
+        cv: Any = 5 if self.cv is None else self.cv
         if isinstance(cv, Integral) and targets.kind != "classes":
             cv = KFold(cv, shuffle=True, random_state=self.random_state)
         elif is_list_of_folds(cv):
