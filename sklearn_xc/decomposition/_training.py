@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._validation import read_only
-from sklearn_xc.mips import INDEXES, recall_at_k
+from sklearn_xc.mips import INDEXES, search_recall
 from sklearn_xc.parallel.team import Team
 from sklearn_xc.solvers.averaging import CourseAverages
 from sklearn_xc.solvers.batch_sgd import (
@@ -154,7 +154,7 @@ class Guide:
         k, recalls = min(RECALL_K, how.n_candidates), []
         for index, first, last in self._blocks():
             part = read_only(np.ascontiguousarray(V[:, first:last]))
-            recalls.append(recall_at_k(index.index, W, first, last, part, k, how.n_candidates))
+            recalls.append(search_recall(index.index, W, first, last, part, k, how.n_candidates))
         self.recall = min(recalls)
 
     def _blocks(self) -> Any:

@@ -1,6 +1,5 @@
 """The parts of a fit: pairs, their u, learning rates, averages, stopping, progress, interrupts."""
 
-import _thread
 import re
 import threading
 import time
@@ -491,7 +490,7 @@ class TestInterrupt:
     @pytest.mark.parametrize("warm_start", [False, True])
     @pytest.mark.parametrize("average", [False, True])
     def test_control_c(
-        self, average, warm_start, rate, fitted, assert_intact, make_xy, monkeypatch
+        self, average, warm_start, rate, fitted, assert_intact, make_xy, monkeypatch, interrupt_main
     ):
         X, Y = make_xy(seed=1)
         run_epoch, calls = training.run_epoch, []
@@ -499,7 +498,7 @@ class TestInterrupt:
         def interrupted_run_epoch(*args):
             calls.append(args)
             if len(calls) == 3:
-                _thread.interrupt_main()
+                interrupt_main()
             return run_epoch(*args)
 
         monkeypatch.setattr(training, "run_epoch", interrupted_run_epoch)
@@ -513,7 +512,7 @@ class TestInterrupt:
         monkeypatch.undo()
         assert fitted.set_params(max_iter=2).fit(X, Y).n_iter_ == 2
 
-    def test_no_trial_runs_on(self, fitted, make_xy, monkeypatch):
+    def test_no_trial_runs_on(self, fitted, make_xy, monkeypatch, interrupt_main):
         run_epoch, calls, end = training.run_epoch, [], threading.Event()
 
         def slow_run_epoch(*args):
@@ -521,7 +520,7 @@ class TestInterrupt:
                 raise FloatingPointError
             calls.append(args)
             if len(calls) == 10:
-                _thread.interrupt_main()
+                interrupt_main()
             time.sleep(0.002)
             return run_epoch(*args)
 
