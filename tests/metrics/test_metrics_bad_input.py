@@ -249,7 +249,7 @@ class TestCutOffs:
         [0, -1, True, np.True_, 1.0, "1", None, nan, (), {1, 2}, {1: 2}, iter([1, 2]), [[1, 2]],
          [1, [2]], [1, True], np.array(2), np.array([1.0]), np.array([True]), np.timedelta64(1),
          SPANS, [SPANS[0]], np.datetime64("2020-01-01"), datetime.timedelta(1)],
-        ids=repr,
+        ids=lambda k: type(k).__name__,
     )  # fmt: skip
     def test_what_is_none(self, metric, k):
         with pytest.raises(ValueError, match=r"^k(: expected an int of at least 1| holds dates)"):
