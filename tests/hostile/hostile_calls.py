@@ -171,7 +171,7 @@ def calls() -> list[Call]:
         options = {"cv": 2, "error_score": "raise"}
         add(name, "X", (N, D), False, lambda M, f=function, o=options: f(OvALinearXC(), M, Y, **o))
         add(name, "y", (N, L), True, lambda M, f=function, o=options: f(OvALinearXC(), X, M, **o))
-    add("dump_xmc_file", "X", (N, D), False, lambda M: _written(M, Y))
+    add("dump_xmc_file", "X", (N, D), False, lambda M: _written(M, Y), has_gaps=True)
     add("dump_xmc_file", "Y", (N, L), True, lambda M: _written(X, M))
     counts = np.asarray(Y.sum(axis=0)).ravel()
     add(
