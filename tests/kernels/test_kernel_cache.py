@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 
 import sklearn_xc
+from sklearn_xc.exceptions import KernelCacheWarning
+from sklearn_xc.kernels import _jit, _notices
+from sklearn_xc.kernels._cache import _Files
+from sklearn_xc.kernels._jit import kernel
 
 ROOT = Path(sklearn_xc.__file__).parent
 
@@ -47,16 +51,20 @@ def package(tmp_path):
     return folder
 
 
-def run_probe(package, **environment):
-    """Run the probe in a new process; return results, cache hits, and whether there is a cache."""
+def run_probe(package, action="error", **environment):
+    """Run the probe in a new process; return results, cache hits, and whether there is a cache.
+
+    If `action` for warnings is "always", also the lines in which one begins.
+    """
     env = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA")}
     env |= {"PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": "1"} | environment
-    command = [sys.executable, "-W", "error", "-m", "sklearn_xc.kernels.probe"]
+    command = [sys.executable, "-W", action, "-m", "sklearn_xc.kernels.probe"]
     done = subprocess.run(
         command, env=env, cwd=package.parent, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    return tuple(done.stdout.splitlines())
+    warnings = [line for line in done.stderr.splitlines() if "Warning: " in line]
+    return (*done.stdout.splitlines(), *warnings)
 
 
 def test_an_edit_in_a_called_file_invalidates_the_cache(package, tmp_path):
@@ -70,10 +78,51 @@ def test_an_edit_in_a_called_file_invalidates_the_cache(package, tmp_path):
     assert run_probe(package, **cache) == ("8.0 1.313", "0", "True")
 
 
-def test_without_a_place_for_the_cache_kernels_compile_anew(package, tmp_path):
+@pytest.fixture
+def nowhere(package, tmp_path):
+    """Return an environment in which numba finds no folder for its cache."""
     # A file where a folder is needed stops root too, unlike permissions.
-    nowhere = tmp_path / "file"
-    nowhere.touch()
+    path = tmp_path / "file"
+    path.touch()
     (package / "kernels" / "__pycache__").touch()
-    home = {"HOME": str(nowhere), "XDG_CACHE_HOME": str(nowhere), "LOCALAPPDATA": str(nowhere)}
-    assert run_probe(package, **home) == ("4.0 1.313", "0", "False")
+    return dict.fromkeys(("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"), str(path))
+
+
+@pytest.mark.parametrize("cache", [None, "file", "loop", "file/folder"])
+def test_without_a_place_for_the_cache_kernels_compile_anew(cache, package, nowhere, tmp_path):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    if cache is not None:
+        nowhere["NUMBA_CACHE_DIR"] = str(tmp_path / cache)
+    *seen, warning = run_probe(package, action="always", **nowhere)
+    assert seen == ["4.0 1.313", "0", "False"]
+    assert "KernelCacheWarning: There is no place where compiled code can be kept" in warning
+    assert "NUMBA_CACHE_DIR" in warning
+
+
+def test_another_place_is_taken_where_the_given_one_is_useless(package, tmp_path):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path / "loop")}
+    assert run_probe(package, **environment) == ("4.0 1.313", "0", "True")
+    assert run_probe(package, **environment) == ("4.0 1.313", "2", "True")
+    assert len(list((package / "kernels" / "__pycache__").glob("*.nbc"))) == 2
+
+
+def test_without_sources_nothing_is_cached(monkeypatch, tmp_path):
+    """As in a zip file; nobody knows then whether compiled code is that of other sources."""
+    monkeypatch.setattr(_jit, "__file__", str(tmp_path / "kernels" / "_jit.py"))
+    monkeypatch.setattr(_jit, "source_checksum", _jit.source_checksum.__wrapped__)
+    monkeypatch.setattr(_notices, "_has_warned", False)
+    probe = kernel(lambda x: x + 1)
+    with pytest.warns(KernelCacheWarning, match=r"be kept \(no sources in .*NUMBA_CACHE_DIR"):
+        assert probe(1) == 2
+    assert probe.stats.cache_path is None
+
+
+def test_flushed_code_is_gone_and_that_of_others_is_not(tmp_path):
+    mine, others = (_Files(str(tmp_path), name, "sources") for name in ("f-1.py311", "f-11.py311"))
+    for files in (mine, others):
+        files.save("int64", 1)
+        files.save("float64", 2)
+    mine.flush()
+    assert [mine.load("int64"), mine.load("float64")] == [None, None]
+    assert others.load("float64") == 2
