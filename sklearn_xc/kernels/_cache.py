@@ -9,6 +9,7 @@ It stands in for numba's cache in the dispatchers of this package alone.
 
 import contextlib
 import hashlib
+import io
 import os
 import pickle
 import secrets
@@ -18,7 +19,9 @@ from typing import Any
 import llvmlite
 import numba
 from numba.core.caching import FunctionCache, NullCache
-from numba.core.serialize import dumps
+from numba.core.dispatcher import Dispatcher
+from numba.core.extending import _Intrinsic
+from numba.core.serialize import NumbaPickler, dumps
 
 from sklearn_xc.kernels._notices import warn_once
 
@@ -59,6 +62,14 @@ class KernelCache(FunctionCache):
             )
         return found
 
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        code = self._py_func.__code__
+        closure = tuple(cell.cell_contents for cell in self._py_func.__closure__ or ())
+        buffer = io.BytesIO()
+        content = (code.co_code, code.co_consts, code.co_names, closure)
+        _KeyPickler(buffer, protocol=4).dump(content)
+        return sig, codegen.magic_tuple(), _checksum(buffer.getvalue())
+
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep the code for the signature, if that is possible."""
         # The warning of a damaged file waits until the file is replaced: it may be an error.
@@ -94,6 +105,22 @@ class NoCache(NullCache):
             "right, but each process will compile anew, which takes some seconds. Set the "
             "environment variable NUMBA_CACHE_DIR to a folder that can be written."
         )
+
+
+class _KeyPickler(NumbaPickler):
+    """Pickle a kernel's code and what it closes over, to the same bytes in every process.
+
+    numba gives each intrinsic and each kernel a random name in each process and pickles it with
+    them. A kernel that closes over one would never be found again, and leave a file each time.
+    """
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Pickle intrinsics and kernels as the functions that they are made of."""
+        if isinstance(obj, _Intrinsic):
+            return tuple, ((obj._defn,),)
+        if isinstance(obj, Dispatcher):
+            return tuple, ((obj.py_func,),)
+        return super().reducer_override(obj)
 
 
 class _Files:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import pytest
 
 import sklearn_xc
@@ -105,6 +106,62 @@ def test_another_place_is_taken_where_the_given_one_is_useless(package, tmp_path
     assert run_probe(package, **environment) == ("4.0 1.313", "0", "True")
     assert run_probe(package, **environment) == ("4.0 1.313", "2", "True")
     assert len(list((package / "kernels" / "__pycache__").glob("*.nbc"))) == 2
+
+
+@pytest.mark.parametrize(
+    "twins",
+    [
+        (lambda x: x + 1, lambda x: x * 1),
+        (lambda x: x + 1, lambda x: x + 2),
+        (lambda x: x.real, lambda x: x.imag),
+    ],
+    ids=["operations", "constants", "names"],
+)
+def test_functions_of_one_name_and_line_are_told_apart(twins, tmp_path, monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    for hits in (0, 1):
+        for function in twins:
+            probe = kernel(function)
+            assert probe(3 + 4j) == function(3 + 4j)
+            assert sum(probe.stats.cache_hits.values()) == hits
+
+
+# What numba pickles under a name that is random in each process.
+CLOSURES = """
+import random
+from numba.extending import intrinsic
+from sklearn_xc.kernels._jit import kernel
+
+def make_intrinsic(number):
+    @intrinsic
+    def add(typing, x):
+        def generate(context, builder, signature, args):
+            return builder.fadd(args[0], args[0].type(number))
+        return x(x), generate
+    return add
+
+def make_probe(add):
+    @kernel
+    def probe(x):
+        return 2.0 * add(x)
+    return probe
+
+intrinsics = [make_intrinsic(number) for number in (1.0, 2.0)]
+random.shuffle(intrinsics)
+probes = {probe(1.0): probe for probe in map(make_probe, intrinsics)}
+outer = make_probe(probes[4.0])
+print(*sorted(probes), outer(1.0))
+print(sum(sum(probe.stats.cache_hits.values()) for probe in [*probes.values(), outer]))
+"""
+
+
+def test_what_closes_over_intrinsics_and_kernels_is_found_again(package, tmp_path):
+    (package / "kernels" / "probe.py").write_text(CLOSURES)
+    cache = tmp_path / "cache"
+    for hits, seed in [("0", "1"), ("3", "2"), ("3", "3")]:
+        seen = run_probe(package, NUMBA_CACHE_DIR=str(cache), PYTHONHASHSEED=seed)
+        assert seen == ("4.0 6.0 8.0", hits)
+        assert len(list(cache.rglob("*.nbc"))) == 3
 
 
 def test_without_sources_nothing_is_cached(monkeypatch, tmp_path):
