@@ -23,7 +23,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
 from numba.core.serialize import NumbaPickler, dumps
 
-from sklearn_xc.kernels._notices import warn_once
+from sklearn_xc.kernels._notices import tell_compilation, warn_once
 
 _DIGEST_BYTES = 32
 
@@ -60,6 +60,8 @@ class KernelCache(FunctionCache):
                 f"({type(error).__name__}: {error}). The code was compiled anew, results are "
                 "right. Whatever else is damaged there is replaced without a further warning."
             )
+        if found is None:
+            tell_compilation(self._cache_path)
         return found
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
@@ -97,6 +99,10 @@ class NoCache(NullCache):
 
     def __init__(self, reason: Exception) -> None:
         self._reason = reason
+
+    def load_overload(self, sig: Any, target_context: Any) -> None:
+        """Say that the code is going to be compiled."""
+        tell_compilation(None)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Say that the code is not kept."""
