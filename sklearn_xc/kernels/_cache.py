@@ -14,7 +14,7 @@ import os
 import pickle
 import secrets
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import llvmlite
 import numba
@@ -61,6 +61,7 @@ class KernelCache(FunctionCache):
                 "right. Whatever else is damaged there is replaced without a further warning."
             )
         if found is None:
+            _refuse_where_disabled()
             tell_compilation(self._cache_path)
         return found
 
@@ -102,6 +103,7 @@ class NoCache(NullCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> None:
         """Say that the code is going to be compiled."""
+        _refuse_where_disabled()
         tell_compilation(None)
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -111,6 +113,19 @@ class NoCache(NullCache):
             "right, but each process will compile anew, which takes some seconds. Set the "
             "environment variable NUMBA_CACHE_DIR to a folder that can be written."
         )
+
+
+def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+    """Take the place of a kernel where numba is told not to compile."""
+    raise RuntimeError(
+        "NUMBA_DISABLE_JIT is set, but the loops of sklearn_xc run only compiled: they contain "
+        "vector instructions, and rely on the compiler's types. Unset it before Python starts."
+    )
+
+
+def _refuse_where_disabled() -> None:
+    if vars(numba.config)["DISABLE_JIT"]:
+        refuse()
 
 
 class _KeyPickler(NumbaPickler):

@@ -23,7 +23,7 @@ from typing import Any
 import numba
 from numba.extending import register_jitable
 
-from sklearn_xc.kernels._cache import KernelCache, NoCache
+from sklearn_xc.kernels._cache import KernelCache, NoCache, refuse
 
 FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
 
@@ -70,9 +70,12 @@ def kernel(function: Any) -> Any:
     Returns
     -------
     numba dispatcher
-        Callable like `function`; it releases the GIL while it runs.
+        Callable like `function`; it releases the GIL while it runs. Where the environment has
+        ``NUMBA_DISABLE_JIT=1``, a function that raises a RuntimeError.
     """
     compiled: Any = numba.njit(nogil=True, fastmath=FASTMATH, error_model="numpy")(function)
+    if compiled is function:  # NUMBA_DISABLE_JIT
+        return refuse
     try:
         compiled._cache = KernelCache(function, source_checksum())
     except Exception as error:  # nothing about the cache is worth a failing import

@@ -1,4 +1,4 @@
-"""What users hear of compilation."""
+"""What users hear of compilation, and that without a compiler they hear of it once they need it."""
 
 import os
 import subprocess
@@ -122,3 +122,37 @@ def run(code, **environment):
 def test_an_estimator_can_listen_without_loading_the_compiler():
     code = "import sys, sklearn_xc.kernels._notices; print('numba' in sys.modules)"
     assert run(code) == "False\n"
+
+
+def test_where_numba_may_not_compile_only_kernels_say_so():
+    code = """
+import numpy as np, scipy.sparse as sp, sklearn_xc
+for name in sklearn_xc.__all__:
+    getattr(sklearn_xc, name)
+Y = sp.csr_array(np.eye(4))
+sklearn_xc.datasets.make_xc_classification()
+print(sklearn_xc.metrics.precision_at_k(Y, Y, k=1))
+try:
+    sklearn_xc.OvALinearXC().fit(Y, Y)
+except RuntimeError as error:
+    print(error)
+"""
+    metric, message = run(code, NUMBA_DISABLE_JIT="1").splitlines()
+    assert metric == "1.0"
+    assert message.startswith("NUMBA_DISABLE_JIT is set, but the loops of sklearn_xc run only comp")
+    assert message.endswith("Unset it before Python starts.")
+
+
+@pytest.mark.parametrize("place", ["folder", "none"])
+def test_forbidden_later_on_it_is_the_same_error(place, folder, monkeypatch):
+    if place == "none":
+        monkeypatch.setattr("sklearn_xc.kernels._jit.source_checksum", lambda: 1 / 0)
+        monkeypatch.setattr("sklearn_xc.kernels._notices._has_warned", True)
+    else:
+        kernel(add_one)(1)
+    probe = kernel(add_one)
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    with pytest.raises(RuntimeError, match="NUMBA_DISABLE_JIT is set"):
+        probe(1.0)
+    if place == "folder":  # compiled before it was forbidden
+        assert probe(1) == 2
