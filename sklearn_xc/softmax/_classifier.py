@@ -1,5 +1,6 @@
 """How both softmax estimators are trained: all but the step."""
 
+import math
 import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
@@ -503,5 +504,8 @@ class SoftmaxClassifier(SoftmaxModel):
 
 
 def _labelled(pairs: Pairs, weight: np.ndarray) -> np.ndarray:
-    """Return the summed weights of the pairs, and of the instances that have one."""
-    return np.array([pairs.weight.sum(), weight[np.unique(pairs.rows)].sum()])
+    """Return the summed weights of the pairs, and of the instances that have one.
+
+    The sums are exact but for their last rounding: the order of the rows makes no difference.
+    """
+    return np.array([math.fsum(pairs.weight), math.fsum(weight[np.unique(pairs.rows)])])
