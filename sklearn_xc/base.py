@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,18 @@ from sklearn.utils.validation import check_is_fitted
 
 import sklearn_xc
 from sklearn_xc._arguments import check_count
+from sklearn_xc._state import reads_one_state
 from sklearn_xc._topk import check_topk_size
 from sklearn_xc._validation import Targets, check_classes, check_indicator, check_weights
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.metrics import precision_at_k
+from sklearn_xc.parallel.memory import parse_bytes
+from sklearn_xc.parallel.threads import count_threads
 
 #: Raised when the meaning of pickled attributes changes.
 STATE_FORMAT = 1
+#: Loops count in int64.
+_LARGEST_INT = 2**62
 
 
 class XCClassifier(ClassifierMixin, BaseEstimator):
@@ -39,6 +45,7 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
     #: Positions of the labels that nothing is known of, rising.
     _unseen_labels: np.ndarray = np.empty(0, np.int64)
 
+    @reads_one_state
     def predict_topk(self, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best labels of each instance and their scores, best first.
 
@@ -60,6 +67,7 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
         k = check_topk_size(k, X)
         return self._unseen_last(*self._topk_scores(X, k))
 
+    @reads_one_state
     def decision_function(self, X: Any) -> Any:
         """Return scores; the container follows that of y in fit.
 
@@ -83,6 +91,7 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
         scores = self._below_trained(self._all_scores(X))
         return scores[:, 0] if self._is_binary else scores
 
+    @reads_one_state
     def predict(self, X: Any) -> Any:
         """Return the labels of each instance; the container follows that of y in fit.
 
@@ -112,6 +121,7 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
         labels, _ = self._topk_scores(X, 1)
         return self.classes_[labels[:, 0]]
 
+    @reads_one_state
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return precision@1: the share of instances whose best label is one of theirs.
 
@@ -189,7 +199,7 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
             f"instance ({some}{', ...' if unseen.size > 5 else ''}). They are never predicted, and "
             "rank below all others.",
             UnseenLabelWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
     def _n_considered(self) -> int:
@@ -239,6 +249,22 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
         matrix = issubclass(self._targets_container, sp.spmatrix)
         make = sp.csr_matrix if matrix else sp.csr_array
         return make((values[kept], labels[kept], indptr), shape=shape)
+
+    def _validate_params(self) -> None:
+        """Check parameters beyond what their declarations say: for all estimators alike."""
+        super()._validate_params()
+        name = type(self).__name__
+        for parameter, value in self.get_params(deep=False).items():
+            declared = self._parameter_constraints.get(parameter, ["boolean"])
+            if isinstance(value, bool | np.bool_) and not {"boolean", "verbose"} & {
+                one for one in declared if isinstance(one, str)
+            }:
+                raise ValueError(f"{name}: {parameter} must be a number, got {value!r}.")
+            if isinstance(value, Integral) and not -_LARGEST_INT < value < _LARGEST_INT:
+                raise ValueError(f"{name}: {parameter} must be below 2**62, got {value!r}.")
+        count_threads(getattr(self, "n_jobs", None), f"{name}: n_jobs")
+        if getattr(self, "max_memory", None) is not None:
+            parse_bytes(self.max_memory, f"{name}: max_memory")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_xc._state import reads_one_state
 from sklearn_xc._topk import check_topk_size, padded
 from sklearn_xc._validation import CsrRows, DenseRows, check_rows, read_only
 from sklearn_xc.base import XCClassifier
@@ -20,6 +21,7 @@ class EmbeddingModel(XCClassifier):
     feature_embedding_: np.ndarray | None
     threshold_: float
 
+    @reads_one_state
     def embed(self, X: Any) -> np.ndarray:
         """Return what scores are linear in: a vector for each instance.
 
@@ -37,6 +39,7 @@ class EmbeddingModel(XCClassifier):
         check_is_fitted(self)
         return self._embed(check_rows(self, X, reset=False))
 
+    @reads_one_state
     def predict_topk(self, X: Any, k: int = 5, exact: bool = True) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best labels of each instance and their scores, best first.
 

@@ -9,6 +9,7 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from sklearn_xc._state import built_apart
 from sklearn_xc._validation import (
     CsrRows,
     DenseRows,
@@ -312,6 +313,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @built_apart
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DecompMIPSClassifier":
         """Train the model.
 
@@ -374,6 +376,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @built_apart
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> "DecompMIPSClassifier":

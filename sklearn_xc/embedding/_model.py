@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_xc._state import reads_one_state
 from sklearn_xc._topk import check_topk_size, padded
 from sklearn_xc._validation import CsrRows, check_instances
 from sklearn_xc.base import XCClassifier
@@ -36,6 +37,7 @@ class RankingModel(XCClassifier):
     n_jobs: int | None
     _features: KnownFeatures | None
 
+    @reads_one_state
     def embed(self, X: Any) -> np.ndarray:
         """Return the embeddings of instances.
 
@@ -52,6 +54,7 @@ class RankingModel(XCClassifier):
         check_is_fitted(self)
         return self._embed(check_instances(self, X, reset=False))
 
+    @reads_one_state
     def embed_labels(self) -> np.ndarray:
         """Return the embeddings of the labels: a copy of ``label_embeddings_``.
 
@@ -63,6 +66,7 @@ class RankingModel(XCClassifier):
         check_is_fitted(self)
         return self.label_embeddings_.copy()
 
+    @reads_one_state
     def predict_topk(
         self, X: Any, k: int = 5, component: str = "fused"
     ) -> tuple[np.ndarray, np.ndarray]:

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._label_features import LabelFeatures
+from sklearn_xc._state import built_apart
 from sklearn_xc._validation import (
     CsrRows,
     Targets,
@@ -277,6 +278,7 @@ class NGAMEEmbeddingXC(RankingModel):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @built_apart
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, label_features: Any = None
     ) -> "NGAMEEmbeddingXC":
@@ -310,6 +312,7 @@ class NGAMEEmbeddingXC(RankingModel):
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @built_apart
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> "NGAMEEmbeddingXC":
@@ -351,6 +354,7 @@ class NGAMEEmbeddingXC(RankingModel):
             self._partial_fit(examples)
         return self
 
+    @built_apart
     def add_labels(self, label_features: Any, classes: Any = None) -> "NGAMEEmbeddingXC":
         """Add labels of which the features are known, or a text, but no instance.
 

@@ -15,6 +15,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from sklearn_xc._state import built_apart, reads_one_state
 from sklearn_xc._topk import check_topk_size
 from sklearn_xc._validation import (
     CsrRows,
@@ -211,6 +212,7 @@ default=None
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @built_apart
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "OvALinearXC":
         """Train one linear classifier per label.
 
@@ -432,7 +434,7 @@ default=None
                 f"within max_iter={self.max_iter} Newton steps (labels {_some(out)}). Raise "
                 "max_iter or tol, or lower C; fit_report_ holds a bound on the error of each.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         stalled = np.flatnonzero(report["status"] == "stalled")
         if stalled.size:
@@ -441,7 +443,7 @@ default=None
                 f"precision of {self.intercept_.dtype} before their stopping rule held (labels "
                 f"{_some(stalled)}). Raise tol, or pass X as float64 if it is not.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         # With a free intercept an objective may be 0, and any rounding more than 1% of it.
         nothing = 1e-10 * self.C * self.n_samples_fit_
@@ -454,7 +456,7 @@ default=None
                 f"{len(report['status'])} labels by more than {PRUNING_SHARE:.0%} (labels "
                 f"{_some(moved)}). Lower prune to keep more of their small weights.",
                 PruningWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     @property
@@ -488,6 +490,7 @@ default=None
     def _all_scores(self, X: Any) -> np.ndarray:
         return self._weights.scores(check_instances(self, X, reset=False), self.n_jobs)
 
+    @reads_one_state
     def predict_topk_anytime(self, X: Any, k: int = 5, *, time_budget: float) -> AnytimeTopK:
         """Return the best labels that can be found in a time per instance, best first.
 
@@ -539,6 +542,7 @@ default=None
         bound = np.full(len(labels), -np.inf) if k > 1 else scores[:, 0].astype(np.float64)
         return AnytimeTopK(labels, scores, np.ones(len(labels), bool), bound)
 
+    @reads_one_state
     def explain(
         self, x: Any, label: Any, *, feature_names: Any = None, n_features: int | None = 10
     ) -> Explanation:

@@ -22,6 +22,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_array
 
+from sklearn_xc._state import built_apart
 from sklearn_xc._validation import (
     CsrRows,
     DenseRows,
@@ -168,6 +169,7 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @built_apart
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "OvALinearXCCV":
         """Choose C by cross-validation and train with it on all rows.
 
@@ -326,7 +328,7 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
                 "Raise max_iter or tol, or leave out the largest Cs; path_report_ has their "
                 "numbers.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
 
 

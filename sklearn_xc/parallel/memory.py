@@ -1,7 +1,10 @@
 """Memory: what the machine has left, what a user allows, and refusals before allocation."""
 
+import contextlib
+import math
 import os
 import re
+from numbers import Real
 from pathlib import Path
 
 from sklearn_xc.exceptions import MemoryBudgetError
@@ -26,12 +29,12 @@ def parse_bytes(size: int | float | str, name: str) -> int:
     """
     if isinstance(size, str):
         match = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?)(?:I?B)?\s*", size.upper())
-        if match is not None:
-            try:
-                return int(float(match[1]) * _UNITS[match[2]])
-            except ValueError:
-                pass
-    elif size > 0:
+        number = match[1] if match is not None else ""
+        with contextlib.suppress(ValueError, OverflowError):
+            size_ = float(number) * _UNITS[match[2]]  # type: ignore[index]
+            if size_ >= 1:
+                return int(size_)
+    elif isinstance(size, Real) and not isinstance(size, bool) and 1 <= size < math.inf:
         return int(size)
     raise ValueError(f"{name} must be a positive number of bytes or a text as '8GB', got {size!r}.")
 

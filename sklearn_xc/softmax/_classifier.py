@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array
 
+from sklearn_xc._state import built_apart
 from sklearn_xc._validation import (
     CsrRows,
     Targets,
@@ -101,6 +102,7 @@ class SoftmaxClassifier(SoftmaxModel):
         return GRID * settings.batch_size
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @built_apart
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SoftmaxClassifier":
         """Train the model.
 
@@ -176,6 +178,7 @@ class SoftmaxClassifier(SoftmaxModel):
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @built_apart
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, index: Any = None
     ) -> "SoftmaxClassifier":
@@ -467,7 +470,7 @@ class SoftmaxClassifier(SoftmaxModel):
                 f"{name}: the training log-loss is {losses[-1]:.3g} after the last epoch, "
                 f"guessing has {guessing:.3g}: learning_rate={self.learning_rate_:g} is too high.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         is_last_best = len(losses) > 1 and losses[-1] < losses[:-1].min() - self.tol
         if self.early_stopping and self.n_iter_ == self.max_iter and is_last_best:
@@ -475,7 +478,7 @@ class SoftmaxClassifier(SoftmaxModel):
                 f"{name}: the held-out log-loss was still falling by over tol={self.tol:g} after "
                 f"max_iter={self.max_iter} epochs. Raise max_iter or learning_rate.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def _keep(

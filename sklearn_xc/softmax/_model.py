@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_xc._state import reads_one_state
 from sklearn_xc._validation import check_instances
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.model.class_weights import ClassWeights
@@ -17,6 +18,7 @@ class SoftmaxModel(XCClassifier):
     coef_: np.ndarray
     _labelled: np.ndarray  # summed weights of pairs, and of instances that have one
 
+    @reads_one_state
     def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of the classes, with the exact normaliser.
 
@@ -38,6 +40,7 @@ class SoftmaxModel(XCClassifier):
         log_proba.data = np.exp(log_proba.data)
         return log_proba
 
+    @reads_one_state
     def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithms of ``predict_proba``, in the same containers."""
         check_is_fitted(self)

@@ -1,0 +1,44 @@
+"""Fitted state that changes in one step, so that no thread and no error sees half of it.
+
+A call that trains works on a copy of the estimator, which shares all attributes. At its end the
+estimator takes over the copy's dictionary of attributes, in one assignment; an error or an
+interrupt before it leaves the estimator as it was. A call that answers looks at the dictionary that
+was there when it began. Both rely on one rule: no array or object that is an attribute is changed
+in place, it is replaced.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def built_apart(method: Method) -> Method:
+    """Have a method that changes its estimator work on a copy, which takes effect at its end."""
+
+    @functools.wraps(method)
+    def build(self: Any, *args: Any, **kwargs: Any) -> Any:
+        apart = _sharing(self, dict(vars(self)))
+        method(apart, *args, **kwargs)
+        self.__dict__ = vars(apart)
+        return self
+
+    return build  # type: ignore[return-value]
+
+
+def reads_one_state(method: Method) -> Method:
+    """Have a method that answers see one fit only, whatever other threads do meanwhile."""
+
+    @functools.wraps(method)
+    def read(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return method(_sharing(self, vars(self)), *args, **kwargs)
+
+    return read  # type: ignore[return-value]
+
+
+def _sharing(estimator: Any, attributes: dict[str, Any]) -> Any:
+    """Return an estimator of the same class over `attributes`."""
+    other = object.__new__(type(estimator))
+    other.__dict__ = attributes
+    return other
