@@ -37,7 +37,7 @@ class EmbeddingModel(XCClassifier):
             is the inner product with ``coef_[k]``.
         """
         check_is_fitted(self)
-        return self._embed(check_rows(self, X, reset=False))
+        return self._embedded(X)
 
     @reads_one_state
     def predict_topk(self, X: Any, k: int = 5, exact: bool = True) -> tuple[np.ndarray, np.ndarray]:
@@ -64,12 +64,14 @@ class EmbeddingModel(XCClassifier):
         k = check_topk_size(k, X)
         if exact:
             return self._topk_scores(X, k)
-        V = self._embed(check_rows(self, X, reset=False))
-        return padded(*self._search(V, min(k, len(self.classes_))), k)
+        labels, scores = self._search(self._embedded(X), min(k, len(self.classes_)))
+        self._require_finite(scores)
+        return padded(labels, scores, k)
 
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        V = self._embed(check_rows(self, X, reset=False))
-        return padded(*self._best(V, min(k, len(self.classes_))), k)
+        labels, scores = self._best(self._embedded(X), min(k, len(self.classes_)))
+        self._require_finite(scores)
+        return padded(labels, scores, k)
 
     def _best(self, V: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best labels of embedded instances, at most all, and their scores."""
@@ -79,10 +81,12 @@ class EmbeddingModel(XCClassifier):
         return found.labels, found.scores
 
     def _all_scores(self, X: Any) -> np.ndarray:
-        V = self._embed(check_rows(self, X, reset=False))
-        if self._is_binary:
-            return V @ (self.coef_[1:] - self.coef_[:1]).T
-        return V @ self.coef_.T
+        V = self._embedded(X)
+        W = self.coef_[1:] - self.coef_[:1] if self._is_binary else self.coef_
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = V @ W.T
+        self._require_finite(scores)
+        return scores
 
     def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         labels, scores = self._topk_scores(X, k)
@@ -113,6 +117,23 @@ class EmbeddingModel(XCClassifier):
     def _index_name(self) -> str:
         raise NotImplementedError  # this class is not an estimator by itself
 
+    def _embedded(self, X: Any) -> np.ndarray:
+        """Check X, and return what scores are linear in."""
+        instances = check_rows(self, X, reset=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            V = self._embed(instances)
+        self._require_finite(V)
+        return V
+
+    def _require_finite(self, values: np.ndarray) -> None:
+        """Raise an error for embeddings or scores of instances that overflowed."""
+        # A NaN is the smallest entry and the largest.
+        if values.size and not np.isfinite([values.min(), values.max()]).all():
+            raise ValueError(
+                f"{type(self).__name__}: X has entries that are too large, scores overflow in "
+                f"{self.coef_.dtype}. Scale X as in fit."
+            )
+
     def _embed(self, instances: CsrRows | DenseRows) -> np.ndarray:
         vectors, dtype = self.feature_embedding_, self.coef_.dtype
         if vectors is None:
@@ -123,5 +144,4 @@ class EmbeddingModel(XCClassifier):
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
         state.pop("_search_index", None)  # is built again where it is asked for
-        state["_guide"] = None  # as is that of training
         return state

@@ -57,6 +57,12 @@ class ExactIndex:
     def update(self, rows: np.ndarray) -> None:
         """Do nothing: W is read when it is searched."""
 
+    def following(self, W: np.ndarray) -> "ExactIndex":
+        """Return an index of W; see `MipsIndex.following`."""
+        other = ExactIndex(self.n_jobs)
+        other.build(W, self._first, self._last)
+        return other
+
     def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
         """Return the `n_candidates` best rows of each query; see `MipsIndex.query`."""
         from sklearn_xc._validation import read_only
@@ -73,6 +79,7 @@ class ExactIndex:
         n_chosen = min(n_labels, n_candidates + n_candidates // _SPARE_SHARE + _SPARE)
         found = Candidates.empty(len(V), n_candidates, W.dtype)
 
+        @np.errstate(over="ignore", invalid="ignore")  # of scores that overflow few are found
         def search(begin: int, end: int) -> None:
             m = end - begin
             sizes, floors = np.zeros(m, np.int64), np.full(m, -np.inf, W.dtype)

@@ -1,5 +1,6 @@
 """Search by the inverted lists of the faiss library."""
 
+import copy
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -96,6 +97,15 @@ class FaissIndex:
         if len(rows) > 0:
             with _threads(_import_faiss(), self.n_jobs):
                 self._index.update_vectors(rows.astype(np.int64), self._columns(rows))
+
+    def following(self, W: np.ndarray) -> "FaissIndex":
+        """Return an index with the same lists; see `MipsIndex.following`."""
+        from sklearn_xc._validation import read_only
+
+        other = copy.copy(self)
+        other._W = read_only(W)
+        other._index = _import_faiss().clone_index(self._index)
+        return other
 
     def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
         """Return the best rows of the best lists; see `MipsIndex.query`."""
