@@ -38,6 +38,8 @@ class Course:
         Instances, passes, and mini-batches with sampled labels so far.
     last_look : int
         Visits when the averages were last brought up to date.
+    is_seen : ndarray of bool of shape (n_labels,) or None
+        The labels that have had a training instance in any call.
     guide : Guide or None
         Of the last partial fit, with its index.
     """
@@ -54,6 +56,7 @@ class Course:
     n_passes: int = 0
     n_drawn: int = 0
     last_look: int = 0
+    is_seen: np.ndarray | None = None
     guide: Guide | None = None
 
     def copied(self) -> "Course":

@@ -1,5 +1,6 @@
 """Classification over many labels, trained on those that a decomposed search finds."""
 
+import itertools
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -172,9 +173,10 @@ class DecompMIPSClassifier(EmbeddingModel):
     n_iter_ : int
         Epochs run.
     label_counts_ : ndarray of int64 of shape (n_labels,)
-        Instances of each label.
+        Instances of each label that were passed with a weight above 0, each counted once: to the
+        last fit, or to all calls of partial_fit.
     n_samples_fit_ : int
-        Instances seen.
+        Instances that were passed so, also those without labels.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -339,6 +341,8 @@ class DecompMIPSClassifier(EmbeddingModel):
         -----
         RecallWarning
             If the index finds less than `min_recall` of the best labels at its last build.
+        UnseenLabelWarning
+            If labels have no training instance.
 
         Notes
         -----
@@ -362,11 +366,12 @@ class DecompMIPSClassifier(EmbeddingModel):
                 if show is not None:
                     show(epoch, losses[-1], trainer.guide.recall)
             self._settle(trainer)
-            self._count_instances(targets, weight)
+            self._count(targets, weight)
             self._set_threshold(instances, targets, examples, seed)
         self.n_iter_, self.loss_curve_ = len(losses), np.array(losses)
         self._finish(trainer)
         self._course.guide = None
+        self._warn_of_unseen()
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -420,7 +425,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         with self._explained(instances, weight):
             loss = self._pass(trainer, examples, seed)
             self._settle(trainer)
-            self._count_instances(targets, weight, is_further=True)
+            self._count(targets, weight, is_further=True)
             self._set_threshold(instances, targets, examples, seed)
         self.n_iter_ += 1
         self.loss_curve_ = np.append(self.loss_curve_, loss)
@@ -558,7 +563,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         weights = MovingRows(W, course.label_squares, course.scales[0])
         layer: IdentityLayer | HiddenLayer
         if features is None:
-            layer = IdentityLayer(instances.to_dense().astype(W.dtype))
+            layer = IdentityLayer(instances.astype(W.dtype))
         else:
             # A stored zero would take part in the draw of what is left out.
             sparse = instances.to_csr().astype(W.dtype).without_zeros()
@@ -675,21 +680,30 @@ class DecompMIPSClassifier(EmbeddingModel):
     ) -> None:
         """Set the score from which on a label is predicted: as many in all as there are."""
         self.threshold_ = 0.0
+        rows = examples.rows[:_QUERIES]
+        if targets.kind != "classes":
+            rng = np.random.default_rng((seed, 5))
+            n = max(_LEAST_THRESHOLD_INSTANCES, _THRESHOLD_SCORES // len(self.classes_))
+            rows = np.sort(rng.permutation(examples.rows)[: min(n, _THRESHOLD_INSTANCES)])
+        parts = (V for _, V in self._parts(instances.take(rows), self._embed))
+        first = next(parts)
+        self._require_finite_model(first[:_QUERIES])
         if targets.kind == "classes":
-            self._require_finite_model(self._embed(instances.take(examples.rows[:_QUERIES])))
             return
-        rng = np.random.default_rng((seed, 5))
-        n = max(_LEAST_THRESHOLD_INSTANCES, _THRESHOLD_SCORES // len(self.classes_))
-        rows = np.sort(rng.permutation(examples.rows)[: min(n, _THRESHOLD_INSTANCES)])
-        V = self._embed(instances.take(rows))
-        self._require_finite_model(V[:_QUERIES])
-        k = min(self.top_k, len(self.classes_))
-        _, scores = self._best(V, k)
+        k = self._n_considered()
+        scores = np.concatenate([self._best(V, k)[1] for V in itertools.chain([first], parts)])
         sets = examples.sets
         n_labels = int((sets.indptr[rows + 1] - sets.indptr[rows]).sum())
         self.threshold_ = threshold_for(scores, n_labels)
         if not np.isfinite(self.threshold_):
             raise NotFiniteError
+
+    def _count(self, targets: Targets, weight: np.ndarray, *, is_further: bool = False) -> None:
+        """Count instances; a label that any earlier call has seen is never unseen again."""
+        self._count_instances(targets, weight, is_further=is_further)
+        course, is_seen = self._course, self.label_counts_ > 0
+        course.is_seen = is_seen if course.is_seen is None else course.is_seen | is_seen
+        self._unseen_labels = np.flatnonzero(~course.is_seen)
 
     def _require_finite_model(self, V: np.ndarray) -> None:
         """Raise an error for weights that overflowed, or scores of some embedded instances."""
