@@ -6,12 +6,15 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._state import reads_one_state
-from sklearn_xc._topk import check_topk_size, padded
+from sklearn_xc._topk import check_topk_size
 from sklearn_xc._validation import CsrRows, check_instances
 from sklearn_xc.base import XCClassifier
+from sklearn_xc.embedding._encoding import encoded, first_strange, name_of
 from sklearn_xc.embedding._fusion import ScoreFusion
 from sklearn_xc.embedding._ranking import KnownFeatures, Ranking
+from sklearn_xc.embedding._rows import readable_rows
 from sklearn_xc.encoders.protocol import Encoder
+from sklearn_xc.parallel.threads import count_threads
 
 COMPONENTS = ("fused", "embedding", "classifier", "features")
 #: Pairs of an instance and a label that are scored at a time.
@@ -36,6 +39,12 @@ class RankingModel(XCClassifier):
     top_k: int
     n_jobs: int | None
     _features: KnownFeatures | None
+    #: Summed weights of the instances of each label that were trained on, float64: what the tree
+    #: takes for its frequency.
+    _frequencies: np.ndarray
+    #: The same of all instances that were passed, (n_labels,), and of these instances themselves.
+    _label_weights: np.ndarray
+    _total_weight: float
 
     @reads_one_state
     def embed(self, X: Any) -> np.ndarray:
@@ -52,7 +61,7 @@ class RankingModel(XCClassifier):
             Unit vectors; 0 for a row without features.
         """
         check_is_fitted(self)
-        return self._embed(check_instances(self, X, reset=False))
+        return self._embed(self._instances(X))
 
     @reads_one_state
     def embed_labels(self) -> np.ndarray:
@@ -82,14 +91,17 @@ class RankingModel(XCClassifier):
             What scores: the cosine with the label's embedding, with its classifier, that of the
             features of both without any training, where label features are known; or all of these
             and the tree, for the ``shortlist_size`` labels (at least k; both of two classes) of the
-            best classifiers, and as many of the nearest features.
+            best classifiers, and as many of the nearest features. An instance of which it knows
+            nothing, without features or with none that a label has, has the most frequent labels,
+            scored by the share of the instances that have them.
 
         Returns
         -------
         indices : ndarray of int64 of shape (n, k)
             Positions in ``classes_``, padded with -1. Ties go to the smaller position.
         scores : ndarray of float of shape (n, k)
-            Their scores, padded with -inf.
+            Their scores, padded with -inf. Labels of which nothing is known, neither by an instance
+            nor by a feature, come last, 1 below the others.
         """
         check_is_fitted(self)
         k = check_topk_size(k, X)
@@ -100,44 +112,108 @@ class RankingModel(XCClassifier):
                 f"component='features' needs label_features, of which {type(self).__name__} had "
                 "none in fit."
             )
-        return self._topk_of(check_instances(self, X, reset=False), k, component)
+        return self._unseen_last(*self._topk_of(self._instances(X), k, component))
 
-    def _embed(self, instances: CsrRows) -> np.ndarray:
-        return self.encoder_.encode(instances, n_jobs=self.n_jobs)
+    def _instances(self, X: Any, *, reset: bool = False, is_training: bool = False) -> CsrRows:
+        """Check X, and return its rows as the encoder reads them."""
+        instances = check_instances(self, X, reset=reset)
+        return readable_rows(instances, f"{type(self).__name__}: X", is_training=is_training)
+
+    def _encode(self, inputs: CsrRows, dim: int, dtype: Any) -> np.ndarray:
+        """Return embeddings; there may be NaN or infinity among them."""
+        n_jobs = count_threads(self.n_jobs)
+        return encoded(self.encoder_, inputs, dim, dtype, n_jobs, type(self).__name__)
+
+    def _embed(self, inputs: CsrRows, what: str = "row {}") -> np.ndarray:
+        """Return embeddings of a fitted model; messages name one by its number in `what`."""
+        V = self._encode(inputs, self.coef_.shape[1], self.coef_.dtype)
+        row = first_strange(V)
+        if row >= 0:
+            raise ValueError(
+                f"{type(self).__name__}: {name_of(self.encoder_)} gives NaN or infinity for "
+                f"{what.format(row)}. Are its values as large as those of fit?"
+            )
+        return V
 
     @property
     def _ranking(self) -> Ranking:
-        return Ranking(self.label_embeddings_, self.coef_, self._features, self.n_jobs)
+        n_jobs = count_threads(self.n_jobs)
+        return Ranking(
+            self.label_embeddings_, self.coef_, self._features, self._unseen_labels, n_jobs
+        )
 
     def _topk_of(self, instances: CsrRows, k: int, component: str) -> tuple[np.ndarray, np.ndarray]:
-        V, ranking, n_labels = self._embed(instances), self._ranking, len(self.classes_)
-        if component != "fused":
-            return padded(*ranking.best(component, instances, V, min(k, n_labels)), k)
-        n = instances.shape[0]
-        size = n_labels if self._is_binary else max(self.shortlist_size, k)
-        best = np.empty((n, min(k, n_labels)), np.int64), np.empty((n, min(k, n_labels)), V.dtype)
-        step = max(1, _PAIRS // (2 * size))
+        """Return the k best labels and their scores, those that nothing is known of last."""
+        V, ranking = self._embed(instances), self._ranking
+        n, n_found = instances.shape[0], min(k, ranking.n_known)
+        labels, scores = np.full((n, k), -1, np.int64), np.full((n, k), -np.inf, V.dtype)
+        step = n if component != "fused" else max(1, _PAIRS // (2 * self._shortlist_size(k)))
         for first in range(0, n, step):
             rows = np.arange(first, min(first + step, n))
             part = instances if len(rows) == n else instances.take(rows)
-            labels = ranking.shortlist(part, V[rows], size)
-            scores = self._fused(ranking.scores(part, V[rows], labels), labels)
-            order = np.lexsort((labels, -scores), axis=1)[:, :k]
-            for all_, of_rows in zip(best, (labels, scores), strict=True):
-                all_[rows] = np.take_along_axis(of_rows, order, axis=1)
-        return padded(*best, k)
+            best = self._best_of(part, V[rows], n_found, component)
+            labels[rows, :n_found], scores[rows, :n_found] = best
+        is_blank = ranking.is_blank(component, instances, V)
+        if is_blank.any():
+            best = self._most_frequent(n_found, V.dtype)
+            labels[is_blank, :n_found], scores[is_blank, :n_found] = best
+        n_unseen = min(k, len(self.classes_)) - n_found
+        labels[:, n_found : n_found + n_unseen] = self._unseen_labels[:n_unseen]
+        return labels, scores
+
+    def _best_of(
+        self, instances: CsrRows, V: np.ndarray, k: int, component: str
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k best labels of some instances and their scores, best first."""
+        ranking = self._ranking
+        if component != "fused":
+            return ranking.best(component, instances, V, k)
+        labels = ranking.shortlist(instances, V, self._shortlist_size(k))
+        scores = self._fused(ranking.scores(instances, V, labels), labels)
+        order = np.lexsort((labels, -scores), axis=1)[:, :k]
+        return np.take_along_axis(labels, order, axis=1), np.take_along_axis(scores, order, axis=1)
+
+    def _shortlist_size(self, k: int) -> int:
+        n_labels = len(self.classes_)
+        return n_labels if self._is_binary else min(max(self.shortlist_size, k), n_labels)
+
+    def _most_frequent(self, k: int, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return what is to be said of an instance of which nothing is known.
+
+        Returns
+        -------
+        labels : ndarray of int64 of shape (k,)
+            The most frequent ones, ties by position.
+        shares : ndarray of float of shape (k,)
+            Of the instances, by weight.
+        """
+        shares = self._shares(dtype)
+        order = np.argsort(-shares, kind="stable")
+        if self._unseen_labels.size:
+            order = order[~np.isin(order, self._unseen_labels)]
+        return order[:k], shares[order[:k]]
+
+    def _shares(self, dtype: Any) -> np.ndarray:
+        """Return the share of the instances that have each label."""
+        return (self._label_weights / self._total_weight).astype(dtype)
 
     def _fused(self, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return fused scores of some labels of each instance, from all scores of each."""
         if self.fusion_ is None:
             return scores.sum(axis=-1)
-        return self.fusion_(scores, self.label_counts_[labels])
+        return self.fusion_(scores, self._frequencies[labels])
+
+    def _find_unseen(self) -> np.ndarray:
+        unseen = super()._find_unseen()
+        if self._features is None:
+            return unseen
+        return unseen[np.diff(self._features.rows.indptr)[unseen] == 0]
 
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        return self._topk_of(check_instances(self, X, reset=False), k, "fused")
+        return self._topk_of(self._instances(X), k, "fused")
 
     def _all_scores(self, X: Any) -> np.ndarray:
-        instances, n_labels = check_instances(self, X, reset=False), len(self.classes_)
+        instances, n_labels = self._instances(X), len(self.classes_)
         V, ranking, n = self._embed(instances), self._ranking, instances.shape[0]
         scores = np.empty((n, n_labels), V.dtype)
         step = max(1, _PAIRS // n_labels)
@@ -146,7 +222,11 @@ class RankingModel(XCClassifier):
             labels = np.tile(np.arange(n_labels), (len(rows), 1))
             of_pairs = ranking.scores(instances.take(rows), V[rows], labels)
             scores[rows] = self._fused(of_pairs, labels)
-        return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
+        scores[ranking.is_blank("fused", instances, V)] = self._shares(V.dtype)
+        if self._is_binary:
+            scores = self._below_trained(scores)
+            return scores[:, 1:] - scores[:, :1]
+        return scores
 
     def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         labels, scores = self._topk_scores(X, k)

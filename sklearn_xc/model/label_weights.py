@@ -34,6 +34,12 @@ class LabelWeights:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_by_feature": None}
 
+    def with_intercept(self, intercept: np.ndarray) -> "LabelWeights":
+        """Return the same weights with other intercepts; their arrangement is shared."""
+        other = LabelWeights(self.coef, intercept)
+        other._by_feature = self.by_feature
+        return other
+
     @property
     def by_feature(self) -> WeightsByFeature:
         """The weights by feature: the order that scoring reads; made when first needed."""

@@ -1,5 +1,7 @@
 """Bad input: each either works or raises an error that names what was wrong and what came."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -18,6 +20,10 @@ def with_value(Y, row, column, value):
     Y = Y.tolil()
     Y[row, column] = value
     return Y.tocsr()
+
+
+def model_counts(Y):
+    return np.asarray(Y.sum(axis=0)).ravel()
 
 
 class TestInstances:
@@ -64,19 +70,19 @@ class TestInstances:
     @pytest.mark.parametrize("sampler", sorted(SAMPLERS))
     @pytest.mark.parametrize("known", [True, False])
     def test_empty_rows(self, known, sampler, make, documents):
-        """They have the embedding 0 and the scores of nothing, ties to the smaller label."""
+        """They have the embedding 0 and the most frequent labels."""
         X, Y, Z = documents
         X = X.tolil()
         X[::9] = 0
         X = X.tocsr()
+        expected = np.argsort(-model_counts(Y), kind="stable")[:4].tolist()
         model = make(label_features=Z if known else None, sampler=sampler, fusion=False).fit(X, Y)
         assert np.isfinite(model.coef_).all()
         empty = sp.csr_array((2, 80))
         assert not model.embed(empty).any()
         for component in ("fused", "embedding", "classifier"):
-            labels, scores = model.predict_topk(empty, 4, component)
-            assert labels.tolist() == [[0, 1, 2, 3]] * 2
-            assert not scores.any()
+            labels, _ = model.predict_topk(empty, 4, component)
+            assert labels.tolist() == [expected] * 2
         assert model.predict(empty).shape == (2, 20)
 
     def test_an_empty_row_with_a_tree(self, fitted):
@@ -88,7 +94,8 @@ class TestInstances:
     def test_nothing_but_zeros(self, fraction, make, documents):
         model = make(validation_fraction=fraction).fit(sp.csr_array((160, 6)), documents.Y)
         assert not model.coef_.any()
-        assert model.predict_topk(sp.csr_array((1, 6)), 2, "embedding")[0].tolist() == [[0, 1]]
+        expected = np.argsort(-model_counts(documents.Y), kind="stable")[:2].tolist()
+        assert model.predict_topk(sp.csr_array((1, 6)), 2, "embedding")[0].tolist() == [expected]
 
     def test_negative_features(self, make, documents):
         X, Y, Z = documents
@@ -337,31 +344,111 @@ class TestParameters:
 
 
 class TestDivergence:
-    """It takes rates, or features, at which float32 overflows."""
+    """It takes rates at which float32 overflows."""
 
     @pytest.mark.parametrize("fraction", [0.0, 0.3])
     @pytest.mark.parametrize(
-        ("parameters", "scale", "named"),
+        ("parameters", "named"),
         [
-            ({"encoder_learning_rate": 1e30}, 1.0, r"encoder_learning_rate=1e\+30"),
-            ({"encoder_learning_rate": 1e300}, 1.0, r"encoder_learning_rate=1e\+300"),
-            ({"classifier_learning_rate": 1e300}, 1.0, r"classifier_learning_rate=1e\+300"),
-            ({"classifier_learning_rate": 1e160}, 1.0, r"classifier_learning_rate=1e\+160"),
-            ({}, 1e25, r"encoder_learning_rate=0\.01"),
+            ({"encoder_learning_rate": 1e30}, r"encoder_learning_rate=1e\+30"),
+            ({"encoder_learning_rate": 1e300}, r"encoder_learning_rate=1e\+300"),
+            ({"classifier_learning_rate": 1e300}, r"classifier_learning_rate=1e\+300"),
+            ({"classifier_learning_rate": 1e160}, r"classifier_learning_rate=1e\+160"),
         ],
         ids=str,
     )
     @pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
-    def test_the_rate_is_named(self, parameters, scale, named, fraction, make, documents):
+    def test_the_rate_is_named(self, parameters, named, fraction, make, documents):
         X, Y, Z = documents
-        X, Z = (scale * X).astype(np.float32), (scale * Z).astype(np.float32)
+        X, Z = X.astype(np.float32), Z.astype(np.float32)
         model = make(label_features=documents.Z).fit(documents.X, Y)
         coef = model.coef_
         model.set_params(label_features=Z, validation_fraction=fraction, **parameters)
-        message = f"NGAMEEmbeddingXC: training diverged at {named}. Lower it, or scale X and label"
+        message = f"NGAMEEmbeddingXC: training diverged at {named}: .* has NaN .*Lower it, or scale"
         with pytest.raises(ValueError, match=message):
             model.fit(X, Y)
         assert model.coef_ is coef
+
+
+class TestRange:
+    """Values whose squares would leave the range of their dtype."""
+
+    @pytest.fixture
+    def model(self, make, documents):
+        """Return a fitted model, for the test alone."""
+        return make(label_features=documents.Z).fit(*documents[:2])
+
+    @pytest.mark.parametrize(
+        ("dtype", "scale", "message"),
+        [
+            (
+                np.float64,
+                1e200,
+                r"holds 6\.54654e\+199 in row 2; values up to 1e\+100 were expected",
+            ),
+            (np.float64, 1e-300, r"in row 0 and nothing of at least 1e-100, as was expected"),
+            (np.float32, 1e25, r"holds 6\.54654e\+24 in row 2; values up to 1e\+15 were expected"),
+            (
+                np.float32,
+                1e-25,
+                r"in row 0 and nothing of at least 1e-15, as was expected of float32",
+            ),
+        ],
+    )
+    @pytest.mark.parametrize("method", ["fit", "partial_fit"])
+    def test_instances(self, method, dtype, scale, message, model, documents):
+        X, Y, _ = documents
+        before = pickle.dumps(model)
+        with pytest.raises(ValueError, match=f"NGAMEEmbeddingXC: X .*{message}"):
+            getattr(model, method)((X * scale).astype(dtype), Y)
+        assert pickle.dumps(model) == before
+
+    @pytest.mark.parametrize("scale", [1e200, 1e-300])
+    def test_label_features(self, scale, model, make, documents):
+        X, Y, Z = documents
+        before, message = pickle.dumps(model), "NGAMEEmbeddingXC: label_features holds .* in row 0"
+        for call in (
+            lambda: make(label_features=Z * scale).fit(X, Y),
+            lambda: model.fit(X, Y, label_features=Z * scale),
+            lambda: model.add_labels(Z * scale),
+        ):
+            with pytest.raises(ValueError, match=message):
+                call()
+        assert pickle.dumps(model) == before
+
+    def test_answers(self, model, documents):
+        X = documents.X.copy()
+        X.data[:] *= 1e200
+        for method in ANSWERS:
+            with pytest.raises(
+                ValueError, match=r"X holds .*e\+199 in row 2; values up to 1e\+100"
+            ):
+                getattr(model, method)(X)
+
+    @pytest.mark.parametrize(
+        ("weight", "named"), [(1e300, r"1e\+300"), (1e-300, "1e-300"), (1e21, r"1e\+21")]
+    )
+    @pytest.mark.parametrize("n", [1, 160])
+    @pytest.mark.parametrize("method", ["fit", "partial_fit"])
+    def test_weights(self, method, n, weight, named, model, documents):
+        X, Y, _ = documents
+        weights, before = np.ones(160), pickle.dumps(model)
+        weights[:n] = weight
+        message = f"sample_weight holds {named} in row 0; 0 and weights from 1e-20 to 1e\\+20 were"
+        with pytest.raises(ValueError, match=message):
+            getattr(model, method)(X, Y, sample_weight=weights)
+        assert pickle.dumps(model) == before
+
+    @pytest.mark.parametrize("weight", [5e19, 1e-20])
+    def test_weights_that_are_alike(self, weight, make, documents):
+        """They matter by their ratios alone."""
+        X, Y, Z = documents
+        weights = np.random.default_rng(0).uniform(1, 2, 160)
+        own = {"label_features": Z, "validation_fraction": 0.25}
+        a, b = (make(**own).fit(X, Y, sample_weight=w) for w in (weights, weights * weight))
+        np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-9)
+        for p, q in zip(a.predict_topk(X, 5), b.predict_topk(X, 5), strict=True):
+            np.testing.assert_allclose(p, q, atol=1e-9)
 
 
 class TestUnfitted:
