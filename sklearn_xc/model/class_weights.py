@@ -4,10 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed
 
 from sklearn_xc._validation import CsrRows, read_only
 from sklearn_xc.parallel.memory import require_bytes
+from sklearn_xc.parallel.threads import count_threads
 
 #: A task's scores take about so many values at most, and its rows at most so many: the weights are
 #: read once for each task. Fewer rows, but not below the least, where threads would be idle.
@@ -25,6 +26,11 @@ class ClassWeights:
         Weights, one row per class.
     scale : ndarray of float64 of shape (n_classes,), default=None
         Factors on the rows of `coef`; None is 1.
+
+    Notes
+    -----
+    Scores that are not finite, because X or the weights are too large for their dtype, raise
+    FloatingPointError: no order, no top-k and no normaliser can be made of them.
     """
 
     def __init__(self, coef: np.ndarray, scale: np.ndarray | None = None) -> None:
@@ -184,12 +190,14 @@ class ClassWeights:
         self, task: Callable[[int, int, np.ndarray], Any], X: CsrRows, n_jobs: int | None
     ) -> None:
         """Run `task` on ranges of rows and their scores, in threads."""
-        from sklearn_xc.kernels.class_scores import score_classes
+        from sklearn_xc.kernels.class_scores import all_finite, score_classes
 
         dtype = self.coef.dtype
-        arrays = X.indptr, X.indices, read_only(X.data.astype(dtype, copy=False))
-        n, n_classes = X.shape[0], len(self.coef)
-        for_each_thread = -(-n // effective_n_jobs(n_jobs))
+        with np.errstate(over="ignore"):  # their scores tell
+            values = X.data.astype(dtype, copy=False)
+        arrays = X.indptr, X.indices, read_only(values)
+        n, n_classes, n_threads = X.shape[0], len(self.coef), count_threads(n_jobs)
+        for_each_thread = -(-n // n_threads)
         rows = min(_ROWS_PER_TASK, max(_LEAST_ROWS, for_each_thread))
         rows = min(rows, max(1, _SCORES_PER_TASK // n_classes))
 
@@ -197,11 +205,13 @@ class ClassWeights:
             last = min(first + rows, n)
             scores = np.empty((last - first, n_classes), dtype)
             score_classes(arrays, first, last, self.coef, self.scale, scores)
+            if not all_finite(scores):
+                raise FloatingPointError(f"scores are beyond the range of {dtype}")
             task(first, last, scores)
 
         if n <= rows:  # starting threads would take longer
             scored(0)
         else:
-            Parallel(n_jobs=n_jobs, require="sharedmem")(
+            Parallel(n_jobs=n_threads, require="sharedmem")(
                 delayed(scored)(first) for first in range(0, n, rows)
             )

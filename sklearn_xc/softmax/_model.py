@@ -1,12 +1,14 @@
 """What a fitted softmax model answers."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._state import reads_one_state
-from sklearn_xc._validation import check_instances
+from sklearn_xc._validation import CsrRows, check_instances
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.model.class_weights import ClassWeights
 
@@ -46,20 +48,35 @@ class SoftmaxModel(XCClassifier):
         check_is_fitted(self)
         instances = check_instances(self, X, reset=False)
         weights = ClassWeights(self.coef_)
-        if self._targets_kind != "sparse":
-            return _log_softmax(weights.scores(instances, self.n_jobs))
-        labels, scores = weights.topk(instances, min(self.top_k, len(self.classes_)), self.n_jobs)
-        normalisers = weights.log_normalisers(instances, self.n_jobs)[:, None]
+        with self._in_range(instances):
+            if self._targets_kind != "sparse":
+                return _log_softmax(weights.scores(instances, self.n_jobs))
+            labels, scores = weights.topk(instances, self._n_considered(), self.n_jobs)
+            normalisers = weights.log_normalisers(instances, self.n_jobs)[:, None]
         log_proba = (scores - normalisers).astype(self.coef_.dtype)
         return self._csr(labels, log_proba, np.ones_like(labels, bool))
 
+    @contextmanager
+    def _in_range(self, X: CsrRows) -> Iterator[None]:
+        """Turn what is beyond the range of floats within the body into a ValueError on X."""
+        try:
+            yield
+        except FloatingPointError as error:
+            largest = max(abs(float(X.data.max())), abs(float(X.data.min())))
+            raise ValueError(
+                f"{type(self).__name__}: {error}; X holds values as large as {largest:.3g}. Scale "
+                "X (sklearn.preprocessing.normalize)."
+            ) from error
+
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         instances = check_instances(self, X, reset=False)
-        return ClassWeights(self.coef_).topk(instances, k, self.n_jobs)
+        with self._in_range(instances):
+            return ClassWeights(self.coef_).topk(instances, k, self.n_jobs)
 
     def _all_scores(self, X: Any) -> np.ndarray:
         instances = check_instances(self, X, reset=False)
-        scores = ClassWeights(self.coef_).scores(instances, self.n_jobs)
+        with self._in_range(instances):
+            scores = ClassWeights(self.coef_).scores(instances, self.n_jobs)
         return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
 
     def _log_threshold(self) -> float:
@@ -70,8 +87,9 @@ class SoftmaxModel(XCClassifier):
     def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         instances = check_instances(self, X, reset=False)
         weights = ClassWeights(self.coef_)
-        labels, scores = weights.topk(instances, k, self.n_jobs)
-        normalisers = weights.log_normalisers(instances, self.n_jobs)[:, None]
+        with self._in_range(instances):
+            labels, scores = weights.topk(instances, k, self.n_jobs)
+            normalisers = weights.log_normalisers(instances, self.n_jobs)[:, None]
         return labels, scores - normalisers - self._log_threshold()
 
     def _all_margins(self, X: Any) -> np.ndarray:

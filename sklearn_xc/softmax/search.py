@@ -10,10 +10,11 @@ References
 from collections.abc import Callable
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed
 
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.memory import available_bytes
+from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.softmax.training import Schedule, train
 from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem, SoftmaxState
 
@@ -72,16 +73,14 @@ def search_rate(
         try:
             schedule = Schedule(rate, decay)
             found, _ = train(part, state, settings, schedule, max_iter, n_jobs=1, stop=stop)
+            loss = np.inf if stop.is_set() else log_loss(found, part)
         except FloatingPointError:
             return np.inf
-        if stop.is_set():
-            return np.inf
-        loss = log_loss(found, part)
         return loss if np.isfinite(loss) else np.inf
 
     free = available_bytes()
     fitting = 1 if free is None else max(1, int(free / 2) // max(1, start.V.nbytes))
-    workers = min(effective_n_jobs(n_jobs), fitting)
+    workers = min(count_threads(n_jobs), fitting)
     try:
         losses = Parallel(n_jobs=workers, require="sharedmem")(
             delayed(trial)(rate) for rate in rates

@@ -20,6 +20,9 @@ from sklearn_xc import DecompMIPSClassifier, topk
 from sklearn_xc.metrics import TopKScorer
 from sklearn_xc.model_selection import cross_val_score, cross_validate
 
+# A label of the common data has no instance.
+pytestmark = pytest.mark.filterwarnings("ignore:.*have no training instance")
+
 TOPICS = {
     "sea": "wave ship sail harbour salt",
     "wood": "tree leaf bark moss root",

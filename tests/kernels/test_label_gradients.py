@@ -116,6 +116,21 @@ def test_over_all_where_no_label_is_negative(loss):
         assert losses[i] == pytest.approx(-data.weight[i] * np.log(p).sum())
 
 
+@pytest.mark.parametrize("scale", [1e17, 1e200, 1e300])
+@pytest.mark.parametrize("loss", ["margin", "triplet"])
+def test_over_all_where_a_margin_is_less_than_the_rounding_of_scores(loss, scale, label_set_loss):
+    """The best of the others is a violation all the same: one of as much as it leads."""
+    data = make(scale=scale)
+    losses, gradients = over_all(data, loss)
+    for i, own in enumerate(data.sets):
+        others = np.setdiff1d(np.arange(90), own)
+        best = others[data.scores[i, others].argmax()]
+        lead = data.scores[i, best] - data.scores[i, own].min()
+        assert lead > 0
+        assert gradients[i, best] >= data.weight[i]
+        assert losses[i] >= 0.99 * data.weight[i] * lead
+
+
 @pytest.mark.parametrize("loss", ["margin", "triplet"])
 def test_over_all_where_the_positives_lead_by_more_than_the_margin(loss):
     data = make()

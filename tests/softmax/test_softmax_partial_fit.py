@@ -292,6 +292,26 @@ class TestPasses:
         again = joblib.load(tmp_path / "model.joblib", mmap_mode="r").partial_fit(X, y)
         np.testing.assert_array_equal(again.coef_, model.partial_fit(X, y).coef_)
 
+    @pytest.mark.parametrize("average", [False, True])
+    def test_arrays_that_others_hold_are_left_as_they_are(self, average, make, data):
+        """Another thread may be predicting with them."""
+        X, y = data
+        model = make(average=average, max_iter=2).fit(X, y)
+        for _ in range(2):
+            held = {name: getattr(model, name) for name in ("coef_", "_iterate", "u_")}
+            if average:
+                held["mean"] = model._average.mean
+            before = {name: np.copy(array) for name, array in held.items()}
+            count = model._average and model._average.count
+            other = pickle.loads(pickle.dumps(model))
+            held_average = model._average
+            model.partial_fit(X, y)
+            for name, array in held.items():
+                np.testing.assert_array_equal(array, before[name], name)
+            assert (held_average and held_average.count) == count
+            assert (model.coef_ != held["coef_"]).any()
+            np.testing.assert_array_equal(model.coef_, other.partial_fit(X, y).coef_)
+
     def test_float32_after_float64(self, make, data):
         X, y = data
         model = make().partial_fit(X.astype(np.float32), y).partial_fit(X, y)
