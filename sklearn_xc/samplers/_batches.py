@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sklearn_xc.samplers.balanced import balanced_clusters
+from sklearn_xc.samplers.balanced import clusters_of
 
 #: What random numbers are for: clusters and batches of one epoch have their own.
 _BATCHES, _CLUSTERS = 0, 1
@@ -41,7 +41,7 @@ class Clusters:
             cluster = np.arange(n)
         else:
             number = np.random.default_rng((*seed, _CLUSTERS)).integers(2**63)
-            cluster = balanced_clusters(V, n_clusters, int(number), n_jobs)
+            cluster = clusters_of(V, n_clusters, int(number), n_jobs)
         self.rows = np.argsort(cluster, kind="stable")
         self.starts = np.concatenate([[0], np.cumsum(np.bincount(cluster, minlength=n_clusters))])
 

@@ -1,7 +1,11 @@
 """Clusters of equal sizes."""
 
-import numpy as np
+from numbers import Integral
 
+import numpy as np
+from sklearn.utils.validation import check_array
+
+from sklearn_xc._arguments import check_count, refuse_disguised
 from sklearn_xc.mips._threads import for_row_ranges
 
 #: Levels whose nodes are split one by one, so that threads have 64 subtrees to share.
@@ -23,8 +27,9 @@ def balanced_clusters(
 
     Parameters
     ----------
-    V : ndarray of float32 or float64 of shape (n, dim)
-        Of any norm. Where all have the same, near is also a small angle.
+    V : array-like of shape (n, dim)
+        Of any norm; float32 and float64 are kept, other dtypes become float64. Where all have the
+        same, near is also a small angle.
     n_clusters : int
         1 to n.
     seed : int
@@ -39,8 +44,11 @@ def balanced_clusters(
 
     Raises
     ------
+    TypeError
+        For a sparse matrix or a masked array.
     ValueError
-        If there are more clusters than rows, or none.
+        If there are more clusters than rows, or none; for NaN, infinity, and what is no matrix of
+        numbers; for a seed that is no integer from 0 to 2**63 - 1.
 
     Notes
     -----
@@ -64,17 +72,32 @@ def balanced_clusters(
     >>> bool(cluster[0] == cluster[2]), bool(cluster[1] == cluster[3])
     (True, True)
     """
-    from sklearn_xc._validation import read_only
-    from sklearn_xc.kernels.balanced_tree import rows_on_the_left, split_subtree
-    from sklearn_xc.kernels.negatives import mix_key
-
-    V = read_only(np.ascontiguousarray(V))
-    n, n_clusters = len(V), int(n_clusters)
-    if not 1 <= n_clusters <= n:
+    refuse_disguised(V, "balanced_clusters: V")
+    try:
+        V = check_array(V, dtype=[np.float64, np.float32], input_name="V")
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"balanced_clusters: V: {error}") from error
+    n_clusters, n = check_count(n_clusters, "balanced_clusters: n_clusters"), len(V)
+    if n_clusters > n:
         raise ValueError(
             f"balanced_clusters: n_clusters must be from 1 to the number of rows, {n}, "
             f"not {n_clusters}."
         )
+    is_whole = isinstance(seed, Integral) and not isinstance(seed, bool | np.bool_)
+    if not is_whole or not 0 <= seed < 2**63:
+        raise ValueError(
+            f"balanced_clusters: seed must be an integer from 0 to 2**63 - 1, got {seed!r}."
+        )
+    return clusters_of(V, n_clusters, int(seed), n_jobs)
+
+
+def clusters_of(V: np.ndarray, n_clusters: int, seed: int, n_jobs: int | None) -> np.ndarray:
+    """Return what ``balanced_clusters`` does, of arrays that have been checked; NaN are any row."""
+    from sklearn_xc._validation import read_only
+    from sklearn_xc.kernels.balanced_tree import rows_on_the_left, split_subtree
+    from sklearn_xc.kernels.negatives import mix_key
+
+    V, n = read_only(np.ascontiguousarray(V)), len(V)
     order, cluster = np.arange(n, dtype=np.int32), np.zeros(n, np.int64)
     key = mix_key(seed, 0)
 

@@ -82,6 +82,15 @@ class TestComponents:
         np.testing.assert_allclose(scores, np.take_along_axis(expected, labels, axis=1), atol=1e-6)
         np.testing.assert_allclose(scores, -np.sort(-expected, axis=1)[:, :3], atol=1e-6)
 
+    def test_the_weight_of_the_sum(self, make, documents):
+        X, Y, Z = documents
+        own = {"label_features": Z, "validation_fraction": 0.3}
+        models = [make(fusion_weight=w, **own).fit(X, Y.toarray()) for w in (0.0, 0.1, 1.0)]
+        sums = sum(cosines(models[0], X, each) for each in ("embedding", "classifier", "features"))
+        tree = models[0].decision_function(X)
+        for model, weight in zip(models, (0.0, 0.1, 1.0), strict=True):
+            np.testing.assert_allclose(model.decision_function(X), tree + weight * sums, atol=1e-9)
+
     def test_ties_go_to_the_smaller_label(self, make, documents):
         """Labels of which the instances have no feature have the score 0."""
         X, Y = documents.X.tolil(), sp.lil_array((160, 5))
@@ -212,6 +221,30 @@ class TestModules:
         a, b = (make(sampler="in_batch", batch_size=size, label_features=Z).fit(X, Y)
                 for size in (160, 10**6))  # fmt: skip
         same_answers(a, b)
+
+
+class TestAutomaticSettings:
+    @pytest.mark.parametrize(
+        ("n_own", "expected"), [(1, (5, 10)), (1.5, (8, 15)), (3, (15, 20)), (6, (20, 20))]
+    )
+    def test_epochs(self, n_own, expected, make):
+        """Each pair is drawn 5 and 10 times, in at most 20 epochs."""
+        rng = np.random.default_rng(0)
+        n_of_row = np.full(60, int(n_own))
+        n_of_row[: int(60 * (n_own % 1))] += 1
+        Y = np.zeros((60, 9))
+        for row, n in zip(Y, n_of_row, strict=True):
+            row[rng.choice(9, n, replace=False)] = 1
+        own = {"encoder_epochs": "auto", "classifier_epochs": "auto", "validation_fraction": 0.0}
+        model = make(**own).fit(sp.csr_array(rng.random((60, 5))), sp.csr_array(Y))
+        assert (len(model.encoder_curve_), len(model.classifier_curve_)) == expected
+
+    def test_mini_batches(self, make):
+        """A two-hundredth of the instances, from 64 to 1600."""
+        model = make(batch_size="auto")
+        sizes = [model._batch_size_for(n) for n in (1, 12_800, 20_000, 320_000, 10**7)]
+        assert sizes == [64, 64, 100, 1600, 1600]
+        assert make(batch_size=7)._batch_size_for(10**6) == 7
 
 
 class TestEncoders:

@@ -8,7 +8,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_xc.embedding import _examples, _training
 from sklearn_xc.embedding._examples import label_shards
-from sklearn_xc.embedding._training import ClassifierModule, Pool
+from sklearn_xc.embedding._training import ClassifierModule, Pool, SiameseTraining
 from sklearn_xc.encoders import bag
 from sklearn_xc.samplers import SAMPLERS
 
@@ -86,6 +86,19 @@ class TestAnotherModel:
         after, before = (Y.toarray()[np.arange(X.shape[0]), labels].mean() for labels in best)
         assert before < 0.2
         assert after > 0.5
+
+    def test_each_shard_draws_on_its_own(self, make, documents, monkeypatch):
+        """Shards of one seed would have the same mini-batches, where they have the same rows."""
+        X, Y, Z = documents
+        seeds, plain = [], SiameseTraining.__init__
+
+        def noted(self, *args):
+            seeds.append(args[-2])
+            plain(self, *args)
+
+        monkeypatch.setattr(SiameseTraining, "__init__", noted)
+        make(label_features=Z, n_shards=4).fit(X, Y)
+        assert len(seeds) == len(set(seeds)) == 5  # and the encoder
 
     def test_a_report_an_epoch(self, make, documents):
         X, Y, Z = documents

@@ -3,10 +3,12 @@
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from sklearn.cluster import BisectingKMeans
 
 from sklearn_xc.samplers import balanced, balanced_clusters
+from sklearn_xc.samplers.balanced import clusters_of
 
 
 def of_norm_1(V):
@@ -126,7 +128,54 @@ def test_groups_that_can_be_kept_together_are_kept(n_clusters):
     assert len(pairs) <= 1.5 * 64
 
 
-@pytest.mark.parametrize("n_clusters", [0, 6, -1])
-def test_more_clusters_than_rows(n_clusters):
-    with pytest.raises(ValueError, match=f"1 to the number of rows, 5, not {n_clusters}"):
+def test_more_clusters_than_rows():
+    with pytest.raises(ValueError, match="from 1 to the number of rows, 5, not 6"):
+        balanced_clusters(np.eye(5), 6, 0)
+
+
+@pytest.mark.parametrize("n_clusters", [0, -1, 2.0, True, "2", None, np.nan])
+def test_numbers_of_clusters_that_are_none(n_clusters):
+    message = f"balanced_clusters: n_clusters must be an integer of at least 1, got {n_clusters!r}"
+    with pytest.raises(ValueError, match=message):
         balanced_clusters(np.eye(5), n_clusters, 0)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 2**64, 1.0, True, None, "1"])
+def test_seeds_that_are_none(seed):
+    with pytest.raises(ValueError, match=r"seed must be an integer from 0 to 2\*\*63 - 1, got "):
+        balanced_clusters(np.eye(5), 2, seed)
+
+
+@pytest.mark.parametrize(
+    ("V", "error", "message"),
+    [
+        (np.full((5, 2), np.nan), ValueError, "Input V contains NaN"),
+        (np.full((5, 2), np.inf), ValueError, "Input V contains infinity"),
+        (np.ones(5), ValueError, "Expected 2D array, got 1D array"),
+        (np.ones((1, 5, 2)), ValueError, "Found array with dim 3"),
+        (np.ones((5, 0)), ValueError, "Found array with 0 feature"),
+        (np.eye(5) * 1j, ValueError, "Complex data not supported"),
+        (sp.csr_array(np.eye(5)), TypeError, "Sparse data was passed"),
+        (np.ma.masked_array(np.eye(5), np.eye(5)), TypeError, "is a masked array"),
+        (np.zeros((5, 2), "M8[s]"), ValueError, "holds dates or times"),
+    ],
+    ids=range(9),
+)
+def test_no_matrix_of_numbers(V, error, message):
+    with pytest.raises(error, match=f"^balanced_clusters: V:? .*{message}"):
+        balanced_clusters(V, 2, 0)
+
+
+@pytest.mark.parametrize("dtype", [int, bool, np.float16, np.longdouble])
+def test_other_dtypes(dtype):
+    V = np.eye(12).astype(dtype)
+    expected = balanced_clusters(V.astype(np.float64), 3, 0)
+    np.testing.assert_array_equal(balanced_clusters(V, 3, 0), expected)
+    np.testing.assert_array_equal(balanced_clusters(V.tolist(), 3, 0), expected)
+
+
+def test_clusters_of_what_is_no_number():
+    """A training that diverges goes on to its end, which tells."""
+    V = np.random.default_rng(0).normal(size=(40, 3))
+    V[::3] = np.nan
+    assert np.bincount(clusters_of(V, 5, 0, None)).tolist() == [8] * 5
