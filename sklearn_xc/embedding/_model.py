@@ -11,21 +11,20 @@ from sklearn_xc._validation import CsrRows, check_instances
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.embedding._encoding import encoded, first_strange, name_of
 from sklearn_xc.embedding._fusion import ScoreFusion
+from sklearn_xc.embedding._memory import Asked, Budget, pieces_of
 from sklearn_xc.embedding._ranking import KnownFeatures, Ranking
 from sklearn_xc.embedding._rows import readable_rows
 from sklearn_xc.encoders.protocol import Encoder
 from sklearn_xc.parallel.threads import count_threads
 
 COMPONENTS = ("fused", "embedding", "classifier", "features")
-#: Pairs of an instance and a label that are scored at a time.
-_PAIRS = 2**22
 
 
 class RankingModel(XCClassifier):
     """Answers of an encoder, a vector or two for each label, and a fusion of their scores.
 
     A subclass sets the attributes below in fit, and has the parameters ``shortlist_size``,
-    ``top_k`` and ``n_jobs``.
+    ``top_k``, ``max_memory`` and ``n_jobs``.
     """
 
     classes_: np.ndarray
@@ -37,6 +36,7 @@ class RankingModel(XCClassifier):
     threshold_: float
     shortlist_size: int
     top_k: int
+    max_memory: int | str | None
     n_jobs: int | None
     _features: KnownFeatures | None
     #: Summed weights of the instances of each label that were trained on, float64: what the tree
@@ -61,7 +61,9 @@ class RankingModel(XCClassifier):
             Unit vectors; 0 for a row without features.
         """
         check_is_fitted(self)
-        return self._embed(self._instances(X))
+        instances = self._instances(X)
+        self._budget.require(self._asked.embeddings(instances.shape[0]))
+        return self._embed(instances)
 
     @reads_one_state
     def embed_labels(self) -> np.ndarray:
@@ -112,7 +114,7 @@ class RankingModel(XCClassifier):
                 f"component='features' needs label_features, of which {type(self).__name__} had "
                 "none in fit."
             )
-        return self._unseen_last(*self._topk_of(self._instances(X), k, component))
+        return self._unseen_last(*self._topk_of(self._instances(X), k, component, n_copies=1))
 
     def _instances(self, X: Any, *, reset: bool = False, is_training: bool = False) -> CsrRows:
         """Check X, and return its rows as the encoder reads them."""
@@ -142,40 +144,64 @@ class RankingModel(XCClassifier):
             self.label_embeddings_, self.coef_, self._features, self._unseen_labels, n_jobs
         )
 
-    def _topk_of(self, instances: CsrRows, k: int, component: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the k best labels and their scores, those that nothing is known of last."""
-        V, ranking = self._embed(instances), self._ranking
+    @property
+    def _budget(self) -> Budget:
+        return Budget(self.max_memory, type(self).__name__)
+
+    @property
+    def _asked(self) -> Asked:
+        n_labels, dim = self.coef_.shape
+        n_copied = n_labels if self._unseen_labels.size else 0
+        n_values = 0 if self._features is None else len(self._features.rows.data)
+        itemsize, n_scores = self.coef_.itemsize, self._ranking.n_scores
+        return Asked(n_labels, n_values, dim, itemsize, n_scores, n_copied)
+
+    def _topk_of(
+        self, instances: CsrRows, k: int, component: str, n_copies: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k best labels and their scores, those that nothing is known of last.
+
+        The caller makes `n_copies` of them in all.
+        """
+        ranking, asked = self._ranking, self._asked
         n, n_found = instances.shape[0], min(k, ranking.n_known)
-        labels, scores = np.full((n, k), -1, np.int64), np.full((n, k), -np.inf, V.dtype)
-        step = n if component != "fused" else max(1, _PAIRS // (2 * self._shortlist_size(k)))
-        for first in range(0, n, step):
-            rows = np.arange(first, min(first + step, n))
+        n_listed = self._n_listed(n_found) if component == "fused" else 0
+        n_together = self._budget.rows_together(
+            asked.row(n_found, n_listed), asked.topk(n, k, n_copies)
+        )
+        dtype = self.coef_.dtype
+        labels, scores = np.full((n, k), -1, np.int64), np.full((n, k), -np.inf, dtype)
+        for rows in pieces_of(n, n_together):
             part = instances if len(rows) == n else instances.take(rows)
-            best = self._best_of(part, V[rows], n_found, component)
+            best = self._best_of(part, n_found, component)
             labels[rows, :n_found], scores[rows, :n_found] = best
-        is_blank = ranking.is_blank(component, instances, V)
-        if is_blank.any():
-            best = self._most_frequent(n_found, V.dtype)
-            labels[is_blank, :n_found], scores[is_blank, :n_found] = best
         n_unseen = min(k, len(self.classes_)) - n_found
         labels[:, n_found : n_found + n_unseen] = self._unseen_labels[:n_unseen]
         return labels, scores
 
-    def _best_of(
-        self, instances: CsrRows, V: np.ndarray, k: int, component: str
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _best_of(self, instances: CsrRows, k: int, component: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best labels of some instances and their scores, best first."""
-        ranking = self._ranking
+        ranking, V = self._ranking, self._embed(instances)
         if component != "fused":
-            return ranking.best(component, instances, V, k)
-        labels = ranking.shortlist(instances, V, self._shortlist_size(k))
-        scores = self._fused(ranking.scores(instances, V, labels), labels)
-        order = np.lexsort((labels, -scores), axis=1)[:, :k]
-        return np.take_along_axis(labels, order, axis=1), np.take_along_axis(scores, order, axis=1)
+            labels, scores = ranking.best(component, instances, V, k)
+        else:
+            listed = ranking.shortlist(instances, V, self._shortlist_size(k))
+            fused = self._fused(ranking.scores(instances, V, listed), listed)
+            order = np.lexsort((listed, -fused), axis=1)[:, :k]
+            labels, scores = (np.take_along_axis(all_, order, axis=1) for all_ in (listed, fused))
+        is_blank = ranking.is_blank(component, instances, V)
+        if is_blank.any():
+            labels[is_blank], scores[is_blank] = self._most_frequent(k, V.dtype)
+        return labels, scores
 
     def _shortlist_size(self, k: int) -> int:
         n_labels = len(self.classes_)
         return n_labels if self._is_binary else min(max(self.shortlist_size, k), n_labels)
+
+    def _n_listed(self, k: int) -> int:
+        """Return how many labels a shortlist for the k best has at most."""
+        twice = 2 if self._features is not None else 1
+        return min(twice * self._shortlist_size(k), len(self.classes_))
 
     def _most_frequent(self, k: int, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return what is to be said of an instance of which nothing is known.
@@ -210,19 +236,22 @@ class RankingModel(XCClassifier):
         return unseen[np.diff(self._features.rows.indptr)[unseen] == 0]
 
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        return self._topk_of(self._instances(X), k, "fused")
+        return self._topk_of(self._instances(X), k, "fused", n_copies=4)  # a CSR is made of them
 
-    def _all_scores(self, X: Any) -> np.ndarray:
+    def _all_scores(self, X: Any, n_copies: int = 1) -> np.ndarray:
+        """Return the scores of all labels, of which the caller makes `n_copies` in all."""
         instances, n_labels = self._instances(X), len(self.classes_)
-        V, ranking, n = self._embed(instances), self._ranking, instances.shape[0]
-        scores = np.empty((n, n_labels), V.dtype)
-        step = max(1, _PAIRS // n_labels)
-        for first in range(0, n, step):
-            rows = np.arange(first, min(first + step, n))
-            labels = np.tile(np.arange(n_labels), (len(rows), 1))
-            of_pairs = ranking.scores(instances.take(rows), V[rows], labels)
-            scores[rows] = self._fused(of_pairs, labels)
-        scores[ranking.is_blank("fused", instances, V)] = self._shares(V.dtype)
+        ranking, asked, n = self._ranking, self._asked, instances.shape[0]
+        n_together = self._budget.rows_together(
+            asked.row(0, n_labels), asked.all_scores(n, n_copies)
+        )
+        scores = np.empty((n, n_labels), self.coef_.dtype)
+        for rows in pieces_of(n, n_together):
+            part = instances.take(rows)
+            V, labels = self._embed(part), np.tile(np.arange(n_labels), (len(rows), 1))
+            of_piece = self._fused(ranking.scores(part, V, labels), labels)
+            of_piece[ranking.is_blank("fused", part, V)] = self._shares(V.dtype)
+            scores[rows] = of_piece
         if self._is_binary:
             scores = self._below_trained(scores)
             return scores[:, 1:] - scores[:, :1]
@@ -233,4 +262,7 @@ class RankingModel(XCClassifier):
         return labels, scores - self.threshold_
 
     def _all_margins(self, X: Any) -> np.ndarray:
-        return self._all_scores(X) - self.threshold_
+        # The scores, then which are above the threshold, and these in the dtype of y.
+        scores = self._all_scores(X, n_copies=3)
+        scores -= self.threshold_
+        return scores

@@ -26,6 +26,7 @@ from sklearn_xc.embedding._encoding import first_strange, name_of
 from sklearn_xc.embedding._examples import Examples, label_shards
 from sklearn_xc.embedding._fusion import ScoreFusion
 from sklearn_xc.embedding._label_features import held_features, label_rows, mean_rows
+from sklearn_xc.embedding._memory import FitSizes, of_added, pieces_by_width
 from sklearn_xc.embedding._model import RankingModel
 from sklearn_xc.embedding._ranking import KnownFeatures, each_once
 from sklearn_xc.embedding._training import (
@@ -41,6 +42,7 @@ from sklearn_xc.encoders import ENCODERS
 from sklearn_xc.mips._threads import for_row_ranges, one_blas_thread
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.samplers import SAMPLERS
+from sklearn_xc.samplers.ance import N_NEGATIVES
 from sklearn_xc.samplers.protocol import Positives
 from sklearn_xc.solvers.adam import LazyAdam
 
@@ -127,6 +129,10 @@ class NGAMEEmbeddingXC(RankingModel):
         at most 10,000 of them. 0 holds nothing out.
     top_k : int, default=100
         After a sparse fit, how many of the best labels predict and decision_function consider.
+    max_memory : int or str, default=None
+        Bytes, or a text as "8GB", that the arrays of a fit or of an answer may take together.
+        What needs more is refused before it is begun, with the largest array named; answers are cut
+        into pieces that fit. None is what the machine has.
     n_jobs : int, default=None
         Threads. The model is the same, bit for bit, for any number.
     random_state : int, RandomState instance or None, default=None
@@ -222,6 +228,7 @@ class NGAMEEmbeddingXC(RankingModel):
         "fusion_weight": [Interval(Real, 0, None, closed="left")],
         "validation_fraction": [Interval(Real, 0, 1, closed="left")],
         "top_k": [Interval(Integral, 1, None, closed="left")],
+        "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -255,6 +262,7 @@ class NGAMEEmbeddingXC(RankingModel):
         fusion_weight: float = 0.1,
         validation_fraction: float = 0.1,
         top_k: int = 100,
+        max_memory: int | str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -280,6 +288,7 @@ class NGAMEEmbeddingXC(RankingModel):
         self.fusion_weight = fusion_weight
         self.validation_fraction = validation_fraction
         self.top_k = top_k
+        self.max_memory = max_memory
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -313,6 +322,9 @@ class NGAMEEmbeddingXC(RankingModel):
         ValueError
             For NaN, a y that is not binary, label features with other than n_labels rows or other
             features than X, parameters that do not fit each other, and training that diverged.
+        MemoryBudgetError
+            If training needs more memory than `max_memory`, or than the machine has; it is not
+            begun then, and the largest array is named.
 
         Warns
         -----
@@ -355,6 +367,8 @@ class NGAMEEmbeddingXC(RankingModel):
         ------
         ValueError
             As in fit; and for another kind of y, other classes or columns than before.
+        MemoryBudgetError
+            As in fit.
         """
         with one_blas_thread():
             if not hasattr(self, "encoder_"):
@@ -425,7 +439,7 @@ class NGAMEEmbeddingXC(RankingModel):
         self._keep_targets(targets)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         train, held_out = self._split(examples.positives, seed)
-        self._train(examples.take(train), label_features, seed)
+        self._train(examples, train, held_out, label_features, seed)
         self._label_weights = examples.label_sums(len(self.classes_))
         self._total_weight = float(examples.weight.sum())
         self._count_instances(targets, weight)
@@ -469,15 +483,22 @@ class NGAMEEmbeddingXC(RankingModel):
         chosen = np.sort(np.array(held_out, np.int64))
         return np.setdiff1d(np.arange(n), chosen), chosen
 
-    def _train(self, examples: Examples, label_features: Any, seed: int) -> None:
-        X, n_labels = examples.X, len(self.classes_)
-        Z = self._label_rows(label_features, n_labels, X.dtype)
+    def _train(
+        self, every: Examples, train: np.ndarray, held_out: np.ndarray, label_features: Any,
+        seed: int,
+    ) -> None:  # fmt: skip
+        """Train encoder and classifiers on some of the examples."""
+        n_labels = len(self.classes_)
+        Z = self._label_rows(label_features, n_labels, every.X.dtype)
+        is_name = isinstance(self.encoder, str)
+        self.encoder_ = ENCODERS[self.encoder]() if is_name else clone(self.encoder)
+        self._budget.require(self._sizes(every, train, held_out, Z).largest_phase())
+        examples = every.take(train)
+        X = examples.X
         self._features = None if Z is None else KnownFeatures(Z)
         if Z is None:
             Z = mean_rows(X, *examples.positives, n_labels, examples.weight)
         self._frequencies = examples.label_sums(n_labels)
-        is_name = isinstance(self.encoder, str)
-        self.encoder_ = ENCODERS[self.encoder]() if is_name else clone(self.encoder)
         self.encoder_.start(X, self.embedding_dim, seed)
         self.encoder_curve_ = self._train_encoder(examples.with_features(), Z, seed)
         self.label_embeddings_ = self._encode(Z, int(self.embedding_dim), Z.dtype)
@@ -485,6 +506,40 @@ class NGAMEEmbeddingXC(RankingModel):
         self.coef_ = self.label_embeddings_.copy()
         self.classifier_curve_ = self._train_classifiers(examples.with_features(), seed + 1)
         self._require_finite("classifier_learning_rate", self.coef_)
+
+    def _sizes(
+        self, every: Examples, train: np.ndarray, held_out: np.ndarray, Z: CsrRows | None
+    ) -> FitSizes:
+        """Return what memory is told by: of a fit, or of further training without held-out rows."""
+        X, n_labels, n = every.X, len(self.classes_), len(train)
+        shapes: Any = getattr(self.encoder_, "parameter_shapes", lambda n_features, dim: [])
+        batch_size = min(self._batch_size_for(n), n)
+        n_further = N_NEGATIVES if self.sampler == "ance" else 0
+        counts, n_values = np.diff(every.positives.indptr), np.diff(X.indptr)
+        n_of_means = np.bincount(
+            every.positives.labels, np.repeat(n_values, counts), minlength=n_labels
+        )
+        n_shards = min(self.n_shards, n_labels)
+        n_scores = 2 if Z is None else 3
+        return FitSizes(
+            n=n,
+            n_held_out=len(held_out),
+            n_values=len(X.data),
+            n_true=int(counts[held_out].sum()),
+            n_labels=n_labels,
+            n_label_values=len(Z.data)
+            if Z is not None
+            else int(np.minimum(n_of_means, X.shape[1]).sum()),
+            dim=int(self.embedding_dim),
+            itemsize=X.dtype.itemsize,
+            parameters=shapes(X.shape[1], int(self.embedding_dim)),
+            batch_size=batch_size,
+            n_pool=min(batch_size * (1 + n_further), n_labels),
+            sampler=self.sampler,
+            n_copies=min(n_shards, count_threads(self.n_jobs)) if n_shards > 1 else 0,
+            n_listed=min((n_scores - 1) * self.shortlist_size, n_labels),
+            n_scores=n_scores,
+        )
 
     def _train_encoder(self, examples: Examples, Z: CsrRows, seed: int) -> list[EpochReport]:
         """Train the encoder on what it can embed: instances and labels that have a feature."""
@@ -536,6 +591,9 @@ class NGAMEEmbeddingXC(RankingModel):
         )
         self._total_weight += float(examples.weight.sum())
         examples = examples.with_features()
+        everything = np.arange(len(examples.weight))
+        sizes = self._sizes(examples, everything, everything[:0], None)
+        self._budget.require(sizes._replace(dim=self.coef_.shape[1]).further())
         V = self._embed(examples.X, "a row")  # equal ones are one: their numbers say nothing
         self.coef_ = self.coef_.copy()
         steps = copy.deepcopy(self._steps)  # this call may be interrupted
@@ -554,6 +612,9 @@ class NGAMEEmbeddingXC(RankingModel):
         Z = self._label_rows(held, held.n_labels, self.coef_.dtype)
         assert Z is not None
         classes = self._classes_with(classes, held.n_labels)
+        n_values = len(Z.data) + len(self._features.rows.data)
+        dim, itemsize = self.coef_.shape[1], self.coef_.itemsize
+        self._budget.require(of_added(len(classes), dim, itemsize, n_values))
         order = np.argsort(classes, kind="stable")
         self.classes_ = classes[order]
         self._features = self._features.joined(Z, order)
@@ -659,22 +720,34 @@ class NGAMEEmbeddingXC(RankingModel):
             self._grow_tree(unseen, seed)
         self.threshold_ = 0.0
         if self._targets_kind != "classes":
-            _, scores = self._topk_of(unseen.X, self._n_considered(), "fused")
+            _, scores = self._topk_of(unseen.X, self._n_considered(), "fused", n_copies=2)
             self.threshold_ = threshold_for(scores, len(unseen.positives.labels))
 
     def _grow_tree(self, examples: Examples, seed: int) -> None:
         """Grow the tree by pairs of the shortlists, and the true ones."""
-        V, ranking = self._embed(examples.X), self._ranking
+        n_listed, n_scores = self._n_listed(1), self._ranking.n_scores
+        widths = n_listed + np.diff(examples.positives.indptr)
+        lessons = [
+            self._lessons(examples.take(rows))
+            for rows in pieces_by_width(widths, self._budget.piece // (100 * n_scores))
+        ]
+        scores, label, is_own, weight = (
+            np.concatenate(part) for part in zip(*lessons, strict=True)
+        )
+        if len(weight):  # otherwise the tree would be asked of no instance
+            fusion = ScoreFusion(weight=float(self.fusion_weight), random_state=seed)
+            self.fusion_ = fusion.fit(scores, self._frequencies[label], is_own, weight)
+
+    def _lessons(self, examples: Examples) -> tuple[np.ndarray, ...]:
+        """Return scores, label, truth and weight of pairs of some instances, for the tree."""
+        V, ranking = self._embed(examples.X, "a row"), self._ranking
         known = np.flatnonzero(~ranking.is_blank("fused", examples.X, V))
-        if not known.size:  # the tree is asked of no other instances
-            return
         examples, V = examples.take(known), V[known]
-        X, true, n_labels = examples.X, examples.positives, len(self.classes_)
-        n = X.shape[0]
+        X, true, n_labels, n = examples.X, examples.positives, len(self.classes_), len(known)
         listed = ranking.shortlist(X, V, self.shortlist_size)
         counts = np.diff(true.indptr)
-        own = np.full((n, counts.max()), -1, np.int64)
-        own[np.arange(counts.max()) < counts[:, None]] = true.labels
+        own = np.full((n, counts.max(initial=0)), -1, np.int64)
+        own[np.arange(own.shape[1]) < counts[:, None]] = true.labels
         labels = each_once(np.concatenate([listed, own], axis=1))
         # No label of a held-out instance is without training instances, by choice. The tree would
         # take it for a fact about such labels; so they are left out, and like the rarest it knows.
@@ -684,10 +757,7 @@ class NGAMEEmbeddingXC(RankingModel):
         is_own = np.isin(
             of * n_labels + label, np.repeat(np.arange(n), counts) * n_labels + true.labels
         )
-        fusion = ScoreFusion(weight=float(self.fusion_weight), random_state=seed)
-        self.fusion_ = fusion.fit(
-            ranking.scores(X, V, labels)[at], self._frequencies[label], is_own, examples.weight[of]
-        )
+        return ranking.scores(X, V, labels)[at], label, is_own, examples.weight[of]
 
 
 def _joined_classes(known: np.ndarray, new: np.ndarray) -> np.ndarray | None:

@@ -125,7 +125,7 @@ class TestComponents:
         X, Y, Z = documents
         model = make(label_features=Z).fit(X, Y.toarray())
         expected = model.decision_function(X)
-        monkeypatch.setattr("sklearn_xc.embedding._model._PAIRS", 7 * 20)
+        monkeypatch.setattr("sklearn_xc.embedding._memory.PIECE", 10_000)
         np.testing.assert_array_equal(model.decision_function(X), expected)
 
     def test_both_components_learn(self, make, documents):
