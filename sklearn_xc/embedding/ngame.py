@@ -54,6 +54,8 @@ _MOST_HELD_OUT = 10_000
 _STEPS_OF_EPOCH, _SMALLEST_BATCH, _LARGEST_BATCH = 200, 64, 1600
 #: Weights of instances between which sums and products stay numbers, also of float32 in the tree.
 _LIGHTEST, _HEAVIEST = 1e-20, 1e20
+#: Scores times so much stay numbers, also of float32.
+_LARGEST_FUSION_WEIGHT = 1e30
 #: How often a pair of an instance and a label is drawn by default, and epochs at most. The fewest
 #: epochs are those of one label each.
 _DRAWS, _MOST_EPOCHS = {"encoder": 5, "classifier": 10}, 20
@@ -225,7 +227,7 @@ class NGAMEEmbeddingXC(RankingModel):
         "classifier_learning_rate": [Interval(Real, 0, None, closed="neither")],
         "shortlist_size": [Interval(Integral, 1, None, closed="left")],
         "fusion": ["boolean"],
-        "fusion_weight": [Interval(Real, 0, None, closed="left")],
+        "fusion_weight": [Interval(Real, 0, _LARGEST_FUSION_WEIGHT, closed="both")],
         "validation_fraction": [Interval(Real, 0, 1, closed="left")],
         "top_k": [Interval(Integral, 1, None, closed="left")],
         "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
