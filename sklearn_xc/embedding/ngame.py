@@ -174,7 +174,9 @@ class NGAMEEmbeddingXC(RankingModel):
 
     Notes
     -----
-    A dense X is read as sparse rows. Rows of norm 1 (tf-idf) are what the encoder is made for.
+    A dense X is read as sparse rows. Rows of norm 1 (tf-idf) are what the encoder is made for;
+    values above 1e100 in float64, or 1e15 in float32, are refused, and those below 1e-100 or 1e-15
+    are zeros, which are no features.
 
     Instances that are equal, labels included, are one with the sum of their weights.
 
@@ -310,7 +312,8 @@ class NGAMEEmbeddingXC(RankingModel):
             One class per instance, or a binary indicator, dense or sparse; rows without labels are
             passed over.
         sample_weight : array-like of shape (n,), default=None
-            Weights of the instances, not negative; equal rows are one row with the sum of theirs.
+            Weights of the instances, 0 or from 1e-20 to 1e20; equal rows are one row with the sum
+            of theirs.
         label_features : LabelFeatures, matrix or texts, default=None
             Those of the constructor, if None.
 
@@ -411,6 +414,11 @@ class NGAMEEmbeddingXC(RankingModel):
             For other features than X had, classes that are missing, not distinct, or known already,
             and if the labels were fitted without label features: the cosine of a text and that of
             the mean of instances are not alike.
+
+        Warns
+        -----
+        UnseenLabelWarning
+            If a label has no feature: nothing is known of it then.
         """
         check_is_fitted(self)
         if self._features is None:
@@ -418,9 +426,16 @@ class NGAMEEmbeddingXC(RankingModel):
                 f"{type(self).__name__}.add_labels needs a fit with label_features; labels were "
                 "the means of their instances, which new ones do not have."
             )
+        n_unseen = len(self._unseen_labels)
         with one_blas_thread():
             self._add_labels(label_features, classes)
+        if len(self._unseen_labels) > n_unseen:
+            self._warn_of_added()
         return self
+
+    def _warn_of_added(self) -> None:
+        """Warn of unseen labels, as deep below the caller as where ``fit`` does it."""
+        self._warn_of_unseen()
 
     # What a fit is made of
 
