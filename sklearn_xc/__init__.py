@@ -25,8 +25,10 @@ _SUBPACKAGES = (
     "embedding",
     "encoders",
     "exceptions",
+    "initialisers",
     "inspection",
     "linear",
+    "losses",
     "metrics",
     "mips",
     "model_selection",
@@ -34,13 +36,16 @@ _SUBPACKAGES = (
     "softmax",
 )
 
+# Reached as attributes too, but for the package's own use.
+_INTERNAL = ("base", "bench", "kernels", "model", "parallel", "solvers")
+
 __all__ = ["__version__", *_PUBLIC, *_SUBPACKAGES]
 
 
 def __getattr__(name: str) -> Any:
     if name in _PUBLIC:
         return getattr(importlib.import_module(_PUBLIC[name]), name)
-    if name in _SUBPACKAGES:
+    if name in _SUBPACKAGES or name in _INTERNAL:
         return importlib.import_module(f"sklearn_xc.{name}")
     raise AttributeError(f"module 'sklearn_xc' has no attribute {name!r}")
 

@@ -1,10 +1,18 @@
 """Checks of single numbers and of vectors of numbers, in the words of this package."""
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+
+
+def is_number(value: Any) -> bool:
+    """Return whether `value` is a single real number.
+
+    Of numpy's too, but neither a bool nor a time span, which numpy counts among the integers.
+    """
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_ | np.timedelta64)
 
 
 def check_count(value: Any, name: str) -> int:
@@ -17,7 +25,7 @@ def check_count(value: Any, name: str) -> int:
     name : str
         The argument's name for the message.
     """
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < 1:
+    if not isinstance(value, Integral) or not is_number(value) or value < 1:
         raise ValueError(f"{name} must be an integer of at least 1, got {value!r}.")
     return int(value)
 
@@ -57,7 +65,7 @@ def refuse_disguised(values: Any, name: str) -> None:
         )
 
 
-def check_numbers(values: Any, name: str, n: int, each: str) -> np.ndarray:
+def check_numbers(values: Any, name: str, n: int | None, each: str) -> np.ndarray:
     """Return a vector of finite numbers as float64.
 
     Parameters
@@ -66,8 +74,8 @@ def check_numbers(values: Any, name: str, n: int, each: str) -> np.ndarray:
         Not changed.
     name : str
         The argument's name for the message, with the estimator's before it.
-    n : int
-        Its length.
+    n : int or None
+        Its length; None where any will do.
     each : str
         What each number belongs to, for the message: "row of X".
 
@@ -82,7 +90,7 @@ def check_numbers(values: Any, name: str, n: int, each: str) -> np.ndarray:
     ValueError
         For other shapes, what is no number, NaN and infinity.
     """
-    expected = f"{n} finite numbers were expected, one for each {each}"
+    expected = f"{'' if n is None else f'{n} '}finite numbers were expected, one for each {each}"
     refuse_disguised(values, name)
     if sp.issparse(values):
         raise ValueError(f"{name} is a sparse matrix; {expected}.")
@@ -94,8 +102,9 @@ def check_numbers(values: Any, name: str, n: int, each: str) -> np.ndarray:
     if array.dtype.kind not in "biuf":
         strange = _first_strange(array)
         raise ValueError(f"{name} holds {strange} (dtype {array.dtype}); {expected}.")
-    if array.shape != (n,):
-        raise ValueError(f"{name} has shape {array.shape}, expected ({n},): one for each {each}.")
+    if array.ndim != 1 or n not in (None, len(array)):
+        shape = "(n,)" if n is None else f"({n},)"
+        raise ValueError(f"{name} has shape {array.shape}, expected {shape}: one for each {each}.")
     array = array.astype(np.float64, copy=False)
     finite = np.isfinite(array)
     if not finite.all():
@@ -107,4 +116,4 @@ def check_numbers(values: Any, name: str, n: int, each: str) -> np.ndarray:
 
 def _first_strange(array: np.ndarray) -> str:
     flat = array.ravel()
-    return repr(flat[0]) if flat.size else "nothing"
+    return repr(flat[:1].tolist()[0]) if flat.size else "nothing"

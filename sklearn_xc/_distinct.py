@@ -4,8 +4,8 @@ import numpy as np
 
 from sklearn_xc._validation import CsrRows, DenseRows
 
-#: Rows of a dense X that are hashed at a time.
-_DENSE_ROWS = 4096
+#: Values of a dense X that are hashed at a time.
+_DENSE_VALUES = 2**22
 
 
 def distinct_instances(
@@ -46,11 +46,12 @@ def _hash_instances(X: CsrRows | DenseRows) -> np.ndarray:
     if isinstance(X, CsrRows):
         hash_rows(X.indptr, X.indices, _bits(X.data), hashes)
         return hashes
-    indices = np.tile(np.arange(d, dtype=np.int32), min(n, _DENSE_ROWS))
-    for first in range(0, n, _DENSE_ROWS):
-        values = X.values[first : first + _DENSE_ROWS]
+    n_together = max(1, _DENSE_VALUES // d)
+    indices = np.tile(np.arange(d, dtype=np.int32), min(n, n_together))
+    for first in range(0, n, n_together):
+        values = X.values[first : first + n_together]
         indptr = np.arange(len(values) + 1, dtype=np.int64) * d
-        hash_rows(indptr, indices, _bits(values.ravel()), hashes[first : first + _DENSE_ROWS])
+        hash_rows(indptr, indices, _bits(values.ravel()), hashes[first : first + n_together])
     return hashes
 
 

@@ -5,6 +5,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from sklearn_xc._arguments import refuse_disguised
+from sklearn_xc._sparse_input import check_sparse
+
 
 class LabelFeatures:
     """Features or texts of all labels, which cross-validation hands on whole.
@@ -34,9 +37,9 @@ class LabelFeatures:
     Raises
     ------
     TypeError
-        If `features` are no matrix and no sequence of texts.
+        If `features` are no matrix and no sequence of texts, or a masked array.
     ValueError
-        If they are empty.
+        If they are empty, dates or times, or a sparse matrix with indices outside its shape.
 
     Notes
     -----
@@ -53,7 +56,9 @@ class LabelFeatures:
     """
 
     def __init__(self, features: Any) -> None:
-        if isinstance(features, str | bytes | LabelFeatures | dict | set):
+        check_features(features, "LabelFeatures: features")
+        is_sparse = sp.issparse(features)  # some are dicts
+        if not is_sparse and isinstance(features, str | bytes | LabelFeatures | dict | set):
             raise TypeError(_not_features(features))
         self.is_text = _is_text(features)
         if not self.is_text and not hasattr(features, "shape"):
@@ -84,6 +89,12 @@ class LabelFeatures:
         return self
 
 
+def check_features(features: Any, name: str) -> None:
+    """Raise for what is not what it looks like; see ``check_sparse`` and ``refuse_disguised``."""
+    check_sparse(features, name)
+    refuse_disguised(features, name)
+
+
 def _is_text(features: Any) -> bool:
     """Return whether this is a sequence whose entries are all texts."""
     if (
@@ -92,14 +103,25 @@ def _is_text(features: Any) -> bool:
         or not hasattr(features, "__len__")
     ):
         return False
-    return len(features) > 0 and all(isinstance(text, str) for text in features)
+    are_texts = [isinstance(text, str) for text in features]
+    if any(are_texts) and not all(are_texts):
+        at = are_texts.index(False)
+        raise TypeError(
+            f"LabelFeatures: features must be a text for each label, entry {at} is "
+            f"{list(features)[at]!r}."
+        )
+    return any(are_texts)
 
 
 def _as_array(features: Any) -> np.ndarray:
     try:
-        return np.asarray(features)
+        array = np.asarray(features)
     except ValueError as error:  # rows of different lengths
         raise TypeError(_not_features(features)) from error
+    if array.ndim == 0:  # of something else
+        raise TypeError(_not_features(features))
+    check_features(array, "LabelFeatures: features")
+    return array
 
 
 def _not_features(came: Any) -> str:

@@ -5,11 +5,15 @@ estimator takes over the copy's dictionary of attributes, in one assignment; an 
 interrupt before it leaves the estimator as it was. A call that answers looks at the dictionary that
 was there when it began. Both rely on one rule: no array or object that is an attribute is changed
 in place, it is replaced.
+
+Both say that loops are being compiled, where the estimator is verbose.
 """
 
 import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
+
+from sklearn_xc.kernels._notices import announced_compilation
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -20,7 +24,8 @@ def built_apart(method: Method) -> Method:
     @functools.wraps(method)
     def build(self: Any, *args: Any, **kwargs: Any) -> Any:
         apart = _sharing(self, dict(vars(self)))
-        method(apart, *args, **kwargs)
+        with announced_compilation(getattr(self, "verbose", 0)):
+            method(apart, *args, **kwargs)
         self.__dict__ = vars(apart)
         return self
 
@@ -32,7 +37,11 @@ def reads_one_state(method: Method) -> Method:
 
     @functools.wraps(method)
     def read(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return method(_sharing(self, vars(self)), *args, **kwargs)
+        same = _sharing(self, vars(self))
+        if not getattr(self, "verbose", 0):
+            return method(same, *args, **kwargs)
+        with announced_compilation(self.verbose):
+            return method(same, *args, **kwargs)
 
     return read  # type: ignore[return-value]
 

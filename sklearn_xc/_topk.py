@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from sklearn_xc._arguments import check_count
+from sklearn_xc._arguments import check_count, refuse_disguised
+from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc.parallel.memory import require_bytes
 
 #: Dense scores of a foreign estimator are reduced in pieces of about so many values.
 _PIECE = 2**24
-
-
 #: Answers of fewer entries are allocated without a look at the memory that is left.
 _SMALL_ANSWER = 2**22
 #: A label and a score.
@@ -96,7 +96,7 @@ def topk(estimator: Any, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
     X : object of n instances
         Input for `estimator`.
     k : int, default=5
-        How many labels.
+        How many labels; may exceed their number.
 
     Returns
     -------
@@ -104,6 +104,15 @@ def topk(estimator: Any, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
         Positions in the classifier's ``classes_``, padded with -1. Ties go to the smaller one.
     scores : ndarray of float of shape (n, k)
         Padded with -inf.
+
+    Raises
+    ------
+    ValueError
+        If `k` is no positive integer, or the index arrays of a sparse X point outside its shape.
+    TypeError
+        If the estimator gives no scores of classes, or X is a masked array.
+    MemoryBudgetError
+        If an answer with k columns cannot be held.
 
     Examples
     --------
@@ -119,7 +128,10 @@ def topk(estimator: Any, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
            [1],
            [0]])
     """
-    k = check_count(k, "k")
+    check_sparse(X, "X", "topk")
+    if np.ma.isMaskedArray(X):
+        refuse_disguised(X, "topk: X")
+    k = check_topk_size(k, X)
     classifier, X = unwrap(estimator, X)
     if hasattr(classifier, "predict_topk"):
         return classifier.predict_topk(X, k)
@@ -134,10 +146,17 @@ def topk(estimator: Any, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _dense_scores(classifier: Any, method: str, X: Any) -> Iterator[np.ndarray]:
-    rows = max(1, _PIECE // max(1, len(classifier.classes_)))
+    if sp.issparse(X):
+        X = X.tocsr()
+    # An estimator that is not fitted says so itself.
+    rows = max(1, _PIECE // max(1, len(getattr(classifier, "classes_", ()))))
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     for first in range(0, max(n, 1), rows):
         scores = getattr(classifier, method)(X[first : first + rows])
+        if not hasattr(classifier, "classes_"):
+            raise TypeError(
+                f"topk needs a classifier, {type(classifier).__name__} has no classes_."
+            )
         if isinstance(scores, list):  # of one array (n, n_classes) per label, as random forests do
             both = zip(scores, classifier.classes_, strict=True)
             scores = np.column_stack([s @ np.asarray(classes, bool) for s, classes in both])

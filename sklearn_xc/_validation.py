@@ -408,7 +408,8 @@ def check_targets(estimator: Any, y: Any, n_samples: int, classes: Any = None) -
     if (y.ndim == 2 and y.shape[1] == 0) or (sp.issparse(y) and y.ndim != 2):
         raise ValueError(f"{name}: y must have at least one label column, shape {y.shape} came.")
     if sp.issparse(y) or (y.ndim == 2 and y.shape[1] > 1):
-        if classes is not None and not np.array_equal(classes, np.arange(y.shape[1])):
+        n_distinct = 0 if classes is None else len(distinct_classes(classes, name))
+        if n_distinct and not np.array_equal(classes, np.arange(y.shape[1])):
             raise ValueError(
                 f"{name}: classes of an indicator y are its columns, 0 to {y.shape[1] - 1}; "
                 f"{len(classes)} classes came, {np.asarray(classes)[:3]} first."
@@ -504,7 +505,7 @@ def distinct_classes(classes: Any, name: str) -> np.ndarray:
     name = f"{name}: classes"
     if np.ma.isMaskedArray(classes):
         refuse_disguised(classes, name)
-    array = np.asarray(classes)
+    array = _as_classes(classes, name)
     if sp.issparse(classes) or array.ndim != 1 or not array.size:
         raise ValueError(
             f"{name} must be a sequence of class labels, got "
@@ -518,6 +519,19 @@ def distinct_classes(classes: Any, name: str) -> np.ndarray:
         return np.unique(array)
     except TypeError as error:
         raise ValueError(f"{name} must be of one kind that can be sorted: {error}.") from error
+
+
+def _as_classes(classes: Any, name: str) -> np.ndarray:
+    """Return an array in which what is no text has not become one."""
+    try:
+        array = np.asarray(classes)
+    except ValueError as error:  # of different lengths
+        raise ValueError(f"{name} must be a sequence of class labels: {error}") from error
+    if array.dtype.kind in "US" and array.ndim == 1 and not hasattr(classes, "dtype"):
+        kind = str if array.dtype.kind == "U" else bytes
+        if not all(isinstance(one, kind) for one in classes):
+            return np.array(classes, dtype=object)
+    return array
 
 
 def _is_missing(value: Any) -> bool:

@@ -6,9 +6,12 @@ was expected and what came.
 
 from sklearn.exceptions import ConvergenceWarning
 
+from sklearn_xc.kernels._notices import KernelCacheWarning
+
 __all__ = [
     "ConvergenceWarning",
     "DataFormatError",
+    "KernelCacheWarning",
     "MemoryBudgetError",
     "PruningWarning",
     "RecallWarning",

@@ -7,9 +7,11 @@ import os
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
+import _thread
 import dataclasses
 import functools
 import getpass
+import signal
 import tempfile
 from pathlib import Path
 
@@ -201,6 +203,92 @@ def _make_xy(n=120, d=40, n_labels=15, seed=0):
     Y[5] = 0  # an instance without labels, but for 7
     Y[5, 7] = 1
     return X.tocsr(), Y.tocsr()
+
+
+@pytest.fixture
+def interrupt_main():
+    """Return a function that does to the main thread what Ctrl-C does.
+
+    A shell has the processes that it starts in the background (`pytest &`, nohup, some CI runners)
+    ignore SIGINT, which Python then leaves as it is.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield _thread.interrupt_main
+    signal.signal(signal.SIGINT, before)
+
+
+def _csr_of_another_column(M):
+    M = M.tocsr()
+    M.indices[-1] = M.shape[1]
+    return M
+
+
+def _csr_of_a_negative_column(M):
+    M = M.tocsr()
+    M.indices[0] = -1
+    return M
+
+
+def _csr_with_falling_pointers(M):
+    M = M.tocsr()
+    M.indptr[1] = M.nnz + 5
+    return M
+
+
+def _csr_of_too_few_entries(M):
+    M = M.tocsr()
+    M.indices = M.indices[:-1]
+    return M
+
+
+def _csc_of_another_row(M):
+    M = M.tocsc()
+    M.indices[-1] = M.shape[0]
+    return M
+
+
+def _coo_of_another_column(M):
+    M = M.tocoo()
+    M.coords[1][-1] = M.shape[1]
+    return M
+
+
+def _bsr_of_another_column(M):
+    M = M.tobsr((1, 1))
+    M.indices[-1] = M.shape[1]
+    return M
+
+
+def _lil_of_another_column(M):
+    M = M.tolil()
+    M.rows[0], M.data[0] = [M.shape[1]], [1]
+    return M
+
+
+def _dok_of_another_row(M):
+    M = M.todok()
+    M._dict[(M.shape[0], 0)] = 1
+    return M
+
+
+def _dia_of_too_few_offsets(M):
+    M = sp.dia_array((np.ones((2, M.shape[1]), M.dtype), [0, 1]), shape=M.shape)
+    M.offsets = M.offsets[:-1]
+    return M
+
+
+@pytest.fixture(
+    params=[
+        _csr_of_another_column, _csr_of_a_negative_column, _csr_with_falling_pointers,
+        _csr_of_too_few_entries, _csc_of_another_row, _coo_of_another_column,
+        _bsr_of_another_column, _lil_of_another_column, _dok_of_another_row,
+        _dia_of_too_few_offsets,
+    ],
+    ids=lambda make: make.__name__.strip("_"),
+)  # fmt: skip
+def malformed(request):
+    """Return a function of a sparse matrix: a copy in some format with index arrays that lie."""
+    return lambda M: request.param(sp.csr_array(M, copy=True))
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ ESTIMATORS = {"decomposition", "embedding", "linear", "softmax"}
 PARTS = {"solvers", "initialisers", "samplers", "mips", "encoders"}
 FOUNDATIONS = {
     "losses", "kernels", "parallel", "model", "metrics", "base", "exceptions",
-    "_arguments", "_distinct", "_label_features", "_sparse_input", "_state", "_topk", "_validation",
+    "_arguments", "_distinct", "_folds", "_label_features", "_sparse_input", "_state", "_topk",
+    "_validation",
 }  # fmt: skip
 SHELVES = {"datasets", "inspection", "model_selection", "bench"}
 #: The package itself: its version.
@@ -115,6 +116,30 @@ def test_a_bare_import_loads_neither_the_compiler_nor_scikit_learn():
     loaded = modules_after("import sklearn_xc; dir(sklearn_xc); sklearn_xc.__version__")
     assert "sklearn_xc" in loaded
     assert not loaded & {"numba", "llvmlite", "sklearn", "scipy", "numpy"}
+
+
+FOLDERS_AND_MODULES = sorted(
+    {path.parts[0].removesuffix(".py") for path in SOURCES if not path.parts[0].startswith("_")}
+)
+
+
+@pytest.mark.parametrize("name", FOLDERS_AND_MODULES)
+def test_whatever_is_not_private_is_an_attribute_of_the_package(name):
+    # Asked for as in a fresh process: an import elsewhere may have set it here already.
+    assert sklearn_xc.__getattr__(name) is sys.modules[f"sklearn_xc.{name}"]
+    assert name in dir(sklearn_xc) or name in sklearn_xc._INTERNAL
+
+
+def test_a_public_name_means_one_thing():
+    found = {}
+    for folder in sklearn_xc._SUBPACKAGES:
+        package = getattr(sklearn_xc, folder)
+        for name in package.__all__:
+            assert found.setdefault(name, getattr(package, name)) is getattr(package, name), name
+
+
+def test_parts_are_attributes_of_a_bare_import():
+    assert "sklearn_xc.initialisers.bias" in modules_after("import sklearn_xc as s; s.initialisers")
 
 
 def test_public_names_are_found_and_others_refused():

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import IsolationForest, RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
@@ -14,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from sklearn_xc import OvALinearXC, _topk, topk
+from sklearn_xc.exceptions import MemoryBudgetError
 
 
 def slow_topk(scores, k):
@@ -140,6 +142,56 @@ def test_errors(xy, classes):
         topk(model, xy[0], 0)
     with pytest.raises(TypeError, match=r"needs predict_topk, .*LinearRegression has none of them"):
         topk(LinearRegression().fit(xy[0], xy[1][:, [0]].toarray()), xy[0])
+
+
+@pytest.mark.parametrize("k", [True, np.True_, 2.0, "2", None, -1, np.nan, np.timedelta64(2), [1]])
+def test_numbers_of_labels_that_are_none(k, xy, classes):
+    for model in (GaussianNB().fit(xy[0].toarray(), classes), OvALinearXC(prune=0).fit(*xy)):
+        with pytest.raises(ValueError, match="k must be an integer of at least 1"):
+            topk(model, xy[0].toarray(), k)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint64])
+def test_numbers_of_numpy(kind, xy, classes):
+    model = GaussianNB().fit(xy[0].toarray(), classes)
+    assert_topk(model, xy[0].toarray(), model.predict_proba(xy[0].toarray()), ks=[kind(2)])
+
+
+@pytest.mark.parametrize("k", [10**12, 10**30])
+def test_an_answer_that_fits_no_memory(k, xy, classes, monkeypatch):
+    models = [GaussianNB().fit(xy[0].toarray(), classes), OvALinearXC(prune=0).fit(*xy)]
+    monkeypatch.setattr(np, "full", lambda *args: pytest.fail("allocated"))
+    for model in models:
+        with pytest.raises(MemoryBudgetError, match=f"120 instances x k={k}.*Lower k"):
+            topk(model, xy[0].toarray(), k)
+        with pytest.raises(MemoryBudgetError, match=f"120 instances x k={k}.*Lower k"):
+            topk(make_pipeline(model), xy[0].toarray().tolist(), k)
+
+
+def test_index_arrays_that_lie_reach_no_transformer(malformed, xy, classes):
+    scaled = make_pipeline(MaxAbsScaler(), LogisticRegression()).fit(xy[0], classes)
+    for model in (scaled, scaled[-1], OvALinearXC(prune=0).fit(*xy)):
+        with pytest.raises(ValueError, match=r"topk: X: this .* is malformed"):
+            topk(model, malformed(xy[0]), 2)
+
+
+@pytest.mark.parametrize("convert", [sp.coo_array, sp.csc_matrix, sp.bsr_array, sp.lil_matrix])
+def test_every_format_reaches_a_foreign_classifier(convert, xy, classes):
+    model = LogisticRegression().fit(xy[0], classes)
+    np.testing.assert_array_equal(topk(model, convert(xy[0]), 2)[0], topk(model, xy[0], 2)[0])
+
+
+def test_masks(xy, classes):
+    model = GaussianNB().fit(xy[0].toarray(), classes)
+    with pytest.raises(TypeError, match="topk: X is a masked array"):
+        topk(model, np.ma.array(xy[0].toarray()))
+
+
+def test_an_estimator_that_is_not_fitted_and_one_without_classes(xy):
+    with pytest.raises(NotFittedError):
+        topk(LogisticRegression(), xy[0])
+    with pytest.raises(TypeError, match="topk needs a classifier, IsolationForest has no classes_"):
+        topk(IsolationForest(n_estimators=2).fit(xy[0].toarray()), xy[0].toarray())
 
 
 # Sparse rows of a fitted classifier, which skip scikit-learn's check where they plainly pass it

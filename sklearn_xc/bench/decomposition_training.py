@@ -76,7 +76,7 @@ class Training:
     @property
     def n_labels(self) -> int:
         """Rows of W."""
-        return len(self.model.coef_)
+        return len(self.trainer.weights.values)
 
     def advance(self, n: int) -> None:
         """Visit n further instances, or a few more, so that all is as in a fit."""
@@ -95,6 +95,7 @@ class Training:
         began = process_time()
         self.trainer.averages.look(self.visits)
         self.cpu_s += process_time() - began
+        self.model._settle(self.trainer)
         return self.model
 
     def next_rows(self, n: int) -> np.ndarray:
@@ -108,15 +109,11 @@ class Training:
 
     def fork(self, **parameters: Any) -> "Training":
         """Return a training that continues from here with other parameters and without sampling."""
+        self.model._settle(self.trainer)
         other = copy.copy(self)
-        other.model = copy.copy(self.model).set_params(**parameters)
-        other.model._visits, other.model._n_sampled = self.visits, 0.0
-        other.model._last_look = self.trainer.averages.last_look
-        moving = [self.trainer.weights, *self.trainer.layer.moving]
-        other.model._scales = moving[0].scale, moving[-1].scale
-        other.model._own_weights(is_copy=True)
+        other.model = copy.copy(self.model).set_params(**parameters, sampled_epochs=0.0)
+        other.model._resume()
         other.trainer = other.model._trainer(self._instances, self._examples, self._seed)
-        other.trainer.guide._sampled.step = self.trainer.guide._sampled.step  # no draws again
         other.cpu_s = 0.0
         return other
 

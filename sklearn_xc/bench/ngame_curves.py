@@ -158,7 +158,15 @@ def epochs_of(
     encoder.start(X, model.embedding_dim, seed)
     batch_size = model._batch_size_for(X.shape[0])
     timed = TimedSampler(SAMPLERS[sampler](batch_size, model.refresh_interval, seed, 1, **options))
-    module = SiameseModule(encoder, X, Z.take(known_labels(Z)), 1, keep=sampler == "ngame")
+    module = SiameseModule(
+        encoder,
+        X,
+        Z.take(known_labels(Z)),
+        model.embedding_dim,
+        1,
+        "ngame_curves",
+        keep=sampler == "ngame",
+    )
     training = SiameseTraining(
         module, positives, weight, timed, TripletLoss(model.margin, model.radius),
         model.encoder_learning_rate, epochs, seed, 1,

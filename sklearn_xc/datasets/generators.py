@@ -6,9 +6,14 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.utils import Bunch, check_random_state
 
+from sklearn_xc._arguments import is_number
+from sklearn_xc.datasets._check import check_float_dtype, check_whole
+from sklearn_xc.parallel.memory import require_bytes
+
 __all__ = ["make_hierarchical_classes", "make_xc_classification"]
 
 _BLOCK_DRAWS = 4_000_000  # per block of rows; bounds the memory, and is part of the result
+_LARGE_BYTES = 2**28  # less is made without a look at the memory that is left
 _MAX_ROUNDS = 25
 _PROBES = 1000  # instances that the noise of hierarchical classes is set by
 _PROBED_CLASSES, _BLOCK_ROWS = 8192, 65_536  # scored, and made, at a time
@@ -83,6 +88,8 @@ def make_xc_classification(
     ------
     ValueError
         If a parameter is out of its range; the message names both.
+    MemoryBudgetError
+        If the data do not fit into memory; nothing was allocated yet.
 
     Notes
     -----
@@ -101,18 +108,11 @@ def make_xc_classification(
     >>> int((frequencies == 0).sum()) > 4000
     True
     """
-    number: Any
-    for name, number in (
-        ("n_samples", n_samples),
-        ("n_features", n_features),
-        ("n_labels", n_labels),
-        ("n_signature_features", n_signature_features),
-    ):
-        if not isinstance(number, (int, np.integer)) or number < 1:
-            raise ValueError(
-                f"make_xc_classification: {name} must be a whole number of at least 1, got "
-                f"{number!r}."
-            )
+    who = "make_xc_classification"
+    n_samples = check_whole(n_samples, f"{who}: n_samples", 1)
+    n_features = check_whole(n_features, f"{who}: n_features", 1)
+    n_labels = check_whole(n_labels, f"{who}: n_labels", 1)
+    n_signature_features = check_whole(n_signature_features, f"{who}: n_signature_features", 1)
     for name, number, low, high in (
         ("nnz_per_row", nnz_per_row, 1, n_features),
         ("labels_per_row", labels_per_row, 1, n_labels),
@@ -121,14 +121,17 @@ def make_xc_classification(
         ("signature_share", signature_share, 0, 1),
         ("missing_rate", missing_rate, 0, 1),
     ):
-        if not isinstance(number, (int, float, np.number)) or not low <= number <= high:
+        if not is_number(number) or not low <= number <= high:
             raise ValueError(
-                f"make_xc_classification: {name} must be a number from {low} to {high}, got "
-                f"{number!r}."
+                f"{who}: {name} must be a number from {low} to {high}, got {number!r}."
             )
-    dtype = np.dtype(dtype)
-    if dtype not in (np.float32, np.float64):
-        raise ValueError(f"make_xc_classification: dtype must be float32 or float64, got {dtype}.")
+    dtype = check_float_dtype(dtype, f"{who}: dtype")
+    n_pairs = int(n_samples * nnz_per_row)
+    _require(8 * n_pairs, who, f"{n_pairs:,} features of {n_samples:,} rows")
+    _require(
+        4 * n_labels * n_signature_features, who,
+        f"{n_signature_features:,} signature features of {n_labels:,} labels",
+    )  # fmt: skip
     rng = check_random_state(random_state)
 
     # 1. The two laws, and what the labels look like.
@@ -254,6 +257,8 @@ def make_hierarchical_classes(
     ------
     ValueError
         If a parameter is out of its range; the message names both.
+    MemoryBudgetError
+        If the data do not fit into memory; nothing was allocated yet.
 
     Notes
     -----
@@ -269,28 +274,21 @@ def make_hierarchical_classes(
     >>> data.X_train.shape, data.X_test.shape, int(data.y_train.max())
     ((175, 16), (100, 16), 24)
     """
-    number: Any
-    for name, number, least in (
-        ("n_levels", n_levels, 1),
-        ("branching", branching, 2),
-        ("dim", dim, 1),
-        ("n_per_class", n_per_class, 1),
-        ("n_test", n_test, 0),
-    ):
-        if not isinstance(number, (int, np.integer)) or number < least:
-            raise ValueError(
-                f"make_hierarchical_classes: {name} must be a whole number of at least {least}, "
-                f"got {number!r}."
-            )
-    if not isinstance(ratio, (int, float, np.number)) or not 0 < ratio < np.inf:
-        raise ValueError(
-            f"make_hierarchical_classes: ratio must be a number above 0, got {ratio!r}."
-        )
-    if not isinstance(accuracy, (int, float, np.number)) or not 0 < accuracy < 1:
-        raise ValueError(
-            "make_hierarchical_classes: accuracy must be a number between 0 and 1, got "
-            f"{accuracy!r}."
-        )
+    who = "make_hierarchical_classes"
+    n_levels = check_whole(n_levels, f"{who}: n_levels", 1)
+    branching = check_whole(branching, f"{who}: branching", 2)
+    dim = check_whole(dim, f"{who}: dim", 1)
+    n_per_class = check_whole(n_per_class, f"{who}: n_per_class", 1)
+    n_test = check_whole(n_test, f"{who}: n_test", 0)
+    if not is_number(ratio) or not 0 < ratio < np.inf:
+        raise ValueError(f"{who}: ratio must be a number above 0, got {ratio!r}.")
+    if not is_number(accuracy) or not 0 < accuracy < 1:
+        raise ValueError(f"{who}: accuracy must be a number between 0 and 1, got {accuracy!r}.")
+    n_classes = branching ** min(n_levels, 64)  # at least 2**64 where it is cut
+    _require(
+        4 * dim * (n_classes * (2 + n_per_class) + n_test), who,
+        f"{n_per_class} instances of each of {branching}**{n_levels} classes, {dim} features",
+    )  # fmt: skip
     seed = check_random_state(random_state).randint(2**31 - 1)
     rng = np.random.default_rng(seed)  # which draws float32
     centers, leaves = _draw_centers(n_levels, branching, dim, float(ratio), rng)
@@ -302,6 +300,11 @@ def make_hierarchical_classes(
         X_test=_scatter(centers, y_test, noise, rng), y_test=y_test,
         centers=centers, leaves=leaves, noise=noise,
     )  # fmt: skip
+
+
+def _require(n_bytes: int, who: str, what: str) -> None:
+    if n_bytes > _LARGE_BYTES:
+        require_bytes(n_bytes, None, what, f"Ask {who} for less.")
 
 
 def _draw_centers(

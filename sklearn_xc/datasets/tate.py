@@ -72,7 +72,7 @@ def load_tate_subjects(
     >>> [tate.target_names[label] for label in tate.target[[0]].indices]
     ['people > adults > figure', ...]
     """
-    if subset not in ("train", "test", "all"):
+    if not isinstance(subset, str) or subset not in ("train", "test", "all"):
         raise ValueError(
             f"load_tate_subjects: subset must be 'train', 'test' or 'all', got {subset!r}."
         )

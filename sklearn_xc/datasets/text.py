@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.utils import Bunch
 
+from sklearn_xc.datasets._check import MAX_SIZE, check_whole
 from sklearn_xc.datasets._files import Source, open_source
 from sklearn_xc.exceptions import DataFormatError
 
@@ -19,7 +20,8 @@ __all__ = ["load_text_dataset"]
 _FORMATS = ("auto", "tsv", "text_labels", "fasttext")
 _NUMBERS = re.compile(r"[0-9 ]*")
 _LABEL_WORD = re.compile(r"(?<![^ \t])__label__([^ \t]*)[ \t]*")
-_MAX_LABELS = 2**31 - 1
+#: So many rows one after the other with neither text nor label are a damaged file, or a bomb.
+_MAX_EMPTY_ROWS = 1 << 20
 
 
 def load_text_dataset(
@@ -87,7 +89,11 @@ def load_text_dataset(
     DataFormatError
         If a line does not follow the layout, a label is out of range, unknown or twice in a row,
         the text is not UTF-8, or the compressed data are damaged. The message names file, line and
-        token. Also if ``"auto"`` cannot tell the layout: pass `format` then.
+        token. Also for a line of more than 64 MiB, for more than a million rows one after the other
+        that have neither text nor label, and if ``"auto"`` cannot tell the layout: pass `format`
+        then.
+    MemoryBudgetError
+        If the memory is used up.
     ValueError
         If an argument is wrong or does not fit the layout.
 
@@ -109,8 +115,12 @@ def load_text_dataset(
     >>> books.target.toarray()
     array([[1, 0, 1]], dtype=int8)
     """
-    if format not in _FORMATS:
+    if not isinstance(format, str) or format not in _FORMATS:
         raise ValueError(f"load_text_dataset: format must be one of {_FORMATS}, got {format!r}.")
+    for name, value in (("label_column", label_column), ("separator", separator)):
+        if not isinstance(value, str):
+            raise ValueError(f"load_text_dataset: {name} must be a str, got {value!r}.")
+    text_columns = _check_columns(text_columns)
     n_labels, names = _check_labels(n_labels, label_names)
     with open_source(path) as source:
         lines: Iterable[str] = _lines(source)
@@ -129,16 +139,16 @@ def load_text_dataset(
                     "load_text_dataset: a 'fasttext' file has label names, not numbers; pass "
                     f"label_names instead of n_labels={n_labels}."
                 )
-            data, rows, names = _read_fasttext(source, lines, names)
+            rows, names = _read_fasttext(source, lines, names)
             n_labels = len(names)
         elif format == "tsv":
-            data, rows, text_columns = _read_tsv(
+            rows, text_columns = _read_tsv(
                 source, lines, text_columns, label_column, separator, n_labels
             )
         else:
-            data, rows = _read_text_labels(source, lines, n_labels)
+            rows = _read_text_labels(source, lines, n_labels)
     return Bunch(
-        data=data,
+        data=rows.texts,
         target=rows.to_csr(n_labels),
         label_names=names,
         format=format,
@@ -146,17 +156,30 @@ def load_text_dataset(
     )
 
 
+def _check_columns(text_columns: Any) -> list[str] | None:
+    if text_columns is None:
+        return None
+    columns = [text_columns] if isinstance(text_columns, str) else text_columns
+    if not isinstance(columns, Iterable) or not all(isinstance(c, str) for c in columns):
+        raise ValueError(
+            "load_text_dataset: text_columns must be a str or a sequence of them, got "
+            f"{text_columns!r}."
+        )
+    return list(columns)
+
+
 def _check_labels(
     n_labels: int | None, label_names: Sequence[str] | None
 ) -> tuple[int | None, list[str] | None]:
-    number: Any = n_labels
-    if number is not None and not (isinstance(number, (int, np.integer)) and number >= 0):
-        raise ValueError(
-            f"load_text_dataset: n_labels must be a whole number of at least 0, got {n_labels!r}."
-        )
+    if n_labels is not None:
+        n_labels = check_whole(n_labels, "load_text_dataset: n_labels", 0)
     if label_names is None:
         return n_labels, None
-    names = list(label_names)
+    names = [] if isinstance(label_names, str | bytes) else list(label_names)
+    if isinstance(label_names, str | bytes) or not all(isinstance(name, str) for name in names):
+        raise ValueError(
+            f"load_text_dataset: label_names must be a sequence of str, got {label_names!r}."
+        )
     if len(set(names)) < len(names):
         raise ValueError("load_text_dataset: label_names holds a name twice.")
     if n_labels not in (None, len(names)):
@@ -167,15 +190,14 @@ def _check_labels(
 
 
 def _lines(source: Source) -> Iterator[str]:
-    for number, line in enumerate(source.stream, 1):
+    for line in source.lines():
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
             token = line[max(0, error.start - 10) : error.start + 10]
-            raise source.error(number, token, "expected UTF-8.") from error
-        if number == 1:
+            raise source.error(source.line, token, "expected UTF-8.") from error
+        if source.line == 1:
             text = text.removeprefix("\ufeff")
-        source.line = number
         yield text.removesuffix("\n").removesuffix("\r")
 
 
@@ -197,43 +219,54 @@ def _tell_format(source: Source, line: str | None, label_column: str) -> str:
     )
 
 
-class _LabelRows:
-    """The labels of the rows read so far."""
+class _Rows:
+    """The texts and labels of the rows read so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: Source) -> None:
+        self.texts: list[str] = []
+        self._source = source
+        self._n_empty = 0  # since the last row that was not
         self._indptr = array("q", [0])
         self._indices = array("i")
 
-    def add(self, source: Source, labels: list[int], tokens: Sequence[str]) -> None:
+    def add(self, text: str, labels: list[int], tokens: Sequence[str]) -> None:
         distinct = sorted(set(labels))
         if len(distinct) < len(labels):
             token = next(
                 t for t, label in zip(tokens, labels, strict=True) if labels.count(label) > 1
             )
-            raise source.error(
-                source.line, token, "this label stands twice in the row, expected it once."
-            )
+            raise self._error(token, "this label stands twice in the row, expected it once.")
+        if labels or text.strip():
+            self._n_empty = 0
+        else:
+            self._n_empty += 1
+            if self._n_empty > _MAX_EMPTY_ROWS:
+                raise self._error(
+                    text,
+                    f"expected text or labels; over {_MAX_EMPTY_ROWS:,} rows one after the other "
+                    "have neither.",
+                )
+        self.texts.append(text)
         self._indices.extend(distinct)
         self._indptr.append(len(self._indices))
 
-    def add_numbers(self, source: Source, field: str, n_labels: int | None) -> None:
+    def add_numbers(self, text: str, field: str, n_labels: int | None) -> None:
         tokens = field.split()
         if not _NUMBERS.fullmatch(field):
             token = next(t for t in field.split(" ") if not _NUMBERS.fullmatch(t))
-            raise source.error(
-                source.line, token, "expected space-separated label numbers, counted from 0."
-            )
-        limit = _MAX_LABELS if n_labels is None else n_labels
+            raise self._error(token, "expected space-separated label numbers, counted from 0.")
+        limit = MAX_SIZE if n_labels is None else n_labels
         try:
             labels = [int(token) for token in tokens]
         except ValueError:  # more digits than int() reads
             labels = [limit if len(token) > 10 else 0 for token in tokens]
         if labels and max(labels) >= limit:
             token = tokens[labels.index(max(labels))]
-            raise source.error(
-                source.line, token, f"expected a label below {limit}, the number of labels."
-            )
-        self.add(source, labels, tokens)
+            raise self._error(token, f"expected a label below {limit}, the number of labels.")
+        self.add(text, labels, tokens)
+
+    def _error(self, token: str, message: str) -> DataFormatError:
+        return self._source.error(self._source.line, token, message)
 
     def renumber(self, new: Any) -> None:
         self._indices = array("i", new[np.array(self._indices, dtype=np.intp)].tolist())
@@ -254,11 +287,11 @@ class _LabelRows:
 def _read_tsv(
     source: Source,
     lines: Iterable[str],
-    text_columns: str | Sequence[str] | None,
+    text_columns: list[str] | None,
     label_column: str,
     separator: str,
     n_labels: int | None,
-) -> tuple[list[str], _LabelRows, list[str]]:
+) -> tuple[_Rows, list[str]]:
     lines = iter(lines)
     header = next(lines, None)
     if header is None:
@@ -268,8 +301,6 @@ def _read_tsv(
         raise source.error(1, header, "expected column names that differ.")
     if text_columns is None:
         text_columns = [c for c in columns if c != label_column and not _is_no_text(c)]
-    elif isinstance(text_columns, str):
-        text_columns = [text_columns]
     for name in (*text_columns, label_column):
         if name not in columns:
             raise source.error(1, header, f"expected a column {name!r}, there are only {columns}.")
@@ -278,19 +309,19 @@ def _read_tsv(
     where = [columns.index(name) for name in text_columns]
     where_labels = columns.index(label_column)
 
-    data: list[str] = []
-    rows = _LabelRows()
+    rows = _Rows(source)
     for line in lines:
-        fields = line.split("\t")
+        fields = line.split("\t", len(columns))
         if len(fields) != len(columns):
+            n_fields = line.count("\t") + 1
             raise source.error(
                 source.line,
                 line,
-                f"expected {len(columns)} fields with TABs between them, found {len(fields)}.",
+                f"expected {len(columns)} fields with TABs between them, found {n_fields}.",
             )
-        rows.add_numbers(source, fields[where_labels], n_labels)
-        data.append(separator.join([fields[i] for i in where if fields[i]]))
-    return data, rows, list(text_columns)
+        text = separator.join([fields[i] for i in where if fields[i]])
+        rows.add_numbers(text, fields[where_labels], n_labels)
+    return rows, text_columns
 
 
 def _is_no_text(column: str) -> bool:
@@ -298,30 +329,26 @@ def _is_no_text(column: str) -> bool:
     return word in ("id", "labels")
 
 
-def _read_text_labels(
-    source: Source, lines: Iterable[str], n_labels: int | None
-) -> tuple[list[str], _LabelRows]:
-    data: list[str] = []
-    rows = _LabelRows()
+def _read_text_labels(source: Source, lines: Iterable[str], n_labels: int | None) -> _Rows:
+    rows = _Rows(source)
     for line in lines:
-        fields = line.split("\t")
+        fields = line.split("\t", 2)
         if len(fields) != 2:
+            n_tabs = line.count("\t")
             raise source.error(
                 source.line,
                 line,
-                f"expected one TAB, between text and label numbers, found {len(fields) - 1}.",
+                f"expected one TAB, between text and label numbers, found {n_tabs}.",
             )
-        rows.add_numbers(source, fields[1], n_labels)
-        data.append(fields[0])
-    return data, rows
+        rows.add_numbers(fields[0], fields[1], n_labels)
+    return rows
 
 
 def _read_fasttext(
     source: Source, lines: Iterable[str], names: list[str] | None
-) -> tuple[list[str], _LabelRows, list[str]]:
+) -> tuple[_Rows, list[str]]:
     numbers = {name: i for i, name in enumerate(names or ())}
-    data: list[str] = []
-    rows = _LabelRows()
+    rows = _Rows(source)
     for line in lines:
         found = _LABEL_WORD.findall(line)
         for name in found:
@@ -334,11 +361,11 @@ def _read_fasttext(
                     "expected one of the given label_names. To read files whose labels differ, "
                     "first read each without label_names, then all with the names of all.",
                 )
-        rows.add(source, [numbers.setdefault(name, len(numbers)) for name in found], found)
-        data.append(_LABEL_WORD.sub("", line).strip(" \t"))
+        labels = [numbers.setdefault(name, len(numbers)) for name in found]
+        rows.add(_LABEL_WORD.sub("", line).strip(" \t"), labels, found)
     if names is None:
         names = sorted(numbers)
         new = np.empty(len(names), dtype=np.int64)
         new[[numbers[name] for name in names]] = np.arange(len(names))
         rows.renumber(new)
-    return data, rows, names
+    return rows, names

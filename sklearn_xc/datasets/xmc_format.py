@@ -16,13 +16,17 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import Bunch
 
+from sklearn_xc._sparse_input import check_sparse
+from sklearn_xc.datasets._check import check_float_dtype
 from sklearn_xc.datasets._files import Source, open_atomic, open_source
 from sklearn_xc.exceptions import DataFormatError
+from sklearn_xc.metrics._check import as_array, canonical_csr
+from sklearn_xc.parallel.memory import require_bytes
 
 __all__ = ["dump_xmc_file", "load_xmc_file", "load_xmc_files"]
 
 _CHUNK_BYTES = 1 << 20
-_MAX_LINE_BYTES = 1 << 28
+_LARGE_BYTES = 1 << 26  # smaller arrays grow without a look at the memory that is left
 _MAX_INDEX = 2**31 - 1
 _BLOCK_PAIRS = 1 << 18
 _HEADER = re.compile(rb"[ \t]*([0-9]+)[ \t]+([0-9]+)[ \t]+([0-9]+)[ \t]*\r?\n?")
@@ -59,7 +63,9 @@ def load_xmc_file(path: str | os.PathLike[str], *, dtype: Any = np.float32) -> t
     DataFormatError
         If the file breaks the format: wrong header, more or fewer rows than it says, an index out
         of range or twice in a row, a malformed pair, a value that is not finite, damaged or cut
-        compressed data. The message names file, line and token.
+        compressed data, a line of more than 64 MiB. The message names file, line and token.
+    MemoryBudgetError
+        If the memory is used up.
     ValueError
         If `dtype` is neither float32 nor float64.
 
@@ -71,8 +77,8 @@ def load_xmc_file(path: str | os.PathLike[str], *, dtype: Any = np.float32) -> t
     Notes
     -----
     One pass, at some hundred megabytes of text per second. Memory is that of the result, a few
-    megabytes and the longest line. Both matrices have 32-bit indices up to 2**31 - 1 entries and
-    64-bit ones beyond, as scipy chooses.
+    megabytes and ten times the longest line, however long the file is once decompressed. Both
+    matrices have 32-bit indices up to 2**31 - 1 entries and 64-bit ones beyond, as scipy chooses.
 
     Examples
     --------
@@ -89,9 +95,7 @@ def load_xmc_file(path: str | os.PathLike[str], *, dtype: Any = np.float32) -> t
     array([[1, 0, 1],
            [0, 0, 0]], dtype=int8)
     """
-    dtype = np.dtype(dtype)
-    if dtype not in (np.float32, np.float64):
-        raise ValueError(f"load_xmc_file: dtype must be float32 or float64, got {dtype}.")
+    dtype = check_float_dtype(dtype, "load_xmc_file: dtype")
     with open_source(path) as source:
         return _read(source, dtype)
 
@@ -147,8 +151,9 @@ def dump_xmc_file(path: str | os.PathLike[str], X: Any, Y: Any) -> None:
     """Write features and labels in the format of the Extreme Classification Repository.
 
     :func:`load_xmc_file` with the same `dtype` reads back the same bits. The file appears under
-    its name only when it is complete; after an error or an interruption an older file of that name
-    is unchanged.
+    its name only when it is complete; after an error, an interruption or the end of the process an
+    older file of that name is unchanged, and nothing else is left (outside Linux and on network
+    file systems a kill may leave a hidden file).
 
     Parameters
     ----------
@@ -163,8 +168,10 @@ def dump_xmc_file(path: str | os.PathLike[str], X: Any, Y: Any) -> None:
     Raises
     ------
     ValueError
-        If the shapes do not fit, a value of `X` is not finite or not real, or an entry of `Y` is
-        neither 0 nor 1.
+        If the shapes do not fit or pass 2**31 - 1, index arrays point outside them, a value of `X`
+        is not finite or not real, or an entry of `Y` is neither 0 nor 1.
+    TypeError
+        For masked arrays.
 
     Notes
     -----
@@ -184,15 +191,12 @@ def dump_xmc_file(path: str | os.PathLike[str], X: Any, Y: Any) -> None:
     0,1 1:0.1
      0:1.5
     """
-    X = _as_canonical_csr("X", X)
-    Y = _as_canonical_csr("Y", Y)
+    X, Y = _as_canonical_csr("X", X), _as_canonical_csr("Y", Y)
     if X.shape[0] != Y.shape[0]:
         raise ValueError(
             f"dump_xmc_file: X has {X.shape[0]} rows and Y has {Y.shape[0]}; each row of X needs "
             "its row of labels."
         )
-    if X.dtype.kind not in "biuf":
-        raise ValueError(f"dump_xmc_file: X must hold real numbers, got dtype {X.dtype}.")
     if X.dtype.kind == "f" and not np.isfinite(X.data).all():
         raise ValueError("dump_xmc_file: X holds NaN or inf; the format has finite numbers only.")
     if not ((Y.data == 0) | (Y.data == 1)).all():
@@ -215,13 +219,17 @@ def dump_xmc_file(path: str | os.PathLike[str], X: Any, Y: Any) -> None:
 def _read(source: Source, dtype: Any) -> tuple[Any, Any]:
     from sklearn_xc.kernels.xmc_text import parse_rows_xmc  # brings the compiler: only when needed
 
-    texts = _whole_lines(source)
+    texts = source.chunks_of_lines(_CHUNK_BYTES)
     first = next(texts, b"")
     shape, start = _parse_header(source, first)
     n_samples, n_features, n_labels = shape
 
-    label_indptr, labels = _Growing(np.int64, [0]), _Growing(np.int32)
-    pair_indptr, features, values = _Growing(np.int64, [0]), _Growing(np.int32), _Growing(dtype)
+    def growing(what: str, dtype: Any, start: Any = ()) -> _Growing:
+        return _Growing(f"{what} of {source.path}", dtype, start)
+
+    label_indptr, labels = growing("row pointers", np.int64, [0]), growing("labels", np.int32)
+    pair_indptr, features = growing("row pointers", np.int64, [0]), growing("features", np.int32)
+    values = growing("values", dtype)
     n_rows = 0
     for text in chain([first[start:]] if len(first) > start else [], texts):
         # 1. Text to integers. The arrays are virtual memory until the kernel fills them.
@@ -294,15 +302,22 @@ class _Growing:
     pages where the system can, instead of holding old and new side by side.
     """
 
-    def __init__(self, dtype: Any, start: Any = ()) -> None:
+    def __init__(self, what: str, dtype: Any, start: Any) -> None:
+        self._what = what
         self._array = np.array(start, dtype=dtype)
         self.size = len(self._array)
 
     def extend(self, values: Any, share: float) -> None:
         size = self.size + len(values)
         if size > len(self._array):
-            factor = min(max(1.02 / share, 1.0625), 2.0)
-            self._array.resize(int(factor * size), refcheck=False)
+            new_size = int(min(max(1.02 / share, 1.0625), 2.0) * size)
+            more = (new_size - len(self._array)) * self._array.itemsize
+            if more > _LARGE_BYTES:
+                require_bytes(
+                    more, None, f"{new_size:,} {self._what}",
+                    "Read the file on a machine with more memory, or cut it.",
+                )  # fmt: skip
+            self._array.resize(new_size, refcheck=False)
         self._array[self.size : size] = values
         self.size = size
 
@@ -325,26 +340,6 @@ class _Chunk:
     def token_at(self, position: int) -> bytes:
         match = _TOKEN.match(self.text, position)
         return match.group().rstrip(b"\r") if match else b""
-
-
-def _whole_lines(source: Source) -> Iterator[bytes]:
-    """Yield the text in chunks of whole lines; the last line gets the newline that it may lack."""
-    pending = b""
-    while True:
-        if len(pending) > _MAX_LINE_BYTES:
-            raise source.error(
-                source.line + 1, pending, f"the line is longer than {_MAX_LINE_BYTES} bytes."
-            )
-        new = source.stream.read(max(_CHUNK_BYTES, len(pending)))
-        if not new:
-            break
-        pending += new
-        size = pending.rfind(b"\n") + 1
-        if size:
-            yield pending[:size]
-            pending = pending[size:]
-    if pending:
-        yield pending + b"\n"
 
 
 def _parse_header(source: Source, text: bytes) -> tuple[tuple[int, int, int], int]:
@@ -467,17 +462,23 @@ def _to_csr(data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> Any
 
 
 def _as_canonical_csr(name: str, matrix: Any) -> Any:
+    """Return a matrix as a CSR of numbers that numpy can write, columns rising in each row."""
+    who = f"dump_xmc_file: {name}"
+    check_sparse(matrix, name, "dump_xmc_file")
     if not issparse(matrix):
-        matrix = np.asarray(matrix)
+        matrix = as_array(matrix, who, "a matrix")
     if matrix.ndim != 2:
+        raise ValueError(f"{who} must have two dimensions, got shape {matrix.shape}.")
+    if max(matrix.shape) > _MAX_INDEX:
         raise ValueError(
-            f"dump_xmc_file: {name} must have two dimensions, got shape {matrix.shape}."
+            f"{who} must have at most {_MAX_INDEX} rows and columns, got shape {matrix.shape}."
         )
-    csr = csr_array(matrix)
-    if not csr.has_canonical_format:
-        csr = csr.copy()  # it may share its arrays with the caller's
-        csr.sum_duplicates()
-    return csr
+    if matrix.dtype.kind not in "biuf":
+        raise ValueError(f"{who} must hold real numbers, got dtype {matrix.dtype}.")
+    if matrix.dtype.kind == "f" and matrix.dtype.itemsize not in (4, 8):
+        with np.errstate(over="ignore"):
+            matrix = matrix.astype(np.float32 if matrix.dtype.itemsize == 2 else np.float64)
+    return canonical_csr(matrix if issparse(matrix) else csr_array(matrix))
 
 
 def _row_blocks(indptr: Any) -> Iterator[tuple[int, int]]:

@@ -1,16 +1,67 @@
 """What a fitted model with dense weights behind a hidden layer answers."""
 
-from typing import Any
+import copy
+import os
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._state import reads_one_state
-from sklearn_xc._topk import check_topk_size, padded
+from sklearn_xc._topk import check_topk_size
 from sklearn_xc._validation import CsrRows, DenseRows, check_rows, read_only
 from sklearn_xc.base import XCClassifier
-from sklearn_xc.mips import INDEXES, ExactIndex
-from sklearn_xc.solvers.batch_sgd import HiddenLayer, MovingRows
+from sklearn_xc.mips import INDEXES, ExactIndex, MipsIndex
+from sklearn_xc.mips._threads import for_row_ranges
+from sklearn_xc.parallel.memory import parse_bytes, require_bytes
+from sklearn_xc.solvers.batch_sgd import HiddenLayer, IdentityLayer, MovingRows
+
+#: Values of embedded instances that are held at a time.
+_TOGETHER = 2**23
+#: Instances that a thread scores at a time.
+_QUERIES = 256
+#: Without max_memory, arrays of fewer bytes are made without a look at the memory that is left.
+_SMALL = 2**26
+#: An index holds about so many copies of the weights, or less than one if it holds codes.
+_COPIES = {"product": 0.1, "exact": 0.0, "spherical": 2.0, "faiss": 1.5}
+
+#: The labels and scores of some instances, best first.
+Found = tuple[np.ndarray, np.ndarray]
+
+
+class SearchIndex(NamedTuple):
+    """An index for answers, and of which model.
+
+    Attributes
+    ----------
+    coef : ndarray
+        The label vectors; of other ones another index is built.
+    name : str
+        A key of ``INDEXES``.
+    labels : ndarray of int32
+        The labels that it has, those with a training instance.
+    index : MipsIndex
+        Never changed.
+    """
+
+    coef: np.ndarray
+    name: str
+    labels: np.ndarray
+    index: MipsIndex
+
+
+class _Building:
+    """Who builds an index has this, so that threads that need one wait for it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
+_building = _Building()
+if hasattr(os, "register_at_fork"):  # a thread that builds is not in the child
+    os.register_at_fork(after_in_child=_building.__init__)  # type: ignore[misc]
 
 
 class EmbeddingModel(XCClassifier):
@@ -19,7 +70,10 @@ class EmbeddingModel(XCClassifier):
     classes_: np.ndarray
     coef_: np.ndarray
     feature_embedding_: np.ndarray | None
+    n_candidates_: int
     threshold_: float
+    max_memory: Any
+    n_jobs: int | None
 
     @reads_one_state
     def embed(self, X: Any) -> np.ndarray:
@@ -35,12 +89,23 @@ class EmbeddingModel(XCClassifier):
         ndarray of shape (n, dim)
             With a hidden layer ``X @ feature_embedding_``, else the dense X. The score of label k
             is the inner product with ``coef_[k]``.
+
+        Raises
+        ------
+        MemoryBudgetError
+            If it does not fit into `max_memory`, or into what the machine has left.
         """
         check_is_fitted(self)
-        return self._embed(check_rows(self, X, reset=False))
+        instances = check_rows(self, X, reset=False)
+        n, dim = instances.shape[0], self.coef_.shape[1]
+        self._require_bytes(
+            n * dim * self.coef_.itemsize, f"the embedding, {n} instances x {dim}",
+            "Ask for fewer instances at a time.",
+        )  # fmt: skip
+        return self._embedded(instances)
 
     @reads_one_state
-    def predict_topk(self, X: Any, k: int = 5, exact: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    def predict_topk(self, X: Any, k: int = 5, exact: bool = True) -> Found:
         """Return the k best labels of each instance and their scores, best first.
 
         Parameters
@@ -56,72 +121,198 @@ class EmbeddingModel(XCClassifier):
         Returns
         -------
         indices : ndarray of int64 of shape (n, k)
-            Positions in ``classes_``, padded with -1. Ties go to the smaller position.
+            Positions in ``classes_``, padded with -1. Ties go to the smaller position. Labels
+            without a training instance come last.
         scores : ndarray of float of shape (n, k)
             Their scores, padded with -inf.
+
+        Raises
+        ------
+        ValueError
+            For another number of features than in fit, NaN, a `k` that is no positive integer, and
+            numbers so large that scores overflow.
+        MemoryBudgetError
+            If the answer or the index does not fit into `max_memory`, or into what the machine has
+            left.
         """
         check_is_fitted(self)
         k = check_topk_size(k, X)
-        if exact:
-            return self._topk_scores(X, k)
-        V = self._embed(check_rows(self, X, reset=False))
-        return padded(*self._search(V, min(k, len(self.classes_))), k)
+        if not isinstance(exact, bool | np.bool_):
+            raise ValueError(f"{type(self).__name__}: exact must be True or False, got {exact!r}.")
+        return self._unseen_last(*self._topk(X, k, self._best if exact else self._search))
 
-    def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        V = self._embed(check_rows(self, X, reset=False))
-        return padded(*self._best(V, min(k, len(self.classes_))), k)
+    def _topk_scores(self, X: Any, k: int) -> Found:
+        return self._topk(X, k, self._best)
 
-    def _best(self, V: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the k best labels of embedded instances, at most all, and their scores."""
-        index = ExactIndex(self.n_jobs)
+    def _topk(self, X: Any, k: int, find: Callable[[np.ndarray, int], Found]) -> Found:
+        """Return the k best labels, unseen ones last, and their scores, padded."""
+        instances = check_rows(self, X, reset=False)
+        n, dtype = instances.shape[0], self.coef_.dtype
+        self._require_bytes(
+            n * k * (8 + dtype.itemsize), f"the answer, {n} instances x {k} labels",
+            "Ask for fewer labels, or for fewer instances at a time.",
+        )  # fmt: skip
+        labels, scores = np.full((n, k), -1, np.int64), np.full((n, k), -np.inf, dtype)
+        unseen = self._unseen_labels
+        n_trained = len(self.classes_) - len(unseen)
+        k_trained = min(k, n_trained)
+        for own, V in self._parts(instances, self._embedded):
+            labels[own, :k_trained], scores[own, :k_trained] = find(V, k_trained)
+        self._require_finite(scores[:, :k_trained])
+        k_all = min(k, len(self.classes_))
+        labels[:, n_trained:k_all] = unseen[: max(0, k_all - n_trained)]
+        return labels, scores
+
+    def _best(self, V: np.ndarray, k: int) -> Found:
+        """Return the k best labels of embedded instances, of those trained, and their scores."""
+        index = ExactIndex(self.n_jobs, self._offsets())
         index.build(self.coef_)
         found = index.query(V, k)
         return found.labels, found.scores
 
-    def _all_scores(self, X: Any) -> np.ndarray:
-        V = self._embed(check_rows(self, X, reset=False))
-        if self._is_binary:
-            return V @ (self.coef_[1:] - self.coef_[:1]).T
-        return V @ self.coef_.T
+    def _search(self, V: np.ndarray, k: int) -> Found:
+        """Return the best k among the candidates of the index."""
+        from sklearn_xc.kernels.candidates import rank_labels
 
-    def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        search = self._search_index_for_answers()
+        index = copy.copy(search.index)
+        index.n_jobs = self.n_jobs  # type: ignore[attr-defined]
+        n_candidates = min(max(k, self.n_candidates_), len(search.labels))
+        found = index.query(read_only(V), n_candidates)
+        chosen, n, none = search.labels[found.labels], len(V), read_only(np.empty(0, V.dtype))
+        labels, scores = np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, V.dtype)
+        counts, W, V = np.empty(n, np.int64), read_only(self.coef_), read_only(V)
+
+        def rank(first: int, last: int) -> None:
+            own = slice(first, last)
+            rank_labels(
+                W, 0, V, first, none, chosen[own], found.counts[own], labels[own], scores[own],
+                counts[own],
+            )  # fmt: skip
+
+        for_row_ranges(rank, n, _QUERIES, self.n_jobs)
+        short = np.flatnonzero(counts < k)
+        if short.size:  # an index may find fewer than it is asked for
+            labels[short], scores[short] = self._best(np.ascontiguousarray(V[short]), k)
+        return labels, scores
+
+    def _search_index_for_answers(self) -> SearchIndex:
+        """Return the index of these weights, which is built on first use."""
+        name = self._index_name()
+
+        def held() -> SearchIndex | None:
+            found = self.__dict__.get("_search_index")
+            is_own = found is not None and found.coef is self.coef_ and found.name == name
+            return found if is_own else None
+
+        if held() is None:
+            with _building.lock:
+                if held() is None:
+                    self._search_index = self._build_index(name)
+        search = held()
+        assert search is not None
+        return search
+
+    def _build_index(self, name: str) -> SearchIndex:
+        n_labels, dim = self.coef_.shape
+        labels = np.delete(np.arange(n_labels, dtype=np.int32), self._unseen_labels)
+        is_copy = len(labels) < n_labels
+        itemsize = self.coef_.itemsize
+        self._require_bytes(
+            int((is_copy + _COPIES.get(name, 2.0)) * len(labels) * dim * itemsize),
+            f"the index, of {len(labels)} labels x {dim} x {itemsize} bytes",
+            "Use exact=True, or index='product'.",
+        )
+        index = INDEXES[name](n_jobs=self.n_jobs)
+        index.build(self.coef_[labels] if is_copy else np.ascontiguousarray(self.coef_))
+        return SearchIndex(self.coef_, name, labels, index)
+
+    def _all_scores(self, X: Any) -> np.ndarray:
+        instances = check_rows(self, X, reset=False)
+        W = self.coef_[1:] - self.coef_[:1] if self._is_binary else self.coef_
+        n, n_scores = instances.shape[0], len(W)
+        self._require_bytes(
+            n * n_scores * W.itemsize, f"the scores, {n} instances x {n_scores} labels",
+            "Ask for fewer instances at a time, use predict_topk, or fit with a sparse y.",
+        )  # fmt: skip
+        scores = np.empty((n, n_scores), W.dtype)
+        for own, V in self._parts(instances, self._embedded):
+            out = scores[own]
+
+            @np.errstate(over="ignore", invalid="ignore")
+            def multiply(first: int, last: int, V: np.ndarray = V, out: np.ndarray = out) -> None:
+                np.matmul(V[first:last], W.T, out=out[first:last])
+
+            for_row_ranges(multiply, len(V), _QUERIES, self.n_jobs)
+        self._require_finite(scores)
+        if self._is_binary and len(self._unseen_labels):
+            scores[:] = 1.0 if self._unseen_labels[0] == 0 else -1.0
+        return scores
+
+    def _topk_margins(self, X: Any, k: int) -> Found:
         labels, scores = self._topk_scores(X, k)
         return labels, scores - self.threshold_
 
     def _all_margins(self, X: Any) -> np.ndarray:
-        return self._all_scores(X) - self.threshold_
+        scores = self._all_scores(X)
+        scores -= self.threshold_
+        return scores
 
-    def _search(self, V: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the best k among the candidates of the index."""
-        from sklearn_xc.kernels.candidates import rank_labels
-
-        index = self.__dict__.get("_search_index")
-        if index is None:
-            index = INDEXES[self._index_name()](n_jobs=self.n_jobs)
-            index.build(np.ascontiguousarray(self.coef_))
-            self._search_index = index
-        n_candidates = max(k, self.n_candidates_)
-        found = index.query(read_only(V), n_candidates)
-        labels, scores = np.full((len(V), k), -1, np.int32), np.full((len(V), k), -np.inf, V.dtype)
-        counts = np.empty(len(V), np.int64)
-        rank_labels(
-            read_only(self.coef_), 0, read_only(V), 0, found.labels, found.counts, labels, scores,
-            counts,
-        )  # fmt: skip
-        return labels, scores
+    def _offsets(self) -> np.ndarray | None:
+        """Return what is added to inner products: -inf for labels without a training instance."""
+        if not len(self._unseen_labels):
+            return None
+        offsets = np.zeros(len(self.coef_), self.coef_.dtype)
+        offsets[self._unseen_labels] = -np.inf
+        return offsets
 
     def _index_name(self) -> str:
         raise NotImplementedError  # this class is not an estimator by itself
 
+    def _parts(
+        self, instances: CsrRows | DenseRows, embed: Callable[[CsrRows | DenseRows], np.ndarray]
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield some instances at a time: where they are, and what their scores are linear in."""
+        n, n_together = instances.shape[0], max(1, _TOGETHER // self.coef_.shape[1])
+        if n <= n_together:
+            yield slice(0, n), embed(instances)
+            return
+        for first in range(0, n, n_together):
+            last = min(first + n_together, n)
+            yield slice(first, last), embed(instances.take(np.arange(first, last)))
+
+    def _embedded(self, instances: CsrRows | DenseRows) -> np.ndarray:
+        with np.errstate(over="ignore", invalid="ignore"):
+            V = self._embed(instances)
+        self._require_finite(V)
+        return V
+
     def _embed(self, instances: CsrRows | DenseRows) -> np.ndarray:
         vectors, dtype = self.feature_embedding_, self.coef_.dtype
+        rows = np.arange(instances.shape[0])
         if vectors is None:
-            return instances.to_dense().values.astype(dtype, copy=False)
+            return IdentityLayer(instances.astype(dtype)).forward(rows)
         X = instances.to_csr().astype(dtype)
-        return HiddenLayer(X, MovingRows(vectors, None)).forward(np.arange(X.shape[0]))
+        return HiddenLayer(X, MovingRows(vectors, None)).forward(rows)
+
+    def _require_finite(self, values: np.ndarray) -> None:
+        """Raise an error for embeddings or scores of instances that overflowed."""
+        # A NaN is the smallest entry and the largest.
+        if values.size and not np.isfinite([values.min(), values.max()]).all():
+            raise ValueError(
+                f"{type(self).__name__}: X has entries that are too large, scores overflow in "
+                f"{self.coef_.dtype}. Scale X as in fit."
+            )
+
+    def _require_bytes(self, needed: int, what: str, advice: str) -> None:
+        """Raise an error if an array does not fit into max_memory, or the memory that is left."""
+        allowed = None
+        if self.max_memory is not None:
+            allowed = parse_bytes(self.max_memory, f"{type(self).__name__}: max_memory")
+        if allowed is not None or needed > _SMALL:
+            require_bytes(needed, allowed, what, advice)
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
         state.pop("_search_index", None)  # is built again where it is asked for
-        state["_guide"] = None  # as is that of training
         return state

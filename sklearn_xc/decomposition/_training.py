@@ -1,5 +1,6 @@
 """Epochs of mini-batches: learning rates, ways to the gradient, when an index is built."""
 
+import copy
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._validation import read_only
-from sklearn_xc.mips import INDEXES, recall_at_k
+from sklearn_xc.mips import INDEXES, search_recall
 from sklearn_xc.parallel.team import Team
 from sklearn_xc.solvers.averaging import CourseAverages
 from sklearn_xc.solvers.batch_sgd import (
@@ -79,8 +80,6 @@ class Guide:
     queries : callable
         Gives what the scores of some instances are linear in, to measure the recall. To be set
         before training.
-    is_current : bool
-        Whether it has seen all moves of the weights; False while they are trained.
     recall : float or None
         Of the last index built, at 10 among the candidates; the smallest of the blocks' own.
     """
@@ -92,10 +91,8 @@ class Guide:
         n_drawn: int = 0,
     ) -> None:
         self.queries: Callable[[], np.ndarray] | None = None
-        self.is_current = False
         self.recall: float | None = None
         self._settings = settings
-        self._W: np.ndarray | None = None
         self._sampled = Sampled(loss, settings.n_candidates, (settings.seed, 1), n_drawn)
         is_exact = settings.gradient == "exact"
         self._asked: GradientMethod = Exact(loss) if is_exact else self._sampled
@@ -109,10 +106,22 @@ class Guide:
         """Mini-batches that labels were sampled for."""
         return self._sampled.step
 
-    def serves(self, loss: SetLoss, settings: SearchSettings, W: np.ndarray) -> bool:
-        """Tell whether this is what a new one would be for, but for the seed, and up to date."""
-        same = (loss, replace(settings, seed=0)) == (self._loss, replace(self._settings, seed=0))
-        return self.is_current and same and (self._W is None or self._W is W)
+    def serves(self, loss: SetLoss, settings: SearchSettings) -> bool:
+        """Tell whether this is what a new one would be for, but for the seed."""
+        return (loss, replace(settings, seed=0)) == (self._loss, replace(self._settings, seed=0))
+
+    def following(self, W: np.ndarray) -> "Guide":
+        """Return one that goes on from here with W, a copy of the weights; this one stays."""
+        other = copy.copy(self)
+        other._sampled = copy.copy(self._sampled)
+        other._indexes = [index.following(W) for index in self._indexes]
+        if self._asked is self._sampled:
+            other._asked = other._sampled
+        elif isinstance(self._asked, Searched):
+            other._asked = replace(self._asked, watched=other._indexes[0])
+        elif isinstance(self._asked, Coupled):
+            other._asked = replace(self._asked, indexes=other._indexes)
+        return other
 
     def method(self, weights: MovingRows, is_early: bool) -> GradientMethod:
         """Return the way to the next gradient."""
@@ -130,7 +139,7 @@ class Guide:
         self._n_moved += n_rows
 
     def _build(self, W: np.ndarray) -> None:
-        how, self._W = self._settings, W
+        how = self._settings
         n_blocks = 1 if how.n_rounds is None else how.n_blocks
         if not self._indexes:
             self._indexes = [WatchedIndex(INDEXES[how.index]()) for _ in range(n_blocks)]
@@ -154,7 +163,7 @@ class Guide:
         k, recalls = min(RECALL_K, how.n_candidates), []
         for index, first, last in self._blocks():
             part = read_only(np.ascontiguousarray(V[:, first:last]))
-            recalls.append(recall_at_k(index.index, W, first, last, part, k, how.n_candidates))
+            recalls.append(search_recall(index.index, W, first, last, part, k, how.n_candidates))
         self.recall = min(recalls)
 
     def _blocks(self) -> Any:
@@ -259,6 +268,11 @@ class Trainer:
             yield step
 
 
+def announce(name: str, text: str) -> None:
+    """Print a line for those who asked for `verbose`."""
+    print(f"[{name}] {text}", file=sys.stdout, flush=True)
+
+
 def progress_of(name: str, max_iter: int) -> Callable[[int, float, float | None], None]:
     """Return what prints a line per epoch, at most one a second."""
     began = time.perf_counter()
@@ -271,10 +285,6 @@ def progress_of(name: str, max_iter: int) -> Callable[[int, float, float | None]
             return
         shown = seconds
         found = "" if recall is None else f", recall@{RECALL_K} of the index {recall:.3f}"
-        print(
-            f"[{name}] epoch {epoch + 1} of {max_iter}: loss {loss:.4g}{found}, {seconds:.1f} s",
-            file=sys.stdout,
-            flush=True,
-        )
+        announce(name, f"epoch {epoch + 1} of {max_iter}: loss {loss:.4g}{found}, {seconds:.1f} s")
 
     return show

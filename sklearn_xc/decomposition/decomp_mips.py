@@ -1,16 +1,19 @@
 """Classification over many labels, trained on those that a decomposed search finds."""
 
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_xc._state import built_apart
 from sklearn_xc._validation import (
+    DENSE_SHARE,
     CsrRows,
     DenseRows,
     Targets,
@@ -20,7 +23,8 @@ from sklearn_xc._validation import (
     check_weights,
     require_labels,
 )
-from sklearn_xc.base import restored_on_error, threshold_for
+from sklearn_xc.base import threshold_for
+from sklearn_xc.decomposition._course import Course, NotFiniteError, copy_of
 from sklearn_xc.decomposition._model import EmbeddingModel
 from sklearn_xc.decomposition._training import (
     RECALL_K,
@@ -28,19 +32,21 @@ from sklearn_xc.decomposition._training import (
     Schedule,
     SearchSettings,
     Trainer,
+    announce,
     progress_of,
 )
-from sklearn_xc.decomposition._training_set import TrainingSet, merge_instances
+from sklearn_xc.decomposition._training_set import TrainingSet, merge_instances, share_of_nonzeros
 from sklearn_xc.losses import LABEL_SET_LOSSES
 from sklearn_xc.mips import INDEXES
 from sklearn_xc.mips._threads import one_blas_thread
 from sklearn_xc.mips.recall import warn_of_recall
 from sklearn_xc.parallel.memory import parse_bytes, require_bytes
+from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.solvers.averaging import CourseAverages
 from sklearn_xc.solvers.batch_sgd import HiddenLayer, IdentityLayer, MovingRows
 from sklearn_xc.solvers.label_gradients import SetLoss
 
-#: Dimension of the hidden layer that a sparse X gets where none is asked for, and the blocks of
+#: hidden_dim="auto": the dimension of the hidden layer that a sparse X gets; and the blocks of
 #: message passing with and without one. Source: section 5 of the paper.
 _HIDDEN_DIM = 100
 _HIDDEN_BLOCKS, _BLOCKS = 4, 8
@@ -95,8 +101,11 @@ class DecompMIPSClassifier(EmbeddingModel):
     n_candidates : int or None, default=None
         Labels that a search retrieves for an instance, or that are drawn. None is a hundredth of
         the labels, at least 64.
-    hidden_dim : int or None, default=None
-        Dimension of the hidden layer. None is 100 for a sparse X, and no layer for a dense one.
+    hidden_dim : int, "auto" or None, default="auto"
+        Dimension of the hidden layer; 0 and None are for none. "auto" looks at what is in the
+        training instances, in whatever container: 100 if fewer than a fifth of the entries are not
+        0, as of bags of words, and no layer for others, as for embeddings and pixels. `hidden_dim_`
+        is what it has chosen.
     dropout : float, default=0.2
         The share of the features of an instance that are left out at each visit, at random, where
         there is a hidden layer; at least 0, below 1. It keeps long training from fitting the
@@ -136,7 +145,8 @@ class DecompMIPSClassifier(EmbeddingModel):
     top_k : int, default=100
         After a sparse fit, how many of the best labels predict and decision_function consider.
     warm_start : bool, default=False
-        Whether ``fit`` goes on from the weights, and with the rate that they have come to.
+        Whether ``fit`` goes on from the weights, and with the rate that they have come to. Other
+        parameters may change, but for `hidden_dim` and `optimizer`.
     max_memory : int or str, default=None
         Bytes, or a text as "8GB", that the weights may take. None is what the machine has.
     n_jobs : int, default=None
@@ -152,6 +162,8 @@ class DecompMIPSClassifier(EmbeddingModel):
     ----------
     classes_ : ndarray of shape (n_labels,)
         Class labels after a 1-D y, else column numbers.
+    hidden_dim_ : int
+        Dimension of the hidden layer, 0 if there is none.
     coef_ : ndarray of shape (n_labels, dim)
         A vector for each label, also two for two classes; averages, if asked for.
     feature_embedding_ : ndarray of shape (n_features, dim) or None
@@ -168,9 +180,10 @@ class DecompMIPSClassifier(EmbeddingModel):
     n_iter_ : int
         Epochs run.
     label_counts_ : ndarray of int64 of shape (n_labels,)
-        Instances of each label.
+        Instances of each label that were passed with a weight above 0, each counted once: to the
+        last fit, or to all calls of partial_fit.
     n_samples_fit_ : int
-        Instances seen.
+        Instances that were passed so, also those without labels.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -221,7 +234,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         "n_blocks": [Interval(Integral, 1, None, closed="left"), None],
         "n_rounds": [Interval(Integral, 0, None, closed="left"), None],
         "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
-        "hidden_dim": [Interval(Integral, 1, None, closed="left"), None],
+        "hidden_dim": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"}), None],
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "smoothing": [Interval(Real, 0, None, closed="neither"), None],
@@ -241,23 +254,14 @@ class DecompMIPSClassifier(EmbeddingModel):
         "verbose": ["verbose"],
     }
 
+    hidden_dim_: int
     label_counts_: np.ndarray
     loss_curve_: np.ndarray
     n_candidates_: int
     n_iter_: int
     n_samples_fit_: int
     index_recall_: float | None
-    _last: tuple[np.ndarray, np.ndarray | None] | None  # weights after the last step, if averaged
-    _last_look: int
-    _scales: tuple[float, float]  # of the label and feature vectors that take steps
-    _squares: tuple[np.ndarray | None, np.ndarray | None]
-    _visits: int
-    _epoch: int
-    _interval: float
-    _n_sampled: float
-    _n_passes: int
-    _n_drawn: int
-    _guide: Guide | None
+    _course: Course
 
     def __init__(
         self,
@@ -268,7 +272,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         n_blocks: int | None = None,
         n_rounds: int | None = None,
         n_candidates: int | None = None,
-        hidden_dim: int | None = None,
+        hidden_dim: int | str | None = "auto",
         dropout: float = 0.2,
         alpha: float = 0.0,
         smoothing: float | None = None,
@@ -345,34 +349,38 @@ class DecompMIPSClassifier(EmbeddingModel):
         -----
         RecallWarning
             If the index finds less than `min_recall` of the best labels at its last build.
+        UnseenLabelWarning
+            If labels have no training instance.
 
         Notes
         -----
         The model does not depend on the order of the rows, nor on `n_jobs`.
         """
         is_warm = self.warm_start and hasattr(self, "coef_")
-        with restored_on_error(self):
-            instances, targets, weight = self._check(X, y, sample_weight, None, is_warm)
-            examples = self._examples(instances, targets, weight)
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            if is_warm:
-                self._own_weights(is_copy=True)  # those of the earlier fit stay as they are
-            else:
-                self._start(instances, targets, examples, seed)
-            trainer = self._trainer(instances, examples, seed)
-            show = progress_of(type(self).__name__, self.max_iter) if self.verbose else None
-            losses = []
-            with one_blas_thread():
-                for epoch in range(self.max_iter):
-                    losses.append(self._pass(trainer, examples, seed))
-                    if show is not None:
-                        show(epoch, losses[-1], trainer.guide.recall)
-            self.n_iter_, self.loss_curve_ = len(losses), np.array(losses)
-            self._count_instances(targets, weight)
-            self._require_finite()
+        instances, targets, weight = self._check(X, y, sample_weight, None, is_warm)
+        examples = self._examples(instances, targets, weight)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        if is_warm:
+            self._resume()
+            self._course.guide = None
+        else:
+            self._start(instances, targets, examples, seed)
+        trainer = self._trainer(instances, examples, seed)
+        show = progress_of(type(self).__name__, self.max_iter) if self.verbose else None
+        losses: list[float] = []
+        with self._explained(instances, weight):
+            for epoch in range(self.max_iter):
+                losses.append(self._pass(trainer, examples, seed))
+                if show is not None:
+                    show(epoch, losses[-1], trainer.guide.recall)
+            self._settle(trainer)
+            self._count(targets, weight)
+            self._require_finite_model(instances, examples)
             self._set_threshold(instances, targets, examples, seed)
-            self._finish(trainer)
-            self._guide = None
+        self.n_iter_, self.loss_curve_ = len(losses), np.array(losses)
+        self._finish(trainer)
+        self._course.guide = None
+        self._warn_of_unseen()
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -406,28 +414,33 @@ class DecompMIPSClassifier(EmbeddingModel):
         Notes
         -----
         The learning rate falls with all instances visited so far; None for `decay_interval`, and an
-        epoch of `sampled_epochs`, mean the instances of the first call. The weights are changed
-        where they stand: an interrupt or an error leaves them in the middle of the pass. The index
-        is kept for the next call.
+        epoch of `sampled_epochs`, mean the instances of the first call. Parameters may change
+        between calls, but for `hidden_dim` and `optimizer`. Each call trains a copy of
+        the weights, which takes their place at the end: an error or an interrupt leaves the model
+        as it was, and other threads never see it half trained. The copy takes the memory of a first
+        call again, and its time, so pass thousands of instances at once where labels are many. The
+        index is kept for the next call.
         """
         is_first = not hasattr(self, "coef_")
-        with restored_on_error(self):
-            instances, targets, weight = self._check(X, y, sample_weight, classes, not is_first)
-            examples = self._examples(instances, targets, weight)
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            if is_first:
-                self._start(instances, targets, examples, seed)
-                self.label_counts_ = np.zeros(len(targets.classes), np.int64)
-                self.n_iter_, self.n_samples_fit_, self.loss_curve_ = 0, 0, np.empty(0)
-            trainer = self._trainer(instances, examples, seed)
-            with one_blas_thread():
-                loss = self._pass(trainer, examples, seed)
-            self.n_iter_ += 1
-            self.loss_curve_ = np.append(self.loss_curve_, loss)
-            self._count_instances(targets, weight, is_further=True)
-            self._require_finite()
+        instances, targets, weight = self._check(X, y, sample_weight, classes, not is_first)
+        examples = self._examples(instances, targets, weight)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        if is_first:
+            self._start(instances, targets, examples, seed)
+            self.label_counts_ = np.zeros(len(targets.classes), np.int64)
+            self.n_iter_, self.n_samples_fit_, self.loss_curve_ = 0, 0, np.empty(0)
+        else:
+            self._resume()
+        trainer = self._trainer(instances, examples, seed)
+        with self._explained(instances, weight):
+            loss = self._pass(trainer, examples, seed)
+            self._settle(trainer)
+            self._count(targets, weight, is_further=True)
+            self._require_finite_model(instances, examples)
             self._set_threshold(instances, targets, examples, seed)
-            self._finish(trainer)
+        self.n_iter_ += 1
+        self.loss_curve_ = np.append(self.loss_curve_, loss)
+        self._finish(trainer)
         return self
 
     # What a fit is made of
@@ -436,6 +449,8 @@ class DecompMIPSClassifier(EmbeddingModel):
         self, X: Any, y: Any, sample_weight: Any, classes: Any, is_known: bool
     ) -> tuple[CsrRows | DenseRows, Targets, np.ndarray]:
         self._check_parameters()
+        if is_known:
+            self._require_same_shape()
         instances = check_rows(self, X, reset=not is_known)
         n = instances.shape[0]
         check = check_further_targets if is_known else check_targets
@@ -484,6 +499,20 @@ class DecompMIPSClassifier(EmbeddingModel):
         if self.index == "faiss":
             INDEXES["faiss"]()
 
+    def _require_same_shape(self) -> None:
+        """Raise an error for parameters that weights of another call do not fit."""
+        before = {"optimizer": self._course.optimizer}
+        if not isinstance(self.hidden_dim, str):
+            before["hidden_dim"] = self.hidden_dim_
+        for name, value in before.items():
+            now = getattr(self, name)
+            if (now or 0) != value:
+                raise ValueError(
+                    f"{type(self).__name__}: {name}={now!r} does not go with the weights to go on "
+                    f"from, which were trained with {name}={value!r}. Set it back, or fit anew "
+                    "with warm_start=False."
+                )
+
     def _index_name(self) -> str:
         if self.index is not None:
             return self.index
@@ -493,6 +522,13 @@ class DecompMIPSClassifier(EmbeddingModel):
     def _examples(
         self, instances: CsrRows | DenseRows, targets: Targets, weight: np.ndarray
     ) -> TrainingSet:
+        with np.errstate(over="ignore"):
+            total = weight.sum()
+        if not np.isfinite(total):
+            raise ValueError(
+                f"{type(self).__name__}: the sum of sample_weight must be finite, the largest is "
+                f"{weight.max():g}. Divide them by it."
+            )
         examples = merge_instances(instances, targets, weight)
         require_labels(self, targets, examples.rows)
         return examples
@@ -502,126 +538,124 @@ class DecompMIPSClassifier(EmbeddingModel):
     ) -> None:
         """Set what training starts from."""
         n_labels, d, dtype = len(targets.classes), instances.shape[1], instances.dtype
-        is_hidden = self.hidden_dim is not None or isinstance(instances, CsrRows)
-        dim = (self.hidden_dim or _HIDDEN_DIM) if is_hidden else d
-        self._require_memory(n_labels, d, dim, is_hidden, dtype.itemsize)
+        self.hidden_dim_ = self._choose_hidden_dim(share_of_nonzeros(instances, examples.rows))
+        is_hidden, dim = self.hidden_dim_ > 0, self.hidden_dim_ or d
+        self._require_memory(n_labels, d if is_hidden else 0, dim, dtype.itemsize)
         self._keep_targets(targets)
-        self.coef_ = np.zeros((n_labels, dim), dtype)
-        self.feature_embedding_ = None
+        features = None
         if is_hidden:
             rng = np.random.default_rng((seed, 2))
             vectors = rng.standard_normal((d, dim), np.float32) * np.float32(_NORM / np.sqrt(dim))
-            self.feature_embedding_ = vectors.astype(dtype, copy=False)
-        self._last, self._last_look, self._scales = None, 0, (1.0, 1.0)
-        self._squares = (None, None)
+            features = vectors.astype(dtype, copy=False)
+        labels, squares = np.zeros((n_labels, dim), dtype), (None, None)
         if self.optimizer == "adagrad":
-            features = self.feature_embedding_
-            squares = None if features is None else np.zeros_like(features)
-            self._squares = np.zeros_like(self.coef_), squares
-        visits = self._epoch = int(examples.visits.sum())
-        is_steady = self.optimizer == "adagrad"
-        self._interval = np.inf if is_steady else float(self.decay_interval or visits)
-        self._n_sampled = self.sampled_epochs * visits
-        self._visits, self._n_passes, self._n_drawn = 0, 0, 0
-        self._guide = None
+            squares = np.zeros_like(labels), None if features is None else np.zeros_like(features)
+        epoch = int(examples.visits.sum())
+        self._course = Course(labels, features, *squares, self.optimizer, epoch)
 
-    def _require_memory(
-        self, n_labels: int, d: int, dim: int, is_hidden: bool, itemsize: int
-    ) -> None:
+    def _choose_hidden_dim(self, share: float) -> int:
+        """Return the dimension of the hidden layer, by the share of entries that are not 0."""
+        how = f"hidden_dim={self.hidden_dim!r}"
+        if isinstance(self.hidden_dim, str):
+            dim = _HIDDEN_DIM if share < DENSE_SHARE else 0
+            how += f", and {share:.1%} of the entries of X are not 0"
+        else:
+            dim = int(self.hidden_dim or 0)
+        if self.verbose:
+            layer = f"a hidden layer of {dim}" if dim else "no hidden layer"
+            announce(type(self).__name__, f"{layer}: {how}")
+        return dim
+
+    def _resume(self) -> None:
+        """Copy what training goes on from."""
+        n_features = 0 if self.feature_embedding_ is None else len(self.feature_embedding_)
+        self._require_memory(
+            len(self.coef_), n_features, *self.coef_.shape[1:], self.coef_.itemsize
+        )
+        course = self._course = self._course.copied()
+        if course.label_rows is None:
+            course.label_rows = copy_of(self.coef_)
+            course.feature_rows = copy_of(self.feature_embedding_)
+
+    def _require_memory(self, n_labels: int, n_features: int, dim: int, itemsize: int) -> None:
+        """Raise an error if the weights do not fit; `n_features` are those of a hidden layer."""
         extras = ["their averages"] if self.average else []
         extras += ["adagrad"] if self.optimizer == "adagrad" else []
-        rows = n_labels + (d if is_hidden else 0)
         what = f"the weights, {n_labels} labels x {dim} x {itemsize} bytes"
-        if is_hidden:
-            what += f" and {d} features x {dim} x {itemsize} bytes"
+        if n_features:
+            what += f" and {n_features} features x {dim} x {itemsize} bytes"
         allowed = None
         if self.max_memory is not None:
             allowed = parse_bytes(self.max_memory, f"{type(self).__name__}: max_memory")
         require_bytes(
-            (1 + len(extras)) * rows * dim * itemsize,
+            (1 + len(extras)) * (n_labels + n_features) * dim * itemsize,
             allowed,
             what + "".join(f", as much again for {extra}" for extra in extras),
             "Pass X as float32, lower hidden_dim, set average=False, or leave rare features and "
             "labels out.",
         )
 
-    def _own_weights(self, is_copy: bool) -> None:
-        """Copy all that training moves, or only what cannot be written: memory maps."""
-
-        def own(values: np.ndarray | None) -> np.ndarray | None:
-            if values is None:
-                return None
-            if not is_copy and values.flags.writeable and values.flags.c_contiguous:
-                return values
-            return np.array(values, order="C")
-
-        self.coef_ = own(self.coef_)  # type: ignore[assignment]
-        self.feature_embedding_ = own(self.feature_embedding_)
-        self._squares = own(self._squares[0]), own(self._squares[1])
-        if self._last is not None:
-            self._last = own(self._last[0]), own(self._last[1])  # type: ignore[assignment]
-
-    def _moving(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the label and feature vectors that take steps: not the averages, if there are."""
-        if not self.average:
-            if self._last is not None:  # averaged up to now
-                self.coef_, self.feature_embedding_ = self._last
-                for values, scale in zip(self._last, self._scales, strict=True):
-                    if values is not None:
-                        values *= values.dtype.type(scale)
-                self._last, self._scales = None, (1.0, 1.0)
-            return self.coef_, self.feature_embedding_
-        if self._last is None:
-            features = self.feature_embedding_
-            self._last = self.coef_.copy(), None if features is None else features.copy()
-            self._last_look = self._visits
-        return self._last
-
     def _trainer(self, instances: CsrRows | DenseRows, examples: TrainingSet, seed: int) -> Trainer:
-        """Return what moves the weights."""
-        self._own_weights(is_copy=False)
-        dtype = self.coef_.dtype
-        W, features = self._moving()
-        weights = MovingRows(W, self._squares[0], self._scales[0])
-        averaged = [(weights, self.coef_)] if self.average else []
+        """Return what moves the weights of the course."""
+        course = self._course
+        W, features = course.label_rows, course.feature_rows
+        assert W is not None
+        weights = MovingRows(W, course.label_squares, course.scales[0])
         layer: IdentityLayer | HiddenLayer
-        if features is None or self.feature_embedding_ is None:
-            layer = IdentityLayer(instances.to_dense().astype(dtype))
+        if features is None:
+            layer = IdentityLayer(instances.astype(W.dtype))
         else:
             # A stored zero would take part in the draw of what is left out.
-            sparse = instances.to_csr().astype(dtype).without_zeros()
-            vectors = MovingRows(features, self._squares[1], self._scales[1])
+            sparse = instances.to_csr().astype(W.dtype).without_zeros()
+            vectors = MovingRows(features, course.feature_squares, course.scales[1])
             layer = HiddenLayer(sparse, vectors, self.dropout)
-            averaged += [(vectors, self.feature_embedding_)] if self.average else []
-        n_labels = len(self.classes_)
+        n_labels, dim = W.shape
         least = max(_LEAST_CANDIDATES, int(np.ceil(_SHARE * n_labels)))
         self.n_candidates_ = min(n_labels, self.n_candidates or least)
         drawn = np.random.default_rng((seed, 3)).permutation(examples.rows)[:_QUERIES]
-        guide = self._guide_to(W, self._set_loss(), self._search_settings(seed))
+        guide = self._guide_to(W, self._set_loss(), self._search_settings(seed, dim))
         guide.queries = lambda: layer.forward(drawn)
-        guide.is_current = False
-        schedule = Schedule(self.learning_rate, self._interval, self._n_sampled, self._visits)
-        averages = CourseAverages(averaged, self._last_look)
+        is_steady = self.optimizer == "adagrad"
+        schedule = Schedule(
+            self.learning_rate,
+            np.inf if is_steady else float(self.decay_interval or course.epoch),
+            self.sampled_epochs * course.epoch,
+            course.visits,
+        )
         return Trainer(
-            layer, weights, examples.sets, guide, schedule, averages,
-            float(self.alpha) / self._epoch, self.batch_size, effective_n_jobs(self.n_jobs),
+            layer, weights, examples.sets, guide, schedule, self._averages(weights, layer),
+            float(self.alpha) / course.epoch, self.batch_size,
+            count_threads(self.n_jobs, f"{type(self).__name__}: n_jobs"),
         )  # fmt: skip
 
+    def _averages(self, weights: MovingRows, layer: IdentityLayer | HiddenLayer) -> CourseAverages:
+        """Return the averages, on from those of the model if it has any."""
+        course = self._course
+        if not self.average:
+            return CourseAverages([])
+        moving = [weights, *layer.moving]
+        if course.is_averaged:
+            means = [copy_of(self.coef_), copy_of(self.feature_embedding_)]
+        else:
+            means = [rows.scale * rows.values for rows in moving]
+            course.last_look = course.visits
+        return CourseAverages(list(zip(moving, means, strict=False)), course.last_look)
+
     def _guide_to(self, W: np.ndarray, loss: SetLoss, settings: SearchSettings) -> Guide:
-        """Return the guide of the last partial fit, with its index, if it still serves."""
-        if self._guide is not None and self._guide.serves(loss, settings, W):
-            return self._guide
-        return Guide(loss, settings, self._n_drawn)
+        """Return one that goes on from the last partial fit, with its index, if that serves."""
+        guide = self._course.guide
+        if guide is not None and guide.serves(loss, settings):
+            return guide.following(W)
+        return Guide(loss, settings, self._course.n_drawn)
 
     def _set_loss(self) -> SetLoss:
         smoothing = _SMOOTHING if self.smoothing is None else float(self.smoothing)
         return SetLoss(LABEL_SET_LOSSES[self.loss], smoothing)
 
-    def _search_settings(self, seed: int) -> SearchSettings:
-        dim = self.coef_.shape[1]
+    def _search_settings(self, seed: int, dim: int) -> SearchSettings:
         n_blocks = self.n_blocks
         if n_blocks is None:
-            n_blocks = _BLOCKS if self.feature_embedding_ is None else _HIDDEN_BLOCKS
+            n_blocks = _BLOCKS if self._course.feature_rows is None else _HIDDEN_BLOCKS
         if n_blocks > dim:
             if self.n_blocks is not None:
                 raise ValueError(
@@ -636,35 +670,50 @@ class DecompMIPSClassifier(EmbeddingModel):
 
     def _pass(self, trainer: Trainer, examples: TrainingSet, seed: int) -> float:
         """Go once through the instances; return the mean loss."""
-        order = examples.order((seed, 4, self._n_passes))
-        trainer.begin_pass(seed, self._n_passes)
+        course = self._course
+        order = examples.order((seed, 4, course.n_passes))
+        trainer.begin_pass(seed, course.n_passes)
         total = trainer.run(order)
         if not np.isfinite(total):
-            self._raise_diverged()
+            raise NotFiniteError
         trainer.averages.look(trainer.schedule.visits)
-        moving = [trainer.weights, *trainer.layer.moving]
         if not self.average:
-            for rows in moving:
+            for rows in (trainer.weights, *trainer.layer.moving):
                 rows.apply_scale()
-        self._scales = moving[0].scale, moving[-1].scale
-        self._last_look = trainer.averages.last_look
-        self._n_passes += 1
-        self._visits, self._n_drawn = trainer.schedule.visits, trainer.guide.n_drawn
+        course.n_passes += 1
         return total / float(examples.sets.weight[order].sum())
 
-    def _raise_diverged(self) -> None:
-        raise ValueError(
-            f"{type(self).__name__}: training diverged at learning_rate="
-            f"{self.learning_rate:g}. Lower it, or scale X (sklearn.preprocessing.normalize)."
-        )
+    def _settle(self, trainer: Trainer) -> None:
+        """Make the weights that training has come to those of the model."""
+        course, moving = self._course, [trainer.weights, *trainer.layer.moving]
+        course.scales, course.is_averaged = (moving[0].scale, moving[-1].scale), self.average
+        course.visits, course.n_drawn = trainer.schedule.visits, trainer.guide.n_drawn
+        course.last_look = trainer.averages.last_look
+        rows = trainer.averages.means if self.average else [m.values for m in moving]
+        self.coef_, self.feature_embedding_ = rows[0], rows[1] if len(rows) > 1 else None
+        if not self.average:
+            course.label_rows = course.feature_rows = None
 
-    def _require_finite(self) -> None:
-        """Raise an error for weights that overflowed where no later step has seen it."""
-        with np.errstate(invalid="ignore"):
-            for values in (self.coef_, self.feature_embedding_):
-                # A NaN is the smallest entry and the largest.
-                if values is not None and not np.isfinite([values.min(), values.max()]).all():
-                    self._raise_diverged()
+    @contextmanager
+    def _explained(self, instances: CsrRows | DenseRows, weight: np.ndarray) -> Iterator[None]:
+        """Say what is wrong where the body finds numbers that are not finite.
+
+        Raises
+        ------
+        ValueError
+            With what was largest, for a NotFiniteError of the body.
+        """
+        try:
+            with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+                yield
+        except NotFiniteError as error:
+            values = instances.arrays[-1]
+            raise ValueError(
+                f"{type(self).__name__}: training diverged at learning_rate="
+                f"{self.learning_rate:g}. Lower it, or scale X (sklearn.preprocessing.normalize), "
+                f"whose largest entry is {np.abs(values).max(initial=0):g}, or sample_weight, "
+                f"whose largest is {weight.max():g}."
+            ) from error
 
     def _set_threshold(
         self, instances: CsrRows | DenseRows, targets: Targets, examples: TrainingSet, seed: int
@@ -676,19 +725,47 @@ class DecompMIPSClassifier(EmbeddingModel):
         rng = np.random.default_rng((seed, 5))
         n = max(_LEAST_THRESHOLD_INSTANCES, _THRESHOLD_SCORES // len(self.classes_))
         rows = np.sort(rng.permutation(examples.rows)[: min(n, _THRESHOLD_INSTANCES)])
-        V = self._embed(instances.take(rows))
-        k = min(self.top_k, len(self.classes_))
-        _, scores = self._best(V, k)
+        k, parts = self._n_considered(), self._parts(instances.take(rows), self._embed)
+        scores = np.concatenate([self._best(V, k)[1] for _, V in parts])
         sets = examples.sets
         n_labels = int((sets.indptr[rows + 1] - sets.indptr[rows]).sum())
         self.threshold_ = threshold_for(scores, n_labels)
 
+    def _count(self, targets: Targets, weight: np.ndarray, *, is_further: bool = False) -> None:
+        """Count instances; a label that any earlier call has seen is never unseen again."""
+        self._count_instances(targets, weight, is_further=is_further)
+        course, is_seen = self._course, self.label_counts_ > 0
+        course.is_seen = is_seen if course.is_seen is None else course.is_seen | is_seen
+        self._unseen_labels = np.flatnonzero(~course.is_seen)
+
+    def _require_finite_model(self, instances: CsrRows | DenseRows, examples: TrainingSet) -> None:
+        """Raise an error for weights that overflowed, or scores of training instances."""
+        weights = [v for v in (self.coef_, self.feature_embedding_) if v is not None]
+        sizes = [_largest(values) for values in (*weights, instances.arrays[-1])]
+        if not np.isfinite(sizes).all():
+            raise NotFiniteError
+        # What no sum can reach needs no look at all scores.
+        if (
+            instances.shape[1] * self.coef_.shape[1] * math.prod(sizes)
+            < np.finfo(weights[0].dtype).max
+        ):
+            return
+        for _, V in self._parts(instances.take(examples.rows), self._embed):
+            for v in V:
+                if not np.isfinite(self.coef_ @ v).all():
+                    raise NotFiniteError
+
     def _finish(self, trainer: Trainer) -> None:
         self.__dict__.pop("_search_index", None)  # of weights that have moved
-        trainer.guide.queries, trainer.guide.is_current = None, True
-        self._guide = trainer.guide
+        trainer.guide.queries = None
+        self._course.guide = trainer.guide
         self.index_recall_ = trainer.guide.recall
         if self.index_recall_ is not None:
             k = min(RECALL_K, self.n_candidates_)
             how = type(self).__name__, self.index_recall_, self.min_recall, k, self.n_candidates_
             warn_of_recall(*how, "or set gradient='exact'")
+
+
+def _largest(values: np.ndarray) -> float:
+    """Return the largest absolute value; NaN if there is one."""
+    return float(np.abs([values.min(initial=0), values.max(initial=0)]).max())

@@ -8,8 +8,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from sklearn_xc._label_features import LabelFeatures
+from sklearn_xc._label_features import LabelFeatures, check_features
 from sklearn_xc._validation import CsrRows, as_csr_rows
+from sklearn_xc.embedding._rows import readable_rows
 
 
 def label_rows(
@@ -49,35 +50,48 @@ def label_rows(
     NotFittedError
         If `label_vectorizer` is not fitted.
     TypeError
-        If `label_features` are no matrix and no texts, or `label_vectorizer` has no ``transform``.
+        If `label_features` are no matrix and no texts, or masked, or `label_vectorizer` has no
+        ``transform``.
     ValueError
-        For another number of labels or features, NaN, inf, or texts without `label_vectorizer`.
+        For another number of labels or features, NaN, inf, malformed matrices, values out of range,
+        or texts without `label_vectorizer`.
     """
     if label_features is None:
         return None
-    held, is_bare = label_features, not isinstance(label_features, LabelFeatures)
-    if is_bare:
-        held = LabelFeatures(label_features)
+    name = f"{estimator_name}: label_features"
+    held, is_bare = (
+        held_features(label_features, name),
+        not isinstance(label_features, LabelFeatures),
+    )
     if held.n_labels != n_labels:
         raise ValueError(_wrong_rows(estimator_name, held.n_labels, n_labels, is_bare))
     features = held.features
     if label_vectorizer is not None:
         features = _vectorize(estimator_name, features, label_vectorizer)
+        name = f"{estimator_name}: label_vectorizer"
+        shape = np.shape(features)
+        if len(shape) != 2:
+            raise ValueError(
+                f"{name}: a matrix with a row for each label was expected of it, "
+                f"{type(features).__name__} of shape {shape} came."
+            )
+        check_features(features, f"{name}: what it made")
     elif held.is_text:
         raise ValueError(
             f"{estimator_name}: label_features are texts, label_vectorizer is None; pass the "
             "fitted vectorizer that made X as label_vectorizer."
         )
+    if getattr(getattr(features, "dtype", None), "kind", "") == "c":
+        raise ValueError(f"{name}: Complex data not supported, dtype {features.dtype} came.")
     try:
         matrix = check_array(
             features, accept_sparse="csr", dtype=dtype, input_name="label_features"
         )
-    except ValueError as error:
-        raise ValueError(f"{estimator_name}: label_features: {error}") from error
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"{name}: {error}") from error
     if matrix.shape[0] != n_labels:
-        raise ValueError(
-            f"{estimator_name}: label_vectorizer made {matrix.shape[0]} rows of {n_labels} labels."
-        )
+        came = "label_features have" if label_vectorizer is None else "label_vectorizer made"
+        raise ValueError(f"{estimator_name}: {came} {matrix.shape[0]} rows of {n_labels} labels.")
     if matrix.shape[1] != n_features:
         came = "label_features have" if label_vectorizer is None else "label_vectorizer made"
         raise ValueError(
@@ -85,7 +99,14 @@ def label_rows(
             "reads both. Vectorize label texts with the vectorizer that made X, or pass the texts, "
             "and that vectorizer as label_vectorizer."
         )
-    return as_csr_rows(matrix)
+    return readable_rows(as_csr_rows(matrix), name, is_training=True)
+
+
+def held_features(label_features: Any, name: str) -> LabelFeatures:
+    """Return label features that are held, checked once more: they may have changed since."""
+    is_held = isinstance(label_features, LabelFeatures)
+    check_features(label_features.features if is_held else label_features, name)
+    return label_features if is_held else LabelFeatures(label_features)
 
 
 def mean_rows(
@@ -124,7 +145,7 @@ def mean_rows(
     sums.eliminate_zeros()
     sums.sort_indices()
     means = normalize(sums, copy=False).astype(X.dtype, copy=False)
-    return as_csr_rows(means)
+    return as_csr_rows(means).without_zeros()
 
 
 def joined_rows(one: CsrRows, other: CsrRows) -> CsrRows:

@@ -5,24 +5,27 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_xc._arguments import check_count
 from sklearn_xc._state import reads_one_state
-from sklearn_xc._topk import check_topk_size, padded
+from sklearn_xc._topk import check_topk_size
 from sklearn_xc._validation import CsrRows, check_instances
 from sklearn_xc.base import XCClassifier
+from sklearn_xc.embedding._encoding import encoded, first_strange, name_of
 from sklearn_xc.embedding._fusion import ScoreFusion
+from sklearn_xc.embedding._memory import Asked, Budget, pieces_of
 from sklearn_xc.embedding._ranking import KnownFeatures, Ranking
+from sklearn_xc.embedding._rows import readable_rows
 from sklearn_xc.encoders.protocol import Encoder
+from sklearn_xc.parallel.threads import count_threads
 
 COMPONENTS = ("fused", "embedding", "classifier", "features")
-#: Pairs of an instance and a label that are scored at a time.
-_PAIRS = 2**22
 
 
 class RankingModel(XCClassifier):
     """Answers of an encoder, a vector or two for each label, and a fusion of their scores.
 
     A subclass sets the attributes below in fit, and has the parameters ``shortlist_size``,
-    ``top_k`` and ``n_jobs``.
+    ``top_k``, ``max_memory`` and ``n_jobs``.
     """
 
     classes_: np.ndarray
@@ -34,8 +37,15 @@ class RankingModel(XCClassifier):
     threshold_: float
     shortlist_size: int
     top_k: int
+    max_memory: int | str | None
     n_jobs: int | None
     _features: KnownFeatures | None
+    #: Summed weights of the instances of each label that were trained on, float64: what the tree
+    #: takes for its frequency.
+    _frequencies: np.ndarray
+    #: The same of all instances that were passed, (n_labels,), and of these instances themselves.
+    _label_weights: np.ndarray
+    _total_weight: float
 
     @reads_one_state
     def embed(self, X: Any) -> np.ndarray:
@@ -52,7 +62,9 @@ class RankingModel(XCClassifier):
             Unit vectors; 0 for a row without features.
         """
         check_is_fitted(self)
-        return self._embed(check_instances(self, X, reset=False))
+        instances = self._instances(X)
+        self._budget.require(self._asked.embeddings(instances.shape[0]))
+        return self._embed(instances)
 
     @reads_one_state
     def embed_labels(self) -> np.ndarray:
@@ -82,14 +94,17 @@ class RankingModel(XCClassifier):
             What scores: the cosine with the label's embedding, with its classifier, that of the
             features of both without any training, where label features are known; or all of these
             and the tree, for the ``shortlist_size`` labels (at least k; both of two classes) of the
-            best classifiers, and as many of the nearest features.
+            best classifiers, and as many of the nearest features. An instance of which it knows
+            nothing, without features or with none that a label has, has the most frequent labels,
+            scored by the share of the instances that have them.
 
         Returns
         -------
         indices : ndarray of int64 of shape (n, k)
             Positions in ``classes_``, padded with -1. Ties go to the smaller position.
         scores : ndarray of float of shape (n, k)
-            Their scores, padded with -inf.
+            Their scores, padded with -inf. Labels of which nothing is known, neither by an instance
+            nor by a feature, come last, 1 below the others.
         """
         check_is_fitted(self)
         k = check_topk_size(k, X)
@@ -100,57 +115,156 @@ class RankingModel(XCClassifier):
                 f"component='features' needs label_features, of which {type(self).__name__} had "
                 "none in fit."
             )
-        return self._topk_of(check_instances(self, X, reset=False), k, component)
+        return self._unseen_last(*self._topk_of(self._instances(X), k, component, n_copies=1))
 
-    def _embed(self, instances: CsrRows) -> np.ndarray:
-        return self.encoder_.encode(instances, n_jobs=self.n_jobs)
+    def _instances(self, X: Any, *, reset: bool = False, is_training: bool = False) -> CsrRows:
+        """Check X, and return its rows as the encoder reads them."""
+        instances = check_instances(self, X, reset=reset)
+        return readable_rows(instances, f"{type(self).__name__}: X", is_training=is_training)
+
+    def _encode(self, inputs: CsrRows, dim: int, dtype: Any) -> np.ndarray:
+        """Return embeddings; there may be NaN or infinity among them."""
+        n_jobs = count_threads(self.n_jobs)
+        return encoded(self.encoder_, inputs, dim, dtype, n_jobs, type(self).__name__)
+
+    def _embed(self, inputs: CsrRows, what: str = "row {}") -> np.ndarray:
+        """Return embeddings of a fitted model; messages name one by its number in `what`."""
+        V = self._encode(inputs, self.coef_.shape[1], self.coef_.dtype)
+        row = first_strange(V)
+        if row >= 0:
+            raise ValueError(
+                f"{type(self).__name__}: {name_of(self.encoder_)} gives NaN or infinity for "
+                f"{what.format(row)}. Are its values as large as those of fit?"
+            )
+        return V
 
     @property
     def _ranking(self) -> Ranking:
-        return Ranking(self.label_embeddings_, self.coef_, self._features, self.n_jobs)
+        n_jobs = count_threads(self.n_jobs)
+        return Ranking(
+            self.label_embeddings_, self.coef_, self._features, self._unseen_labels, n_jobs
+        )
 
-    def _topk_of(self, instances: CsrRows, k: int, component: str) -> tuple[np.ndarray, np.ndarray]:
-        V, ranking, n_labels = self._embed(instances), self._ranking, len(self.classes_)
-        if component != "fused":
-            return padded(*ranking.best(component, instances, V, min(k, n_labels)), k)
-        n = instances.shape[0]
-        size = n_labels if self._is_binary else max(self.shortlist_size, k)
-        best = np.empty((n, min(k, n_labels)), np.int64), np.empty((n, min(k, n_labels)), V.dtype)
-        step = max(1, _PAIRS // (2 * size))
-        for first in range(0, n, step):
-            rows = np.arange(first, min(first + step, n))
+    @property
+    def _budget(self) -> Budget:
+        return Budget(self.max_memory, type(self).__name__)
+
+    @property
+    def _asked(self) -> Asked:
+        n_labels, dim = self.coef_.shape
+        n_copied = n_labels if self._unseen_labels.size else 0
+        n_values = 0 if self._features is None else len(self._features.rows.data)
+        itemsize, n_scores = self.coef_.itemsize, self._ranking.n_scores
+        return Asked(n_labels, n_values, dim, itemsize, n_scores, n_copied)
+
+    def _topk_of(
+        self, instances: CsrRows, k: int, component: str, n_copies: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k best labels and their scores, those that nothing is known of last.
+
+        The caller makes `n_copies` of them in all.
+        """
+        ranking, asked = self._ranking, self._asked
+        n, n_found = instances.shape[0], min(k, ranking.n_known)
+        n_listed = self._n_listed(n_found) if component == "fused" else 0
+        n_together = self._budget.rows_together(
+            asked.row(n_found, n_listed), asked.topk(n, k, n_copies)
+        )
+        dtype = self.coef_.dtype
+        labels, scores = np.full((n, k), -1, np.int64), np.full((n, k), -np.inf, dtype)
+        for rows in pieces_of(n, n_together):
             part = instances if len(rows) == n else instances.take(rows)
-            labels = ranking.shortlist(part, V[rows], size)
-            scores = self._fused(ranking.scores(part, V[rows], labels), labels)
-            order = np.lexsort((labels, -scores), axis=1)[:, :k]
-            for all_, of_rows in zip(best, (labels, scores), strict=True):
-                all_[rows] = np.take_along_axis(of_rows, order, axis=1)
-        return padded(*best, k)
+            best = self._best_of(part, n_found, component)
+            labels[rows, :n_found], scores[rows, :n_found] = best
+        n_unseen = min(k, len(self.classes_)) - n_found
+        labels[:, n_found : n_found + n_unseen] = self._unseen_labels[:n_unseen]
+        return labels, scores
+
+    def _best_of(self, instances: CsrRows, k: int, component: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k best labels of some instances and their scores, best first."""
+        ranking, V = self._ranking, self._embed(instances)
+        if component != "fused":
+            labels, scores = ranking.best(component, instances, V, k)
+        else:
+            listed = ranking.shortlist(instances, V, self._shortlist_size(k))
+            fused = self._fused(ranking.scores(instances, V, listed), listed)
+            order = np.lexsort((listed, -fused), axis=1)[:, :k]
+            labels, scores = (np.take_along_axis(all_, order, axis=1) for all_ in (listed, fused))
+        is_blank = ranking.is_blank(component, instances, V)
+        if is_blank.any():
+            labels[is_blank], scores[is_blank] = self._most_frequent(k, V.dtype)
+        return labels, scores
+
+    def _shortlist_size(self, k: int) -> int:
+        size, n_labels = self.shortlist_size, len(self.classes_)
+        size = check_count(size, f"{type(self).__name__}: shortlist_size")
+        return n_labels if self._is_binary else min(max(size, k), n_labels)
+
+    def _n_listed(self, k: int) -> int:
+        """Return how many labels a shortlist for the k best has at most."""
+        twice = 2 if self._features is not None else 1
+        return min(twice * self._shortlist_size(k), len(self.classes_))
+
+    def _most_frequent(self, k: int, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return what is to be said of an instance of which nothing is known.
+
+        Returns
+        -------
+        labels : ndarray of int64 of shape (k,)
+            The most frequent ones, ties by position.
+        shares : ndarray of float of shape (k,)
+            Of the instances, by weight.
+        """
+        shares = self._shares(dtype)
+        order = np.argsort(-shares, kind="stable")
+        if self._unseen_labels.size:
+            order = order[~np.isin(order, self._unseen_labels)]
+        return order[:k], shares[order[:k]]
+
+    def _shares(self, dtype: Any) -> np.ndarray:
+        """Return the share of the instances that have each label."""
+        return (self._label_weights / self._total_weight).astype(dtype)
 
     def _fused(self, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return fused scores of some labels of each instance, from all scores of each."""
         if self.fusion_ is None:
             return scores.sum(axis=-1)
-        return self.fusion_(scores, self.label_counts_[labels])
+        return self.fusion_(scores, self._frequencies[labels])
+
+    def _find_unseen(self) -> np.ndarray:
+        unseen = super()._find_unseen()
+        if self._features is None:
+            return unseen
+        return unseen[np.diff(self._features.rows.indptr)[unseen] == 0]
 
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        return self._topk_of(check_instances(self, X, reset=False), k, "fused")
+        return self._topk_of(self._instances(X), k, "fused", n_copies=4)  # a CSR is made of them
 
-    def _all_scores(self, X: Any) -> np.ndarray:
-        instances, n_labels = check_instances(self, X, reset=False), len(self.classes_)
-        V, ranking, n = self._embed(instances), self._ranking, instances.shape[0]
-        scores = np.empty((n, n_labels), V.dtype)
-        step = max(1, _PAIRS // n_labels)
-        for first in range(0, n, step):
-            rows = np.arange(first, min(first + step, n))
-            labels = np.tile(np.arange(n_labels), (len(rows), 1))
-            of_pairs = ranking.scores(instances.take(rows), V[rows], labels)
-            scores[rows] = self._fused(of_pairs, labels)
-        return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
+    def _all_scores(self, X: Any, n_copies: int = 1) -> np.ndarray:
+        """Return the scores of all labels, of which the caller makes `n_copies` in all."""
+        instances, n_labels = self._instances(X), len(self.classes_)
+        ranking, asked, n = self._ranking, self._asked, instances.shape[0]
+        n_together = self._budget.rows_together(
+            asked.row(0, n_labels), asked.all_scores(n, n_copies)
+        )
+        scores = np.empty((n, n_labels), self.coef_.dtype)
+        for rows in pieces_of(n, n_together):
+            part = instances.take(rows)
+            V, labels = self._embed(part), np.tile(np.arange(n_labels), (len(rows), 1))
+            of_piece = self._fused(ranking.scores(part, V, labels), labels)
+            of_piece[ranking.is_blank("fused", part, V)] = self._shares(V.dtype)
+            scores[rows] = of_piece
+        if self._is_binary:
+            scores = self._below_trained(scores)
+            return scores[:, 1:] - scores[:, :1]
+        return scores
 
     def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         labels, scores = self._topk_scores(X, k)
         return labels, scores - self.threshold_
 
     def _all_margins(self, X: Any) -> np.ndarray:
-        return self._all_scores(X) - self.threshold_
+        # The scores, then which are above the threshold, and these in the dtype of y.
+        scores = self._all_scores(X, n_copies=3)
+        scores -= self.threshold_
+        return scores

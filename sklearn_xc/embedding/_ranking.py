@@ -43,14 +43,31 @@ class KnownFeatures:
 
     def _keep(self, rows: CsrRows) -> None:
         self.rows = rows
+        self._is_used = np.zeros(rows.shape[1], bool)
+        self._is_used[rows.indices] = True
         matrix = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=rows.shape)
         self._weights = LabelWeights(matrix, np.zeros(rows.shape[0], matrix.dtype))
 
-    def nearest(self, X: CsrRows, k: int, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the k labels of the largest cosines, and these, best first; (n, k) each."""
+    def shares_any(self, X: CsrRows) -> np.ndarray:
+        """Return which instances have a feature that some label has, too."""
+        n_shared = np.append(0, np.cumsum(self._is_used[X.indices]))[X.indptr]
+        return n_shared[1:] > n_shared[:-1]
+
+    def nearest(
+        self, X: CsrRows, k: int, n_jobs: int | None, passed_over: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k labels of the largest cosines, and these, best first; (n, k) each.
+
+        There must be as many besides those passed over.
+        """
         from sklearn_xc.kernels.row_moves import squared_norms
 
-        labels, products = self._weights.topk(X, k, n_jobs)
+        weights = self._weights
+        if passed_over.size:
+            intercept = np.zeros_like(weights.intercept)
+            intercept[passed_over] = -np.inf
+            weights = weights.with_intercept(intercept)
+        labels, products = weights.topk(X, k, n_jobs)
         squares = squared_norms(read_only(X.indptr[:-1]), np.diff(X.indptr), read_only(X.data))
         norms = np.sqrt(np.where(squares > 0, squares, 1)).astype(products.dtype)
         return labels, products / norms[:, None]
@@ -63,6 +80,8 @@ class Ranking:
     ----------
     embeddings, classifiers : ndarray of float of shape (n_labels, dim)
     features : KnownFeatures or None
+    unseen : ndarray of int of shape (n_unseen,)
+        Labels of which nothing is known, rising: they are in no list. Not all labels.
     n_jobs : int or None
         Threads, on which nothing depends.
 
@@ -70,15 +89,39 @@ class Ranking:
     ----------
     n_scores : int
         Of a pair: 2, or 3 with features.
+    n_known : int
+        Labels but for the unseen ones.
     """
 
     def __init__(
         self, embeddings: np.ndarray, classifiers: np.ndarray, features: KnownFeatures | None,
-        n_jobs: int | None,
+        unseen: np.ndarray, n_jobs: int | None,
     ) -> None:  # fmt: skip
         self._embeddings, self._classifiers = embeddings, classifiers
         self._features, self._n_jobs = features, n_jobs
+        self._unseen = unseen
+        self.n_known = len(classifiers) - len(unseen)
         self.n_scores = 2 if features is None else 3
+
+    def is_blank(self, component: str, X: CsrRows, V: np.ndarray) -> np.ndarray:
+        """Return which instances have a score of 0 with all labels, whatever these are.
+
+        Parameters
+        ----------
+        component : {"embedding", "classifier", "features", "fused"}
+        X : CsrRows of shape (n, n_features)
+        V : ndarray of shape (n, dim)
+            Embeddings of X.
+
+        Returns
+        -------
+        ndarray of bool of shape (n,)
+        """
+        is_blank = np.asarray(~V.any(axis=1))
+        if self._features is None or component in ("embedding", "classifier"):
+            return is_blank
+        shares_none = ~self._features.shares_any(X)
+        return shares_none if component == "features" else shares_none & is_blank
 
     def best(
         self, component: str, X: CsrRows, V: np.ndarray, k: int
@@ -92,7 +135,7 @@ class Ranking:
         V : ndarray of shape (n, dim)
             Embeddings of X.
         k : int
-            At most n_labels.
+            At most ``n_known``.
 
         Returns
         -------
@@ -101,11 +144,17 @@ class Ranking:
         """
         if component == "features":
             assert self._features is not None
-            return self._features.nearest(X, k, self._n_jobs)
+            return self._features.nearest(X, k, self._n_jobs, self._unseen)
+        vectors = self._embeddings if component == "embedding" else self._classifiers
+        known = self._known()
         index = ExactIndex(self._n_jobs)
-        index.build(self._embeddings if component == "embedding" else self._classifiers)
+        index.build(vectors[known] if self._unseen.size else vectors)
         found = index.query(V, k)
-        return found.labels.astype(np.int64), found.scores
+        return known[found.labels], found.scores
+
+    def _known(self) -> np.ndarray:
+        """Return the labels that are not unseen, rising."""
+        return np.delete(np.arange(len(self._classifiers)), self._unseen)
 
     def shortlist(self, X: CsrRows, V: np.ndarray, size: int) -> np.ndarray:
         """Return the labels with the best classifiers, and those with the nearest features.
@@ -116,13 +165,12 @@ class Ranking:
             Each label once, in no order; -1 where there are no more. Labels without a feature in
             common with the instance are not near.
         """
-        n_labels = len(self._classifiers)
-        if size >= n_labels:
-            return np.tile(np.arange(n_labels), (len(V), 1))
+        if size >= self.n_known:
+            return np.tile(self._known(), (len(V), 1))
         labels, _ = self.best("classifier", X, V, size)
         if self._features is None:
             return labels
-        near, cosines = self._features.nearest(X, size, self._n_jobs)
+        near, cosines = self._features.nearest(X, size, self._n_jobs, self._unseen)
         return each_once(np.concatenate([labels, np.where(cosines > 0, near, -1)], axis=1))
 
     def scores(self, X: CsrRows, V: np.ndarray, labels: np.ndarray) -> np.ndarray:

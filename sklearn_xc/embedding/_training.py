@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from sklearn_xc._validation import CsrRows, read_only
+from sklearn_xc.embedding._encoding import checked, encoded, first_strange, name_of
 from sklearn_xc.embedding._examples import labels_of_rows
 from sklearn_xc.encoders.protocol import Encoder
 from sklearn_xc.parallel.team import Team
@@ -44,8 +45,10 @@ class TripletLoss:
 
     @property
     def floor(self) -> float:
-        """The score that a negative at the radius has: vectors are of norm 1."""
-        return -np.inf if self.radius is None else 1.0 - 0.5 * self.radius**2
+        """The score that a negative at the radius has: vectors of norm 1 are 2 apart at most."""
+        if self.radius is None or self.radius > 2:
+            return -np.inf
+        return 1.0 - 0.5 * self.radius**2
 
 
 class Pool(NamedTuple):
@@ -111,8 +114,12 @@ class SiameseModule:
         Instances.
     Z : CsrRows of shape (n_labels, n_features)
         What is known of the labels.
+    dim : int
+        Of the embeddings.
     n_jobs : int or None
         Threads that encode.
+    name : str
+        The estimator's, for messages.
     keep : bool, default=False
         Whether the embeddings of instances that training has seen are kept for those who ask for
         them, who get them as they were then. Otherwise all are encoded anew.
@@ -121,9 +128,11 @@ class SiameseModule:
     moves_instances = True
 
     def __init__(
-        self, encoder: Encoder, X: CsrRows, Z: CsrRows, n_jobs: int | None, keep: bool = False
-    ) -> None:
+        self, encoder: Encoder, X: CsrRows, Z: CsrRows, dim: int, n_jobs: int | None, name: str,
+        keep: bool = False,
+    ) -> None:  # fmt: skip
         self._encoder, self._X, self._Z, self._n_jobs = encoder, X, Z, n_jobs
+        self._dim, self._name, self._has_learnt = dim, name, False
         self.n_labels = Z.shape[0]
         self._visit: Any = None
         self._seen: np.ndarray | None = None
@@ -134,22 +143,30 @@ class SiameseModule:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the embeddings of some instances and labels."""
         self._visit = self._encoder.visit([(self._X, rows), (self._Z, labels)], rng)
+        name, shape = (
+            f"{self._name}: {name_of(self._encoder)}",
+            (len(rows) + len(labels), self._dim),
+        )
+        V = checked(getattr(self._visit, "V", None), f"{name}: V of visit", shape, self._X.dtype)
+        if not self._has_learnt and first_strange(V) >= 0:
+            raise ValueError(f"{name} gives NaN or infinity before it has learnt anything.")
         if len(self._is_new):
-            self._keep(rows, self._visit.V[: len(rows)])
-        return self._visit.V[: len(rows)], self._visit.V[len(rows) :]
+            self._keep(rows, V[: len(rows)])
+        return V[: len(rows)], V[len(rows) :]
 
     def learn(
         self, by_instances: np.ndarray | None, by_labels: np.ndarray, rate: float, team: Team
     ) -> None:
         """Take a step with the encoder."""
         assert by_instances is not None
+        self._has_learnt = True
         self._encoder.learn(self._visit, np.concatenate([by_instances, by_labels]), rate, team)
 
     def instances(self) -> np.ndarray:
         """Return the embeddings of all instances."""
         if self._seen is not None and not self._is_new.any():
             return self._seen
-        return self._encoder.encode(self._X, n_jobs=self._n_jobs)
+        return self._encoded(self._X)
 
     def _keep(self, rows: np.ndarray, V: np.ndarray) -> None:
         if self._seen is None:
@@ -158,7 +175,10 @@ class SiameseModule:
 
     def labels(self) -> np.ndarray:
         """Return the embeddings of all labels."""
-        return self._encoder.encode(self._Z, n_jobs=self._n_jobs)
+        return self._encoded(self._Z)
+
+    def _encoded(self, inputs: CsrRows) -> np.ndarray:
+        return encoded(self._encoder, inputs, self._dim, inputs.dtype, self._n_jobs, self._name)
 
 
 class ClassifierModule:

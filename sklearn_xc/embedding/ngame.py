@@ -6,27 +6,27 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import _fit_context, clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._label_features import LabelFeatures
 from sklearn_xc._state import built_apart
 from sklearn_xc._validation import (
     CsrRows,
     Targets,
     check_further_targets,
-    check_instances,
     check_targets,
     check_weights,
+    distinct_classes,
     require_labels,
 )
-from sklearn_xc.base import restored_on_error, threshold_for
+from sklearn_xc.base import threshold_for
+from sklearn_xc.embedding._encoding import first_strange, name_of
 from sklearn_xc.embedding._examples import Examples, label_shards
 from sklearn_xc.embedding._fusion import ScoreFusion
-from sklearn_xc.embedding._label_features import label_rows, mean_rows
+from sklearn_xc.embedding._label_features import held_features, label_rows, mean_rows
+from sklearn_xc.embedding._memory import FitSizes, of_added, pieces_by_width
 from sklearn_xc.embedding._model import RankingModel
 from sklearn_xc.embedding._ranking import KnownFeatures, each_once
 from sklearn_xc.embedding._training import (
@@ -40,7 +40,9 @@ from sklearn_xc.embedding._training import (
 )
 from sklearn_xc.encoders import ENCODERS
 from sklearn_xc.mips._threads import for_row_ranges, one_blas_thread
+from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.samplers import SAMPLERS
+from sklearn_xc.samplers.ance import N_NEGATIVES
 from sklearn_xc.samplers.protocol import Positives
 from sklearn_xc.solvers.adam import LazyAdam
 
@@ -50,6 +52,10 @@ _MOST_HELD_OUT = 10_000
 #: Instances of a mini-batch by default: an epoch has 200 of them, but for very few or many
 #: instances. The largest is the paper's.
 _STEPS_OF_EPOCH, _SMALLEST_BATCH, _LARGEST_BATCH = 200, 64, 1600
+#: Weights of instances between which sums and products stay numbers, also of float32 in the tree.
+_LIGHTEST, _HEAVIEST = 1e-20, 1e20
+#: Scores times so much stay numbers, also of float32.
+_LARGEST_FUSION_WEIGHT = 1e30
 #: How often a pair of an instance and a label is drawn by default, and epochs at most. The fewest
 #: epochs are those of one label each.
 _DRAWS, _MOST_EPOCHS = {"encoder": 5, "classifier": 10}, 20
@@ -125,6 +131,10 @@ class NGAMEEmbeddingXC(RankingModel):
         at most 10,000 of them. 0 holds nothing out.
     top_k : int, default=100
         After a sparse fit, how many of the best labels predict and decision_function consider.
+    max_memory : int or str, default=None
+        Bytes, or a text as "8GB", that the arrays of a fit or of an answer may take together.
+        What needs more is refused before it is begun, with the largest array named; answers are cut
+        into pieces that fit. None is what the machine has.
     n_jobs : int, default=None
         Threads. The model is the same, bit for bit, for any number.
     random_state : int, RandomState instance or None, default=None
@@ -149,10 +159,11 @@ class NGAMEEmbeddingXC(RankingModel):
         instances (training instances, if none are) get as many labels as they have.
     encoder_curve_, classifier_curve_ : list of EpochReport
         Loss, the share of hits in the margin, and seconds of each epoch.
-    label_counts_ : ndarray of shape (n_labels,)
-        Training instances of each label, without those held out; their weights, if there are any.
+    label_counts_ : ndarray of int64 of shape (n_labels,)
+        Instances of each label that were passed to fit and ``partial_fit``, those held out and
+        repeated ones included. Instances of weight 0 do not count, all others count once.
     n_samples_fit_ : int
-        Distinct instances trained on.
+        Instances that were passed to fit and ``partial_fit``, counted likewise.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -166,6 +177,11 @@ class NGAMEEmbeddingXC(RankingModel):
     A dense X is read as sparse rows. Rows of norm 1 (tf-idf) are what the encoder is made for.
 
     Instances that are equal, labels included, are one with the sum of their weights.
+
+    An instance of which nothing is known, without features or with none that a label has, scores
+    each label by its share of the instances of fit, of each component: the most frequent labels
+    come first. So a leaf of the tree scores, too. A label of which nothing is known, neither by an
+    instance nor by a feature, comes last and is never predicted.
 
     Source: [1]_; differs in the encoder, whose place a transformer has there; in that each instance
     counts alike in a step, however many labels are within its margin; in that fused scores look at
@@ -211,9 +227,10 @@ class NGAMEEmbeddingXC(RankingModel):
         "classifier_learning_rate": [Interval(Real, 0, None, closed="neither")],
         "shortlist_size": [Interval(Integral, 1, None, closed="left")],
         "fusion": ["boolean"],
-        "fusion_weight": [Interval(Real, 0, None, closed="left")],
+        "fusion_weight": [Interval(Real, 0, _LARGEST_FUSION_WEIGHT, closed="both")],
         "validation_fraction": [Interval(Real, 0, 1, closed="left")],
         "top_k": [Interval(Integral, 1, None, closed="left")],
+        "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -221,7 +238,6 @@ class NGAMEEmbeddingXC(RankingModel):
 
     encoder_curve_: list[EpochReport]
     classifier_curve_: list[EpochReport]
-    n_samples_fit_: int
     _steps: LazyAdam | None
 
     def __init__(
@@ -248,6 +264,7 @@ class NGAMEEmbeddingXC(RankingModel):
         fusion_weight: float = 0.1,
         validation_fraction: float = 0.1,
         top_k: int = 100,
+        max_memory: int | str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -273,6 +290,7 @@ class NGAMEEmbeddingXC(RankingModel):
         self.fusion_weight = fusion_weight
         self.validation_fraction = validation_fraction
         self.top_k = top_k
+        self.max_memory = max_memory
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -306,9 +324,18 @@ class NGAMEEmbeddingXC(RankingModel):
         ValueError
             For NaN, a y that is not binary, label features with other than n_labels rows or other
             features than X, parameters that do not fit each other, and training that diverged.
+        MemoryBudgetError
+            If training needs more memory than `max_memory`, or than the machine has; it is not
+            begun then, and the largest array is named.
+
+        Warns
+        -----
+        UnseenLabelWarning
+            For labels of which nothing is known: without an instance, and without a feature.
         """
-        with restored_on_error(self), one_blas_thread():
+        with one_blas_thread():
             self._fit(X, y, None, sample_weight, label_features)
+        self._warn_of_unseen()
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -342,16 +369,19 @@ class NGAMEEmbeddingXC(RankingModel):
         ------
         ValueError
             As in fit; and for another kind of y, other classes or columns than before.
+        MemoryBudgetError
+            As in fit.
         """
-        with restored_on_error(self), one_blas_thread():
+        with one_blas_thread():
             if not hasattr(self, "encoder_"):
                 self._fit(X, y, classes, sample_weight, None)
                 return self
-            instances = check_instances(self, X, reset=False)
+            instances = self._instances(X, is_training=True)
             n = instances.shape[0]
             targets = check_further_targets(self, y, n, classes)
-            examples = self._examples(instances, targets, sample_weight)
-            self._partial_fit(examples)
+            weight = self._weights(sample_weight, n)
+            self._partial_fit(self._examples(instances, targets, weight))
+            self._count_instances(targets, weight, is_further=True)
         return self
 
     @built_apart
@@ -388,7 +418,7 @@ class NGAMEEmbeddingXC(RankingModel):
                 f"{type(self).__name__}.add_labels needs a fit with label_features; labels were "
                 "the means of their instances, which new ones do not have."
             )
-        with restored_on_error(self), one_blas_thread():
+        with one_blas_thread():
             self._add_labels(label_features, classes)
         return self
 
@@ -404,25 +434,37 @@ class NGAMEEmbeddingXC(RankingModel):
 
     def _fit(self, X: Any, y: Any, classes: Any, sample_weight: Any, label_features: Any) -> None:
         self._check_parameters()
-        instances = check_instances(self, X, reset=True)
+        instances = self._instances(X, reset=True, is_training=True)
         targets = check_targets(self, y, instances.shape[0], classes)
-        examples = self._examples(instances, targets, sample_weight)
+        weight = self._weights(sample_weight, instances.shape[0])
+        examples = self._examples(instances, targets, weight)
         self._keep_targets(targets)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         train, held_out = self._split(examples.positives, seed)
-        self._train(examples.take(train), label_features, seed)
-        if sample_weight is None:
-            self.label_counts_ = self.label_counts_.astype(np.int64)
+        self._train(examples, train, held_out, label_features, seed)
+        self._label_weights = examples.label_sums(len(self.classes_))
+        self._total_weight = float(examples.weight.sum())
+        self._count_instances(targets, weight)
         self._fuse(examples, train, held_out, seed)
         self._seed, self._n_further, self._steps = seed, 0, None
 
-    def _examples(self, instances: CsrRows, targets: Targets, sample_weight: Any) -> Examples:
-        n = instances.shape[0]
+    def _weights(self, sample_weight: Any, n: int) -> np.ndarray:
         weight = check_weights(self, sample_weight, n)
-        indptr, labels = targets.by_instance(n)
-        examples = Examples.distinct(
-            instances, indptr, labels, np.ones(n) if weight is None else weight
-        )
+        if weight is None:
+            return np.ones(n)
+        strange = (weight > 0) & ((weight < _LIGHTEST) | (weight > _HEAVIEST))
+        if strange.any():
+            at = int(strange.argmax())
+            raise ValueError(
+                f"{type(self).__name__}: sample_weight holds {weight[at]:g} in row {at}; 0 and "
+                f"weights from {_LIGHTEST:g} to {_HEAVIEST:g} were expected. Divide all by their "
+                "mean."
+            )
+        return weight
+
+    def _examples(self, instances: CsrRows, targets: Targets, weight: np.ndarray) -> Examples:
+        indptr, labels = targets.by_instance(instances.shape[0])
+        examples = Examples.distinct(instances, indptr, labels, weight)
         require_labels(self, targets, examples.weight)
         return examples
 
@@ -443,31 +485,72 @@ class NGAMEEmbeddingXC(RankingModel):
         chosen = np.sort(np.array(held_out, np.int64))
         return np.setdiff1d(np.arange(n), chosen), chosen
 
-    def _train(self, examples: Examples, label_features: Any, seed: int) -> None:
-        X, n_labels = examples.X, len(self.classes_)
-        Z = self._label_rows(label_features, n_labels, X.dtype)
+    def _train(
+        self, every: Examples, train: np.ndarray, held_out: np.ndarray, label_features: Any,
+        seed: int,
+    ) -> None:  # fmt: skip
+        """Train encoder and classifiers on some of the examples."""
+        n_labels = len(self.classes_)
+        Z = self._label_rows(label_features, n_labels, every.X.dtype)
+        is_name = isinstance(self.encoder, str)
+        self.encoder_ = ENCODERS[self.encoder]() if is_name else clone(self.encoder)
+        self._budget.require(self._sizes(every, train, held_out, Z).largest_phase())
+        examples = every.take(train)
+        X = examples.X
         self._features = None if Z is None else KnownFeatures(Z)
         if Z is None:
             Z = mean_rows(X, *examples.positives, n_labels, examples.weight)
-        self.label_counts_ = examples.label_sums(n_labels)
-        self.n_samples_fit_ = X.shape[0]
-        is_name = isinstance(self.encoder, str)
-        self.encoder_ = ENCODERS[self.encoder]() if is_name else clone(self.encoder)
+        self._frequencies = examples.label_sums(n_labels)
         self.encoder_.start(X, self.embedding_dim, seed)
         self.encoder_curve_ = self._train_encoder(examples.with_features(), Z, seed)
-        self.label_embeddings_ = self._embed(Z)
+        self.label_embeddings_ = self._encode(Z, int(self.embedding_dim), Z.dtype)
         self._require_finite("encoder_learning_rate", self.label_embeddings_)
         self.coef_ = self.label_embeddings_.copy()
         self.classifier_curve_ = self._train_classifiers(examples.with_features(), seed + 1)
         self._require_finite("classifier_learning_rate", self.coef_)
 
+    def _sizes(
+        self, every: Examples, train: np.ndarray, held_out: np.ndarray, Z: CsrRows | None
+    ) -> FitSizes:
+        """Return what memory is told by: of a fit, or of further training without held-out rows."""
+        X, n_labels, n = every.X, len(self.classes_), len(train)
+        shapes: Any = getattr(self.encoder_, "parameter_shapes", lambda n_features, dim: [])
+        batch_size = min(self._batch_size_for(n), n)
+        n_further = N_NEGATIVES if self.sampler == "ance" else 0
+        counts, n_values = np.diff(every.positives.indptr), np.diff(X.indptr)
+        n_of_means = np.bincount(
+            every.positives.labels, np.repeat(n_values, counts), minlength=n_labels
+        )
+        n_shards = min(self.n_shards, n_labels)
+        n_scores = 2 if Z is None else 3
+        return FitSizes(
+            n=n,
+            n_held_out=len(held_out),
+            n_values=len(X.data),
+            n_true=int(counts[held_out].sum()),
+            n_labels=n_labels,
+            n_label_values=len(Z.data)
+            if Z is not None
+            else int(np.minimum(n_of_means, X.shape[1]).sum()),
+            dim=int(self.embedding_dim),
+            itemsize=X.dtype.itemsize,
+            parameters=shapes(X.shape[1], int(self.embedding_dim)),
+            batch_size=batch_size,
+            n_pool=min(batch_size * (1 + n_further), n_labels),
+            sampler=self.sampler,
+            n_copies=min(n_shards, count_threads(self.n_jobs)) if n_shards > 1 else 0,
+            n_listed=min((n_scores - 1) * self.shortlist_size, n_labels),
+            n_scores=n_scores,
+        )
+
     def _train_encoder(self, examples: Examples, Z: CsrRows, seed: int) -> list[EpochReport]:
         """Train the encoder on what it can embed: instances and labels that have a feature."""
-        known = np.flatnonzero(np.diff(Z.indptr) > 0)
+        known, n_jobs = np.flatnonzero(np.diff(Z.indptr) > 0), count_threads(self.n_jobs)
         _, examples = examples.of_labels(known, Z.shape[0])
         module = SiameseModule(
-            self.encoder_, examples.X, Z.take(known), self.n_jobs, keep=self.sampler == "ngame"
-        )
+            self.encoder_, examples.X, Z.take(known), int(self.embedding_dim), n_jobs,
+            type(self).__name__, keep=self.sampler == "ngame",
+        )  # fmt: skip
         return self._run("encoder", module, examples, self._epochs_for("encoder", examples), seed)
 
     def _label_rows(self, label_features: Any, n_labels: int, dtype: Any) -> CsrRows | None:
@@ -478,7 +561,7 @@ class NGAMEEmbeddingXC(RankingModel):
 
     def _train_classifiers(self, examples: Examples, seed: int) -> list[EpochReport]:
         """Train the classifiers, of all labels together or shard by shard."""
-        V = self._embed(examples.X)
+        V = self._encode(examples.X, self.coef_.shape[1], self.coef_.dtype)
         self._require_finite("encoder_learning_rate", V)
         n_labels, n_epochs = len(self.classes_), self._epochs_for("classifier", examples)
         if min(self.n_shards, n_labels) < 2:
@@ -496,7 +579,7 @@ class NGAMEEmbeddingXC(RankingModel):
                 )
                 self.coef_[shards[s]] = W
 
-        for_row_ranges(work, len(shards), 1, self.n_jobs)
+        for_row_ranges(work, len(shards), 1, count_threads(self.n_jobs))
         return [
             EpochReport.joined(of_epoch) for of_epoch in zip(*filter(None, reports), strict=True)
         ]
@@ -504,9 +587,16 @@ class NGAMEEmbeddingXC(RankingModel):
     def _partial_fit(self, examples: Examples) -> None:
         self._n_further += 1
         sums = examples.label_sums(len(self.classes_))
-        self.n_samples_fit_ += examples.X.shape[0]
+        self._frequencies, self._label_weights = (
+            self._frequencies + sums,
+            self._label_weights + sums,
+        )
+        self._total_weight += float(examples.weight.sum())
         examples = examples.with_features()
-        V = self._embed(examples.X)
+        everything = np.arange(len(examples.weight))
+        sizes = self._sizes(examples, everything, everything[:0], None)
+        self._budget.require(sizes._replace(dim=self.coef_.shape[1]).further())
+        V = self._embed(examples.X, "a row")  # equal ones are one: their numbers say nothing
         self.coef_ = self.coef_.copy()
         steps = copy.deepcopy(self._steps)  # this call may be interrupted
         if steps is None:
@@ -517,26 +607,26 @@ class NGAMEEmbeddingXC(RankingModel):
             *self.classifier_curve_, *self._run("classifiers", module, examples, 1, seed)
         ]  # fmt: skip
         self._require_finite("classifier_learning_rate", self.coef_)
-        if np.array_equal(sums, np.rint(sums)):
-            sums = sums.astype(self.label_counts_.dtype)
-        self.label_counts_ = self.label_counts_ + sums
 
     def _add_labels(self, label_features: Any, classes: Any) -> None:
         assert self._features is not None
-        held = label_features
-        if not isinstance(held, LabelFeatures):
-            held = LabelFeatures(held)
+        held = held_features(label_features, f"{type(self).__name__}: label_features")
         Z = self._label_rows(held, held.n_labels, self.coef_.dtype)
         assert Z is not None
         classes = self._classes_with(classes, held.n_labels)
+        n_values = len(Z.data) + len(self._features.rows.data)
+        dim, itemsize = self.coef_.shape[1], self.coef_.itemsize
+        self._budget.require(of_added(len(classes), dim, itemsize, n_values))
         order = np.argsort(classes, kind="stable")
         self.classes_ = classes[order]
         self._features = self._features.joined(Z, order)
-        vectors, counts = self._embed(Z), np.zeros(held.n_labels, self.label_counts_.dtype)
+        vectors, zeros = self._embed(Z, "new label {}"), np.zeros(held.n_labels, np.int64)
         for name, new in (
-            ("label_embeddings_", vectors), ("coef_", vectors), ("label_counts_", counts)
+            ("label_embeddings_", vectors), ("coef_", vectors), ("label_counts_", zeros),
+            ("_frequencies", zeros), ("_label_weights", zeros),
         ):  # fmt: skip
             setattr(self, name, np.concatenate([getattr(self, name), new])[order])
+        self._unseen_labels = self._find_unseen()
         self._steps = None
 
     def _classes_with(self, classes: Any, n_new: int) -> np.ndarray:
@@ -549,36 +639,38 @@ class NGAMEEmbeddingXC(RankingModel):
                     f"{n_old} on; classes must be None, {type(classes).__name__} came."
                 )
             return np.arange(n_old + n_new)
-        if classes is None or np.shape(classes) != (n_new,):
-            raise ValueError(
-                f"{name}: classes must name the {n_new} new labels, one each; "
-                f"shape {np.shape(classes)} came."
-            )
         if self._is_binary:
             raise ValueError(
                 f"{name}: add_labels would make more than two classes of two; fit with an "
                 "indicator y, or with more classes."
             )
-        parts = self.classes_, np.asarray(classes)
-        both = np.concatenate(parts)
-        if both.dtype.kind in "US" and any(part.dtype.kind not in "USO" for part in parts):
+        if classes is None:
+            raise ValueError(f"{name}: classes must name the {n_new} new labels, None came.")
+        n_distinct, new = len(distinct_classes(classes, name)), np.asarray(classes)
+        if len(new) != n_new:
             raise ValueError(
-                f"{name}: classes must be of the kind of those known, {parts[0].dtype}; "
-                f"{parts[1].dtype} came."
+                f"{name}: classes must name the {n_new} new labels, one each; {len(new)} came."
             )
-        if len(np.unique(both)) < len(both):
+        both = _joined_classes(self.classes_, new)
+        if both is None:
+            raise ValueError(
+                f"{name}: classes must be of the kind of those known, {self.classes_.dtype}; "
+                f"{new.dtype} came."
+            )
+        if n_distinct < n_new or len(np.unique(both)) < len(both):
             raise ValueError(f"{name}: classes hold one that is known already, or one twice.")
         return both
 
-    def _require_finite(self, rate: str, *vectors: np.ndarray) -> None:
+    def _require_finite(self, rate: str, values: np.ndarray) -> None:
         """Raise an error for what overflowed: NaN is within no margin, so that no loss tells."""
-        for values in vectors:
-            # A NaN is the smallest entry and the largest.
-            if values.size and not np.isfinite([values.min(), values.max()]).all():
-                raise ValueError(
-                    f"{type(self).__name__}: training diverged at {rate}={getattr(self, rate):g}. "
-                    "Lower it, or scale X and label_features (sklearn.preprocessing.normalize)."
-                )
+        if first_strange(values) < 0:
+            return
+        whose = name_of(self.encoder_) if rate == "encoder_learning_rate" else "a label's vector"
+        raise ValueError(
+            f"{type(self).__name__}: training diverged at {rate}={getattr(self, rate):g}: "
+            f"{whose} has NaN or infinity. Lower it, or scale X and label_features "
+            "(sklearn.preprocessing.normalize)."
+        )
 
     def _run(
         self, what: str, module: Module, examples: Examples, n_epochs: int, seed: int,
@@ -594,11 +686,12 @@ class NGAMEEmbeddingXC(RankingModel):
         if self.sampler in ("ngame", "tas"):
             options["cluster_size"] = self.cluster_size
         make: Callable[..., Any] = SAMPLERS[self.sampler]
-        sampler = make(self._batch_size_for(n), self.refresh_interval, seed, self.n_jobs, **options)
+        n_jobs = count_threads(self.n_jobs)
+        sampler = make(self._batch_size_for(n), self.refresh_interval, seed, n_jobs, **options)
         training = SiameseTraining(
             module, examples.positives, examples.weight, sampler,
             TripletLoss(float(margin), self.radius), getattr(self, f"{kind}_learning_rate"),
-            n_epochs, seed, n_workers or effective_n_jobs(self.n_jobs),
+            n_epochs, seed, n_workers or n_jobs,
         )  # fmt: skip
         reports = []
         for report in training.run():
@@ -629,29 +722,57 @@ class NGAMEEmbeddingXC(RankingModel):
             self._grow_tree(unseen, seed)
         self.threshold_ = 0.0
         if self._targets_kind != "classes":
-            k = min(self.top_k, len(self.classes_))
-            _, scores = self._topk_of(unseen.X, k, "fused")
+            _, scores = self._topk_of(unseen.X, self._n_considered(), "fused", n_copies=2)
             self.threshold_ = threshold_for(scores, len(unseen.positives.labels))
 
     def _grow_tree(self, examples: Examples, seed: int) -> None:
         """Grow the tree by pairs of the shortlists, and the true ones."""
-        X, true, n_labels = examples.X, examples.positives, len(self.classes_)
-        V, n = self._embed(X), X.shape[0]
-        listed = self._ranking.shortlist(X, V, self.shortlist_size)
+        n_listed, n_scores = self._n_listed(1), self._ranking.n_scores
+        widths = n_listed + np.diff(examples.positives.indptr)
+        lessons = [
+            self._lessons(examples.take(rows))
+            for rows in pieces_by_width(widths, self._budget.piece // (100 * n_scores))
+        ]
+        scores, label, is_own, weight = (
+            np.concatenate(part) for part in zip(*lessons, strict=True)
+        )
+        if len(weight):  # otherwise the tree would be asked of no instance
+            fusion = ScoreFusion(weight=float(self.fusion_weight), random_state=seed)
+            self.fusion_ = fusion.fit(scores, self._frequencies[label], is_own, weight)
+
+    def _lessons(self, examples: Examples) -> tuple[np.ndarray, ...]:
+        """Return scores, label, truth and weight of pairs of some instances, for the tree."""
+        V, ranking = self._embed(examples.X, "a row"), self._ranking
+        known = np.flatnonzero(~ranking.is_blank("fused", examples.X, V))
+        examples, V = examples.take(known), V[known]
+        X, true, n_labels, n = examples.X, examples.positives, len(self.classes_), len(known)
+        listed = ranking.shortlist(X, V, self.shortlist_size)
         counts = np.diff(true.indptr)
-        own = np.full((n, counts.max()), -1, np.int64)
-        own[np.arange(counts.max()) < counts[:, None]] = true.labels
+        own = np.full((n, counts.max(initial=0)), -1, np.int64)
+        own[np.arange(own.shape[1]) < counts[:, None]] = true.labels
         labels = each_once(np.concatenate([listed, own], axis=1))
         # No label of a held-out instance is without training instances, by choice. The tree would
         # take it for a fact about such labels; so they are left out, and like the rarest it knows.
-        labels[self.label_counts_[labels] == 0] = -1
+        labels[self._frequencies[labels] == 0] = -1
         at = labels >= 0
         of, label = np.nonzero(at)[0], labels[at]
         is_own = np.isin(
             of * n_labels + label, np.repeat(np.arange(n), counts) * n_labels + true.labels
         )
-        fusion = ScoreFusion(weight=float(self.fusion_weight), random_state=seed)
-        self.fusion_ = fusion.fit(
-            self._ranking.scores(X, V, labels)[at], self.label_counts_[label], is_own,
-            examples.weight[of],
-        )  # fmt: skip
+        return ranking.scores(X, V, labels)[at], label, is_own, examples.weight[of]
+
+
+def _joined_classes(known: np.ndarray, new: np.ndarray) -> np.ndarray | None:
+    """Return known classes and new ones in one array, or None if they are not of one kind."""
+    new = np.asarray(new.tolist()) if new.dtype == object else new
+    try:
+        both = np.concatenate([known, new])
+    except TypeError:  # dates and texts
+        return None
+    # As texts, numbers and bytes would be something else; so would a bool that is a number.
+    kinds = {"n" if part.dtype.kind in "iuf" else part.dtype.kind for part in (known, new, both)}
+    if known.dtype == object:
+        kinds = {"U" if isinstance(one, str) else "O" for one in both.tolist()}
+    is_whole = known.dtype.kind in "iu" and both.dtype.kind not in "iu"
+    rounds = both[len(known) :].tolist() != new.tolist()
+    return None if len(kinds) > 1 or is_whole or rounds else both

@@ -168,6 +168,14 @@ class BagOfEmbeddings(BaseEstimator):
             self.block_ = Block(A, np.zeros(dim, dtype), np.zeros((dim, dim), dtype))
             self.block_steps_ = tuple(Adam(part.shape, dtype) for part in self.block_)
 
+    def parameter_shapes(self, n_features: int, dim: int) -> list[tuple[str, tuple[int, ...], int]]:
+        """Return what ``start`` will make; see `Encoder.parameter_shapes`."""
+        shapes: list[tuple[str, tuple[int, ...], int]]
+        shapes = [("vectors of the features and means of their gradients", (n_features, dim), 3)]
+        if self.residual:
+            shapes.append(("the residual block and means of its gradients", (2, dim, dim), 3))
+        return shapes
+
     def encode(
         self, inputs: CsrRows, rows: np.ndarray | None = None, n_jobs: int | None = None
     ) -> np.ndarray:

@@ -30,6 +30,10 @@ class Encoder(Protocol):
 
     The constructor stores parameters only; ``get_params``, ``set_params`` and ``clone`` work. What
     is learnt are attributes that ``start`` makes.
+
+    A method ``parameter_shapes(n_features, dim)`` may be missing. It tells before ``start`` what
+    will be made, as tuples of what it is, its shape, and how many there are: a fit that has not the
+    memory for it is refused then.
     """
 
     def start(self, inputs: CsrRows, dim: int, seed: int) -> None:

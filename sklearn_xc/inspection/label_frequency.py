@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_xc._arguments import check_count, check_numbers
 from sklearn_xc._topk import topk, unwrap
-from sklearn_xc.metrics._hits import find_hits
+from sklearn_xc.metrics._hits import Hits, find_hits
 
 
 class LabelFrequencyDisplay:
@@ -60,14 +61,34 @@ class LabelFrequencyDisplay:
             Fitted; its last step has ``label_counts_``.
         X : object of n instances
             Input for `estimator`.
-        Y : {array-like, sparse matrix} of shape (n, n_labels)
-            True labels.
+        Y : {array-like, sparse matrix} of shape (n, n_labels) or (n,)
+            True labels, or one class per instance, as the estimator was fitted with.
         k, n_groups, ax
             As in ``from_predictions``.
+
+        Returns
+        -------
+        LabelFrequencyDisplay
+
+        Raises
+        ------
+        ValueError
+            As in ``from_predictions``; for an estimator without ``label_counts_``.
         """
         classifier, _ = unwrap(estimator, None)
+        if not hasattr(classifier, "label_counts_"):
+            raise ValueError(
+                f"LabelFrequencyDisplay: {type(classifier).__name__} has no label_counts_. Pass "
+                "its predictions, and the counts, to from_predictions."
+            )
         return cls.from_predictions(
-            Y, topk(estimator, X, k)[0], classifier.label_counts_, k=k, n_groups=n_groups, ax=ax
+            Y,
+            topk(estimator, X, k)[0],
+            classifier.label_counts_,
+            classes=getattr(classifier, "classes_", None),
+            k=k,
+            n_groups=n_groups,
+            ax=ax,
         )
 
     @classmethod
@@ -77,6 +98,7 @@ class LabelFrequencyDisplay:
         indices: np.ndarray,
         label_counts: np.ndarray,
         *,
+        classes: Any = None,
         k: int = 5,
         n_groups: int = 10,
         ax: Any = None,
@@ -85,12 +107,15 @@ class LabelFrequencyDisplay:
 
         Parameters
         ----------
-        Y_true : {array-like, sparse matrix} of shape (n, n_labels)
-            True labels.
+        Y_true : {array-like, sparse matrix} of shape (n, n_labels) or (n,)
+            True labels, or one class per instance, as in
+            :func:`~sklearn_xc.metrics.precision_at_k`.
         indices : ndarray of int of shape (n, >= k)
             Best labels first, padded with -1, as ``predict_topk`` returns them.
         label_counts : ndarray of int of shape (n_labels,)
             Training instances of each label.
+        classes : array-like of shape (n_labels,), default=None
+            ``classes_`` of the classifier, where `Y_true` holds class labels.
         k : int, default=5
             How many of the best labels to consider.
         n_groups : int, default=10
@@ -101,9 +126,18 @@ class LabelFrequencyDisplay:
         Returns
         -------
         LabelFrequencyDisplay
+
+        Raises
+        ------
+        ValueError
+            Where an argument does not fit; the message names it, what was expected and what came.
+        TypeError
+            For a masked array.
         """
+        k = check_count(k, "LabelFrequencyDisplay: k")
         group, lower, upper = frequency_groups(label_counts, n_groups)
-        hits = find_hits(Y_true, indices, k)
+        hits = find_hits(Y_true, indices, k, classes)
+        _check_length(len(group), hits)
         named = hits.positions >= 0
         ranked = group[hits.positions[named]]
         size = len(lower) + 1  # the last one holds the labels that training never saw
@@ -169,12 +203,50 @@ def frequency_groups(
         Each label's group; labels without instances are in one more group, the last.
     lower, upper : ndarray of int of shape (n_merged,)
         Range of frequencies of each group.
+
+    Raises
+    ------
+    ValueError
+        For counts that are no whole numbers of at least 0, or all 0; for no groups.
     """
-    label_counts = np.asarray(label_counts)
+    n_groups = check_count(n_groups, "LabelFrequencyDisplay: n_groups")
+    label_counts = _check_counts(label_counts)
     seen = np.sort(label_counts[label_counts > 0])
+    n_groups = min(n_groups, len(seen))
     last = np.ceil(np.arange(1, n_groups + 1) * len(seen) / n_groups).astype(int) - 1
     upper = np.unique(seen[last])
     group = np.searchsorted(upper, label_counts)
     group[label_counts == 0] = len(upper)
     lower = np.array([seen[seen > (upper[g - 1] if g else 0)][0] for g in range(len(upper))])
     return group, lower, upper
+
+
+def _check_counts(label_counts: Any) -> np.ndarray:
+    """Return counts as int64, some above 0."""
+    name = "LabelFrequencyDisplay: label_counts"
+    counts = check_numbers(label_counts, name, None, "label")
+    wrong = (counts < 0) | (counts != np.rint(counts)) | (counts >= 2**63)
+    if wrong.any() or np.asarray(label_counts).dtype == bool:
+        at = int(wrong.argmax())
+        raise ValueError(
+            f"{name} must be whole numbers of at least 0, got {np.asarray(label_counts)[at]} for "
+            f"label {at}."
+        )
+    if not counts.any():
+        raise ValueError(f"{name} must be above 0 for some label, got {len(counts)} zeros.")
+    return counts.astype(np.int64)
+
+
+def _check_length(n_counts: int, hits: Hits) -> None:
+    """Raise ValueError unless there is a count for each label."""
+    n_labels = hits.true.n_labels
+    if n_labels is None:
+        n_labels = 1 + max(hits.positions.max(initial=-1), hits.true.columns.max(initial=-1))
+        fits = n_labels <= n_counts
+    else:
+        fits = n_labels == n_counts
+    if not fits:
+        raise ValueError(
+            f"LabelFrequencyDisplay: label_counts must have one count for each of {n_labels} "
+            f"labels, got {n_counts}."
+        )

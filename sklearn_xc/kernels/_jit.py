@@ -9,7 +9,7 @@ that all kernels share:
 * ``error_model="numpy"``: no zero-division branch inside the loops.
 * an on-disk cache, keyed by the text of *all* sources that are compiled. numba's own key is the
   file that holds the outermost function, so that an edit in a function called from another file
-  would go unnoticed. Where no cache folder can be written, each process compiles anew.
+  would go unnoticed. It never makes a call fail: see ``_cache``.
 
 Index arrays are read through ``np.uint32``/``np.uint64`` casts in the loops: numba wraps negative
 signed indices, and the test for it costs up to 1.7 times the work of a sparse product.
@@ -23,16 +23,27 @@ from typing import Any
 import numba
 from numba.extending import register_jitable
 
+from sklearn_xc.kernels._cache import KernelCache, NoCache, refuse
+
 FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
 
 
 @functools.cache
 def source_checksum() -> str:
-    """Return one checksum over the names and texts of all sources that are compiled."""
+    """Return one checksum over the names and texts of all sources that are compiled.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there are none, as in a zip file: nobody knows then whether compiled code is stale.
+    """
     digest = hashlib.sha256()
     root = Path(__file__).resolve().parent.parent
     for folder in ("kernels", "losses"):
-        for path in sorted((root / folder).glob("*.py")):
+        paths = sorted((root / folder).glob("*.py"))
+        if not paths:
+            raise FileNotFoundError(f"no sources in {root / folder}")
+        for path in paths:
             digest.update(path.relative_to(root).as_posix().encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()
@@ -59,12 +70,14 @@ def kernel(function: Any) -> Any:
     Returns
     -------
     numba dispatcher
-        Callable like `function`; it releases the GIL while it runs.
+        Callable like `function`; it releases the GIL while it runs. Where the environment has
+        ``NUMBA_DISABLE_JIT=1``, a function that raises a RuntimeError.
     """
     compiled: Any = numba.njit(nogil=True, fastmath=FASTMATH, error_model="numpy")(function)
+    if compiled is function:  # NUMBA_DISABLE_JIT
+        return refuse
     try:
-        compiled.enable_caching()
-    except RuntimeError:  # "no locator available": neither the package nor HOME can be written
-        return compiled
-    compiled._cache._cache_file._source_stamp = source_checksum()
+        compiled._cache = KernelCache(function, source_checksum())
+    except Exception as error:  # nothing about the cache is worth a failing import
+        compiled._cache = NoCache(error)
     return compiled

@@ -94,8 +94,8 @@ def keep_best(k, sizes, labels, best):
 
 
 @kernel
-def rank_labels(W, column, V, first, chosen, n_chosen, labels, scores, counts):
-    """Write the best of some chosen labels by their inner products, best first.
+def rank_labels(W, column, V, first, offsets, chosen, n_chosen, labels, scores, counts):
+    """Write the best of some chosen labels by their inner products and offsets, best first.
 
     Ties go to the smaller label.
 
@@ -109,6 +109,8 @@ def rank_labels(W, column, V, first, chosen, n_chosen, labels, scores, counts):
         Queries, C-contiguous, of the type of W.
     first : int
         The query of the first row of `chosen`.
+    offsets : ndarray of shape (n_labels,) or (0,)
+        Added to the inner products; an empty one is for none.
     chosen : ndarray of int32 of shape (m, >= n_chosen)
         Distinct labels of each query; overwritten.
     n_chosen : ndarray of int64 of shape (m,)
@@ -130,6 +132,8 @@ def rank_labels(W, column, V, first, chosen, n_chosen, labels, scores, counts):
                 prefetch(W, line)
             at = np.uint64(own[c]) * dim + np.uint64(column)
             inner[c] = dense_dot(W, at, V, (np.uint64(first) + i) * d, d)
+            if offsets.shape[0] > 0:
+                inner[c] += offsets[np.uint64(own[c])]
         counts[i] = write_best(inner, own, np.int64(n_own), labels[i], scores[i], space)
 
 

@@ -159,6 +159,19 @@ def score_classes(X, first, last, V, scale, scores):
                     scores[i, at + c] = products[c]
 
 
+@kernel
+def all_finite(scores):
+    """Tell whether no score is infinite or NaN."""
+    for i in range(scores.shape[0]):
+        row = scores[i]
+        found = False
+        for k in range(row.shape[0]):
+            found |= not abs(row[k]) < np.inf
+        if found:
+            return False
+    return True
+
+
 @inlined
 def _largest(row):
     """Return the largest score of a row."""

@@ -142,9 +142,12 @@ labels_out, gradient_out, counts, losses, wants_more)
                 scores[i, positives[t]] = -np.inf
                 n += 1
             n_positive = n
-            bound = support_floor(np.float64(largest_entry(scores[i])), smallest, smoothing)
+            largest = largest_entry(scores[i])
+            bound = support_floor(np.float64(largest), smallest, smoothing)
+            # Of scores beyond 1e16 the floor is rounded to the largest, which must not be left out.
+            top = largest if largest > -np.inf else np.nan
             for k in range(n_labels):
-                if scores[i, k] > bound:
+                if scores[i, k] > bound or scores[i, k] == top:
                     labels[n], z[n] = k, scores[i, k]
                     n += 1
             loss, _ = find_gradient(z, n_positive, n, smoothing, gradient, work)

@@ -85,7 +85,8 @@ def normalise_rows(U, Y, is_added, V, inverse_norms):
     Parameters
     ----------
     U, Y : ndarray of float of shape (n, dim)
-        Where a row of U is 0, V and the inverse norm are: nothing goes in there.
+        Where a row of U is 0, V and the inverse norm are: nothing goes in there. Where a square
+        overflows, they are NaN.
     is_added : bool
         Whether Y counts; otherwise it is not read, and may be empty.
     V : ndarray of float of shape (n, dim)
@@ -106,7 +107,8 @@ def normalise_rows(U, Y, is_added, V, inverse_norms):
         else:
             for j in range(dim):
                 v[j] = u[j]
-        inverse = 1 / np.sqrt(square) if square > 0 else square * 0
+        # 0 and NaN stay what they are, infinity becomes NaN: with 0 it would pass for nothing.
+        inverse = 1 / np.sqrt(square) if 0 < square < np.inf else square * 0
         for j in range(dim):
             v[j] *= inverse
         inverse_norms[i] = inverse

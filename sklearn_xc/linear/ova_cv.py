@@ -20,8 +20,9 @@ from sklearn.model_selection import (
 )
 from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_array
 
+from sklearn_xc._arguments import check_count, check_numbers
+from sklearn_xc._folds import ListedFolds, check_folds, is_list_of_folds
 from sklearn_xc._state import built_apart
 from sklearn_xc._validation import (
     CsrRows,
@@ -61,7 +62,8 @@ class OvALinearXCCV(OvALinearXC):
         as those of tf-idf, have their best C within it.
     cv : int, splitter or iterable of (train, test), default=5
         An int, or None for 5, is a number of folds: stratified for one class per row, as in
-        scikit-learn, shuffled for an indicator.
+        scikit-learn, shuffled for an indicator. Of an iterable, `train` and `test` are row numbers
+        or masks over all rows; a generator is used up by the first fit.
     scoring : str or callable, default="P@1"
         A name that :func:`sklearn_xc.metrics.get_scorer` knows, or a scorer that returns a number.
         Larger is better; the smallest C wins a tie.
@@ -190,8 +192,9 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
         Raises
         ------
         ValueError
-            As in :class:`OvALinearXC`; for Cs that are not positive, folds that cannot be made or
-            hold rows of weight zero only, and scores that are no finite numbers.
+            As in :class:`OvALinearXC`; for Cs that are not positive; without folds, for those that
+            cannot be made, have no training or test rows or only such of weight zero, or hold row
+            numbers that do not exist; for scores that are no finite numbers.
         MemoryBudgetError
             If the work space does not fit into memory; nothing was allocated yet.
 
@@ -217,21 +220,21 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
 
     def _check_grid(self) -> np.ndarray:
         """Return the Cs in rising order."""
+        name = "OvALinearXCCV: Cs"
         if isinstance(self.Cs, Integral):
-            return np.logspace(*GRID, int(self.Cs))
-        Cs = check_array(self.Cs, ensure_2d=False, dtype=np.float64, input_name="Cs")
-        if Cs.ndim != 1 or not (Cs > 0).all():
-            raise ValueError(
-                "OvALinearXCCV: Cs must be a number of values or a list of positive ones, an array "
-                f"of shape {Cs.shape} with minimum {Cs.min()} came."
-            )
+            return np.logspace(*GRID, check_count(self.Cs, name))
+        Cs = check_numbers(self.Cs, name, None, "value of C to try")
+        if not Cs.size or not (Cs > 0).all():
+            raise ValueError(f"{name} must be positive, got {Cs.min() if Cs.size else 'none'}.")
         return np.unique(Cs)
 
     def _split(self, X: Any, y: Any, targets: Targets) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return the row numbers of each fold's training and test rows."""
-        cv = 5 if self.cv is None else self.cv
+        cv: Any = 5 if self.cv is None else self.cv
         if isinstance(cv, Integral) and targets.kind != "classes":
             cv = KFold(cv, shuffle=True, random_state=self.random_state)
+        elif is_list_of_folds(cv):
+            cv = ListedFolds(cv)
         else:
             cv = check_cv(cv, y, classifier=True)
         if targets.kind != "classes" and isinstance(cv, _STRATIFIED):
@@ -239,10 +242,8 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
                 f"OvALinearXCCV: cv: {cv} keeps the shares of classes, which an indicator does not "
                 "have. Use KFold, ShuffleSplit or a number of folds."
             )
-        return [
-            (_row_numbers(train), _row_numbers(test))
-            for train, test in cv.split(_with_rows(X), _with_rows(y))
-        ]
+        X, y = _with_rows(X), _with_rows(y)
+        return check_folds(cv.split(X, y), X.shape[0], "OvALinearXCCV", self.cv)
 
     def _score_paths(
         self, scorer: Any, folds: list[tuple[np.ndarray, np.ndarray]], X: Any, y: Any, checked: Any
@@ -367,7 +368,7 @@ def _takes_weight(scorer: Any) -> bool:
 
 
 def _check_fold_weight(weight: np.ndarray | None, rows: np.ndarray, which: str) -> None:
-    if not rows.size or (weight is not None and not weight[rows].any()):
+    if weight is not None and not weight[rows].any():
         raise ValueError(
             f"OvALinearXCCV: the {which} must hold a row of positive sample_weight, "
             f"{rows.size} rows of weight 0 came."
@@ -379,9 +380,3 @@ def _with_rows(array: Any) -> Any:
     if sp.issparse(array):
         return array.tocsr()
     return array if hasattr(array, "shape") else np.asarray(array)
-
-
-def _row_numbers(rows: Any) -> np.ndarray:
-    """Return the rows of a fold as numbers; a splitter may give a mask."""
-    rows = np.asarray(rows)
-    return np.flatnonzero(rows) if rows.dtype == bool else rows

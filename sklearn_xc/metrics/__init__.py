@@ -4,6 +4,7 @@ Nothing here makes an array of n_samples x n_labels entries::
 
     Y_true, topk                    what came: indicator or classes; positions or sparse scores
         |          _check.py        the door: one error per way to get it wrong
+        |          _classes.py      class labels to positions
         |          _csr_topk.py     sparse scores to positions, best first
         v
       Hits         _hits.py         which of the k best are true; all metrics read this record

@@ -1,12 +1,13 @@
 """The door of the metrics: each argument is checked here once, then trusted."""
 
-from collections.abc import Iterable
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from sklearn_xc._arguments import check_count, check_numbers, refuse_disguised
+from sklearn_xc._sparse_input import check_sparse, rows_are_canonical
+from sklearn_xc.metrics._classes import check_classes, positions_in
 from sklearn_xc.metrics._csr_topk import topk_of_csr
 
 
@@ -19,7 +20,7 @@ class TrueLabels(NamedTuple):
     counts : ndarray of shape (n_samples,), int64
         True labels per row, those included that have no column (see `check_y_true`).
     n_labels : int or None
-        Number of columns; None where `Y_true` was 1-D.
+        Number of columns, or of classes; None where `Y_true` was 1-D and no classes came.
     """
 
     rows: np.ndarray
@@ -30,48 +31,65 @@ class TrueLabels(NamedTuple):
 
 def check_k(k: Any) -> tuple[int, ...]:
     """Return the cut-offs as a tuple of ints; a single int gives a tuple of one."""
-    ks = tuple(k) if isinstance(k, Iterable) and not isinstance(k, str) else (k,)
-    whole = all(isinstance(one, Integral) and not isinstance(one, bool) for one in ks)
-    if not ks or not whole or min(ks) < 1:
+    refuse_disguised(k, "k")
+    ks = tuple(k) if isinstance(k, list | tuple | range) or np.ndim(k) == 1 else (k,)
+    try:
+        ks = tuple(check_count(one, "k") for one in ks)
+    except ValueError:
+        ks = ()
+    if not ks:
         raise ValueError(f"k: expected an int of at least 1, or a sequence of them, got {k!r}.")
-    return tuple(int(one) for one in ks)
+    return ks
 
 
-def check_y_true(Y_true: Any) -> TrueLabels:
-    """Return the pairs of an indicator (sparse or dense), or of one class position per row.
+def check_y_true(Y_true: Any, classes: Any = None) -> TrueLabels:
+    """Return the pairs of an indicator (sparse or dense), or of one class per row.
 
-    A 1-D entry of -1 stands for a class that has no column: it is never a hit, and it counts as a
-    true label of its row.
+    A 1-D entry that is not among the classes, or is -1 where no classes came, stands for a class
+    that has no column: it is never a hit, and it counts as a true label of its row.
     """
+    known = None if classes is None else check_classes(classes)
     if sp.issparse(Y_true):
-        if Y_true.ndim != 2:
-            raise ValueError(f"Y_true: a sparse array must be 2-D, got shape {Y_true.shape}.")
+        check_sparse(Y_true, "Y_true")
         labels = _pairs_of_sparse(Y_true)
     else:
-        try:
-            dense = np.asarray(Y_true)
-        except ValueError as error:
-            raise ValueError(
-                "Y_true: expected an indicator matrix or one class position per row, got rows of "
-                "unequal length. Lists of labels become an indicator with "
-                "sklearn.preprocessing.MultiLabelBinarizer(sparse_output=True)."
-            ) from error
+        dense = as_array(
+            Y_true,
+            "Y_true",
+            "an indicator matrix or one class per row. Lists of labels become an indicator with "
+            "sklearn.preprocessing.MultiLabelBinarizer(sparse_output=True)",
+        )
+        if known is not None and dense.ndim == 2 and dense.shape[1] == 1 != len(known):
+            dense = dense[:, 0]
         if dense.ndim == 1:
-            labels = _pairs_of_classes(dense)
+            labels = _pairs_of_classes(dense, known)
         elif dense.ndim == 2:
             labels = _pairs_of_dense(dense)
         else:
             raise ValueError(f"Y_true: expected 1 or 2 dimensions, got shape {dense.shape}.")
     if len(labels.counts) == 0:
         raise ValueError("Y_true: expected at least one row, got none; a mean over them is void.")
+    if known is not None and labels.n_labels != len(known):
+        raise ValueError(
+            f"classes: Y_true has {labels.n_labels} label columns, got {len(known)} classes."
+        )
     return labels
 
 
+def as_array(values: Any, name: str, expected: str) -> np.ndarray:
+    """Return an argument as an array, without a mask and with rows of one length."""
+    if np.ma.isMaskedArray(values):
+        refuse_disguised(values, name)
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name}: expected {expected}, got rows of unequal length.") from error
+
+
 def _pairs_of_sparse(Y_true: Any) -> TrueLabels:
-    Y = sp.csr_array(Y_true)  # shares the arrays of a CSR, so it must not be changed in place
-    if not Y.has_canonical_format:
-        Y = Y.copy()
-        Y.sum_duplicates()
+    if Y_true.dtype.kind not in "biuf":
+        raise ValueError(f"Y_true: expected an indicator of 0 and 1, got dtype {Y_true.dtype}.")
+    Y = canonical_csr(Y_true)
     rows = np.repeat(np.arange(Y.shape[0], dtype=np.int64), np.diff(Y.indptr))
     columns = Y.indices.astype(np.int64)
     true = Y.data == 1
@@ -82,6 +100,31 @@ def _pairs_of_sparse(Y_true: Any) -> TrueLabels:
         rows, columns = rows[true], columns[true]
     counts = np.bincount(rows, minlength=Y.shape[0])
     return TrueLabels(rows, columns, counts, Y.shape[1])
+
+
+def canonical_csr(matrix: Any) -> sp.csr_array:
+    """Return a checked sparse matrix as a CSR with rising columns in each row, each once.
+
+    Repeated entries are added up. The arrays are the caller's where they are so already.
+    """
+    if matrix.format in ("coo", "bsr"):
+        matrix = _widened(matrix)  # their conversion adds up
+    matrix = matrix.tocsr()
+    n = int(matrix.indptr[-1])  # the arrays may be longer
+    data, indices = matrix.data[:n], matrix.indices[:n]
+    if rows_are_canonical(matrix.indptr, indices):
+        return sp.csr_array((data, indices, matrix.indptr), shape=matrix.shape)
+    csr = sp.csr_array((_widened(data), indices, matrix.indptr), shape=matrix.shape, copy=True)
+    csr.sum_duplicates()
+    return csr
+
+
+def _widened(values: Any) -> Any:
+    """Return a matrix or array in a dtype in which the sum of two trues, or of 200 ones, is one."""
+    kind = values.dtype.kind
+    if kind == "f" or (kind in "iu" and values.dtype.itemsize == 8):
+        return values
+    return values.astype(np.int64)
 
 
 def _pairs_of_dense(Y: np.ndarray) -> TrueLabels:
@@ -103,20 +146,31 @@ def _not_binary(value: Any, row: int, column: int) -> ValueError:
     )
 
 
-def _pairs_of_classes(y: np.ndarray) -> TrueLabels:
-    if y.dtype.kind not in "iu":
+def _pairs_of_classes(y: np.ndarray, known: np.ndarray | None) -> TrueLabels:
+    if known is not None:
+        y = positions_in(known, y)
+    elif y.dtype.kind not in "iu":
         raise ValueError(
             "Y_true: a 1-D array must hold one integer position in classes_ per row, got dtype "
-            f"{y.dtype}. TopKScorer takes class labels as they are."
+            f"{y.dtype}. If these are class labels, pass classes=clf.classes_ of the classifier."
         )
-    if y.size and y.min() < -1:
+    elif y.size and y.min() < -1:
         row = int(np.flatnonzero(y < -1)[0])
         raise ValueError(
             f"Y_true: positions start at 0, and -1 stands for a class without a column; "
-            f"got {y[row]} at row {row}."
+            f"got {y[row]} at row {row}. If these are class labels, pass classes=clf.classes_."
         )
+    y = as_int64(y, "Y_true")
     rows = np.flatnonzero(y >= 0)
-    return TrueLabels(rows, y[rows].astype(np.int64), np.ones(len(y), dtype=np.int64), None)
+    n_labels = None if known is None else len(known)
+    return TrueLabels(rows, y[rows], np.ones(len(y), dtype=np.int64), n_labels)
+
+
+def as_int64(positions: np.ndarray, name: str) -> np.ndarray:
+    """Return positions as int64, in which those of uint64 may not fit."""
+    if positions.dtype == np.uint64 and positions.size and positions.max() >= 2**63:
+        raise ValueError(f"{name}: positions must be below 2**63, got {positions.max()}.")
+    return positions.astype(np.int64, copy=False)
 
 
 def check_topk(topk: Any, k: int, labels: TrueLabels) -> np.ndarray:
@@ -137,10 +191,11 @@ def check_topk(topk: Any, k: int, labels: TrueLabels) -> np.ndarray:
 
 
 def _positions_of_csr(topk: Any, k: int, labels: TrueLabels) -> np.ndarray:
-    if topk.ndim != 2 or topk.dtype.kind not in "iuf":
+    check_sparse(topk, "topk")
+    if topk.dtype.kind not in "iuf":
         raise ValueError(
-            "topk: a sparse argument must be a 2-D matrix of scores, as decision_function gives "
-            f"after a sparse fit, got shape {topk.shape} and dtype {topk.dtype}."
+            "topk: a sparse argument must be a matrix of scores, as decision_function gives after "
+            f"a sparse fit, got dtype {topk.dtype}."
         )
     _check_rows("topk", topk.shape[0], labels)
     n_labels = topk.shape[1]
@@ -150,7 +205,7 @@ def _positions_of_csr(topk: Any, k: int, labels: TrueLabels) -> np.ndarray:
         )
     if k > n_labels:
         raise ValueError(f"k: got {k}, but topk has only {n_labels} label columns.")
-    scores = sp.csr_array(topk)
+    scores = canonical_csr(topk)
     if np.isnan(scores.data).any():
         row = np.searchsorted(scores.indptr, np.isnan(scores.data).argmax(), side="right") - 1
         raise ValueError(f"topk: expected scores, got NaN in row {row}.")
@@ -159,16 +214,17 @@ def _positions_of_csr(topk: Any, k: int, labels: TrueLabels) -> np.ndarray:
 
 
 def _positions_of_arrays(topk: Any, k: int, labels: TrueLabels) -> np.ndarray:
+    expected = "integer label positions of shape (n_samples, at least k), best first"
     if isinstance(topk, tuple):
         if len(topk) != 2:
             raise ValueError(
                 "topk: a tuple must be (indices, scores) as predict_topk gives, got "
                 f"{len(topk)} entries."
             )
-        indices = np.asarray(topk[0])
-        _check_scores(np.asarray(topk[1]), indices.shape)
+        indices = as_array(topk[0], "topk", expected)
+        _check_scores(as_array(topk[1], "topk", "scores in rows of one length"), indices.shape)
     else:
-        indices = np.asarray(topk)
+        indices = as_array(topk, "topk", expected)
     if indices.dtype.kind not in "iu":
         raise ValueError(
             "topk: expected integer label positions, best first, or a sparse matrix of scores, "
@@ -183,7 +239,7 @@ def _positions_of_arrays(topk: Any, k: int, labels: TrueLabels) -> np.ndarray:
             f"k: got {k}, but topk has only {indices.shape[1]} columns. Ask predict_topk for "
             f"k={k} labels; it pads with -1 where there are fewer."
         )
-    positions = indices[:, :k].astype(np.int64, copy=False)
+    positions = as_int64(indices[:, :k], "topk")
     rows = np.arange(len(positions))[:, None]
     _check_positions(positions, labels.n_labels, rows, "topk", lowest=-1)
     return positions
@@ -195,6 +251,8 @@ def _check_scores(scores: np.ndarray, shape: tuple[int, ...]) -> None:
             "topk: indices and scores must both have shape (n_samples, k), got "
             f"{shape} and {scores.shape}."
         )
+    if scores.dtype.kind not in "biuf":
+        raise ValueError(f"topk: expected scores, got an array of dtype {scores.dtype}.")
     missing = np.isnan(scores).any(axis=1)
     if missing.any():
         raise ValueError(f"topk: expected scores, got NaN in row {missing.argmax()}.")
@@ -230,34 +288,39 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     """Return the weights as float64 of shape (n_rows,), or None for equal weights."""
     if sample_weight is None:
         return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_rows,):
-        raise ValueError(f"sample_weight: expected shape ({n_rows},), got {weight.shape}.")
-    bad = ~np.isfinite(weight) | (weight < 0)
+    weight = check_numbers(sample_weight, "sample_weight", n_rows, "row of Y_true")
+    bad = weight < 0
     if bad.any():
         raise ValueError(
-            "sample_weight: expected finite numbers of at least 0, got "
+            "sample_weight: expected numbers of at least 0, got "
             f"{weight[bad.argmax()]} at row {bad.argmax()}."
         )
-    if weight.sum() == 0:
-        raise ValueError("sample_weight: expected a positive sum, got only zeros.")
+    with np.errstate(over="ignore"):
+        total = weight.sum()
+    if not 0 < total < np.inf:
+        raise ValueError(
+            f"sample_weight: expected a positive, finite sum, got {total:g}: "
+            + ("only zeros." if total == 0 else "divide them by their maximum.")
+        )
     return weight
 
 
 def check_propensities(propensities: Any, labels: TrueLabels) -> np.ndarray:
     """Return the propensities as float64 of shape (n_labels,), each in (0, 1]."""
-    p = np.asarray(propensities, dtype=np.float64)
-    if p.ndim != 1:
-        raise ValueError(f"propensities: expected one number per label, got shape {p.shape}.")
-    if labels.n_labels is not None and len(p) != labels.n_labels:
-        raise ValueError(
-            f"propensities: Y_true has {labels.n_labels} label columns, got {len(p)} propensities."
-        )
-    bad = ~((p > 0) & (p <= 1))  # true for NaN
+    p = check_probabilities(propensities, labels.n_labels)
+    _check_positions(labels.columns, len(p), labels.rows, "Y_true")
+    return p
+
+
+def check_probabilities(propensities: Any, n_labels: int | None) -> np.ndarray:
+    """Return propensities as float64 of shape (n_labels,), of any shape (n,) where it is None."""
+    p = check_numbers(propensities, "propensities", n_labels, "label")
+    if np.asarray(propensities).dtype == bool:
+        raise ValueError("propensities: expected probabilities in (0, 1], got dtype bool.")
+    bad = ~((p > 0) & (p <= 1))
     if bad.any():
         raise ValueError(
             f"propensities: expected probabilities in (0, 1], got {p[bad.argmax()]} for label "
             f"{bad.argmax()}. Inverse propensities have to be inverted first."
         )
-    _check_positions(labels.columns, len(p), labels.rows, "Y_true")
     return p

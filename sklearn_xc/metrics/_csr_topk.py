@@ -5,6 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_xc.parallel.memory import require_bytes
+
+# Fewer positions are allocated without a look at the memory that is left.
+_SMALL_RESULT = 1 << 22
 # Stored scores sorted at a time: keys, order and ranks of 4 Mi entries take about 150 MB.
 _BLOCK_ENTRIES = 1 << 22
 
@@ -35,6 +39,11 @@ def topk_of_csr(scores: Any, k: int) -> np.ndarray:
     # Unsigned integers have no negatives to sort by.
     data = scores.data if scores.data.dtype.kind == "f" else scores.data.astype(np.float64)
     indptr = scores.indptr.astype(np.int64)
+    n_entries = (len(indptr) - 1) * k
+    if n_entries > _SMALL_RESULT:
+        require_bytes(
+            8 * n_entries, None, f"the ranks of {len(indptr) - 1} rows x k={k}", "Lower k."
+        )
     positions = np.full((len(indptr) - 1, k), -1, dtype=np.int64)
     for start, stop in _row_blocks(indptr, _BLOCK_ENTRIES):
         entries = slice(indptr[start], indptr[stop])

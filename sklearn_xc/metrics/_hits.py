@@ -21,7 +21,7 @@ class Hits:
 
     Attributes
     ----------
-    hit : ndarray of shape (n_samples, k), bool
+    hit : ndarray of shape (n_samples, k), bool, for the largest k of all that read the record
         Whether the label at this rank is true; padding never is.
     positions : ndarray of shape (n_samples, k), int64
         The labels, best first, -1 for padding.
@@ -34,13 +34,13 @@ class Hits:
     true: TrueLabels
 
 
-def find_hits(Y_true: Any, topk: Any, k: int) -> Hits:
-    """Check both arguments and look the first `k` labels of each row up among the true ones.
+def find_hits(Y_true: Any, topk: Any, k: int, classes: Any = None) -> Hits:
+    """Check the arguments and look the first `k` labels of each row up among the true ones.
 
     The pairs (row, label) become single int64 keys, row * width + label, which are searched in the
     sorted keys of the true pairs: O(n k log nnz) time, O(n k + nnz) memory.
     """
-    true = check_y_true(Y_true)
+    true = check_y_true(Y_true, classes)
     positions = check_topk(topk, k, true)
     # The width is that of the labels which occur, so that a key needs n * width < 2**63 only for
     # positions which are really there, whatever shape the matrices declare.
@@ -85,9 +85,10 @@ def measure(
     topk: Any,
     k: Any,
     sample_weight: Any,
+    classes: Any,
 ) -> Any:
     """Check the arguments of a public metric, and return a float for one k, else an array."""
     ks = check_k(k)
-    hits = find_hits(Y_true, topk, max(ks))
+    hits = find_hits(Y_true, topk, max(ks), classes)
     values = metric(hits, ks, check_sample_weight(sample_weight, len(hits.positions)))
     return float(values[0]) if np.ndim(k) == 0 else values

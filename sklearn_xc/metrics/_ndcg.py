@@ -7,7 +7,9 @@ import numpy as np
 from sklearn_xc.metrics._hits import Hits, discounts, mean_over_rows, measure, up_to
 
 
-def ndcg_at_k(Y_true: Any, topk: Any, k: Any = 5, *, sample_weight: Any = None) -> Any:
+def ndcg_at_k(
+    Y_true: Any, topk: Any, k: Any = 5, *, sample_weight: Any = None, classes: Any = None
+) -> Any:
     r"""Return nDCG@k: the discounted gain of the first k labels over the best possible one.
 
     A hit at rank r gains 1 / log2(r + 1). Each row is divided by the gain it has when its true
@@ -17,13 +19,15 @@ def ndcg_at_k(Y_true: Any, topk: Any, k: Any = 5, *, sample_weight: Any = None) 
     ----------
     Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels), or array-like of \
             shape (n_samples,)
-        Indicator, or class positions, as in :func:`precision_at_k`.
+        Indicator, or one class per row, as in :func:`precision_at_k`.
     topk : ndarray of shape (n_samples, >= k), tuple or sparse matrix
         The ranked labels, as in :func:`precision_at_k`.
     k : int or sequence of int, default=5
         The cut-offs.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows in the mean.
+    classes : array-like of shape (n_labels,), default=None
+        ``classes_`` of the classifier, where `Y_true` holds class labels.
 
     Returns
     -------
@@ -34,6 +38,8 @@ def ndcg_at_k(Y_true: Any, topk: Any, k: Any = 5, *, sample_weight: Any = None) 
     ------
     ValueError
         Where an argument does not fit; the message names it, what was expected and what came.
+    TypeError
+        For a masked array.
 
     See Also
     --------
@@ -61,12 +67,12 @@ def ndcg_at_k(Y_true: Any, topk: Any, k: Any = 5, *, sample_weight: Any = None) 
     >>> round(ndcg_at_k(Y, np.array([[2, 0], [3, 1]]), k=2), 4)
     0.8155
     """
-    return measure(ndcg_of_hits, Y_true, topk, k, sample_weight)
+    return measure(ndcg_of_hits, Y_true, topk, k, sample_weight, classes)
 
 
 def ndcg_of_hits(hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None) -> np.ndarray:
     """Return nDCG@k for each k, shape (len(ks),)."""
-    gains = up_to(ks, hits.hit * discounts(max(ks)))
+    gains = up_to(ks, hits.hit * discounts(hits.hit.shape[1]))
     return mean_over_rows(gains / best_gains(hits.true.counts, ks), weight)
 
 

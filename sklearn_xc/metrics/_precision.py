@@ -7,7 +7,9 @@ import numpy as np
 from sklearn_xc.metrics._hits import Hits, mean_over_rows, measure, up_to
 
 
-def precision_at_k(Y_true: Any, topk: Any, k: Any = 5, *, sample_weight: Any = None) -> Any:
+def precision_at_k(
+    Y_true: Any, topk: Any, k: Any = 5, *, sample_weight: Any = None, classes: Any = None
+) -> Any:
     r"""Return precision@k: how many of the first k labels are true, divided by k.
 
     The mean over all rows, those without a true label included; padding counts as a wrong label.
@@ -17,8 +19,9 @@ def precision_at_k(Y_true: Any, topk: Any, k: Any = 5, *, sample_weight: Any = N
     ----------
     Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels), or array-like of \
             shape (n_samples,)
-        Indicator of 0 and 1, or one integer per row: the position of its class in ``classes_``,
-        -1 for a class that has none (never a hit, counted as a true label).
+        Indicator of 0 and 1, or one class per row: its label if `classes` is given, else its
+        position in ``classes_``, -1 for none. A class without a position is never a hit, and
+        counts as a true label.
     topk : ndarray of shape (n_samples, >= k), tuple or sparse matrix
         Integer label positions, best first, padded with -1; or ``(indices, scores)`` as
         ``predict_topk`` gives; or a sparse matrix of scores of shape (n_samples, n_labels), as
@@ -28,6 +31,8 @@ def precision_at_k(Y_true: Any, topk: Any, k: Any = 5, *, sample_weight: Any = N
         The cut-offs.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows in the mean.
+    classes : array-like of shape (n_labels,), default=None
+        ``classes_`` of the classifier, where `Y_true` holds class labels, such as texts.
 
     Returns
     -------
@@ -38,6 +43,8 @@ def precision_at_k(Y_true: Any, topk: Any, k: Any = 5, *, sample_weight: Any = N
     ------
     ValueError
         Where an argument does not fit; the message names it, what was expected and what came.
+    TypeError
+        For a masked array.
 
     See Also
     --------
@@ -66,8 +73,13 @@ def precision_at_k(Y_true: Any, topk: Any, k: Any = 5, *, sample_weight: Any = N
     0.75
     >>> precision_at_k(Y, topk, k=[1, 2])
     array([0.5 , 0.75])
+
+    With one class per row, by name:
+
+    >>> precision_at_k(["bee", "ant"], [[1, 0], [1, 0]], k=1, classes=["ant", "bee"])
+    0.5
     """
-    return measure(precision_of_hits, Y_true, topk, k, sample_weight)
+    return measure(precision_of_hits, Y_true, topk, k, sample_weight, classes)
 
 
 def precision_of_hits(hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None) -> np.ndarray:

@@ -1,9 +1,10 @@
 """How likely a relevant label is to have been written down, after Jain et al. (2016)."""
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
+
+from sklearn_xc._arguments import check_numbers, is_number
 
 # (A, B) as fitted in section 4 of the paper on Wikipedia and Amazon data, and their averages.
 PRESETS = {"default": (0.55, 1.5), "wikipedia": (0.5, 0.4), "amazon": (0.6, 2.6)}
@@ -45,6 +46,8 @@ def propensity(
     ------
     ValueError
         Where an argument does not fit; the message names it, what was expected and what came.
+    TypeError
+        For a masked array.
 
     Notes
     -----
@@ -65,32 +68,37 @@ def propensity(
     >>> propensity([0, 10, 1000], n_samples=10_000).round(3)
     array([0.084, 0.22 , 0.767])
     """
-    if preset not in PRESETS:
-        raise ValueError(f"preset: expected one of {sorted(PRESETS)}, got {preset!r}.")
+    check_preset(preset)
     a = _positive("A", PRESETS[preset][0] if A is None else A)
     b = _positive("B", PRESETS[preset][1] if B is None else B)
-    if not isinstance(n_samples, Real) or not 3 <= float(n_samples) < np.inf:
+    if not is_number(n_samples) or not 3 <= float(n_samples) < np.inf:
         raise ValueError(
             f"n_samples: expected a number of rows of at least 3, got {n_samples!r}; below that "
             "log(n) - 1 is negative and the model gives no probabilities."
         )
-    counts = np.asarray(label_counts, dtype=np.float64)
-    if counts.ndim != 1:
-        raise ValueError(
-            f"label_counts: expected one number per label, got shape {counts.shape}. "
-            "np.asarray(Y.sum(axis=0)).ravel() counts the labels of a sparse Y."
-        )
-    bad = ~(np.isfinite(counts) & (counts >= 0))
+    counts = check_numbers(
+        label_counts, "label_counts", None,
+        "label (np.asarray(Y.sum(axis=0)).ravel() counts those of a sparse Y)",
+    )  # fmt: skip
+    if np.asarray(label_counts).dtype == bool:
+        raise ValueError("label_counts: expected counts, got dtype bool.")
+    bad = counts < 0
     if bad.any():
         raise ValueError(
-            "label_counts: expected finite numbers of at least 0, got "
+            "label_counts: expected numbers of at least 0, got "
             f"{counts[bad.argmax()]} for label {bad.argmax()}."
         )
     c = (np.log(float(n_samples)) - 1.0) * (b + 1.0) ** a
     return 1.0 / (1.0 + c * (counts + b) ** -a)
 
 
+def check_preset(preset: Any) -> None:
+    """Raise ValueError unless `preset` is a name in ``PRESETS``."""
+    if not isinstance(preset, str) or preset not in PRESETS:
+        raise ValueError(f"preset: expected one of {sorted(PRESETS)}, got {preset!r}.")
+
+
 def _positive(name: str, value: Any) -> float:
-    if not isinstance(value, Real) or not 0 < float(value) < np.inf:
+    if not is_number(value) or not 0 < float(value) < np.inf:
         raise ValueError(f"{name}: expected a positive number, got {value!r}.")
     return float(value)

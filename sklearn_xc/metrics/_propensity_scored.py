@@ -10,7 +10,13 @@ from sklearn_xc.metrics._ndcg import best_gains
 
 
 def psp_at_k(
-    Y_true: Any, topk: Any, k: Any = 5, *, propensities: Any, sample_weight: Any = None
+    Y_true: Any,
+    topk: Any,
+    k: Any = 5,
+    *,
+    propensities: Any,
+    sample_weight: Any = None,
+    classes: Any = None,
 ) -> Any:
     r"""Return propensity-scored precision@k as a fraction of the best attainable value.
 
@@ -22,8 +28,8 @@ def psp_at_k(
     ----------
     Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels), or array-like of \
             shape (n_samples,)
-        Indicator, or class positions, as in :func:`precision_at_k`. A class position of -1 adds to
-        neither sum, since no ranking can attain it.
+        Indicator, or one class per row, as in :func:`precision_at_k`. A class without a position
+        adds to neither sum, since no ranking can attain it.
     topk : ndarray of shape (n_samples, >= k), tuple or sparse matrix
         The ranked labels, as in :func:`precision_at_k`.
     k : int or sequence of int, default=5
@@ -32,6 +38,8 @@ def psp_at_k(
         In (0, 1], from the *training* labels: see :func:`propensity`.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows in both sums.
+    classes : array-like of shape (n_labels,), default=None
+        ``classes_`` of the classifier, where `Y_true` holds class labels.
 
     Returns
     -------
@@ -42,6 +50,8 @@ def psp_at_k(
     ------
     ValueError
         Where an argument does not fit; the message names it, what was expected and what came.
+    TypeError
+        For a masked array.
 
     Notes
     -----
@@ -72,11 +82,17 @@ def psp_at_k(
     def metric(hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None) -> np.ndarray:
         return psp_of_hits(hits, ks, weight, check_propensities(propensities, hits.true))
 
-    return measure(metric, Y_true, topk, k, sample_weight)
+    return measure(metric, Y_true, topk, k, sample_weight, classes)
 
 
 def psndcg_at_k(
-    Y_true: Any, topk: Any, k: Any = 5, *, propensities: Any, sample_weight: Any = None
+    Y_true: Any,
+    topk: Any,
+    k: Any = 5,
+    *,
+    propensities: Any,
+    sample_weight: Any = None,
+    classes: Any = None,
 ) -> Any:
     r"""Return propensity-scored nDCG@k as a fraction of the best attainable value.
 
@@ -89,7 +105,7 @@ def psndcg_at_k(
     ----------
     Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels), or array-like of \
             shape (n_samples,)
-        Indicator, or class positions, as in :func:`psp_at_k`.
+        Indicator, or one class per row, as in :func:`psp_at_k`.
     topk : ndarray of shape (n_samples, >= k), tuple or sparse matrix
         The ranked labels, as in :func:`precision_at_k`.
     k : int or sequence of int, default=5
@@ -98,6 +114,8 @@ def psndcg_at_k(
         In (0, 1], from the *training* labels: see :func:`propensity`.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows in both sums.
+    classes : array-like of shape (n_labels,), default=None
+        ``classes_`` of the classifier, where `Y_true` holds class labels.
 
     Returns
     -------
@@ -108,6 +126,8 @@ def psndcg_at_k(
     ------
     ValueError
         Where an argument does not fit; the message names it, what was expected and what came.
+    TypeError
+        For a masked array.
 
     Notes
     -----
@@ -138,14 +158,14 @@ def psndcg_at_k(
     def metric(hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None) -> np.ndarray:
         return psndcg_of_hits(hits, ks, weight, check_propensities(propensities, hits.true))
 
-    return measure(metric, Y_true, topk, k, sample_weight)
+    return measure(metric, Y_true, topk, k, sample_weight, classes)
 
 
 def psp_of_hits(
     hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None, propensities: np.ndarray
 ) -> np.ndarray:
     """Return PSP@k for each k, shape (len(ks),)."""
-    flat = np.ones(max(ks))
+    flat = np.ones(hits.hit.shape[1])
     return _ratio_of_sums(
         _gains(hits, ks, propensities, flat), _attainable(hits, ks, propensities, flat), weight
     )
@@ -155,7 +175,7 @@ def psndcg_of_hits(
     hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None, propensities: np.ndarray
 ) -> np.ndarray:
     """Return PSnDCG@k for each k, shape (len(ks),)."""
-    discount = discounts(max(ks))
+    discount = discounts(hits.hit.shape[1])
     ideal = best_gains(hits.true.counts, ks)
     return _ratio_of_sums(
         _gains(hits, ks, propensities, discount) / ideal,

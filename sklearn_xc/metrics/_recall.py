@@ -7,7 +7,9 @@ import numpy as np
 from sklearn_xc.metrics._hits import Hits, mean_over_rows, measure, up_to
 
 
-def recall_at_k(Y_true: Any, topk: Any, k: Any = 5, *, sample_weight: Any = None) -> Any:
+def recall_at_k(
+    Y_true: Any, topk: Any, k: Any = 5, *, sample_weight: Any = None, classes: Any = None
+) -> Any:
     r"""Return recall@k: how many of the true labels are among the first k.
 
     The mean over all rows of hits divided by true labels. A row without a true label counts 0; a
@@ -17,13 +19,15 @@ def recall_at_k(Y_true: Any, topk: Any, k: Any = 5, *, sample_weight: Any = None
     ----------
     Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels), or array-like of \
             shape (n_samples,)
-        Indicator, or class positions, as in :func:`precision_at_k`.
+        Indicator, or one class per row, as in :func:`precision_at_k`.
     topk : ndarray of shape (n_samples, >= k), tuple or sparse matrix
         The ranked labels, as in :func:`precision_at_k`.
     k : int or sequence of int, default=5
         The cut-offs.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows in the mean.
+    classes : array-like of shape (n_labels,), default=None
+        ``classes_`` of the classifier, where `Y_true` holds class labels.
 
     Returns
     -------
@@ -34,6 +38,8 @@ def recall_at_k(Y_true: Any, topk: Any, k: Any = 5, *, sample_weight: Any = None
     ------
     ValueError
         Where an argument does not fit; the message names it, what was expected and what came.
+    TypeError
+        For a masked array.
 
     Notes
     -----
@@ -51,7 +57,7 @@ def recall_at_k(Y_true: Any, topk: Any, k: Any = 5, *, sample_weight: Any = None
     >>> recall_at_k(Y, np.array([[2, 3], [1, 3]]), k=2)
     0.75
     """
-    return measure(recall_of_hits, Y_true, topk, k, sample_weight)
+    return measure(recall_of_hits, Y_true, topk, k, sample_weight, classes)
 
 
 def recall_of_hits(hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None) -> np.ndarray:

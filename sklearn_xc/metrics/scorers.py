@@ -14,11 +14,17 @@ from sklearn import get_config
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from sklearn_xc._topk import topk
-from sklearn_xc.metrics._check import check_k, check_propensities, check_sample_weight
+from sklearn_xc.metrics._check import (
+    as_array,
+    check_k,
+    check_probabilities,
+    check_propensities,
+    check_sample_weight,
+)
 from sklearn_xc.metrics._hits import find_hits
 from sklearn_xc.metrics._ndcg import ndcg_of_hits
 from sklearn_xc.metrics._precision import precision_of_hits
-from sklearn_xc.metrics._propensity import PRESETS, propensity
+from sklearn_xc.metrics._propensity import check_preset, propensity
 from sklearn_xc.metrics._propensity_scored import psndcg_of_hits, psp_of_hits
 from sklearn_xc.metrics._recall import recall_of_hits
 
@@ -49,8 +55,9 @@ class _RankingScorer:
     preset: str
 
     def _check_weighting(self) -> None:
-        if self.preset not in PRESETS:
-            raise ValueError(f"preset: expected one of {sorted(PRESETS)}, got {self.preset!r}.")
+        check_preset(self.preset)
+        if self.propensities is not None:
+            check_probabilities(self.propensities, None)
 
     def _measure(
         self, pairs: dict[str, tuple[int, ...]], estimator: Any, X: Any, y: Any, sample_weight: Any
@@ -58,7 +65,7 @@ class _RankingScorer:
         """Return ``{"P@1": value, ...}`` for the cut-offs of each metric in `pairs`."""
         k_max = max(max(ks) for ks in pairs.values())
         ranked = topk(estimator, X, k_max)
-        hits = find_hits(_as_positions(self, estimator, y), ranked, k_max)
+        hits = find_hits(y, ranked, k_max, _known_classes(self, estimator, y))
         weight = check_sample_weight(sample_weight, len(hits.positions))
         propensities = None
         values: dict[str, float] = {}
@@ -194,7 +201,9 @@ class TopKScorer(_RankingScorer):
         self.preset = preset
         self._check_weighting()
         check_k(ks)
-        known = isinstance(metrics, Sequence) and all(metric in _METRICS for metric in metrics)
+        known = isinstance(metrics, Sequence) and all(
+            isinstance(metric, str) and metric in _METRICS for metric in metrics
+        )
         if isinstance(metrics, str) or not metrics or not known:
             raise ValueError(
                 f"metrics: expected a sequence of names from {list(_METRICS)}, got {metrics!r}."
@@ -330,40 +339,21 @@ def get_scorer(scoring: Any, *, propensities: Any = None, preset: str = "default
     )
 
 
-def _as_positions(scorer: _RankingScorer, estimator: Any, y: Any) -> Any:
-    """Return an indicator as it is, and class labels as positions in ``classes_``."""
+def _known_classes(scorer: _RankingScorer, estimator: Any, y: Any) -> Any:
+    """Return the ``classes_`` of a fitted estimator, None where an indicator can do without."""
     fitted = _fitted_part(estimator, "classes_")
-    if np.ndim(y) == 2 and np.shape(y)[1] != 1:
-        if fitted is not None and len(fitted.classes_) != np.shape(y)[1]:
-            raise ValueError(
-                f"{scorer!r}: y has {np.shape(y)[1]} label columns, the estimator was fitted with "
-                f"{len(fitted.classes_)}."
-            )
-        return y
-    if sp.issparse(y):
-        return y  # one column, or 1-D: refused or counted by the check of Y_true
-    if fitted is None:
+    shape = y.shape if sp.issparse(y) else as_array(y, "y", "class labels or an indicator").shape
+    if fitted is not None and len(shape) == 2 and shape[1] not in (1, len(fitted.classes_)):
+        raise ValueError(
+            f"{scorer!r}: y has {shape[1]} label columns, the estimator was fitted with "
+            f"{len(fitted.classes_)}."
+        )
+    if fitted is None and not sp.issparse(y) and (len(shape) < 2 or shape[1] == 1):
         raise ValueError(
             f"{scorer!r}: y holds class labels, but {type(estimator).__name__} has no classes_ to "
             "find them in."
         )
-    labels, classes = _plain_array(y), _plain_array(fitted.classes_)
-    if (labels.dtype.kind in "biuf") != (classes.dtype.kind in "biuf"):
-        raise ValueError(
-            f"{scorer!r}: y has dtype {labels.dtype}, the estimator was fitted with classes of "
-            f"dtype {classes.dtype}."
-        )
-    # Classes are sorted after a fit, but not after labels were added to a fitted model.
-    order = np.argsort(classes, kind="stable")
-    place = np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)
-    positions = order[place]
-    return np.where(classes[positions] == labels, positions, -1)
-
-
-def _plain_array(labels: Any) -> np.ndarray:
-    """Return class labels as a 1-D array of numbers or strings; a column becomes 1-D."""
-    array = np.ravel(np.asarray(labels))
-    return np.asarray(array.tolist()) if array.dtype == object else array
+    return None if fitted is None else fitted.classes_
 
 
 def _fitted_part(estimator: Any, attribute: str) -> Any:

@@ -14,7 +14,7 @@
 * ``SphericalIndex`` scores the rows of a few clusters, which it keeps up to date.
 * ``ProductIndex`` clusters blocks of a few columns, and adds up what their centroids score.
 * ``FaissIndex`` leaves that to the faiss library.
-* ``recall`` tells how many of the truly best rows an index finds.
+* ``search_recall`` tells how many of the truly best rows an index finds.
 
 An index has no say in what the scores are for. To add one, write its file, after the protocol in
 ``protocol.py``, and give it a line in ``INDEXES``: the tests read that table.
@@ -26,7 +26,7 @@ from sklearn_xc.mips.exact import ExactIndex
 from sklearn_xc.mips.faiss import FaissIndex
 from sklearn_xc.mips.product import ProductIndex
 from sklearn_xc.mips.protocol import Candidates, MipsIndex
-from sklearn_xc.mips.recall import check_recall, recall_at_k
+from sklearn_xc.mips.recall import check_recall, search_recall
 from sklearn_xc.mips.spherical import SphericalIndex
 
 __all__ = [
@@ -38,7 +38,7 @@ __all__ = [
     "ProductIndex",
     "SphericalIndex",
     "check_recall",
-    "recall_at_k",
+    "search_recall",
 ]
 
 INDEXES: dict[str, Callable[..., MipsIndex]] = {

@@ -78,6 +78,7 @@ def nearest_centroids(
     n = len(points)
     nearest, affinity, gap = np.empty(n, np.int32), np.empty(n), np.empty(n)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def assign(first: int, last: int) -> None:
         products = points[first:last] @ centroids.T
         two_nearest(products, nearest[first:last], affinity[first:last], gap[first:last])

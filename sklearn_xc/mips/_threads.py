@@ -1,11 +1,15 @@
 """Threads over ranges of rows, and BLAS kept to one thread meanwhile."""
 
 import functools
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from joblib import Parallel, delayed
+
+from sklearn_xc.parallel.threads import count_threads
 
 
 def for_row_ranges(
@@ -21,26 +25,61 @@ def for_row_ranges(
         Rows, and rows of a range, but for the last one. No thread is started for a single range.
     n_jobs : int or None
         Threads, as joblib counts them. The ranges do not depend on it.
+
+    Raises
+    ------
+    ValueError
+        For an `n_jobs` that is none.
     """
     ranges = [(first, min(first + n_together, n)) for first in range(0, n, n_together)]
+    n_workers = 1 if n_jobs is None else count_threads(n_jobs)
     with one_blas_thread():
-        if len(ranges) < 2 or n_jobs in (None, 1):
+        if len(ranges) < 2 or n_workers == 1:
             for first, last in ranges:
                 work(first, last)
         else:
-            Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(work)(*each) for each in ranges)
+            Parallel(n_workers, require="sharedmem")(delayed(work)(*each) for each in ranges)
 
 
-def one_blas_thread() -> AbstractContextManager:
-    """Return a context in which BLAS has one thread; where it has one already, nothing is done.
+class _Limit:
+    """The one limit that all who ask for one thread share: the last to leave lifts it.
+
+    The number of BLAS threads belongs to the process. If each restored what it had found, who came
+    second would go on with many, or leave one behind for good.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.n_inside = 0
+        self.lifted: Any = None  # how to lift it
+
+
+_limit = _Limit()
+if hasattr(os, "register_at_fork"):  # who was inside is not in the child
+    os.register_at_fork(after_in_child=_limit.__init__)  # type: ignore[misc]
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Return a context in which BLAS has one thread, in all threads that are in such a context.
 
     ``threadpoolctl.threadpool_limits`` looks through all loaded libraries, for 5 ms: as long as a
-    search among 10,000 labels for a hundred queries.
+    search among 10,000 labels for a hundred queries. Here it is done once in a process.
     """
-    blas = _blas()
-    if all(library.get_num_threads() == 1 for library in blas.lib_controllers):
-        return nullcontext()
-    return blas.limit(limits=1)
+    with _limit.lock:
+        if _limit.n_inside == 0:
+            blas = _blas()
+            if any(library.get_num_threads() != 1 for library in blas.lib_controllers):
+                _limit.lifted = blas.limit(limits=1).restore_original_limits
+        _limit.n_inside += 1
+    try:
+        yield
+    finally:
+        with _limit.lock:
+            _limit.n_inside -= 1
+            if _limit.n_inside == 0 and _limit.lifted is not None:
+                _limit.lifted()
+                _limit.lifted = None
 
 
 @functools.cache

@@ -30,6 +30,8 @@ class ExactIndex:
     n_jobs : int or None, default=None
         Threads, as joblib counts them. Each takes 256 queries at a time; results do not depend on
         it.
+    offsets : ndarray of shape (n_labels,) or None, default=None
+        Of the type of W: added to the inner products. Labels of -inf are never found.
 
     Attributes
     ----------
@@ -44,8 +46,9 @@ class ExactIndex:
 
     has_exact_scores = True
 
-    def __init__(self, n_jobs: int | None = None) -> None:
+    def __init__(self, n_jobs: int | None = None, offsets: np.ndarray | None = None) -> None:
         self.n_jobs = n_jobs
+        self.offsets = offsets
 
     def build(self, W: np.ndarray, first: int = 0, last: int | None = None, seed: int = 0) -> None:
         """Remember W and the columns; see `MipsIndex.build`."""
@@ -56,6 +59,12 @@ class ExactIndex:
 
     def update(self, rows: np.ndarray) -> None:
         """Do nothing: W is read when it is searched."""
+
+    def following(self, W: np.ndarray) -> "ExactIndex":
+        """Return an index of W; see `MipsIndex.following`."""
+        other = ExactIndex(self.n_jobs, self.offsets)
+        other.build(W, self._first, self._last)
+        return other
 
     def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
         """Return the `n_candidates` best rows of each query; see `MipsIndex.query`."""
@@ -69,10 +78,13 @@ class ExactIndex:
         )
 
         W, V, first = self._W, read_only(V), self._first
+        has_offsets = self.offsets is not None
+        offsets = read_only(self.offsets if has_offsets else np.empty(0, W.dtype))
         columns, n_labels = W[:, first : self._last], len(W)
         n_chosen = min(n_labels, n_candidates + n_candidates // _SPARE_SHARE + _SPARE)
         found = Candidates.empty(len(V), n_candidates, W.dtype)
 
+        @np.errstate(over="ignore", invalid="ignore")  # of scores that overflow few are found
         def search(begin: int, end: int) -> None:
             m = end - begin
             sizes, floors = np.zeros(m, np.int64), np.full(m, -np.inf, W.dtype)
@@ -86,9 +98,12 @@ class ExactIndex:
                     score_labels(W, label, stop, first, V, begin, scores)
                 else:
                     np.matmul(V[begin:end], columns[label:stop].T, out=scores)
+                if has_offsets:
+                    scores += offsets[label:stop]
                 choose_labels(scores, label, n_chosen, sizes, floors, labels, best)
             keep_best(n_chosen, sizes, labels, best)
-            rank_labels(W, first, V, begin, labels, sizes, *(part[begin:end] for part in found))
+            own = (part[begin:end] for part in found)
+            rank_labels(W, first, V, begin, offsets, labels, sizes, *own)
 
         n_together = max(1, min(_QUERIES, _CHOSEN // n_chosen))
         for_row_ranges(search, len(V), n_together, self.n_jobs)

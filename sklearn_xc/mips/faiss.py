@@ -1,5 +1,6 @@
 """Search by the inverted lists of the faiss library."""
 
+import copy
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ import numpy as np
 
 from sklearn_xc.mips._threads import for_row_ranges
 from sklearn_xc.mips.protocol import Candidates
+from sklearn_xc.parallel.threads import count_threads
 
 #: Rows that a centroid is made of, at most.
 _SAMPLE = 100
@@ -76,14 +78,14 @@ class FaissIndex:
         faiss = _import_faiss()
         self._W = read_only(W)
         self._first, self._last = first, W.shape[1] if last is None else last
-        d, n_labels = self._last - first, len(W)
+        d, n_labels = int(self._last - first), len(W)  # faiss takes no integers of numpy
         wanted = round(n_labels**0.5) if self.n_clusters is None else self.n_clusters
         self._n_lists = max(1, min(wanted, n_labels))
         self._index = faiss.IndexIVFFlat(
             faiss.IndexFlatIP(d), d, self._n_lists, faiss.METRIC_INNER_PRODUCT
         )
         clustering = self._index.cp
-        clustering.seed, clustering.spherical = seed, True
+        clustering.seed, clustering.spherical = int(seed), True
         clustering.min_points_per_centroid, clustering.max_points_per_centroid = 1, _SAMPLE
         rows = self._columns(slice(None))
         with _threads(faiss, self.n_jobs):
@@ -96,6 +98,15 @@ class FaissIndex:
         if len(rows) > 0:
             with _threads(_import_faiss(), self.n_jobs):
                 self._index.update_vectors(rows.astype(np.int64), self._columns(rows))
+
+    def following(self, W: np.ndarray) -> "FaissIndex":
+        """Return an index with the same lists; see `MipsIndex.following`."""
+        from sklearn_xc._validation import read_only
+
+        other = copy.copy(self)
+        other._W = read_only(W)
+        other._index = _import_faiss().clone_index(self._index)
+        return other
 
     def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
         """Return the best rows of the best lists; see `MipsIndex.query`."""
@@ -113,9 +124,11 @@ class FaissIndex:
 
         def rank(begin: int, end: int) -> None:
             own = slice(begin, end)
+            none = read_only(np.empty(0, self._W.dtype))
             rank_labels(
-                self._W, self._first, V, begin, labels[own], counts[own], *(a[own] for a in found)
-            )
+                self._W, self._first, V, begin, none, labels[own], counts[own],
+                *(a[own] for a in found),
+            )  # fmt: skip
 
         for_row_ranges(rank, len(V), _QUERIES, self.n_jobs)
         return found
@@ -134,10 +147,8 @@ class FaissIndex:
 @contextmanager
 def _threads(faiss: Any, n_jobs: int | None) -> Iterator[None]:
     """Give faiss its threads and take them back: their number belongs to the process."""
-    from joblib import effective_n_jobs
-
     before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(effective_n_jobs(n_jobs))
+    faiss.omp_set_num_threads(count_threads(n_jobs))
     try:
         yield
     finally:

@@ -1,5 +1,7 @@
 """Search that is cut into blocks of columns, coupled by what the blocks' centroids score."""
 
+import copy
+
 import numpy as np
 
 from sklearn_xc.mips._threads import for_row_ranges
@@ -103,6 +105,15 @@ class ProductIndex:
     def update(self, rows: np.ndarray) -> None:
         """Encode rows again; see `MipsIndex.update`."""
         self._encode(rows, is_new=False)
+
+    def following(self, W: np.ndarray) -> "ProductIndex":
+        """Return an index with the same centroids and codes; see `MipsIndex.following`."""
+        from sklearn_xc._validation import read_only
+
+        other = copy.copy(self)
+        other._W = read_only(W)
+        other._codes, other._frequencies = self._codes.copy(), self._frequencies.copy()
+        return other
 
     def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
         """Return the rows that are estimated to score best; see `MipsIndex.query`."""

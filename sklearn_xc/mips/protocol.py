@@ -80,6 +80,16 @@ class MipsIndex(Protocol):
             Distinct; all rows that have changed since the last call.
         """
 
+    def following(self, W: np.ndarray) -> "MipsIndex":
+        """Return an index that has seen what this one has, and follows W from here.
+
+        Parameters
+        ----------
+        W : ndarray of float32 or float64 of shape (n_labels, dim)
+            A copy of the array given to ``build``, as it was at the last update. Later updates of
+            one of the two indexes do not reach the other.
+        """
+
     def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
         """Return the rows with the largest inner products, nearly, for each query.
 

@@ -9,7 +9,7 @@ from sklearn_xc.mips.exact import ExactIndex
 from sklearn_xc.mips.protocol import MipsIndex
 
 
-def recall_at_k(
+def search_recall(
     index: MipsIndex,
     W: np.ndarray,
     first: int,
@@ -63,12 +63,12 @@ def check_recall(
     n_candidates: int,
     floor: float,
 ) -> float:
-    """Return `recall_at_k`, and warn if it is below a floor.
+    """Return `search_recall`, and warn if it is below a floor.
 
     Parameters
     ----------
     index, W, first, last, V, k, n_candidates
-        As `recall_at_k` has them.
+        As `search_recall` has them.
     floor : float
         Between 0 and 1.
 
@@ -77,7 +77,7 @@ def check_recall(
     RecallWarning
         If the recall is below `floor`; the message says what helps.
     """
-    recall = recall_at_k(index, W, first, last, V, k, n_candidates)
+    recall = search_recall(index, W, first, last, V, k, n_candidates)
     warn_of_recall(
         type(index).__name__, recall, floor, k, n_candidates,
         "build the index again if the weights have moved far since, or use ExactIndex",
@@ -96,7 +96,7 @@ def warn_of_recall(
         Of what searches.
     recall, floor : float
     k, n_candidates : int
-        As `recall_at_k` had them.
+        As `search_recall` had them.
     advice : str
         What helps besides more candidates.
 

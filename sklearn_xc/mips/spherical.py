@@ -1,5 +1,7 @@
 """Search among the rows of a few spherical clusters, kept up to date while W is moved."""
 
+import copy
+
 import numpy as np
 
 from sklearn_xc.mips._sphere import cluster_directions, nearest_centroids, points_together
@@ -104,6 +106,15 @@ class SphericalIndex:
         done = 0
         while (done := move_labels(loose, nearest, gap, done, self._layout)) < n_loose:
             self._arrange(self._layout.cluster, self._layout.gap)
+
+    def following(self, W: np.ndarray) -> "SphericalIndex":
+        """Return an index with the same clusters; see `MipsIndex.following`."""
+        from sklearn_xc._validation import read_only
+
+        other = copy.copy(self)
+        other._W = read_only(W)
+        other._layout = type(self._layout)(*(array.copy() for array in self._layout))
+        return other
 
     def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
         """Return the best rows of the best clusters; see `MipsIndex.query`."""

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed
 
 from sklearn_xc._validation import CsrRows, read_only
 from sklearn_xc.parallel.memory import require_bytes
+from sklearn_xc.parallel.threads import count_threads
 
 #: A task's scores take about so many values at most, and its rows at most so many: the weights are
 #: read once for each task. Fewer rows, but not below the least, where threads would be idle.
@@ -25,10 +26,23 @@ class ClassWeights:
         Weights, one row per class.
     scale : ndarray of float64 of shape (n_classes,), default=None
         Factors on the rows of `coef`; None is 1.
+    unseen : ndarray of int, default=None
+        Classes without a training instance: they come last in a top-k, and have no probability.
+
+    Notes
+    -----
+    Scores that are not finite, because X or the weights are too large for their dtype, raise
+    FloatingPointError: no order, no top-k and no normaliser can be made of them.
     """
 
-    def __init__(self, coef: np.ndarray, scale: np.ndarray | None = None) -> None:
+    def __init__(
+        self,
+        coef: np.ndarray,
+        scale: np.ndarray | None = None,
+        unseen: np.ndarray | None = None,
+    ) -> None:
         self.coef = read_only(coef)
+        self.unseen = np.empty(0, np.int64) if unseen is None else unseen
         factors = np.ones(len(coef)) if scale is None else scale
         self.scale = read_only(factors.astype(coef.dtype))
 
@@ -55,8 +69,12 @@ class ClassWeights:
         best = np.full((X.shape[0], k), -np.inf, self.coef.dtype)
         kept = min(k, len(self.coef))
 
-        def task(first: int, last: int, scores: np.ndarray) -> None:
-            topk_scores(scores, kept, labels[first:last], best[first:last])
+        def task(begin: int, end: int, scores: np.ndarray) -> None:
+            if self.unseen.size:
+                lowest = scores.min(axis=1, keepdims=True)
+                lower = np.minimum(lowest - 1, np.nextafter(lowest, -np.inf))
+                scores[:, self.unseen] = lower.astype(scores.dtype)
+            topk_scores(scores, kept, labels[begin:end], best[begin:end])
 
         self._map_scores(task, X, n_jobs)
         return labels, best
@@ -91,6 +109,7 @@ class ClassWeights:
         out = np.empty(X.shape[0])
 
         def task(first: int, last: int, scores: np.ndarray) -> None:
+            scores[:, self.unseen] = -np.inf
             log_normalisers(scores, out[first:last])
 
         self._map_scores(task, X, n_jobs)
@@ -184,12 +203,14 @@ class ClassWeights:
         self, task: Callable[[int, int, np.ndarray], Any], X: CsrRows, n_jobs: int | None
     ) -> None:
         """Run `task` on ranges of rows and their scores, in threads."""
-        from sklearn_xc.kernels.class_scores import score_classes
+        from sklearn_xc.kernels.class_scores import all_finite, score_classes
 
         dtype = self.coef.dtype
-        arrays = X.indptr, X.indices, read_only(X.data.astype(dtype, copy=False))
-        n, n_classes = X.shape[0], len(self.coef)
-        for_each_thread = -(-n // effective_n_jobs(n_jobs))
+        with np.errstate(over="ignore"):  # their scores tell
+            values = X.data.astype(dtype, copy=False)
+        arrays = X.indptr, X.indices, read_only(values)
+        n, n_classes, n_threads = X.shape[0], len(self.coef), count_threads(n_jobs)
+        for_each_thread = -(-n // n_threads)
         rows = min(_ROWS_PER_TASK, max(_LEAST_ROWS, for_each_thread))
         rows = min(rows, max(1, _SCORES_PER_TASK // n_classes))
 
@@ -197,11 +218,13 @@ class ClassWeights:
             last = min(first + rows, n)
             scores = np.empty((last - first, n_classes), dtype)
             score_classes(arrays, first, last, self.coef, self.scale, scores)
+            if not all_finite(scores):
+                raise FloatingPointError(f"scores are beyond the range of {dtype}")
             task(first, last, scores)
 
         if n <= rows:  # starting threads would take longer
             scored(0)
         else:
-            Parallel(n_jobs=n_jobs, require="sharedmem")(
+            Parallel(n_jobs=n_threads, require="sharedmem")(
                 delayed(scored)(first) for first in range(0, n, rows)
             )

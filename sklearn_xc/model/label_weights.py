@@ -55,6 +55,12 @@ class LabelWeights:
         vars(self).update({name: value for name, value in state.items() if name not in _DERIVED})
         self._scoring = None
 
+    def with_intercept(self, intercept: np.ndarray) -> "LabelWeights":
+        """Return the same weights with other intercepts; their arrangement is shared."""
+        other = LabelWeights(self.coef, intercept)
+        other._by_feature = self.by_feature
+        return other
+
     @property
     def by_feature(self) -> WeightsByFeature:
         """The weights by feature: the order that scoring reads; made when first needed."""

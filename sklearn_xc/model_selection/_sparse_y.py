@@ -1,8 +1,9 @@
 """The one place that reaches into scikit-learn for functions which refuse a sparse y."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 import sklearn
 from sklearn.model_selection import (
@@ -11,6 +12,11 @@ from sklearn.model_selection import (
     StratifiedKFold,
     StratifiedShuffleSplit,
 )
+from sklearn.utils.validation import _num_samples
+
+from sklearn_xc._arguments import refuse_disguised
+from sklearn_xc._folds import ListedFolds, check_folds, is_list_of_folds
+from sklearn_xc._sparse_input import check_sparse
 
 
 def call(function: Callable[..., Any], y: Any, **arguments: Any) -> Any:
@@ -18,12 +24,49 @@ def call(function: Callable[..., Any], y: Any, **arguments: Any) -> Any:
 
     Only the check of its parameters refuses a sparse y, the code behind does not. So the bare
     function is taken, and its own checks are put around it again with one entry more for y. All
-    other arguments give scikit-learn's own errors.
+    other arguments give scikit-learn's own errors; index arrays, masks and folds, which it trusts,
+    give ours.
     """
+    who = getattr(function, "__name__", repr(function))
+    for name, values in ({"y": y} | arguments).items():
+        check_sparse(values, name, who)
+        if np.ma.isMaskedArray(values):
+            refuse_disguised(values, f"{who}: {name}")
     if sp.issparse(y):
         _refuse_stratified(arguments["cv"])
         function = _accepting_sparse_y(function)
-    return function(y=y, **arguments)
+    return function(y=y, **arguments | {"cv": _with_checked_folds(arguments["cv"], who)})
+
+
+def _with_checked_folds(cv: Any, who: str) -> Any:
+    """Return a splitter whose folds are checked; what makes none goes on to scikit-learn."""
+    if is_list_of_folds(cv):
+        return _CheckedSplitter(ListedFolds(cv), who, cv)
+    if hasattr(cv, "split") and not isinstance(cv, str):
+        return _CheckedSplitter(cv, who, cv)
+    return cv  # a number of folds, or nothing that scikit-learn takes
+
+
+class _CheckedSplitter:
+    """A splitter, its folds checked; all else, metadata routing included, is its own."""
+
+    def __init__(self, splitter: Any, who: str, cv: Any) -> None:
+        self._splitter, self._who, self._cv = splitter, who, cv
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple]:
+        folds = self._splitter.split(X, y, groups)
+        return iter(check_folds(folds, _num_samples(X), self._who, self._cv))
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        return self._splitter.get_n_splits(X, y, groups)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_splitter":  # a copy in the making has none yet
+            raise AttributeError(name)
+        return getattr(self._splitter, name)
+
+    def __repr__(self) -> str:
+        return repr(self._splitter)
 
 
 def _refuse_stratified(cv: Any) -> None:

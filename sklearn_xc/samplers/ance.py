@@ -6,8 +6,12 @@ from sklearn_xc.mips import INDEXES, MipsIndex
 from sklearn_xc.samplers.in_batch import InBatchSampler
 from sklearn_xc.samplers.protocol import Scene
 
+#: Labels found for an instance.
+N_NEGATIVES = 10
 #: Queries of a search.
 _TOGETHER = 8192
+#: Labels found at a time, for instances with very many of their own.
+_CANDIDATES = 2**23
 #: What the random numbers of an index are for.
 _INDEX = 2
 
@@ -51,7 +55,7 @@ class AnceSampler(InBatchSampler):
         seed: int = 0,
         n_jobs: int | None = None,
         *,
-        n_negatives: int = 10,
+        n_negatives: int = N_NEGATIVES,
         index: str | MipsIndex = "exact",
     ) -> None:
         super().__init__(batch_size, refresh_interval, seed, n_jobs)
@@ -78,8 +82,11 @@ class AnceSampler(InBatchSampler):
         self._negatives = np.full((scene.n, self.n_negatives), -1, np.int32)
         # By the number of true labels, so that instances with few do not search as far as others.
         order = np.argsort(degrees, kind="stable")
-        for first in range(0, scene.n, _TOGETHER):
+        first = 0
+        while first < scene.n:
             rows = order[first : first + _TOGETHER]
             n_candidates = min(len(W), self.n_negatives + int(degrees[rows[-1]]))
+            rows = rows[: max(1, _CANDIDATES // n_candidates)]
+            first += len(rows)
             found = index.query(np.ascontiguousarray(V[rows]), n_candidates)
             keep_wrong(read_only(found.labels), read_only(rows), indptr, labels, self._negatives)

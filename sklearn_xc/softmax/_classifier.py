@@ -1,5 +1,6 @@
 """How both softmax estimators are trained: all but the step."""
 
+import math
 import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
@@ -21,7 +22,6 @@ from sklearn_xc._validation import (
     check_weights,
     require_labels,
 )
-from sklearn_xc.base import restored_on_error
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.parallel.memory import parse_bytes, require_bytes
@@ -42,6 +42,7 @@ from sklearn_xc.solvers.softmax_sgd import (
     SgdSettings,
     SoftmaxProblem,
     SoftmaxState,
+    require_finite,
     run_epoch,
     search_hard_negatives,
 )
@@ -138,42 +139,44 @@ class SoftmaxClassifier(SoftmaxModel):
         -----
         The model does not depend on the order of the rows, nor on `n_jobs`.
         """
-        with restored_on_error(self):
-            is_warm = self.warm_start and hasattr(self, "coef_")
-            instances = check_instances(self, X, reset=not is_warm).without_zeros()
-            targets = self._check_targets(y, instances.shape[0], None, is_warm)
-            weight, pairs = self._pairs(targets, instances.shape[0], sample_weight)
-            W = self._first_weights(instances, targets, is_warm)
-            index = np.column_stack([pairs.rows, pairs.classes]).astype(np.int64)
-            merged, place = merge_equal(instances, pairs)
-            first = np.unique(place, return_index=True)[1]
-            old = self._normalisers if is_warm else Normalisers.none()
-            u = self._first_u(old, index[first], W, instances, merged)
-            seed = self._draw_seed()
-            kept, held_out = self._hold_out(merged, seed)
-            n_classes = len(targets.classes)
+        is_warm = self.warm_start and hasattr(self, "coef_")
+        instances = check_instances(self, X, reset=not is_warm).without_zeros()
+        targets = self._check_targets(y, instances.shape[0], None, is_warm)
+        weight, pairs = self._pairs(targets, instances.shape[0], sample_weight)
+        W = self._first_weights(instances, targets, is_warm)
+        index = np.column_stack([pairs.rows, pairs.classes]).astype(np.int64)
+        merged, place = merge_equal(instances, pairs)
+        first = np.unique(place, return_index=True)[1]
+        old = self._normalisers if is_warm else Normalisers.none()
+        seed = self._draw_seed()
+        kept, held_out = self._hold_out(merged, seed)
+        n_classes = len(targets.classes)
+        with self._in_range(instances):
             problem = self._problem(instances, merged.take(kept), n_classes)
+            u = self._first_u(old, index[first], W, instances, merged)
             state = SoftmaxState.at(W, u[kept])
             if self.init == "means" and not is_warm:
                 start_at_means(problem, state, seed, self.n_jobs)
                 state.fold()  # as a warm start finds it
-            first_epoch = self._n_epochs if is_warm else 0
-            settings = self._settings(problem, seed)
-            average = Average() if self.average else None
-            W, history = self._train(problem, state, settings, held_out, first_epoch, average)
-            u[kept] = state.u
-            self._keep(targets, W, state, average)
-            self._normalisers = Normalisers.none().updated(index, u[place], n_classes)
-            self._population = problem.population
-            self._next_number = instances.shape[0]
-            self._epochs_done = float(len(history.objective))
-            self._n_epochs = first_epoch + len(history.objective)
-            self._count_instances(targets, weight)
-            self._labelled = _labelled(pairs, weight)
-            self.n_iter_ = len(history.objective)
-            self.loss_curve_ = np.array(history.objective)
-            self.log_loss_ = np.array(history.log_loss)
+        first_epoch = self._n_epochs if is_warm else 0
+        settings = self._settings(problem, seed)
+        average = Average() if self.average else None
+        W, history = self._train(problem, state, settings, held_out, first_epoch, average)
+        u[kept] = state.u
+        self._keep_targets(targets)
+        self._keep_weights(W, state, average)
+        self._normalisers = Normalisers.none().updated(index, u[place], n_classes)
+        self._population = problem.population
+        self._next_number = instances.shape[0]
+        self._epochs_done = float(len(history.objective))
+        self._n_epochs = first_epoch + len(history.objective)
+        self._count_instances(targets, weight)
+        self._labelled = _labelled(pairs, weight)
+        self.n_iter_ = len(history.objective)
+        self.loss_curve_ = np.array(history.objective)
+        self.log_loss_ = np.array(history.log_loss)
         self._warn()
+        self._warn_of_unseen()
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -205,40 +208,47 @@ class SoftmaxClassifier(SoftmaxModel):
         Raises
         ------
         ValueError
-            For classes, features or a container of y that differ from those of the first call.
+            For classes, features or a container of y that differ from those of the first call, and
+            if the pass diverges.
+        MemoryBudgetError
+            If the weights do not fit into memory twice; nothing was allocated yet.
 
         Notes
         -----
-        The weights are changed where they stand: an interrupt leaves them in the middle of the
-        pass. A new u starts at its exact optimum for the weights, one pass over all classes; with
-        hard negatives, so does every u, as they are searched for in each call. The
+        The pass works on a copy of the weights, which takes effect at its end: an error or an
+        interrupt leaves the model as it was, and other threads may predict meanwhile. A new u
+        starts at its exact optimum for the weights, one pass over all classes; with hard negatives,
+        so does every u, as they are searched for in each call. Both take time that does not depend
+        on the number of instances: calls with thousands of them are better than calls with few. The
         learning rate falls with the number of passes over all pairs met so far; "auto" is searched
         for on the instances of the first call.
         """
         is_first = not hasattr(self, "coef_")
-        with restored_on_error(self):
-            instances = check_instances(self, X, reset=is_first).without_zeros()
-            targets = self._check_targets(y, instances.shape[0], classes, not is_first)
-            weight, pairs = self._pairs(targets, instances.shape[0], sample_weight)
-            numbers = self._check_index(index, instances.shape[0], len(targets.classes))
-            if is_first:
-                self._keep_first(instances, targets)
-            W = self._moving()
-            keys = np.column_stack([numbers[pairs.rows], pairs.classes]).astype(np.int64)
-            u = self._first_u(self._normalisers, keys, W, instances, pairs)
-            n_classes = len(targets.classes)
+        instances = check_instances(self, X, reset=is_first).without_zeros()
+        targets = self._check_targets(y, instances.shape[0], classes, not is_first)
+        weight, pairs = self._pairs(targets, instances.shape[0], sample_weight)
+        n_classes = len(targets.classes)
+        numbers = self._check_index(index, instances.shape[0], n_classes)
+        if is_first:
+            self._keep_first(targets)
+        W, average = self._further_weights(instances, targets, is_first)
+        keys = np.column_stack([numbers[pairs.rows], pairs.classes]).astype(np.int64)
+        with self._in_range(instances):
             problem = self._problem(instances, pairs, n_classes)
-            problem = self._enlarge(problem, self._normalisers.find(keys, n_classes) < 0)
-            settings = self._settings(problem, self._draw_seed())
-            if is_first or self.learning_rate != "auto":
-                self._choose_rate(problem, SoftmaxState.at(W, u), settings, None)
+            u = self._first_u(self._normalisers, keys, W, instances, pairs)
+        problem = self._enlarge(problem, self._normalisers.find(keys, n_classes) < 0)
+        settings = self._settings(problem, self._draw_seed())
         state = SoftmaxState.at(W, u)
+        if is_first or self.learning_rate != "auto":
+            self._choose_rate(problem, state, settings, None)
         try:
             objective = self._one_pass(problem, state, settings)
-        finally:
             state.fold()
-        if self._average is not None:
-            self.coef_ = self._average.add(W)
+            mean = W if average is None else average.add(W)
+            require_finite(W, mean)
+        except FloatingPointError as error:
+            raise self._diverged(f"learning_rate={self.learning_rate_:g}") from error
+        self._keep_weights(mean, state, average)
         self._normalisers = self._normalisers.updated(keys, state.u, n_classes)
         self._population = problem.population
         self._next_number = max(self._next_number, int(numbers.max()) + 1)
@@ -254,13 +264,6 @@ class SoftmaxClassifier(SoftmaxModel):
 
     #: The end of the message on a learning rate at which training diverges.
     _diverging_advice = "."
-
-    def _moving(self) -> np.ndarray:
-        """Return the weights that epochs move, in an array that can be written."""
-        name = "coef_" if self._iterate is None else "_iterate"
-        if not getattr(self, name).flags.writeable:  # a memory map
-            setattr(self, name, np.array(getattr(self, name)))
-        return getattr(self, name)
 
     def _check_targets(self, y: Any, n: int, classes: Any, is_known: bool) -> Targets:
         if not is_known:
@@ -281,23 +284,53 @@ class SoftmaxClassifier(SoftmaxModel):
         return weight, pairs
 
     def _first_weights(self, instances: CsrRows, targets: Targets, is_warm: bool) -> np.ndarray:
+        """Return the weights that a fit starts from, in an array of its own."""
         shape = len(targets.classes), instances.shape[1]
-        itemsize = instances.dtype.itemsize
         copies = 1 + bool(self.average) + bool(self.early_stopping)
+        self._require_weights(shape, instances.dtype, copies, "average, early_stopping")
+        if not is_warm:
+            return np.zeros(shape, instances.dtype)
+        with np.errstate(over="ignore"):
+            W = self._last_weights().astype(instances.dtype)
+        with self._in_range(instances):
+            require_finite(W)
+        return W
+
+    def _further_weights(
+        self, instances: CsrRows, targets: Targets, is_first: bool
+    ) -> tuple[np.ndarray, Average | None]:
+        """Return the weights that a partial fit starts from, and the average that takes them in.
+
+        Both are copies, as other threads may be reading the arrays of the model.
+        """
+        if is_first:
+            return self._first_weights(instances, targets, False), (
+                Average() if self.average else None
+            )
+        W, average = self._last_weights(), self._average
+        copies = 2 if average is None else 4
+        self._require_weights(W.shape, W.dtype, copies, "before and after the call")
+        return np.array(W), None if average is None else average.copy()
+
+    def _last_weights(self) -> np.ndarray:
+        """Return the weights that epochs have moved last."""
+        return self.coef_ if self._iterate is None else self._iterate
+
+    def _require_weights(
+        self, shape: tuple[int, int], dtype: np.dtype, copies: int, why: str
+    ) -> None:
+        """Raise MemoryBudgetError unless so many arrays of weights fit into memory."""
         allowed = None
         if self.max_memory is not None:
             allowed = parse_bytes(self.max_memory, f"{type(self).__name__}: max_memory")
         require_bytes(
-            copies * shape[0] * shape[1] * itemsize,
+            copies * shape[0] * shape[1] * dtype.itemsize,
             allowed,
-            f"the weights, {shape[0]} classes x {shape[1]} features x {itemsize} bytes"
-            + (f", {copies} times (average, early_stopping)" if copies > 1 else ""),
+            f"the weights, {shape[0]} classes x {shape[1]} features x {dtype.itemsize} bytes"
+            + (f", {copies} times ({why})" if copies > 1 else ""),
             "Hash the features into fewer (HashingVectorizer, FeatureHasher), select some "
             "(SelectKBest, min_df), pass X as float32, or leave rare classes out.",
         )
-        if is_warm:
-            return self._moving().astype(instances.dtype)
-        return np.zeros(shape, instances.dtype)
 
     def _first_u(
         self, known: Normalisers, keys: np.ndarray, W: np.ndarray, X: CsrRows, pairs: Pairs
@@ -372,9 +405,17 @@ class SoftmaxClassifier(SoftmaxModel):
                 self._rates(settings),
                 log_loss,
                 self.n_jobs,
+                self._show_trial if self.verbose else None,
             )
         except FloatingPointError as error:
             raise self._diverged("any of the rates tried") from error
+
+    def _show_trial(self, rate: float, loss: float) -> None:
+        ended = f"log-loss {loss:.4g}" if np.isfinite(loss) else "diverged"
+        print(
+            f"[{type(self).__name__}] learning rate {rate:g} on a tenth of the data: {ended}",
+            flush=True,
+        )
 
     def _train(
         self,
@@ -442,11 +483,9 @@ class SoftmaxClassifier(SoftmaxModel):
             )
         return numbers.astype(np.int64)
 
-    def _keep_first(self, instances: CsrRows, targets: Targets) -> None:
-        """Set what a first partial fit starts from."""
-        W = self._first_weights(instances, targets, False)
-        average = Average() if self.average else None
-        self._keep(targets, W, SoftmaxState.at(W, np.empty(0)), average)
+    def _keep_first(self, targets: Targets) -> None:
+        """Set what a first partial fit starts from, but for the weights."""
+        self._keep_targets(targets)
         self._normalisers = Normalisers.none()
         self._population = None
         self._next_number, self._epochs_done, self._n_epochs = 0, 0.0, 0
@@ -480,10 +519,7 @@ class SoftmaxClassifier(SoftmaxModel):
                 stacklevel=5,
             )
 
-    def _keep(
-        self, targets: Targets, W: np.ndarray, state: SoftmaxState, average: Average | None
-    ) -> None:
-        self._keep_targets(targets)
+    def _keep_weights(self, W: np.ndarray, state: SoftmaxState, average: Average | None) -> None:
         self.coef_ = W
         self._iterate = None if average is None else state.V
         self._average = average
@@ -506,5 +542,8 @@ class SoftmaxClassifier(SoftmaxModel):
 
 
 def _labelled(pairs: Pairs, weight: np.ndarray) -> np.ndarray:
-    """Return the summed weights of the pairs, and of the instances that have one."""
-    return np.array([pairs.weight.sum(), weight[np.unique(pairs.rows)].sum()])
+    """Return the summed weights of the pairs, and of the instances that have one.
+
+    The sums are exact but for their last rounding: the order of the rows makes no difference.
+    """
+    return np.array([math.fsum(pairs.weight), math.fsum(weight[np.unique(pairs.rows)])])

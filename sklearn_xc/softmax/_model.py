@@ -1,12 +1,14 @@
 """What a fitted softmax model answers."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._state import reads_one_state
-from sklearn_xc._validation import check_instances
+from sklearn_xc._validation import CsrRows, check_instances
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.model.class_weights import ClassWeights
 
@@ -31,7 +33,8 @@ class SoftmaxModel(XCClassifier):
         -------
         ndarray of shape (n, n_classes), or CSR of shape (n, n_labels)
             Rows sum to 1 over all classes, also of a multilabel model: it is the probability that
-            a label drawn from those of the instance is this one. After a sparse fit, a CSR with
+            a label drawn from those of the instance is this one. Classes without a training
+            instance have none. After a sparse fit, a CSR with
             the ``top_k`` largest of each row: a missing entry was left out, it is not zero.
         """
         log_proba = self.predict_log_proba(X)
@@ -45,21 +48,40 @@ class SoftmaxModel(XCClassifier):
         """Return the logarithms of ``predict_proba``, in the same containers."""
         check_is_fitted(self)
         instances = check_instances(self, X, reset=False)
-        weights = ClassWeights(self.coef_)
-        if self._targets_kind != "sparse":
-            return _log_softmax(weights.scores(instances, self.n_jobs))
-        labels, scores = weights.topk(instances, min(self.top_k, len(self.classes_)), self.n_jobs)
-        normalisers = weights.log_normalisers(instances, self.n_jobs)[:, None]
+        weights = ClassWeights(self.coef_, unseen=self._unseen_labels)
+        with self._in_range(instances):
+            if self._targets_kind != "sparse":
+                return _log_softmax(weights.scores(instances, self.n_jobs), self._unseen_labels)
+            labels, scores = weights.topk(instances, self._n_considered(), self.n_jobs)
+            normalisers = weights.log_normalisers(instances, self.n_jobs)[:, None]
         log_proba = (scores - normalisers).astype(self.coef_.dtype)
         return self._csr(labels, log_proba, np.ones_like(labels, bool))
 
+    @contextmanager
+    def _in_range(self, X: CsrRows) -> Iterator[None]:
+        """Turn what is beyond the range of floats within the body into a ValueError on X."""
+        try:
+            yield
+        except FloatingPointError as error:
+            largest = max(abs(float(X.data.max())), abs(float(X.data.min())))
+            raise ValueError(
+                f"{type(self).__name__}: {error}; X holds values as large as {largest:.3g}. Scale "
+                "X (sklearn.preprocessing.normalize)."
+            ) from error
+
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         instances = check_instances(self, X, reset=False)
-        return ClassWeights(self.coef_).topk(instances, k, self.n_jobs)
+        with self._in_range(instances):
+            return ClassWeights(self.coef_, unseen=self._unseen_labels).topk(
+                instances, k, self.n_jobs
+            )
 
     def _all_scores(self, X: Any) -> np.ndarray:
         instances = check_instances(self, X, reset=False)
-        scores = ClassWeights(self.coef_).scores(instances, self.n_jobs)
+        with self._in_range(instances):
+            scores = ClassWeights(self.coef_, unseen=self._unseen_labels).scores(
+                instances, self.n_jobs
+            )
         return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
 
     def _log_threshold(self) -> float:
@@ -69,19 +91,22 @@ class SoftmaxModel(XCClassifier):
 
     def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         instances = check_instances(self, X, reset=False)
-        weights = ClassWeights(self.coef_)
-        labels, scores = weights.topk(instances, k, self.n_jobs)
-        normalisers = weights.log_normalisers(instances, self.n_jobs)[:, None]
+        weights = ClassWeights(self.coef_, unseen=self._unseen_labels)
+        with self._in_range(instances):
+            labels, scores = weights.topk(instances, k, self.n_jobs)
+            normalisers = weights.log_normalisers(instances, self.n_jobs)[:, None]
         return labels, scores - normalisers - self._log_threshold()
 
     def _all_margins(self, X: Any) -> np.ndarray:
-        return _log_softmax(self._all_scores(X)) - self._log_threshold()
+        return _log_softmax(self._all_scores(X), self._unseen_labels) - self._log_threshold()
 
 
-def _log_softmax(scores: np.ndarray) -> np.ndarray:
-    """Turn scores into log-probabilities, in place."""
+def _log_softmax(scores: np.ndarray, unseen: np.ndarray) -> np.ndarray:
+    """Turn scores into log-probabilities, in place; classes without an instance have none."""
     from sklearn_xc.kernels.class_scores import log_normalisers
 
+    if unseen.size < scores.shape[1]:
+        scores[:, unseen] = -np.inf
     normalisers = np.empty(len(scores))
     log_normalisers(scores, normalisers)
     scores -= normalisers[:, None].astype(scores.dtype)

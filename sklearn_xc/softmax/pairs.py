@@ -83,7 +83,7 @@ def merge_equal(instances: CsrRows, pairs: Pairs) -> tuple[Pairs, np.ndarray]:
     hashes = np.empty((X.shape[0], 2), np.uint64)
     hash_rows(X.indptr, X.indices, bits, hashes)
     one, two = hashes[pairs.rows, 0], hashes[pairs.rows, 1]
-    order = np.lexsort((pairs.classes, two, one))
+    order = np.lexsort((pairs.weight, pairs.classes, two, one))  # sums round by their order
     is_first_of_row = np.ones(len(order), bool)
     is_first_of_row[1:] = (one[order][1:] != one[order][:-1]) | (two[order][1:] != two[order][:-1])
     is_first = is_first_of_row.copy()
@@ -91,7 +91,7 @@ def merge_equal(instances: CsrRows, pairs: Pairs) -> tuple[Pairs, np.ndarray]:
     place = np.empty(len(order), np.int64)
     place[order] = np.cumsum(is_first) - 1
     row = pairs.rows[order][is_first_of_row][np.cumsum(is_first_of_row) - 1]
-    weight = np.bincount(place, weights=pairs.weight)
+    weight = np.bincount(place[order], weights=pairs.weight[order])
     return Pairs(row[is_first], pairs.classes[order][is_first], weight), place
 
 

@@ -10,10 +10,11 @@ References
 from collections.abc import Callable
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed
 
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.memory import available_bytes
+from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.softmax.training import Schedule, train
 from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem, SoftmaxState
 
@@ -32,6 +33,7 @@ def search_rate(
     rates: np.ndarray,
     log_loss: Callable[[np.ndarray, SoftmaxProblem], float],
     n_jobs: int | None,
+    show: Callable[[float, float], None] | None = None,
 ) -> float:
     """Return the learning rate whose trial ends with the lowest log-loss.
 
@@ -49,6 +51,8 @@ def search_rate(
         Gives the log-loss of weights, for the data of the trials.
     n_jobs : int or None
         Trials at a time; fewer where their weights would not fit into half of the free memory.
+    show : callable, default=None
+        Called with each rate and the log-loss of its trial, inf if it diverged.
 
     Returns
     -------
@@ -72,16 +76,14 @@ def search_rate(
         try:
             schedule = Schedule(rate, decay)
             found, _ = train(part, state, settings, schedule, max_iter, n_jobs=1, stop=stop)
+            loss = np.inf if stop.is_set() else log_loss(found, part)
         except FloatingPointError:
             return np.inf
-        if stop.is_set():
-            return np.inf
-        loss = log_loss(found, part)
         return loss if np.isfinite(loss) else np.inf
 
     free = available_bytes()
     fitting = 1 if free is None else max(1, int(free / 2) // max(1, start.V.nbytes))
-    workers = min(effective_n_jobs(n_jobs), fitting)
+    workers = min(count_threads(n_jobs), fitting)
     try:
         losses = Parallel(n_jobs=workers, require="sharedmem")(
             delayed(trial)(rate) for rate in rates
@@ -89,6 +91,9 @@ def search_rate(
     except BaseException:  # an interrupt is heard by this thread alone
         stop.set()
         raise
+    if show is not None:
+        for rate, loss in zip(rates, losses, strict=True):
+            show(float(rate), float(loss))
     if not np.isfinite(losses).any():
         raise FloatingPointError("no learning rate of the search converges")
     return float(rates[int(np.argmin(losses))])

@@ -49,10 +49,13 @@ def start_at_means(
     pairs = np.flatnonzero(place[problem.rows] >= 0)
     at, classes = place[problem.rows[pairs]], problem.classes[pairs]
     weight = observed[pairs]
-    sums = ClassWeights(state.V).scores(X.take(chosen), n_jobs)
-    without = sums[at, classes] - weight * problem.squared_norms[problem.rows[pairs]]
     best_loss, best_scale = 0.999 * np.log(K), None
-    if np.isfinite(sums).all() and np.isfinite(without).all():
+    try:
+        sums = ClassWeights(state.V).scores(X.take(chosen), n_jobs)
+    except FloatingPointError:  # too large for the means to be of use
+        sums = np.full((len(chosen), K), np.nan)
+    without = sums[at, classes] - weight * problem.squared_norms[problem.rows[pairs]]
+    if np.isfinite(without).all():
         for prior in _PRIORS:
             means = sums / (mass + prior).astype(sums.dtype)
             means[at, classes] = without / (np.maximum(mass[classes] - weight, 0.0) + prior)

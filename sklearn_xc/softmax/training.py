@@ -12,6 +12,7 @@ from sklearn_xc.solvers.softmax_sgd import (
     SgdSettings,
     SoftmaxProblem,
     SoftmaxState,
+    require_finite,
     run_epoch,
     search_hard_negatives,
 )
@@ -71,17 +72,23 @@ class Average:
         self.mean: np.ndarray | None = None
         self.count = 0
 
+    def copy(self) -> "Average":
+        """Return one that goes on from the same mean, and leaves this as it is."""
+        other = Average()
+        other.mean = None if self.mean is None else np.array(self.mean)
+        other.count = self.count
+        return other
+
     def add(self, W: np.ndarray) -> np.ndarray:
-        """Return the mean after another iterate."""
+        """Return the mean after another iterate; the array is the same each time."""
         self.count += 1
         if self.mean is None:
             self.mean = W.copy()
         else:
-            if not self.mean.flags.writeable:  # a memory map
-                self.mean = self.mean.copy()
             share = W.dtype.type(2.0 / (self.count + 1.0))
-            for row, new in zip(self.mean, W, strict=True):  # no further array of this size
-                row += share * (new - row)
+            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
+                for row, new in zip(self.mean, W, strict=True):  # no further array of this size
+                    row += share * (new - row)
         return self.mean
 
 
@@ -179,8 +186,7 @@ def train(
         if worse >= patience:
             break
     state.fold()
-    if not (np.isfinite(W.min()) and np.isfinite(W.max())):  # no array of this size is made
-        raise FloatingPointError("the weights are no longer finite")
+    require_finite(state.V, W)
     return (W if best is None else best), history
 
 
@@ -200,7 +206,11 @@ def _copy_into(copy: np.ndarray | None, W: np.ndarray, scale: np.ndarray) -> np.
 
 
 def progress_of(name: str, max_iter: int) -> Callable[[int, float, float], None]:
-    """Return what prints a line per epoch, at most one a second."""
+    """Return what prints a line per epoch, at most one a second.
+
+    It leaves the sampled objective out: a rare class with a large weight makes that of U-max as
+    large as 1e47 while the log-loss falls.
+    """
     began = time.perf_counter()
     shown = -1.0
 
@@ -211,8 +221,7 @@ def progress_of(name: str, max_iter: int) -> Callable[[int, float, float], None]
             return
         shown = seconds
         print(
-            f"[{name}] epoch {epoch + 1} of {max_iter}: sampled objective {objective:.4g}, "
-            f"log-loss {loss:.4g}, {seconds:.1f} s",
+            f"[{name}] epoch {epoch + 1} of {max_iter}: log-loss {loss:.4g}, {seconds:.1f} s",
             file=sys.stdout,
             flush=True,
         )

@@ -31,6 +31,11 @@ class CourseAverages:
     last_look : int
         Visits when the averages were last brought up to date.
 
+    Attributes
+    ----------
+    means : list of ndarray
+        The averages.
+
     References
     ----------
     .. [1] O. Shamir and T. Zhang, "Stochastic gradient descent for non-smooth optimization:
@@ -41,6 +46,7 @@ class CourseAverages:
         self, matrices: Sequence[tuple[MovingRows, np.ndarray]], last_look: int = 0
     ) -> None:
         self._matrices = matrices
+        self.means = [mean for _, mean in matrices]
         self.last_look = last_look
         self.interval = sum(len(mean) for _, mean in matrices) / _LOOKS
 

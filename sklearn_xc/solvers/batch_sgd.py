@@ -155,7 +155,11 @@ class Visit(NamedTuple):
 
 
 class IdentityLayer:
-    """The instances themselves.
+    """The instances themselves, of a sparse X some at a time as dense rows.
+
+    Parameters
+    ----------
+    X : CsrRows or DenseRows of shape (n, dim)
 
     Attributes
     ----------
@@ -165,7 +169,7 @@ class IdentityLayer:
 
     moving: tuple[MovingRows, ...] = ()
 
-    def __init__(self, X: DenseRows) -> None:
+    def __init__(self, X: CsrRows | DenseRows) -> None:
         self._X = X
 
     def begin_pass(self, rng: np.random.Generator) -> None:
@@ -173,7 +177,7 @@ class IdentityLayer:
 
     def forward(self, rows: np.ndarray) -> np.ndarray:
         """Return what the scores of some instances are linear in, (len(rows), dim)."""
-        return self._X.values[rows]
+        return self._X.take(rows).to_dense().values + 0  # no zeros are negative
 
     def visit(self, rows: np.ndarray) -> Visit:
         """Return some instances as they are seen in training."""

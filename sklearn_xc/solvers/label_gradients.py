@@ -270,6 +270,12 @@ class WatchedIndex:
         part = W[:, first:last]
         self._limit = _DRIFT * float(np.sqrt(np.einsum("ij,ij->", part, part) / len(W)))
 
+    def following(self, W: np.ndarray) -> "WatchedIndex":
+        """Return one that goes on from here with a copy of W."""
+        other = WatchedIndex(self.index.following(W))
+        other._drift, other._limit = self._drift.copy(), self._limit
+        return other
+
     def update(self, rows: np.ndarray, lengths: np.ndarray) -> None:
         """Take notice that some rows of W have moved so far."""
         from sklearn_xc.kernels.row_moves import add_drift

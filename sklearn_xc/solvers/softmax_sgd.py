@@ -19,7 +19,6 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from sklearn_xc._validation import CsrRows, read_only
 from sklearn_xc.kernels.negatives import mix_key
@@ -28,6 +27,7 @@ from sklearn_xc.kernels.softmax_epoch import fold_scale, softmax_kernels
 from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.team import Team
+from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.solvers.class_sampling import choose_sampler, expected_touches
 
 #: Non-zeros of X times classes that one call of a kernel goes through: some tenths of a second, so
@@ -89,9 +89,11 @@ class SoftmaxProblem:
 
     def __post_init__(self) -> None:
         X = self.instances
-        squares = np.add.reduceat(np.append(X.data.astype(np.float64) ** 2, 0.0), X.indptr[:-1]) * (
-            np.diff(X.indptr) > 0
-        )
+        with np.errstate(over="ignore"):
+            squares = np.append(X.data.astype(np.float64) ** 2, 0.0)
+            squares = np.where(np.diff(X.indptr) > 0, np.add.reduceat(squares, X.indptr[:-1]), 0.0)
+        if not np.isfinite(squares).all():
+            raise FloatingPointError("the squares of X are beyond the range of float64")
         for name, value in (
             ("rows", self.rows), ("classes", self.classes), ("weight", self.weight),
             ("squared_norms", squares), ("visits", _count_visits(self.weight)),
@@ -189,6 +191,14 @@ class SoftmaxState:
         fold_scale(self.V, self.scale)
 
 
+def require_finite(*arrays: np.ndarray) -> None:
+    """Raise FloatingPointError if an entry is NaN or infinite, without an array of that size."""
+    with np.errstate(invalid="ignore"):
+        for values in arrays:
+            if values.size and not (np.isfinite(values.min()) and np.isfinite(values.max())):
+                raise FloatingPointError("the weights are no longer finite")
+
+
 @dataclass(frozen=True)
 class SgdSettings:
     """How to step.
@@ -277,6 +287,11 @@ def run_epoch(
     float
         Weighted mean, before each step, of an estimate of the double sum less 1. It is
         unbiased for the unbiased methods: in the mean at least the log-loss.
+
+    Raises
+    ------
+    FloatingPointError
+        If a u is no longer finite, or the estimate is NaN: scores are beyond their range.
     """
     everything, X = problem.population, problem.instances
     order = np.repeat(np.arange(problem.n_pairs), problem.visits)
@@ -292,6 +307,9 @@ def run_epoch(
         total = _run_steps(problem, state, settings, visits)
     else:
         total = _run_batches(problem, state, settings, visits, n_jobs)
+    if np.isnan(total):
+        raise FloatingPointError("the scores are no longer finite")
+    require_finite(state.u)
     return total / weight[order].sum()
 
 
@@ -360,7 +378,7 @@ def _run_batches(
         (settings.seed, visits.epoch), with_target=True,
     )  # fmt: skip
     run_batches, total = softmax_batch_kernels(settings.method), 0.0
-    n_workers = min(effective_n_jobs(n_jobs), count_blocks(m, state.V.dtype) + 1)
+    n_workers = min(count_threads(n_jobs), count_blocks(m, state.V.dtype) + 1)
     work = BatchWork.for_pass(X.indptr, problem.rows, order, bounds, m, state.V)
     with Team(n_workers) as team:
 

@@ -3,6 +3,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from sklearn_xc.datasets import generators, make_xc_classification
+from sklearn_xc.exceptions import MemoryBudgetError
 
 
 def assert_well_formed(X, Y, shape, dtype=np.float32):
@@ -154,9 +155,9 @@ def test_extreme_shapes(shape, settings):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_samples": 0}, "n_samples must be a whole number of at least 1, got 0"),
-        ({"n_features": 2.5}, "n_features must be a whole number of at least 1, got 2.5"),
-        ({"n_labels": "3"}, "n_labels must be a whole number of at least 1, got '3'"),
+        ({"n_samples": 0}, r"n_samples must be a whole number from 1 to 2\*\*31 - 1, got 0"),
+        ({"n_features": 2.5}, r"n_features must be a whole number from 1 to 2\*\*31 - 1, got 2.5"),
+        ({"n_labels": "3"}, r"n_labels must be a whole number from 1 to 2\*\*31 - 1, got '3'"),
         ({"n_signature_features": 0}, "n_signature_features must be a whole number"),
         ({"nnz_per_row": 0.5}, "nnz_per_row must be a number from 1 to 5000, got 0.5"),
         ({"nnz_per_row": 6000}, "nnz_per_row must be a number from 1 to 5000, got 6000"),
@@ -166,8 +167,30 @@ def test_extreme_shapes(shape, settings):
         ({"signature_share": 1.1}, "signature_share must be a number from 0 to 1, got 1.1"),
         ({"missing_rate": np.nan}, "missing_rate must be a number from 0 to 1, got nan"),
         ({"dtype": int}, "dtype must be float32 or float64, got int64"),
+        ({"dtype": None}, "dtype must be float32 or float64, got None"),
+        ({"dtype": "floating"}, "dtype must be float32 or float64, got 'floating'"),
+        ({"n_samples": True}, "n_samples must be a whole number"),
+        ({"n_labels": np.timedelta64(9)}, "n_labels must be a whole number"),
+        ({"n_features": 2**31}, "n_features must be a whole number .* got 2147483648"),
+        ({"n_samples": 10**30}, "n_samples must be a whole number"),
+        ({"nnz_per_row": True}, "nnz_per_row must be a number from 1 to 5000, got True"),
+        ({"missing_rate": np.timedelta64(1)}, "missing_rate must be a number from 0 to 1"),
+        ({"label_exponent": 1j}, "label_exponent must be a number from 0 to 10"),
     ],
 )
 def test_parameters_are_checked(settings, message):
     with pytest.raises(ValueError, match=message):
+        make_xc_classification(**settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_samples": 2**31 - 1, "nnz_per_row": 5000}, "features of 2,147,483,647 rows"),
+        ({"n_labels": 2**31 - 1, "n_signature_features": 10**6}, "signature features of"),
+    ],
+)
+def test_data_that_fit_no_memory(settings, message, monkeypatch):
+    monkeypatch.setattr(generators, "check_random_state", lambda seed: pytest.fail("drawn"))
+    with pytest.raises(MemoryBudgetError, match=f"{message}.*Ask make_xc_classification for less"):
         make_xc_classification(**settings)

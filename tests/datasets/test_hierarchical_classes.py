@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from sklearn_xc.datasets import generators, make_hierarchical_classes
+from sklearn_xc.exceptions import MemoryBudgetError
 
 
 @pytest.fixture(scope="module")
@@ -96,15 +97,29 @@ def test_extreme_sizes(settings):
     ("settings", "message"),
     [
         ({"ratio": 0}, "ratio must be a number above 0, got 0"),
-        ({"n_levels": 0}, "n_levels must be a whole number of at least 1, got 0"),
-        ({"branching": 1}, "branching must be a whole number of at least 2, got 1"),
-        ({"dim": 2.0}, "dim must be a whole number of at least 1, got 2.0"),
-        ({"n_per_class": 0}, "n_per_class must be a whole number of at least 1, got 0"),
-        ({"n_test": -1}, "n_test must be a whole number of at least 0, got -1"),
+        ({"n_levels": 0}, r"n_levels must be a whole number from 1 to 2\*\*31 - 1, got 0"),
+        ({"branching": 1}, r"branching must be a whole number from 2 to 2\*\*31 - 1, got 1"),
+        ({"dim": 2.0}, r"dim must be a whole number from 1 to 2\*\*31 - 1, got 2.0"),
+        ({"n_per_class": 0}, r"n_per_class must be a whole number from 1 to 2\*\*31 - 1, got 0"),
+        ({"n_test": -1}, r"n_test must be a whole number from 0 to 2\*\*31 - 1, got -1"),
+        ({"n_levels": True}, "n_levels must be a whole number"),
+        ({"dim": np.timedelta64(9)}, "dim must be a whole number"),
+        ({"ratio": True}, "ratio must be a number above 0, got True"),
+        ({"ratio": np.nan}, "ratio must be a number above 0, got nan"),
+        ({"accuracy": np.timedelta64(0)}, "accuracy must be a number between 0 and 1"),
         ({"accuracy": 1}, "accuracy must be a number between 0 and 1, got 1"),
         ({"accuracy": "high"}, "accuracy must be a number between 0 and 1, got 'high'"),
     ],
 )
 def test_parameters_are_checked(settings, message):
     with pytest.raises(ValueError, match=message):
+        make_hierarchical_classes(**settings)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"n_levels": 10**6}, {"dim": 2**31 - 1}, {"n_test": 2**31 - 1}]
+)
+def test_data_that_fit_no_memory(settings, monkeypatch):
+    monkeypatch.setattr(generators, "check_random_state", lambda seed: pytest.fail("drawn"))
+    with pytest.raises(MemoryBudgetError, match=r"instances of each of .*Ask make_hier"):
         make_hierarchical_classes(**settings)

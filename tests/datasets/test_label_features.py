@@ -177,9 +177,9 @@ def test_kinds_and_their_repr(given, expected):
     ("given", "came"),
     [
         ("a text", "str came"),
-        (None, r"ndarray of shape \(\) came"),
+        (None, "NoneType came"),
+        ((row for row in np.eye(2)), "generator came"),
         ([1.0, 2.0], r"ndarray of shape \(2,\) came"),
-        (["a", None], r"ndarray of shape \(2,\) came"),
         ([[1.0], [2.0, 3.0]], "list came"),
         (np.zeros((2, 2, 2)), r"ndarray of shape \(2, 2, 2\) came"),
         (LabelFeatures(["a"]), "LabelFeatures came"),
@@ -189,6 +189,48 @@ def test_kinds_and_their_repr(given, expected):
 def test_anything_else_is_refused(given, came):
     with pytest.raises(TypeError, match=f"matrix .* or a sequence of label texts; {came}"):
         LabelFeatures(given)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, b"c", 7])
+def test_texts_have_no_gaps(missing):
+    for given in (["a", "b", missing], pd.Series(["a", "b", missing], dtype=object)):
+        with pytest.raises(TypeError, match=rf"a text for each label, entry 2 is {missing!r}\.$"):
+            LabelFeatures(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        (np.ma.masked_array(np.eye(2), np.eye(2)), TypeError, "is a masked array"),
+        (np.ma.masked_array(["a", "b"], [0, 1]), TypeError, "is a masked array"),
+        (np.zeros((2, 2), "M8[s]"), ValueError, "holds dates or times"),
+        ([[np.datetime64("2020", "D")]] * 2, ValueError, "holds dates or times"),
+        (pd.DataFrame({"a": pd.date_range("2020", periods=2)}), ValueError, "dates or times"),
+        (sp.coo_array(np.ones(3)), ValueError, r"of 2 dimensions was expected, got shape \(3,\)"),
+    ],
+    ids=range(6),
+)
+def test_what_is_not_what_it_looks_like(given, error, message):
+    with pytest.raises(error, match=f"LabelFeatures: features:? ?.*{message}"):
+        LabelFeatures(given)
+
+
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_matrix, sp.coo_array])
+def test_malformed_matrices(kind):
+    """scipy's conversions would read and write outside of arrays."""
+    Z = kind(np.eye(4, 6))
+    for name in ("indices", "col"):
+        if hasattr(Z, name):
+            setattr(Z, name, getattr(Z, name).copy())
+            getattr(Z, name)[1] = 10**6
+    with pytest.raises(ValueError, match=r"features: this .* is malformed: .* index 1000000 is"):
+        LabelFeatures(Z)
+
+
+@pytest.mark.parametrize("kind", ["dok_array", "dok_matrix", "lil_array", "dia_array", "bsr_array"])
+def test_all_sparse_kinds(kind):
+    held = LabelFeatures(getattr(sp, kind)(np.eye(2, 3)))
+    assert repr(held) == "LabelFeatures(2 labels x 3 sparse features)"
 
 
 def test_empty_features_are_refused():

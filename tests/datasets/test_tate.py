@@ -94,9 +94,10 @@ def test_return_X_y(test):  # noqa: N802 (the name of the parameter)
     assert (target != test.target).nnz == 0
 
 
-def test_unknown_subset():
-    with pytest.raises(ValueError, match="subset must be 'train', 'test' or 'all', got 'valid'"):
-        load_tate_subjects("valid")
+@pytest.mark.parametrize("subset", ["valid", None, ["train"], np.array(["train", "test"])])
+def test_unknown_subset(subset):
+    with pytest.raises(ValueError, match="subset must be 'train', 'test' or 'all', got"):
+        load_tate_subjects(subset)
 
 
 def test_the_licence_stands_beside_the_data():

@@ -11,7 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import coo_array, csc_array, csr_array, csr_matrix
 
-from sklearn_xc.datasets import dump_xmc_file, load_xmc_file, load_xmc_files, xmc_format
+from sklearn_xc.datasets import (
+    _files,
+    dump_xmc_file,
+    load_xmc_file,
+    load_xmc_files,
+    xmc_format,
+)
 from sklearn_xc.exceptions import DataFormatError
 
 FLOATS = [np.float32, np.float64]
@@ -283,11 +289,11 @@ def test_a_float32_overflow_is_a_float64(tmp_path):
 
 
 def test_a_line_beyond_reason_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(xmc_format, "_MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr(_files, "MAX_LINE_BYTES", 1000)
     monkeypatch.setattr(xmc_format, "_CHUNK_BYTES", 100)
     path = tmp_path / "data.txt"
     path.write_bytes(b"2 4 5\n0 0:1\n" + b" " * 5000)
-    with pytest.raises(DataFormatError, match=r"line 3: .* longer than 1000 bytes"):
+    with pytest.raises(DataFormatError, match=r"line 3: .* longer than 1,000 bytes"):
         load_xmc_file(path)
 
 

@@ -70,7 +70,7 @@ def _slow_loss(loss, scores, own, mu):
     return value, out
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make():
     """Return a function that makes an estimator: exact gradients, few epochs, a hidden layer of 6.
 

@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+# A label of the common data has no instance.
+pytestmark = pytest.mark.filterwarnings("ignore:.*have no training instance")
+
 WEIGHTS = ("coef_", "feature_embedding_")
 
 

@@ -1,5 +1,8 @@
 """Bad input: each either works or raises an error that names what was wrong and what came."""
 
+import itertools
+import pickle
+import types
 import warnings
 
 import numpy as np
@@ -11,6 +14,9 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_xc.decomposition import _training
 from sklearn_xc.exceptions import MemoryBudgetError, RecallWarning
+
+# A label of the common data has no instance.
+pytestmark = pytest.mark.filterwarnings("ignore:.*have no training instance")
 
 NOT_BINARY = r"y must be a binary indicator of 0 and 1 .* row {}, column {} holds {}"
 ANSWERS = ("predict", "predict_topk", "decision_function", "embed")
@@ -234,7 +240,8 @@ class TestParameters:
             ({"n_rounds": -1}, "'n_rounds' .* Got -1"),
             ({"n_rounds": 1.0}, "'n_rounds' .* Got 1.0"),
             ({"n_candidates": 0}, "'n_candidates' .* Got 0"),
-            ({"hidden_dim": 0}, "'hidden_dim' .* Got 0"),
+            ({"hidden_dim": -1}, "'hidden_dim' .* Got -1"),
+            ({"hidden_dim": "yes"}, "'hidden_dim' .* Got 'yes'"),
             ({"dropout": 1.0}, r"'dropout' .* Got 1\.0"),
             ({"dropout": -0.1}, r"'dropout' .* Got -0\.1"),
             ({"smoothing": 0}, "'smoothing' .* Got 0"),
@@ -426,34 +433,45 @@ class TestUnfitted:
 
 
 class TestAnEarlierFit:
-    @pytest.fixture(params=[False, True], ids=["cold", "warm"])
+    """A call that fails changes nothing, in no array that training goes on from either."""
+
+    @pytest.fixture(params=["cold", "warm", "partial"])
     def fitted(self, request, make, xy):
-        """Return a model, and a function that asserts that it is as it was."""
-        model = make(warm_start=request.param, optimizer="adagrad").fit(*xy)
-        before = dict(vars(model))
-        arrays = {k: v.copy() for k, v in before.items() if isinstance(v, np.ndarray)}
-        squares = [s.copy() for s in model._squares]
+        """Return a model, a call that trains it, and a function that asserts that it is as it was.
+
+        Its last training was a partial fit: it has kept an index.
+        """
+        model = make(
+            gradient="decomp_mips", n_candidates=4, optimizer="adagrad", sampled_epochs=0.1,
+            warm_start=request.param == "warm",
+        ).partial_fit(*xy)  # fmt: skip
+        before, course = dict(vars(model)), dict(vars(model._course))
+        arrays = [v for v in [*before.values(), *course.values()] if isinstance(v, np.ndarray)]
+        arrays += vars(course["guide"]._indexes[0].index).values()
+        arrays = [(a, a.copy()) for a in arrays if isinstance(a, np.ndarray)]
+        assert len(arrays) > 12
         top = model.predict_topk(xy[0], 3)
+        after = pickle.loads(pickle.dumps(model)).partial_fit(*xy).coef_
 
         def check(changed=()):
             for name in set(before) - set(changed):
                 assert vars(model)[name] is before[name], name
             assert set(vars(model)) == set(before)
-            for name, array in arrays.items():
-                np.testing.assert_array_equal(getattr(model, name), array, name)
-            for a, b in zip(squares, model._squares, strict=True):
-                np.testing.assert_array_equal(a, b)
+            assert vars(model._course) == course
+            for array, copy in arrays:
+                np.testing.assert_array_equal(array, copy)
             for a, b in zip(top, model.predict_topk(xy[0], 3), strict=True):
                 np.testing.assert_array_equal(a, b)
+            assert after.shape == model.coef_.shape
 
-        return model, check
+        return model, model.partial_fit if request.param == "partial" else model.fit, check
 
     @pytest.mark.parametrize("what", ["targets", "weights", "memory", "width"])
     def test_a_failed_fit_leaves_it_intact(self, what, fitted, xy):
         """The new X had another width, and names, before something else turned out to be wrong."""
-        model, check = fitted
+        model, call, check = fitted
         X, Y = xy
-        if not model.warm_start:
+        if call == model.fit and not model.warm_start:
             X = pd.DataFrame(X.toarray()[:, :3], columns=list("abc"))
         y, weight = (2 * Y if what == "targets" else Y), None
         if what == "weights":
@@ -461,40 +479,135 @@ class TestAnEarlierFit:
         if what == "width":
             y = Y[:100]
         if what == "memory":
-            if model.warm_start:
-                pytest.skip("nothing new is allocated")
             model.set_params(max_memory=10)
         with pytest.raises((ValueError, MemoryBudgetError), match=r"must|needed|y has 100 rows"):
-            model.fit(X, y, sample_weight=weight)
-        check({"max_memory"})
+            call(X, y, sample_weight=weight)
+        model.max_memory = None
+        check()
 
     def test_an_interrupted_fit_leaves_it_intact(self, fitted, xy, monkeypatch):
-        model, check = fitted
+        _, call, check = fitted
         plain, calls = _training.take_steps, []
 
         def interrupt(*arguments):
             for step in plain(*arguments):
                 calls.append(1)
-                if len(calls) == 30:
+                if len(calls) == 9:
                     raise KeyboardInterrupt
                 yield step
 
         monkeypatch.setattr(_training, "take_steps", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            model.fit(*xy)
+            call(*xy)
         check()
 
     def test_a_fit_that_diverged_leaves_it_intact(self, fitted, xy, monkeypatch):
-        model, check = fitted
+        _, call, check = fitted
         plain, calls = _training.take_steps, []
 
         def diverge(*arguments):
             for step in plain(*arguments):
                 calls.append(1)
-                yield step._replace(loss=np.nan) if len(calls) == 15 else step
+                yield step._replace(loss=np.nan) if len(calls) == 8 else step
 
         monkeypatch.setattr(_training, "take_steps", diverge)
         with pytest.raises(ValueError, match=r"training diverged at learning_rate=1\. Lower"):
-            model.fit(*xy)
-        assert len(calls) == 15  # it stops at once
+            call(*xy)
+        assert len(calls) == 8  # it stops at once
         check()
+
+    def test_training_goes_on_as_if_nothing_had_been(self, make, xy, monkeypatch):
+        """Also where an index was told of moves that are taken back."""
+        own = {"gradient": "decomp_mips", "n_candidates": 4, "sampled_epochs": 0.1}
+        models = [make(**own).partial_fit(*xy) for _ in range(2)]
+        with monkeypatch.context() as patch:
+            plain = _training.take_steps
+            patch.setattr(
+                _training, "take_steps",
+                lambda *a: (step._replace(loss=np.nan) for step in plain(*a)),
+            )  # fmt: skip
+            with pytest.raises(ValueError, match="training diverged"):
+                models[0].partial_fit(*xy)
+        for model in models:
+            model.partial_fit(*xy)
+        np.testing.assert_array_equal(models[0].coef_, models[1].coef_)
+
+
+class TestLargeNumbers:
+    """Overflow is an error that names what was large, wherever it happens."""
+
+    PLACES = types.MappingProxyType(
+        {"X": (1e200, 1.0, 1.0), "weight": (1.0, 1e300, 1.0), "rate": (1.0, 1.0, 1e307)}
+    )
+
+    @pytest.mark.parametrize("hidden_dim", [None, 4])
+    @pytest.mark.parametrize("place", PLACES)
+    @pytest.mark.parametrize("kind", ["classes", "indicator"])
+    @pytest.mark.parametrize("gradient", ["exact", "sampled", "mips", "decomp_mips"])
+    def test_training(self, gradient, kind, place, hidden_dim, make, xy):
+        """Of one mini-batch, whose losses are still finite: the weights, or their scores, are not.
+
+        A step of 1e307 may end in finite weights and scores. That is a model, of no use.
+        """
+        X, Y = xy
+        y = Y if kind == "indicator" else X.toarray()[:, :4].argmax(axis=1)
+        x_scale, weight, rate = self.PLACES[place]
+        own = {"batch_size": 1000, "max_iter": 1, "hidden_dim": hidden_dim, "gradient": gradient}
+        for dtype, method in itertools.product((np.float64, np.float32), ("fit", "partial_fit")):
+            big = (X * (x_scale if dtype == np.float64 else min(x_scale, 1e36))).astype(dtype)
+            model = make(sampled_epochs=0.0, **own).fit(X.astype(dtype), y)
+            before = vars(model).copy()
+            model.set_params(learning_rate=rate)
+            try:
+                getattr(model, method)(big.toarray(), y[::-1], sample_weight=np.full(120, weight))
+            except ValueError as error:
+                found = str(error)
+                assert "training diverged at learning_rate=" in found
+                assert f"whose largest is {weight:g}." in found
+                assert f"learning_rate={rate:g}. " in found
+                del before["learning_rate"]
+                assert all(vars(model)[name] is value for name, value in before.items())
+            else:
+                assert place != "X"
+                assert np.isfinite(model.coef_).all()
+                assert np.isfinite(model.threshold_)
+                assert np.isfinite(model.predict_topk(big, 3)[1]).all()
+
+    def test_the_sum_of_weights(self, make, xy):
+        for call in (make().fit, make().partial_fit):
+            with pytest.raises(
+                ValueError, match=r"sum of sample_weight must be finite, .* 1e\+308"
+            ):
+                call(*xy, sample_weight=np.full(120, 1e308))
+
+    @pytest.mark.parametrize("weight", [1e-300, 5e-324])
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_weights_that_vanish(self, weight, dtype, make, xy):
+        """The same model as of a step that vanishes."""
+        X, Y = xy[0].astype(dtype), xy[1]
+        model = make(max_iter=1).fit(X, Y, np.full(120, weight))
+        assert float(np.abs(model.coef_).max()) < 1e-290
+        assert np.isfinite(model.loss_curve_).all()
+        assert np.isfinite(model.predict_topk(X, 3)[1]).all()
+
+    @pytest.mark.parametrize("hidden_dim", [None, 6])
+    @pytest.mark.parametrize("kind", ["classes", "two classes", "sparse", "dense"])
+    def test_answers(self, kind, hidden_dim, make, xy):
+        X, Y = xy
+        places = X.toarray()[:, :4].argmax(axis=1)
+        y = {"classes": places, "two classes": places > 1, "sparse": Y, "dense": Y.toarray()}[kind]
+        for dtype, big in ((np.float32, 1e30), (np.float64, 1e300)):
+            model = make(hidden_dim=hidden_dim).fit(X.astype(dtype), y)
+            model.coef_ = model.coef_ * dtype(big)
+            for answer in (*ANSWERS[:3], "search"):
+                ask = getattr(model, answer, None) or (lambda x: model.predict_topk(x, exact=False))  # noqa: B023
+                message = rf"X has entries that are too large, scores overflow in {np.dtype(dtype)}"
+                with pytest.raises(ValueError, match=message):
+                    ask(X.astype(dtype) * dtype(1e30 if dtype == np.float32 else 1e300))
+
+    def test_numbers_that_the_type_of_the_model_cannot_hold(self, make, xy):
+        for hidden_dim in (None, 6):
+            model = make(hidden_dim=hidden_dim).fit(xy[0].astype(np.float32), xy[1])
+            for answer in ANSWERS:
+                with pytest.raises(ValueError, match=r"entries that are too large, .* in float32"):
+                    getattr(model, answer)(xy[0] * 1e60)

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+# A label of the common data has no instance.
+pytestmark = pytest.mark.filterwarnings("ignore:.*have no training instance")
+
 
 @pytest.fixture
 def texts():

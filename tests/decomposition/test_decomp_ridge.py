@@ -9,6 +9,9 @@ import scipy.optimize
 from scipy.special import log_softmax
 from sklearn.datasets import make_classification
 
+# A label of the common data has no instance.
+pytestmark = pytest.mark.filterwarnings("ignore:.*have no training instance")
+
 
 @pytest.fixture
 def classes():

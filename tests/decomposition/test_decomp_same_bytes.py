@@ -7,6 +7,9 @@ import scipy.sparse as sp
 
 from sklearn_xc.solvers import label_gradients
 
+# A label of the common data has no instance.
+pytestmark = pytest.mark.filterwarnings("ignore:.*have no training instance")
+
 METHODS = {
     "exact": {"gradient": "exact"},
     "exact, softmax": {"gradient": "exact", "loss": "softmax", "optimizer": "adagrad"},

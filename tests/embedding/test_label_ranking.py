@@ -59,9 +59,12 @@ def all_scores(data):
     }
 
 
-def ranking_of(data, n_jobs=None, known=True):
+NONE, SOME = np.empty(0, np.int64), np.array([0, 3, EMPTY_LABEL, 24])
+
+
+def ranking_of(data, n_jobs=None, known=True, unseen=NONE):
     features = KnownFeatures(data.F) if known else None
-    return Ranking(data.embeddings, data.classifiers, features, n_jobs)
+    return Ranking(data.embeddings, data.classifiers, features, unseen, n_jobs)
 
 
 def assert_best(labels, scores, expected, k, atol):
@@ -83,13 +86,23 @@ def test_best(component, k, dtype):
     assert_best(labels, scores, all_scores(data)[component], k, 20 * np.finfo(dtype).eps)
 
 
+@pytest.mark.parametrize("k", [1, 4, L - len(SOME)])
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_best_of_those_that_are_not_unseen(component, k):
+    data = make()
+    labels, scores = ranking_of(data, unseen=SOME).best(component, data.X, data.V, k)
+    expected = all_scores(data)[component]
+    expected[:, SOME] = -np.inf
+    assert_best(labels, scores, expected, k, 1e-14)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_nearest_features(dtype):
     data = make(dtype)
     known = KnownFeatures(data.F)
     kept = np.arange(L) != EMPTY_LABEL
     np.testing.assert_allclose(np.linalg.norm(dense(known.rows), axis=1), kept, atol=1e-6)
-    labels, cosines = known.nearest(data.X, 6, None)
+    labels, cosines = known.nearest(data.X, 6, None, NONE)
     expected = all_scores(data)["features"]
     assert (expected < 0).any()
     assert_best(labels, cosines, expected, 6, 20 * np.finfo(dtype).eps)
@@ -148,6 +161,44 @@ class TestShortlist:
         data = make()
         listed = ranking_of(data, known=known).shortlist(data.X, data.V, size)
         np.testing.assert_array_equal(listed, np.tile(np.arange(L), (N, 1)))
+
+    @pytest.mark.parametrize("known", [True, False])
+    @pytest.mark.parametrize("size", [1, 4, 20, L - len(SOME), L, 10**9])
+    def test_no_unseen_label(self, size, known):
+        data = make()
+        listed = ranking_of(data, known=known, unseen=SOME).shortlist(data.X, data.V, size)
+        assert not np.isin(listed, SOME).any()
+        n_listed = (listed >= 0).sum(axis=1)
+        assert (n_listed >= min(size, L - len(SOME))).all()
+
+
+class TestBlank:
+    """Instances that have a score of 0 with all labels."""
+
+    def rows(self):
+        """Return data with rows that lack features, an embedding, both, or what labels share."""
+        data = make()
+        X, V, F = dense(data.X), data.V.copy(), dense(data.F)
+        F[:, :10] = 0
+        X[4] = np.arange(D) < 10  # features of no label
+        V[[EMPTY_INSTANCE, 5]] = 0
+        X[6] = X[4]
+        V[6] = 0
+        X, F = (as_csr_rows(sp.csr_array(matrix)) for matrix in (X, F))
+        return data._replace(X=X, V=V, F=F)
+
+    @pytest.mark.parametrize("known", [True, False])
+    @pytest.mark.parametrize("component", [*COMPONENTS, "fused"])
+    def test_their_scores_are_zero(self, component, known):
+        data = self.rows()
+        scores = all_scores(data)
+        kinds = (component,) if component != "fused" else COMPONENTS[: 2 + known]
+        if component == "features" and not known:
+            return
+        expected = np.all([(scores[kind] == 0).all(axis=1) for kind in kinds], axis=0)
+        assert 0 < expected.sum() < 9
+        found = ranking_of(data, known=known).is_blank(component, data.X, data.V)
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_each_once():

@@ -122,6 +122,72 @@ def test_a_vectorizer_that_drops_rows():
         resolve(Z, First())
 
 
+def edited(Z):
+    Z = sp.csr_array(Z)
+    Z.indices[0] = 10**6
+    return Z
+
+
+MADE = {
+    "malformed": (edited(Z), ValueError, "what it made: this csr_array .* is malformed: column"),
+    "masked": (np.ma.masked_array(Z, Z > 1), TypeError, "what it made is a masked array"),
+    "dates": (Z.astype("M8[s]"), ValueError, "what it made holds dates or times"),
+    "NaN": (Z * np.nan, ValueError, "Input label_features contains NaN"),
+    "inf": (
+        sp.csr_array(np.full((4, 3), np.inf)),
+        ValueError,
+        "Input label_features contains infinity",
+    ),
+    "complex": (Z * 1j, ValueError, "Complex data not supported, dtype complex128 came"),
+    "sparse complex": (sp.csr_array(Z * 1j), ValueError, "Complex data not supported, dtype"),
+    "vector": (Z[0], ValueError, r"a matrix .* was expected of it, ndarray of shape \(3,\) came"),
+    "None": (None, ValueError, r"a matrix .* was expected of it, NoneType of shape \(\) came"),
+    "texts": (TEXTS, ValueError, r"a matrix .* was expected of it, list of shape \(4,\) came"),
+    "large": (Z * 1e20, ValueError, r"holds 4e\+20 in row 2; values up to 1e\+15 were expected"),
+}
+
+
+@pytest.mark.parametrize("which", MADE)
+def test_what_a_vectorizer_makes_is_checked(which):
+    made, error, message = MADE[which]
+
+    class Maker:
+        def transform(self, features):
+            return made
+
+    with pytest.raises(error, match=f"^NGAMEEmbeddingXC: label_vectorizer:? {message}"):
+        resolve(TEXTS, Maker())
+
+
+@pytest.mark.parametrize("which", ["malformed", "masked", "dates"])
+@pytest.mark.parametrize("wrap", [LabelFeatures, lambda features: features])
+def test_features_are_checked_when_they_are_used(which, wrap):
+    """A holder does not copy them."""
+    wrong, error, message = MADE[which]
+    held = wrap(sp.csr_array(Z) if which == "malformed" else Z.copy())
+    if wrap is LabelFeatures:
+        held.features = wrong
+    else:
+        held = wrong
+    message = message.replace("what it made", "label_features")
+    with pytest.raises(error, match=f"^NGAMEEmbeddingXC: {message}"):
+        resolve(held)
+
+
+def test_complex_and_matrix():
+    with pytest.raises(ValueError, match="label_features: Complex data not supported"):
+        resolve(sp.csr_array(Z * 1j))
+    with pytest.raises(TypeError, match=r"NGAMEEmbeddingXC: label_features: np\.matrix is not"):
+        resolve(np.eye(4, 3).view(np.matrix))
+
+
+def test_a_holder_of_other_rows_than_it_says():
+    held = LabelFeatures(Z)
+    held.features = Z[:2]
+    with pytest.raises(ValueError, match="label_features have 2 rows of 4 labels"):
+        resolve(held)
+
+
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
 @pytest.mark.parametrize("make", [np.array, sp.csr_array])
 def test_nan_and_inf_are_refused(make, wrong):

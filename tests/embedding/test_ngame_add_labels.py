@@ -87,7 +87,7 @@ class TestDocumentsOfNewLabels:
 class TestWhatIsKept:
     def test_bytes_of_old_labels(self, model, data):
         X, _, Z, _ = data
-        names = ("coef_", "label_embeddings_", "label_counts_")
+        names = ("coef_", "label_embeddings_", "label_counts_", "_frequencies")
         before = as_bytes(*(getattr(model, name) for name in names))
         others = as_bytes(model.threshold_, model.embed(X), *model.fusion_.tree_)
         held = model.coef_
@@ -254,9 +254,16 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("classes", "message"),
         [
-            (None, r"classes must name the 2 new labels, one each; shape \(\) came"),
-            (["gnu"], r"classes must name the 2 new labels, one each; shape \(1,\) came"),
-            ([["gnu", "yak"]], r"classes must name the 2 new labels, .* shape \(1, 2\) came"),
+            (None, "classes must name the 2 new labels, None came"),
+            (["gnu"], "classes must name the 2 new labels, one each; 1 came"),
+            ([["gnu", "yak"]], r"classes must be a sequence .*, got list of shape \(1, 2\)"),
+            (["gnu", ["yak"]], "classes must be a sequence of class labels: .*inhomogeneous"),
+            ({"gnu", "yak"}, r"classes must be a sequence of class labels, got set of shape"),
+            (["gnu", None], "classes must not be missing, entry 1 is None"),
+            (["gnu", np.nan], "classes must not be missing, entry 1 is nan"),
+            (["gnu", 3], "classes must be of one kind that can be sorted"),
+            ([b"gnu", b"yak"], "classes must be of the kind of those known, <U3; .S3 came"),
+            (np.array(["2020", "2021"], "M8[Y]"), "of the kind of those known, <U3; datetime64"),
             (["gnu", "gnu"], "classes hold one that is known already, or one twice"),
             (["gnu", "t3"], "classes hold one that is known already, or one twice"),
             ([7, 8], "classes must be of the kind of those known, <U3; int64 came"),
@@ -281,6 +288,53 @@ class TestErrors:
             model.add_labels(Z[:1], classes=["gnu"])
         assert pickle.dumps(model) == before
         assert model.add_labels(Z[:1], classes=[-3]).classes_.tolist() == [-3, *range(20)]
+
+    @pytest.mark.parametrize(
+        ("known", "new", "expected"),
+        [
+            (np.uint8, [30, 31], "n"), (np.int64, np.array([30, 31], object), np.int64),
+            (np.float64, [30, 31], np.float64), (np.float64, [2**53 + 1, 3], None),
+            (np.int64, [30.0, 31.0], None), (np.int64, [False, True], None),
+            (np.int64, [2**63, 2**63 + 1], None), (np.int64, [2**70, 2**71], None),
+            (np.float64, np.array([1, 2], "m8[s]"), None),
+            (object, ["gnu", "yak"], object), (object, [30, 31], None),
+            ("U", np.array(["gnu", "yak"], object), "U"), ("U", "gy", None),
+        ],
+        ids=str,
+    )  # fmt: skip
+    def test_kinds_of_classes(self, known, new, expected, make, data):
+        """No class may become another one, or two the same, where arrays are joined."""
+        X, Y, Z, _ = data
+        y = Y.toarray().argmax(axis=1)
+        y = y.astype(str).astype(object) if known is object else y.astype(known)
+        model = make(label_features=Z).fit(X, y)
+        before = pickle.dumps(model)
+        if expected is None:
+            with pytest.raises(ValueError, match="NGAMEEmbeddingXC: classes must be"):
+                model.add_labels(Z[:2], classes=new)
+            assert pickle.dumps(model) == before
+            return
+        old = model.classes_.tolist()
+        model.add_labels(Z[:2], classes=new)
+        assert sorted([*old, *list(new)]) == model.classes_.tolist()
+        if expected not in ("n", "U"):
+            assert model.classes_.dtype == expected
+        assert {type(one) for one in model.classes_.tolist()} == {type(old[0])}
+
+    def test_masked_classes(self, make, data):
+        X, Y, Z, _ = data
+        model = make(label_features=Z).fit(X, Y.toarray().argmax(axis=1))
+        with pytest.raises(TypeError, match="NGAMEEmbeddingXC: classes is a masked array"):
+            model.add_labels(Z[:2], classes=np.ma.masked_array([30, 31], [0, 1]))
+
+    @pytest.mark.parametrize("wrap", [LabelFeatures, lambda Z: Z])
+    def test_malformed_features(self, wrap, model, data):
+        """They are checked when they are used, too: a holder does not copy."""
+        held, before = wrap(data[2][N_OLD:].copy()), pickle.dumps(model)
+        getattr(held, "features", held).indices[0] = 10**6
+        with pytest.raises(ValueError, match=r"NGAMEEmbeddingXC: label_features: .* is malf"):
+            model.add_labels(held)
+        assert pickle.dumps(model) == before
 
     def test_two_classes(self, make, data):
         X, Y, Z, _ = data

@@ -1,11 +1,12 @@
 """Bad input: each either works or raises an error that names what was wrong and what came."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_xc import LabelFeatures
 from sklearn_xc.samplers import SAMPLERS
@@ -18,6 +19,10 @@ def with_value(Y, row, column, value):
     Y = Y.tolil()
     Y[row, column] = value
     return Y.tocsr()
+
+
+def model_counts(Y):
+    return np.asarray(Y.sum(axis=0)).ravel()
 
 
 class TestInstances:
@@ -64,19 +69,19 @@ class TestInstances:
     @pytest.mark.parametrize("sampler", sorted(SAMPLERS))
     @pytest.mark.parametrize("known", [True, False])
     def test_empty_rows(self, known, sampler, make, documents):
-        """They have the embedding 0 and the scores of nothing, ties to the smaller label."""
+        """They have the embedding 0 and the most frequent labels."""
         X, Y, Z = documents
         X = X.tolil()
         X[::9] = 0
         X = X.tocsr()
+        expected = np.argsort(-model_counts(Y), kind="stable")[:4].tolist()
         model = make(label_features=Z if known else None, sampler=sampler, fusion=False).fit(X, Y)
         assert np.isfinite(model.coef_).all()
         empty = sp.csr_array((2, 80))
         assert not model.embed(empty).any()
         for component in ("fused", "embedding", "classifier"):
-            labels, scores = model.predict_topk(empty, 4, component)
-            assert labels.tolist() == [[0, 1, 2, 3]] * 2
-            assert not scores.any()
+            labels, _ = model.predict_topk(empty, 4, component)
+            assert labels.tolist() == [expected] * 2
         assert model.predict(empty).shape == (2, 20)
 
     def test_an_empty_row_with_a_tree(self, fitted):
@@ -88,7 +93,8 @@ class TestInstances:
     def test_nothing_but_zeros(self, fraction, make, documents):
         model = make(validation_fraction=fraction).fit(sp.csr_array((160, 6)), documents.Y)
         assert not model.coef_.any()
-        assert model.predict_topk(sp.csr_array((1, 6)), 2, "embedding")[0].tolist() == [[0, 1]]
+        expected = np.argsort(-model_counts(documents.Y), kind="stable")[:2].tolist()
+        assert model.predict_topk(sp.csr_array((1, 6)), 2, "embedding")[0].tolist() == [expected]
 
     def test_negative_features(self, make, documents):
         X, Y, Z = documents
@@ -282,6 +288,9 @@ class TestParameters:
             ({"shortlist_size": 0}, "'shortlist_size' .* Got 0"),
             ({"fusion": "tree"}, "'fusion' .* Got 'tree'"),
             ({"fusion_weight": -0.1}, r"'fusion_weight' .* Got -0\.1"),
+            ({"fusion_weight": 1e31}, r"'fusion_weight' .* Got 1e\+31"),
+            ({"shortlist_size": 2**62}, r"shortlist_size must be below 2\*\*62"),
+            ({"embedding_dim": 10**30}, r"embedding_dim must be below 2\*\*62"),
             ({"validation_fraction": 1.0}, r"'validation_fraction' .* Got 1\.0"),
             ({"validation_fraction": -0.1}, r"'validation_fraction' .* Got -0\.1"),
             ({"top_k": 0}, "'top_k' .* Got 0"),
@@ -292,7 +301,7 @@ class TestParameters:
         ids=str,
     )
     def test_out_of_range(self, parameters, expected, make, documents):
-        with pytest.raises(InvalidParameterError, match=expected):
+        with pytest.raises(ValueError, match=expected):
             make(**parameters).fit(*documents[:2])
 
     @pytest.mark.parametrize("sampler", ["in_batch", "ance", "o_sgd"])
@@ -321,47 +330,146 @@ class TestParameters:
             {"margin": 0}, {"margin": 2}, {"radius": 1e-9}, {"radius": 99.0},
             {"embedding_dim": 1}, {"batch_size": 2}, {"shortlist_size": 10**9},
             {"top_k": 10**9}, {"refresh_interval": 10**9}, {"validation_fraction": 0.999},
-            {"encoder_learning_rate": 1e6}, {"encoder_epochs": 0, "classifier_epochs": 0},
+            {"encoder_learning_rate": 1e3}, {"encoder_epochs": 0, "classifier_epochs": 0},
             {"classifier_learning_rate": 1e6}, {"cluster_size": 1}, {"cluster_size": 10**9},
             {"n_jobs": -1}, {"encoder_learning_rate": 1e-300}, {"classifier_margin": 0},
             {"classifier_margin": 2}, {"fusion_weight": 0}, {"n_shards": 10**9},
             {"batch_size": "auto", "encoder_epochs": "auto", "classifier_epochs": "auto"},
+            {"radius": 1e300}, {"radius": 1e-300}, {"fusion_weight": 1e30}, {"top_k": 2**61},
+            {"shortlist_size": 2**61}, {"n_shards": 2**61}, {"batch_size": 2**61},
+            {"cluster_size": 2**61}, {"refresh_interval": 2**61}, {"n_jobs": 10**12},
+            {"validation_fraction": 1 - 1e-16}, {"sampler": "ance", "batch_size": 2**61},
+            {"sampler": "tas", "cluster_size": 2**61}, {"cluster_size": 161},
         ],
         ids=str,
     )  # fmt: skip
-    def test_extremes_work(self, parameters, make, documents):
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_extremes_work(self, dtype, parameters, make, documents):
         X, Y, Z = documents
-        model = make(label_features=Z, **parameters).fit(X, Y)
-        for values in (model.coef_, model.embed(X), model.predict_topk(X, 3)[1]):
+        X, own = X.astype(dtype), {"validation_fraction": 0.25, **parameters}
+        model = make(label_features=Z, **own).fit(X, Y)
+        for values in (model.coef_, model.embed(X), model.predict_topk(X, 3)[1], model.threshold_):
             assert np.isfinite(values).all()
+        assert model.predict(X).shape == (160, 20)
+        assert (model.fusion_ is None) == (own["validation_fraction"] == 0)
+
+    @pytest.mark.parametrize("size", [0, -1, True, 1.5, "many", None])
+    def test_a_shortlist_after_fit(self, size, make, documents):
+        X, Y, Z = documents
+        model = make(label_features=Z).fit(X, Y)
+        model.shortlist_size = size
+        message = f"NGAMEEmbeddingXC: shortlist_size must be an integer of at least 1, got {size!r}"
+        for method in ("predict", "predict_topk", "decision_function"):
+            with pytest.raises(ValueError, match=message):
+                getattr(model, method)(X)
 
 
 class TestDivergence:
-    """It takes rates, or features, at which float32 overflows."""
+    """It takes rates at which float32 overflows."""
 
     @pytest.mark.parametrize("fraction", [0.0, 0.3])
     @pytest.mark.parametrize(
-        ("parameters", "scale", "named"),
+        ("parameters", "named"),
         [
-            ({"encoder_learning_rate": 1e30}, 1.0, r"encoder_learning_rate=1e\+30"),
-            ({"encoder_learning_rate": 1e300}, 1.0, r"encoder_learning_rate=1e\+300"),
-            ({"classifier_learning_rate": 1e300}, 1.0, r"classifier_learning_rate=1e\+300"),
-            ({"classifier_learning_rate": 1e160}, 1.0, r"classifier_learning_rate=1e\+160"),
-            ({}, 1e25, r"encoder_learning_rate=0\.01"),
+            ({"encoder_learning_rate": 1e30}, r"encoder_learning_rate=1e\+30"),
+            ({"encoder_learning_rate": 1e300}, r"encoder_learning_rate=1e\+300"),
+            ({"classifier_learning_rate": 1e300}, r"classifier_learning_rate=1e\+300"),
+            ({"classifier_learning_rate": 1e160}, r"classifier_learning_rate=1e\+160"),
         ],
         ids=str,
     )
     @pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
-    def test_the_rate_is_named(self, parameters, scale, named, fraction, make, documents):
+    def test_the_rate_is_named(self, parameters, named, fraction, make, documents):
         X, Y, Z = documents
-        X, Z = (scale * X).astype(np.float32), (scale * Z).astype(np.float32)
+        X, Z = X.astype(np.float32), Z.astype(np.float32)
         model = make(label_features=documents.Z).fit(documents.X, Y)
         coef = model.coef_
         model.set_params(label_features=Z, validation_fraction=fraction, **parameters)
-        message = f"NGAMEEmbeddingXC: training diverged at {named}. Lower it, or scale X and label"
+        message = f"NGAMEEmbeddingXC: training diverged at {named}: .* has NaN .*Lower it, or scale"
         with pytest.raises(ValueError, match=message):
             model.fit(X, Y)
         assert model.coef_ is coef
+
+
+class TestRange:
+    """Values whose squares would leave the range of their dtype."""
+
+    @pytest.fixture
+    def model(self, make, documents):
+        """Return a fitted model, for the test alone."""
+        return make(label_features=documents.Z).fit(*documents[:2])
+
+    @pytest.mark.parametrize(
+        ("dtype", "scale", "message"),
+        [
+            (
+                np.float64,
+                1e200,
+                r"holds 6\.54654e\+199 in row 2; values up to 1e\+100 were expected",
+            ),
+            (np.float64, 1e-300, r"in row 0 and nothing of at least 1e-100, as was expected"),
+            (np.float32, 1e25, r"holds 6\.54654e\+24 in row 2; values up to 1e\+15 were expected"),
+            (
+                np.float32,
+                1e-25,
+                r"in row 0 and nothing of at least 1e-15, as was expected of float32",
+            ),
+        ],
+    )
+    @pytest.mark.parametrize("method", ["fit", "partial_fit"])
+    def test_instances(self, method, dtype, scale, message, model, documents):
+        X, Y, _ = documents
+        before = pickle.dumps(model)
+        with pytest.raises(ValueError, match=f"NGAMEEmbeddingXC: X .*{message}"):
+            getattr(model, method)((X * scale).astype(dtype), Y)
+        assert pickle.dumps(model) == before
+
+    @pytest.mark.parametrize("scale", [1e200, 1e-300])
+    def test_label_features(self, scale, model, make, documents):
+        X, Y, Z = documents
+        before, message = pickle.dumps(model), "NGAMEEmbeddingXC: label_features holds .* in row 0"
+        for call in (
+            lambda: make(label_features=Z * scale).fit(X, Y),
+            lambda: model.fit(X, Y, label_features=Z * scale),
+            lambda: model.add_labels(Z * scale),
+        ):
+            with pytest.raises(ValueError, match=message):
+                call()
+        assert pickle.dumps(model) == before
+
+    def test_answers(self, model, documents):
+        X = documents.X.copy()
+        X.data[:] *= 1e200
+        for method in ANSWERS:
+            with pytest.raises(
+                ValueError, match=r"X holds .*e\+199 in row 2; values up to 1e\+100"
+            ):
+                getattr(model, method)(X)
+
+    @pytest.mark.parametrize(
+        ("weight", "named"), [(1e300, r"1e\+300"), (1e-300, "1e-300"), (1e21, r"1e\+21")]
+    )
+    @pytest.mark.parametrize("n", [1, 160])
+    @pytest.mark.parametrize("method", ["fit", "partial_fit"])
+    def test_weights(self, method, n, weight, named, model, documents):
+        X, Y, _ = documents
+        weights, before = np.ones(160), pickle.dumps(model)
+        weights[:n] = weight
+        message = f"sample_weight holds {named} in row 0; 0 and weights from 1e-20 to 1e\\+20 were"
+        with pytest.raises(ValueError, match=message):
+            getattr(model, method)(X, Y, sample_weight=weights)
+        assert pickle.dumps(model) == before
+
+    @pytest.mark.parametrize("weight", [5e19, 1e-20])
+    def test_weights_that_are_alike(self, weight, make, documents):
+        """They matter by their ratios alone."""
+        X, Y, Z = documents
+        weights = np.random.default_rng(0).uniform(1, 2, 160)
+        own = {"label_features": Z, "validation_fraction": 0.25}
+        a, b = (make(**own).fit(X, Y, sample_weight=w) for w in (weights, weights * weight))
+        np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-9)
+        for p, q in zip(a.predict_topk(X, 5), b.predict_topk(X, 5), strict=True):
+            np.testing.assert_allclose(p, q, atol=1e-9)
 
 
 class TestUnfitted:

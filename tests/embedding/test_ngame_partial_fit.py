@@ -38,7 +38,7 @@ def encoder_bytes(model):
 
 
 def assert_same_model(a, b):
-    for name in ("coef_", "label_embeddings_", "label_counts_", "threshold_", "n_samples_fit_"):
+    for name in ("coef_", "label_embeddings_", "threshold_", "_frequencies"):
         assert as_bytes(getattr(a, name)) == as_bytes(getattr(b, name)), name
     assert encoder_bytes(a) == encoder_bytes(b)
     for p, q in zip(a.classifier_curve_, b.classifier_curve_, strict=True):
@@ -124,16 +124,19 @@ class TestFurtherCalls:
         assert first.tolist() != second.tolist()
         assert np.isin(first, second).all()
 
-    def test_label_counts_grow(self, model, more):
-        counts, n = model.label_counts_.copy(), model.n_samples_fit_
-        model.partial_fit(more.X, more.Y)
-        assert model.label_counts_.dtype == np.int64
-        np.testing.assert_array_equal(model.label_counts_, counts + more.Y.sum(axis=0))
-        assert n < model.n_samples_fit_ <= n + 80
+    def test_label_counts_grow(self, model, documents, more):
+        frequencies = model._frequencies
         weight = np.random.default_rng(0).random(80)
-        counts = model.label_counts_.copy()
-        model.partial_fit(more.X, more.Y, sample_weight=weight)
-        np.testing.assert_allclose(model.label_counts_, counts + more.Y.T @ weight)
+        weight[:7] = 0
+        for times, own in ((1, None), (2, weight)):
+            model.partial_fit(more.X, more.Y, sample_weight=own)
+            assert model.label_counts_.dtype == np.int64
+            counted = more.Y.sum(axis=0) + (times > 1) * more.Y[7:].sum(axis=0)
+            np.testing.assert_array_equal(model.label_counts_, documents.Y.sum(axis=0) + counted)
+            assert model.n_samples_fit_ == 160 + 80 + (times > 1) * 73
+        np.testing.assert_allclose(
+            model._frequencies, frequencies + more.Y.sum(axis=0) + more.Y.T @ weight
+        )
 
     def test_weights_are_repeated_rows(self, model, more):
         times = 1 + np.arange(80) % 3
@@ -225,6 +228,31 @@ class TestBadCalls:
         ):
             with pytest.raises(ValueError, match=message):
                 model.partial_fit(X, bad, classes=classes)
+        assert pickle.dumps(model) == before
+
+    @pytest.mark.parametrize(
+        ("classes", "error", "message"),
+        [
+            (["ape", None], ValueError, "classes must not be missing, entry 1 is None"),
+            (["ape", np.nan], ValueError, "classes must not be missing, entry 1 is nan"),
+            (["ape", 3], ValueError, "classes must be of one kind that can be sorted"),
+            (["ape", ["cat"]], ValueError, "classes must be a sequence of class labels"),
+            (5, ValueError, "classes must be a sequence of class labels, got int"),
+            ("ape", ValueError, "classes must be a sequence of class labels, got str"),
+            (np.ma.masked_array([0, 1], [0, 1]), TypeError, "classes is a masked array"),
+        ],
+        ids=range(7),
+    )
+    @pytest.mark.parametrize("is_indicator", [True, False])
+    @pytest.mark.parametrize("is_fitted", [True, False])
+    def test_classes_that_are_none(
+        self, is_fitted, is_indicator, classes, error, message, make, documents
+    ):
+        X, y = documents.X, documents.Y if is_indicator else one_class(documents.Y)
+        model = make().fit(X, y) if is_fitted else make()
+        before = pickle.dumps(model)
+        with pytest.raises(error, match=f"NGAMEEmbeddingXC: {message}"):
+            model.partial_fit(X, y, classes=classes)
         assert pickle.dumps(model) == before
 
     def test_a_first_call_that_fails(self, make, documents):

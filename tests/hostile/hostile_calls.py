@@ -155,8 +155,8 @@ def calls() -> list[Call]:
         for name in ("precision_at_k", "recall_at_k", "ndcg_at_k", "psp_at_k", "psndcg_at_k")
     }
     for name, metric in functions.items():
-        further = (np.full(L, 0.5),) if name.startswith("ps") else ()
-        scored = lambda T, R, m=metric, f=further: m(T, R, *f, k=2)  # noqa: E731
+        further = {"propensities": np.full(L, 0.5)} if name.startswith("ps") else {}
+        scored = lambda T, R, m=metric, f=further: m(T, R, k=2, **f)  # noqa: E731
         add(name, "Y_true", (N, L), True, lambda M, s=scored: s(M, ranked))
         add(name, "topk", (N, L), False, lambda M, s=scored: s(Y, M), has_gaps=True)
     ova = OvALinearXC().fit(X, Y)
@@ -171,11 +171,11 @@ def calls() -> list[Call]:
         options = {"cv": 2, "error_score": "raise"}
         add(name, "X", (N, D), False, lambda M, f=function, o=options: f(OvALinearXC(), M, Y, **o))
         add(name, "y", (N, L), True, lambda M, f=function, o=options: f(OvALinearXC(), X, M, **o))
-    add("dump_xmc_file", "X", (N, D), False, lambda M: _written(M, Y))
+    add("dump_xmc_file", "X", (N, D), False, lambda M: _written(M, Y), has_gaps=True)
     add("dump_xmc_file", "Y", (N, L), True, lambda M: _written(X, M))
     counts = np.asarray(Y.sum(axis=0)).ravel()
     add(
-        "LabelFrequencyDisplay.from_predictions", "Y", (N, L), True,
+        "LabelFrequencyDisplay.from_predictions", "Y_true", (N, L), True,
         lambda M: _drawn(M, ranked, counts),
     )  # fmt: skip
     return found

@@ -64,6 +64,7 @@ _COMPRESSED = {
     "index -2**63": _put("indices", lambda m, r: -(2**63)),
     "indices of floats": _replace("indices", lambda a, m, r: a.astype(np.float64)),
     "indices of texts": _replace("indices", lambda a, m, r: a.astype(str)),
+    "indices in a list": _replace("indices", lambda a, m, r: a.tolist()),
     "indices too few": _replace("indices", lambda a, m, r: a[: -1 - int(r.integers(2))]),
     "indices in two dimensions": _replace("indices", lambda a, m, r: a[:, None]),
     "data too few": _replace("data", lambda a, m, r: a[: -1 - int(r.integers(2))]),
@@ -123,7 +124,10 @@ _COORDINATES = {
         "too few": _coordinate(axis, lambda a, m, r: a[:-1]),
         "in two dimensions": _coordinate(axis, lambda a, m, r: a[:, None]),
     }.items()
-} | {"data too few": _replace("data", lambda a, m, r: a[:-1])}
+} | {
+    "data too few": _replace("data", lambda a, m, r: a[:-1]),
+    "three coordinates": _replace("coords", lambda a, m, r: (*m.coords, m.coords[0])),
+}
 
 
 def _list_put(name, value):

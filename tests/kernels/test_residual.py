@@ -67,6 +67,18 @@ def test_unit_rows_and_the_gradient_before(dtype, tol, is_added):
     assert not out[2].any()
 
 
+@DTYPES
+@pytest.mark.parametrize("is_added", [True, False])
+def test_a_square_that_overflows_is_no_number(dtype, tol, is_added):
+    """A unit vector of 0 would be that of nothing."""
+    U = np.array([[1.0, 2.0], [3.0, 1e19 if dtype == np.float32 else 1e154]], dtype)
+    V, inverse = np.zeros_like(U), np.zeros(2, dtype)
+    normalise_rows(U * U.dtype.type(2), U, is_added, V, inverse)
+    assert np.isfinite(V[0]).all()
+    assert np.isnan(V[1]).all()
+    assert np.isnan(inverse[1])
+
+
 def test_a_unit_row_is_left_where_it_stands():
     Y, inverse = np.array([[3.0, 4.0], [0.0, 0.0]]), np.zeros(2)
     normalise_rows(np.array([[1.0, 0.0], [1.0, 0.0]]), Y - [[1, 0], [1, 0]], True, Y, inverse)

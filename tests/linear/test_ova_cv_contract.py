@@ -213,16 +213,34 @@ class TestBadInput:
         with pytest.raises(InvalidParameterError, match=expected):
             fit(*xy, **parameters)
 
-    @pytest.mark.parametrize("Cs", [[1.0, 0.0], [-1.0], [[1.0, 2.0]]], ids=str)
-    def test_cs(self, Cs, xy):
-        with pytest.raises(ValueError, match=r"Cs must be .* positive ones, an array of shape"):
+    @pytest.mark.parametrize(
+        ("Cs", "message"),
+        [
+            ([1.0, 0.0], "Cs must be positive, got 0.0"),
+            ([-1.0], "Cs must be positive, got -1.0"),
+            ([], "Cs must be positive, got none"),
+            ([[1.0, 2.0]], r"Cs has shape \(1, 2\)"),
+            ([[1.0], [1.0, 2.0]], "Cs is no array of one dimension"),
+            ([np.nan], "Cs contains NaN at entry 0"),
+            ([1.0, np.inf], "Cs contains infinity at entry 1"),
+            (["1", "2"], "Cs holds '1'"),
+            (True, "Cs must be a number, got True"),
+            (np.array([1, 2], "timedelta64[s]"), "Cs holds dates or times"),
+            (np.array(["2020"], "datetime64[Y]"), "Cs holds dates or times"),
+        ],
+        ids=str,
+    )
+    def test_cs(self, Cs, message, xy):
+        with pytest.raises(ValueError, match=f"OvALinearXCCV: {message}"):
             fit(*xy, Cs=Cs)
 
-    def test_cs_with_nan_or_nothing(self, xy):
-        with pytest.raises(ValueError, match="Input Cs contains NaN"):
-            fit(*xy, Cs=[np.nan])
-        with pytest.raises(ValueError, match="0 sample"):
-            fit(*xy, Cs=[])
+    def test_masks(self, xy):
+        X, Y = xy
+        with pytest.raises(TypeError, match="OvALinearXCCV: Cs is a masked array"):
+            fit(X, Y, Cs=np.ma.array([1.0, 2.0], mask=[0, 1]))
+        for arguments in ((np.ma.array(X.toarray()), Y), (X, np.ma.array(Y.toarray()))):
+            with pytest.raises(TypeError, match="is a masked array"):
+                fit(*arguments)
 
     def test_scoring_with_several_numbers(self, xy):
         with pytest.raises(

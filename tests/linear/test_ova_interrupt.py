@@ -1,6 +1,5 @@
 """Ctrl-C: back soon, no work left running, an earlier fit intact."""
 
-import _thread
 import threading
 import time
 
@@ -31,7 +30,7 @@ def assert_intact(fitted, xy):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_control_c(n_jobs, fitted, assert_intact, make_xy, monkeypatch):
+def test_control_c(n_jobs, fitted, assert_intact, make_xy, monkeypatch, interrupt_main):
     """The main thread is interrupted while the workers are in the middle of their blocks."""
     monkeypatch.setattr("sklearn_xc.parallel.blocks.MAX_BLOCK_LABELS", 20)
     running, started, ended, solve_block = threading.Event(), [], [], ova.solve_block
@@ -42,7 +41,7 @@ def test_control_c(n_jobs, fitted, assert_intact, make_xy, monkeypatch):
         def observe(step):
             if step.n_iter > 0 and not running.is_set():
                 running.set()
-                _thread.interrupt_main()
+                interrupt_main()
             if not stop.is_set():
                 time.sleep(0.002)  # so that the blocks do not end before the main thread wakes up
 

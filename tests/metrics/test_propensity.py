@@ -29,9 +29,9 @@ def test_own_constants_replace_those_of_the_preset_one_by_one():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"label_counts": [[1, 2]]}, r"label_counts: .* shape \(1, 2\).*Y.sum\(axis=0\)"),
+        ({"label_counts": [[1, 2]]}, r"label_counts has shape \(1, 2\).*Y.sum\(axis=0\)"),
         ({"label_counts": [1, -1]}, "label_counts: .* got -1.0 for label 1"),
-        ({"label_counts": [np.nan]}, "label_counts: .* got nan for label 0"),
+        ({"label_counts": [np.nan]}, "label_counts contains NaN at entry 0"),
         ({"n_samples": 2}, "n_samples: .* at least 3, got 2"),
         ({"n_samples": np.inf}, "n_samples: .* got inf"),
         ({"n_samples": "10"}, "n_samples: .* got '10'"),

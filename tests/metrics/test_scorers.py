@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn
+from hypothesis import example, given
+from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import LogisticRegression
@@ -29,6 +31,7 @@ from sklearn_xc.metrics import (
     psp_at_k,
     recall_at_k,
 )
+from sklearn_xc.model_selection._scoring import resolve_scoring
 
 ALL = ("precision", "ndcg", "psp", "psndcg", "recall")
 
@@ -111,6 +114,32 @@ def test_all_metrics_come_from_one_pass(copying_classifier):
         assert scores[f"PSP@{k}"] == psp_at_k(Y, ranked, k, propensities=p)
         assert scores[f"PSnDCG@{k}"] == psndcg_at_k(Y, ranked, k, propensities=p)
     assert len({round(value, 12) for value in scores.values()}) > 6
+
+
+NAMES = [f"{metric}@{k}" for metric in ("P", "nDCG", "PSP", "PSnDCG", "R") for k in (1, 2, 3, 5)]
+
+
+@given(st.lists(st.sampled_from(NAMES), min_size=1, unique=True))
+@example(["P@5", "nDCG@3"])
+@example(["R@5", "PSnDCG@2", "PSP@1"])
+def test_each_number_of_several_is_that_of_its_name_alone(names):
+    X, Y = indicator_problem()
+    model = CopyingClassifier().fit(X, Y)
+    together = resolve_scoring(names)(model, X, Y)
+    assert list(together) == names
+    assert together == {name: get_scorer(name)(model, X, Y) for name in names}
+
+
+@given(
+    st.lists(st.sampled_from(ALL), min_size=1, unique=True),
+    st.lists(st.integers(1, 7), min_size=1, max_size=4),
+)
+def test_each_number_of_a_topk_scorer_is_that_of_its_name_alone(metrics, ks):
+    X, Y = indicator_problem()
+    model = CopyingClassifier().fit(X, Y)
+    together = TopKScorer(ks, metrics)(model, X, Y)
+    assert len(together) == len(metrics) * len(set(ks))
+    assert together == {name: get_scorer(name)(model, X, Y) for name in together}
 
 
 def test_grid_search_with_50_000_labels_makes_nothing_dense(copying_classifier):
@@ -326,7 +355,7 @@ def test_errors_of_scoring(copying_classifier):
         TopKScorer()(model, X, Y[:, :29])
     with pytest.raises(ValueError, match="Y_true has 59 rows, topk has 60"):
         TopKScorer()(model, X, Y[:59])
-    with pytest.raises(ValueError, match="propensities: Y_true has 30 label columns, got 7"):
+    with pytest.raises(ValueError, match=r"propensities has shape \(7,\), expected \(30,\)"):
         TopKScorer(propensities=np.ones(7))(model, X, Y)
     del model.label_counts_
     assert get_scorer("P@1")(model, X, Y) > 0
@@ -334,7 +363,7 @@ def test_errors_of_scoring(copying_classifier):
         TopKScorer()(make_pipeline(model), X, Y)
     X, y = class_problem()
     model.fit(X, y)
-    with pytest.raises(ValueError, match=r"y has dtype int64, .* classes of dtype <U3"):
+    with pytest.raises(ValueError, match=r"Y_true: .* texts of dtype <U3, got dtype int64"):
         TopKScorer()(model, X, np.arange(40) % 4)
     del model.classes_
     with pytest.raises(ValueError, match="CopyingClassifier has no classes_"):

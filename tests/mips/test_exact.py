@@ -60,3 +60,31 @@ def test_nan_is_never_found(columns):
     found = index.query(V, 60)
     assert (found.counts == 58).all()
     assert not np.isin([4, 9, -1], found.labels[:, :58]).any()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_queries", [3, 23])
+@pytest.mark.parametrize("k", [1, 9, 400])
+def test_offsets_are_added(k, n_queries, dtype, columns, slow_search):
+    """-inf stands for labels that are not to be found."""
+    W, V = columns(5000, 12, dtype)
+    offsets = np.random.default_rng(0).integers(-9, 10, 5000).astype(dtype)
+    offsets[::7] = -np.inf
+    index = ExactIndex(offsets=offsets)
+    index.build(W, 2, 11)
+    found = index.query(np.ascontiguousarray(V[:n_queries, 2:11]), k)
+    scores = V[:n_queries, 2:11].astype(np.float64) @ W[:, 2:11].T.astype(np.float64) + offsets
+    labels = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    np.testing.assert_array_equal(found.labels, labels)
+    np.testing.assert_array_equal(found.scores, np.take_along_axis(scores, labels, axis=1))
+
+
+def test_all_labels_but_those_that_are_not_to_be_found(columns):
+    W, V = columns(20, 4)
+    offsets = np.where(np.arange(20) % 3 == 0, -np.inf, 0).astype(np.float32)
+    index = ExactIndex(offsets=offsets)
+    index.build(W)
+    found = index.query(V, 20)
+    assert (found.counts == 13).all()
+    assert (found.labels[:, 13:] == -1).all()
+    assert (np.sort(found.labels[:, :13]) == np.flatnonzero(np.arange(20) % 3)).all()

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from sklearn_xc.mips import FaissIndex, recall_at_k
+from sklearn_xc.mips import FaissIndex, search_recall
 
 
 def test_without_the_library_the_message_names_the_extra(columns, monkeypatch):
@@ -42,7 +42,7 @@ class TestFaiss:
         W, V = clustered
         index = FaissIndex()
         index.build(W)
-        recalls = [recall_at_k(index, W, 0, None, V, 10, n) for n in (20, 100, 1000)]
+        recalls = [search_recall(index, W, 0, None, V, 10, n) for n in (20, 100, 1000)]
         assert (np.diff(recalls) >= 0).all()
         assert recalls[1] > 0.8
         assert recalls[-1] == 1.0

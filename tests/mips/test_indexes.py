@@ -148,3 +148,29 @@ def test_the_registry_loads_neither_the_compiler_nor_faiss():
     code = "import sys, sklearn_xc.mips; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"numba", "faiss"} & set(done.stdout.split())
+
+
+def test_an_index_that_follows_goes_on_alone(index_class, columns):
+    """It finds what an index would that has seen the same moves, and its origin stays as it is."""
+    W, V = columns(150, 12)
+    index, expected = index_class(), index_class()
+    for one in (index, expected):
+        one.build(W)
+    rng = np.random.default_rng(0)
+    first, second = (np.sort(rng.choice(150, 40, replace=False)).astype(np.int32) for _ in range(2))
+    before_W = W.copy()
+    W[first] += rng.integers(-2, 3, (40, 12))
+    for one in (index, expected):
+        one.update(first)
+    moved, before = W.copy(), index.query(V, 20)
+    other = index.following(moved)
+    assert type(other) is type(index)
+    assert_same(other.query(V, 20), before)
+    moved[second] += rng.integers(-2, 3, (40, 12))
+    other.update(second)
+    assert_same(index.query(V, 20), before)
+    W[second] = moved[second]
+    expected.update(second)
+    assert_same(other.query(V, 20), expected.query(V, 20))
+    assert any((a != b).any() for a, b in zip(other.query(V, 20), before, strict=True))
+    assert (before_W != W).any()

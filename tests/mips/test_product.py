@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_xc._validation import read_only
-from sklearn_xc.mips import ProductIndex, product, recall_at_k
+from sklearn_xc.mips import ProductIndex, product, search_recall
 
 
 def build(W, *args, block_width=None, **kwargs):
@@ -31,7 +31,7 @@ def all_estimates(index, V, n_labels):
 
 def test_recall_rises_with_the_candidates(clustered):
     W, V = clustered
-    recalls = [recall_at_k(build(W), W, 0, None, V, 10, n) for n in (10, 20, 50, 100, 400, 2000)]
+    recalls = [search_recall(build(W), W, 0, None, V, 10, n) for n in (10, 20, 50, 100, 400, 2000)]
     assert (np.diff(recalls) >= 0).all()
     assert recalls[0] < 0.99
     assert recalls[2] > 0.8
@@ -43,7 +43,7 @@ def test_recall_of_rows_in_all_directions():
     rng = np.random.default_rng(0)
     W = rng.normal(size=(4000, 64)).astype(np.float32)
     V = rng.normal(size=(50, 64)).astype(np.float32)
-    assert recall_at_k(build(W), W, 0, None, V, 10, 100) > 0.7
+    assert search_recall(build(W), W, 0, None, V, 10, 100) > 0.7
 
 
 def test_estimates_are_near_to_inner_products(clustered, dtype):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_xc.exceptions import RecallWarning
-from sklearn_xc.mips import Candidates, ExactIndex, check_recall, recall_at_k
+from sklearn_xc.mips import Candidates, ExactIndex, check_recall, search_recall
 
 
 class EvenLabels:
@@ -31,9 +31,9 @@ def ladder():
 def test_recall_of_a_known_index(ladder):
     W, V = ladder
     # Of 0..3 there are 0 and 2, of 19..16 there is none below 10.
-    assert recall_at_k(EvenLabels(), W, 1, 2, V, 4, 6) == 0.25
+    assert search_recall(EvenLabels(), W, 1, 2, V, 4, 6) == 0.25
     # Of 0..3 there is 0.
-    assert recall_at_k(EvenLabels(), W, 1, 2, V[:1], 4, 2) == 0.25
+    assert search_recall(EvenLabels(), W, 1, 2, V[:1], 4, 2) == 0.25
 
 
 def test_exact_search_has_all(ladder):
@@ -43,7 +43,7 @@ def test_exact_search_has_all(ladder):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert check_recall(index, W, 1, 2, V, 4, 4, floor=1.0) == 1.0
-    assert recall_at_k(index, W, 1, 2, V, 4, 2) == 0.5
+    assert search_recall(index, W, 1, 2, V, 4, 2) == 0.5
 
 
 def test_a_low_recall_is_named_with_what_helps(ladder):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from sklearn_xc.mips import ExactIndex, SphericalIndex, recall_at_k
+from sklearn_xc.mips import ExactIndex, SphericalIndex, search_recall
 from sklearn_xc.mips._sphere import cluster_directions, nearest_centroids
 
 
@@ -146,7 +146,7 @@ def test_recall_rises_with_the_candidates(clustered):
     W, V = clustered
     index = SphericalIndex()
     index.build(W)
-    recalls = [recall_at_k(index, W, 0, None, V, 10, n) for n in (10, 20, 100, 400, 2000)]
+    recalls = [search_recall(index, W, 0, None, V, 10, n) for n in (10, 20, 100, 400, 2000)]
     assert (np.diff(recalls) >= 0).all()
     assert recalls[2] > 0.8
     assert recalls[0] < 0.99

@@ -215,6 +215,30 @@ class TestHardest:
         assert losses.shape == (0,)
 
 
+@pytest.mark.parametrize("n_classes", [1, 7, 70, 1500])
+def test_scores_beyond_the_range_of_floats(n_classes, dtype):
+    """Whichever class it is: not even the top-k of the others is well defined."""
+    X, largest = make_rows(40, dtype), np.finfo(dtype).max
+    rows = np.flatnonzero(np.diff(X.indptr) > 1)[-1:].astype(np.int32)
+    at = X.indptr[rows[0]]
+    for k in {0, n_classes // 2, n_classes - 1}:
+        coef = make_weights(n_classes, dtype, False).coef.copy()
+        for signs in ((1, 1), (1, -1)):  # inf, and NaN
+            coef[k, X.indices[at : at + 2]] = np.sign(X.data[at : at + 2]) * signs * largest
+            weights = ClassWeights(coef)
+            wide = CsrRows(X.indptr, X.indices, X.data * dtype(1e3), X.shape, was_sparse=True)
+            calls = (
+                lambda w=weights, x=wide: w.scores(x, None),
+                lambda w=weights, x=wide: w.topk(x, 3, 2),
+                lambda w=weights, x=wide: w.log_normalisers(x, 1),
+                lambda w=weights, x=wide: w.log_losses(x, rows, rows * 0, None),
+                lambda w=weights, x=wide: w.hardest(x, rows, rows * 0, 0, None),
+            )
+            for call in calls:
+                with pytest.raises(FloatingPointError, match=f"range of {np.dtype(dtype).name}"):
+                    call()
+
+
 @pytest.mark.parametrize("rows_per_task", [1, 7, 512])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_threads_and_tasks_change_no_bit(monkeypatch, dtype, rows_per_task, n_jobs):

@@ -1,5 +1,8 @@
 """Bad input: each either works or raises an error that names what was wrong and what came."""
 
+import copy
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -400,6 +403,136 @@ class TestDivergence:
         model = make(learning_rate="auto", max_iter=20).fit(X * 5, Y)
         assert np.isfinite(model.coef_).all()
         assert model.log_loss_[-1] < np.log(15)
+
+
+#: Steps that go through code of their own.
+STEPS = {
+    "U-max": (SoftmaxUMax, {}),
+    "U-max, ridge": (SoftmaxUMax, {"alpha": 0.1}),
+    "U-max, hard": (SoftmaxUMax, {"n_hard_negatives": 2}),
+    "implicit": (ImplicitSoftmaxSGD, {}),
+    "implicit, hard": (ImplicitSoftmaxSGD, {"n_hard_negatives": 2}),
+    "average": (ImplicitSoftmaxSGD, {"average": True}),
+    "batches": (ImplicitSoftmaxSGD, {"batch_size": 4}),
+    "batches, ridge": (ImplicitSoftmaxSGD, {"batch_size": 4, "alpha": 0.1}),
+}
+
+
+class TestOverflow:
+    """Numbers whose squares, sums or products no float holds: an error, and nothing has changed."""
+
+    @staticmethod
+    def make(step, **parameters):
+        estimator, own = STEPS[step]
+        return estimator(
+            **{"learning_rate": 1.0, "max_iter": 3, "random_state": 0, **own, **parameters}
+        )
+
+    @staticmethod
+    def assert_finite(model, X):
+        for name in ("coef_", "u_", "loss_curve_"):
+            assert np.isfinite(getattr(model, name)).all(), name
+        assert np.isfinite(model.predict_proba(X).data).all()
+
+    @pytest.mark.parametrize("size", [1e160, 1e200, 1e307])
+    @pytest.mark.parametrize("rate", [1.0, "auto"])
+    @pytest.mark.parametrize("step", STEPS)
+    def test_squares(self, step, rate, size, xy):
+        X, Y = xy
+        big = X * (size / np.abs(X.data).max())
+        message = f"squares of X are beyond the range of float64; X holds values as large as {size}"
+        with pytest.raises(ValueError, match=re.escape(message)):
+            self.make(step, learning_rate=rate).fit(big, Y)
+        with pytest.raises(ValueError, match=re.escape(message)):
+            self.make(step, learning_rate=rate).partial_fit(big, Y)
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    @pytest.mark.parametrize("size", [1e17, 1e22, 1e30, 1e37, 1e140, 1e160, 1e200, 1e307])
+    @pytest.mark.parametrize("step", STEPS)
+    def test_every_call_ends_in_numbers_or_leaves_the_model(self, step, size, dtype, xy):
+        if dtype == np.float32 and size > 1e38:
+            pytest.skip("float32 has no such numbers")
+        X, Y = xy[0].astype(dtype), xy[1]
+        big = X.copy()
+        big.data *= dtype(size / np.abs(X.data).max())
+        assert np.isfinite(big.data).all()
+        refused = r"training diverged at .*scale X|beyond the range of float.*Scale X"
+        calls = [
+            lambda model: model.fit(big, Y),
+            lambda model: model.set_params(init="zero").fit(big, Y),
+            lambda model: model.set_params(warm_start=True).fit(big, Y),
+            lambda model: model.set_params(learning_rate="auto").fit(big, Y),
+            lambda model: model.partial_fit(big, Y),
+            lambda model: model.partial_fit(big, Y, index=np.arange(120)),
+        ]
+        fitted = self.make(step).fit(X, Y)
+        fitted_bytes = {k: np.array(v).tobytes() for k, v in vars(fitted).items() if k[-1] == "_"}
+        u = fitted.u_.copy()
+        for call in calls:
+            model = copy.copy(fitted)  # all arrays are shared
+            try:
+                call(model)
+            except ValueError as error:
+                assert re.search(refused, str(error))  # noqa: PT017
+                for name in ("coef_", "_normalisers", "_average", "_population", "n_iter_"):
+                    assert getattr(model, name) is getattr(fitted, name)
+            else:
+                self.assert_finite(model, big)
+            for name, value in fitted_bytes.items():
+                assert np.array(getattr(fitted, name)).tobytes() == value, name
+            np.testing.assert_array_equal(fitted.u_, u)
+        first = self.make(step)
+        try:
+            first.partial_fit(big, Y)
+        except ValueError as error:
+            assert re.search(refused, str(error))  # noqa: PT017
+            assert not [name for name in vars(first) if name.endswith("_")]
+        else:
+            self.assert_finite(first, big)
+
+    @pytest.mark.parametrize(
+        ("step", "dtype", "size"),
+        [
+            ("U-max", np.float32, 1e25),
+            ("U-max, hard", np.float32, 1e25),
+            ("batches", np.float32, 1e25),
+            ("batches", np.float32, 1e37),
+            ("implicit", np.float64, 1e200),
+        ],
+    )
+    @pytest.mark.parametrize("is_first", [False, True])
+    def test_partial_fit_raises(self, is_first, step, dtype, size, xy):
+        """The error itself, which the test before may never have met."""
+        X, Y = xy[0].astype(dtype), xy[1]
+        model = self.make(step, init="zero")
+        if not is_first:
+            model.partial_fit(X, Y)
+        with pytest.raises(
+            ValueError, match=r"diverged at learning_rate=1\. Lower|range of float64"
+        ):
+            model.partial_fit(X * dtype(size), Y)
+
+    @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_array.toarray])
+    @pytest.mark.parametrize(("dtype", "size"), [(np.float32, 3e38), (np.float64, 1e308)])
+    def test_answers(self, container, dtype, size, make, xy):
+        """Sums of numbers of both signs: NaN would be among the scores."""
+        X, Y = xy[0].astype(dtype), xy[1]
+        model = make().fit(X, container(Y))
+        top = model.predict_topk(X, 3)
+        huge = X.copy()
+        huge.data = np.sign(huge.data) * dtype(size)
+        message = f"scores are beyond the range of {np.dtype(dtype).name}; X holds values as large"
+        for method in ANSWERS:
+            with pytest.raises(ValueError, match=message):
+                getattr(model, method)(huge)
+        np.testing.assert_array_equal(model.predict_topk(X, 3)[0], top[0])
+
+    def test_weights_that_float32_does_not_hold(self, make, xy):
+        X, Y = xy
+        model = make(warm_start=True).fit(X, Y)
+        model.coef_ = model.coef_ * 1e300
+        with pytest.raises(ValueError, match="weights are no longer finite; X holds values"):
+            model.fit(X.astype(np.float32), Y)
 
 
 class TestUnfitted:

@@ -283,3 +283,48 @@ def test_any_small_problem(seed, n, n_classes, step):
     assert_same_bytes(fit(step, sp.csc_array(X[rows]), y[rows], n_jobs=2), expected, names)
     assert np.isfinite(expected.coef_).all()
     assert (expected.u_ >= 0).all()
+
+
+@settings(max_examples=60)
+@given(
+    seed=SMALL,
+    n=st.integers(4, 60),
+    n_classes=st.integers(2, 6),
+    step=st.sampled_from(list(STEPS)),
+    kind=st.sampled_from(["classes", "dense", "sparse"]),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    options=st.sampled_from(
+        [{}, {"sampling": "uniform"}, {"init": "zero"}, {"multilabel": "first"}, {"average": True}]
+    ),
+)
+def test_any_order_of_weighted_rows(seed, n, n_classes, step, kind, dtype, options):
+    """Many rows are equal, their weights are no round numbers, and zeros of both signs are stored.
+
+    The sum of three such weights depends on their order.
+    """
+    rng = np.random.default_rng(seed)
+    dense = rng.choice([0.0, -0.0, 1.0, -1.0, 0.3], (n, 2)).astype(dtype)
+    X = sp.csr_array((dense.ravel(), np.tile([0, 1], n), np.arange(0, 2 * n + 1, 2)), (n, 2))
+    assert X.nnz == dense.size
+    Y = rng.random((n, n_classes)) < 0.4
+    Y[:2, :2] = np.eye(2)
+    y = {"classes": Y.argmax(axis=1), "dense": Y, "sparse": sp.csr_array(Y)}[kind]
+    weight = rng.uniform(0.1, 3.0, n) * rng.choice([0.0, 1.0, 1.0, 1.0, 1e3], n)
+    weight[:2] = 0.7
+    if step == "early stopping" and len(np.unique(dense[weight > 0], axis=0)) < 3:
+        step = "implicit"  # nothing can be held out
+    expected = fit(step, X, y, weight, max_iter=2, **options)
+    labels = sp.csr_array(expected.predict(X)) if kind != "classes" else expected.predict(X)
+    scores = expected.predict_topk(X, n_classes)[1]
+    for _ in range(3):
+        order = rng.permutation(n)
+        model = fit(step, X[order], y[order], weight[order], max_iter=2, **options)
+        assert_same_bytes(model, expected, ("coef_", "loss_curve_", "log_loss_"))
+        assert model._labelled.tobytes() == expected._labelled.tobytes()
+        u = {(i, k): value for (i, k), value in zip(model.u_index_.tolist(), model.u_, strict=True)}
+        back = np.argsort(order)
+        for (i, k), value in zip(expected.u_index_.tolist(), expected.u_, strict=True):
+            assert u[back[i], k] == value
+        again = sp.csr_array(model.predict(X)) if kind != "classes" else model.predict(X)
+        assert not (again != labels).sum()
+        np.testing.assert_array_equal(model.predict_topk(X, n_classes)[1], scores)

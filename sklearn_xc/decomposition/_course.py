@@ -1,0 +1,73 @@
+"""Where training stands, beside the model that it has come to."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sklearn_xc.decomposition._training import Guide
+
+Rows = np.ndarray | None
+
+
+class NotFiniteError(ArithmeticError):
+    """Training has come to weights, losses or scores that are not finite."""
+
+
+@dataclass
+class Course:
+    """What training goes on from: weights that take steps, and all that has been counted.
+
+    Attributes
+    ----------
+    label_rows : ndarray of float of shape (n_labels, dim) or None
+        Label vectors as they take steps. None between calls where the model has these.
+    feature_rows : ndarray of float of shape (n_features, dim) or None
+        Those of features; None also where there is no hidden layer.
+    label_squares, feature_squares : ndarray of float or None
+        Sums of squared gradients of both (Adagrad).
+    scales : tuple of float
+        What both are to be multiplied by.
+    optimizer : str
+        Of the first call.
+    is_averaged : bool
+        Whether the model has averages of these weights.
+    epoch : int
+        Visits of an epoch of the first call.
+    visits, n_passes, n_drawn : int
+        Instances, passes, and mini-batches with sampled labels so far.
+    last_look : int
+        Visits when the averages were last brought up to date.
+    is_seen : ndarray of bool of shape (n_labels,) or None
+        The labels that have had a training instance in any call.
+    guide : Guide or None
+        Of the last partial fit, with its index.
+    """
+
+    label_rows: Rows
+    feature_rows: Rows
+    label_squares: Rows
+    feature_squares: Rows
+    optimizer: str
+    epoch: int
+    is_averaged: bool = False
+    scales: tuple[float, float] = (1.0, 1.0)
+    visits: int = 0
+    n_passes: int = 0
+    n_drawn: int = 0
+    last_look: int = 0
+    is_seen: np.ndarray | None = None
+    guide: Guide | None = None
+
+    def copied(self) -> "Course":
+        """Return one that may be trained, while this one stays as it is."""
+        names = "label_rows", "feature_rows", "label_squares", "feature_squares"
+        return replace(self, **{name: copy_of(getattr(self, name)) for name in names})
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "guide": None}  # is built again where it is asked for
+
+
+def copy_of(rows: Rows) -> Rows:
+    """Return a copy that can be written, also of a memory map."""
+    return None if rows is None else np.array(rows, order="C")

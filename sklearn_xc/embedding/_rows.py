@@ -1,0 +1,54 @@
+"""Rows as encoders read them: without stored zeros, of numbers whose squares are numbers."""
+
+import numpy as np
+
+from sklearn_xc._validation import CsrRows
+
+#: Smaller values are zeros, larger ones are refused: squares, sums of them, and products with
+#: weights stay in the range of the dtype.
+RANGES = {np.dtype(np.float32): (1e-15, 1e15), np.dtype(np.float64): (1e-100, 1e100)}
+
+
+def readable_rows(rows: CsrRows, name: str, *, is_training: bool) -> CsrRows:
+    """Return rows without zeros, stored ones and those that are zeros in effect.
+
+    Parameters
+    ----------
+    rows : CsrRows of shape (n, n_features)
+        Checked: finite.
+    name : str
+        The argument's name for the message, with the estimator's before it.
+    is_training : bool
+        Whether a model learns from them: then no row may lose all of its values.
+
+    Raises
+    ------
+    ValueError
+        For values above those of `RANGES`; if a model is to learn from them also for a row whose
+        values are all below.
+    """
+    rows = rows.without_zeros()
+    if not len(rows.data):
+        return rows
+    smallest, largest = RANGES[rows.dtype]
+    sizes = np.abs(rows.data)
+    if sizes.max() > largest:
+        at = int(sizes.argmax())
+        row = int(np.searchsorted(rows.indptr, at, side="right")) - 1
+        raise ValueError(
+            f"{name} holds {rows.data[at]:g} in row {row}; values up to {largest:g} were expected "
+            f"of {rows.dtype}. Scale all of them (sklearn.preprocessing.MaxAbsScaler)."
+        )
+    is_kept = sizes >= smallest
+    if is_kept.all():
+        return rows
+    data = np.where(is_kept, rows.data, 0).astype(rows.dtype)
+    kept = CsrRows(rows.indptr, rows.indices, data, rows.shape, rows.was_sparse).without_zeros()
+    lost = np.flatnonzero((np.diff(kept.indptr) == 0) & (np.diff(rows.indptr) > 0))
+    if is_training and lost.size:
+        raise ValueError(
+            f"{name} holds {rows.data[rows.indptr[lost[0]]]:g} in row {lost[0]} and nothing of at "
+            f"least {smallest:g}, as was expected of {rows.dtype}. Scale all values "
+            "(sklearn.preprocessing.MaxAbsScaler)."
+        )
+    return kept

@@ -1,0 +1,102 @@
+"""One estimator in many threads: whoever asks while others fit sees one whole fit."""
+
+import pickle
+import threading
+
+import numpy as np
+import pytest
+from registry import ESTIMATORS, made
+
+
+def answers(model, X):
+    """Return all that a model says, as bytes."""
+    labels, scores = model.predict_topk(X, 9)
+    return labels.tobytes() + scores.tobytes(), model.predict(X).toarray().tobytes()
+
+
+def seen_from_elsewhere(model, X):
+    """Ask in all ways that a thread may."""
+    again = pickle.loads(pickle.dumps(model))
+    return [answers(again, X), answers(model, X)[:1], answers(model, X)[1:]]
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_sixteen_threads_see_whole_fits(name):
+    """Two data sets of other numbers of labels: a mixture of both fits could not answer."""
+    sets = [made(5, 0), made(8, 1)]
+    X = sets[0][0]
+    alone = [answers(ESTIMATORS[name]().fit(*one), X) for one in sets]
+    whole, first, second = set(alone), {a[:1] for a in alone}, {a[1:] for a in alone}
+    model = ESTIMATORS[name]().fit(*sets[0])
+    wrong, errors, stop = [], [], threading.Event()
+
+    def fit(number):
+        for turn in range(4):
+            model.fit(*sets[(number + turn) % 2])
+
+    def ask(number):
+        while not stop.is_set():
+            pickled, topk, predicted = seen_from_elsewhere(model, X)
+            if pickled not in whole or topk not in first or predicted not in second:
+                wrong.append(number)
+
+    def guarded(work, number):
+        try:
+            work(number)
+        except BaseException as error:
+            errors.append(error)
+
+    askers = [threading.Thread(target=guarded, args=(ask, i)) for i in range(12)]
+    fitters = [threading.Thread(target=guarded, args=(fit, i)) for i in range(4)]
+    for thread in askers + fitters:
+        thread.start()
+    for thread in fitters:
+        thread.join()
+    stop.set()
+    for thread in askers:
+        thread.join()
+    assert not errors, errors[0]
+    assert not wrong
+    assert answers(model, X) in whole
+
+
+@pytest.mark.parametrize("name", [n for n in ESTIMATORS if hasattr(ESTIMATORS[n](), "partial_fit")])
+def test_a_partial_fit_is_seen_whole(name):
+    (X, Y), (X_new, _) = made(5, 0), made(5, 2)
+    model = ESTIMATORS[name]().fit(X, Y)
+    known = [answers(model, X)]
+    for _ in range(4):
+        before = pickle.loads(pickle.dumps(model))
+        model.partial_fit(X_new, Y)
+        known.append(answers(model, X))
+        assert answers(before, X) == known[-2]
+    assert len(set(known)) == 5  # each call moved the model
+    model, seen, stop = ESTIMATORS[name]().fit(X, Y), set(), threading.Event()
+
+    def ask():
+        while not stop.is_set():
+            seen.add(answers(pickle.loads(pickle.dumps(model)), X))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for _ in range(4):
+        model.partial_fit(X_new, Y)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert seen <= set(known)
+    assert answers(model, X) == known[-1]
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_fit_that_fails_leaves_the_model(name):
+    X, Y = made(5, 0)
+    model = ESTIMATORS[name]().fit(X, Y)
+    before, attributes = answers(model, X), set(vars(model))
+    for bad in ((X[:, :7], Y[:10]), (X * np.nan, Y), (X[:, :7], Y * 2)):
+        with pytest.raises(ValueError, match=r"."):
+            model.fit(*bad)
+        assert answers(model, X) == before
+        assert set(vars(model)) == attributes
+    assert model.n_features_in_ == 15

@@ -1,0 +1,248 @@
+"""Files that want too much: endless lines, floods of blank ones, more rows than memory holds."""
+
+import gzip
+import lzma
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from sklearn_xc.datasets import _files, load_text_dataset, load_xmc_file, text, xmc_format
+from sklearn_xc.exceptions import DataFormatError, MemoryBudgetError
+from sklearn_xc.parallel import memory
+
+COMPRESS = {"plain": bytes, "gzip": gzip.compress, "xz": lzma.compress}
+# The reader, and a file of `n` bytes in its second line (its only one, where there is no header).
+LAYOUTS = {
+    "xmc": (load_xmc_file, lambda n: b"1 9 9\n0" + b" " * (n - 1)),
+    "tsv": (load_text_dataset, lambda n: b"text\tlabels\n" + b"x" * (n - 1) + b"\t"),
+    "text_labels": (load_text_dataset, lambda n: b"first\t0\n" + b"x" * (n - 1) + b"\t"),
+    "fasttext": (load_text_dataset, lambda n: b"__label__a b\n" + b"x" * n),
+}
+every_layout = pytest.mark.parametrize("layout", LAYOUTS)
+
+
+class TestLongLines:
+    @pytest.mark.parametrize("compress", COMPRESS.values(), ids=COMPRESS)
+    @every_layout
+    @pytest.mark.parametrize("end", [b"", b"\n", b"\nmore\n"])
+    @pytest.mark.parametrize("chunk", [1, 400, 1 << 20])
+    def test_the_limit_is_exact(self, tmp_path, monkeypatch, layout, compress, end, chunk):
+        monkeypatch.setattr(_files, "MAX_LINE_BYTES", 1000)
+        monkeypatch.setattr(xmc_format, "_CHUNK_BYTES", chunk)
+        read, make = LAYOUTS[layout]
+        path = tmp_path / "data"
+        if end != b"\nmore\n":
+            path.write_bytes(compress(make(1000) + end))
+            read(path)
+        path.write_bytes(compress(make(1001) + end))
+        message = rf"^{re.escape(str(path))}, line 2: '.*\.\.\..*': the line is longer than 1,000 "
+        with pytest.raises(DataFormatError, match=message):
+            read(path)
+
+    @pytest.mark.parametrize("byte", [b"\0", b"0", b" ", b"\t", b"\r", b"\xff", b","])
+    @pytest.mark.parametrize("compress", COMPRESS.values(), ids=COMPRESS)
+    @pytest.mark.parametrize("read", [load_xmc_file, load_text_dataset])
+    def test_one_byte_without_end(self, tmp_path, monkeypatch, read, compress, byte):
+        limit, size = 1 << 16, 1 << 24
+        monkeypatch.setattr(_files, "MAX_LINE_BYTES", limit)
+        monkeypatch.setattr(xmc_format, "_CHUNK_BYTES", limit)
+        path = tmp_path / "data"
+        path.write_bytes(compress(byte * size))
+        tracemalloc.start()
+        try:
+            with pytest.raises(DataFormatError, match=r"line 1: .* longer than 65,536 bytes"):
+                read(path)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < 0.75 * size  # xz has a window of 8 MiB
+
+    def test_one_byte_without_end_in_each_format(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(_files, "MAX_LINE_BYTES", 1000)
+        path = tmp_path / "data"
+        path.write_bytes(b"\0" * 5000)
+        for format in ("tsv", "text_labels", "fasttext"):
+            with pytest.raises(DataFormatError, match=r"line 1: .* longer than 1,000 bytes"):
+                load_text_dataset(path, format=format)
+
+
+FLOODS = {
+    "fasttext": [b"\n", b" \n", b"\r\n", b" \t \n"],
+    "text_labels": [b"\t\n", b" \t \n", b"\t\r\n"],
+    "tsv": [b"\t\n", b" \t\n"],
+}
+STARTS = {"fasttext": b"__label__a b\n", "text_labels": b"b\t0\n", "tsv": b"text\tlabels\nb\t0\n"}
+CASES = [(layout, line) for layout, lines in FLOODS.items() for line in lines]
+
+
+class TestBlankLines:
+    @pytest.mark.parametrize(("layout", "line"), CASES)
+    def test_a_flood_is_refused(self, tmp_path, monkeypatch, layout, line):
+        monkeypatch.setattr(text, "_MAX_EMPTY_ROWS", 100)
+        path, start = tmp_path / "data", STARTS[layout]
+        path.write_bytes(start + 100 * line)
+        assert len(load_text_dataset(path, format=layout).data) == 101
+        row = start.splitlines(keepends=True)[-1]
+        path.write_bytes(start + 100 * line + row + 100 * line)
+        assert len(load_text_dataset(path, format=layout).data) == 202
+        path.write_bytes(start + 101 * line + row)
+        number = 101 + start.count(b"\n")
+        message = rf"data, line {number}: .*over 100 rows one after the other have neither"
+        with pytest.raises(DataFormatError, match=message):
+            load_text_dataset(path, format=layout)
+
+    @pytest.mark.parametrize("row", [b"__label__a\n", b"a\n"])
+    def test_rows_with_text_or_a_label_are_none(self, tmp_path, monkeypatch, row):
+        monkeypatch.setattr(text, "_MAX_EMPTY_ROWS", 100)
+        path = tmp_path / "data"
+        path.write_bytes(row * 300)
+        assert len(load_text_dataset(path, format="fasttext").data) == 300
+
+    def test_rows_of_numbers_without_text_are_none(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(text, "_MAX_EMPTY_ROWS", 100)
+        path = tmp_path / "data"
+        path.write_bytes(b"\t1\n" * 300)
+        assert len(load_text_dataset(path, format="text_labels").data) == 300
+
+    @pytest.mark.parametrize("line", [b"\n", b" \t\r\n", b"   \n"])
+    def test_behind_the_last_row_they_are_passed_over_in_little_memory(self, tmp_path, line):
+        path = tmp_path / "data.gz"
+        path.write_bytes(gzip.compress(b"1 9 9\n0 1:2\n" + line * (1 << 24)))
+        tracemalloc.start()
+        try:
+            X, _ = load_xmc_file(path)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert X.shape == (1, 9)
+        assert peak < 60 << 20  # a few chunks
+
+    def test_more_empty_rows_than_memory_holds(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(xmc_format, "_LARGE_BYTES", 10_000)
+        monkeypatch.setattr(xmc_format, "_CHUNK_BYTES", 1000)
+        monkeypatch.setattr(memory, "available_bytes", lambda: 20_000)
+        path = tmp_path / "data.gz"
+        path.write_bytes(gzip.compress(b"2000000000 9 9\n" + b"\n" * 100_000))
+        message = rf"The largest array is [\d,]+ row pointers of {re.escape(str(path))}\. Read the"
+        with pytest.raises(MemoryBudgetError, match=message):
+            load_xmc_file(path)
+
+
+class TestMemory:
+    @pytest.mark.parametrize("read", [load_xmc_file, load_text_dataset])
+    def test_an_allocation_that_fails_names_the_file_and_the_line(
+        self, tmp_path, monkeypatch, read
+    ):
+        def fail(*args):
+            raise MemoryError
+
+        path = tmp_path / "data"
+        path.write_bytes(b"2 9 9\n0 1:2\n" if read is load_xmc_file else b"a\t0\nb\t1\n")
+        monkeypatch.setattr(xmc_format, "_to_float", fail)
+        monkeypatch.setattr(text._Rows, "add", fail)
+        message = rf"^{re.escape(str(path))}, after line 1: the memory is used up"
+        with pytest.raises(MemoryBudgetError, match=message):
+            read(path)
+
+
+BOMB = """
+    import os, re, resource, sys, time
+    from pathlib import Path
+    import numpy as np
+    from sklearn_xc.datasets import load_text_dataset, load_xmc_file
+    from sklearn_xc.exceptions import DataFormatError, MemoryBudgetError
+
+    path, kind = sys.argv[1:]
+    small = Path(path).with_name("small.txt")
+    small.write_text("1 9 9\\n0 1:2\\n")
+    load_xmc_file(small)  # compiles
+    used = int(re.search(r"VmSize:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) << 10
+    resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30), -1))
+    try:
+        if kind == "xmc":
+            load_xmc_file(path)
+        else:
+            load_text_dataset(path, format=kind)
+    except (DataFormatError, MemoryBudgetError) as error:
+        print(type(error).__name__, error)
+    print("peak", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10, "MiB")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, sets a limit on memory")
+@pytest.mark.parametrize(
+    ("kind", "start", "byte", "message"),
+    [
+        ("xmc", b"", b"\0", "DataFormatError .*line 1: .* longer than 67,108,864 bytes"),
+        ("xmc", b"9 9 9\n", b"0", "DataFormatError .*line 2: .* longer than 67,108,864 bytes"),
+        ("xmc", b"9 9 9\n", b"\n", "^peak"),
+        ("xmc", b"2000000000 9 9\n", b"\n", "MemoryBudgetError"),
+        ("auto", b"", b"\0", "DataFormatError .*line 1: .* longer than 67,108,864 bytes"),
+        ("fasttext", b"", b"\n", "DataFormatError .*over 1,048,576 rows one after the other have"),
+        ("text_labels", b"a\t0\n", b" ", "DataFormatError .*line 2: .* longer than 67,108,864"),
+    ],
+)
+def test_a_gigabyte_in_a_megabyte(tmp_path, kind, start, byte, message):
+    path = tmp_path / "bomb.gz"
+    member = gzip.compress(byte * (1 << 24), 9, mtime=0)
+    path.write_bytes(gzip.compress(start, mtime=0) + 64 * member)
+    assert path.stat().st_size < 2 << 20
+    command = [sys.executable, "-c", textwrap.dedent(BOMB), str(path), kind]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)
+    assert re.search(message, done.stdout), done.stdout + done.stderr
+    assert int(re.search(r"peak (\d+) MiB", done.stdout)[1]) < 1500
+
+
+class TestArguments:
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"format": None}, "format must be one of .* got None"),
+            ({"format": ["tsv"]}, "format must be one of .* got .'tsv'"),
+            ({"label_column": 3}, "label_column must be a str, got 3"),
+            ({"separator": None}, "separator must be a str, got None"),
+            ({"text_columns": 3}, "text_columns must be a str or a sequence of them, got 3"),
+            ({"text_columns": ["text", 3]}, "text_columns must be a str or a sequence of them"),
+            ({"n_labels": True}, "n_labels must be a whole number from 0 to .* got True"),
+            ({"n_labels": np.timedelta64(5)}, "n_labels must be a whole number from 0"),
+            ({"n_labels": 2**31}, "n_labels must be a whole number .* got 2147483648"),
+            ({"n_labels": 10**30}, "n_labels must be a whole number from 0"),
+            ({"label_names": "abc"}, "label_names must be a sequence of str, got 'abc'"),
+            ({"label_names": b"abc"}, "label_names must be a sequence of str, got b'abc'"),
+            ({"label_names": [1, 2]}, "label_names must be a sequence of str, got .1, 2"),
+        ],
+    )
+    def test_of_the_text_reader(self, tmp_path, arguments, message):
+        path = tmp_path / "data"
+        path.write_text("text\tlabels\na\t0\n")
+        with pytest.raises(ValueError, match=f"load_text_dataset: {message}"):
+            load_text_dataset(path, **arguments)
+
+    def test_numbers_of_numpy(self, tmp_path):
+        path = tmp_path / "data"
+        path.write_text("a\t0\n")
+        assert load_text_dataset(path, n_labels=np.uint8(5)).target.shape == (1, 5)
+
+    @pytest.mark.parametrize("dtype", [None, "float16", "number", 3, "datetime64[s]", object])
+    def test_dtypes(self, tmp_path, dtype):
+        with pytest.raises(ValueError, match="load_xmc_file: dtype must be float32 or float64"):
+            load_xmc_file(tmp_path / "nowhere", dtype=dtype)
+
+    @pytest.mark.parametrize("read", [load_xmc_file, load_text_dataset])
+    def test_paths(self, tmp_path, read):
+        for path in (3, None, ["a"]):
+            with pytest.raises(TypeError, match="PathLike"):
+                read(path)
+        with pytest.raises(IsADirectoryError):
+            read(tmp_path)
+        path = tmp_path / "data"
+        path.write_bytes(b"x")
+        with pytest.raises(DataFormatError, match=f"^{re.escape(str(path))}, line 1"):
+            read(os.fsencode(path))

@@ -1,0 +1,109 @@
+"""What answers may allocate: no array of a size that the input decides goes unasked."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from sklearn_xc import DecompMIPSClassifier
+from sklearn_xc.decomposition import _model
+from sklearn_xc.exceptions import MemoryBudgetError
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*have no training instance")
+CALLS = {
+    "embed": (lambda m, X: m.embed(X), "the embedding, 120 instances x 6", 120 * 6 * 8),
+    "predict_topk": (lambda m, X: m.predict_topk(X, 7), "the answer, 120 instances x 7 labels",
+                     120 * 7 * 16),
+    "search": (lambda m, X: m.predict_topk(X, 7, exact=False), "the answer, 120 instances x 7",
+               120 * 7 * 16),
+    "decision_function": (lambda m, X: m.decision_function(X),
+                          "the scores, 120 instances x 15 labels", 120 * 15 * 8),
+    "predict": (lambda m, X: m.predict(X), "the scores, 120 instances x 15 labels", 120 * 15 * 8),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_max_memory_holds_for_answers(call, make, xy):
+    ask, what, size = CALLS[call]
+    model = make().fit(xy[0], xy[1].toarray())
+    ask(model.set_params(max_memory=size), xy[0])
+    with pytest.raises(MemoryBudgetError, match=rf"max_memory allows .*largest array is {what}"):
+        ask(model.set_params(max_memory=size - 1), xy[0])
+
+
+def test_max_memory_holds_for_sparse_answers(make, xy):
+    model = make(top_k=5).fit(*xy)
+    model.set_params(max_memory=120 * 5 * 16).predict(xy[0])
+    for ask in (model.predict, model.decision_function):
+        model.set_params(max_memory=120 * 5 * 16 - 1)
+        with pytest.raises(MemoryBudgetError, match="the answer, 120 instances x 5 labels"):
+            ask(xy[0])
+
+
+def test_max_memory_holds_for_the_index(make, xy):
+    model = make(gradient="mips").fit(*xy)
+    model.set_params(max_memory=3 * 14 * 6 * 8 - 1)
+    with pytest.raises(
+        MemoryBudgetError, match=r"the index, of 14 labels x 6 x 8 bytes.*exact=True"
+    ):
+        model.predict_topk(xy[0][:1], 1, exact=False)
+    model.set_params(max_memory=3 * 14 * 6 * 8).predict_topk(xy[0][:1], 1, exact=False)
+
+
+def test_an_unreadable_limit_set_after_fit(make, xy):
+    model = make().fit(*xy).set_params(max_memory="plenty")
+    with pytest.raises(
+        ValueError, match=r"DecompMIPSClassifier: max_memory must be .* got 'plenty'"
+    ):
+        model.predict(xy[0])
+
+
+@pytest.mark.parametrize("n_jobs", [0, "many"])
+def test_threads_set_after_fit(n_jobs, make, xy):
+    model = make().fit(*xy).set_params(n_jobs=n_jobs)
+    for ask in (model.predict, lambda X: model.predict_topk(X, exact=False)):
+        with pytest.raises(ValueError, match="n_jobs must be None or an integer other than 0"):
+            ask(xy[0])
+
+
+@pytest.mark.parametrize("hidden_dim", [None, 6])
+@pytest.mark.parametrize("method", ["predict_topk", "decision_function", "search"])
+def test_instances_are_embedded_some_at_a_time(method, hidden_dim, make, xy, monkeypatch):
+    """With the same answer, bit for bit."""
+    X, Y = xy
+    model = make(hidden_dim=hidden_dim).fit(X.toarray(), Y.toarray())
+
+    def ask():
+        if method == "search":
+            return np.concatenate(model.predict_topk(X.toarray(), 4, exact=False), axis=1)
+        return np.hstack([getattr(model, method)(X.toarray())])
+
+    expected, rows, plain = ask(), [], _model.EmbeddingModel._embed
+
+    def embed(self, X):
+        rows.append(X.shape[0])
+        return plain(self, X)
+
+    monkeypatch.setattr(_model, "_TOGETHER", 32 * model.coef_.shape[1])
+    monkeypatch.setattr(_model.EmbeddingModel, "_embed", embed)
+    np.testing.assert_array_equal(ask(), expected)
+    assert rows == [32, 32, 32, 24]
+
+
+def test_no_dense_copy_of_a_wide_sparse_x():
+    """A million features, no hidden layer: the dense rows of the instances have 640 MB."""
+    rng = np.random.default_rng(0)
+    X = sp.csr_array((np.ones(160), rng.integers(0, 10**6, 160), 2 * np.arange(81)), (80, 10**6))
+    y = np.arange(80) % 2
+    parameters = {"hidden_dim": None, "average": False, "max_iter": 1, "gradient": "exact",
+                  "batch_size": 1}  # fmt: skip
+    model = DecompMIPSClassifier(random_state=0, **parameters)
+    tracemalloc.start()
+    try:
+        model.fit(X, y)
+        model.predict(X[:3])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 450e6  # of which 320 MB are the rows of a few mini-batches

@@ -1,0 +1,329 @@
+"""What may come in where labels, scores, weights and propensities are expected."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from sklearn_xc.exceptions import MemoryBudgetError
+from sklearn_xc.metrics import (
+    TopKScorer,
+    get_scorer,
+    ndcg_at_k,
+    precision_at_k,
+    propensity,
+    psndcg_at_k,
+    psp_at_k,
+    recall_at_k,
+)
+
+Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]])
+TOPK = np.array([[2, 3, 0], [3, 1, -1], [0, 1, 2]])
+P = np.array([0.5, 0.25, 0.1, 1.0])
+SCORES = np.array([[0.1, 0.2, 0.9, 0.4], [0.3, 0.2, 0.1, 0.7], [0.3, 0.2, 0.1, 0.7]])
+DATES = np.array(["2020-01-01", "2020-01-02", "2020-01-03"], "datetime64[D]")
+SPANS = np.array([1, 2, 3], "timedelta64[s]")
+nan = float("nan")
+
+
+def with_propensities(function):
+    return lambda *args, **kwargs: function(*args, propensities=P, **kwargs)
+
+
+METRICS = [
+    precision_at_k,
+    recall_at_k,
+    ndcg_at_k,
+    with_propensities(psp_at_k),
+    with_propensities(psndcg_at_k),
+]
+every_metric = pytest.mark.parametrize("metric", METRICS, ids=["P", "R", "nDCG", "PSP", "PSnDCG"])
+
+
+class TestSparse:
+    @every_metric
+    def test_index_arrays_that_lie_are_refused(self, metric, malformed):
+        with pytest.raises(ValueError, match=r"Y_true: this .* is malformed"):
+            metric(malformed(Y), TOPK, 2)
+        with pytest.raises(ValueError, match=r"topk: this .* is malformed"):
+            metric(Y, malformed(SCORES), 2)
+
+    @every_metric
+    def test_a_one_dimensional_array_is_refused(self, metric):
+        with pytest.raises(ValueError, match=r"Y_true: .* 2 dimensions .* shape \(4,\)"):
+            metric(sp.coo_array(Y[0]), TOPK, 2)
+        with pytest.raises(ValueError, match=r"topk: .* 2 dimensions .* shape \(4,\)"):
+            metric(Y, sp.coo_array(SCORES[0]), 2)
+
+    @every_metric
+    @pytest.mark.parametrize(
+        "container",
+        [sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_array, sp.lil_array, sp.dok_array,
+         sp.bsr_array, sp.dia_array],
+    )  # fmt: skip
+    def test_every_format_counts_alike(self, metric, container):
+        expected = metric(Y, TOPK, [1, 2])
+        np.testing.assert_array_equal(metric(container(Y), TOPK, [1, 2]), expected)
+        by_scores = metric(Y, np.argsort(-SCORES, axis=1, kind="stable"), [1, 2])
+        np.testing.assert_array_equal(metric(Y, container(SCORES), [1, 2]), by_scores)
+
+    @pytest.mark.parametrize("convert", [sp.coo_array.tocsr, sp.coo_array.tocsc, sp.coo_array.copy])
+    @pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.int64, np.float32])
+    @pytest.mark.parametrize("times", [2, 255, 257])
+    def test_repeated_entries_never_wrap_to_one(self, times, dtype, convert):
+        rows = np.r_[np.zeros(times, int), 1]
+        columns = np.r_[np.full(times, 2), 1]
+        Y = sp.coo_array((np.ones(times + 1, dtype), (rows, columns)), shape=(3, 4))
+        if convert is not sp.coo_array.copy:
+            Y = _without_sums(Y, convert)
+        with pytest.raises(ValueError, match=f"got {times}.* at row 0, column 2 .repeated"):
+            precision_at_k(Y, TOPK, 1)
+
+    def test_repeated_and_unsorted_scores_are_added_up(self):
+        # Label 1 scores 0.3 + 0.3, label 3 0.5.
+        scores = sp.csr_array(([0.3, 0.5, 0.3], [1, 3, 1], [0, 3]), shape=(1, 4))
+        assert precision_at_k([[0, 1, 0, 0]], scores, 1) == 1.0
+        assert precision_at_k([[0, 1, 0, 0]], scores.tocoo(), 2) == 0.5
+        assert scores.indices.tolist() == [1, 3, 1]
+        small = sp.csr_array((np.array([100, 120, 100], np.int8), [1, 3, 1], [0, 3]), shape=(1, 4))
+        assert precision_at_k([[0, 1, 0, 0]], small, 1) == 1.0
+
+    def test_flags_that_lie_are_not_believed(self):
+        unsorted = sp.csr_array(([1, 1, 1], [2, 0, 1], [0, 2, 3, 3]), shape=(3, 4))
+        unsorted.has_sorted_indices = unsorted.has_canonical_format = True
+        assert recall_at_k(unsorted, TOPK, 3) == recall_at_k(Y, TOPK, 3)
+        scores = sp.csr_array(([0.5, 0.5], [2, 1], [0, 2]), shape=(1, 3))
+        scores.has_sorted_indices = scores.has_canonical_format = True
+        assert precision_at_k([[0, 1, 0]], scores, 1) == 1.0  # ties go to the smaller label
+
+    def test_arrays_longer_than_their_pointers_say(self):
+        longer = sp.csr_array(Y)
+        longer.indices = np.append(longer.indices, 77)
+        longer.data = np.append(longer.data, 5)
+        assert precision_at_k(longer, TOPK, 2) == precision_at_k(Y, TOPK, 2)
+
+    def test_complex_indicator(self):
+        with pytest.raises(ValueError, match=r"Y_true: .* 0 and 1, got dtype complex128"):
+            precision_at_k(sp.csr_array(Y * (1 + 0j)), TOPK, 1)
+
+    def test_ranks_that_fit_no_memory(self):
+        wide = sp.csr_array((3, 2**40))
+        with pytest.raises(MemoryBudgetError, match=r"3 rows x k=1099511627776\. Lower k"):
+            precision_at_k(np.array([0, 1, 2]), wide, 2**40)
+
+
+def _without_sums(coo, convert):
+    """Convert a matrix to CSR or CSC, its repeated entries kept."""
+    major, minor = coo.coords if convert is sp.coo_array.tocsr else coo.coords[::-1]
+    kind = sp.csr_array if convert is sp.coo_array.tocsr else sp.csc_array
+    n = coo.shape[0] if kind is sp.csr_array else coo.shape[1]
+    order = np.argsort(major, kind="stable")
+    indptr = np.r_[0, np.cumsum(np.bincount(major, minlength=n))]
+    return kind((coo.data[order], minor[order], indptr), shape=coo.shape)
+
+
+SHORT = [1, 1]
+ODD = [
+    (None, "holds None"),
+    ("heavy", r"holds .*'heavy'"),
+    (["1", "2", "3"], r"holds .*'1'"),
+    ([1, None, 1], "holds 1 .dtype object"),
+    ([1, nan, 1], "contains NaN at entry 1"),
+    ([1, 1, np.inf], "contains infinity at entry 2"),
+    (SHORT, r"has shape \(2,\), expected \(3,\)"),
+    (2.0, r"has shape \(\), expected \(3,\)"),
+    ([[1], [1], [1]], r"has shape \(3, 1\)"),
+    ([[1], [1, 2], [1]], "one dimension"),
+    (sp.csr_array(np.ones((3, 1))), "sparse matrix"),
+    (np.ma.array([1.0, 2, 3], mask=[0, 1, 0]), "masked array"),
+    (DATES, "dates or times"),
+    (SPANS, "dates or times"),
+    (pd.Series(DATES), "dates or times"),
+    ([datetime.date(2020, 1, 1)] * 3, "holds datetime.date"),
+    ([1j, 1, 1], "dtype complex128"),
+]
+
+
+class TestWeights:
+    @every_metric
+    @pytest.mark.parametrize(("weight", "message"), ODD[1:])
+    def test_what_is_no_vector_of_numbers(self, metric, weight, message):
+        with pytest.raises((ValueError, TypeError), match=f"^sample_weight .*{message}"):
+            metric(Y, TOPK, 2, sample_weight=weight)
+
+    @pytest.mark.parametrize(
+        ("weight", "message"),
+        [
+            ([1, 1, -1], "at least 0, got -1.0 at row 2"),
+            ([0, 0, 0], "positive, finite sum, got 0: only zeros"),
+            ([1e308, 1e308, 1e308], "finite sum, got inf: divide them"),
+        ],
+    )
+    def test_numbers_that_are_no_weights(self, weight, message):
+        with pytest.raises(ValueError, match=f"^sample_weight: expected .*{message}"):
+            precision_at_k(Y, TOPK, 2, sample_weight=weight)
+
+    def test_bools_and_ints_are_weights(self):
+        expected = precision_at_k(Y[:2], TOPK[:2], 2)
+        for weight in (
+            [True, True, False],
+            [1, 1, 0],
+            pd.Series([2.0, 2, 0]),
+            np.float16([1, 1, 0]),
+        ):
+            assert precision_at_k(Y, TOPK, 2, sample_weight=weight) == expected
+
+    def test_none_is_equal_weights(self):
+        assert precision_at_k(Y, TOPK, 2, sample_weight=None) == precision_at_k(Y, TOPK, 2)
+
+
+class TestPropensities:
+    @pytest.mark.parametrize("function", [psp_at_k, psndcg_at_k])
+    @pytest.mark.parametrize(("propensities", "message"), ODD)
+    def test_what_is_no_vector_of_numbers(self, function, propensities, message):
+        with pytest.raises((ValueError, TypeError), match=f"^propensities .*{message}"):
+            function(Y[:, :3], [[2, 1]] * 3, 2, propensities=propensities)
+
+    def test_bools_are_no_propensities(self):
+        with pytest.raises(ValueError, match=r"propensities: .* got dtype bool"):
+            psp_at_k(Y, TOPK, 2, propensities=[True] * 4)
+
+    @pytest.mark.parametrize("make", [TopKScorer, lambda **kw: get_scorer("PSP@1", **kw)])
+    @pytest.mark.parametrize(
+        ("propensities", "message"), [([0.5, 2], "got 2.0 for label 1"), ("all", "holds .*'all'")]
+    )
+    def test_scorers_look_at_once(self, make, propensities, message):
+        with pytest.raises(ValueError, match=f"propensities.* {message}"):
+            make(propensities=propensities)
+
+
+class TestPropensity:
+    @pytest.mark.parametrize(("counts", "message"), [case for case in ODD if case[0] is not SHORT])
+    def test_counts(self, counts, message):
+        message = message.replace(r"\(3,\)", r"\(n,\)")
+        with pytest.raises((ValueError, TypeError), match=f"^label_counts .*{message}"):
+            propensity(counts, 10)
+
+    @pytest.mark.parametrize("counts", [[True, False], np.array([True])])
+    def test_marks_are_no_counts(self, counts):
+        with pytest.raises(ValueError, match="label_counts: expected counts, got dtype bool"):
+            propensity(counts, 10)
+
+    @pytest.mark.parametrize(
+        "number",
+        [True, np.True_, None, "10", nan, np.inf, -5, 10 + 0j, SPANS[2], np.timedelta64(100),
+         np.datetime64("2020-01-01"), np.array([10, 20]), np.ma.masked, [10],
+         datetime.timedelta(9)],
+    )  # fmt: skip
+    def test_single_numbers(self, number):
+        with pytest.raises(ValueError, match="n_samples: expected a number"):
+            propensity([1, 2], number)
+        for name in ("A", "B"):
+            if number is not None:
+                with pytest.raises(ValueError, match=f"{name}: expected a positive number"):
+                    propensity([1, 2], 10, **{name: number})
+
+    def test_numbers_of_numpy(self):
+        expected = propensity([1, 2], 100, A=0.5, B=2.0)
+        for kind in (np.float64, np.longdouble):
+            found = propensity(np.array([1, 2], np.uint8), kind(100), A=kind(0.5), B=kind(2))
+            np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(
+            propensity(pd.Series([1, 2]), np.int16(100), A=0.5, B=2), expected
+        )
+
+    @pytest.mark.parametrize("preset", [None, ["amazon"], 3, np.array(["amazon", "default"])])
+    def test_presets_that_are_no_names(self, preset):
+        with pytest.raises(ValueError, match="preset: expected one of"):
+            propensity([1, 2], 10, preset)
+        with pytest.raises(ValueError, match="preset: expected one of"):
+            TopKScorer(preset=preset)
+
+
+class TestCutOffs:
+    @every_metric
+    @pytest.mark.parametrize(
+        "k",
+        [0, -1, True, np.True_, 1.0, "1", None, nan, (), {1, 2}, {1: 2}, iter([1, 2]), [[1, 2]],
+         [1, [2]], [1, True], np.array(2), np.array([1.0]), np.array([True]), np.timedelta64(1),
+         SPANS, [SPANS[0]], np.datetime64("2020-01-01"), datetime.timedelta(1)],
+        ids=lambda k: type(k).__name__,
+    )  # fmt: skip
+    def test_what_is_none(self, metric, k):
+        with pytest.raises(ValueError, match=r"^k(: expected an int of at least 1| holds dates)"):
+            metric(Y, TOPK, k)
+
+    def test_masked(self):
+        with pytest.raises(TypeError, match="k is a masked array"):
+            precision_at_k(Y, TOPK, np.ma.array([1, 2], mask=[0, 1]))
+
+    @pytest.mark.parametrize(
+        "k", [[1, 2], (1, 2), range(1, 3), np.array([1, 2]), pd.Series([1, 2])]
+    )
+    def test_sequences_give_arrays(self, k):
+        expected = [precision_at_k(Y, TOPK, 1), precision_at_k(Y, TOPK, 2)]
+        assert precision_at_k(Y, TOPK, k).tolist() == expected
+
+    @pytest.mark.parametrize("k", [np.int8(2), np.uint64(2), 2])
+    def test_ints_of_numpy_give_floats(self, k):
+        assert type(precision_at_k(Y, TOPK, k)) is float
+
+    @pytest.mark.parametrize("k", [10**12, 10**30])
+    def test_absurd(self, k):
+        with pytest.raises(ValueError, match=f"k: got {k}, but topk has only 3 columns"):
+            precision_at_k(Y, TOPK, k)
+
+    def test_metrics_of_a_scorer(self):
+        for metrics in (None, 3, [["precision"]], ("precision", None), {"precision"}):
+            with pytest.raises(ValueError, match="metrics: expected a sequence of names"):
+                TopKScorer(metrics=metrics)
+        with pytest.raises(ValueError, match="k: expected an int"):
+            TopKScorer(ks=iter([1, 2]))
+
+
+class TestDisguised:
+    """Masks, dates and 64-bit positions, which numpy would turn into other numbers."""
+
+    @every_metric
+    def test_masks(self, metric):
+        for where in (0, 1):
+            arguments = [Y, TOPK]
+            arguments[where] = np.ma.masked_equal(arguments[where], 3)
+            with pytest.raises(TypeError, match=r"(Y_true|topk) is a masked array"):
+                metric(*arguments, 2)
+        with pytest.raises(TypeError, match="topk is a masked array"):
+            metric(Y, (TOPK, np.ma.array(np.zeros((3, 3)))), 2)
+        with pytest.raises(TypeError, match="Y_true is a masked array"):
+            metric(np.ma.array([0, 1, 2]), TOPK, 2)
+
+    @every_metric
+    @pytest.mark.parametrize("dates", [DATES, SPANS])
+    def test_dates(self, metric, dates):
+        square = dates[:, None] + np.zeros((1, 3), "timedelta64[D]")
+        with pytest.raises(ValueError, match=f"Y_true: .* got dtype {dates.dtype.name[:8]}"):
+            metric(dates, TOPK, 2)
+        with pytest.raises(ValueError, match="Y_true: expected an indicator"):
+            metric(square, TOPK, 2)
+        with pytest.raises(ValueError, match="topk: expected integer label positions"):
+            metric(Y, square, 2)
+        with pytest.raises(ValueError, match="topk: expected scores"):
+            metric(Y, (TOPK, square), 2)
+
+    @pytest.mark.parametrize("scores", [np.full((3, 3), "a"), np.full((3, 3), None)])
+    def test_scores_that_are_no_numbers(self, scores):
+        with pytest.raises(ValueError, match="topk: expected scores, got an array of dtype"):
+            precision_at_k(Y, (TOPK, scores), 2)
+
+    def test_positions_beyond_int64(self):
+        huge = np.array([0, 1, 2**64 - 1], np.uint64)  # -1 as int64, which would be a padding
+        with pytest.raises(ValueError, match=r"Y_true: positions must be below 2\*\*63"):
+            precision_at_k(huge, TOPK, 1)
+        with pytest.raises(ValueError, match=r"topk: positions must be below 2\*\*63"):
+            precision_at_k(Y, huge[:, None], 1)
+
+    def test_rows_of_unequal_length(self):
+        for topk in ([[1, 2], [1], [2]], ([[1, 2], [1], [2]], [[1, 2], [1], [2]])):
+            with pytest.raises(ValueError, match=r"topk: expected .*, got rows of unequal length"):
+                precision_at_k(Y, topk, 1)

@@ -1,0 +1,93 @@
+"""BLAS in one thread, whoever else asks for that at the same time."""
+
+import threading
+
+import pytest
+
+from sklearn_xc.mips import _threads
+from sklearn_xc.mips._threads import for_row_ranges, one_blas_thread
+
+
+class Library:
+    def __init__(self, n):
+        self.n = n
+
+    def get_num_threads(self):
+        return self.n
+
+
+class Blas:
+    """Stands for the libraries that are loaded."""
+
+    def __init__(self, *counts):
+        self.lib_controllers = [Library(n) for n in counts]
+
+    @property
+    def counts(self):
+        return [library.n for library in self.lib_controllers]
+
+    def limit(self, limits):
+        before = self.counts
+        for library in self.lib_controllers:
+            library.n = limits
+
+        def restore():
+            for library, n in zip(self.lib_controllers, before, strict=True):
+                library.n = n
+
+        return type("Limit", (), {"restore_original_limits": staticmethod(restore)})
+
+
+@pytest.fixture
+def blas(monkeypatch):
+    blas = Blas(8, 2)
+    monkeypatch.setattr(_threads, "_blas", lambda: blas)
+    return blas
+
+
+def test_one_within_another(blas):
+    with one_blas_thread():
+        assert blas.counts == [1, 1]
+        with one_blas_thread():
+            assert blas.counts == [1, 1]
+        assert blas.counts == [1, 1]
+    assert blas.counts == [8, 2]
+
+
+def test_who_leaves_first_lifts_nothing(blas):
+    """Threads that overlap: each used to restore what it had found."""
+    inside, leave = [threading.Event() for _ in range(2)], [threading.Event() for _ in range(2)]
+
+    def work(number):
+        with one_blas_thread():
+            inside[number].set()
+            assert leave[number].wait(20)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+    for number, thread in enumerate(threads):
+        thread.start()
+        assert inside[number].wait(20)
+    for number, expected in enumerate(([1, 1], [8, 2])):
+        leave[number].set()
+        threads[number].join()
+        assert blas.counts == expected
+
+
+def test_an_error_lifts_it(blas):
+    with pytest.raises(KeyError), one_blas_thread():
+        raise KeyError
+    assert blas.counts == [8, 2]
+
+
+def test_nothing_is_done_where_there_is_one_already(monkeypatch):
+    blas = Blas(1, 1)
+    blas.limit = None
+    monkeypatch.setattr(_threads, "_blas", lambda: blas)
+    with one_blas_thread():
+        pass
+
+
+@pytest.mark.parametrize("n_jobs", [0, True, 1.5, "2"])
+def test_a_number_of_threads_that_is_none(n_jobs):
+    with pytest.raises(ValueError, match="n_jobs must be None or an integer other than 0"):
+        for_row_ranges(print, 10, 3, n_jobs)
