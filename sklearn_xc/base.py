@@ -264,7 +264,7 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
                 one for one in declared if isinstance(one, str)
             }:
                 raise ValueError(f"{name}: {parameter} must be a number, got {value!r}.")
-            if isinstance(value, Integral) and not -_LARGEST_INT < value < _LARGEST_INT:
+            if isinstance(value, Integral) and not -_LARGEST_INT < int(value) < _LARGEST_INT:
                 raise ValueError(f"{name}: {parameter} must be below 2**62, got {value!r}.")
         count_threads(getattr(self, "n_jobs", None), f"{name}: n_jobs")
         if getattr(self, "max_memory", None) is not None:
