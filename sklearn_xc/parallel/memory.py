@@ -10,8 +10,6 @@ from typing import Any
 
 from sklearn_xc.exceptions import MemoryBudgetError
 
-#: Larger than any memory, smaller than the largest float.
-_MOST = 2**200
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
@@ -37,7 +35,8 @@ def parse_bytes(size: Any, name: str) -> int:
             with contextlib.suppress(ValueError):  # more than one point
                 number = float(match[1]) * _UNITS[match[2]]
     elif isinstance(size, Real) and type(size) is not bool:
-        number = float(size) if abs(size) < _MOST else math.inf
+        with contextlib.suppress(OverflowError):  # an integer beyond all floats
+            number = float(size)
     if 1 <= number < math.inf:
         return int(number)
     raise ValueError(f"{name} must be a positive number of bytes or a text as '8GB', got {size!r}.")
