@@ -124,8 +124,7 @@ class RankingModel(XCClassifier):
 
     def _encode(self, inputs: CsrRows, dim: int, dtype: Any) -> np.ndarray:
         """Return embeddings; there may be NaN or infinity among them."""
-        n_jobs = count_threads(self.n_jobs)
-        return encoded(self.encoder_, inputs, dim, dtype, n_jobs, type(self).__name__)
+        return encoded(self.encoder_, inputs, dim, dtype, self._n_threads, type(self).__name__)
 
     def _embed(self, inputs: CsrRows, what: str = "row {}") -> np.ndarray:
         """Return embeddings of a fitted model; messages name one by its number in `what`."""
@@ -139,11 +138,17 @@ class RankingModel(XCClassifier):
         return V
 
     @property
+    def _n_threads(self) -> int | None:
+        """Return how many threads answer, None for one: then nobody has to count again."""
+        n_threads = count_threads(self.n_jobs)
+        return n_threads if n_threads > 1 else None
+
+    @property
     def _ranking(self) -> Ranking:
-        n_jobs = count_threads(self.n_jobs)
         return Ranking(
-            self.label_embeddings_, self.coef_, self._features, self._unseen_labels, n_jobs
-        )
+            self.label_embeddings_, self.coef_, self._features, self._unseen_labels,
+            self._n_threads,
+        )  # fmt: skip
 
     @property
     def _budget(self) -> Budget:
@@ -154,8 +159,8 @@ class RankingModel(XCClassifier):
         n_labels, dim = self.coef_.shape
         n_copied = n_labels if self._unseen_labels.size else 0
         n_values = 0 if self._features is None else len(self._features.rows.data)
-        itemsize, n_scores = self.coef_.itemsize, self._ranking.n_scores
-        return Asked(n_labels, n_values, dim, itemsize, n_scores, n_copied)
+        n_scores = 2 if self._features is None else 3
+        return Asked(n_labels, n_values, dim, self.coef_.itemsize, n_scores, n_copied)
 
     def _topk_of(
         self, instances: CsrRows, k: int, component: str, n_copies: int
@@ -174,15 +179,17 @@ class RankingModel(XCClassifier):
         labels, scores = np.full((n, k), -1, np.int64), np.full((n, k), -np.inf, dtype)
         for rows in pieces_of(n, n_together):
             part = instances if len(rows) == n else instances.take(rows)
-            best = self._best_of(part, n_found, component)
+            best = self._best_of(part, n_found, component, ranking)
             labels[rows, :n_found], scores[rows, :n_found] = best
         n_unseen = min(k, len(self.classes_)) - n_found
         labels[:, n_found : n_found + n_unseen] = self._unseen_labels[:n_unseen]
         return labels, scores
 
-    def _best_of(self, instances: CsrRows, k: int, component: str) -> tuple[np.ndarray, np.ndarray]:
+    def _best_of(
+        self, instances: CsrRows, k: int, component: str, ranking: Ranking
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best labels of some instances and their scores, best first."""
-        ranking, V = self._ranking, self._embed(instances)
+        V = self._embed(instances)
         if component != "fused":
             labels, scores = ranking.best(component, instances, V, k)
         else:

@@ -146,9 +146,13 @@ class Ranking:
             assert self._features is not None
             return self._features.nearest(X, k, self._n_jobs, self._unseen)
         vectors = self._embeddings if component == "embedding" else self._classifiers
-        known = self._known()
         index = ExactIndex(self._n_jobs)
-        index.build(vectors[known] if self._unseen.size else vectors)
+        if not self._unseen.size:
+            index.build(vectors)
+            found = index.query(V, k)
+            return found.labels.astype(np.int64), found.scores
+        known = self._known()
+        index.build(vectors[known])
         found = index.query(V, k)
         return known[found.labels], found.scores
 

@@ -375,6 +375,7 @@ class TestDivergence:
             ({"encoder_learning_rate": 1e300}, r"encoder_learning_rate=1e\+300"),
             ({"classifier_learning_rate": 1e300}, r"classifier_learning_rate=1e\+300"),
             ({"classifier_learning_rate": 1e160}, r"classifier_learning_rate=1e\+160"),
+            ({"classifier_learning_rate": 1e25}, r"classifier_learning_rate=1e\+25"),
         ],
         ids=str,
     )

@@ -337,6 +337,19 @@ class TestHeldOut:
         np.testing.assert_array_equal(model._frequencies, Y[kept].sum(axis=0))
         assert (model._frequencies > 0).all()
 
+    def test_no_more_than_are_needed(self, make, documents, monkeypatch):
+        """Neither held out, nor, where none are, looked at for the threshold."""
+        X, Y, Z = documents
+        monkeypatch.setattr("sklearn_xc.embedding.ngame._MOST_HELD_OUT", 7)
+        model = make(label_features=Z, validation_fraction=0.5).fit(X, Y)
+        assert len(one_of_each(X, Y, held_out_rows(model, X, Y))) == 7
+        seen = []
+        monkeypatch.setattr(
+            "sklearn_xc.embedding.ngame.threshold_for", lambda scores, n: seen.append(scores) or 0.0
+        )
+        make(label_features=Z, validation_fraction=0.0).fit(X, Y)
+        assert seen[0].shape == (7, 20)
+
     def test_the_encoder_has_not_seen_them(self, make, documents):
         """Without held-out documents there are the same encoder and classifiers, but no tree."""
         X, Y, Z = documents

@@ -6,6 +6,7 @@ import pytest
 from sklearn_xc.embedding import _training
 from sklearn_xc.embedding._training import (
     ClassifierModule,
+    EpochReport,
     Pool,
     SiameseTraining,
     TripletLoss,
@@ -259,6 +260,11 @@ class TestEpochs:
         ]
         assert loss[0][:2] == loss[1][:2]
         assert loss[2].loss < loss[0].loss
+
+
+def test_reports_of_shards_are_joined():
+    joined = EpochReport.joined([EpochReport(1.0, 0.2, 3.0, 5.0), EpochReport(2.0, 0.6, 4.0, 7.0)])
+    assert joined == EpochReport(1.5, pytest.approx(0.4), 7.0, 12.0)
 
 
 class TestClassifiers:
