@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_xc._arguments import check_count
 from sklearn_xc._state import reads_one_state
 from sklearn_xc._topk import check_topk_size
 from sklearn_xc._validation import CsrRows, check_instances
@@ -195,8 +196,9 @@ class RankingModel(XCClassifier):
         return labels, scores
 
     def _shortlist_size(self, k: int) -> int:
-        n_labels = len(self.classes_)
-        return n_labels if self._is_binary else min(max(self.shortlist_size, k), n_labels)
+        size, n_labels = self.shortlist_size, len(self.classes_)
+        size = check_count(size, f"{type(self).__name__}: shortlist_size")
+        return n_labels if self._is_binary else min(max(size, k), n_labels)
 
     def _n_listed(self, k: int) -> int:
         """Return how many labels a shortlist for the k best has at most."""

@@ -45,8 +45,10 @@ class TripletLoss:
 
     @property
     def floor(self) -> float:
-        """The score that a negative at the radius has: vectors are of norm 1."""
-        return -np.inf if self.radius is None else 1.0 - 0.5 * self.radius**2
+        """The score that a negative at the radius has: vectors of norm 1 are 2 apart at most."""
+        if self.radius is None or self.radius > 2:
+            return -np.inf
+        return 1.0 - 0.5 * self.radius**2
 
 
 class Pool(NamedTuple):

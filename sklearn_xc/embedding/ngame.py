@@ -54,6 +54,8 @@ _MOST_HELD_OUT = 10_000
 _STEPS_OF_EPOCH, _SMALLEST_BATCH, _LARGEST_BATCH = 200, 64, 1600
 #: Weights of instances between which sums and products stay numbers, also of float32 in the tree.
 _LIGHTEST, _HEAVIEST = 1e-20, 1e20
+#: Scores times so much stay numbers, also of float32.
+_LARGEST_FUSION_WEIGHT = 1e30
 #: How often a pair of an instance and a label is drawn by default, and epochs at most. The fewest
 #: epochs are those of one label each.
 _DRAWS, _MOST_EPOCHS = {"encoder": 5, "classifier": 10}, 20
@@ -172,7 +174,9 @@ class NGAMEEmbeddingXC(RankingModel):
 
     Notes
     -----
-    A dense X is read as sparse rows. Rows of norm 1 (tf-idf) are what the encoder is made for.
+    A dense X is read as sparse rows. Rows of norm 1 (tf-idf) are what the encoder is made for;
+    values above 1e100 in float64, or 1e15 in float32, are refused, and those below 1e-100 or 1e-15
+    are zeros, which are no features.
 
     Instances that are equal, labels included, are one with the sum of their weights.
 
@@ -225,7 +229,7 @@ class NGAMEEmbeddingXC(RankingModel):
         "classifier_learning_rate": [Interval(Real, 0, None, closed="neither")],
         "shortlist_size": [Interval(Integral, 1, None, closed="left")],
         "fusion": ["boolean"],
-        "fusion_weight": [Interval(Real, 0, None, closed="left")],
+        "fusion_weight": [Interval(Real, 0, _LARGEST_FUSION_WEIGHT, closed="both")],
         "validation_fraction": [Interval(Real, 0, 1, closed="left")],
         "top_k": [Interval(Integral, 1, None, closed="left")],
         "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
@@ -308,7 +312,8 @@ class NGAMEEmbeddingXC(RankingModel):
             One class per instance, or a binary indicator, dense or sparse; rows without labels are
             passed over.
         sample_weight : array-like of shape (n,), default=None
-            Weights of the instances, not negative; equal rows are one row with the sum of theirs.
+            Weights of the instances, 0 or from 1e-20 to 1e20; equal rows are one row with the sum
+            of theirs.
         label_features : LabelFeatures, matrix or texts, default=None
             Those of the constructor, if None.
 
@@ -409,6 +414,11 @@ class NGAMEEmbeddingXC(RankingModel):
             For other features than X had, classes that are missing, not distinct, or known already,
             and if the labels were fitted without label features: the cosine of a text and that of
             the mean of instances are not alike.
+
+        Warns
+        -----
+        UnseenLabelWarning
+            If a label has no feature: nothing is known of it then.
         """
         check_is_fitted(self)
         if self._features is None:
@@ -416,9 +426,16 @@ class NGAMEEmbeddingXC(RankingModel):
                 f"{type(self).__name__}.add_labels needs a fit with label_features; labels were "
                 "the means of their instances, which new ones do not have."
             )
+        n_unseen = len(self._unseen_labels)
         with one_blas_thread():
             self._add_labels(label_features, classes)
+        if len(self._unseen_labels) > n_unseen:
+            self._warn_of_added()
         return self
+
+    def _warn_of_added(self) -> None:
+        """Warn of unseen labels, as deep below the caller as where ``fit`` does it."""
+        self._warn_of_unseen()
 
     # What a fit is made of
 

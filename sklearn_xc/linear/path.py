@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 
 from sklearn_xc.initialisers import Initialiser
 from sklearn_xc.linear.assembly import in_callers_features
@@ -14,6 +13,7 @@ from sklearn_xc.linear.training import solve_blocks
 from sklearn_xc.parallel.blocks import plan_blocks
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.memory import format_bytes
+from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.solvers.newton_cg import BlockSolution, Starter, solve_block, workspace_bytes
 from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem
 
@@ -75,7 +75,7 @@ def solve_path(
             f"{itemsize} bytes ({format_bytes(LABELS_PER_LANE * lanes * d * itemsize)})"
         ),
         max_memory,
-        effective_n_jobs(n_jobs),
+        count_threads(n_jobs),
     )
     size = LABELS_PER_LANE * plan.n_lanes
     blocks = [

@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_xc import LabelFeatures
 from sklearn_xc.samplers import SAMPLERS
@@ -289,6 +288,9 @@ class TestParameters:
             ({"shortlist_size": 0}, "'shortlist_size' .* Got 0"),
             ({"fusion": "tree"}, "'fusion' .* Got 'tree'"),
             ({"fusion_weight": -0.1}, r"'fusion_weight' .* Got -0\.1"),
+            ({"fusion_weight": 1e31}, r"'fusion_weight' .* Got 1e\+31"),
+            ({"shortlist_size": 2**62}, r"shortlist_size must be below 2\*\*62"),
+            ({"embedding_dim": 10**30}, r"embedding_dim must be below 2\*\*62"),
             ({"validation_fraction": 1.0}, r"'validation_fraction' .* Got 1\.0"),
             ({"validation_fraction": -0.1}, r"'validation_fraction' .* Got -0\.1"),
             ({"top_k": 0}, "'top_k' .* Got 0"),
@@ -299,7 +301,7 @@ class TestParameters:
         ids=str,
     )
     def test_out_of_range(self, parameters, expected, make, documents):
-        with pytest.raises(InvalidParameterError, match=expected):
+        with pytest.raises(ValueError, match=expected):
             make(**parameters).fit(*documents[:2])
 
     @pytest.mark.parametrize("sampler", ["in_batch", "ance", "o_sgd"])
@@ -328,19 +330,38 @@ class TestParameters:
             {"margin": 0}, {"margin": 2}, {"radius": 1e-9}, {"radius": 99.0},
             {"embedding_dim": 1}, {"batch_size": 2}, {"shortlist_size": 10**9},
             {"top_k": 10**9}, {"refresh_interval": 10**9}, {"validation_fraction": 0.999},
-            {"encoder_learning_rate": 1e6}, {"encoder_epochs": 0, "classifier_epochs": 0},
+            {"encoder_learning_rate": 1e3}, {"encoder_epochs": 0, "classifier_epochs": 0},
             {"classifier_learning_rate": 1e6}, {"cluster_size": 1}, {"cluster_size": 10**9},
             {"n_jobs": -1}, {"encoder_learning_rate": 1e-300}, {"classifier_margin": 0},
             {"classifier_margin": 2}, {"fusion_weight": 0}, {"n_shards": 10**9},
             {"batch_size": "auto", "encoder_epochs": "auto", "classifier_epochs": "auto"},
+            {"radius": 1e300}, {"radius": 1e-300}, {"fusion_weight": 1e30}, {"top_k": 2**61},
+            {"shortlist_size": 2**61}, {"n_shards": 2**61}, {"batch_size": 2**61},
+            {"cluster_size": 2**61}, {"refresh_interval": 2**61}, {"n_jobs": 10**12},
+            {"validation_fraction": 1 - 1e-16}, {"sampler": "ance", "batch_size": 2**61},
+            {"sampler": "tas", "cluster_size": 2**61}, {"cluster_size": 161},
         ],
         ids=str,
     )  # fmt: skip
-    def test_extremes_work(self, parameters, make, documents):
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_extremes_work(self, dtype, parameters, make, documents):
         X, Y, Z = documents
-        model = make(label_features=Z, **parameters).fit(X, Y)
-        for values in (model.coef_, model.embed(X), model.predict_topk(X, 3)[1]):
+        X, own = X.astype(dtype), {"validation_fraction": 0.25, **parameters}
+        model = make(label_features=Z, **own).fit(X, Y)
+        for values in (model.coef_, model.embed(X), model.predict_topk(X, 3)[1], model.threshold_):
             assert np.isfinite(values).all()
+        assert model.predict(X).shape == (160, 20)
+        assert (model.fusion_ is None) == (own["validation_fraction"] == 0)
+
+    @pytest.mark.parametrize("size", [0, -1, True, 1.5, "many", None])
+    def test_a_shortlist_after_fit(self, size, make, documents):
+        X, Y, Z = documents
+        model = make(label_features=Z).fit(X, Y)
+        model.shortlist_size = size
+        message = f"NGAMEEmbeddingXC: shortlist_size must be an integer of at least 1, got {size!r}"
+        for method in ("predict", "predict_topk", "decision_function"):
+            with pytest.raises(ValueError, match=message):
+                getattr(model, method)(X)
 
 
 class TestDivergence:

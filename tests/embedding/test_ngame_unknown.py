@@ -229,6 +229,20 @@ class TestLabels:
             warnings.simplefilter("error")
             make().partial_fit(X, Y)
 
+    def test_labels_that_are_added(self, make, documents):
+        X, Y, Z = documents
+        model = make(label_features=Z).fit(X, Y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model.add_labels(Z[:2])
+        empty = sp.csr_array((1, 80))
+        with pytest.warns(UnseenLabelWarning, match=r"1 of 23 labels .* \(22\)") as found:
+            model.add_labels(empty)
+        assert found[0].filename == __file__
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model.add_labels(Z[:2])
+
     def test_a_later_instance(self, make, data, documents):
         model = self.fit(make, *data[:2])
         before = pickle.dumps(model)
