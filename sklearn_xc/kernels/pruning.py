@@ -33,6 +33,7 @@ def pruning_kernel(loss: ModuleType, rows_of: ModuleType) -> Any:
     """Return ``score_sample`` for a loss and a kind of rows, ``csr_rows`` or ``dense_rows``."""
     row_dot_double = rows_of.row_dot_double
     screened = math.isfinite(loss.ACTIVE_BELOW)
+    kink = -float(loss.ACTIVE_BELOW)
 
     @inlined
     def score_rows(X, rows, place, before, after, scores, scored, n_scored):
@@ -78,7 +79,8 @@ def pruning_kernel(loss: ModuleType, rows_of: ModuleType) -> Any:
         n_above : ndarray of float64 of shape (2,)
             Scores of negatives above 0, before and after; added to.
         of_positives : ndarray of float64 of shape (3, >= n_positives of the sample)
-            Rows: place in the sample, score before, score after. Written from the next column on.
+            Rows: place in the sample, score before, score after, -inf for those that are not above
+            the kink. Written from the next column on.
         n_positive_scores : int
             The columns that are written already.
         """
@@ -94,16 +96,18 @@ def pruning_kernel(loss: ModuleType, rows_of: ModuleType) -> Any:
             at = place[np.uint32(positives[r])]
             if at >= 0:
                 of_positives[0, n] = at
-                of_positives[1, n], of_positives[2, n] = scores[0, at], scores[1, at]
-                scores[0, at] = scores[1, at] = -np.inf
+                for side in range(2):
+                    score = scores[side, at]
+                    of_positives[1 + side, n] = score if score > kink else -np.inf
+                    scores[side, at] = -np.inf
                 n += 1
         for s in range(m):
             at = scored[s]
-            if scores[0, at] > -np.inf:
-                for side in range(2):
+            for side in range(2):
+                if scores[side, at] > kink:
                     keep_best(best[side, at], scores[side, at])
                     n_above[side] += scores[side, at] > 0.0
-                    scores[side, at] = -np.inf
+                scores[side, at] = -np.inf
         return n
 
     return score_sample

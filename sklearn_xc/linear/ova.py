@@ -251,6 +251,13 @@ default=None
         UnseenLabelWarning
             If labels have no training instance.
         """
+        self._train(X, y, sample_weight)
+        self._warn()
+        self._warn_of_unseen()
+        return self
+
+    def _train(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Set the fitted attributes; what there is to warn of, they tell."""
         instances = check_training_instances(self, X)
         targets = check_targets(self, y, instances.shape[0])
         weight = check_weights(self, sample_weight, instances.shape[0])
@@ -265,9 +272,6 @@ default=None
         initialiser = self._check_init(problem)
         solutions, row_of_label = self._solve(problem, initialiser)
         self._keep(problem, solutions, row_of_label)
-        self._warn()
-        self._warn_of_unseen()
-        return self
 
     def _build_problem(
         self, instances: CsrRows | DenseRows, targets: Targets, weight: np.ndarray | None
@@ -461,7 +465,8 @@ default=None
         )
 
     def _warn(self) -> None:
-        report = self.fit_report_
+        """Warn of what went less than well. For ``fit`` itself to call: see `stacklevel`."""
+        name, report = type(self).__name__, self.fit_report_
         # What a label without instances is solved to shows nowhere.
         matters = np.ones(len(report["status"]), bool)
         if not self._is_binary:
@@ -469,7 +474,7 @@ default=None
         out = np.flatnonzero((report["status"] == "max_iter") & matters)
         if out.size:
             warnings.warn(
-                f"OvALinearXC: {out.size} of {len(report['status'])} labels did not converge "
+                f"{name}: {out.size} of {len(report['status'])} labels did not converge "
                 f"within max_iter={self.max_iter} Newton steps (labels {_some(out)}). Raise "
                 "max_iter or tol, or lower C; fit_report_ holds a bound on the error of each.",
                 ConvergenceWarning,
@@ -478,7 +483,7 @@ default=None
         stalled = np.flatnonzero((report["status"] == "stalled") & matters)
         if stalled.size:
             warnings.warn(
-                f"OvALinearXC: {stalled.size} of {len(report['status'])} labels stopped at the "
+                f"{name}: {stalled.size} of {len(report['status'])} labels stopped at the "
                 f"precision of {self.intercept_.dtype} before their stopping rule held (labels "
                 f"{_some(stalled)}). Raise tol, scale X to rows of about unit length, or pass X as "
                 "float64 if it is not.",
@@ -490,9 +495,9 @@ default=None
         has_threshold = self._is_binary or self._targets_kind != "classes"
         lower = self._pruning_cost.losses(len(self.intercept_), has_threshold)
         if lower:
-            fell = " and ".join(f"{name} from {a:.3f} to {b:.3f}" for name, a, b in lower)
+            fell = " and ".join(f"{metric} from {a:.3f} to {b:.3f}" for metric, a, b in lower)
             warnings.warn(
-                f"OvALinearXC: prune={self.prune} lowered {fell} on {self._pruning_cost.n_sampled} "
+                f"{name}: prune={self.prune} lowered {fell} on {self._pruning_cost.n_sampled} "
                 "of the training instances. Lower it: weights are the smaller, the larger X is.",
                 PruningWarning,
                 stacklevel=5,
@@ -600,7 +605,7 @@ default=None
         """Score labels without training instances as ``predict_topk`` does, and bound them."""
         labels, scores = self._unseen_last(answer.indices, answer.scores)
         n_labels = len(self.classes_)
-        if not 0 < n_labels - len(self._unseen_labels) < k:
+        if not 0 < n_labels - len(self._unseen_labels) <= k:
             return answer
         missed = scores[:, k - 1].astype(np.float64)
         if k >= n_labels:

@@ -82,7 +82,7 @@ def solve_path(
         block[first : first + size] for block in plan.blocks for first in range(0, len(block), size)
     ]
     by_block, row_of_label = solve_blocks(
-        _at(problem, Cs[-1]), initialiser, group, blocks, plan.n_workers,
+        at_cost(problem, Cs[-1]), initialiser, group, blocks, plan.n_workers,
         functools.partial(_solve_block_path, problem, Cs, plan.n_lanes),
     )  # fmt: skip
     return [list(of_C) for of_C in zip(*by_block, strict=True)], row_of_label
@@ -125,14 +125,16 @@ def _solve_block_path(
         if c > 0:
             start = _extrapolate(points, falling[max(c - 2, 0) : c + 1])
             initialiser, prepared = _Continued(labels, start), None
-        solution = solve_block(_at(problem, C), sums, initialiser, prepared, labels, n_lanes, stop)
+        solution = solve_block(
+            at_cost(problem, C), sums, initialiser, prepared, labels, n_lanes, stop
+        )
         points = [*points[-1:], _dense(solution, problem)]
         pruned = _pruned(solution, problem.prune)
         solutions.append(in_callers_features(pruned, problem.columns))
     return solutions[::-1]
 
 
-def _at(problem: OneVsAllProblem, C: float) -> OneVsAllProblem:
+def at_cost(problem: OneVsAllProblem, C: float) -> OneVsAllProblem:
     """Return the problem for a C, to be solved without pruning."""
     return dataclasses.replace(problem, plus=C * problem.plus, minus=C * problem.minus, prune=0.0)
 

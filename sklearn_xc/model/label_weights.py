@@ -58,7 +58,7 @@ class LabelWeights:
     def with_intercept(self, intercept: np.ndarray) -> "LabelWeights":
         """Return the same weights with other intercepts; their arrangement is shared."""
         other = LabelWeights(self.coef, intercept)
-        other._by_feature = self.by_feature
+        other._scoring = _Scoring.of(other, self._for_scoring())
         return other
 
     @property
@@ -216,29 +216,36 @@ class _Scoring(NamedTuple):
     ----------
     weights : WeightsByFeature
         The weights.
+    reach : float
+        The largest sum of magnitudes of a label's weights.
     bases : ndarray of shape (2, n_labels)
         What scores are added to, as ``topk_rows`` takes it.
     n_last : int
-        Labels that score -inf.
+        Labels that score -inf because they are unseen.
     largest_entry : float
         With entries of X up to here no score leaves the range of its dtype.
     """
 
     weights: WeightsByFeature
+    reach: float
     bases: np.ndarray
     n_last: int
     largest_entry: float
 
     @classmethod
-    def of(cls, model: LabelWeights) -> "_Scoring":
-        prior = model.intercept if model.prior is None else model.prior
-        bases = np.stack([model.intercept, prior])
+    def of(cls, model: LabelWeights, known: "_Scoring | None" = None) -> "_Scoring":
+        """Return what scoring with a model reads, given that of one of the same weights."""
+        if known is None:
+            coef = model.coef
+            sizes = sp.csr_array((np.abs(coef.data), coef.indices, coef.indptr), shape=coef.shape)
+            reach = float(sizes.sum(axis=1, dtype=np.float64).max())
+            weights = arrange_by_feature(coef)
+        else:
+            weights, reach = known.weights, known.reach
+        bases = np.stack([model.intercept, model.intercept if model.prior is None else model.prior])
+        offset = float(np.abs(bases).max(where=np.isfinite(bases), initial=1.0))
+        largest = float(np.finfo(bases.dtype).max) / 4.0 / max(reach, offset)
         n_last = len(model.unseen) if len(model.unseen) < bases.shape[1] else 0
-        coef = model.coef
-        sizes = sp.csr_array((np.abs(coef.data), coef.indices, coef.indptr), shape=coef.shape)
-        reach = np.maximum(sizes.sum(axis=1, dtype=np.float64), np.abs(bases).max(axis=0)).max()
-        largest = np.finfo(bases.dtype).max / 4.0
         if n_last:
             bases[:, model.unseen] = -np.inf
-        largest = float(largest / max(reach, 1.0))
-        return cls(arrange_by_feature(model.coef), read_only(bases), n_last, largest)
+        return cls(weights, reach, read_only(bases), n_last, largest)

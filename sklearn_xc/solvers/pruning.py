@@ -30,13 +30,13 @@ class SampleScores:
     Attributes
     ----------
     best : ndarray of float32 of shape (2, n_sampled, max(KS))
-        The best of negatives; -inf where there are fewer that may have a loss.
+        The best of negatives; -inf where fewer have a loss.
     n_above : ndarray of float64 of shape (2,)
         Negatives with a score above 0.
     place : ndarray of int64 of shape (n_positives,)
         Place in the sample of each positive.
     of_positives : ndarray of float64 of shape (2, n_positives)
-        Its score.
+        Its score; -inf for those that would have no loss as negatives.
     """
 
     best: np.ndarray
@@ -167,13 +167,14 @@ def sum_up(parts: list[SampleScores]) -> PruningCost:
 
 
 def _ranks(place: np.ndarray, scores: np.ndarray, best: np.ndarray) -> np.ndarray:
-    """Return how many labels come before each positive of its instance."""
+    """Return how many labels come before each positive of its instance, or a large number."""
     scores = scores.astype(best.dtype)
     order = np.lexsort((-scores, place))
     first = np.searchsorted(place[order], place[order])
     ranks = np.empty(len(place), np.int64)
     ranks[order] = np.arange(len(place)) - first
-    return ranks + (best[place] > scores[:, None]).sum(axis=1)
+    ranks += (best[place] > scores[:, None]).sum(axis=1)
+    return np.where(scores > -np.inf, ranks, len(place) + max(KS))
 
 
 def _draw(problem: OneVsAllProblem) -> tuple[np.ndarray, np.ndarray]:

@@ -130,7 +130,6 @@ class TestWarnings:
         assert (model.fit_report_["suboptimality"][out] < 1e-6).all()
 
 
-
 class TestStarts:
     def test_given_vectors(self, xy):
         X, Y = xy
