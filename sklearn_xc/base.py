@@ -117,7 +117,10 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
             positive[:, self._unseen_labels] = False
             return positive.astype(self._targets_dtype)
         if self._is_binary:
-            return self.classes_[(self._all_scores(X)[:, 0] > 0).astype(np.int64)]
+            second = self._all_scores(X)[:, 0] > 0
+            if self._unseen_labels.size:
+                second[:] = self._unseen_labels[0] == 0
+            return self.classes_[second.astype(np.int64)]
         labels, _ = self._topk_scores(X, 1)
         return self.classes_[labels[:, 0]]
 
@@ -214,7 +217,7 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
         """
         n_trained, n_labels = len(self.classes_) - len(self._unseen_labels), len(self.classes_)
         if 0 < n_trained < min(n_labels, labels.shape[1]):
-            scores[:, n_trained:n_labels] = scores[:, n_trained - 1 : n_trained] - 1
+            scores[:, n_trained:n_labels] = just_below(scores[:, n_trained - 1 : n_trained])
         return labels, scores
 
     def _below_trained(self, scores: np.ndarray) -> np.ndarray:
@@ -223,7 +226,8 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
         if 0 < len(unseen) < scores.shape[1]:
             trained = np.ones(scores.shape[1], bool)
             trained[unseen] = False
-            scores[:, unseen] = scores.min(axis=1, where=trained, initial=np.inf)[:, None] - 1
+            lowest = scores.min(axis=1, where=trained, initial=np.inf)
+            scores[:, unseen] = just_below(lowest)[:, None]
         return scores
 
     def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -260,7 +264,7 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
                 one for one in declared if isinstance(one, str)
             }:
                 raise ValueError(f"{name}: {parameter} must be a number, got {value!r}.")
-            if isinstance(value, Integral) and not -_LARGEST_INT < value < _LARGEST_INT:
+            if isinstance(value, Integral) and not -_LARGEST_INT < int(value) < _LARGEST_INT:
                 raise ValueError(f"{name}: {parameter} must be below 2**62, got {value!r}.")
         count_threads(getattr(self, "n_jobs", None), f"{name}: n_jobs")
         if getattr(self, "max_memory", None) is not None:
@@ -299,6 +303,11 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
                 stacklevel=2,
             )
         super().__setstate__(state)
+
+
+def just_below(scores: np.ndarray) -> np.ndarray:
+    """Return scores lower by 1, or by the least that their dtype can tell."""
+    return np.minimum(scores - scores.dtype.type(1), np.nextafter(scores, -np.inf))
 
 
 def threshold_for(scores: np.ndarray, n_labels: int) -> float:

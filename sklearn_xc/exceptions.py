@@ -28,7 +28,7 @@ class MemoryBudgetError(MemoryError):
 
 
 class PruningWarning(UserWarning):
-    """Zeroing small weights after training moved the objective of some labels by more than 1%."""
+    """Zeroing small weights after training cost correct answers on a sample of the instances."""
 
 
 class RecallWarning(UserWarning):

@@ -268,6 +268,11 @@ class Trainer:
             yield step
 
 
+def announce(name: str, text: str) -> None:
+    """Print a line for those who asked for `verbose`."""
+    print(f"[{name}] {text}", file=sys.stdout, flush=True)
+
+
 def progress_of(name: str, max_iter: int) -> Callable[[int, float, float | None], None]:
     """Return what prints a line per epoch, at most one a second."""
     began = time.perf_counter()
@@ -280,10 +285,6 @@ def progress_of(name: str, max_iter: int) -> Callable[[int, float, float | None]
             return
         shown = seconds
         found = "" if recall is None else f", recall@{RECALL_K} of the index {recall:.3f}"
-        print(
-            f"[{name}] epoch {epoch + 1} of {max_iter}: loss {loss:.4g}{found}, {seconds:.1f} s",
-            file=sys.stdout,
-            flush=True,
-        )
+        announce(name, f"epoch {epoch + 1} of {max_iter}: loss {loss:.4g}{found}, {seconds:.1f} s")
 
     return show

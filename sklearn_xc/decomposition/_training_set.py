@@ -8,6 +8,8 @@ from sklearn_xc._distinct import distinct_instances
 from sklearn_xc._validation import CsrRows, DenseRows, Targets
 from sklearn_xc.solvers.batch_sgd import LabelSets
 
+#: Values of a dense X that are counted at a time.
+_VALUES = 2**22
 #: An instance is visited at most so often in an epoch, however large its weight.
 _MOST_VISITS = 64
 
@@ -60,3 +62,12 @@ def merge_instances(X: CsrRows | DenseRows, targets: Targets, weight: np.ndarray
     per_visit = np.zeros(n)
     per_visit[rows] = total / visits
     return TrainingSet(rows, LabelSets(indptr, labels, per_visit), visits)
+
+
+def share_of_nonzeros(X: CsrRows | DenseRows, rows: np.ndarray) -> float:
+    """Return the share of the entries of some rows that are not 0, in whatever container."""
+    d, total = X.shape[1], 0
+    n_together = max(1, _VALUES // d)
+    for first in range(0, len(rows), n_together):
+        total += np.count_nonzero(X.take(rows[first : first + n_together]).arrays[-1])
+    return total / (len(rows) * d)

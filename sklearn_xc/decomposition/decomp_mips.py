@@ -1,6 +1,5 @@
 """Classification over many labels, trained on those that a decomposed search finds."""
 
-import itertools
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_xc._state import built_apart
 from sklearn_xc._validation import (
+    DENSE_SHARE,
     CsrRows,
     DenseRows,
     Targets,
@@ -32,9 +32,10 @@ from sklearn_xc.decomposition._training import (
     Schedule,
     SearchSettings,
     Trainer,
+    announce,
     progress_of,
 )
-from sklearn_xc.decomposition._training_set import TrainingSet, merge_instances
+from sklearn_xc.decomposition._training_set import TrainingSet, merge_instances, share_of_nonzeros
 from sklearn_xc.losses import LABEL_SET_LOSSES
 from sklearn_xc.mips import INDEXES
 from sklearn_xc.mips._threads import one_blas_thread
@@ -45,7 +46,7 @@ from sklearn_xc.solvers.averaging import CourseAverages
 from sklearn_xc.solvers.batch_sgd import HiddenLayer, IdentityLayer, MovingRows
 from sklearn_xc.solvers.label_gradients import SetLoss
 
-#: Dimension of the hidden layer that a sparse X gets where none is asked for, and the blocks of
+#: hidden_dim="auto": the dimension of the hidden layer that a sparse X gets; and the blocks of
 #: message passing with and without one. Source: section 5 of the paper.
 _HIDDEN_DIM = 100
 _HIDDEN_BLOCKS, _BLOCKS = 4, 8
@@ -100,8 +101,11 @@ class DecompMIPSClassifier(EmbeddingModel):
     n_candidates : int or None, default=None
         Labels that a search retrieves for an instance, or that are drawn. None is a hundredth of
         the labels, at least 64.
-    hidden_dim : int or None, default=None
-        Dimension of the hidden layer. None is 100 for a sparse X, and no layer for a dense one.
+    hidden_dim : int, "auto" or None, default="auto"
+        Dimension of the hidden layer; 0 and None are for none. "auto" looks at what is in the
+        training instances, in whatever container: 100 if fewer than a fifth of the entries are not
+        0, as of bags of words, and no layer for others, as for embeddings and pixels. `hidden_dim_`
+        is what it has chosen.
     dropout : float, default=0.2
         The share of the features of an instance that are left out at each visit, at random, where
         there is a hidden layer; at least 0, below 1. It keeps long training from fitting the
@@ -141,7 +145,8 @@ class DecompMIPSClassifier(EmbeddingModel):
     top_k : int, default=100
         After a sparse fit, how many of the best labels predict and decision_function consider.
     warm_start : bool, default=False
-        Whether ``fit`` goes on from the weights, and with the rate that they have come to.
+        Whether ``fit`` goes on from the weights, and with the rate that they have come to. Other
+        parameters may change, but for `hidden_dim` and `optimizer`.
     max_memory : int or str, default=None
         Bytes, or a text as "8GB", that the weights may take. None is what the machine has.
     n_jobs : int, default=None
@@ -157,6 +162,8 @@ class DecompMIPSClassifier(EmbeddingModel):
     ----------
     classes_ : ndarray of shape (n_labels,)
         Class labels after a 1-D y, else column numbers.
+    hidden_dim_ : int
+        Dimension of the hidden layer, 0 if there is none.
     coef_ : ndarray of shape (n_labels, dim)
         A vector for each label, also two for two classes; averages, if asked for.
     feature_embedding_ : ndarray of shape (n_features, dim) or None
@@ -227,7 +234,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         "n_blocks": [Interval(Integral, 1, None, closed="left"), None],
         "n_rounds": [Interval(Integral, 0, None, closed="left"), None],
         "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
-        "hidden_dim": [Interval(Integral, 1, None, closed="left"), None],
+        "hidden_dim": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"}), None],
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "smoothing": [Interval(Real, 0, None, closed="neither"), None],
@@ -247,6 +254,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         "verbose": ["verbose"],
     }
 
+    hidden_dim_: int
     label_counts_: np.ndarray
     loss_curve_: np.ndarray
     n_candidates_: int
@@ -264,7 +272,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         n_blocks: int | None = None,
         n_rounds: int | None = None,
         n_candidates: int | None = None,
-        hidden_dim: int | None = None,
+        hidden_dim: int | str | None = "auto",
         dropout: float = 0.2,
         alpha: float = 0.0,
         smoothing: float | None = None,
@@ -367,6 +375,7 @@ class DecompMIPSClassifier(EmbeddingModel):
                     show(epoch, losses[-1], trainer.guide.recall)
             self._settle(trainer)
             self._count(targets, weight)
+            self._require_finite_model(instances, examples)
             self._set_threshold(instances, targets, examples, seed)
         self.n_iter_, self.loss_curve_ = len(losses), np.array(losses)
         self._finish(trainer)
@@ -405,7 +414,8 @@ class DecompMIPSClassifier(EmbeddingModel):
         Notes
         -----
         The learning rate falls with all instances visited so far; None for `decay_interval`, and an
-        epoch of `sampled_epochs`, mean the instances of the first call. Each call trains a copy of
+        epoch of `sampled_epochs`, mean the instances of the first call. Parameters may change
+        between calls, but for `hidden_dim` and `optimizer`. Each call trains a copy of
         the weights, which takes their place at the end: an error or an interrupt leaves the model
         as it was, and other threads never see it half trained. The copy takes the memory of a first
         call again, and its time, so pass thousands of instances at once where labels are many. The
@@ -426,6 +436,7 @@ class DecompMIPSClassifier(EmbeddingModel):
             loss = self._pass(trainer, examples, seed)
             self._settle(trainer)
             self._count(targets, weight, is_further=True)
+            self._require_finite_model(instances, examples)
             self._set_threshold(instances, targets, examples, seed)
         self.n_iter_ += 1
         self.loss_curve_ = np.append(self.loss_curve_, loss)
@@ -438,6 +449,8 @@ class DecompMIPSClassifier(EmbeddingModel):
         self, X: Any, y: Any, sample_weight: Any, classes: Any, is_known: bool
     ) -> tuple[CsrRows | DenseRows, Targets, np.ndarray]:
         self._check_parameters()
+        if is_known:
+            self._require_same_shape()
         instances = check_rows(self, X, reset=not is_known)
         n = instances.shape[0]
         check = check_further_targets if is_known else check_targets
@@ -486,6 +499,20 @@ class DecompMIPSClassifier(EmbeddingModel):
         if self.index == "faiss":
             INDEXES["faiss"]()
 
+    def _require_same_shape(self) -> None:
+        """Raise an error for parameters that weights of another call do not fit."""
+        before = {"optimizer": self._course.optimizer}
+        if not isinstance(self.hidden_dim, str):
+            before["hidden_dim"] = self.hidden_dim_
+        for name, value in before.items():
+            now = getattr(self, name)
+            if (now or 0) != value:
+                raise ValueError(
+                    f"{type(self).__name__}: {name}={now!r} does not go with the weights to go on "
+                    f"from, which were trained with {name}={value!r}. Set it back, or fit anew "
+                    "with warm_start=False."
+                )
+
     def _index_name(self) -> str:
         if self.index is not None:
             return self.index
@@ -511,8 +538,8 @@ class DecompMIPSClassifier(EmbeddingModel):
     ) -> None:
         """Set what training starts from."""
         n_labels, d, dtype = len(targets.classes), instances.shape[1], instances.dtype
-        is_hidden = self.hidden_dim is not None or isinstance(instances, CsrRows)
-        dim = (self.hidden_dim or _HIDDEN_DIM) if is_hidden else d
+        self.hidden_dim_ = self._choose_hidden_dim(share_of_nonzeros(instances, examples.rows))
+        is_hidden, dim = self.hidden_dim_ > 0, self.hidden_dim_ or d
         self._require_memory(n_labels, d if is_hidden else 0, dim, dtype.itemsize)
         self._keep_targets(targets)
         features = None
@@ -525,6 +552,19 @@ class DecompMIPSClassifier(EmbeddingModel):
             squares = np.zeros_like(labels), None if features is None else np.zeros_like(features)
         epoch = int(examples.visits.sum())
         self._course = Course(labels, features, *squares, self.optimizer, epoch)
+
+    def _choose_hidden_dim(self, share: float) -> int:
+        """Return the dimension of the hidden layer, by the share of entries that are not 0."""
+        how = f"hidden_dim={self.hidden_dim!r}"
+        if isinstance(self.hidden_dim, str):
+            dim = _HIDDEN_DIM if share < DENSE_SHARE else 0
+            how += f", and {share:.1%} of the entries of X are not 0"
+        else:
+            dim = int(self.hidden_dim or 0)
+        if self.verbose:
+            layer = f"a hidden layer of {dim}" if dim else "no hidden layer"
+            announce(type(self).__name__, f"{layer}: {how}")
+        return dim
 
     def _resume(self) -> None:
         """Copy what training goes on from."""
@@ -680,23 +720,16 @@ class DecompMIPSClassifier(EmbeddingModel):
     ) -> None:
         """Set the score from which on a label is predicted: as many in all as there are."""
         self.threshold_ = 0.0
-        rows = examples.rows[:_QUERIES]
-        if targets.kind != "classes":
-            rng = np.random.default_rng((seed, 5))
-            n = max(_LEAST_THRESHOLD_INSTANCES, _THRESHOLD_SCORES // len(self.classes_))
-            rows = np.sort(rng.permutation(examples.rows)[: min(n, _THRESHOLD_INSTANCES)])
-        parts = (V for _, V in self._parts(instances.take(rows), self._embed))
-        first = next(parts)
-        self._require_finite_model(first[:_QUERIES])
         if targets.kind == "classes":
             return
-        k = self._n_considered()
-        scores = np.concatenate([self._best(V, k)[1] for V in itertools.chain([first], parts)])
+        rng = np.random.default_rng((seed, 5))
+        n = max(_LEAST_THRESHOLD_INSTANCES, _THRESHOLD_SCORES // len(self.classes_))
+        rows = np.sort(rng.permutation(examples.rows)[: min(n, _THRESHOLD_INSTANCES)])
+        k, parts = self._n_considered(), self._parts(instances.take(rows), self._embed)
+        scores = np.concatenate([self._best(V, k)[1] for _, V in parts])
         sets = examples.sets
         n_labels = int((sets.indptr[rows + 1] - sets.indptr[rows]).sum())
         self.threshold_ = threshold_for(scores, n_labels)
-        if not np.isfinite(self.threshold_):
-            raise NotFiniteError
 
     def _count(self, targets: Targets, weight: np.ndarray, *, is_further: bool = False) -> None:
         """Count instances; a label that any earlier call has seen is never unseen again."""
@@ -705,18 +738,22 @@ class DecompMIPSClassifier(EmbeddingModel):
         course.is_seen = is_seen if course.is_seen is None else course.is_seen | is_seen
         self._unseen_labels = np.flatnonzero(~course.is_seen)
 
-    def _require_finite_model(self, V: np.ndarray) -> None:
-        """Raise an error for weights that overflowed, or scores of some embedded instances."""
-        for values in (self.coef_, self.feature_embedding_):
-            # A NaN is the smallest entry and the largest.
-            if values is not None and not np.isfinite([values.min(), values.max()]).all():
-                raise NotFiniteError
-        largest = (float(np.abs([values.min(), values.max()]).max()) for values in (V, self.coef_))
-        if V.shape[1] * math.prod(largest) < np.finfo(V.dtype).max:
+    def _require_finite_model(self, instances: CsrRows | DenseRows, examples: TrainingSet) -> None:
+        """Raise an error for weights that overflowed, or scores of training instances."""
+        weights = [v for v in (self.coef_, self.feature_embedding_) if v is not None]
+        sizes = [_largest(values) for values in (*weights, instances.arrays[-1])]
+        if not np.isfinite(sizes).all():
+            raise NotFiniteError
+        # What no sum can reach needs no look at all scores.
+        if (
+            instances.shape[1] * self.coef_.shape[1] * math.prod(sizes)
+            < np.finfo(weights[0].dtype).max
+        ):
             return
-        for v in V:
-            if not np.isfinite(self.coef_ @ v).all():
-                raise NotFiniteError
+        for _, V in self._parts(instances.take(examples.rows), self._embed):
+            for v in V:
+                if not np.isfinite(self.coef_ @ v).all():
+                    raise NotFiniteError
 
     def _finish(self, trainer: Trainer) -> None:
         self.__dict__.pop("_search_index", None)  # of weights that have moved
@@ -727,3 +764,8 @@ class DecompMIPSClassifier(EmbeddingModel):
             k = min(RECALL_K, self.n_candidates_)
             how = type(self).__name__, self.index_recall_, self.min_recall, k, self.n_candidates_
             warn_of_recall(*how, "or set gradient='exact'")
+
+
+def _largest(values: np.ndarray) -> float:
+    """Return the largest absolute value; NaN if there is one."""
+    return float(np.abs([values.min(initial=0), values.max(initial=0)]).max())

@@ -58,17 +58,27 @@ class MeanSeparating(Initialiser):
         s, t = self.positive_score, self.negative_score
         if t is None:
             t = problem.loss.MSI_NEGATIVE_SCORE
-        positive_weight = float(problem.weight[problem.positives(label)].sum(dtype=np.float64))
-        if positive_weight == 0.0:
-            return (t / xx) * xbar if xx > 0.0 else np.zeros_like(xbar)
-        pp = dot(positive_sum, positive_sum) / positive_weight**2
-        px = dot(positive_sum, xbar) / positive_weight
-        tau = t + (s - t) * positive_weight / total
-        det = pp * xx - px * px
-        if det > _SINGULAR * pp * xx:
-            u = (s * xx - tau * px) / det
-            v = (tau * pp - s * px) / det
-        else:
-            gram = np.array([[pp, px], [px, xx]])
-            u, v = np.linalg.lstsq(gram, np.array([s, tau]), rcond=_SINGULAR)[0]
-        return combination(u / positive_weight, positive_sum, v, xbar)
+        positive_weight = problem.weight[problem.positives(label)].sum(dtype=np.float64)
+        # Where squares of X or of weights leave the range of float64, so does the start, and the
+        # solver takes zero.
+        with np.errstate(all="ignore"):
+            if positive_weight == 0.0:
+                return (t / xx) * xbar if xx > 0.0 else np.zeros_like(xbar)
+            pp = dot(positive_sum, positive_sum) / positive_weight**2
+            px = dot(positive_sum, xbar) / positive_weight
+            tau = t + (s - t) * positive_weight / total
+            det = pp * xx - px * px
+            if det > _SINGULAR * pp * xx:
+                u = (s * xx - tau * px) / det
+                v = (tau * pp - s * px) / det
+            else:
+                u, v = _least_squares(pp, px, xx, s, tau)
+            return combination(u / positive_weight, positive_sum, v, xbar)
+
+
+def _least_squares(pp: float, px: float, xx: float, s: float, tau: float) -> np.ndarray:
+    """Solve the singular system for u and v, with the smallest norm of both."""
+    gram = np.array([[pp, px], [px, xx]])
+    if not np.isfinite(gram).all():
+        return np.full(2, np.nan)
+    return np.linalg.lstsq(gram, np.array([s, tau]), rcond=_SINGULAR)[0]

@@ -1,6 +1,8 @@
 """What every initialiser offers."""
 
+import math
 from abc import ABC, abstractmethod
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,13 @@ class Initialiser(ABC):
 
     #: Whether the start leans on the intercept, so that there must be one.
     needs_intercept = False
+
+    def check(self) -> None:
+        """Raise ValueError if a parameter is a text, NaN or infinity."""
+        for value in vars(self).values():
+            is_number = isinstance(value, Real) and math.isfinite(value)
+            if isinstance(value, str) or (isinstance(value, Real) and not is_number):
+                raise ValueError(f"init: the parameters of {self!r} must be finite numbers.")
 
     def prepare(self, problem: OneVsAllProblem, sums: InstanceSums) -> Any:
         """Return what ``start`` needs in a worker; nothing by default."""

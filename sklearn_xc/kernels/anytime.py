@@ -63,8 +63,8 @@ def advance_row(
 @kernel
 def finish_row(
     indices, data, order, done, n_nonzeros, l_indptr, l_features, l_values, intercept,
-    highest, lowest, largest_intercept, rounding, k, scores, row, candidates, partial, lanes,
-    labels, best,
+    highest, lowest, largest_intercept, rounding, k, n_ranked, scores, row, candidates, partial,
+    lanes, labels, best,
 ):  # fmt: skip
     """Write the k best labels that are known; return whether they are the best, and a bound.
 
@@ -79,17 +79,19 @@ def finish_row(
     highest, lowest : ndarray of shape (n_features,)
         Largest and smallest weight of each feature, zeros included.
     largest_intercept : float
-        Largest magnitude of an intercept.
+        Largest magnitude of an intercept above -inf.
     rounding : float
         Spacing of 1.0 in the type of `scores`.
     k : int
-        At most n_labels.
+        At most n_ranked.
+    n_ranked : int
+        Labels with an intercept above -inf; the others are never returned.
     scores : ndarray of shape (>= n_labels,)
         Scores so far.
     row : ndarray of shape (n_features,)
         Work space of zeros, left so.
     candidates, partial : ndarray of int64 and float of shape (n_candidates,)
-        Work space, ``k <= n_candidates <= n_labels``.
+        Work space, ``k <= n_candidates <= n_ranked``.
     lanes : ndarray of shape (N_LANES,)
         Work space.
     labels, best : ndarray of int64 and float of shape (>= k,)
@@ -100,12 +102,12 @@ def finish_row(
     exact : bool
         Whether labels and their order are those of all features.
     bound : float
-        No other label scores more.
+        No other label of those that are ranked scores more.
     """
     n_labels, n_candidates = intercept.shape[0], candidates.shape[0]
     if done == n_nonzeros:
         select_best(scores[:n_labels], k, labels, best, lanes)
-        return True, np.float64(best[k - 1]) if k < n_labels else -np.inf
+        return True, np.float64(best[k - 1]) if k < n_ranked else -np.inf
     # 1. By how much a score can still rise, and how far rounding can move one.
     rise = 0.0
     magnitude = np.float64(largest_intercept)
@@ -121,7 +123,7 @@ def finish_row(
     # 2. Candidates by partial score; the last one bounds all that are none.
     select_best(scores[:n_labels], n_candidates, candidates, partial, lanes)
     missed = -np.inf
-    if n_candidates < n_labels:
+    if n_candidates < n_ranked:
         missed = np.float64(partial[n_candidates - 1]) + rise + slack
     # 3. Their scores from all features, sorted.
     for c in range(n_candidates):

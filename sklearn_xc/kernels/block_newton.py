@@ -49,6 +49,8 @@ DAMPING = 1e-3
 _CANCELLED = 1e-8
 #: Rounding of an objective, as a share of it: a rise within it is none.
 _ROUNDING = 16 * np.finfo(np.float64).eps
+#: Powers of two up to here have an inverse in float64.
+_LARGEST_EXPONENT = 1000
 
 
 @inlined
@@ -85,6 +87,13 @@ def squared_norm(point):
     """Return the squared norm of a point without its intercept."""
     weights = point[: point.shape[0] - 1]
     return inner_product(weights, weights)
+
+
+@inlined
+def inverse_power_of_two(norm):
+    """Return a power of two that times `norm` is in [0.5, 1)."""
+    exponent = math.frexp(norm)[1]
+    return math.ldexp(1.0, -min(max(exponent, -_LARGEST_EXPONENT), _LARGEST_EXPONENT))
 
 
 @kernel
@@ -354,6 +363,10 @@ def block_newton_kernels(loss: ModuleType, rows_of: ModuleType) -> SimpleNamespa
         if ridge == 0.0:
             damping = intercept * DAMPING * abs(gradient[n_local])
             diagonal[n_local] += damping
+        # A power of two changes no digit, and squares of the scaled gradient fit into float32.
+        scale = inverse_power_of_two(lanes.gradient_norm[k])
+        for j in range(m):
+            gradient[j] *= scale
         lanes.n_products[k] = conjugate_gradients(
             X, rows, scratch.curvatures, intercept, damping, gradient, diagonal, cg, scratch.work
         )
@@ -361,21 +374,22 @@ def block_newton_kernels(loss: ModuleType, rows_of: ModuleType) -> SimpleNamespa
         slope = np.float64(0.0)
         for j in range(m):
             slope += gradient[j] * np.float64(step[j])
-        lanes.slope[k] = slope
+        length = 1.0 / scale
+        lanes.slope[k] = slope * length * length
         if is_copy:
             # The untouched coordinates move along w.
             factor = dtype(1.0)
-            if untouched > 0.0:
-                factor += step[n_local + 1] / dtype(untouched)
+            if dtype(scale * untouched) > 0.0:
+                factor += step[n_local + 1] / dtype(scale * untouched)
             for j in range(d):
                 v[j] = factor * w[j]
             for j in range(n_local):
                 t = np.uint32(touched[j])
-                v[t] = w[t] + step[j]
+                v[t] = w[t] + dtype(length) * step[j]
         else:
             for j in range(d):
-                v[j] = w[j] + step[j]
-        v[d] = w[d] + dtype(intercept) * step[n_local]
+                v[j] = w[j] + dtype(length) * step[j]
+        v[d] = w[d] + dtype(intercept * length) * step[n_local]
         if screened and lanes.mean_score[k] < -active_below - FAR:
             hold_back(data, lanes, k, w, v)
         lanes.trial_norm2[k] = squared_norm(v)

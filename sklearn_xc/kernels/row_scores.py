@@ -107,6 +107,16 @@ def add_features(
 
 
 @inlined
+def is_blank(indptr, indices, i, w_indptr, slot):
+    """Tell whether no label has a weight on any feature of row i: nothing is known of it."""
+    for t in range(indptr[i], indptr[i + 1]):
+        j = np.uint32(indices[t])
+        if slot[j] >= 0 or w_indptr[j + _ONE] > w_indptr[j]:
+            return False
+    return True
+
+
+@inlined
 def longest_row(indptr, first, n_rows):
     """Return the most non-zeros that one of some rows has."""
     longest = 0

@@ -37,3 +37,28 @@ def row_sums_kernel(rows_of: ModuleType) -> Any:
             out[d] += w
 
     return add_rows
+
+
+@functools.cache
+def square_sums_kernel(rows_of: ModuleType) -> Any:
+    """Return ``add_squares`` for one kind of rows: ``csr_rows`` or ``dense_rows``."""
+    add_row_and_squares = rows_of.add_row_and_squares
+
+    @kernel
+    def add_squares(X, weight, sums, squares):
+        """Add the weighted sum of all rows, and of their squares, to `sums` and `squares`.
+
+        Parameters
+        ----------
+        X : tuple of ndarray
+            Rows of length d, as `rows_of` reads them.
+        weight : ndarray of shape (n,)
+            Weight of each row.
+        sums, squares : ndarray of float64 of shape (d,)
+            Added to.
+        """
+        for i in range(np.uint32(weight.shape[0])):
+            w = np.float64(weight[i])
+            add_row_and_squares(X, i, w, w, sums, squares)
+
+    return add_squares

@@ -26,6 +26,8 @@ SPARE = 1.0 + 2.0**-10
 _HALF = 0.505
 #: Points shorter than so many steps of this size are rounded with it: its inverse is still finite.
 _LEAST_STEP = 1e-30
+#: The square of a norm below which a row counts as one of zeros: such squares are short of digits.
+_LEAST_NORM2 = 1e-280
 #: Exponent of a row whose norm is not finite: in its steps, every limit is 0.
 _ENDLESS = 2000
 _INT32_MIN, _INT32_MAX = -(2**31), 2**31 - 1
@@ -60,7 +62,7 @@ def round_rows(indptr, data, values, exponents, reach):
         for t in range(start, stop):
             norm2 += np.float64(data[t]) * np.float64(data[t])
         exponent = 0
-        if norm2 > 0.0:
+        if norm2 > _LEAST_NORM2:
             exponent = math.frexp(np.sqrt(norm2) / SPARE)[1]
         if not norm2 < np.inf:
             for t in range(start, stop):

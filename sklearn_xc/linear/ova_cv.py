@@ -35,7 +35,7 @@ from sklearn_xc._validation import (
 from sklearn_xc.base import restored_on_error
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.linear.ova import OvALinearXC, _group_labels
-from sklearn_xc.linear.path import solve_path
+from sklearn_xc.linear.path import at_cost, solve_path
 from sklearn_xc.metrics import TopKScorer, get_scorer
 from sklearn_xc.parallel.memory import parse_bytes
 
@@ -202,8 +202,8 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
         -----
         ConvergenceWarning
             If labels stopped before their stopping rule held, in the folds or in the final fit.
-        PruningWarning
-            If pruning raised the objective of labels by more than 1% in the final fit.
+        PruningWarning, UnseenLabelWarning
+            Of the final fit, as in :class:`OvALinearXC`.
         """
         with restored_on_error(self):
             instances = check_training_instances(self, X)
@@ -214,8 +214,11 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
             folds = self._split(X, y, targets)
             self.Cs_ = Cs
             self._score_paths(scorer, folds, X, y, (instances, targets, weight))
-            final = self._single(self.C_).fit(X, y, sample_weight)
+            final = self._single(self.C_)
+            final._train(X, y, sample_weight)
             self._take_over(final)
+        self._warn()
+        self._warn_of_unseen()
         return self
 
     def _check_grid(self) -> np.ndarray:
@@ -305,7 +308,7 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
                 model.feature_names_in_ = self.feature_names_in_
             model._keep_targets(targets)
             model._count_instances(targets, row_weight)
-            model._keep(problem, solutions.pop(0), row_of_label)
+            model._keep(at_cost(problem, C), solutions.pop(0), row_of_label)
             yield model
 
     def _single(self, C: float) -> OvALinearXC:

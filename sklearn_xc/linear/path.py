@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 
 from sklearn_xc.initialisers import Initialiser
 from sklearn_xc.linear.assembly import in_callers_features
@@ -14,6 +13,7 @@ from sklearn_xc.linear.training import solve_blocks
 from sklearn_xc.parallel.blocks import plan_blocks
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.memory import format_bytes
+from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.solvers.newton_cg import BlockSolution, Starter, solve_block, workspace_bytes
 from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem
 
@@ -75,14 +75,14 @@ def solve_path(
             f"{itemsize} bytes ({format_bytes(LABELS_PER_LANE * lanes * d * itemsize)})"
         ),
         max_memory,
-        effective_n_jobs(n_jobs),
+        count_threads(n_jobs),
     )
     size = LABELS_PER_LANE * plan.n_lanes
     blocks = [
         block[first : first + size] for block in plan.blocks for first in range(0, len(block), size)
     ]
     by_block, row_of_label = solve_blocks(
-        _at(problem, Cs[-1]), initialiser, group, blocks, plan.n_workers,
+        at_cost(problem, Cs[-1]), initialiser, group, blocks, plan.n_workers,
         functools.partial(_solve_block_path, problem, Cs, plan.n_lanes),
     )  # fmt: skip
     return [list(of_C) for of_C in zip(*by_block, strict=True)], row_of_label
@@ -125,14 +125,16 @@ def _solve_block_path(
         if c > 0:
             start = _extrapolate(points, falling[max(c - 2, 0) : c + 1])
             initialiser, prepared = _Continued(labels, start), None
-        solution = solve_block(_at(problem, C), sums, initialiser, prepared, labels, n_lanes, stop)
+        solution = solve_block(
+            at_cost(problem, C), sums, initialiser, prepared, labels, n_lanes, stop
+        )
         points = [*points[-1:], _dense(solution, problem)]
         pruned = _pruned(solution, problem.prune)
         solutions.append(in_callers_features(pruned, problem.columns))
     return solutions[::-1]
 
 
-def _at(problem: OneVsAllProblem, C: float) -> OneVsAllProblem:
+def at_cost(problem: OneVsAllProblem, C: float) -> OneVsAllProblem:
     """Return the problem for a C, to be solved without pruning."""
     return dataclasses.replace(problem, plus=C * problem.plus, minus=C * problem.minus, prune=0.0)
 

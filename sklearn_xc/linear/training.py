@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from sklearn_xc.initialisers import Initialiser
 from sklearn_xc.parallel.interrupt import StopFlag
-from sklearn_xc.solvers.problem import OneVsAllProblem, sum_instances
+from sklearn_xc.solvers.problem import OneVsAllProblem, check_range, sum_instances
 
 
 def solve_blocks(
@@ -48,11 +48,17 @@ def solve_blocks(
         What `solve` returned for each block.
     row_of_label : ndarray of int64 of shape (n_labels,)
         The place of each label, or of the one whose solution it shares, among all blocks' labels.
+
+    Raises
+    ------
+    ValueError
+        If the numbers are too large or too small for the arithmetic of X.
     """
     results: list[Any] = [None] * len(blocks)
     stop = StopFlag()
     with threadpool_limits(1, user_api="blas"):
         sums = sum_instances(problem)
+        check_range(problem, sums)
         prepared = initialiser.prepare(problem, sums)
         done = Parallel(n_jobs=n_workers, prefer="threads", return_as="generator_unordered")(
             delayed(_numbered)(

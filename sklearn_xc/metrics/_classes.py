@@ -4,7 +4,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from sklearn_xc._arguments import refuse_disguised
 
@@ -28,7 +27,7 @@ def check_classes(classes: Any) -> np.ndarray:
     if isinstance(classes, list) and classes and all(np.ndim(one) == 1 for one in classes):
         return np.arange(len(classes))
     array = np.asarray(classes)
-    if sp.issparse(classes) or array.ndim != 1 or not array.size:
+    if array.ndim != 1 or not array.size:
         raise ValueError(
             "classes: expected a sequence of class labels, as clf.classes_ of a fitted "
             f"classifier, got {type(classes).__name__} of shape {np.shape(classes)}."

@@ -107,7 +107,13 @@ class TimeBudget:
 
 
 def topk_anytime(
-    X: CsrRows, k: int, coef: Any, weights: WeightsByFeature, intercept: np.ndarray, budget: Budget
+    X: CsrRows,
+    k: int,
+    coef: Any,
+    weights: WeightsByFeature,
+    bases: np.ndarray,
+    n_ranked: int,
+    budget: Budget,
 ) -> AnytimeTopK:
     """Return the k best labels of each row that a budget allows to find.
 
@@ -121,8 +127,11 @@ def topk_anytime(
         Weights.
     weights : WeightsByFeature
         The same weights.
-    intercept : ndarray of shape (n_labels,)
-        Intercepts.
+    bases : ndarray of shape (2, n_labels)
+        Intercepts, and the scores of a row of which no feature has a weight; -inf for labels that
+        come last.
+    n_ranked : int
+        The number of the others, at least 1.
     budget : Budget
         Asked before every slice of work. What comes after the last slice, O(n_labels) and the
         evaluation of a few candidates, is not counted.
@@ -130,29 +139,33 @@ def topk_anytime(
     Returns
     -------
     AnytimeTopK
-        A row for which the budget lasted has the same bits as in ``LabelWeights.topk``.
+        A row for which the budget lasted has the same bits as in ``LabelWeights.topk``. Bounds are
+        on labels that do not come last.
     """
     from sklearn_xc.kernels.anytime import advance_row, finish_row, start_row
     from sklearn_xc.kernels.row_scores import N_TIERS
     from sklearn_xc.kernels.selection import N_LANES
 
-    n, n_labels, dtype = X.shape[0], len(intercept), intercept.dtype
-    w, lengths, known = weights, np.diff(X.indptr).tolist(), min(k, n_labels)
+    n, dtype = X.shape[0], bases.dtype
+    w, lengths, known = weights, np.diff(X.indptr).tolist(), min(k, n_ranked)
     lists = w.indptr, w.labels, w.values, w.slot, w.columns
     order, ends = np.empty(max(lengths), np.int64), np.empty(2 * N_TIERS + 1, np.int64)
     by_label = read_only(coef.indptr), read_only(coef.indices), read_only(coef.data)
     scores, lanes = np.zeros(w.columns.shape[1], dtype), np.empty(N_LANES, dtype)
     row = np.zeros(X.shape[1], dtype)
-    n_candidates = min(_n_candidates(k), n_labels)
+    n_candidates = min(_n_candidates(k), n_ranked)
     candidates, partial = np.empty(n_candidates, np.int64), np.empty(n_candidates, dtype)
-    bounds = w.highest, w.lowest, float(np.abs(intercept).max()), float(np.finfo(dtype).eps)
+    largest = float(np.abs(bases).max(where=bases > -np.inf, initial=0.0))
+    bounds = w.highest, w.lowest, largest, float(np.finfo(dtype).eps)
+    last = np.flatnonzero(bases[0] == -np.inf)[: k - known]
     answer = AnytimeTopK(
         np.full((n, k), -1, np.int64), np.full((n, k), -np.inf, dtype), np.zeros(n, bool),
         np.empty(n),
     )  # fmt: skip
     for i in range(n):
         budget.start()
-        n_lists = start_row(X.indptr, X.indices, i, w.tier, intercept, order, ends, scores)
+        base = bases[int(not w.work[X.indices[X.indptr[i] : X.indptr[i + 1]]].any())]
+        n_lists = start_row(X.indptr, X.indices, i, w.tier, base, order, ends, scores)
         done, work = 0, budget.next_slice()
         while done < lengths[i] and work > 0:
             done = advance_row(
@@ -160,9 +173,10 @@ def topk_anytime(
             )
             work = budget.next_slice()
         answer.exact[i], answer.bound_on_missed_score[i] = finish_row(
-            X.indices, X.data, order, done, lengths[i], *by_label, intercept, *bounds, known,
-            scores, row, candidates, partial, lanes, answer.indices[i], answer.scores[i],
+            X.indices, X.data, order, done, lengths[i], *by_label, base, *bounds, known,
+            n_ranked, scores, row, candidates, partial, lanes, answer.indices[i], answer.scores[i],
         )  # fmt: skip
+    answer.indices[:, known : known + len(last)] = last
     return answer
 
 

@@ -26,6 +26,8 @@ class ClassWeights:
         Weights, one row per class.
     scale : ndarray of float64 of shape (n_classes,), default=None
         Factors on the rows of `coef`; None is 1.
+    unseen : ndarray of int, default=None
+        Classes without a training instance: they come last in a top-k, and have no probability.
 
     Notes
     -----
@@ -33,8 +35,14 @@ class ClassWeights:
     FloatingPointError: no order, no top-k and no normaliser can be made of them.
     """
 
-    def __init__(self, coef: np.ndarray, scale: np.ndarray | None = None) -> None:
+    def __init__(
+        self,
+        coef: np.ndarray,
+        scale: np.ndarray | None = None,
+        unseen: np.ndarray | None = None,
+    ) -> None:
         self.coef = read_only(coef)
+        self.unseen = np.empty(0, np.int64) if unseen is None else unseen
         factors = np.ones(len(coef)) if scale is None else scale
         self.scale = read_only(factors.astype(coef.dtype))
 
@@ -61,8 +69,12 @@ class ClassWeights:
         best = np.full((X.shape[0], k), -np.inf, self.coef.dtype)
         kept = min(k, len(self.coef))
 
-        def task(first: int, last: int, scores: np.ndarray) -> None:
-            topk_scores(scores, kept, labels[first:last], best[first:last])
+        def task(begin: int, end: int, scores: np.ndarray) -> None:
+            if self.unseen.size:
+                lowest = scores.min(axis=1, keepdims=True)
+                lower = np.minimum(lowest - 1, np.nextafter(lowest, -np.inf))
+                scores[:, self.unseen] = lower.astype(scores.dtype)
+            topk_scores(scores, kept, labels[begin:end], best[begin:end])
 
         self._map_scores(task, X, n_jobs)
         return labels, best
@@ -97,6 +109,7 @@ class ClassWeights:
         out = np.empty(X.shape[0])
 
         def task(first: int, last: int, scores: np.ndarray) -> None:
+            scores[:, self.unseen] = -np.inf
             log_normalisers(scores, out[first:last])
 
         self._map_scores(task, X, n_jobs)

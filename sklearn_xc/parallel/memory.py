@@ -6,13 +6,14 @@ import os
 import re
 from numbers import Real
 from pathlib import Path
+from typing import Any
 
 from sklearn_xc.exceptions import MemoryBudgetError
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
-def parse_bytes(size: int | float | str, name: str) -> int:
+def parse_bytes(size: Any, name: str) -> int:
     """Return a number of bytes from a number or a text such as ``"8GB"`` or ``"512 MiB"``.
 
     Parameters
@@ -27,15 +28,17 @@ def parse_bytes(size: int | float | str, name: str) -> int:
     ValueError
         If `size` is neither.
     """
+    number = math.nan
     if isinstance(size, str):
         match = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?)(?:I?B)?\s*", size.upper())
-        number = match[1] if match is not None else ""
-        with contextlib.suppress(ValueError, OverflowError):
-            size_ = float(number) * _UNITS[match[2]]  # type: ignore[index]
-            if size_ >= 1:
-                return int(size_)
-    elif isinstance(size, Real) and not isinstance(size, bool) and 1 <= size < math.inf:
-        return int(size)
+        if match is not None:
+            with contextlib.suppress(ValueError):  # more than one point
+                number = float(match[1]) * _UNITS[match[2]]
+    elif isinstance(size, Real) and type(size) is not bool:
+        with contextlib.suppress(OverflowError):  # an integer beyond all floats
+            number = float(size)
+    if 1 <= number < math.inf:
+        return int(number)
     raise ValueError(f"{name} must be a positive number of bytes or a text as '8GB', got {size!r}.")
 
 

@@ -176,6 +176,7 @@ class SoftmaxClassifier(SoftmaxModel):
         self.loss_curve_ = np.array(history.objective)
         self.log_loss_ = np.array(history.log_loss)
         self._warn()
+        self._warn_of_unseen()
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -404,9 +405,17 @@ class SoftmaxClassifier(SoftmaxModel):
                 self._rates(settings),
                 log_loss,
                 self.n_jobs,
+                self._show_trial if self.verbose else None,
             )
         except FloatingPointError as error:
             raise self._diverged("any of the rates tried") from error
+
+    def _show_trial(self, rate: float, loss: float) -> None:
+        ended = f"log-loss {loss:.4g}" if np.isfinite(loss) else "diverged"
+        print(
+            f"[{type(self).__name__}] learning rate {rate:g} on a tenth of the data: {ended}",
+            flush=True,
+        )
 
     def _train(
         self,

@@ -33,7 +33,8 @@ class SoftmaxModel(XCClassifier):
         -------
         ndarray of shape (n, n_classes), or CSR of shape (n, n_labels)
             Rows sum to 1 over all classes, also of a multilabel model: it is the probability that
-            a label drawn from those of the instance is this one. After a sparse fit, a CSR with
+            a label drawn from those of the instance is this one. Classes without a training
+            instance have none. After a sparse fit, a CSR with
             the ``top_k`` largest of each row: a missing entry was left out, it is not zero.
         """
         log_proba = self.predict_log_proba(X)
@@ -47,10 +48,10 @@ class SoftmaxModel(XCClassifier):
         """Return the logarithms of ``predict_proba``, in the same containers."""
         check_is_fitted(self)
         instances = check_instances(self, X, reset=False)
-        weights = ClassWeights(self.coef_)
+        weights = ClassWeights(self.coef_, unseen=self._unseen_labels)
         with self._in_range(instances):
             if self._targets_kind != "sparse":
-                return _log_softmax(weights.scores(instances, self.n_jobs))
+                return _log_softmax(weights.scores(instances, self.n_jobs), self._unseen_labels)
             labels, scores = weights.topk(instances, self._n_considered(), self.n_jobs)
             normalisers = weights.log_normalisers(instances, self.n_jobs)[:, None]
         log_proba = (scores - normalisers).astype(self.coef_.dtype)
@@ -71,12 +72,16 @@ class SoftmaxModel(XCClassifier):
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         instances = check_instances(self, X, reset=False)
         with self._in_range(instances):
-            return ClassWeights(self.coef_).topk(instances, k, self.n_jobs)
+            return ClassWeights(self.coef_, unseen=self._unseen_labels).topk(
+                instances, k, self.n_jobs
+            )
 
     def _all_scores(self, X: Any) -> np.ndarray:
         instances = check_instances(self, X, reset=False)
         with self._in_range(instances):
-            scores = ClassWeights(self.coef_).scores(instances, self.n_jobs)
+            scores = ClassWeights(self.coef_, unseen=self._unseen_labels).scores(
+                instances, self.n_jobs
+            )
         return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
 
     def _log_threshold(self) -> float:
@@ -86,20 +91,22 @@ class SoftmaxModel(XCClassifier):
 
     def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         instances = check_instances(self, X, reset=False)
-        weights = ClassWeights(self.coef_)
+        weights = ClassWeights(self.coef_, unseen=self._unseen_labels)
         with self._in_range(instances):
             labels, scores = weights.topk(instances, k, self.n_jobs)
             normalisers = weights.log_normalisers(instances, self.n_jobs)[:, None]
         return labels, scores - normalisers - self._log_threshold()
 
     def _all_margins(self, X: Any) -> np.ndarray:
-        return _log_softmax(self._all_scores(X)) - self._log_threshold()
+        return _log_softmax(self._all_scores(X), self._unseen_labels) - self._log_threshold()
 
 
-def _log_softmax(scores: np.ndarray) -> np.ndarray:
-    """Turn scores into log-probabilities, in place."""
+def _log_softmax(scores: np.ndarray, unseen: np.ndarray) -> np.ndarray:
+    """Turn scores into log-probabilities, in place; classes without an instance have none."""
     from sklearn_xc.kernels.class_scores import log_normalisers
 
+    if unseen.size < scores.shape[1]:
+        scores[:, unseen] = -np.inf
     normalisers = np.empty(len(scores))
     log_normalisers(scores, normalisers)
     scores -= normalisers[:, None].astype(scores.dtype)

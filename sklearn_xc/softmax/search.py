@@ -33,6 +33,7 @@ def search_rate(
     rates: np.ndarray,
     log_loss: Callable[[np.ndarray, SoftmaxProblem], float],
     n_jobs: int | None,
+    show: Callable[[float, float], None] | None = None,
 ) -> float:
     """Return the learning rate whose trial ends with the lowest log-loss.
 
@@ -50,6 +51,8 @@ def search_rate(
         Gives the log-loss of weights, for the data of the trials.
     n_jobs : int or None
         Trials at a time; fewer where their weights would not fit into half of the free memory.
+    show : callable, default=None
+        Called with each rate and the log-loss of its trial, inf if it diverged.
 
     Returns
     -------
@@ -88,6 +91,9 @@ def search_rate(
     except BaseException:  # an interrupt is heard by this thread alone
         stop.set()
         raise
+    if show is not None:
+        for rate, loss in zip(rates, losses, strict=True):
+            show(float(rate), float(loss))
     if not np.isfinite(losses).any():
         raise FloatingPointError("no learning rate of the search converges")
     return float(rates[int(np.argmin(losses))])

@@ -9,6 +9,7 @@ Method: section 2 of Schultheis and Babbar (2022), after Galli and Lin (2021): b
 search with sufficient decrease, stopping rule ``|g| <= eps |g(0)|``.
 """
 
+import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from sklearn_xc.kernels.vectors import norm_of_difference
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.memory import format_bytes
 from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem, sum_rows
+from sklearn_xc.solvers.pruning import SampleScorer, SampleScores, sample_bytes
 from sklearn_xc.solvers.screening import make_screen
 
 CG_TOLERANCE = 0.5
@@ -36,6 +38,8 @@ CG_MAX_ITER = 100
 PRECONDITIONER_WEIGHT = 0.01
 #: A label is left once so many of its steps no longer lowered the objective: they are rounding.
 MAX_FLAT = 5
+#: A gradient at zero counts as zero where it is at most so many times the rounding of its sum.
+_ROUNDINGS = 8.0
 
 #: A compact copy of active rows is made up to so many times d non-zeros: beyond, most features are
 #: in it, and the rows are used where they stand.
@@ -65,6 +69,8 @@ class BlockSolution:
         Evaluated in float64 at the weights before pruning (but the last).
     seconds : ndarray of float64 of shape (m,)
         The block's wall time, shared out by Newton steps and Hessian products.
+    sample : SampleScores or None
+        Scores of a sample of instances before and after pruning; None if nothing is pruned.
     """
 
     labels: np.ndarray
@@ -80,6 +86,7 @@ class BlockSolution:
     gradient_tolerance: np.ndarray
     pruned_objective: np.ndarray
     seconds: np.ndarray
+    sample: SampleScores | None = None
 
 
 class Starter(Protocol):
@@ -119,11 +126,12 @@ class NewtonStep(NamedTuple):
 
 @dataclass
 class _Label:
-    """One label on its way through the block."""
+    """One label on its way through the block; -1 steps before its start is evaluated."""
 
     row: int
     tolerance: float
-    n_iter: int = 0
+    starts_at_zero: bool = False
+    n_iter: int = -1
     n_products: int = 0
     status: int = CONVERGED
 
@@ -134,7 +142,7 @@ def workspace_bytes(n: int, d: int, n_lanes: int, itemsize: int) -> int:
     lists = 2 * n * n_lanes * 4
     vectors = n * (4 * 3 + 8 * 5) + (d + 2) * (4 * 2 + 8 * 2 + 6 * itemsize)
     copy = _COPY_FEATURES * d * (4 + itemsize)
-    return points + lists + vectors + copy
+    return points + lists + vectors + copy + sample_bytes(n)
 
 
 def largest_array(n: int, d: int, n_lanes: int, itemsize: int) -> str:
@@ -205,13 +213,21 @@ class _Block:
         self.scratch = _make_scratch(problem)
         self.occupants: list[_Label | None] = [None] * n_lanes
         self.parents = initialiser.parents(problem, self.labels)
+        size = sums.squares**0.5 * sums.weight**0.5
+        spread = -float(problem.loss.slope(0.0)) * (1.0 + problem.n_samples**0.5)
+        self.rounding = _ROUNDINGS * np.finfo(np.float64).eps * spread * size
         self.children: dict[int, list[int]] = {}
         self.waiting = deque(self._without_parents())
         self.weights: list[Any] = [None] * len(self.labels)
         self.report = np.zeros((7, len(self.labels)))
         self.intercepts = np.zeros(len(self.labels), problem.dtype)
+        self.scorer = SampleScorer(problem) if problem.prune > 0 else None
 
     def solve(self) -> BlockSolution:
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is not accepted
+            return self._solve()
+
+    def _solve(self) -> BlockSolution:
         began = perf_counter()
         while True:
             self._fill_lanes()
@@ -219,8 +235,8 @@ class _Block:
             if not occupied.size:
                 return self._solution(perf_counter() - began)
             self._advance(occupied)
-            for k in occupied:
-                self._judge(int(k))
+            for c, k in enumerate(occupied.tolist()):
+                self._judge(k, c)
 
     def _without_parents(self) -> list[int]:
         """Note each label's children; return the labels that can begin at once."""
@@ -250,6 +266,9 @@ class _Block:
             problem.minus[label], self.sums.total,
         )  # fmt: skip
         tolerance = float(problem.relative_tolerance[label]) * at_zero
+        # Where the gradients of positives and negatives cancel, zero is the optimum.
+        rounding = self.rounding * (problem.plus[label] + problem.minus[label])
+        zero_is_optimal = at_zero <= rounding
         state.label[k] = label
         state.plus[k] = problem.plus[label]
         state.minus[k] = problem.minus[label]
@@ -258,25 +277,44 @@ class _Block:
         state.n_active[k] = 0
         state.n_unseen[k] = 0
         state.n_flat[k] = 0
+        state.slope[k] = 0.0
+        if zero_is_optimal:
+            state.threshold[k] = rounding
+            self._start_at(k, None)
+            return _Label(row, rounding, starts_at_zero=True)
         state.threshold[k] = 0.0  # the start is left even if it happens to be good enough
-        trial = state.points[k, 1 - state.current[k]]
         if self.parents is None or self.parents[row] < 0:
-            trial[:] = self.initialiser.start(self.prepared, problem, label, positive)
+            self._start_at(k, self.initialiser.start(self.prepared, problem, label, positive))
         else:
+            start = np.zeros(problem.n_features + 1, problem.dtype)
             indices, values = self.weights[self.parents[row]]
-            trial[:] = 0
-            trial[indices] = values
-            trial[-1] = self.intercepts[self.parents[row]]
-        state.trial_norm2[k], mean = measure_start(trial, self.data.mean)
-        state.mean_score[k] = state.trial_mean_score[k] = mean
+            start[indices] = values
+            start[-1] = self.intercepts[self.parents[row]]
+            self._start_at(k, start)
         return _Label(row, tolerance)
+
+    def _start_at(self, k: int, start: np.ndarray | None) -> None:
+        """Set a lane's trial point to a start vector; to zero if that is None or not finite."""
+        state = self.state
+        trial = state.points[k, 1 - state.current[k]]
+        if start is not None and np.shape(start) != trial.shape:
+            raise ValueError(
+                f"OvALinearXC: init: {self.initialiser!r} starts at a vector of shape "
+                f"{np.shape(start)}, shape {trial.shape} was expected."
+            )
+        trial[:] = 0.0 if start is None else start
+        norm2, mean = measure_start(trial, self.data.mean)
+        if not math.isfinite(norm2 + mean):
+            trial[:] = norm2 = mean = 0.0
+        state.trial_norm2[k] = norm2
+        state.mean_score[k] = state.trial_mean_score[k] = mean
 
     def _advance(self, occupied: np.ndarray) -> None:
         """Take the occupied lanes one step further, some lanes for each call."""
         problem, y_indptr = self.problem, self.problem.y_indptr
         labels = self.state.label[occupied]
         n_positives = y_indptr[labels + 1] - y_indptr[labels]
-        n_candidates = self.screen.list_candidates(
+        n_candidates = self.n_candidates = self.screen.list_candidates(
             self.state, occupied, int(n_positives.max()), self._check_stop
         )
         candidates = self.screen.candidates
@@ -305,16 +343,30 @@ class _Block:
             grown[:, :held] = self.state.active
             self.state = self.state._replace(active=grown)
 
-    def _judge(self, k: int) -> None:
-        """Let a lane's label go on, see what pruning costs it, or retire it."""
+    def _judge(self, k: int, c: int) -> None:
+        """Let a lane's label go on, see what pruning costs it, or retire it.
+
+        `c` is the lane's place among those that were screened.
+        """
         state, label = self.state, self.occupants[k]
         assert label is not None
         if state.purpose[k] == PRUNED:
+            if self.scorer is not None:
+                self.scorer.add(
+                    int(state.label[k]), self.screen.candidates[c, : self.n_candidates[c]],
+                    state.active[k, : state.n_active[k]], state.points[k, state.current[k]],
+                    state.points[k, 1 - state.current[k]],
+                )  # fmt: skip
             self._retire(k, label)
             return
         if state.step_length[k] < 0:
             return
-        label.n_iter += state.threshold[k] > 0
+        if label.n_iter < 0 and not (label.starts_at_zero or math.isfinite(state.objective[k])):
+            label.starts_at_zero = True
+            state.objective[k] = np.inf
+            self._start_at(k, None)
+            return
+        label.n_iter += 1
         label.n_products += int(state.n_products[k])
         if self.observe is not None:
             self.observe(self._step_taken(k, label))
@@ -384,6 +436,7 @@ class _Block:
             gradient_tolerance=tolerance,
             pruned_objective=pruned,
             seconds=wall * share / share.sum(),
+            sample=None if self.scorer is None else self.scorer.result(),
         )
 
 

@@ -15,8 +15,12 @@ import numpy as np
 
 from sklearn_xc._validation import CsrRows, DenseRows, read_only
 from sklearn_xc.kernels import csr_rows, dense_rows
-from sklearn_xc.kernels.row_sums import row_sums_kernel
+from sklearn_xc.kernels.row_sums import row_sums_kernel, square_sums_kernel
 from sklearn_xc.losses import LOSSES
+
+#: Squares of gradients must fit into float64, also of those to which the descent comes down.
+_LARGEST_GRADIENT = 1e150
+_LEAST_GRADIENT = 1e-130
 
 #: A label without positives: the all-negative problem.
 NO_POSITIVES = np.zeros(0, np.int32)
@@ -128,10 +132,13 @@ class InstanceSums:
         Weighted sum of the instances; the constant feature, if any, stands last.
     weight : float
         Sum of the row weights.
+    squares : float
+        Weighted sum of the squared norms of the instances, constant feature included.
     """
 
     total: np.ndarray
     weight: float
+    squares: float
 
 
 def sum_rows(problem: OneVsAllProblem, rows: np.ndarray) -> np.ndarray:
@@ -146,4 +153,58 @@ def sum_rows(problem: OneVsAllProblem, rows: np.ndarray) -> np.ndarray:
 def sum_instances(problem: OneVsAllProblem) -> InstanceSums:
     """Return the sums over all instances."""
     rows = np.arange(problem.n_samples, dtype=np.int32)
-    return InstanceSums(sum_rows(problem, rows), float(problem.weight.sum(dtype=np.float64)))
+    weight = float(problem.weight.sum(dtype=np.float64))
+    sums, squares = np.zeros(problem.n_features), np.zeros(problem.n_features)
+    add_squares = square_sums_kernel(problem.rows_of)
+    add_squares(problem.instances.arrays, problem.weight, sums, squares)
+    with np.errstate(over="ignore"):
+        squares_sum = float(squares.sum()) + weight * problem.intercept
+    return InstanceSums(sum_rows(problem, rows), weight, squares_sum)
+
+
+def check_range(problem: OneVsAllProblem, sums: InstanceSums) -> None:
+    """Raise unless the arithmetic of X can hold the sums that a solver makes of a problem.
+
+    Parameters
+    ----------
+    problem : OneVsAllProblem
+        Its row weights are at most 2.
+    sums : InstanceSums
+        Sums over its instances.
+
+    Raises
+    ------
+    ValueError
+        Where the curvature of the loss, or the square of its gradient, is too large, or where the
+        gradient, that no weight exceeds, is too small.
+    """
+    type_info = np.finfo(problem.dtype)
+    costs = np.maximum(problem.plus, problem.minus)
+    highest, lowest = float(costs.max()), float(costs.min())
+    # Bounds on the trace of the Hessian and on the norm of the gradient at zero, over all labels.
+    # Python's floats raise where these overflow, numpy's give inf.
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        curvature = np.float64(2.0) * highest * sums.squares
+        gradient = np.sqrt(curvature) * np.sqrt(np.float64(2.0) * highest * sums.weight)
+        least = 2.0 * lowest * np.sqrt(sums.squares) * np.sqrt(sums.weight)
+    fits = curvature < type_info.max and gradient < _LARGEST_GRADIENT
+    needed = max(float(type_info.tiny / type_info.eps), _LEAST_GRADIENT)
+    if not fits or (least < needed and _has_instances(problem)):
+        raise ValueError(_out_of_range(problem, "small" if fits else "large", costs))
+
+
+def _has_instances(problem: OneVsAllProblem) -> bool:
+    """Return whether there is anything to learn from: a feature or the constant one."""
+    return bool(problem.intercept) or any(a.any() for a in problem.instances.arrays[-1:])
+
+
+def _out_of_range(problem: OneVsAllProblem, what: str, costs: np.ndarray) -> str:
+    values = problem.instances.arrays[-1]
+    largest = max(float(values.max()), -float(values.min())) if values.size else 0.0
+    advice = "lower" if what == "large" else "raise"
+    return (
+        f"OvALinearXC: X, C, sample_weight and the weights of labels make numbers too {what} for "
+        f"{problem.dtype}: X has entries up to {largest:.3g} in magnitude, and C times the weights "
+        f"is {costs.min():.3g} to {costs.max():.3g}. Scale X to rows of about unit length, or "
+        f"{advice} C or the weights."
+    )

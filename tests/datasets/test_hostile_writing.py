@@ -1,10 +1,12 @@
 """Writing all or nothing: processes that end in the middle, and matrices that cannot be written."""
 
+import itertools
 import os
 import signal
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -174,7 +176,7 @@ class TestTheEndOfTheProcess:
 def test_both_ways_write_the_same(tmp_path, monkeypatch, named, suffix):
     if named:
         monkeypatch.setattr(_files, "_open_unnamed", lambda folder: None)
-    path = tmp_path / f"{'long name ' * 20}{suffix}"
+    path = tmp_path / f"{'long name ' * 25}{suffix}"
     for _ in range(2):  # a new file, and one in place of an old one
         dump_xmc_file(path, X, Y)
         np.testing.assert_array_equal(load_xmc_file(path)[0].toarray(), X)
@@ -183,6 +185,16 @@ def test_both_ways_write_the_same(tmp_path, monkeypatch, named, suffix):
         umask = os.umask(0)
         os.umask(umask)
         assert path.stat().st_mode & 0o777 == 0o666 & ~umask
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_other_threads_write_too(tmp_path, monkeypatch, named):
+    """Only the main thread may touch the handlers of signals."""
+    if named:
+        monkeypatch.setattr(_files, "_open_unnamed", lambda folder: None)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(dump_xmc_file, tmp_path / "data.txt", X, Y).result()
+    np.testing.assert_array_equal(load_xmc_file(tmp_path / "data.txt")[0].toarray(), X)
 
 
 @unnamed
@@ -233,11 +245,17 @@ class TestMatrices:
         dump_xmc_file(tmp_path / "data.txt", unsorted, [[1]])
         assert (tmp_path / "data.txt").read_text() == "1 3 1\n0 0:2 2:1\n"
 
-    @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.longdouble])
-    @pytest.mark.parametrize("container", [csr_array, coo_array, sp.csc_matrix, np.asarray])
+    @pytest.mark.parametrize(
+        ("dtype", "container"),
+        [
+            (np.float16, np.asarray),  # scipy has none of them
+            *itertools.product(
+                [np.float32, np.float64, np.longdouble],
+                [np.asarray, csr_array, coo_array, sp.csc_matrix],
+            ),
+        ],
+    )
     def test_floats_of_any_size(self, tmp_path, dtype, container):
-        if dtype == np.float16 and container is not np.asarray:
-            pytest.skip("scipy has none of them")
         values = np.array([[0, 0.1], [1.5, 0]], dtype)
         dump_xmc_file(tmp_path / "data.txt", container(values), Y)
         found = load_xmc_file(tmp_path / "data.txt", dtype=np.float64)[0].toarray()

@@ -243,15 +243,16 @@ class TestEmbed:
         x = container(X)
         model = make(hidden_dim=hidden_dim).fit(x, Y.toarray())
         V = model.embed(x)
-        dim = hidden_dim or (100 if sp.issparse(x) else 40)
+        dim = hidden_dim or 40
         assert V.shape == (120, dim)
         assert model.coef_.shape == (15, dim)
         seen, scores = model.label_counts_ > 0, model.decision_function(x)
         np.testing.assert_allclose((V @ model.coef_.T)[:, seen], scores[:, seen], atol=1e-13)
         np.testing.assert_allclose(scores, scores_of(model, X), atol=1e-13)
-        if hidden_dim is None and not sp.issparse(x):
+        assert model.hidden_dim_ == (hidden_dim or 0)
+        if hidden_dim is None:
             assert model.feature_embedding_ is None
-            np.testing.assert_array_equal(V, x)
+            np.testing.assert_array_equal(V, X.toarray())
         else:
             assert model.feature_embedding_.shape == (40, dim)
 

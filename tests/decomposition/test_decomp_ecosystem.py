@@ -289,15 +289,14 @@ class TestParameters:
         model = DecompMIPSClassifier()
         assert (model.loss, model.gradient, model.average) == ("margin", "decomp_mips", True)
         assert (model.learning_rate, model.batch_size, model.max_iter) == (0.3, 10, 10)
-        for name in ("n_blocks", "n_candidates", "hidden_dim", "smoothing"):
+        assert model.hidden_dim == "auto"
+        for name in ("n_blocks", "n_candidates", "smoothing"):
             assert getattr(model, name) is None
 
     def test_what_none_stands_for(self, xy):
         X, Y = xy
         model = DecompMIPSClassifier(random_state=0, max_iter=1)
-        assert model.fit(X, Y).feature_embedding_.shape == (40, 100)
-        assert model.fit(X.toarray(), Y).feature_embedding_ is None
-        assert model.n_candidates_ == 14
+        assert model.fit(X, Y).n_candidates_ == 14
         model.fit(X.toarray(), np.arange(120))
         assert model.n_candidates_ == 64
         wide = sp.csr_array((120, 7000 - 14))
@@ -319,6 +318,7 @@ class TestProgress:
 
     def test_a_line_for_the_first_and_the_last_epoch(self, make, xy, capsys):
         model = make(verbose=1, gradient="mips", index="exact").fit(*xy)
-        lines = capsys.readouterr().out.splitlines()
+        hidden, *lines = capsys.readouterr().out.splitlines()
+        assert hidden == "[DecompMIPSClassifier] a hidden layer of 6: hidden_dim=6"
         assert lines[0].startswith("[DecompMIPSClassifier] epoch 1 of 3: loss ")
         assert f"epoch 3 of 3: loss {model.loss_curve_[-1]:.4g}, recall@10 of" in lines[-1]

@@ -45,7 +45,7 @@ def test_max_memory_holds_for_the_index(make, xy):
     model = make(gradient="mips").fit(*xy)
     model.set_params(max_memory=3 * 14 * 6 * 8 - 1)
     with pytest.raises(
-        MemoryBudgetError, match="the index, of 14 labels x 6 x 8 bytes.*exact=True"
+        MemoryBudgetError, match=r"the index, of 14 labels x 6 x 8 bytes.*exact=True"
     ):
         model.predict_topk(xy[0][:1], 1, exact=False)
     model.set_params(max_memory=3 * 14 * 6 * 8).predict_topk(xy[0][:1], 1, exact=False)
@@ -54,7 +54,7 @@ def test_max_memory_holds_for_the_index(make, xy):
 def test_an_unreadable_limit_set_after_fit(make, xy):
     model = make().fit(*xy).set_params(max_memory="plenty")
     with pytest.raises(
-        ValueError, match="DecompMIPSClassifier: max_memory must be .* got 'plenty'"
+        ValueError, match=r"DecompMIPSClassifier: max_memory must be .* got 'plenty'"
     ):
         model.predict(xy[0])
 

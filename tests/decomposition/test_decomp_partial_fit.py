@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from sklearn_xc.solvers.batch_sgd import MovingRows
+
 # A label of the common data has no instance.
 pytestmark = pytest.mark.filterwarnings("ignore:.*have no training instance")
 
@@ -272,3 +274,70 @@ class TestErrors:
     def test_classes_of_an_indicator(self, make, xy):
         with pytest.raises(ValueError, match="classes of an indicator y are its columns, 0 to 14"):
             make().partial_fit(*xy, classes=list("abc"))
+
+
+class TestOtherParameters:
+    """Set between calls: each takes effect, or is refused by name."""
+
+    @pytest.fixture(params=["partial_fit", "warm start"])
+    def go_on(self, request, make, xy):
+        """Return a function that trains, goes on with other parameters, and returns the model."""
+        X, Y = xy[0].toarray(), xy[1]
+
+        def train(first, then, is_fork=True):
+            model = make(warm_start=True, max_iter=1, **first).fit(X, Y)
+            if request.param == "warm start":
+                return model.set_params(**then).fit(X, Y)
+            return model.set_params(**then).partial_fit(X, Y)
+
+        return train
+
+    @pytest.mark.parametrize(
+        ("first", "then", "message"),
+        [
+            ({}, {"hidden_dim": 7}, r"hidden_dim=7 does not go with .* with hidden_dim=6\. Set it"),
+            ({}, {"hidden_dim": None}, r"hidden_dim=None does not go with .* with hidden_dim=6\."),
+            ({"hidden_dim": 0}, {"hidden_dim": 6}, r"hidden_dim=6 does .* with hidden_dim=0\."),
+            ({}, {"optimizer": "adagrad"}, r"optimizer='adagrad' does .* with optimizer='sgd'\."),
+            ({"optimizer": "adagrad"}, {"optimizer": "sgd"}, "optimizer='sgd' does not go with"),
+        ],
+        ids=str,
+    )
+    def test_refused(self, first, then, message, go_on):
+        with pytest.raises(ValueError, match=message):
+            go_on(first, then)
+
+    @pytest.mark.parametrize("then", [{"hidden_dim": "auto"}, {"hidden_dim": 6}], ids=str)
+    def test_the_same_in_other_words(self, then, go_on):
+        np.testing.assert_array_equal(go_on({}, then).coef_, go_on({}, {}).coef_)
+        assert go_on({"hidden_dim": 0}, {"hidden_dim": None}).hidden_dim_ == 0
+
+    @pytest.mark.parametrize(
+        "then",
+        [
+            {"decay_interval": 7.0}, {"learning_rate": 0.1}, {"loss": "softmax"}, {"alpha": 3.0},
+            {"smoothing": 3.0}, {"dropout": 0.5}, {"average": False}, {"batch_size": 3},
+            {"gradient": "sampled", "n_candidates": 3}, {"sampled_epochs": 3, "n_candidates": 3},
+        ],
+        ids=str,
+    )  # fmt: skip
+    def test_taken_up(self, then, go_on):
+        assert (go_on({"sampled_epochs": 0.1}, then).coef_ != go_on({}, {}).coef_).any()
+
+    @pytest.mark.parametrize("then", [{"decay_interval": 7.0}, {"sampled_epochs": 0.5}], ids=str)
+    def test_as_if_they_had_been_so(self, then, make, xy):
+        """What is counted in visits is counted from the beginning."""
+        X, Y = xy[0].toarray(), xy[1]
+        own = {"learning_rate": 1e-7, "gradient": "sampled", "average": False}
+        model = make(sampled_epochs=9.0, **own).partial_fit(X, Y)
+        rates, plain = [], MovingRows.step
+
+        def step(self, entries, V, rate):
+            rates.append(rate)
+            return plain(self, entries, V, rate)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(MovingRows, "step", step)
+            model.set_params(**then).partial_fit(X, Y)
+        interval = then.get("decay_interval", 120)
+        assert rates[0] == pytest.approx(1e-7 / (1 + 120 / interval))

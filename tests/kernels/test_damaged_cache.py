@@ -19,19 +19,20 @@ import pytest
 import sklearn_xc
 from sklearn_xc.kernels._cache import _checksum
 
-# plus_one and plus_two have the same bytecode and signature.
+# plus_one and plus_two have the same code and signature, and differ in what a name means to them.
 PROBE = """
-import json, os, pathlib, resource, shutil, sys, warnings
+import json, os, pathlib, shutil, sys, types, warnings
 import numba, numpy as np
 from sklearn_xc.kernels import _notices
 from sklearn_xc.kernels._jit import kernel
 from sklearn_xc.kernels._notices import KernelCacheWarning
 
 def plus_one(x):
-    return x + 1.0
+    return x + number
 
-def plus_two(x):
-    return x + 2.0
+number = 1.0
+plus_two = types.FunctionType(plus_one.__code__, {"number": 2.0, "__name__": __name__})
+plus_two.__qualname__ = "plus_two"
 
 def total(values):
     result = values[0]
@@ -242,6 +243,8 @@ print(json.dumps(outcome({str(tmp_path / "cache")!r})))
 
 # What happens to a folder between the import of the kernels and their first call.
 CHANGES = """
+import resource
+
 def vanish(path):
     shutil.rmtree(path.parent)
 
@@ -290,7 +293,7 @@ def test_a_folder_that_becomes_useless_is_one_warning(site, tmp_path):
 def test_a_process_killed_while_it_writes_leaves_nothing_that_harms(site, tmp_path):
     # The system itself kills it, at its 100th byte.
     code = f"""
-import signal
+import resource, signal
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))

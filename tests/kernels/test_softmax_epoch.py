@@ -13,6 +13,7 @@ from sklearn_xc.kernels import negatives
 from sklearn_xc.kernels._jit import kernel
 from sklearn_xc.kernels.negatives import ClassSampler, draw_negatives, mix_key
 from sklearn_xc.kernels.softmax_epoch import RULES, SMALLEST_SCALE, fold_scale, softmax_kernels
+from sklearn_xc.kernels.softmax_rules import umax_step
 from sklearn_xc.solvers.class_sampling import expected_touches
 
 K, D = 6, 7
@@ -346,6 +347,19 @@ def test_umax_lifts_and_bounds_u(delta, bound):
     settings = {"rate": 0.5, "slowing": 0.0, "ridge": 0.0, "m": 3, "setting": (delta, bound)}
     assert_equals_twin(data, "umax", **settings)
     assert (run(data, "umax", 0, data.n, **settings)[4] <= bound).all()
+
+
+def test_umax_leaves_no_u_below_zero():
+    """A large step from a small u passes 0, where exp(-u) would be above 1."""
+
+    @kernel
+    def step(scale, u, p):
+        none = np.zeros(1)
+        return umax_step(scale, none, 1.0, 0.0, 1.0, none, none + 1.0, u, p, (9.0, 40.0))[0]
+
+    for scale in (3.0, 50.0):
+        assert 0.5 - scale * (1 - np.exp(-0.5)) < 0
+        assert step(scale, 0.5, np.zeros(1)) == 0.0
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.5, 2.0])

@@ -27,16 +27,16 @@ def arrange(W, has_column, tier):
     return *arrays, slot, columns, (tier + N_TIERS * has_column).astype(np.uint8)
 
 
-def run(X, weights, intercept, k, first=0):
+def run(X, weights, intercept, k, first=0, prior=None):
     """Return labels and scores of topk_rows, and all scores, for the rows from `first`."""
     X = sp.csr_array(X)
-    n = X.shape[0] - first
+    n, bases = X.shape[0] - first, np.stack([intercept, intercept if prior is None else prior])
     rows = (X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, first)
     labels, best = np.full((n, k + 1), -1, np.int64), np.full((n, k + 1), -np.inf, X.dtype)
-    topk_rows(*rows, *weights, intercept, k, labels, best)
+    topk_rows(*rows, *weights, bases, k, labels, best)
     assert (labels[:, k] == -1).all()  # the place behind the k best is not touched
     scores = np.empty((n, len(intercept)), X.dtype)
-    score_rows(*rows, *weights, intercept, scores)
+    score_rows(*rows, *weights, bases, scores)
     return labels[:, :k], best[:, :k], scores
 
 
@@ -53,12 +53,14 @@ def test_topk_is_a_stable_sort_of_the_dense_product(n, d, n_labels, dtype, seed,
     rng = np.random.default_rng(seed)
     X = rng.integers(-2, 3, (n, d)).astype(dtype)
     W = rng.integers(-1, 2, (n_labels, d)).astype(dtype)
-    intercept = rng.integers(-1, 2, n_labels).astype(dtype)
+    intercept, prior = rng.integers(-1, 2, (2, n_labels)).astype(dtype)
     k = data.draw(st.one_of(st.integers(1, min(n_labels, 20)), st.integers(1, n_labels)))
     first = data.draw(st.integers(0, n - 1))
-    weights = arrange(W, rng.random(d) < rng.random(), rng.integers(0, N_TIERS, d))
-    labels, best, scores = run(X, weights, intercept, k, first)
-    expected = (X @ W.T + intercept)[first:]
+    has_column = rng.random(d) < rng.random()
+    weights = arrange(W, has_column, rng.integers(0, N_TIERS, d))
+    labels, best, scores = run(X, weights, intercept, k, first, prior)
+    is_blank = ~(X[:, W.any(axis=0) | has_column] != 0).any(axis=1)
+    expected = (X @ W.T + np.where(is_blank[:, None], prior, intercept))[first:]
     np.testing.assert_array_equal(scores, expected)
     order, values = slow_topk(expected, k)
     np.testing.assert_array_equal(labels, order)
@@ -104,11 +106,18 @@ def test_infinite_scores_have_a_place():
     assert best.tolist() == [[np.inf, 0, 0], [-np.inf] * 3]
 
 
-def test_rows_without_features_rank_intercepts():
-    weights = arrange(np.ones((4, 2)), np.array([True, False]), np.zeros(2, int))
-    labels, best, _ = run(sp.csr_array((3, 2)), weights, np.array([0.0, 3.0, 0.0, 1.0]), 3)
-    np.testing.assert_array_equal(labels, np.tile([1, 3, 0], (3, 1)))
-    np.testing.assert_array_equal(best, np.tile([3.0, 1.0, 0.0], (3, 1)))
+def test_rows_without_a_feature_that_has_weights_rank_the_prior():
+    W = np.ones((4, 3))
+    W[:, 2] = 0
+    weights = arrange(W, np.array([True, False, False]), np.zeros(3, int))
+    X = sp.csr_array(([5.0, 1.0, 1.0], [2, 0, 1], [0, 0, 1, 2, 3]), shape=(4, 3))
+    prior = np.array([0.0, 3.0, 0.0, 1.0])
+    labels, best, scores = run(X, weights, np.array([1.0, 2.0, 3.0, 4.0]), 3, prior=prior)
+    np.testing.assert_array_equal(labels[:2], np.tile([1, 3, 0], (2, 1)))
+    np.testing.assert_array_equal(best[:2], np.tile([3.0, 1.0, 0.0], (2, 1)))
+    np.testing.assert_array_equal(labels[2:], np.tile([3, 2, 1], (2, 1)))
+    np.testing.assert_array_equal(scores[:2], np.tile(prior, (2, 1)))
+    np.testing.assert_array_equal(scores[2:], np.tile([2.0, 3.0, 4.0, 5.0], (2, 1)))
 
 
 def test_labels_and_features_beyond_65536():

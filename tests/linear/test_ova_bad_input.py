@@ -221,19 +221,81 @@ class TestParameters:
             OvALinearXC(init=np.zeros((15, 41)), fit_intercept=False).fit(*xy)
 
     def test_start_vectors_with_nan(self, xy):
-        with pytest.raises(ValueError, match="Input init contains NaN"):
-            OvALinearXC(init=np.full((15, 40), np.nan)).fit(*xy)
+        for make in (np.asarray, sp.csr_array):
+            with pytest.raises(ValueError, match="OvALinearXC: init contains NaN or infinity"):
+                OvALinearXC(init=make(np.full((15, 40), np.nan))).fit(*xy)
+
+    @pytest.mark.parametrize(
+        ("init", "message"),
+        [
+            (np.zeros(40), r"init must have shape .*, shape \(40,\) came"),
+            (np.zeros((15, 40, 1)), r"init must have shape .*, shape \(15, 40, 1\) came"),
+            (np.full((15, 40), "a"), r"init must be a name, .* ndarray of dtype <U1 came"),
+            ([[1, 2], [3]], r"init is no array of shape \(15, 40\)"),
+            ({"a": 1}, "init must be a name, .* dict of dtype object came"),
+            (np.zeros((15, 40), complex), "init must be a name, .* dtype complex128 came"),
+            (np.zeros((15, 40), object), "init must be a name, .* dtype object came"),
+            (np.zeros((15, 40), "M8[s]"), "init holds dates or times"),
+            (sp.coo_array(np.zeros(40)), r"init: a sparse matrix of 2 dimensions was expected"),
+        ],
+        ids=str,
+    )
+    def test_start_vectors_of_a_wrong_kind(self, init, message, xy):
+        with pytest.raises(ValueError, match=message):
+            OvALinearXC(init=init).fit(*xy)
+
+    def test_start_vectors_that_are_masked_or_malformed(self, xy):
+        with pytest.raises(TypeError, match="OvALinearXC: init is a masked array"):
+            OvALinearXC(init=np.ma.zeros((15, 40))).fit(*xy)
+        bad = sp.csr_array(np.ones((15, 40)))
+        bad.indices[7] = 2_000_000
+        with pytest.raises(ValueError, match=r"OvALinearXC: init: .* column index 2000000 is not"):
+            OvALinearXC(init=bad).fit(*xy)
 
     @pytest.mark.parametrize("name", ["positive_weight", "negative_weight"])
-    @pytest.mark.parametrize("weight", [np.ones(14), np.ones((1, 15)), np.r_[np.ones(14), 0.0]])
-    def test_label_weights_of_a_wrong_shape_or_sign(self, weight, name, xy):
-        expected = f"{name} must hold one positive number for each of 15 labels, an array of shape"
-        with pytest.raises(ValueError, match=expected):
+    @pytest.mark.parametrize(
+        ("weight", "message"),
+        [
+            (np.ones(14), r"has shape \(14,\), expected \(15,\): one for each label"),
+            (np.ones((1, 15)), r"has shape \(1, 15\), expected \(15,\)"),
+            (np.r_[np.ones(14), 0.0], r"must be positive, label 14 has 0\.0"),
+            (np.r_[-1.5, np.ones(14)], r"must be positive, label 0 has -1\.5"),
+            (np.full(15, np.nan), "contains NaN at entry 0"),
+            (np.full(15, np.inf), "contains infinity"),
+            (["a"] * 15, "holds .*'a'"),
+            ([None] * 15, "holds None"),
+            (sp.csr_array(np.ones((1, 15))), "must be a float"),
+            ([], r"has shape \(0,\)"),
+        ],
+    )
+    def test_label_weights_that_are_none(self, weight, message, name, xy):
+        with pytest.raises(ValueError, match=f"{name}.*{message}"):
             OvALinearXC(**{name: weight}).fit(*xy)
 
-    def test_nan_in_label_weights(self, xy):
-        with pytest.raises(ValueError, match="Input positive_weight contains NaN"):
-            OvALinearXC(positive_weight=np.full(15, np.nan)).fit(*xy)
+    @pytest.mark.parametrize("name", ["positive_weight", "negative_weight"])
+    def test_masked_label_weights(self, name, xy):
+        with pytest.raises(TypeError, match=f"OvALinearXC: {name} is a masked array"):
+            OvALinearXC(**{name: np.ma.ones(15)}).fit(*xy)
+
+    @pytest.mark.parametrize(
+        "parameters",
+        [
+            {"tol": np.nan}, {"tol": np.inf}, {"tol": "0.1"}, {"prune": np.nan}, {"prune": np.inf},
+            {"C": np.inf}, {"C": True}, {"max_iter": True}, {"max_iter": 2**63},
+            {"positive_weight": np.nan}, {"positive_weight": np.inf}, {"negative_weight": True},
+            {"max_memory": "0"}, {"max_memory": np.nan}, {"max_memory": "inf"},
+            {"max_memory": "1e400GB"}, {"max_memory": True}, {"n_jobs": 0}, {"n_jobs": True},
+            {"top_k": True}, {"fit_intercept": None}, {"verbose": "a"},
+        ],
+        ids=str,
+    )  # fmt: skip
+    def test_absurd_parameters(self, parameters, xy):
+        (name,) = parameters
+        with pytest.raises(ValueError, match=name):
+            OvALinearXC(**parameters).fit(*xy)
+
+    def test_more_memory_than_there_is_will_do(self, xy):
+        assert OvALinearXC(prune=0, max_memory="1000000000TB").fit(*xy).coef_.nnz
 
     @pytest.mark.parametrize("k", [0, -1, 1.0, True, None])
     def test_k(self, k, xy):
@@ -263,6 +325,15 @@ class TestMemory:
         monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
         with pytest.raises(MemoryBudgetError, match=r"this machine has 1000 bytes"):
             OvALinearXC().fit(*xy)
+
+    def test_dense_scores_beyond_the_limit(self, xy):
+        X, Y = xy
+        model = OvALinearXC(prune=0).fit(X, Y.toarray()).set_params(max_memory=120 * 15 * 8 - 1)
+        for call in (model.decision_function, model.predict):
+            with pytest.raises(MemoryBudgetError, match=r"max_memory allows .*120 instances x 15"):
+                call(X)
+            assert call(X[:119]).shape == (119, 15)
+        assert model.predict_topk(X)[0].shape == (120, 5)
 
     def test_dense_scores_of_a_dense_fit(self, xy, monkeypatch):
         X, Y = xy

@@ -212,8 +212,10 @@ class TestReport:
     def test_unsolved_labels_are_counted_once(self, xy):
         with pytest.warns(ConvergenceWarning) as warned:
             model = fit(*xy, max_iter=1, tol=1e-6)
-        ours = [str(w.message) for w in warned if "OvALinearXCCV" in str(w.message)]
+        ours = [str(w.message) for w in warned if "fits to the folds" in str(w.message)]
         assert len(ours) == 1
+        assert all(str(w.message).startswith("OvALinearXCCV: ") for w in warned)
+        assert all(w.filename == __file__ for w in warned[-2:])  # of the final fit
         n_unsolved = model.path_report_["n_unsolved"]
         assert n_unsolved.max() > 5
         assert f"in {(n_unsolved > 0).sum()} of 12 fits" in ours[0]

@@ -129,7 +129,7 @@ def test_the_certificate_holds_for_any_small_problem(
         w = weights_of(model, j)
         norm = np.linalg.norm(objective.gradient(w))
         positive = weight[Y[:, j]].sum()
-        share = max(1.0, min(positive, weight.sum() - positive)) / weight.sum()
+        share = min(1.0, max(1.0, min(positive, weight.sum() - positive)) / weight.sum())
         rule = tol * share * np.linalg.norm(objective.gradient(np.zeros(d + 1)))
         assert report["gradient_norm"][j] == pytest.approx(norm, rel=1e-6, abs=1e-10)
         assert report["gradient_tolerance"][j] == pytest.approx(rule, rel=1e-9, abs=1e-12)

@@ -95,7 +95,8 @@ def test_a_column_of_labels():
     y = np.array([["ant"], ["bee"]])
     assert precision_at_k(y, [[0], [0]], 1, classes=["ant", "bee"]) == 0.5
     # With one class the column is an indicator.
-    assert precision_at_k([[1], [0]], [[0], [0]], 1, classes=[0]) == 0.5
+    found = precision_at_k([[1], [1], [0]], [[0], [0], [0]], 1, classes=[0])
+    assert found == pytest.approx(2 / 3)
 
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])

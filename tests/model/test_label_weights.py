@@ -66,7 +66,7 @@ def test_the_copy_by_feature_is_made_once_and_not_pickled(model, X):
     before = model.topk(rows(X), 3, None)
     assert model.by_feature is model.by_feature
     again = pickle.loads(pickle.dumps(model))
-    assert vars(again)["_by_feature"] is None
+    assert vars(again)["_scoring"] is None
     for a, b in zip(again.topk(rows(X), 3, None), before, strict=True):
         np.testing.assert_array_equal(a, b)
 

@@ -33,8 +33,16 @@ def assert_same_model(a, b):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name), name)
 
 
+def trained(answer):
+    """Return an answer on `xy` without label 4, which has no training instance."""
+    return np.delete(answer.toarray() if sp.issparse(answer) else answer, 4, axis=1)
+
+
 def scores_of(model, X):
-    return X.toarray().astype(np.float64) @ model.coef_.T.astype(np.float64)
+    """Return scores; those of classes without an instance, which have no probability, are -inf."""
+    scores = X.toarray().astype(np.float64) @ model.coef_.T.astype(np.float64)
+    scores[:, model.label_counts_ == 0] = -np.inf
+    return scores
 
 
 @pytest.fixture
@@ -87,9 +95,9 @@ class TestSparseTargets:
             for method in ("predict", "decision_function", "predict_proba", "predict_log_proba"):
                 answer = getattr(dense, method)(X)
                 assert type(answer) is np.ndarray
-                np.testing.assert_allclose(
-                    answer, getattr(model, method)(X).toarray(), atol=1e-12, err_msg=method
-                )
+                expected = trained(getattr(model, method)(X))
+                np.testing.assert_allclose(trained(answer), expected, atol=1e-12, err_msg=method)
+                assert (answer[:, 4] <= answer.min(axis=1)).all()
 
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     def test_sparse_answers_hold_the_top_k(self, dtype, xy):
@@ -97,9 +105,11 @@ class TestSparseTargets:
         X = X.astype(dtype)
         model = fit(X, Y, top_k=4)
         scores = scores_of(model, X)
-        order = np.argsort(
-            -model.set_params(top_k=15).decision_function(X).toarray(), kind="stable"
-        )
+        found = model.set_params(top_k=15).decision_function(X)
+        assert found.nnz == 120 * 14
+        found = found.toarray()
+        found[:, 4] = -np.inf
+        order = np.argsort(-found, kind="stable")
         model.set_params(top_k=4)
         rows = np.arange(120)[:, None]
         everything = {
@@ -121,12 +131,12 @@ class TestSparseTargets:
         X, Y = xy
         model = fit(X, Y, top_k=100)
         np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0, atol=1e-12)
-        assert model.predict_proba(X).nnz == 120 * 15
+        assert model.predict_proba(X).nnz == 120 * 14
 
     def test_a_score_of_zero_is_stored(self, xy):
         X, Y = xy
         answer = fit(X, Y, top_k=6).decision_function(X[[3]])  # the empty instance
-        assert answer.indices.tolist() == [0, 1, 2, 3, 4, 5]
+        assert answer.indices.tolist() == [0, 1, 2, 3, 5, 6]  # label 4 has no instance
         assert answer.data.tolist() == [0.0] * 6
 
     def test_two_columns_are_not_a_binary_problem(self, xy):
@@ -148,11 +158,12 @@ class TestProbabilities:
         model = fit(X, y, estimator, alpha=0.1)
         proba = model.predict_proba(X)
         assert proba.shape == (120, len(model.classes_))
-        assert (proba > 0).all()
+        seen = model.label_counts_ > 0
+        assert ((proba > 0) == seen).all()
         np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-14)
         expected = log_softmax(scores_of(model, X), axis=1)
         np.testing.assert_allclose(model.predict_log_proba(X), expected, atol=1e-13)
-        np.testing.assert_allclose(np.log(proba), expected, atol=1e-13)
+        np.testing.assert_allclose(np.log(proba[:, seen]), expected[:, seen], atol=1e-13)
 
     def test_huge_scores_neither_overflow_nor_lose_the_smallest_logarithm(self, places, xy):
         X, _ = xy
@@ -187,6 +198,8 @@ class TestTopK:
         model = fit(X, {"classes": places, "dense": Y.toarray(), "sparse": Y}[kind])
         scores = model.decision_function(X)
         scores = scores.toarray() if kind == "sparse" else scores
+        if kind == "sparse":  # label 4 has no instance
+            scores[:, 4] = trained(scores).min(axis=1) - 1
         K = scores.shape[1]
         order = np.argsort(-scores, axis=1, kind="stable")
         labels, best = model.predict_topk(X, 3)

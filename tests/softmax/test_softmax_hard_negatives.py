@@ -239,7 +239,8 @@ class TestAllOthers:
     def test_steps_are_exact(self, make, xy):
         """The objective is that of all classes: it does not vary from one epoch to the next."""
         X, Y = xy
-        model = make(n_hard_negatives=14, max_iter=6, warm_start=True).fit(X, Y)
+        Y = Y[:, [j for j in range(15) if j != 4]]  # 4 has no instance, so no probability
+        model = make(n_hard_negatives=13, max_iter=6, warm_start=True).fit(X, Y)
         model.set_params(learning_rate=STILL, max_iter=10).fit(X, Y)
         rows, places = model.u_index_.T
         log_losses = -model.predict_log_proba(X).toarray()[rows, places]

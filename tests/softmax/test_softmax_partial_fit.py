@@ -49,10 +49,25 @@ class TestFirstCall:
         assert model.classes_.tolist() == ["a", "b", "c", "d"]
         assert model.coef_.shape == (4, 40)
         assert model.n_iter_ == len(model.loss_curve_) == 1
-        assert model.loss_curve_[0] == pytest.approx(fitted.loss_curve_[0], rel=0.6)
         np.testing.assert_array_equal(model.u_index_[:, 0], np.arange(120))
         np.testing.assert_array_equal(model.label_counts_, fitted.label_counts_)
         assert model.score(X, y) > 0.5
+
+    @pytest.mark.parametrize("n_negatives", [1, 3])
+    def test_the_objective_of_a_pass_starts_at_guessing_and_ends_at_the_log_loss(
+        self, make, data, n_negatives
+    ):
+        X, y = data
+        still = make(sampling="uniform", n_negatives=n_negatives, learning_rate=1e-9)
+        assert still.partial_fit(X, y).loss_curve_[0] == pytest.approx(np.log(4), abs=1e-6)
+        model = make(
+            sampling="uniform", n_negatives=3, learning_rate=0.03
+        )  # all others: no sample at all
+        seen = model.partial_fit(X, y).loss_curve_[0]
+        after = log_losses(model.coef_, X, np.searchsorted(model.classes_, y)).mean()
+        assert after < seen < np.log(4)
+        model.set_params(learning_rate=1e-9).partial_fit(X, y, index=np.arange(120))
+        assert after < model.loss_curve_[1] < seen  # its u are of the first pass
 
     def test_classes_that_are_not_there_yet(self, make, data):
         X, y = data

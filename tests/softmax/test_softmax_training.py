@@ -368,9 +368,7 @@ class TestProgress:
             show(epoch, 1.5, 0.25)
         lines = capsys.readouterr().out.splitlines()
         assert [int(re.search(r"epoch (\d+) of 12", line)[1]) for line in lines] == [1, 5, 9, 12]
-        assert lines[0] == (
-            "[SomeClassifier] epoch 1 of 12: sampled objective 1.5, log-loss 0.25, 0.3 s"
-        )
+        assert lines[0] == ("[SomeClassifier] epoch 1 of 12: log-loss 0.25, 0.3 s")
 
     @pytest.mark.parametrize("estimator", ESTIMATORS)
     def test_verbose(self, estimator, xy, capsys):
@@ -381,7 +379,7 @@ class TestProgress:
         lines = capsys.readouterr().out.splitlines()
         assert 2 <= len(lines) <= 8
         assert lines[0].startswith(f"[{estimator.__name__}] epoch 1 of 30: ")
-        assert f"epoch 30 of 30: sampled objective {model.loss_curve_[-1]:.4g}" in lines[-1]
+        assert f"epoch 30 of 30: log-loss {model.log_loss_[-1]:.4g}" in lines[-1]
         assert f"log-loss {model.log_loss_[-1]:.4g}," in lines[-1]
 
 

@@ -57,9 +57,10 @@ def run(split: SplitSet, task: Mapping[str, Any]) -> Outcome:
 
 def keep_weights(model: OvALinearXC, path: Path) -> None:
     """Write weights and intercepts to a file, for systems that predict from them."""
-    coef = model.coef_.tocsr()
+    coef, intercept = model.coef_.tocsr(), model.intercept_.copy()
+    intercept[model.label_counts_ == 0] = -1e30  # they come last, as in predict_topk
     with path.open("wb") as file:
         np.savez(
             file, data=coef.data, indices=coef.indices, indptr=coef.indptr, shape=coef.shape,
-            intercept=model.intercept_,
+            intercept=intercept,
         )  # fmt: skip

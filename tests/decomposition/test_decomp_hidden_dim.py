@@ -1,0 +1,127 @@
+"""Whether there is a hidden layer: by what is in X, never by its container."""
+
+import itertools
+
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+PROMISED = ("coef_", "feature_embedding_", "loss_curve_", "threshold_", "index_recall_")
+
+
+def with_share(n, d, n_nonzero, seed=0):
+    """Return a dense X in which so many entries are not 0."""
+    rng = np.random.default_rng(seed)
+    X = np.zeros(n * d)
+    X[rng.permutation(n * d)[:n_nonzero]] = rng.choice([0.5, -1.0, 0.25], n_nonzero)
+    return X.reshape(n, d)
+
+
+def stored(X, rng):
+    """Return a COO with the non-zeros, zeros of either sign, and entries that are sums."""
+    i, j = np.nonzero((X != 0) | (rng.random(X.shape) < 0.6))
+    order = rng.permutation(len(i))
+    i, j = i[order], j[order]
+    signs = np.where(rng.random(len(i)) < 0.5, -0.0, 0.0)
+    values = np.where(X[i, j] == 0, signs, X[i, j])
+    half = np.concatenate([0.5 * values, 0.5 * values])
+    return sp.coo_array((half, (np.tile(i, 2), np.tile(j, 2))), shape=X.shape)
+
+
+def in_containers(X, rng):
+    negative = np.where((X == 0) & (rng.random(X.shape) < 0.5), -0.0, X)
+    coo = stored(X, rng)
+    return {
+        "dense": X, "negative zeros": negative, "Fortran": np.asfortranarray(X),
+        "frame": pd.DataFrame(X), "list": X.tolist(),
+        "sparse frame": pd.DataFrame.sparse.from_spmatrix(sp.csr_matrix(X)),
+        "csr": sp.csr_array(X), "csc": sp.csc_matrix(X), "coo": sp.coo_array(X),
+        "lil": sp.lil_matrix(X), "stored zeros": sp.csr_array(coo), "sums": coo,
+        "stored zeros by column": sp.csc_array(coo),
+    }  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:pandas.DataFrame with sparse columns")
+@pytest.mark.parametrize("gradient", ["exact", "decomp_mips"])
+@pytest.mark.parametrize("hidden_dim", ["auto", None, 0, 5])
+@hypothesis.settings(max_examples=8)
+@hypothesis.given(share=st.sampled_from([0.05, 0.19, 0.2, 0.5, 1.0]), seed=st.integers(0, 999))
+def test_the_same_data_give_the_same_bytes(gradient, hidden_dim, share, seed, make):
+    rng = np.random.default_rng(seed)
+    X = with_share(20, 10, int(200 * share), seed)
+    y = np.arange(20)  # equal rows count once, but for those of other labels
+    found = {}
+    for name, x in in_containers(X, rng).items():
+        model = make(hidden_dim=hidden_dim, gradient=gradient, sampled_epochs=0.3).fit(x, y)
+        found[name] = [np.asarray(getattr(model, p)).tobytes() for p in PROMISED]
+        found[name] += [model.hidden_dim_, model.embed(x).tobytes()]
+        found[name] += [a.tobytes() for a in model.predict_topk(x, 3)]
+        found[name] += [model.decision_function(x).tobytes()]
+    for name, one in found.items():
+        assert one == found["dense"], name
+    assert (
+        model.hidden_dim_ == {None: 0, 0: 0, 5: 5, "auto": 0 if share >= 0.2 else 100}[hidden_dim]
+    )
+    assert (model.feature_embedding_ is None) == (model.hidden_dim_ == 0)
+
+
+@pytest.mark.parametrize(("n_nonzero", "expected"), [(79, 100), (80, 0)])
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.csc_array])
+def test_a_fifth(container, n_nonzero, expected, make):
+    X, y = with_share(20, 20, n_nonzero), np.arange(20)
+    model = make(hidden_dim="auto").fit(container(X), y)
+    assert model.hidden_dim_ == expected
+
+
+def test_only_instances_that_train_count_and_equal_ones_once(make):
+    X = np.zeros((20, 20))
+    X[:, 0], X[0] = np.arange(20), 1.0
+    X[1] = X[0]
+    y = np.arange(20) % 2
+    y[1] = y[0]
+    weight = np.ones(20)
+
+    def chosen(X, y, weight=None):
+        return make(hidden_dim="auto", max_iter=1).fit(X, y, weight).hidden_dim_
+
+    assert chosen(X, y) == 100
+    assert chosen(X[:4], y[:4]) == 0
+    weight[4:] = 0
+    assert chosen(X, y, weight) == 0
+    weight[0] = 1000
+    assert chosen(X, y, weight) == chosen(X[[0] * 9 + [2, 3]], y[[0] * 9 + [2, 3]])
+    Y = np.eye(2, dtype=int)[y]
+    Y[4:] = 0
+    assert chosen(X, Y) == 0
+
+
+def test_later_calls_keep_it(make):
+    dense, sparse = with_share(20, 20, 300), with_share(20, 20, 30)
+    y = np.arange(20) % 3
+    for first, then, expected in ((dense, sparse, 0), (sparse, dense, 100)):
+        model = make(hidden_dim="auto", warm_start=True).fit(first, y)
+        assert model.partial_fit(then, y).hidden_dim_ == expected
+        assert model.fit(then, y).hidden_dim_ == expected
+        assert model.coef_.shape[1] == expected or 20
+        assert model.set_params(warm_start=False).fit(then, y).hidden_dim_ == 100 - expected
+
+
+def test_it_is_announced(make, capsys):
+    y = np.arange(20)
+    for (n, parameters), method in itertools.product(
+        ((30, {}), (300, {}), (30, {"hidden_dim": None}), (300, {"hidden_dim": 7})),
+        ("fit", "partial_fit"),
+    ):
+        model = make(verbose=1, **{"hidden_dim": "auto", **parameters})
+        getattr(model, method)(with_share(20, 20, n), y)
+        line = capsys.readouterr().out.splitlines()[0]
+        layer = f"a hidden layer of {model.hidden_dim_}" if model.hidden_dim_ else "no hidden layer"
+        how = f"hidden_dim={parameters.get('hidden_dim', 'auto')!r}"
+        if not parameters:
+            how += f", and {n / 4:.1f}% of the entries of X are not 0"
+        assert line == f"[DecompMIPSClassifier] {layer}: {how}"
+    model.partial_fit(with_share(20, 20, n), y)
+    assert "hidden" not in capsys.readouterr().out
