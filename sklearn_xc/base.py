@@ -1,8 +1,6 @@
 """What all estimators share: top-k prediction, the answers derived from it, and pickling."""
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
 
@@ -330,15 +328,3 @@ def threshold_for(scores: np.ndarray, n_labels: int) -> float:
     if n_labels < len(best):
         return float(0.5 * (best[n_labels - 1] + best[n_labels]))
     return float(np.nextafter(best[-1], -np.inf))
-
-
-@contextmanager
-def restored_on_error(estimator: Any) -> Iterator[None]:
-    """Give `estimator` back the attributes it had, should the body fail or be interrupted."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise

@@ -32,7 +32,6 @@ from sklearn_xc._validation import (
     check_training_instances,
     check_weights,
 )
-from sklearn_xc.base import restored_on_error
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.linear.ova import OvALinearXC, _group_labels
 from sklearn_xc.linear.path import at_cost, solve_path
@@ -205,18 +204,17 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
         PruningWarning, UnseenLabelWarning
             Of the final fit, as in :class:`OvALinearXC`.
         """
-        with restored_on_error(self):
-            instances = check_training_instances(self, X)
-            targets = check_targets(self, y, instances.shape[0])
-            weight = check_weights(self, sample_weight, instances.shape[0])
-            Cs = self._check_grid()
-            scorer = _check_scoring(self.scoring)
-            folds = self._split(X, y, targets)
-            self.Cs_ = Cs
-            self._score_paths(scorer, folds, X, y, (instances, targets, weight))
-            final = self._single(self.C_)
-            final._train(X, y, sample_weight)
-            self._take_over(final)
+        instances = check_training_instances(self, X)
+        targets = check_targets(self, y, instances.shape[0])
+        weight = check_weights(self, sample_weight, instances.shape[0])
+        Cs = self._check_grid()
+        scorer = _check_scoring(self.scoring)
+        folds = self._split(X, y, targets)
+        self.Cs_ = Cs
+        self._score_paths(scorer, folds, X, y, (instances, targets, weight))
+        final = self._single(self.C_)
+        final._train(X, y, sample_weight)
+        self._take_over(final)
         self._warn()
         self._warn_of_unseen()
         return self
