@@ -1,6 +1,7 @@
 """Clusters of equal sizes."""
 
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_array
@@ -83,8 +84,9 @@ def balanced_clusters(
             f"balanced_clusters: n_clusters must be from 1 to the number of rows, {n}, "
             f"not {n_clusters}."
         )
-    is_whole = isinstance(seed, Integral) and not isinstance(seed, bool | np.bool_)
-    if not is_whole or not 0 <= seed < 2**63:
+    given: Any = seed
+    is_whole = isinstance(given, Integral) and not isinstance(given, bool | np.bool_)
+    if not is_whole or not 0 <= given < 2**63:
         raise ValueError(
             f"balanced_clusters: seed must be an integer from 0 to 2**63 - 1, got {seed!r}."
         )

@@ -236,3 +236,10 @@ def test_instances_that_cancel_leave_an_empty_row():
     X = as_csr_rows(sp.csr_array(np.array([[1.0, 2.0], [-1.0, -2.0]])))
     means = mean_rows(X, np.array([0, 1, 2]), np.array([0, 0]), 1)
     assert len(means.data) == 0
+
+
+def test_shares_that_are_too_small_for_the_dtype_are_no_features():
+    X = as_csr_rows(sp.csr_array(np.array([[1e10, 0.0], [0.0, 1e-10]], np.float32)))
+    means = mean_rows(X, np.array([0, 1, 2]), np.array([0, 0]), 1, weight=[1e20, 1e-20])
+    np.testing.assert_array_equal(dense(means), [[1, 0]])
+    assert len(means.data) == 1

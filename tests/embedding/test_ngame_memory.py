@@ -309,3 +309,15 @@ def test_the_largest_array_is_named():
     with pytest.raises(MemoryBudgetError, match=message):
         Budget("1MB", "Name").require(held)
     assert Budget("49MB", "Name").require(held) == 96 + 48 * MB
+
+
+@pytest.mark.parametrize(
+    ("max_memory", "piece", "expected"),
+    [(5000, 10**6, 40), (5000, 2000, 20), (None, 2000, 20), (1100, 10**6, 1), (None, 50, 1),
+     (None, 10**5, 768), (None, 25_600, 256), (None, 25_700, 256), (30_000, 10**6, 256)],
+)  # fmt: skip
+def test_rows_together(max_memory, piece, expected, monkeypatch):
+    """What is held besides has its place; many rows are whole cuts of a search."""
+    monkeypatch.setattr(_memory, "PIECE", piece)
+    row, held = Held("a row", (1, 100), 1, 1, ""), Held("held", (1000,), 1, 1, "")
+    assert Budget(max_memory, "Name").rows_together([row], [held]) == expected

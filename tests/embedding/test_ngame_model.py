@@ -200,6 +200,23 @@ class TestModules:
         model = make(**{**own, **parameters}).fit(*documents[:2])
         assert (model.coef_ != fitted.coef_).any()
 
+    @pytest.mark.parametrize("parameters", [
+        {"classifier_margin": 0.1}, {"classifier_learning_rate": 0.1}, {"classifier_epochs": 3},
+        {"n_shards": 2},
+    ], ids=str)  # fmt: skip
+    def test_what_is_of_the_classifiers_alone(self, parameters, make, fitted, documents):
+        own = {"label_features": documents.Z, "validation_fraction": 0.25}
+        model = make(**{**own, **parameters}).fit(*documents[:2])
+        np.testing.assert_array_equal(model.label_embeddings_, fitted.label_embeddings_)
+
+    @pytest.mark.parametrize("parameters", [
+        {"margin": 0.05}, {"encoder_learning_rate": 0.1}, {"encoder_epochs": 4},
+    ], ids=str)  # fmt: skip
+    def test_what_is_of_the_encoder(self, parameters, make, fitted, documents):
+        own = {"label_features": documents.Z, "validation_fraction": 0.25}
+        model = make(**{**own, **parameters}).fit(*documents[:2])
+        assert (model.label_embeddings_ != fitted.label_embeddings_).any()
+
     @pytest.mark.parametrize("sampler", sorted(SAMPLERS))
     def test_samplers(self, sampler, make, documents):
         X, Y, Z = documents

@@ -165,6 +165,14 @@ def test_the_first_step_of_each_parameter_is_the_rate(residual):
     assert not (encoder.embeddings_ - before[0])[unused].any()
 
 
+def test_hidden_units_are_as_large_as_what_goes_in():
+    encoder, dim = BagOfEmbeddings(), 400
+    encoder.start(as_csr_rows(sp.csr_array(np.eye(3))), dim, 0)
+    A = encoder.block_.A
+    assert np.linalg.norm(A, axis=0).mean() == pytest.approx(1, abs=0.02)
+    assert not encoder.block_.bias.any()
+
+
 def test_the_block_begins_as_the_identity():
     inputs, _ = make_inputs(0)
     ends = []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_xc.mips import SphericalIndex
-from sklearn_xc.samplers import SAMPLERS, InBatchSampler, NgameSampler
+from sklearn_xc.samplers import SAMPLERS, InBatchSampler, NgameSampler, ance
 
 each_sampler = pytest.mark.parametrize("name", SAMPLERS)
 
@@ -185,6 +185,19 @@ class TestAnce:
             ranked = np.argsort(-scores[row])
             wrong = ranked[~np.isin(ranked, own)][:n_negatives].tolist()
             assert negatives.tolist() == wrong + [-1] * (n_negatives - len(wrong))
+
+    @pytest.mark.parametrize("n_candidates", [1, 50, 1000])
+    def test_searches_are_cut_where_instances_have_many_labels(
+        self, n_candidates, make_scene, monkeypatch
+    ):
+        scene, found = make_scene(), []
+        for most in (2**23, n_candidates):
+            monkeypatch.setattr(ance, "_CANDIDATES", most)
+            sampler = SAMPLERS["ance"](batch_size=32)
+            sampler.refresh(0, scene)
+            found.append(sampler.negatives(np.arange(300)))
+        assert (found[0] >= 0).any(axis=1).all()
+        np.testing.assert_array_equal(*found)
 
     def test_a_given_index_is_asked(self, make_scene):
         scene, index = make_scene(), SphericalIndex(4)
