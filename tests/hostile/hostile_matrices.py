@@ -11,12 +11,14 @@ FORMATS = ("csr", "csc", "coo", "bsr", "dia", "lil", "dok")
 
 
 def well_formed(rng, shape, is_indicator):
-    """Return a dense array of eighths, so that sums are exact in any order."""
+    """Return a dense array of eighths, so that sums are exact in any order; not all are 0."""
     if is_indicator:
         values = (rng.random(shape) < 0.3).astype(np.float64)
         values[np.arange(shape[0]), np.arange(shape[0]) % shape[1]] = 1
         return values
-    return rng.integers(1, 9, shape) / 8 * (rng.random(shape) < 0.4)
+    is_there = rng.random(shape) < 0.4
+    is_there[0, rng.integers(shape[1])] = True
+    return rng.integers(1, 9, shape) / 8 * is_there
 
 
 def stored(values, fmt, kind):
