@@ -21,7 +21,7 @@ from sklearn_xc.parallel.memory import parse_bytes
 from sklearn_xc.parallel.threads import count_threads
 
 #: Raised when the meaning of pickled attributes changes.
-STATE_FORMAT = 1
+STATE_FORMAT = 2
 #: Loops count in int64.
 _LARGEST_INT = 2**62
 
@@ -254,9 +254,12 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
 
     def _validate_params(self) -> None:
         """Check parameters beyond what their declarations say: for all estimators alike."""
+        name, parameters = type(self).__name__, self.get_params(deep=False)
+        for parameter, value in parameters.items():
+            if isinstance(value, np.timedelta64):  # which claims to be an integer
+                raise ValueError(f"{name}: {parameter} must be no time, got {value!r}.")
         super()._validate_params()
-        name = type(self).__name__
-        for parameter, value in self.get_params(deep=False).items():
+        for parameter, value in parameters.items():
             declared = self._parameter_constraints.get(parameter, ["boolean"])
             if isinstance(value, bool | np.bool_) and not {"boolean", "verbose"} & {
                 one for one in declared if isinstance(one, str)
@@ -286,10 +289,11 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
         version = state.pop("_sklearn_xc_version", "unknown")
         written = state.pop("_sklearn_xc_format", 0)
         name = type(self).__name__
-        if written > STATE_FORMAT:
+        if written != STATE_FORMAT:
+            advice = "Upgrade it." if written > STATE_FORMAT else "Fit the estimator again."
             raise ValueError(
                 f"{name}: pickled by sklearn_xc {version} in state format {written}, this is "
-                f"{sklearn_xc.__version__}, which reads formats up to {STATE_FORMAT}. Upgrade it."
+                f"{sklearn_xc.__version__}, which reads format {STATE_FORMAT}. {advice}"
             )
         if version != sklearn_xc.__version__:
             warnings.warn(

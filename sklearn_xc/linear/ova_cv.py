@@ -57,8 +57,8 @@ class OvALinearXCCV(OvALinearXC):
     Parameters
     ----------
     Cs : int or array-like of float, default=10
-        Values of C to try, or how many, on a logarithmic grid from 0.03 to 10: rows of unit length,
-        as those of tf-idf, have their best C within it.
+        Values of C to try, or how many (at most 10,000), on a logarithmic grid from 0.03 to 10:
+        rows of unit length, as those of tf-idf, have their best C within it.
     cv : int, splitter or iterable of (train, test), default=5
         An int, or None for 5, is a number of folds: stratified for one class per row, as in
         scikit-learn, shuffled for an indicator. Of an iterable, `train` and `test` are row numbers
@@ -124,7 +124,7 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
             for name, constraint in OvALinearXC._parameter_constraints.items()
             if name != "C"
         },
-        "Cs": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        "Cs": [Interval(Integral, 1, 10_000, closed="both"), "array-like"],
         "cv": ["cv_object"],
         "scoring": [str, callable],
         "random_state": ["random_state"],

@@ -31,10 +31,6 @@ class LabelWeights:
         Labels that score -inf, so that they come last; none if they are all.
     """
 
-    #: Of models from earlier versions.
-    prior: np.ndarray | None = None
-    unseen: Any = ()
-
     def __init__(
         self,
         coef: sp.csr_array,
@@ -205,8 +201,8 @@ class LabelWeights:
         )
 
 
-#: What `LabelWeights` makes anew after it was pickled; one name is of earlier versions.
-_DERIVED = ("_scoring", "_by_feature")
+#: What `LabelWeights` makes anew after it was pickled.
+_DERIVED = ("_scoring",)
 
 
 class _Scoring(NamedTuple):

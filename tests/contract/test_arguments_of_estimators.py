@@ -92,6 +92,15 @@ def test_parameters_at_fit(name, parameter):
         assert not hasattr(model, "classes_")
 
 
+def test_no_parameter_is_a_time(name):
+    """Times of numpy are integers to Python."""
+    for parameter in ("top_k", "max_iter", "n_jobs", "encoder_epochs"):
+        if parameter in ESTIMATORS[name]().get_params():
+            model = ESTIMATORS[name]().set_params(**{parameter: np.timedelta64(3, "s")})
+            with pytest.raises(ValueError, match=rf"{name}: {parameter} must be no time"):
+                model.fit(*made(5, 0))
+
+
 @pytest.mark.parametrize("parameter", AT_PREDICTION)
 def test_parameters_after_a_fit(name, fitted, parameter):
     X, Y = made(5, 0)

@@ -225,6 +225,7 @@ class TestBadInput:
             ([1.0, np.inf], "Cs contains infinity at entry 1"),
             (["1", "2"], "Cs holds '1'"),
             (True, "Cs must be a number, got True"),
+            (np.timedelta64(3, "s"), "Cs must be no time, got"),
             (np.array([1, 2], "timedelta64[s]"), "Cs holds dates or times"),
             (np.array(["2020"], "datetime64[Y]"), "Cs holds dates or times"),
         ],
@@ -233,6 +234,10 @@ class TestBadInput:
     def test_cs(self, Cs, message, xy):
         with pytest.raises(ValueError, match=f"OvALinearXCCV: {message}"):
             fit(*xy, Cs=Cs)
+
+    def test_a_grid_that_no_memory_holds(self, xy):
+        with pytest.raises(ValueError, match="'Cs' parameter of OvALinearXCCV"):
+            fit(*xy, Cs=10**12)
 
     def test_masks(self, xy):
         X, Y = xy

@@ -7,9 +7,7 @@ import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import InconsistentVersionWarning
 
-import sklearn_xc
 from sklearn_xc import OvALinearXC
 from sklearn_xc.initialisers import Bias
 
@@ -66,37 +64,6 @@ def test_an_unfitted_model(xy):
     again = pickle.loads(pickle.dumps(OvALinearXC(C=3.0)))
     assert again.get_params()["C"] == 3.0
     again.set_params(prune=0).fit(*xy)
-
-
-def state_of(model, **changes):
-    state = model.__getstate__()
-    assert state["_sklearn_xc_version"] == sklearn_xc.__version__
-    return {**state, **changes}
-
-
-class TestVersions:
-    def test_a_newer_format_is_refused(self, fitted):
-        state = state_of(fitted, _sklearn_xc_format=99, _sklearn_xc_version="7.0")
-        with pytest.raises(
-            ValueError, match=r"pickled by sklearn_xc 7\.0 in state format 99.*Upgrade it"
-        ):
-            OvALinearXC.__new__(OvALinearXC).__setstate__(state)
-
-    def test_another_version_warns_but_works(self, fitted, xy):
-        again = OvALinearXC.__new__(OvALinearXC)
-        with pytest.warns(InconsistentVersionWarning, match=r"\(sklearn_xc\) 0\.0\.9"):
-            again.__setstate__(state_of(fitted, _sklearn_xc_version="0.0.9"))
-        assert_same_answers(again, fitted, xy[0])
-
-    def test_a_state_without_a_version_warns(self, fitted):
-        state = state_of(fitted)
-        del state["_sklearn_xc_version"], state["_sklearn_xc_format"]
-        with pytest.warns(InconsistentVersionWarning, match="unknown"):
-            OvALinearXC.__new__(OvALinearXC).__setstate__(state)
-
-    def test_marks_of_the_state_do_not_become_attributes(self, fitted):
-        again = pickle.loads(pickle.dumps(fitted))
-        assert not [name for name in vars(again) if name.startswith("_sklearn")]
 
 
 class TestParameters:
