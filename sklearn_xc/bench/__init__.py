@@ -5,7 +5,8 @@ Every experiment is a module of its own, with ``add_options(parser)`` for the co
 
     __main__.py    the command line
     door.py  inits.py  inits_trace.py  optimum.py  accuracy.py  gridsearch.py  ova.py  ova_figure.py
-    prediction.py  scaling.py  cv.py  softmax.py  softmax_curves.py  decomposition.py  ngame.py
+    pruning.py  prediction.py  scaling.py  cv.py  softmax.py  softmax_curves.py  decomposition.py
+    ngame.py
         |
         +-- biased_softmax.py  numpy_softmax.py    what softmax.py compares
         +-- decomposition_training.py  _gradients.py  _curves.py  _figures.py    its parts
@@ -30,6 +31,7 @@ EXPERIMENTS = {
     "softmax": "SoftmaxUMax and ImplicitSoftmaxSGD beside biased methods and scikit-learn",
     "decomposition": "DecompMIPSClassifier: searched gradients beside exact ones; time, progress",
     "ngame": "NGAMEEmbeddingXC: samplers by epoch, components, labels never seen in training",
+    "pruning": "what pruning costs new instances, and whether a warning says so",
     "door": "what the checks of sparse matrices cost, as a share of fits, answers, metrics, files",
     "gridsearch": "peak memory and time of GridSearchCV with 200,000 sparse label columns",
 }
