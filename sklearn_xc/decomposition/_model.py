@@ -13,6 +13,7 @@ from sklearn_xc._state import reads_one_state
 from sklearn_xc._topk import check_topk_size
 from sklearn_xc._validation import CsrRows, DenseRows, check_rows, read_only
 from sklearn_xc.base import XCClassifier
+from sklearn_xc.decomposition._course import with_intercepts
 from sklearn_xc.mips import INDEXES, ExactIndex, MipsIndex
 from sklearn_xc.mips._threads import for_row_ranges
 from sklearn_xc.parallel.memory import parse_bytes, require_bytes
@@ -36,8 +37,8 @@ class SearchIndex(NamedTuple):
 
     Attributes
     ----------
-    coef : ndarray
-        The label vectors; of other ones another index is built.
+    coef, intercept : ndarray
+        Of the model; for others another index is built.
     name : str
         A key of ``INDEXES``.
     labels : ndarray of int32
@@ -47,6 +48,7 @@ class SearchIndex(NamedTuple):
     """
 
     coef: np.ndarray
+    intercept: np.ndarray
     name: str
     labels: np.ndarray
     index: MipsIndex
@@ -69,6 +71,7 @@ class EmbeddingModel(XCClassifier):
 
     classes_: np.ndarray
     coef_: np.ndarray
+    intercept_: np.ndarray
     feature_embedding_: np.ndarray | None
     n_candidates_: int
     threshold_: float
@@ -87,8 +90,8 @@ class EmbeddingModel(XCClassifier):
         Returns
         -------
         ndarray of shape (n, dim)
-            With a hidden layer ``X @ feature_embedding_``, else the dense X. The score of label k
-            is the inner product with ``coef_[k]``.
+            With a hidden layer ``X @ feature_embedding_``, else the dense X. Scores are ``embed(X)
+            @ coef_.T + intercept_``.
 
         Raises
         ------
@@ -178,15 +181,18 @@ class EmbeddingModel(XCClassifier):
         index = copy.copy(search.index)
         index.n_jobs = self.n_jobs  # type: ignore[attr-defined]
         n_candidates = min(max(k, self.n_candidates_), len(search.labels))
-        found = index.query(read_only(V), n_candidates)
-        chosen, n, none = search.labels[found.labels], len(V), read_only(np.empty(0, V.dtype))
+        queries = V
+        if self._course.is_trained:
+            queries = with_intercepts(V, np.ones(len(V), V.dtype))
+        found = index.query(read_only(queries), n_candidates)
+        chosen, n, offsets = search.labels[found.labels], len(V), read_only(self.intercept_)
         labels, scores = np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, V.dtype)
         counts, W, V = np.empty(n, np.int64), read_only(self.coef_), read_only(V)
 
         def rank(first: int, last: int) -> None:
             own = slice(first, last)
             rank_labels(
-                W, 0, V, first, none, chosen[own], found.counts[own], labels[own], scores[own],
+                W, 0, V, first, offsets, chosen[own], found.counts[own], labels[own], scores[own],
                 counts[own],
             )  # fmt: skip
 
@@ -194,6 +200,9 @@ class EmbeddingModel(XCClassifier):
         short = np.flatnonzero(counts < k)
         if short.size:  # an index may find fewer than it is asked for
             labels[short], scores[short] = self._best(np.ascontiguousarray(V[short]), k)
+        empty = np.flatnonzero(~V.any(axis=1))
+        if empty.size:  # they all get the largest intercepts, which is nothing to search for
+            labels[empty], scores[empty] = self._best(np.ascontiguousarray(V[empty[:1]]), k)
         return labels, scores
 
     def _search_index_for_answers(self) -> SearchIndex:
@@ -202,7 +211,9 @@ class EmbeddingModel(XCClassifier):
 
         def held() -> SearchIndex | None:
             found = self.__dict__.get("_search_index")
-            is_own = found is not None and found.coef is self.coef_ and found.name == name
+            if found is None or found.name != name:
+                return None
+            is_own = found.coef is self.coef_ and found.intercept is self.intercept_
             return found if is_own else None
 
         if held() is None:
@@ -216,7 +227,8 @@ class EmbeddingModel(XCClassifier):
     def _build_index(self, name: str) -> SearchIndex:
         n_labels, dim = self.coef_.shape
         labels = np.delete(np.arange(n_labels, dtype=np.int32), self._unseen_labels)
-        is_copy = len(labels) < n_labels
+        has_intercept = self._course.is_trained  # others only order what ties
+        is_copy = has_intercept or len(labels) < n_labels
         itemsize = self.coef_.itemsize
         self._require_bytes(
             int((is_copy + _COPIES.get(name, 2.0)) * len(labels) * dim * itemsize),
@@ -224,12 +236,17 @@ class EmbeddingModel(XCClassifier):
             "Use exact=True, or index='product'.",
         )
         index = INDEXES[name](n_jobs=self.n_jobs)
-        index.build(self.coef_[labels] if is_copy else np.ascontiguousarray(self.coef_))
-        return SearchIndex(self.coef_, name, labels, index)
+        W = self.coef_ if len(labels) == n_labels else self.coef_[labels]
+        if has_intercept:
+            W = with_intercepts(W, self.intercept_[labels])
+        index.build(np.ascontiguousarray(W))
+        return SearchIndex(self.coef_, self.intercept_, name, labels, index)
 
     def _all_scores(self, X: Any) -> np.ndarray:
         instances = check_rows(self, X, reset=False)
-        W = self.coef_[1:] - self.coef_[:1] if self._is_binary else self.coef_
+        W, offsets = self.coef_, self.intercept_
+        if self._is_binary:
+            W, offsets = W[1:] - W[:1], offsets[1:] - offsets[:1]
         n, n_scores = instances.shape[0], len(W)
         self._require_bytes(
             n * n_scores * W.itemsize, f"the scores, {n} instances x {n_scores} labels",
@@ -242,6 +259,7 @@ class EmbeddingModel(XCClassifier):
             @np.errstate(over="ignore", invalid="ignore")
             def multiply(first: int, last: int, V: np.ndarray = V, out: np.ndarray = out) -> None:
                 np.matmul(V[first:last], W.T, out=out[first:last])
+                out[first:last] += offsets
 
             for_row_ranges(multiply, len(V), _QUERIES, self.n_jobs)
         self._require_finite(scores)
@@ -259,10 +277,10 @@ class EmbeddingModel(XCClassifier):
         return scores
 
     def _offsets(self) -> np.ndarray | None:
-        """Return what is added to inner products: -inf for labels without a training instance."""
+        """Return intercepts, -inf for labels without a training instance; None if all are 0."""
         if not len(self._unseen_labels):
-            return None
-        offsets = np.zeros(len(self.coef_), self.coef_.dtype)
+            return self.intercept_ if self.intercept_.any() else None
+        offsets = self.intercept_.copy()
         offsets[self._unseen_labels] = -np.inf
         return offsets
 

@@ -28,7 +28,7 @@ def scores_of(model, X):
     V = X.astype(np.float64)
     if model.feature_embedding_ is not None:
         V = V @ model.feature_embedding_.astype(np.float64)
-    scores = V @ model.coef_.T.astype(np.float64)
+    scores = V @ model.coef_.T.astype(np.float64) + model.intercept_
     unseen = model.label_counts_ == 0
     scores[:, unseen] = scores[:, ~unseen].min(axis=1)[:, None] - 1
     return scores
@@ -101,7 +101,8 @@ class TestSparseTargets:
 
     def test_a_score_of_zero_is_stored(self, make, xy):
         X, Y = xy
-        answer = make(top_k=6).fit(X, Y).decision_function(X[[3]])  # the empty instance
+        model = make(top_k=6, fit_intercept=False).fit(X, Y)
+        answer = model.decision_function(X[[3]])  # the empty instance
         assert answer.indices.tolist() == [0, 1, 2, 3, 5, 6]  # 4 has no instance
         assert answer.data.tolist() == [0.0] * 6
 
@@ -177,7 +178,8 @@ class TestTopK:
         assert (best[:, K:] == -np.inf).all()
 
     def test_ties_go_to_the_smaller_position(self, make, xy):
-        assert make().fit(*xy).predict_topk(xy[0][[3]], 4)[0].tolist() == [[0, 1, 2, 3]]
+        model = make(fit_intercept=False).fit(*xy)
+        assert model.predict_topk(xy[0][[3]], 4)[0].tolist() == [[0, 1, 2, 3]]
 
     def test_top_k_does_not_bound_it(self, make, xy):
         X, Y = xy
@@ -247,7 +249,8 @@ class TestEmbed:
         assert V.shape == (120, dim)
         assert model.coef_.shape == (15, dim)
         seen, scores = model.label_counts_ > 0, model.decision_function(x)
-        np.testing.assert_allclose((V @ model.coef_.T)[:, seen], scores[:, seen], atol=1e-13)
+        expected = V @ model.coef_.T + model.intercept_
+        np.testing.assert_allclose(expected[:, seen], scores[:, seen], atol=1e-13)
         np.testing.assert_allclose(scores, scores_of(model, X), atol=1e-13)
         assert model.hidden_dim_ == (hidden_dim or 0)
         if hidden_dim is None:
@@ -419,9 +422,14 @@ class TestUnpleasantRows:
     def test_nothing_but_zeros(self, optimizer, hidden_dim, make, xy):
         _, Y = xy
         for X in (sp.csr_array((120, 6)), np.zeros((120, 6))):
-            model = make(hidden_dim=hidden_dim, optimizer=optimizer).fit(X, Y)
+            own = {"hidden_dim": hidden_dim, "optimizer": optimizer}
+            model = make(fit_intercept=False, **own).fit(X, Y)
             assert not model.coef_.any()
             assert not model.decision_function(X).toarray().any()
+            model = make(**own).fit(X, Y)
+            assert not model.coef_.any()
+            expected = np.argsort(-model.label_counts_, kind="stable")
+            np.testing.assert_array_equal(model.predict_topk(X, 15)[0], [expected] * 120)
 
     def test_a_single_instance(self, make):
         X, Y = sp.csr_array([[1.0, 0.0, 2.0]]), sp.csr_array([[0, 1, 0]])

@@ -19,7 +19,9 @@ METHODS = {
     "mips": {"gradient": "mips", "n_candidates": 5},
     "rounds": {"gradient": "decomp_mips", "n_rounds": 2, "n_blocks": 2, "n_candidates": 4},
 }
-PROMISED = ("coef_", "feature_embedding_", "loss_curve_", "threshold_", "index_recall_")
+PROMISED = (
+    "coef_", "intercept_", "feature_embedding_", "loss_curve_", "threshold_", "index_recall_",
+)  # fmt: skip
 
 
 def assert_same_bytes(a, b, names=PROMISED):
