@@ -1,16 +1,15 @@
-"""Intercepts: multiples of the log frequencies of labels, to stay there or to start training from.
+"""Where intercepts start, and what is said of an instance without features.
 
-An instance without features, a text of which no word is known, scores what the intercepts are, and
-should get the frequent labels. Two kinds of data want two kinds of intercepts:
+Two kinds of data want two kinds of intercepts:
 
-* Where instances are sparse, what they have in common is in their vectors already. Trained along,
-  intercepts make no answer better, and end up in another order than the frequencies: a frequent
-  label is pushed down by all instances that it is a rival to (on cooking_stackexchange, the rank
-  correlation comes to -0.76). So they are not trained. They are so small that they only order what
-  ties otherwise: a hundredth of the log frequencies takes half a point of P@1.
-* Where instances are dense, an intercept is a part of what there is to learn: iris is classified
-  with an accuracy of 0.93 instead of 0.76. It starts at a hundredth of the log frequencies, and is
-  trained as the vectors are.
+* Where instances are dense, an intercept is a part of what there is to learn. It starts at a
+  hundredth of the log frequency of its label, and is trained as the vectors are.
+* Where instances are sparse, what they have in common is in their vectors already: trained along,
+  intercepts make no answer better. They stay 0.
+
+An instance without features, a text of which no word is known, has nothing to be scored by. What is
+known of it is how frequent labels are, and trained intercepts are not that: a frequent label is
+pushed down by all instances that it is a rival to. So it is answered by the frequencies themselves.
 """
 
 from dataclasses import dataclass
@@ -20,8 +19,8 @@ import numpy as np
 from sklearn_xc.decomposition._training_set import TrainingSet
 from sklearn_xc.solvers.batch_sgd import entry_places
 
-#: Of the log frequencies, for intercepts that are trained and that are not.
-_START, _TIE_BREAK = 0.01, 1e-5
+#: What of the log frequencies intercepts start at.
+_START = 0.01
 #: Shares below it, of weights of very different size, count as it.
 _LEAST_SHARE = np.finfo(np.float64).tiny
 
@@ -55,14 +54,21 @@ class Frequencies:
         """Return those of both."""
         return Frequencies(self.labels + others.labels, self.total + others.total)
 
-    def intercepts(self, dtype: np.dtype, *, are_trained: bool) -> np.ndarray:
-        """Return intercepts, or where they start; they rise with the frequency.
+    def starts(self, dtype: np.dtype) -> np.ndarray:
+        """Return where trained intercepts start; they rise with the frequency."""
+        return (_START * self._logs_of_shares(self.labels)).astype(dtype)
 
-        A label without instances is taken to be half as frequent as the rarest of the others.
+    def log_odds(self, dtype: np.dtype) -> np.ndarray:
+        """Return the log odds of each label: above 0 if more than half of the instances have it.
+
+        They rise with the frequency.
         """
-        is_seen = self.labels > 0
-        half = 0.5 * self.labels[is_seen].min()
+        logs = self._logs_of_shares(self.labels) - self._logs_of_shares(self.total - self.labels)
+        return logs.astype(dtype)
+
+    def _logs_of_shares(self, weights: np.ndarray) -> np.ndarray:
+        """Return logarithms of shares, at least that of half the rarest label that there is."""
+        least = 0.5 * self.labels[self.labels > 0].min()
         # Shares are the same, to the last bit, after several passes over the same instances.
-        shares = np.where(is_seen, self.labels, half) / self.total
-        multiple = _START if are_trained else _TIE_BREAK
-        return (multiple * np.log(np.maximum(shares, _LEAST_SHARE))).astype(dtype)
+        shares = np.maximum(weights, least) / self.total
+        return np.log(np.maximum(shares, _LEAST_SHARE))

@@ -91,7 +91,7 @@ class EmbeddingModel(XCClassifier):
         -------
         ndarray of shape (n, dim)
             With a hidden layer ``X @ feature_embedding_``, else the dense X. Scores are ``embed(X)
-            @ coef_.T + intercept_``.
+            @ coef_.T + intercept_``, but for instances without features.
 
         Raises
         ------
@@ -160,15 +160,32 @@ class EmbeddingModel(XCClassifier):
         n_trained = len(self.classes_) - len(unseen)
         k_trained = min(k, n_trained)
         for own, V in self._parts(instances, self._embedded):
-            labels[own, :k_trained], scores[own, :k_trained] = find(V, k_trained)
+            found = find(V, k_trained)
+            blank = self._blank(V)
+            if blank.size:
+                found[0][blank], found[1][blank] = self._most_frequent(V[blank[:1]], k_trained)
+            labels[own, :k_trained], scores[own, :k_trained] = found
         self._require_finite(scores[:, :k_trained])
         k_all = min(k, len(self.classes_))
         labels[:, n_trained:k_all] = unseen[: max(0, k_all - n_trained)]
         return labels, scores
 
-    def _best(self, V: np.ndarray, k: int) -> Found:
+    def _blank(self, V: np.ndarray) -> np.ndarray:
+        """Return which instances have no features, if frequencies are to speak for them."""
+        if not self._course.has_intercept:
+            return np.empty(0, np.intp)
+        some = np.flatnonzero(V[:, 0] == 0)
+        return some[~V[some].any(axis=1)]
+
+    def _most_frequent(self, V: np.ndarray, k: int) -> Found:
+        """Return the answer for an instance without features."""
+        labels, log_odds = self._best(V, k, self._course.frequencies.log_odds(V.dtype))
+        return labels, log_odds + log_odds.dtype.type(self.threshold_)
+
+    def _best(self, V: np.ndarray, k: int, intercepts: np.ndarray | None = None) -> Found:
         """Return the k best labels of embedded instances, of those trained, and their scores."""
-        index = ExactIndex(self.n_jobs, self._offsets())
+        offsets = self._offsets(self.intercept_ if intercepts is None else intercepts)
+        index = ExactIndex(self.n_jobs, offsets)
         index.build(self.coef_)
         found = index.query(V, k)
         return found.labels, found.scores
@@ -181,11 +198,11 @@ class EmbeddingModel(XCClassifier):
         index = copy.copy(search.index)
         index.n_jobs = self.n_jobs  # type: ignore[attr-defined]
         n_candidates = min(max(k, self.n_candidates_), len(search.labels))
-        queries = V
+        queries, offsets = V, np.empty(0, V.dtype)
         if self._course.is_trained:
-            queries = with_intercepts(V, np.ones(len(V), V.dtype))
+            queries, offsets = with_intercepts(V, np.ones(len(V), V.dtype)), self.intercept_
         found = index.query(read_only(queries), n_candidates)
-        chosen, n, offsets = search.labels[found.labels], len(V), read_only(self.intercept_)
+        chosen, n, offsets = search.labels[found.labels], len(V), read_only(offsets)
         labels, scores = np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, V.dtype)
         counts, W, V = np.empty(n, np.int64), read_only(self.coef_), read_only(V)
 
@@ -200,9 +217,6 @@ class EmbeddingModel(XCClassifier):
         short = np.flatnonzero(counts < k)
         if short.size:  # an index may find fewer than it is asked for
             labels[short], scores[short] = self._best(np.ascontiguousarray(V[short]), k)
-        empty = np.flatnonzero(~V.any(axis=1))
-        if empty.size:  # they all get the largest intercepts, which is nothing to search for
-            labels[empty], scores[empty] = self._best(np.ascontiguousarray(V[empty[:1]]), k)
         return labels, scores
 
     def _search_index_for_answers(self) -> SearchIndex:
@@ -227,7 +241,7 @@ class EmbeddingModel(XCClassifier):
     def _build_index(self, name: str) -> SearchIndex:
         n_labels, dim = self.coef_.shape
         labels = np.delete(np.arange(n_labels, dtype=np.int32), self._unseen_labels)
-        has_intercept = self._course.is_trained  # others only order what ties
+        has_intercept = self._course.is_trained  # others are 0
         is_copy = has_intercept or len(labels) < n_labels
         itemsize = self.coef_.itemsize
         self._require_bytes(
@@ -262,6 +276,12 @@ class EmbeddingModel(XCClassifier):
                 out[first:last] += offsets
 
             for_row_ranges(multiply, len(V), _QUERIES, self.n_jobs)
+            blank = self._blank(V)
+            if blank.size:
+                log_odds = self._course.frequencies.log_odds(W.dtype)
+                if self._is_binary:
+                    log_odds = log_odds[1:] - log_odds[:1]
+                out[blank] = log_odds + log_odds.dtype.type(self.threshold_)
         self._require_finite(scores)
         if self._is_binary and len(self._unseen_labels):
             scores[:] = 1.0 if self._unseen_labels[0] == 0 else -1.0
@@ -276,11 +296,11 @@ class EmbeddingModel(XCClassifier):
         scores -= self.threshold_
         return scores
 
-    def _offsets(self) -> np.ndarray | None:
+    def _offsets(self, intercepts: np.ndarray) -> np.ndarray | None:
         """Return intercepts, -inf for labels without a training instance; None if all are 0."""
         if not len(self._unseen_labels):
-            return self.intercept_ if self.intercept_.any() else None
-        offsets = self.intercept_.copy()
+            return intercepts if intercepts.any() else None
+        offsets = intercepts.copy()
         offsets[self._unseen_labels] = -np.inf
         return offsets
 

@@ -115,12 +115,12 @@ class DecompMIPSClassifier(EmbeddingModel):
         0, as of bags of words, and no layer for others, as for embeddings and pixels. `hidden_dim_`
         is what it has chosen.
     fit_intercept : bool, default=True
-        Whether each label has an intercept: what an instance without features scores. Where at
-        least a fifth of the entries of X are not 0, intercepts start at a hundredth of the
-        logarithms of the labels' frequencies, and are trained as the vectors are, but for `alpha`.
-        Where X is sparser, they are the logarithms of the frequencies times 1e-5: a text of which
-        no word is known gets the most frequent labels, and other answers are those of a model
-        without intercepts, which are as good as with trained ones.
+        Whether labels have intercepts. Where at least a fifth of the entries of X are not 0, these
+        are trained as the vectors are, but without the penalty `alpha`. Where X is sparser, trained
+        ones make no answer better, and they stay 0. In both cases, an instance without features, a
+        text of which no word is known, is answered by how frequent labels are in training: the most
+        frequent ones are its best, and predicted are those that more than half of the instances
+        have, or the most frequent class. Without intercepts, all labels score 0 there.
     dropout : float, default=0.2
         The share of the features of an instance that are left out at each visit, at random, where
         there is a hidden layer; at least 0, below 1. It keeps long training from fitting the
@@ -182,13 +182,14 @@ class DecompMIPSClassifier(EmbeddingModel):
     coef_ : ndarray of shape (n_labels, dim)
         A vector for each label, also two for two classes; averages, if asked for.
     intercept_ : ndarray of shape (n_labels,)
-        Added to the inner products; zeros without `fit_intercept`. Scores are ``embed(X) @ coef_.T
-        + intercept_``.
+        Added to the inner products; zeros without `fit_intercept`, and where X is sparse. Scores
+        are ``embed(X) @ coef_.T + intercept_``; those of an instance without features are the log
+        odds of the labels' frequencies in training, plus `threshold_`.
     feature_embedding_ : ndarray of shape (n_features, dim) or None
         A vector for each feature, of the hidden layer.
     threshold_ : float
         After an indicator fit: labels with a higher score are predicted. Such that up to a thousand
-        training instances get as many labels as they have.
+        training instances get as many labels as they have; with intercepts, those with features.
     index_recall_ : float or None
         Recall at 10 of the last index built for training; see `min_recall`.
     n_candidates_ : int
@@ -575,7 +576,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         labels, squares = np.zeros(shapes[0], dtype), (None, None)
         frequencies = Frequencies.of(examples, n_labels)
         if is_trained:
-            labels[:, -1] = frequencies.intercepts(dtype, are_trained=True)
+            labels[:, -1] = frequencies.starts(dtype)
         if self.optimizer == "adagrad":
             squares = np.zeros_like(labels), None if features is None else np.zeros_like(features)
         self._course = Course(
@@ -737,8 +738,6 @@ class DecompMIPSClassifier(EmbeddingModel):
             self.intercept_ = trainer.averages.intercept  # type: ignore[assignment]
         elif course.is_trained:
             self.coef_, self.intercept_ = without_intercepts(rows[0])
-        elif course.has_intercept:
-            self.intercept_ = course.frequencies.intercepts(self.coef_.dtype, are_trained=False)
         else:
             self.intercept_ = np.zeros(len(self.coef_), self.coef_.dtype)
         if not self.average:
@@ -776,10 +775,16 @@ class DecompMIPSClassifier(EmbeddingModel):
         n = max(_LEAST_THRESHOLD_INSTANCES, _THRESHOLD_SCORES // len(self.classes_))
         rows = np.sort(rng.permutation(examples.rows)[: min(n, _THRESHOLD_INSTANCES)])
         k, parts = self._n_considered(), self._parts(instances.take(rows), self._embed)
-        scores = np.concatenate([self._best(V, k)[1] for _, V in parts])
-        sets = examples.sets
+        scores, with_features = [], []
+        for own, V in parts:
+            kept = np.delete(np.arange(len(V)), self._blank(V))  # others have fixed margins
+            scores.append(self._best(V[kept], k)[1])
+            with_features.append(rows[own][kept])
+        rows, sets = np.concatenate(with_features), examples.sets
+        if not rows.size:
+            return
         n_labels = int((sets.indptr[rows + 1] - sets.indptr[rows]).sum())
-        self.threshold_ = threshold_for(scores, n_labels)
+        self.threshold_ = threshold_for(np.concatenate(scores), n_labels)
 
     def _count(self, targets: Targets, weight: np.ndarray, *, is_further: bool = False) -> None:
         """Count instances; a label that any earlier call has seen is never unseen again."""
@@ -792,11 +797,12 @@ class DecompMIPSClassifier(EmbeddingModel):
         """Raise an error for weights that overflowed, or scores of training instances."""
         weights = [v for v in (self.coef_, self.feature_embedding_) if v is not None]
         sizes = [_largest(values) for values in (*weights, instances.arrays[-1])]
-        if not np.isfinite(sizes).all():
+        largest = _largest(self.intercept_)
+        if not np.isfinite([largest, *sizes]).all():
             raise NotFiniteError
         # What no sum can reach needs no look at all scores.
         if (
-            instances.shape[1] * self.coef_.shape[1] * math.prod(sizes)
+            instances.shape[1] * self.coef_.shape[1] * math.prod(sizes) + largest
             < np.finfo(weights[0].dtype).max
         ):
             return

@@ -54,91 +54,163 @@ def by_frequency(counts):
     return np.argsort(-np.asarray(counts), kind="stable")
 
 
+def log_odds(counts, total):
+    """Of labels; one without instances is half as frequent as the rarest of the others."""
+    counts = np.asarray(counts, float)
+    least = 0.5 * counts[counts > 0].min()
+    return np.log(np.maximum(counts, least) / np.maximum(total - counts, least))
+
+
+def of_kind(X, kind):
+    """Return instances of which too few entries are not 0 to train intercepts, or enough."""
+    return X if kind == "sparse" else sp.csr_array(np.where(X.toarray() > 0, X.toarray(), 0.1))
+
+
 class TestInstancesWithoutFeatures:
+    """Rows of which all entries are 0."""
+
     @pytest.mark.parametrize("exact", [True, False])
     @pytest.mark.parametrize("loss", ["margin", "softmax", "triplet"])
+    @pytest.mark.parametrize("kind", ["sparse", "dense"])
     @pytest.mark.parametrize("average", [True, False])
-    def test_the_most_frequent_labels(self, average, loss, exact, way, make):
+    def test_the_most_frequent_labels(self, average, kind, loss, exact, way, make):
         X, Y = texts()
         own = {"hidden_dim": "auto", "n_candidates": 20, "average": average, "dropout": 0.2}
-        model = make(loss, learning_rate=0.1, **own, **way).fit(X, sp.csr_array(Y))
-        assert model.hidden_dim_ == 100
+        model = make(loss, learning_rate=0.1, **own, **way).fit(of_kind(X, kind), sp.csr_array(Y))
+        assert model.hidden_dim_ == (100 if kind == "sparse" else 0)
+        assert model.intercept_.any() == (kind == "dense")
         np.testing.assert_array_equal(model.label_counts_, Y.sum(axis=0))
-        for nothing in (
-            sp.csr_array((3, 80)),
-            np.zeros((3, 80)),
-            sp.csr_array(np.eye(3, 80))[:, :] * 0,
-        ):
+        zeros = sp.csr_array(np.eye(3, 80))
+        zeros.data[:] = 0
+        assert zeros.nnz == 3
+        for nothing in (sp.csr_array((3, 80)), np.zeros((3, 80)), -np.zeros((3, 80)), zeros):
             labels, scores = model.predict_topk(nothing, 90, exact=exact)
             np.testing.assert_array_equal(labels, [by_frequency(Y.sum(axis=0))] * 3)
-            assert np.isfinite(scores).all()
-            assert (scores < 0).all()
+            expected = log_odds(Y.sum(axis=0), 600)[labels] + model.threshold_
+            np.testing.assert_allclose(scores, expected, rtol=1e-12)
 
     @pytest.mark.parametrize("hidden_dim", [0, 7])
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-    @pytest.mark.parametrize("kind", ["sparse", "dense", "classes", "two classes"])
-    def test_all_answers(self, kind, dtype, hidden_dim, make):
+    @pytest.mark.parametrize("kind", ["sparse", "dense"])
+    @pytest.mark.parametrize("targets", ["sparse", "dense", "classes", "two classes"])
+    def test_all_answers(self, targets, kind, dtype, hidden_dim, make):
+        """Of instances with features, too: each has the same answer as alone."""
         X, Y = texts()
+        Y[np.arange(600) % 5 > 0, 7] = 1  # 4 of 5 instances have it
         y = {
-            "sparse": sp.csr_array(Y), "dense": Y, "classes": Y.argmax(axis=1),
-            "two classes": np.where(Y[:, 0] > 0, "a", "b"),
-        }[kind]  # fmt: skip
-        model = make(hidden_dim=hidden_dim).fit(X.astype(dtype), y)
-        nothing = sp.csr_array((2, 80), dtype=dtype)
-        expected = by_frequency(model.label_counts_)
-        scores = model.decision_function(nothing)
-        assert model.intercept_.dtype == scores.dtype == dtype
-        if kind == "two classes":
-            assert (scores == model.intercept_[1] - model.intercept_[0]).all()
-            assert (model.predict(nothing) == "b").all()
-        elif kind == "classes":
-            assert (model.predict(nothing) == model.classes_[expected[0]]).all()
+            "sparse": sp.csr_array(Y), "dense": Y, "classes": Y[:, :7].argmax(axis=1),
+            "two classes": np.where(Y[:, 7] > 0, "b", "a"),
+        }[targets]  # fmt: skip
+        X = of_kind(X, kind).astype(dtype)
+        model = make(hidden_dim=hidden_dim, top_k=5).fit(X, y)
+        counts = model.label_counts_
+        order, expected = by_frequency(counts), log_odds(counts, 600)
+        tol = {"rtol": 1e-5 if dtype == np.float32 else 1e-12}
+        filled = X[np.flatnonzero(np.diff(X.indptr) > 0)[:2]]
+        some = sp.vstack([X[:0], sp.csr_array((1, 80), dtype=dtype), filled, X[:1] * 0])
+        scores, found = model.decision_function(some), model.predict(some)
+        assert scores.dtype == dtype
+        if targets == "two classes":
+            np.testing.assert_allclose(scores[[0, 3]], expected[1] - expected[0], **tol)
+            assert found[[0, 3]].tolist() == ["b", "b"]
+        elif targets == "classes":
+            np.testing.assert_allclose(scores[[0, 3]], [expected] * 2, **tol)
+            assert (found[[0, 3]] == model.classes_[order[0]]).all()
         else:
-            scores = scores.toarray() if kind == "sparse" else scores
-            np.testing.assert_array_equal(
-                by_frequency(model.label_counts_), by_frequency(scores[0])
-            )
-        assert model.predict_topk(nothing, 2)[0].tolist() == [expected[:2].tolist()] * 2
-        np.testing.assert_allclose(
-            model.intercept_, 1e-5 * np.log(model.label_counts_ / 600), rtol=1e-6
-        )
+            if targets == "sparse":
+                assert scores[[0]].indices.tolist() == sorted(order[:5].tolist())
+                expected[order[5:]] = -model.threshold_
+                scores, found = scores.toarray(), found.toarray()
+            np.testing.assert_allclose(scores[[0, 3]], [expected + model.threshold_] * 2, rtol=1e-5)
+            assert np.flatnonzero(found[0]).tolist() == np.flatnonzero(found[3]).tolist() == [7]
+        for exact in (True, False):
+            labels, best = model.predict_topk(some, 2, exact=exact)
+            assert labels[[0, 3]].tolist() == [order[:2].tolist()] * 2
+            alone = model.predict_topk(filled, 2, exact=exact)
+            np.testing.assert_array_equal(labels[1:3], alone[0])
+            np.testing.assert_array_equal(best[1:3], alone[1])
+        alone = model.decision_function(filled)
+        alone = alone.toarray() if sp.issparse(alone) else alone
+        np.testing.assert_allclose(scores[1:3], alone, rtol=1e-5, atol=1e-7)
 
-    def test_weights_count(self, make):
+    def test_other_zeros(self, make):
+        """What is 0 in the first column alone is an ordinary instance."""
+        X, Y = texts()
+        model = make(hidden_dim=None).fit(of_kind(X, "dense"), Y)
+        x = np.zeros((1, 80))
+        x[0, 5] = 1e-3
+        expected = x @ model.coef_.T + model.intercept_
+        np.testing.assert_allclose(model.decision_function(x), expected, rtol=1e-12)
+
+    @pytest.mark.parametrize("kind", ["sparse", "dense"])
+    def test_the_threshold_is_that_of_the_others(self, kind, make):
         X, Y = texts(12)
-        weight = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 30.0], 600)
-        weight[Y[:, 3] > 0] *= 1000
-        model = make().fit(X, Y, weight)
-        expected = weight @ Y / weight[Y.any(axis=1)].sum()
+        filled = np.arange(600) % 7 > 0
+        X = of_kind(X, kind) * filled[:, None]
+        filled &= X.toarray().any(axis=1)
+        model = make().fit(X, sp.csr_array(Y))
+        assert model.predict(X[filled]).nnz == Y[filled].sum()
+        assert model.predict(X[~filled]).nnz == 0
+
+    @pytest.mark.parametrize("container", [sp.csr_array, np.asarray])
+    def test_nothing_but_them(self, container, make):
+        Y = np.eye(5, dtype=int)[[0, 1, 1, 1, 2]]
+        Y[:4, 4] = 1
+        model = make().fit(container(np.zeros((5, 3))), container(Y))
+        assert model.predict_topk(np.zeros((1, 3)), 4)[0].tolist() == [[4, 1, 0, 2]]
+        found = model.predict(np.zeros((1, 3)))
+        found = found.toarray() if sp.issparse(found) else found
+        assert found.tolist() == [[0, 1, 0, 0, 1]]
+
+    @pytest.mark.parametrize("exact", [True, False])
+    def test_without_intercepts_they_say_nothing(self, exact, make):
+        X, Y = texts(12)
+        model = make(fit_intercept=False).fit(X, Y)
+        assert not model.decision_function(np.zeros((2, 80))).any()
+        assert not model.predict_topk(np.zeros((2, 80)), 12, exact=exact)[1].any()
+
+    @pytest.mark.parametrize("kind", ["sparse", "dense"])
+    def test_weights_count(self, kind, make):
+        X, Y = texts(12)
+        X = of_kind(X, kind)
+        weight = np.random.default_rng(0).choice([0.0, 1.0, 2.0, 3.0], 600)
+        weight[Y[:, 3] > 0] *= 50
+        model = make(learning_rate=0.001).fit(X, Y, weight)
+        repeated = np.repeat(np.arange(600), weight.astype(int))
+        again = make(learning_rate=0.001).fit(X[repeated], Y[repeated])
+        expected = log_odds(weight @ Y, weight[Y.any(axis=1)].sum())
         assert expected.argmax() == 3
-        np.testing.assert_allclose(model.intercept_, 1e-5 * np.log(expected), rtol=1e-12)
+        for each in (model, again):
+            scores = each.decision_function(np.zeros((1, 80)))[0] - each.threshold_
+            np.testing.assert_allclose(scores, expected, atol=1e-12)
+        np.testing.assert_allclose(model.intercept_, again.intercept_, atol=1e-12)
 
-    def test_further_instances_count_too(self, make):
+    @pytest.mark.parametrize("kind", ["sparse", "dense"])
+    def test_further_instances_count_too(self, kind, make):
         X, Y = texts(12)
+        X = of_kind(X, kind)
         seen = ~Y[:, 9:].any(axis=1)
         first, later = np.flatnonzero(seen)[:200], np.flatnonzero(~seen)
         model = make().partial_fit(X[first], Y[first])
-        counts = Y[first].sum(axis=0)
+        counts, total = Y[first].sum(axis=0), 200
         assert (counts[9:] == 0).all()
-        shares = np.where(counts > 0, counts, 0.5 * counts[counts > 0].min()) / 200
-        np.testing.assert_allclose(model.intercept_, 1e-5 * np.log(shares), rtol=1e-12)
-        nothing = np.zeros((1, 80))
-        for exact in (True, False):
-            found = model.predict_topk(nothing, 12, exact=exact)[0][0]
-            np.testing.assert_array_equal(found, by_frequency(counts))
-        model.partial_fit(X[later], Y[later]).partial_fit(X[later], Y[later])
-        counts = counts + 2 * Y[later].sum(axis=0)
-        np.testing.assert_array_equal(model.label_counts_, counts)
-        expected = 1e-5 * np.log(counts / (200 + 2 * len(later)))
-        np.testing.assert_allclose(model.intercept_, expected, rtol=1e-12)
-        for exact in (True, False):
-            found = model.predict_topk(nothing, 12, exact=exact)[0][0]
-            np.testing.assert_array_equal(found, by_frequency(counts))
+        assert (model.intercept_ != 0).all() == (kind == "dense")
+        for _ in range(3):
+            for exact in (True, False):
+                found, scores = model.predict_topk(np.zeros((1, 80)), 12, exact=exact)
+                np.testing.assert_array_equal(found[0], by_frequency(counts))
+                expected = (log_odds(counts, total) + model.threshold_)[found]
+                trained = counts[found] > 0
+                np.testing.assert_allclose(scores[trained], expected[trained], rtol=1e-10)
+            model = pickle.loads(pickle.dumps(model)).partial_fit(X[later], Y[later])
+            counts, total = counts + Y[later].sum(axis=0), total + len(later)
+            np.testing.assert_array_equal(model.label_counts_, counts)
 
     def test_a_warm_start_has_the_frequencies_of_its_own_instances(self, make):
         X, Y = texts(12)
         model = make(warm_start=True).fit(X[:300], Y[:300]).fit(X[300:], Y[300:])
-        expected = 1e-5 * np.log(Y[300:].sum(axis=0) / 300)
-        np.testing.assert_allclose(model.intercept_, expected, rtol=1e-12)
+        scores = model.decision_function(np.zeros((1, 80)))[0] - model.threshold_
+        np.testing.assert_allclose(scores, log_odds(Y[300:].sum(axis=0), 300), rtol=1e-10)
 
     def test_words_decide_where_there_are_some(self, make):
         """A label of one instance wins against the most frequent one by its own word alone."""
@@ -148,11 +220,18 @@ class TestInstancesWithoutFeatures:
         assert model.predict(X[[0, 30]]).tolist() == [0, 1]
         assert model.predict(X[[0]] * 0).tolist() == [0]
 
-    def test_very_different_weights(self, make):
+    def test_scores_far_from_the_threshold_keep_the_order(self, make):
+        X, Y = texts(12)
+        model = make().fit(X.astype(np.float32), sp.csr_array(Y))
+        model.threshold_ = 1e9
+        labels, _ = model.predict_topk(sp.csr_array((1, 80)), 12)
+        np.testing.assert_array_equal(labels[0], by_frequency(Y.sum(axis=0)))
+
+    def test_very_different_weights(self):
         frequencies = Frequencies(np.array([1e300, 1e-300, 0.0, 5e-324]), 1e300)
-        found = frequencies.intercepts(np.dtype(np.float64), are_trained=False)
-        assert np.isfinite(found).all()
-        assert (np.diff(found) <= 0)[:2].all()
+        for found in (frequencies.log_odds(np.float64), frequencies.starts(np.float64)):
+            assert np.isfinite(found).all()
+            assert found[0] > found[1] >= found[3] >= found[2]
 
 
 class TestScores:
@@ -279,7 +358,6 @@ class TestDenseInstances:
         X, y = dense()
         model = make(hidden_dim=None, fit_intercept=False).fit(X, y)
         assert model.intercept_.tolist() == [0.0] * 6
-        assert not model.decision_function(np.zeros((2, 4))).any()
 
     def test_what_overflows(self, make):
         """A bounded gradient, of a mini-batch of 1: only an intercept goes beyond float32."""
