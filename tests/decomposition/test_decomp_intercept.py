@@ -10,6 +10,7 @@ from sklearn.datasets import load_iris
 
 from sklearn_xc.decomposition import _course
 from sklearn_xc.decomposition._intercept import Frequencies
+from sklearn_xc.exceptions import UnseenLabelWarning
 
 WAYS = {
     "product": {"gradient": "decomp_mips"},
@@ -358,6 +359,35 @@ class TestDenseInstances:
         X, y = dense()
         model = make(hidden_dim=None, fit_intercept=False).fit(X, y)
         assert model.intercept_.tolist() == [0.0] * 6
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_two_classes(self, dtype, make):
+        X, y = dense()
+        y = y > 1
+        model = make(hidden_dim=None, max_iter=20, learning_rate=0.3).fit(X.astype(dtype), y)
+        scores = (model.embed(X) @ model.coef_.T + model.intercept_) @ [-1, 1]
+        assert model.intercept_.shape == (2,)
+        assert model.decision_function(X).dtype == model.intercept_.dtype == dtype
+        np.testing.assert_allclose(model.decision_function(X), scores, atol=1e-5)
+        assert np.abs(model.intercept_ @ [-1, 1]) > 0.1
+        assert model.score(X, y) > 0.95
+
+    def test_labels_never_seen(self, make):
+        X, y = dense()
+        Y = np.zeros((150, 9), int)
+        Y[np.arange(150), y] = 1
+        with pytest.warns(UnseenLabelWarning):
+            model = make(hidden_dim=None, gradient="mips", n_candidates=2).fit(X, Y)
+        rows = np.vstack([X[:3], np.zeros(4)])
+        for exact in (True, False):
+            labels, scores = model.predict_topk(rows, 9, exact=exact)
+            assert labels[:, 6:].tolist() == [[6, 7, 8]] * 4
+            np.testing.assert_allclose(scores[:, 6:], np.repeat(scores[:, [5]] - 1, 3, axis=1))
+        assert labels[3, :6].tolist() == by_frequency(np.bincount(y)).tolist()
+        all_scores = model.decision_function(rows)
+        lowest = all_scores[:, :6].min(axis=1, keepdims=True)
+        np.testing.assert_allclose(all_scores[:, 6:], np.repeat(lowest - 1, 3, axis=1))
+        assert not model.predict(rows)[:, 6:].any()
 
     def test_what_overflows(self, make):
         """A bounded gradient, of a mini-batch of 1: only an intercept goes beyond float32."""
