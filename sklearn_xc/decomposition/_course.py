@@ -72,8 +72,13 @@ class Course:
 
     def copied(self) -> "Course":
         """Return one that may be trained, while this one stays as it is."""
-        names = "label_rows", "feature_rows", "label_squares", "feature_squares"
-        return replace(self, **{name: copy_of(getattr(self, name)) for name in names})
+        return replace(
+            self,
+            label_rows=copy_of(self.label_rows),
+            feature_rows=copy_of(self.feature_rows),
+            label_squares=copy_of(self.label_squares),
+            feature_squares=copy_of(self.feature_squares),
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "guide": None}  # is built again where it is asked for

@@ -4,7 +4,8 @@ import copy
 import os
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -32,7 +33,8 @@ _COPIES = {"product": 0.1, "exact": 0.0, "spherical": 2.0, "faiss": 1.5}
 Found = tuple[np.ndarray, np.ndarray]
 
 
-class SearchIndex(NamedTuple):
+@dataclass(frozen=True)
+class SearchIndex:
     """An index for answers, and of which model.
 
     Attributes

@@ -72,5 +72,5 @@ def share_of_nonzeros(X: CsrRows | DenseRows, rows: np.ndarray) -> float:
     d, total = X.shape[1], 0
     n_together = max(1, _VALUES // d)
     for first in range(0, len(rows), n_together):
-        total += np.count_nonzero(X.take(rows[first : first + n_together]).arrays[-1])
+        total += int(np.count_nonzero(X.take(rows[first : first + n_together]).arrays[-1]))
     return total / (len(rows) * d)

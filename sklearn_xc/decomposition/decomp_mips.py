@@ -27,6 +27,7 @@ from sklearn_xc.base import threshold_for
 from sklearn_xc.decomposition._course import (
     Course,
     NotFiniteError,
+    Rows,
     copy_of,
     with_intercepts,
     without_intercepts,
@@ -573,7 +574,8 @@ class DecompMIPSClassifier(EmbeddingModel):
             rng = np.random.default_rng((seed, 2))
             vectors = rng.standard_normal(shapes[1], np.float32) * np.float32(_NORM / np.sqrt(dim))
             features = vectors.astype(dtype, copy=False)
-        labels, squares = np.zeros(shapes[0], dtype), (None, None)
+        labels = np.zeros(shapes[0], dtype)
+        squares: tuple[Rows, Rows] = None, None
         frequencies = Frequencies.of(examples, n_labels)
         if is_trained:
             labels[:, -1] = frequencies.starts(dtype)
@@ -675,13 +677,14 @@ class DecompMIPSClassifier(EmbeddingModel):
             return CourseAverages([])
         moving, intercept = [weights, *layer.moving], None
         if course.is_averaged:
-            means = [copy_of(self.coef_), copy_of(self.feature_embedding_)]
+            of_model = self.coef_, self.feature_embedding_
+            means = [np.array(rows, order="C") for rows in of_model if rows is not None]
             intercept = copy_of(self.intercept_) if course.is_trained else None
         else:
             means = [rows.vectors * rows.values.dtype.type(rows.scale) for rows in moving]
             intercept = weights.values[:, -1].copy() if course.is_trained else None
             course.last_look = course.visits
-        pairs = list(zip(moving, means, strict=False))
+        pairs = list(zip(moving, means, strict=True))
         return CourseAverages(pairs, course.last_look, intercept)
 
     def _guide_to(self, W: np.ndarray, loss: SetLoss, settings: SearchSettings) -> Guide:
