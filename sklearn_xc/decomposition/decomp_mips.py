@@ -800,14 +800,11 @@ class DecompMIPSClassifier(EmbeddingModel):
         """Raise an error for weights that overflowed, or scores of training instances."""
         weights = [v for v in (self.coef_, self.feature_embedding_) if v is not None]
         sizes = [_largest(values) for values in (*weights, instances.arrays[-1])]
-        largest = _largest(self.intercept_)
-        if not np.isfinite([largest, *sizes]).all():
+        if not np.isfinite(sizes).all():
             raise NotFiniteError
         # What no sum can reach needs no look at all scores.
-        if (
-            instances.shape[1] * self.coef_.shape[1] * math.prod(sizes) + largest
-            < np.finfo(weights[0].dtype).max
-        ):
+        largest = instances.shape[1] * self.coef_.shape[1] * math.prod(sizes)
+        if largest + _largest(self.intercept_) < np.finfo(weights[0].dtype).max:
             return
         for _, V in self._parts(instances.take(examples.rows), self._embed):
             for v in V:

@@ -396,6 +396,14 @@ class TestDenseInstances:
         with pytest.raises(ValueError, match=r"training diverged at learning_rate=3e\+37"):
             model.fit(X, np.arange(40))
 
+    @pytest.mark.parametrize("average", [True, False])
+    def test_what_overflows_in_the_last_step(self, average, make):
+        X = np.linspace(1e-30, 2e-30, 10, dtype=np.float32).reshape(5, 2)
+        own = {"hidden_dim": None, "learning_rate": 2e38, "batch_size": 5, "max_iter": 1}
+        model = make("triplet", average=average, **own)
+        with pytest.raises(ValueError, match=r"training diverged at learning_rate=2e\+38"):
+            model.fit(X, [0, 0, 0, 0, 1])
+
 
 class TestParameter:
     def test_it_belongs_to_the_weights(self, make):
