@@ -3,7 +3,8 @@
 Two kinds of data want two kinds of intercepts:
 
 * Where instances are dense, an intercept is a part of what there is to learn. It starts at a
-  hundredth of the log frequency of its label, and is trained as the vectors are.
+  hundredth of the log frequency of its label, and is trained beside its vector. A label is a rival
+  to all instances, and with the rate of the vectors the intercepts of many labels swing.
 * Where instances are sparse, what they have in common is in their vectors already: trained along,
   intercepts make no answer better. They stay 0.
 
@@ -12,6 +13,7 @@ known of it is how frequent labels are, and trained intercepts are not that: a f
 pushed down by all instances that it is a rival to. So it is answered by the frequencies themselves.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,8 +23,16 @@ from sklearn_xc.solvers.batch_sgd import entry_places
 
 #: What of the log frequencies intercepts start at.
 _START = 0.01
+#: The rate of intercepts, as a share of that of vectors, is this divided by the root of the number
+#: of labels, and 1 for few.
+_RATE = 3.0
 #: Shares below it, of weights of very different size, count as it.
 _LEAST_SHARE = np.finfo(np.float64).tiny
+
+
+def intercept_rate(n_labels: int) -> float:
+    """Return the rate of intercepts, as a share of that of vectors."""
+    return min(1.0, _RATE / math.sqrt(n_labels))
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from sklearn_xc.decomposition._course import (
     with_intercepts,
     without_intercepts,
 )
-from sklearn_xc.decomposition._intercept import Frequencies
+from sklearn_xc.decomposition._intercept import Frequencies, intercept_rate
 from sklearn_xc.decomposition._model import EmbeddingModel
 from sklearn_xc.decomposition._training import (
     RECALL_K,
@@ -117,11 +117,12 @@ class DecompMIPSClassifier(EmbeddingModel):
         is what it has chosen.
     fit_intercept : bool, default=True
         Whether labels have intercepts. Where at least a fifth of the entries of X are not 0, these
-        are trained as the vectors are, but without the penalty `alpha`. Where X is sparser, trained
-        ones make no answer better, and they stay 0. In both cases, an instance without features, a
-        text of which no word is known, is answered by how frequent labels are in training: the most
-        frequent ones are its best, and predicted are those that more than half of the instances
-        have, or the most frequent class. Without intercepts, all labels score 0 there.
+        are trained beside the vectors, at a lower rate where labels are many, and without the
+        penalty `alpha`. Where X is sparser, trained ones make no answer better, and they stay 0. In
+        both cases, an instance without features, a text of which no word is known, is answered by
+        how frequent labels are in training: the most frequent ones are its best, and predicted are
+        those that more than half of the instances have, or the most frequent class. Without
+        intercepts, all labels score 0 there.
     dropout : float, default=0.2
         The share of the features of an instance that are left out at each visit, at random, where
         there is a hidden layer; at least 0, below 1. It keeps long training from fitting the
@@ -642,7 +643,8 @@ class DecompMIPSClassifier(EmbeddingModel):
         course = self._course
         W, features = course.label_rows, course.feature_rows
         assert W is not None
-        weights = MovingRows(W, course.label_squares, course.scales[0], course.is_trained)
+        rate = intercept_rate(len(W)) if course.is_trained else None
+        weights = MovingRows(W, course.label_squares, course.scales[0], rate)
         layer: IdentityLayer | HiddenLayer
         if features is None:
             layer = IdentityLayer(instances.astype(W.dtype))

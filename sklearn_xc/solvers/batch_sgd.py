@@ -67,9 +67,9 @@ class MovingRows:
         place. None is for plain steps.
     scale : float
         See above.
-    has_intercept : bool
-        Whether the last column is an intercept: it takes steps as the others do, for an instance's
-        1, but neither shrinks nor is scaled.
+    intercept_rate : float or None
+        None, unless the last column is an intercept: it takes steps for an instance's 1, at this
+        share of the rate of the others, and neither shrinks nor is scaled.
 
     Attributes
     ----------
@@ -87,10 +87,10 @@ class MovingRows:
         values: np.ndarray,
         squares: np.ndarray | None,
         scale: float = 1.0,
-        has_intercept: bool = False,
+        intercept_rate: float | None = None,
     ) -> None:
-        self.values, self.scale, self._has_intercept = values, scale, has_intercept
-        self.vectors = values[:, :-1] if has_intercept else values
+        self.values, self.scale, self._intercept_rate = values, scale, intercept_rate
+        self.vectors = values if intercept_rate is None else values[:, :-1]
         self._squares = np.empty((0, 0), values.dtype) if squares is None else squares
         self._slots = np.full(len(values), -1, np.int32)
 
@@ -99,7 +99,7 @@ class MovingRows:
 
         That is V times the scale, and beside it a 1 for an intercept.
         """
-        if self._has_intercept:
+        if self._intercept_rate is not None:
             queries = np.empty((len(V), self.values.shape[1]), V.dtype)
             np.multiply(V, V.dtype.type(self.scale), out=queries[:, :-1])
             queries[:, -1] = 1
@@ -153,7 +153,7 @@ class MovingRows:
         starts, counts, ids, values = entries
         n = group_entries(starts, counts, ids, self._slots, rows, bounds, order, owners)
         number = self.values.dtype.type
-        rates = number(rate / self.scale), number(rate)
+        rates = number(rate / self.scale), number(rate * (self._intercept_rate or 0.0))
         lengths = np.empty(n, self.values.dtype)
         move_rows(
             self.values, rows, bounds, order, owners, values, V, *rates, self._squares, lengths

@@ -123,8 +123,8 @@ def test_all_labels_retrieved(state, batch, key):
     outcome = gradients.Searches(W, loss).find(key, batch, len(W))
     exact = gradients.gradients_of(Exact(loss), W, batch)
     assert gradients.retrieved_mass(exact, outcome.retrieved) == pytest.approx(1)
-    error = gradients.relative_errors(exact, outcome.gradients).mean()
-    assert error < 0.01 if not key.startswith("alg2") else error > 0.1
+    error = gradients.relative_errors(exact, outcome.gradients).max()
+    assert error < 0.03 if not key.startswith("alg2") else error > 0.01
     assert outcome.scored <= 2 * len(W) + 100
 
 

@@ -84,7 +84,7 @@ class Twin:
             by_V = G @ self.W
             self.move("W", G.T @ V, rate)
             if self.is_trained:
-                self.move("b", G.sum(axis=0), rate)
+                self.move("b", G.sum(axis=0), 3 / np.sqrt(K) * rate)
             if self.E is not None:
                 norms = np.linalg.norm(by_V, axis=1)
                 squares = (X[rows] ** 2).sum(axis=1)

@@ -101,7 +101,7 @@ def test_intercepts_are_averaged_beside_the_vectors(scale):
     """They are the last column, and are not scaled."""
     visits, seen = course(shape=(4, 3))
     values, mean, intercept = np.empty((4, 3)), np.zeros((4, 2)), np.zeros(4)
-    moving = MovingRows(values, None, scale, has_intercept=True)
+    moving = MovingRows(values, None, scale, intercept_rate=1.0)
     averages = CourseAverages([(moving, mean)], intercept=intercept)
     for i, at in enumerate(visits):
         values[:] = seen[i]

@@ -365,7 +365,7 @@ def test_intercepts_take_steps_and_do_not_shrink(is_hidden, ridge, dtype, object
         return objective("softmax", queries, both, sets, rows)
 
     values = both.astype(dtype)
-    moving = MovingRows(values, None, has_intercept=True)
+    moving = MovingRows(values, None, intercept_rate=0.4)
     layer = IdentityLayer(DenseRows(X.astype(dtype)))
     if is_hidden:
         layer = HiddenLayer(csr_rows(X.astype(dtype)), MovingRows(E.astype(dtype), None))
@@ -376,21 +376,21 @@ def test_intercepts_take_steps_and_do_not_shrink(is_hidden, ridge, dtype, object
     tol = 1e-5 if dtype == np.float32 else 1e-6
     found = moving.scale * moving.vectors
     np.testing.assert_allclose(found, (W - rate * expected[:, :-1]) / shrunk, atol=tol)
-    np.testing.assert_allclose(values[:, -1], b - rate * expected[:, -1], atol=tol)
+    np.testing.assert_allclose(values[:, -1], b - 0.4 * rate * expected[:, -1], atol=tol)
     if is_hidden:
         (vectors,), by_E = layer.moving, slope(loss_of, E)
         np.testing.assert_allclose(
             vectors.scale * vectors.values, (E - rate * by_E) / shrunk, atol=tol
         )
     moving.apply_scale()
-    np.testing.assert_allclose(values[:, -1], b - rate * expected[:, -1], atol=tol)
+    np.testing.assert_allclose(values[:, -1], b - 0.4 * rate * expected[:, -1], atol=tol)
     np.testing.assert_allclose(values[:, :-1], found, rtol=1e-6)
 
 
 def test_queries_score_with_intercepts():
     rng = np.random.default_rng(0)
     values, V = rng.normal(size=(K, DIM + 1)), rng.normal(size=(3, DIM))
-    moving = MovingRows(values.copy(), None, has_intercept=True)
+    moving = MovingRows(values.copy(), None, intercept_rate=1.0)
     entries = Entries(np.array([0]), np.array([2]), np.array([2, 0], np.int32), np.array([1.0, -2]))
     for scale in (1.0, 0.125):
         moving.scale = scale
