@@ -292,8 +292,8 @@ def main(
 def measure_error(level: int, setting: Setting, report: Report) -> list[dict[str, Any]]:
     """Compare gradients from searches, and rounds of message passing, with exact gradients."""
     training, made = _state(level, setting, report)
-    batch = held_out(made.X_test, made.y_test, setting.instances)
     W, loss, n_labels = training.label_vectors, training.loss, training.n_labels
+    batch = held_out(made.X_test, made.y_test, setting.instances, W)
     rows = compare_searches(W, batch, loss, _SHARES)
     report.table(f"Gradients from Q labels a query, {n_labels:,} labels", rows, _ERROR_COLUMNS)
     report.line()
@@ -408,8 +408,8 @@ def _state(level: int, setting: Setting, report: Report) -> tuple[Training, Any]
         made.X_train, made.y_train, rate=setting.rate, sampled=setting.sampled_epochs,
         gradient=setting.state_gradient, further=setting.state_epochs, most_s=setting.state_s,
     )  # fmt: skip
-    batch = held_out(made.X_test, made.y_test, setting.instances)
     W = training.label_vectors
+    batch = held_out(made.X_test, made.y_test, setting.instances, W)
     exact = gradients_of(Exact(training.loss), W, batch)
     n_negatives = np.mean([np.count_nonzero(gradient.values > 0) for gradient in exact])
     n_right = accuracies(training.answer(), made.X_test[:1000], made.y_test[:1000])["P@1"]

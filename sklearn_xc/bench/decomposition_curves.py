@@ -106,7 +106,7 @@ def compare_speed(
             {"gradient": "decomp_mips", "n_candidates": usual, **coupled},
         )
     )  # fmt: skip
-    batch = held_out(X_test, y_test, n_instances)
+    batch = held_out(X_test, y_test, n_instances, state.label_vectors)
     exact = gradients_of(Exact(state.loss), state.label_vectors, batch)
     rows: list[dict[str, Any]] = []
     for key, method, parameters in ways:
@@ -225,7 +225,7 @@ def follow_epochs(
             training.advance(training.n_visits)
             model = training.answer()
             with Team(1) as team:
-                loss = mean_loss(model.coef_, seen, training.loss, team)
+                loss = mean_loss(training.averages, seen, training.loss, team)
             accuracy = accuracies(model, X_test, y_test)["P@1"]
             rows.append(
                 {

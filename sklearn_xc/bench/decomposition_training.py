@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from sklearn_xc import DecompMIPSClassifier
+from sklearn_xc.decomposition._course import with_intercepts
 from sklearn_xc.mips._threads import one_blas_thread
 from sklearn_xc.solvers.label_gradients import Batch, Exact, SetLoss
 
@@ -64,9 +65,20 @@ class Training:
 
     @property
     def label_vectors(self) -> np.ndarray:
-        """The label vectors after the last step; those of the model are averages."""
+        """The label vectors after the last step, intercepts in the last column if there are.
+
+        Those of the model are averages.
+        """
         self.trainer.weights.apply_scale()
         return self.trainer.weights.values
+
+    @property
+    def averages(self) -> np.ndarray:
+        """The label vectors of the model, likewise."""
+        model = self.model
+        if model._course.is_trained:
+            return with_intercepts(model.coef_, model.intercept_)
+        return model.coef_
 
     @property
     def loss(self) -> SetLoss:
@@ -112,14 +124,15 @@ class Training:
         self.model._settle(self.trainer)
         other = copy.copy(self)
         other.model = copy.copy(self.model).set_params(**parameters, sampled_epochs=0.0)
-        other.model._resume()
+        other.model._resume(self._examples, is_further=False)
         other.trainer = other.model._trainer(self._instances, self._examples, self._seed)
         other.cpu_s = 0.0
         return other
 
     def batch(self, rows: np.ndarray) -> Batch:
         """Return training instances."""
-        return self.trainer.sets.batch(rows, self.trainer.layer.forward(rows))
+        queries = self.trainer.weights.scaled(self.trainer.layer.forward(rows))
+        return self.trainer.sets.batch(rows, queries)
 
     def some_rows(self, n: int) -> np.ndarray:
         """Return n training instances, always the same."""
@@ -132,9 +145,11 @@ def warm_up(model: DecompMIPSClassifier, X: Any, y: Any) -> None:
     few.advance(few.n_visits)
 
 
-def held_out(X: np.ndarray, y: np.ndarray, n: int) -> Batch:
-    """Return the first n of some dense instances of one class each."""
+def held_out(X: np.ndarray, y: np.ndarray, n: int, W: np.ndarray) -> Batch:
+    """Return the first n of some dense instances of one class each, as queries for W."""
     X = X[:n]
+    if W.shape[1] > X.shape[1]:
+        X = with_intercepts(X, np.ones(len(X)))
     indptr = np.arange(len(X) + 1, dtype=np.int64)
     return Batch(np.ascontiguousarray(X), indptr, y[:n].astype(np.int32), np.ones(len(X)))
 

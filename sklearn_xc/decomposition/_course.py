@@ -5,9 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_xc.decomposition._intercept import Frequencies
 from sklearn_xc.decomposition._training import Guide
 
 Rows = np.ndarray | None
+#: Numbers that are moved at a time.
+_TOGETHER = 2**20
 
 
 class NotFiniteError(ArithmeticError):
@@ -20,8 +23,9 @@ class Course:
 
     Attributes
     ----------
-    label_rows : ndarray of float of shape (n_labels, dim) or None
-        Label vectors as they take steps. None between calls where the model has these.
+    label_rows : ndarray of float of shape (n_labels, dim) or (n_labels, dim + 1) or None
+        Label vectors as they take steps, and a column of intercepts if they do. None between
+        calls where the model has these.
     feature_rows : ndarray of float of shape (n_features, dim) or None
         Those of features; None also where there is no hidden layer.
     label_squares, feature_squares : ndarray of float or None
@@ -30,6 +34,10 @@ class Course:
         What both are to be multiplied by.
     optimizer : str
         Of the first call.
+    has_intercept, is_trained : bool
+        Whether labels have intercepts, and these take steps.
+    frequencies : Frequencies
+        Of the labels, in all calls.
     is_averaged : bool
         Whether the model has averages of these weights.
     epoch : int
@@ -50,6 +58,9 @@ class Course:
     feature_squares: Rows
     optimizer: str
     epoch: int
+    has_intercept: bool
+    is_trained: bool
+    frequencies: Frequencies
     is_averaged: bool = False
     scales: tuple[float, float] = (1.0, 1.0)
     visits: int = 0
@@ -61,11 +72,33 @@ class Course:
 
     def copied(self) -> "Course":
         """Return one that may be trained, while this one stays as it is."""
-        names = "label_rows", "feature_rows", "label_squares", "feature_squares"
-        return replace(self, **{name: copy_of(getattr(self, name)) for name in names})
+        return replace(
+            self,
+            label_rows=copy_of(self.label_rows),
+            feature_rows=copy_of(self.feature_rows),
+            label_squares=copy_of(self.label_squares),
+            feature_squares=copy_of(self.feature_squares),
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "guide": None}  # is built again where it is asked for
+
+
+def with_intercepts(vectors: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
+    """Return both in one array, intercepts in the last column."""
+    rows = np.empty((len(vectors), vectors.shape[1] + 1), vectors.dtype)
+    rows[:, :-1], rows[:, -1] = vectors, intercepts
+    return rows
+
+
+def without_intercepts(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return vectors and intercepts of an array that is used up: the vectors lie in its memory."""
+    intercepts, (n, dim) = rows[:, -1].copy(), (len(rows), rows.shape[1] - 1)
+    flat, n_together = rows.reshape(-1), max(1, _TOGETHER // (dim + 1))
+    for first in range(0, n, n_together):
+        last = min(first + n_together, n)
+        flat[first * dim : last * dim] = rows[first:last, :-1].ravel()
+    return flat[: n * dim].reshape(n, dim), intercepts
 
 
 def copy_of(rows: Rows) -> Rows:

@@ -4,7 +4,8 @@ import copy
 import os
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -13,6 +14,7 @@ from sklearn_xc._state import reads_one_state
 from sklearn_xc._topk import check_topk_size
 from sklearn_xc._validation import CsrRows, DenseRows, check_rows, read_only
 from sklearn_xc.base import XCClassifier
+from sklearn_xc.decomposition._course import with_intercepts
 from sklearn_xc.mips import INDEXES, ExactIndex, MipsIndex
 from sklearn_xc.mips._threads import for_row_ranges
 from sklearn_xc.parallel.memory import parse_bytes, require_bytes
@@ -31,13 +33,14 @@ _COPIES = {"product": 0.1, "exact": 0.0, "spherical": 2.0, "faiss": 1.5}
 Found = tuple[np.ndarray, np.ndarray]
 
 
-class SearchIndex(NamedTuple):
+@dataclass(frozen=True)
+class SearchIndex:
     """An index for answers, and of which model.
 
     Attributes
     ----------
-    coef : ndarray
-        The label vectors; of other ones another index is built.
+    coef, intercept : ndarray
+        Of the model; for others another index is built.
     name : str
         A key of ``INDEXES``.
     labels : ndarray of int32
@@ -47,6 +50,7 @@ class SearchIndex(NamedTuple):
     """
 
     coef: np.ndarray
+    intercept: np.ndarray
     name: str
     labels: np.ndarray
     index: MipsIndex
@@ -69,6 +73,7 @@ class EmbeddingModel(XCClassifier):
 
     classes_: np.ndarray
     coef_: np.ndarray
+    intercept_: np.ndarray
     feature_embedding_: np.ndarray | None
     n_candidates_: int
     threshold_: float
@@ -87,8 +92,8 @@ class EmbeddingModel(XCClassifier):
         Returns
         -------
         ndarray of shape (n, dim)
-            With a hidden layer ``X @ feature_embedding_``, else the dense X. The score of label k
-            is the inner product with ``coef_[k]``.
+            With a hidden layer ``X @ feature_embedding_``, else the dense X. Scores are ``embed(X)
+            @ coef_.T + intercept_``, but for instances without features.
 
         Raises
         ------
@@ -157,15 +162,32 @@ class EmbeddingModel(XCClassifier):
         n_trained = len(self.classes_) - len(unseen)
         k_trained = min(k, n_trained)
         for own, V in self._parts(instances, self._embedded):
-            labels[own, :k_trained], scores[own, :k_trained] = find(V, k_trained)
+            found = find(V, k_trained)
+            blank = self._blank(V)
+            if blank.size:
+                found[0][blank], found[1][blank] = self._most_frequent(V[blank[:1]], k_trained)
+            labels[own, :k_trained], scores[own, :k_trained] = found
         self._require_finite(scores[:, :k_trained])
         k_all = min(k, len(self.classes_))
         labels[:, n_trained:k_all] = unseen[: max(0, k_all - n_trained)]
         return labels, scores
 
-    def _best(self, V: np.ndarray, k: int) -> Found:
+    def _blank(self, V: np.ndarray) -> np.ndarray:
+        """Return which instances have no features, if frequencies are to speak for them."""
+        if not self._course.has_intercept:
+            return np.empty(0, np.intp)
+        some = np.flatnonzero(V[:, 0] == 0)
+        return some[~V[some].any(axis=1)]
+
+    def _most_frequent(self, V: np.ndarray, k: int) -> Found:
+        """Return the answer for an instance without features."""
+        labels, log_odds = self._best(V, k, self._course.frequencies.log_odds(V.dtype))
+        return labels, log_odds + log_odds.dtype.type(self.threshold_)
+
+    def _best(self, V: np.ndarray, k: int, intercepts: np.ndarray | None = None) -> Found:
         """Return the k best labels of embedded instances, of those trained, and their scores."""
-        index = ExactIndex(self.n_jobs, self._offsets())
+        offsets = self._offsets(self.intercept_ if intercepts is None else intercepts)
+        index = ExactIndex(self.n_jobs, offsets)
         index.build(self.coef_)
         found = index.query(V, k)
         return found.labels, found.scores
@@ -178,15 +200,18 @@ class EmbeddingModel(XCClassifier):
         index = copy.copy(search.index)
         index.n_jobs = self.n_jobs  # type: ignore[attr-defined]
         n_candidates = min(max(k, self.n_candidates_), len(search.labels))
-        found = index.query(read_only(V), n_candidates)
-        chosen, n, none = search.labels[found.labels], len(V), read_only(np.empty(0, V.dtype))
+        queries, offsets = V, np.empty(0, V.dtype)
+        if self._course.is_trained:
+            queries, offsets = with_intercepts(V, np.ones(len(V), V.dtype)), self.intercept_
+        found = index.query(read_only(queries), n_candidates)
+        chosen, n, offsets = search.labels[found.labels], len(V), read_only(offsets)
         labels, scores = np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, V.dtype)
         counts, W, V = np.empty(n, np.int64), read_only(self.coef_), read_only(V)
 
         def rank(first: int, last: int) -> None:
             own = slice(first, last)
             rank_labels(
-                W, 0, V, first, none, chosen[own], found.counts[own], labels[own], scores[own],
+                W, 0, V, first, offsets, chosen[own], found.counts[own], labels[own], scores[own],
                 counts[own],
             )  # fmt: skip
 
@@ -202,7 +227,9 @@ class EmbeddingModel(XCClassifier):
 
         def held() -> SearchIndex | None:
             found = self.__dict__.get("_search_index")
-            is_own = found is not None and found.coef is self.coef_ and found.name == name
+            if found is None or found.name != name:
+                return None
+            is_own = found.coef is self.coef_ and found.intercept is self.intercept_
             return found if is_own else None
 
         if held() is None:
@@ -216,7 +243,8 @@ class EmbeddingModel(XCClassifier):
     def _build_index(self, name: str) -> SearchIndex:
         n_labels, dim = self.coef_.shape
         labels = np.delete(np.arange(n_labels, dtype=np.int32), self._unseen_labels)
-        is_copy = len(labels) < n_labels
+        has_intercept = self._course.is_trained  # others are 0
+        is_copy = has_intercept or len(labels) < n_labels
         itemsize = self.coef_.itemsize
         self._require_bytes(
             int((is_copy + _COPIES.get(name, 2.0)) * len(labels) * dim * itemsize),
@@ -224,12 +252,17 @@ class EmbeddingModel(XCClassifier):
             "Use exact=True, or index='product'.",
         )
         index = INDEXES[name](n_jobs=self.n_jobs)
-        index.build(self.coef_[labels] if is_copy else np.ascontiguousarray(self.coef_))
-        return SearchIndex(self.coef_, name, labels, index)
+        W = self.coef_ if len(labels) == n_labels else self.coef_[labels]
+        if has_intercept:
+            W = with_intercepts(W, self.intercept_[labels])
+        index.build(np.ascontiguousarray(W))
+        return SearchIndex(self.coef_, self.intercept_, name, labels, index)
 
     def _all_scores(self, X: Any) -> np.ndarray:
         instances = check_rows(self, X, reset=False)
-        W = self.coef_[1:] - self.coef_[:1] if self._is_binary else self.coef_
+        W, offsets = self.coef_, self.intercept_
+        if self._is_binary:
+            W, offsets = W[1:] - W[:1], offsets[1:] - offsets[:1]
         n, n_scores = instances.shape[0], len(W)
         self._require_bytes(
             n * n_scores * W.itemsize, f"the scores, {n} instances x {n_scores} labels",
@@ -242,8 +275,15 @@ class EmbeddingModel(XCClassifier):
             @np.errstate(over="ignore", invalid="ignore")
             def multiply(first: int, last: int, V: np.ndarray = V, out: np.ndarray = out) -> None:
                 np.matmul(V[first:last], W.T, out=out[first:last])
+                out[first:last] += offsets
 
             for_row_ranges(multiply, len(V), _QUERIES, self.n_jobs)
+            blank = self._blank(V)
+            if blank.size:
+                log_odds = self._course.frequencies.log_odds(W.dtype)
+                if self._is_binary:
+                    log_odds = log_odds[1:] - log_odds[:1]
+                out[blank] = log_odds + log_odds.dtype.type(self.threshold_)
         self._require_finite(scores)
         if self._is_binary and len(self._unseen_labels):
             scores[:] = 1.0 if self._unseen_labels[0] == 0 else -1.0
@@ -258,11 +298,11 @@ class EmbeddingModel(XCClassifier):
         scores -= self.threshold_
         return scores
 
-    def _offsets(self) -> np.ndarray | None:
-        """Return what is added to inner products: -inf for labels without a training instance."""
+    def _offsets(self, intercepts: np.ndarray) -> np.ndarray | None:
+        """Return intercepts, -inf for labels without a training instance; None if all are 0."""
         if not len(self._unseen_labels):
-            return None
-        offsets = np.zeros(len(self.coef_), self.coef_.dtype)
+            return intercepts if intercepts.any() else None
+        offsets = intercepts.copy()
         offsets[self._unseen_labels] = -np.inf
         return offsets
 

@@ -30,11 +30,14 @@ class TrainingSet:
         that of a single visit.
     visits : ndarray of int64 of shape (n,)
         How often each is visited in an epoch: its weight, rounded up, but at most 64 times.
+    weight : ndarray of float64 of shape (n,)
+        Of each, in all visits.
     """
 
     rows: np.ndarray
     sets: LabelSets
     visits: np.ndarray
+    weight: np.ndarray
 
     def order(self, seed: tuple[int, ...]) -> np.ndarray:
         """Return the rows of an epoch, in random order."""
@@ -61,7 +64,7 @@ def merge_instances(X: CsrRows | DenseRows, targets: Targets, weight: np.ndarray
     visits = np.minimum(np.ceil(total), _MOST_VISITS).astype(np.int64)
     per_visit = np.zeros(n)
     per_visit[rows] = total / visits
-    return TrainingSet(rows, LabelSets(indptr, labels, per_visit), visits)
+    return TrainingSet(rows, LabelSets(indptr, labels, per_visit), visits, total)
 
 
 def share_of_nonzeros(X: CsrRows | DenseRows, rows: np.ndarray) -> float:
@@ -69,5 +72,5 @@ def share_of_nonzeros(X: CsrRows | DenseRows, rows: np.ndarray) -> float:
     d, total = X.shape[1], 0
     n_together = max(1, _VALUES // d)
     for first in range(0, len(rows), n_together):
-        total += np.count_nonzero(X.take(rows[first : first + n_together]).arrays[-1])
+        total += int(np.count_nonzero(X.take(rows[first : first + n_together]).arrays[-1]))
     return total / (len(rows) * d)

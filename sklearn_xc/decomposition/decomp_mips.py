@@ -24,7 +24,15 @@ from sklearn_xc._validation import (
     require_labels,
 )
 from sklearn_xc.base import threshold_for
-from sklearn_xc.decomposition._course import Course, NotFiniteError, copy_of
+from sklearn_xc.decomposition._course import (
+    Course,
+    NotFiniteError,
+    Rows,
+    copy_of,
+    with_intercepts,
+    without_intercepts,
+)
+from sklearn_xc.decomposition._intercept import Frequencies, intercept_rate
 from sklearn_xc.decomposition._model import EmbeddingModel
 from sklearn_xc.decomposition._training import (
     RECALL_K,
@@ -68,10 +76,11 @@ _QUERIES = 64
 class DecompMIPSClassifier(EmbeddingModel):
     """Classifier with a label vector for each label, trained on the labels that matter.
 
-    The score of label k is ``w_k . phi(x)``, where phi(x) is a dense instance itself, or a hidden
-    layer: the sum of trained vectors of the features of a sparse one. Of a loss over all labels, an
-    instance's gradient is large for its own labels and for a few others that score too high. Each
-    step searches for these, instead of computing the scores of all labels, and moves them alone.
+    The score of label k is ``w_k . phi(x) + b_k``, where phi(x) is a dense instance itself, or a
+    hidden layer: the sum of trained vectors of the features of a sparse one. Of a loss over all
+    labels, an instance's gradient is large for its own labels and for a few others that score too
+    high. Each step searches for these, instead of computing the scores of all labels, and moves
+    them alone.
 
     The search is decomposed [1]_: the columns of the label vectors are cut into small blocks, each
     of them is clustered on its own, and a label's score is estimated by the sum of what its
@@ -106,6 +115,14 @@ class DecompMIPSClassifier(EmbeddingModel):
         training instances, in whatever container: 100 if fewer than a fifth of the entries are not
         0, as of bags of words, and no layer for others, as for embeddings and pixels. `hidden_dim_`
         is what it has chosen.
+    fit_intercept : bool, default=True
+        Whether labels have intercepts. Where at least a fifth of the entries of X are not 0, these
+        are trained beside the vectors, at a lower rate where labels are many, and without the
+        penalty `alpha`. Where X is sparser, trained ones make no answer better, and they stay 0. In
+        both cases, an instance without features, a text of which no word is known, is answered by
+        how frequent labels are in training: the most frequent ones are its best, and predicted are
+        those that more than half of the instances have, or the most frequent class. Without
+        intercepts, all labels score 0 there.
     dropout : float, default=0.2
         The share of the features of an instance that are left out at each visit, at random, where
         there is a hidden layer; at least 0, below 1. It keeps long training from fitting the
@@ -146,7 +163,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         After a sparse fit, how many of the best labels predict and decision_function consider.
     warm_start : bool, default=False
         Whether ``fit`` goes on from the weights, and with the rate that they have come to. Other
-        parameters may change, but for `hidden_dim` and `optimizer`.
+        parameters may change, but for `hidden_dim`, `fit_intercept` and `optimizer`.
     max_memory : int or str, default=None
         Bytes, or a text as "8GB", that the weights may take. None is what the machine has.
     n_jobs : int, default=None
@@ -166,11 +183,15 @@ class DecompMIPSClassifier(EmbeddingModel):
         Dimension of the hidden layer, 0 if there is none.
     coef_ : ndarray of shape (n_labels, dim)
         A vector for each label, also two for two classes; averages, if asked for.
+    intercept_ : ndarray of shape (n_labels,)
+        Added to the inner products; zeros without `fit_intercept`, and where X is sparse. Scores
+        are ``embed(X) @ coef_.T + intercept_``; those of an instance without features are the log
+        odds of the labels' frequencies in training, plus `threshold_`.
     feature_embedding_ : ndarray of shape (n_features, dim) or None
         A vector for each feature, of the hidden layer.
     threshold_ : float
         After an indicator fit: labels with a higher score are predicted. Such that up to a thousand
-        training instances get as many labels as they have.
+        training instances get as many labels as they have; with intercepts, those with features.
     index_recall_ : float or None
         Recall at 10 of the last index built for training; see `min_recall`.
     n_candidates_ : int
@@ -194,10 +215,9 @@ class DecompMIPSClassifier(EmbeddingModel):
 
     Notes
     -----
-    There is no intercept: append a column of ones for one. A hidden layer's step is divided by the
-    squared norm of the instance where that is above 1, and its gradient is cut at norm 1, so that
-    training does not diverge; normalised rows (tf-idf) are what it is for. Equal instances with the
-    same labels are merged into one with a weight.
+    A hidden layer's step is divided by the squared norm of the instance where that is above 1, and
+    its gradient is cut at norm 1, so that training does not diverge; normalised rows (tf-idf) are
+    what it is for. Equal instances with the same labels are merged into one with a weight.
 
     Memory: the weights, once more for their averages and once more with Adagrad, and dim/4 bytes a
     label for the index. Time of a step,
@@ -235,6 +255,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         "n_rounds": [Interval(Integral, 0, None, closed="left"), None],
         "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
         "hidden_dim": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"}), None],
+        "fit_intercept": ["boolean"],
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "smoothing": [Interval(Real, 0, None, closed="neither"), None],
@@ -273,6 +294,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         n_rounds: int | None = None,
         n_candidates: int | None = None,
         hidden_dim: int | str | None = "auto",
+        fit_intercept: bool = True,
         dropout: float = 0.2,
         alpha: float = 0.0,
         smoothing: float | None = None,
@@ -298,6 +320,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         self.n_rounds = n_rounds
         self.n_candidates = n_candidates
         self.hidden_dim = hidden_dim
+        self.fit_intercept = fit_intercept
         self.dropout = dropout
         self.alpha = alpha
         self.smoothing = smoothing
@@ -361,7 +384,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         examples = self._examples(instances, targets, weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         if is_warm:
-            self._resume()
+            self._resume(examples, is_further=False)
             self._course.guide = None
         else:
             self._start(instances, targets, examples, seed)
@@ -415,11 +438,12 @@ class DecompMIPSClassifier(EmbeddingModel):
         -----
         The learning rate falls with all instances visited so far; None for `decay_interval`, and an
         epoch of `sampled_epochs`, mean the instances of the first call. Parameters may change
-        between calls, but for `hidden_dim` and `optimizer`. Each call trains a copy of
-        the weights, which takes their place at the end: an error or an interrupt leaves the model
-        as it was, and other threads never see it half trained. The copy takes the memory of a first
-        call again, and its time, so pass thousands of instances at once where labels are many. The
-        index is kept for the next call.
+        between calls, but for `hidden_dim`, `fit_intercept` and `optimizer`.
+
+        Each call trains a copy of the weights, which takes their place at the end: an error or an
+        interrupt leaves the model as it was, and other threads never see it half trained. The copy
+        takes the memory of a first call again, and its time, so pass thousands of instances at once
+        where labels are many. The index is kept for the next call.
         """
         is_first = not hasattr(self, "coef_")
         instances, targets, weight = self._check(X, y, sample_weight, classes, not is_first)
@@ -430,7 +454,7 @@ class DecompMIPSClassifier(EmbeddingModel):
             self.label_counts_ = np.zeros(len(targets.classes), np.int64)
             self.n_iter_, self.n_samples_fit_, self.loss_curve_ = 0, 0, np.empty(0)
         else:
-            self._resume()
+            self._resume(examples, is_further=True)
         trainer = self._trainer(instances, examples, seed)
         with self._explained(instances, weight):
             loss = self._pass(trainer, examples, seed)
@@ -501,7 +525,8 @@ class DecompMIPSClassifier(EmbeddingModel):
 
     def _require_same_shape(self) -> None:
         """Raise an error for parameters that weights of another call do not fit."""
-        before = {"optimizer": self._course.optimizer}
+        before: dict[str, Any] = {"optimizer": self._course.optimizer}
+        before["fit_intercept"] = self._course.has_intercept
         if not isinstance(self.hidden_dim, str):
             before["hidden_dim"] = self.hidden_dim_
         for name, value in before.items():
@@ -538,20 +563,29 @@ class DecompMIPSClassifier(EmbeddingModel):
     ) -> None:
         """Set what training starts from."""
         n_labels, d, dtype = len(targets.classes), instances.shape[1], instances.dtype
-        self.hidden_dim_ = self._choose_hidden_dim(share_of_nonzeros(instances, examples.rows))
+        share = share_of_nonzeros(instances, examples.rows)
+        self.hidden_dim_ = self._choose_hidden_dim(share)
         is_hidden, dim = self.hidden_dim_ > 0, self.hidden_dim_ or d
-        self._require_memory(n_labels, d if is_hidden else 0, dim, dtype.itemsize)
+        is_trained = self.fit_intercept and share >= DENSE_SHARE
+        shapes = [(n_labels, dim + is_trained)] + [(d, dim)] * is_hidden
+        self._require_memory(shapes, dtype.itemsize)
         self._keep_targets(targets)
         features = None
         if is_hidden:
             rng = np.random.default_rng((seed, 2))
-            vectors = rng.standard_normal((d, dim), np.float32) * np.float32(_NORM / np.sqrt(dim))
+            vectors = rng.standard_normal(shapes[1], np.float32) * np.float32(_NORM / np.sqrt(dim))
             features = vectors.astype(dtype, copy=False)
-        labels, squares = np.zeros((n_labels, dim), dtype), (None, None)
+        labels = np.zeros(shapes[0], dtype)
+        squares: tuple[Rows, Rows] = None, None
+        frequencies = Frequencies.of(examples, n_labels)
+        if is_trained:
+            labels[:, -1] = frequencies.starts(dtype)
         if self.optimizer == "adagrad":
             squares = np.zeros_like(labels), None if features is None else np.zeros_like(features)
-        epoch = int(examples.visits.sum())
-        self._course = Course(labels, features, *squares, self.optimizer, epoch)
+        self._course = Course(
+            labels, features, *squares, self.optimizer, int(examples.visits.sum()),
+            self.fit_intercept, is_trained, frequencies,
+        )  # fmt: skip
 
     def _choose_hidden_dim(self, share: float) -> int:
         """Return the dimension of the hidden layer, by the share of entries that are not 0."""
@@ -566,31 +600,40 @@ class DecompMIPSClassifier(EmbeddingModel):
             announce(type(self).__name__, f"{layer}: {how}")
         return dim
 
-    def _resume(self) -> None:
-        """Copy what training goes on from."""
-        n_features = 0 if self.feature_embedding_ is None else len(self.feature_embedding_)
-        self._require_memory(
-            len(self.coef_), n_features, *self.coef_.shape[1:], self.coef_.itemsize
-        )
+    def _resume(self, examples: TrainingSet, *, is_further: bool) -> None:
+        """Copy what training goes on from, for further instances or for others."""
+        n_labels, dim = self.coef_.shape
+        shapes = [(n_labels, dim + self._course.is_trained)]
+        if self.feature_embedding_ is not None:
+            shapes.append(self.feature_embedding_.shape)
+        self._require_memory(shapes, self.coef_.itemsize)
         course = self._course = self._course.copied()
         if course.label_rows is None:
-            course.label_rows = copy_of(self.coef_)
+            course.label_rows = (
+                with_intercepts(self.coef_, self.intercept_)
+                if course.is_trained
+                else copy_of(self.coef_)
+            )
             course.feature_rows = copy_of(self.feature_embedding_)
+        frequencies = Frequencies.of(examples, n_labels)
+        course.frequencies = course.frequencies.plus(frequencies) if is_further else frequencies
 
-    def _require_memory(self, n_labels: int, n_features: int, dim: int, itemsize: int) -> None:
-        """Raise an error if the weights do not fit; `n_features` are those of a hidden layer."""
+    def _require_memory(self, shapes: list[tuple[int, int]], itemsize: int) -> None:
+        """Raise an error if weights of labels, and of features if there are, do not fit."""
         extras = ["their averages"] if self.average else []
         extras += ["adagrad"] if self.optimizer == "adagrad" else []
-        what = f"the weights, {n_labels} labels x {dim} x {itemsize} bytes"
-        if n_features:
-            what += f" and {n_features} features x {dim} x {itemsize} bytes"
+        arrays = [
+            f"{n} {kind} x {columns} x {itemsize} bytes"
+            for (n, columns), kind in zip(shapes, ("labels", "features"), strict=False)
+        ]
+        copies = "".join(f", as much again for {extra}" for extra in extras)
         allowed = None
         if self.max_memory is not None:
             allowed = parse_bytes(self.max_memory, f"{type(self).__name__}: max_memory")
         require_bytes(
-            (1 + len(extras)) * (n_labels + n_features) * dim * itemsize,
+            (1 + len(extras)) * sum(math.prod(shape) for shape in shapes) * itemsize,
             allowed,
-            what + "".join(f", as much again for {extra}" for extra in extras),
+            f"the weights, {' and '.join(arrays)}{copies}",
             "Pass X as float32, lower hidden_dim, set average=False, or leave rare features and "
             "labels out.",
         )
@@ -600,7 +643,8 @@ class DecompMIPSClassifier(EmbeddingModel):
         course = self._course
         W, features = course.label_rows, course.feature_rows
         assert W is not None
-        weights = MovingRows(W, course.label_squares, course.scales[0])
+        rate = intercept_rate(len(W)) if course.is_trained else None
+        weights = MovingRows(W, course.label_squares, course.scales[0], rate)
         layer: IdentityLayer | HiddenLayer
         if features is None:
             layer = IdentityLayer(instances.astype(W.dtype))
@@ -609,12 +653,12 @@ class DecompMIPSClassifier(EmbeddingModel):
             sparse = instances.to_csr().astype(W.dtype).without_zeros()
             vectors = MovingRows(features, course.feature_squares, course.scales[1])
             layer = HiddenLayer(sparse, vectors, self.dropout)
-        n_labels, dim = W.shape
+        n_labels, dim = len(W), W.shape[1] - course.is_trained
         least = max(_LEAST_CANDIDATES, int(np.ceil(_SHARE * n_labels)))
         self.n_candidates_ = min(n_labels, self.n_candidates or least)
         drawn = np.random.default_rng((seed, 3)).permutation(examples.rows)[:_QUERIES]
         guide = self._guide_to(W, self._set_loss(), self._search_settings(seed, dim))
-        guide.queries = lambda: layer.forward(drawn)
+        guide.queries = lambda: weights.scaled(layer.forward(drawn))
         is_steady = self.optimizer == "adagrad"
         schedule = Schedule(
             self.learning_rate,
@@ -633,13 +677,17 @@ class DecompMIPSClassifier(EmbeddingModel):
         course = self._course
         if not self.average:
             return CourseAverages([])
-        moving = [weights, *layer.moving]
+        moving, intercept = [weights, *layer.moving], None
         if course.is_averaged:
-            means = [copy_of(self.coef_), copy_of(self.feature_embedding_)]
+            of_model = self.coef_, self.feature_embedding_
+            means = [np.array(rows, order="C") for rows in of_model if rows is not None]
+            intercept = copy_of(self.intercept_) if course.is_trained else None
         else:
-            means = [rows.scale * rows.values for rows in moving]
+            means = [rows.vectors * rows.values.dtype.type(rows.scale) for rows in moving]
+            intercept = weights.values[:, -1].copy() if course.is_trained else None
             course.last_look = course.visits
-        return CourseAverages(list(zip(moving, means, strict=False)), course.last_look)
+        pairs = list(zip(moving, means, strict=True))
+        return CourseAverages(pairs, course.last_look, intercept)
 
     def _guide_to(self, W: np.ndarray, loss: SetLoss, settings: SearchSettings) -> Guide:
         """Return one that goes on from the last partial fit, with its index, if that serves."""
@@ -691,6 +739,12 @@ class DecompMIPSClassifier(EmbeddingModel):
         course.last_look = trainer.averages.last_look
         rows = trainer.averages.means if self.average else [m.values for m in moving]
         self.coef_, self.feature_embedding_ = rows[0], rows[1] if len(rows) > 1 else None
+        if course.is_trained and self.average:
+            self.intercept_ = trainer.averages.intercept  # type: ignore[assignment]
+        elif course.is_trained:
+            self.coef_, self.intercept_ = without_intercepts(rows[0])
+        else:
+            self.intercept_ = np.zeros(len(self.coef_), self.coef_.dtype)
         if not self.average:
             course.label_rows = course.feature_rows = None
 
@@ -726,10 +780,16 @@ class DecompMIPSClassifier(EmbeddingModel):
         n = max(_LEAST_THRESHOLD_INSTANCES, _THRESHOLD_SCORES // len(self.classes_))
         rows = np.sort(rng.permutation(examples.rows)[: min(n, _THRESHOLD_INSTANCES)])
         k, parts = self._n_considered(), self._parts(instances.take(rows), self._embed)
-        scores = np.concatenate([self._best(V, k)[1] for _, V in parts])
-        sets = examples.sets
+        scores, with_features = [], []
+        for own, V in parts:
+            kept = np.delete(np.arange(len(V)), self._blank(V))  # others have fixed margins
+            scores.append(self._best(V[kept], k)[1])
+            with_features.append(rows[own][kept])
+        rows, sets = np.concatenate(with_features), examples.sets
+        if not rows.size:
+            return
         n_labels = int((sets.indptr[rows + 1] - sets.indptr[rows]).sum())
-        self.threshold_ = threshold_for(scores, n_labels)
+        self.threshold_ = threshold_for(np.concatenate(scores), n_labels)
 
     def _count(self, targets: Targets, weight: np.ndarray, *, is_further: bool = False) -> None:
         """Count instances; a label that any earlier call has seen is never unseen again."""
@@ -745,14 +805,12 @@ class DecompMIPSClassifier(EmbeddingModel):
         if not np.isfinite(sizes).all():
             raise NotFiniteError
         # What no sum can reach needs no look at all scores.
-        if (
-            instances.shape[1] * self.coef_.shape[1] * math.prod(sizes)
-            < np.finfo(weights[0].dtype).max
-        ):
+        largest = instances.shape[1] * self.coef_.shape[1] * math.prod(sizes)
+        if largest + _largest(self.intercept_) < np.finfo(weights[0].dtype).max:
             return
         for _, V in self._parts(instances.take(examples.rows), self._embed):
             for v in V:
-                if not np.isfinite(self.coef_ @ v).all():
+                if not np.isfinite(self.coef_ @ v + self.intercept_).all():
                     raise NotFiniteError
 
     def _finish(self, trainer: Trainer) -> None:

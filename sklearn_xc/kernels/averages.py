@@ -11,7 +11,8 @@ def blend(mean, values, scale, share):
     ----------
     mean : ndarray of float of shape (n_rows, dim)
         Changed.
-    values : ndarray of float of shape (n_rows, dim)
+    values : ndarray of float of shape (n_rows, >= dim)
+        Further columns are not looked at.
     scale, share : float
         Of the dtype of the mean; the share is between 0 and 1.
     """

@@ -72,46 +72,55 @@ def group_entries(starts, counts, ids, slots, rows, bounds, order, owners):
 
 
 @kernel
-def move_rows(W, rows, bounds, order, owners, values, V, rate, squares, lengths):
+def move_rows(W, rows, bounds, order, owners, values, V, rate, last_rate, squares, lengths):
     """Take a step from each row that has entries.
 
     Parameters
     ----------
-    W : ndarray of float of shape (n_rows, dim)
-        Changed.
+    W : ndarray of float of shape (n_rows, dim) or (n_rows, dim + 1)
+        Changed. The V of a further column is 1 for all instances.
     rows, bounds, order, owners
         As ``group_entries`` writes them.
     values : ndarray of float
         The g of each entry.
     V : ndarray of float of shape (n, dim)
-    rate : float
-        Of the step.
-    squares : ndarray of float of shape (n_rows, dim) or (0, 0)
+    rate, last_rate : float
+        Of the step, and of that of the further column.
+    squares : ndarray of float of the shape of W, or (0, 0)
         Sums of squared gradients so far, by which Adagrad divides; changed. An empty one is for
         plain steps.
     lengths : ndarray of float of shape (n_distinct,)
         Overwritten: how far each row has moved.
     """
-    dim = W.shape[1]
+    dim = V.shape[1]
+    has_last = W.shape[1] > dim
     gradient = np.empty(dim, W.dtype)
     for r in range(lengths.shape[0]):
         for j in range(dim):
             gradient[j] = 0
+        last = rate * 0
         for e in range(bounds[r], bounds[r + 1]):
             value, v = values[order[e]], V[owners[e]]
             for j in range(dim):
                 gradient[j] += value * v[j]
+            last += value
         if squares.shape[0] > 0:
             square = squares[rows[r]]
             for j in range(dim):
                 square[j] += gradient[j] * gradient[j]
                 gradient[j] /= np.sqrt(square[j]) + _EPSILON
+            if has_last:
+                square[dim] += last * last
+                last /= np.sqrt(square[dim]) + _EPSILON
         w = W[rows[r]]
-        total = gradient[0] * 0
+        total = rate * 0
         for j in range(dim):
             w[j] -= rate * gradient[j]
             total += gradient[j] * gradient[j]
         lengths[r] = rate * np.sqrt(total)
+        if has_last:
+            w[dim] -= last_rate * last
+            lengths[r] = np.sqrt(lengths[r] * lengths[r] + last_rate * last * (last_rate * last))
 
 
 @kernel

@@ -79,7 +79,7 @@ class ExactIndex:
 
         W, V, first = self._W, read_only(V), self._first
         has_offsets = self.offsets is not None
-        offsets = read_only(self.offsets if has_offsets else np.empty(0, W.dtype))
+        offsets = read_only(np.empty(0, W.dtype) if self.offsets is None else self.offsets)
         columns, n_labels = W[:, first : self._last], len(W)
         n_chosen = min(n_labels, n_candidates + n_candidates // _SPARE_SHARE + _SPARE)
         found = Candidates.empty(len(V), n_candidates, W.dtype)

@@ -27,9 +27,11 @@ class CourseAverages:
     Parameters
     ----------
     matrices : sequence of tuple (MovingRows, ndarray of float of shape (n_rows, dim))
-        What moves, and its average, which is changed in place.
+        What moves, and its average, which is changed in place, of the leading columns.
     last_look : int
         Visits when the averages were last brought up to date.
+    intercept : ndarray of float of shape (n_rows,) or None
+        The average of the last column of the first matrix, which is not a part of the other one.
 
     Attributes
     ----------
@@ -43,11 +45,14 @@ class CourseAverages:
     """
 
     def __init__(
-        self, matrices: Sequence[tuple[MovingRows, np.ndarray]], last_look: int = 0
+        self,
+        matrices: Sequence[tuple[MovingRows, np.ndarray]],
+        last_look: int = 0,
+        intercept: np.ndarray | None = None,
     ) -> None:
         self._matrices = matrices
         self.means = [mean for _, mean in matrices]
-        self.last_look = last_look
+        self.last_look, self.intercept = last_look, intercept
         self.interval = sum(len(mean) for _, mean in matrices) / _LOOKS
 
     def visited(self, visits: int) -> None:
@@ -65,4 +70,7 @@ class CourseAverages:
         for moving, mean in self._matrices:
             number = mean.dtype.type
             blend(mean, read_only(moving.values), number(moving.scale), number(share))
+        if self.intercept is not None:
+            last = self._matrices[0][0].values[:, -1]
+            self.intercept += self.intercept.dtype.type(share) * (last - self.intercept)
         self.last_look = visits

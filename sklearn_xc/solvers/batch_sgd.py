@@ -67,6 +67,14 @@ class MovingRows:
         place. None is for plain steps.
     scale : float
         See above.
+    intercept_rate : float or None
+        None, unless the last column is an intercept: it takes steps for an instance's 1, at this
+        share of the rate of the others, and neither shrinks nor is scaled.
+
+    Attributes
+    ----------
+    vectors : ndarray of float
+        A view of the values, but for the intercept.
 
     References
     ----------
@@ -74,13 +82,28 @@ class MovingRows:
        stochastic optimization", JMLR 12, 2011.
     """
 
-    def __init__(self, values: np.ndarray, squares: np.ndarray | None, scale: float = 1.0) -> None:
-        self.values, self.scale = values, scale
+    def __init__(
+        self,
+        values: np.ndarray,
+        squares: np.ndarray | None,
+        scale: float = 1.0,
+        intercept_rate: float | None = None,
+    ) -> None:
+        self.values, self.scale, self._intercept_rate = values, scale, intercept_rate
+        self.vectors = values if intercept_rate is None else values[:, :-1]
         self._squares = np.empty((0, 0), values.dtype) if squares is None else squares
         self._slots = np.full(len(values), -1, np.int32)
 
     def scaled(self, V: np.ndarray) -> np.ndarray:
-        """Return V times the scale: inner products of that with the values are those of rows."""
+        """Return queries: their inner products with the values are the scores of the rows.
+
+        That is V times the scale, and beside it a 1 for an intercept.
+        """
+        if self._intercept_rate is not None:
+            queries = np.empty((len(V), self.values.shape[1]), V.dtype)
+            np.multiply(V, V.dtype.type(self.scale), out=queries[:, :-1])
+            queries[:, -1] = 1
+            return queries
         return V if self.scale == 1.0 else V * V.dtype.type(self.scale)
 
     def shrink(self, by: float) -> None:
@@ -92,16 +115,17 @@ class MovingRows:
     def apply_scale(self) -> None:
         """Multiply the values by the scale, which rises to 1."""
         if self.scale != 1.0:
-            self.values *= self.values.dtype.type(self.scale)
+            self.vectors *= self.values.dtype.type(self.scale)
             self.scale = 1.0
 
     def sums(self, entries: Entries) -> np.ndarray:
-        """Return ``sum_k entries_ik row_k`` for each row i of the entries, (n, dim)."""
+        """Return ``sum_k entries_ik row_k`` for each row i of the entries, without intercepts."""
         from sklearn_xc.kernels.row_moves import add_rows
 
         out = np.empty((len(entries.starts), self.values.shape[1]), self.values.dtype)
         add_rows(read_only(self.values), *(read_only(part) for part in entries), out)
-        return self.scaled(out)
+        out = out[:, : self.vectors.shape[1]]
+        return out * out.dtype.type(self.scale) if self.scale != 1.0 else np.ascontiguousarray(out)
 
     def step(self, entries: Entries, V: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
         """Take a step with the gradients ``sum_i entries_ik V_i``, and return what moved how far.
@@ -128,9 +152,12 @@ class MovingRows:
         order, owners = np.empty(n_entries, np.int64), np.empty(n_entries, np.int64)
         starts, counts, ids, values = entries
         n = group_entries(starts, counts, ids, self._slots, rows, bounds, order, owners)
-        rate = self.values.dtype.type(rate / self.scale)
+        number = self.values.dtype.type
+        rates = number(rate / self.scale), number(rate * (self._intercept_rate or 0.0))
         lengths = np.empty(n, self.values.dtype)
-        move_rows(self.values, rows, bounds, order, owners, values, V, rate, self._squares, lengths)
+        move_rows(
+            self.values, rows, bounds, order, owners, values, V, *rates, self._squares, lengths
+        )
         return rows[:n], lengths
 
 
@@ -196,7 +223,8 @@ class HiddenLayer:
 
     Label and feature vectors can drive each other up without end. A step along the gradient by a
     sum moves that sum by the squared norm of the instance times as much: where this is above 1, it
-    is divided out [1]_. And the gradient is cut at norm 1 [2]_.
+    is divided out [1]_. And the gradient is cut at norm 1 [2]_. The intercepts of labels have no
+    part in either: they are beside the sums, bounded by themselves.
 
     Parameters
     ----------
@@ -222,7 +250,7 @@ class HiddenLayer:
     """
 
     def __init__(self, X: CsrRows, vectors: MovingRows, dropout: float = 0.0) -> None:
-        self._X, self._vectors, self._dropout = X, vectors, dropout
+        self._X, self.vectors, self._dropout = X, vectors, dropout
         self.moving = (vectors,)
         self._rng = np.random.default_rng(0)
 
@@ -232,19 +260,19 @@ class HiddenLayer:
 
     def forward(self, rows: np.ndarray) -> np.ndarray:
         """Return what the scores of some instances are linear in, (len(rows), dim)."""
-        return self._vectors.sums(self._entries(rows))
+        return self.vectors.sums(self._entries(rows))
 
     def visit(self, rows: np.ndarray) -> Visit:
         """Return some instances as they are seen in training."""
         entries = self._entries(rows)
         if self._dropout > 0.0:
             entries = self._thinned(entries)
-        return Visit(self._vectors.sums(entries), entries)
+        return Visit(self.vectors.sums(entries), entries)
 
     def again(self, visit: Visit) -> Visit:
         """Return a visit with the vectors as they stand now."""
         assert visit.entries is not None
-        return Visit(self._vectors.sums(visit.entries), visit.entries)
+        return Visit(self.vectors.sums(visit.entries), visit.entries)
 
     def backward(self, visit: Visit, gradient: np.ndarray, rate: float) -> None:
         """Take a step with the gradient by the V of a visit, (n, dim)."""
@@ -256,7 +284,7 @@ class HiddenLayer:
         norms = np.sqrt(np.einsum("ij,ij->i", gradient, gradient))
         factors = 1.0 / (np.maximum(squares, 1.0) * np.maximum(norms, 1.0))
         gradient = gradient * factors.astype(gradient.dtype)[:, None]
-        self._vectors.step(visit.entries, gradient, rate)
+        self.vectors.step(visit.entries, gradient, rate)
 
     def _entries(self, rows: np.ndarray) -> Entries:
         starts = self._X.indptr[rows]
@@ -332,7 +360,7 @@ def take_steps(
     layer : IdentityLayer or HiddenLayer
         Gives V; a hidden layer moves.
     weights : MovingRows of shape (n_labels, dim)
-        W; moves.
+        W, with a further column if there is an intercept; moves.
     sets : LabelSets
         The labels of all instances.
     method : GradientMethod
@@ -345,8 +373,9 @@ def take_steps(
     rate : callable
         Returns, before each step, the factor of the gradient of the summed loss.
     ridge : float
-        Half of it, times the squared norms of W and of the layer's vectors, is added to the loss of
-        each instance. That part of a step is implicit: it is stable at any rate.
+        Half of it, times the squared norms of W, without intercepts, and of the layer's vectors, is
+        added to the loss of each instance. That part of a step is implicit: it is stable at any
+        rate.
     team : Team
         Threads, on which nothing depends.
 

@@ -33,8 +33,8 @@ def state(made):
 
 
 @pytest.fixture(scope="module")
-def batch(made):
-    return held_out(made.X_test, made.y_test, 11)
+def batch(made, state):
+    return held_out(made.X_test, made.y_test, 11, state.label_vectors)
 
 
 @pytest.mark.parametrize("gradient", ["decomp_mips", "mips", "sampled", "exact"])
@@ -59,6 +59,7 @@ def test_training_in_pieces_is_a_fit(made, gradient, is_sparse):
     assert training.visits == 2 * training.n_visits
     assert training.answer() is model
     np.testing.assert_array_equal(model.coef_, fitted.coef_)
+    np.testing.assert_array_equal(model.intercept_, fitted.intercept_)
     if is_sparse:
         np.testing.assert_array_equal(model.feature_embedding_, fitted.feature_embedding_)
     np.testing.assert_array_equal(model.predict_topk(X)[0], fitted.predict_topk(X)[0])

@@ -22,13 +22,22 @@ def assert_same_model(a, b):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name), name)
 
 
+def log_odds(model):
+    """Return those of labels, if all instances have some and a weight of 1."""
+    counts, n = model.label_counts_.astype(float), model.n_samples_fit_
+    half = 0.5 * counts[counts > 0].min()
+    return np.log(np.maximum(counts, half) / np.maximum(n - counts, half))
+
+
 def scores_of(model, X):
     """Return all scores in float64; those of labels without instances are below all others."""
     X = X.toarray() if sp.issparse(X) else np.asarray(X)
     V = X.astype(np.float64)
     if model.feature_embedding_ is not None:
         V = V @ model.feature_embedding_.astype(np.float64)
-    scores = V @ model.coef_.T.astype(np.float64)
+    scores = V @ model.coef_.T.astype(np.float64) + model.intercept_
+    if model.fit_intercept:
+        scores[~X.any(axis=1)] = log_odds(model) + model.threshold_
     unseen = model.label_counts_ == 0
     scores[:, unseen] = scores[:, ~unseen].min(axis=1)[:, None] - 1
     return scores
@@ -101,7 +110,8 @@ class TestSparseTargets:
 
     def test_a_score_of_zero_is_stored(self, make, xy):
         X, Y = xy
-        answer = make(top_k=6).fit(X, Y).decision_function(X[[3]])  # the empty instance
+        model = make(top_k=6, fit_intercept=False).fit(X, Y)
+        answer = model.decision_function(X[[3]])  # the empty instance
         assert answer.indices.tolist() == [0, 1, 2, 3, 5, 6]  # 4 has no instance
         assert answer.data.tolist() == [0.0] * 6
 
@@ -121,8 +131,9 @@ class TestThreshold:
         X, Y = xy
         Y = Y[:, [j for j in range(15) if j != 9]]  # it ties with another
         model = make(loss, max_iter=20, decay_interval=1000).fit(X, container(Y))
-        predicted = sp.csr_array(model.predict(X))
-        assert predicted.nnz == Y.nnz
+        predicted, filled = sp.csr_array(model.predict(X)), np.diff(X.indptr) > 0
+        assert 0 < (~filled).sum() < 10
+        assert predicted[filled].nnz == Y[filled].nnz
         margins = scores_of(model, X) - model.threshold_
         np.testing.assert_array_equal(predicted.toarray() > 0, margins > 0)
         assert (predicted * Y).nnz > 0.5 * Y.nnz
@@ -130,14 +141,16 @@ class TestThreshold:
     def test_instances_without_labels_have_no_say(self, make, partly_labelled):
         X, Y = partly_labelled
         labelled = np.diff(Y.indptr) > 0
+        seen = labelled & (np.diff(X.indptr) > 0)
         model = make().fit(X, Y)
-        assert model.predict(X[labelled]).nnz == Y.nnz
+        assert model.predict(X[seen]).nnz == Y[seen].nnz
         assert model.predict(X[~labelled]).nnz > 0
 
     def test_equal_instances_are_counted_once(self, make, xy):
         X, Y = xy
         model = make().fit(sp.vstack([X] + [X[:10]] * 5), sp.vstack([Y] + [Y[:10]] * 5))
-        assert model.predict(X).nnz == Y.nnz
+        filled = np.diff(X.indptr) > 0
+        assert model.predict(X[filled]).nnz == Y[filled].nnz
 
     @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_array.toarray])
     def test_all_labels_of_all_instances(self, container, make, xy):
@@ -177,7 +190,8 @@ class TestTopK:
         assert (best[:, K:] == -np.inf).all()
 
     def test_ties_go_to_the_smaller_position(self, make, xy):
-        assert make().fit(*xy).predict_topk(xy[0][[3]], 4)[0].tolist() == [[0, 1, 2, 3]]
+        model = make(fit_intercept=False).fit(*xy)
+        assert model.predict_topk(xy[0][[3]], 4)[0].tolist() == [[0, 1, 2, 3]]
 
     def test_top_k_does_not_bound_it(self, make, xy):
         X, Y = xy
@@ -247,7 +261,9 @@ class TestEmbed:
         assert V.shape == (120, dim)
         assert model.coef_.shape == (15, dim)
         seen, scores = model.label_counts_ > 0, model.decision_function(x)
-        np.testing.assert_allclose((V @ model.coef_.T)[:, seen], scores[:, seen], atol=1e-13)
+        expected, filled = V @ model.coef_.T + model.intercept_, np.diff(X.indptr) > 0
+        shown = np.ix_(filled, seen)
+        np.testing.assert_allclose(expected[shown], scores[shown], atol=1e-13)
         np.testing.assert_allclose(scores, scores_of(model, X), atol=1e-13)
         assert model.hidden_dim_ == (hidden_dim or 0)
         if hidden_dim is None:
@@ -419,9 +435,14 @@ class TestUnpleasantRows:
     def test_nothing_but_zeros(self, optimizer, hidden_dim, make, xy):
         _, Y = xy
         for X in (sp.csr_array((120, 6)), np.zeros((120, 6))):
-            model = make(hidden_dim=hidden_dim, optimizer=optimizer).fit(X, Y)
+            own = {"hidden_dim": hidden_dim, "optimizer": optimizer}
+            model = make(fit_intercept=False, **own).fit(X, Y)
             assert not model.coef_.any()
             assert not model.decision_function(X).toarray().any()
+            model = make(**own).fit(X, Y)
+            assert not model.coef_.any()
+            expected = np.argsort(-model.label_counts_, kind="stable")
+            np.testing.assert_array_equal(model.predict_topk(X, 15)[0], [expected] * 120)
 
     def test_a_single_instance(self, make):
         X, Y = sp.csr_array([[1.0, 0.0, 2.0]]), sp.csr_array([[0, 1, 0]])

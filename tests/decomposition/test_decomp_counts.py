@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-PROMISED = ("coef_", "feature_embedding_", "loss_curve_", "threshold_", "label_counts_")
+PROMISED = (
+    "coef_", "intercept_", "feature_embedding_", "loss_curve_", "threshold_", "label_counts_",
+)  # fmt: skip
 
 
 def bytes_of(model):

@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-PROMISED = ("coef_", "feature_embedding_", "loss_curve_", "threshold_", "index_recall_")
+PROMISED = (
+    "coef_", "intercept_", "feature_embedding_", "loss_curve_", "threshold_", "index_recall_",
+)  # fmt: skip
 
 
 def with_share(n, d, n_nonzero, seed=0):

@@ -38,15 +38,30 @@ def make_data(kind="sets", dtype=np.float64, seed=0):
     return X, [[k] for k in y], y
 
 
-class Twin:
-    """Training by mini-batches in the order that the estimator draws."""
+def log_frequencies(sets, weight=None):
+    """Return the logarithm of the share of each label, half of the least for those without one."""
+    weight = np.ones(N) if weight is None else weight
+    shares = np.array([sum(w for w, own in zip(weight, sets, strict=True) if k in own)
+                       for k in range(K)]) / weight.sum()  # fmt: skip
+    return np.log(np.where(shares > 0, shares, 0.5 * shares[shares > 0].min()))
 
-    def __init__(self, slow_loss, loss, mu, E=None, *, rate, interval, adagrad=False):
+
+class Twin:
+    """Training by mini-batches in the order that the estimator draws.
+
+    `b` is None, or what intercepts start from.
+    """
+
+    def __init__(
+        self, slow_loss, loss, mu, E=None, b=None, *, rate, interval, adagrad=False, ridge=0.0
+    ):
         self.gradient_of = lambda scores, own: slow_loss(loss, scores, own, mu)
         self.E, self.W = E, np.zeros((K, D if E is None else E.shape[1]))
+        self.b, self.is_trained = np.zeros(K) if b is None else b.copy(), b is not None
         self.rate, self.interval, self.visits = rate, np.inf if adagrad else interval, 0
-        self.squares = {"W": np.zeros_like(self.W), "E": None if E is None else np.zeros_like(E)}
-        self.adagrad = adagrad
+        self.squares = {"W": np.zeros_like(self.W), "E": None if E is None else np.zeros_like(E),
+                        "b": np.zeros(K)}  # fmt: skip
+        self.adagrad, self.ridge = adagrad, ridge
 
     def move(self, name, gradient, rate):
         if self.adagrad:
@@ -62,17 +77,22 @@ class Twin:
             V = X[rows] if self.E is None else X[rows] @ self.E
             G = np.zeros((len(rows), K))
             for i, row in enumerate(rows):
-                value, gradient = self.gradient_of(self.W @ V[i], sets[row])
+                value, gradient = self.gradient_of(self.W @ V[i] + self.b, sets[row])
                 total += weight[row] * value
                 G[i] = weight[row] * gradient
             rate = self.rate / (1 + self.visits / self.interval)
             by_V = G @ self.W
             self.move("W", G.T @ V, rate)
+            if self.is_trained:
+                self.move("b", G.sum(axis=0), 3 / np.sqrt(K) * rate)
             if self.E is not None:
                 norms = np.linalg.norm(by_V, axis=1)
                 squares = (X[rows] ** 2).sum(axis=1)
                 by_V /= (np.maximum(norms, 1) * np.maximum(squares, 1))[:, None]
                 self.move("E", X[rows].T @ by_V, rate)
+            self.W /= 1 + rate * self.ridge * len(rows)
+            if self.E is not None:
+                self.E = self.E / (1 + rate * self.ridge * len(rows))
             self.visits += len(rows)
         return total / weight[order].sum()
 
@@ -123,14 +143,16 @@ class TestSteps:
     @pytest.mark.parametrize("way", WAYS)
     @pytest.mark.parametrize("kind", ["sets", "classes"])
     @pytest.mark.parametrize("hidden_dim", [None, 5])
-    def test_two_epochs(self, hidden_dim, kind, way, loss, make, slow_loss, orders):
+    @pytest.mark.parametrize("fit_intercept", [False, True])
+    def test_two_epochs(self, fit_intercept, hidden_dim, kind, way, loss, make, slow_loss, orders):
         X, sets, y = make_data(kind)
         if hidden_dim:
             X[:3] *= 3  # longer than 1
         E = None if hidden_dim is None else start_of(make, X, y, hidden_dim)
         orders.clear()
-        model = fitted(make, X, y, loss, way, hidden_dim)
-        twin = Twin(slow_loss, loss, 1.0, E, rate=0.2, interval=30.0)
+        model = fitted(make, X, y, loss, way, hidden_dim, fit_intercept=fit_intercept)
+        b = 0.01 * log_frequencies(sets) if fit_intercept else None
+        twin = Twin(slow_loss, loss, 1.0, E, b, rate=0.2, interval=30.0)
         losses = [twin.run(X, sets, order, np.ones(N)) for order in orders]
         assert len(losses) == 2
         # Messages pass for labels with a gradient above 1e-3 only.
@@ -139,10 +161,15 @@ class TestSteps:
             return self.assert_near(model, twin, losses)
         np.testing.assert_allclose(model.loss_curve_, losses, rtol=tol, atol=tol)
         np.testing.assert_allclose(model.coef_, twin.W, atol=tol)
+        np.testing.assert_allclose(model.intercept_, twin.b, atol=tol)
         if E is not None:
             np.testing.assert_allclose(model.feature_embedding_, twin.E, atol=tol)
             assert np.abs(twin.E - E).max() > 3 * tol
         assert np.abs(twin.W).max() > 10 * tol
+        if fit_intercept:
+            assert np.abs(twin.b - b).max() > 10 * tol
+        else:
+            assert not model.intercept_.any()
 
     @staticmethod
     def assert_near(model, twin, losses):
@@ -155,11 +182,13 @@ class TestSteps:
     def test_float32(self, optimizer, make, slow_loss, orders):
         X, sets, y = make_data(dtype=np.float32)
         model = fitted(make, X, y, "margin", "exact", optimizer=optimizer)
-        twin = Twin(slow_loss, "margin", 1.0, rate=0.2, interval=30.0,
-                    adagrad=optimizer == "adagrad")  # fmt: skip
+        twin = Twin(slow_loss, "margin", 1.0, b=0.01 * log_frequencies(sets), rate=0.2,
+                    interval=30.0, adagrad=optimizer == "adagrad")  # fmt: skip
         for order in orders:
             twin.run(X.astype(float), sets, order, np.ones(N))
         np.testing.assert_allclose(model.coef_, twin.W, atol=2e-5)
+        np.testing.assert_allclose(model.intercept_, twin.b, atol=2e-5)
+        assert model.intercept_.dtype == np.float32
 
     @pytest.mark.parametrize("loss", LOSSES)
     def test_adagrad(self, loss, make, slow_loss, orders):
@@ -167,11 +196,76 @@ class TestSteps:
         E = start_of(make, X, y, 5)
         orders.clear()
         model = fitted(make, X, y, loss, "exact", 5, optimizer="adagrad")
-        twin = Twin(slow_loss, loss, 1.0, E, rate=0.2, interval=30.0, adagrad=True)
+        b = 0.01 * log_frequencies(sets)
+        twin = Twin(slow_loss, loss, 1.0, E, b, rate=0.2, interval=30.0, adagrad=True)
         losses = [twin.run(X, sets, order, np.ones(N)) for order in orders]
         np.testing.assert_allclose(model.loss_curve_, losses, rtol=1e-7)
         np.testing.assert_allclose(model.coef_, twin.W, atol=1e-6)
         np.testing.assert_allclose(model.feature_embedding_, twin.E, atol=1e-6)
+        np.testing.assert_allclose(model.intercept_, twin.b, atol=1e-6)
+        assert np.abs(twin.b - b).min() > 1e-3
+
+    @pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+    @pytest.mark.parametrize("hidden_dim", [None, 5])
+    @pytest.mark.parametrize("alpha", [1.0, 300.0])
+    def test_ridge(self, alpha, hidden_dim, optimizer, make, slow_loss, orders):
+        """It shrinks all vectors, and no intercept; 300 is folded into them in between."""
+        X, sets, y = make_data()
+        E = None if hidden_dim is None else start_of(make, X, y, hidden_dim)
+        orders.clear()
+        model = fitted(make, X, y, "softmax", "exact", hidden_dim, optimizer=optimizer, alpha=alpha)
+        is_adagrad = optimizer == "adagrad"
+        twin = Twin(slow_loss, "softmax", 1.0, E, 0.01 * log_frequencies(sets), rate=0.2,
+                    interval=30.0, adagrad=is_adagrad, ridge=alpha / N)  # fmt: skip
+        for order in orders:
+            twin.run(X, sets, order, np.ones(N))
+        tol = 1e-6 if is_adagrad else 1e-12
+        np.testing.assert_allclose(model.coef_, twin.W, atol=tol)
+        np.testing.assert_allclose(model.intercept_, twin.b, atol=tol)
+        if E is not None:
+            np.testing.assert_allclose(model.feature_embedding_, twin.E, atol=tol)
+        assert np.abs(twin.b).max() > 0.1
+
+    def test_averages(self, make, slow_loss, orders):
+        """Each epoch in proportion to the growth of its fourth power: two of them, 1/16 and 15/16.
+
+        Averages look at the weights when an eighth as many instances have passed as there are rows;
+        here, at each mini-batch.
+        """
+        X, sets, y = make_data()
+        model = fitted(make, X, y, "margin", "exact", average=True)
+        twin = Twin(slow_loss, "margin", 1.0, b=0.01 * log_frequencies(sets), rate=0.2,
+                    interval=30.0)  # fmt: skip
+        means, last = [twin.W.copy(), twin.b.copy()], 0
+        for order in orders:
+            for first in range(0, len(order), BATCH):
+                if twin.visits:  # before the next step
+                    self.blend(means, twin, last)
+                    last = twin.visits
+                twin.run(X, sets, order[first : first + BATCH], np.ones(N))
+            self.blend(means, twin, last)
+            last = twin.visits
+        np.testing.assert_allclose(model.coef_, means[0], atol=1e-12)
+        np.testing.assert_allclose(model.intercept_, means[1], atol=1e-12)
+        assert np.abs(twin.b - means[1]).max() > 1e-3
+
+    @staticmethod
+    def blend(means, twin, last):
+        share = 1 - (last / twin.visits) ** 4
+        for mean, now in zip(means, (twin.W, twin.b), strict=True):
+            mean += share * (now - mean)
+
+    def test_sparse_instances_train_no_intercepts(self, make):
+        """They are the model without them."""
+        X, _, y = make_data()
+        X[:, 1:] *= np.arange(N * (D - 1)).reshape(N, -1) % 9 == 0
+        X[:, 0] = 0
+        for way in WAYS:
+            models = [fitted(make, X, y, "margin", way, 5, fit_intercept=f) for f in (True, False)]
+            for name in ("coef_", "feature_embedding_", "loss_curve_"):
+                np.testing.assert_array_equal(*(getattr(model, name) for model in models))
+            assert not models[0].intercept_.any()
+            assert not models[1].intercept_.any()
 
     def test_weights_are_visits(self, make, slow_loss, orders):
         X, sets, y = make_data()
@@ -182,7 +276,8 @@ class TestSteps:
         (order,) = orders
         visits = np.bincount(order, minlength=N)
         np.testing.assert_array_equal(visits, np.minimum(np.ceil(weight), 64))
-        twin = Twin(slow_loss, "margin", 1.0, rate=0.01, interval=30.0)
+        b = 0.01 * log_frequencies(sets, weight)
+        twin = Twin(slow_loss, "margin", 1.0, b=b, rate=0.01, interval=30.0)
         loss = twin.run(X, sets, order, weight / visits)
         assert model.loss_curve_[0] == pytest.approx(loss, rel=1e-12)
         np.testing.assert_allclose(model.coef_, twin.W, atol=1e-12)
@@ -190,7 +285,8 @@ class TestSteps:
     def test_smoothing(self, make, slow_loss, orders):
         X, sets, y = make_data()
         model = fitted(make, X, y, "margin", "exact", smoothing=0.3)
-        twin = Twin(slow_loss, "margin", 0.3, rate=0.2, interval=30.0)
+        b = 0.01 * log_frequencies(sets)
+        twin = Twin(slow_loss, "margin", 0.3, b=b, rate=0.2, interval=30.0)
         for order in orders:
             twin.run(X, sets, order, np.ones(N))
         np.testing.assert_allclose(model.coef_, twin.W, atol=1e-12)
@@ -218,6 +314,7 @@ class TestSearch:
 
         def loss(**way):
             own = {"hidden_dim": None, "n_candidates": 20, "max_iter": 4, "decay_interval": 1e4}
+            own["fit_intercept"] = False
             scores = make(**{**own, **way}).fit(X, y).decision_function(X)
             best = scores[np.arange(1200), y].copy()
             scores[np.arange(1200), y] = -np.inf
@@ -232,6 +329,16 @@ class TestSearch:
         assert max(searched) < exact + 0.5 * (sampled - exact)
         assert searched[0] == pytest.approx(exact, rel=0.1)
         assert sampled > 1.2 * exact
+        # Intercepts take part in the search, and the columns of messages.
+        exact, sampled, *searched = (
+            loss(fit_intercept=True, average=True, **way)
+            for way in (
+                {"gradient": "exact"}, {"gradient": "sampled"}, {"gradient": "decomp_mips"},
+                {"gradient": "mips"}, {"gradient": "decomp_mips", "n_rounds": 1, "n_blocks": 3},
+            )
+        )  # fmt: skip
+        assert max(searched) < exact + 0.7 * (sampled - exact)
+        assert searched[0] == pytest.approx(exact, rel=0.1)
 
     def test_sampled_epochs_come_first(self, make, monkeypatch):
         """As a share: half an epoch is 12 of 24 instances, three batches of five."""
@@ -257,33 +364,47 @@ class TestMinimum:
     def noisy(self):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(300, 5))
-        scores = X @ rng.normal(size=(5, 4)) + 1.5 * rng.gumbel(size=(300, 4))
+        scores = X @ rng.normal(size=(5, 4)) + 1.5 * rng.gumbel(size=(300, 4)) + [0, 1, 0, -1]
         return X, scores.argmax(axis=1)
 
     def trained(self, make, loss, X, y, **parameters):
+        """Return label vectors and intercepts side by side."""
         model = make(
             loss, hidden_dim=None, max_iter=150, learning_rate=0.05, decay_interval=1000.0,
             sampled_epochs=0, **parameters,
         )  # fmt: skip
-        return model.fit(X, y).coef_
+        model.fit(X, y)
+        return np.column_stack([model.coef_, model.intercept_])
 
-    def test_softmax_and_logistic_regression(self, noisy, make, slow_loss):
+    @pytest.mark.parametrize("fit_intercept", [False, True])
+    def test_softmax_and_logistic_regression(self, fit_intercept, noisy, make, slow_loss):
         X, y = noisy
-        reference = LogisticRegression(C=1e8, fit_intercept=False, tol=1e-8, max_iter=1000)
+        reference = LogisticRegression(
+            C=1e8, fit_intercept=fit_intercept, tol=1e-8, max_iter=1000
+        ).fit(X, y)
+        best = np.column_stack([reference.coef_, np.broadcast_to(reference.intercept_, 4)])
+        found = self.trained(make, "softmax", X, y, fit_intercept=fit_intercept)
         minimum, found = (
-            np.mean([slow_loss("softmax", W @ x, [k], 1)[0] for x, k in zip(X, y, strict=True)])
-            for W in (reference.fit(X, y).coef_, self.trained(make, "softmax", X, y))
-        )
-        assert minimum - 1e-9 <= found < minimum + 1e-5
+            np.mean([
+                slow_loss("softmax", W @ np.append(x, 1), [k], 1)[0]
+                for x, k in zip(X, y, strict=True)
+            ])
+            for W in (best, found)
+        )  # fmt: skip
+        assert minimum - 1e-9 <= found < minimum + 2e-5
         assert minimum < np.log(4) - 0.1
 
-    @pytest.mark.parametrize("gradient", ["exact", "decomp_mips"])
-    def test_margin_and_a_general_minimiser(self, gradient, noisy, make, label_set_loss):
+    @pytest.mark.parametrize("gradient", ["exact", "decomp_mips", "mips"])
+    @pytest.mark.parametrize("fit_intercept", [False, True])
+    def test_margin_and_a_general_minimiser(
+        self, fit_intercept, gradient, noisy, make, label_set_loss
+    ):
         X, y = noisy
+        X = np.column_stack([X, np.full(300, float(fit_intercept))])
 
         def objective(w):
-            W = w.reshape(4, 5)
-            value, gradient = 0.0, np.zeros((4, 5))
+            W = w.reshape(4, 6)
+            value, gradient = 0.0, np.zeros((4, 6))
             for x, k in zip(X, y, strict=True):
                 order = [k, *(j for j in range(4) if j != k)]
                 loss, by_score, _ = label_set_loss("margin", (W @ x)[order], 1, 1.0)
@@ -291,7 +412,8 @@ class TestMinimum:
                 gradient[order] += np.outer(by_score, x) / len(X)
             return value, gradient.ravel()
 
-        best = scipy.optimize.minimize(objective, np.zeros(20), jac=True, method="L-BFGS-B")
-        found = objective(self.trained(make, "margin", X, y, gradient=gradient).ravel())[0]
+        best = scipy.optimize.minimize(objective, np.zeros(24), jac=True, method="L-BFGS-B")
+        own = {"gradient": gradient, "fit_intercept": fit_intercept}
+        found = objective(self.trained(make, "margin", X[:, :5], y, **own).ravel())[0]
         assert best.fun - 1e-6 <= found < best.fun + 3e-4
-        assert best.fun < objective(np.zeros(20))[0] - 0.05
+        assert best.fun < objective(np.zeros(24))[0] - 0.05

@@ -19,7 +19,9 @@ METHODS = {
     "mips": {"gradient": "mips", "n_candidates": 5},
     "rounds": {"gradient": "decomp_mips", "n_rounds": 2, "n_blocks": 2, "n_candidates": 4},
 }
-PROMISED = ("coef_", "feature_embedding_", "loss_curve_", "threshold_", "index_recall_")
+PROMISED = (
+    "coef_", "intercept_", "feature_embedding_", "loss_curve_", "threshold_", "index_recall_",
+)  # fmt: skip
 
 
 def assert_same_bytes(a, b, names=PROMISED):
@@ -41,10 +43,26 @@ def fit(request, make):
     return fit
 
 
+@pytest.fixture(params=["zeros", "intercepts"])
+def any_xy(request, xy):
+    """Return X and Y, X also with so few zeros, but for its empty rows, that intercepts train."""
+    X, Y = xy
+    if request.param == "intercepts":
+        X = X.toarray()
+        X[X.any(axis=1)] += 0.125
+        X = sp.csr_array(X)
+    return X, Y
+
+
+def test_intercepts_are_trained_on_some(any_xy, fit):
+    X, Y = any_xy
+    assert fit(X, Y).intercept_.any() == (X.nnz > 120 * 20)
+
+
 class TestThreads:
     @pytest.mark.parametrize("hidden_dim", [None, 6])
-    def test_n_jobs(self, hidden_dim, fit, xy, monkeypatch):
-        X, Y = xy if hidden_dim else (xy[0].toarray().astype(np.float32), xy[1])
+    def test_n_jobs(self, hidden_dim, fit, any_xy, monkeypatch):
+        X, Y = any_xy if hidden_dim else (any_xy[0].toarray().astype(np.float32), any_xy[1])
         expected = fit(X, Y, hidden_dim=hidden_dim, n_jobs=1)
         monkeypatch.setattr(label_gradients, "_LEAST_WORK", 1)
         for n_jobs in (1, 2, 3):
@@ -99,8 +117,8 @@ class TestRandomState:
 
 class TestContainers:
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-    def test_sparse_equals_dense(self, dtype, fit, xy):
-        X, Y = xy[0].astype(dtype), xy[1]
+    def test_sparse_equals_dense(self, dtype, fit, any_xy):
+        X, Y = any_xy[0].astype(dtype), any_xy[1]
         expected = fit(X, Y)
         assert_same_bytes(fit(X.toarray(), Y), expected)
         assert_same_bytes(fit(np.asfortranarray(X.toarray()), Y.toarray()), expected)
@@ -202,24 +220,28 @@ class TestInputs:
 
 
 class TestRows:
-    def test_the_order_of_the_rows(self, fit, xy):
-        X, Y = xy
+    def test_the_order_of_the_rows(self, fit, any_xy):
+        X, Y = any_xy
         weight = np.random.default_rng(1).choice([0.0, 1.0, 2.5], 120)
         order = np.random.default_rng(0).permutation(120)
         assert_same_bytes(fit(X, Y, weight), fit(X[order], Y[order], weight[order]))
 
-    def test_the_order_of_equal_rows_with_other_weights(self, make, xy):
+    def test_the_order_of_equal_rows_with_other_weights(self, make, any_xy):
         """0.1 + 0.2 + 0.3 depends on the order."""
-        X, Y = (sp.vstack([a[:20]] * 6).tocsr() for a in xy)
+        X, Y = (sp.vstack([a[:20]] * 6).tocsr() for a in any_xy)
         rng = np.random.default_rng(0)
         weight = rng.random(120)
         expected = make().fit(X, Y, weight)
         for _ in range(5):
             order = rng.permutation(120)
-            assert_same_bytes(make().fit(X[order], Y[order], weight[order]), expected)
+            model = make().fit(X[order], Y[order], weight[order])
+            assert_same_bytes(model, expected)
+            nothing = np.zeros((1, 40))
+            found, wanted = (m.predict_topk(nothing, 15)[1] for m in (model, expected))
+            assert found.tobytes() == wanted.tobytes()
 
-    def test_a_weight_of_two_is_a_repeated_row_and_of_zero_a_missing_one(self, fit, xy):
-        X, Y = xy
+    def test_a_weight_of_two_is_a_repeated_row_and_of_zero_a_missing_one(self, fit, any_xy):
+        X, Y = any_xy
         counts = np.random.default_rng(0).integers(0, 4, 120)
         rows = np.random.default_rng(1).permutation(np.repeat(np.arange(120), counts))
         weighted, repeated = fit(X, Y, counts), fit(X[rows], Y[rows])

@@ -71,7 +71,7 @@ def test_they_come_last(exact, way, hidden_dim, make, data):
         assert (scores[:, 14:] == -np.inf).all()
         assert (np.diff(np.sort(labels[:, :8])) > 0).all()
         if k == 8:
-            inner = np.take_along_axis(model.embed(X) @ coef.T, labels, axis=1)
+            inner = np.take_along_axis(model.embed(X) @ coef.T + model.intercept_, labels, axis=1)
             np.testing.assert_allclose(scores, inner, atol=1e-12)
 
 

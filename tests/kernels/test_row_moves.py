@@ -74,11 +74,12 @@ def test_all_rows_have_entries():
     assert owners.tolist() == [0, 1] * 9
 
 
-def move(W, entries, V, rate, squares):
+def move(W, entries, V, rate, squares, last_rate=np.nan):
     starts, counts, ids, values = entries
     rows, bounds, order, owners, n = group(starts, counts, ids)
-    rate, before, lengths = W.dtype.type(rate), W.copy(), np.full(n, np.nan, W.dtype)
-    move_rows(W, rows, bounds, order, owners, values, V, rate, squares, lengths)
+    rates = W.dtype.type(rate), W.dtype.type(last_rate)
+    before, lengths = W.copy(), np.full(n, np.nan, W.dtype)
+    move_rows(W, rows, bounds, order, owners, values, V, *rates, squares, lengths)
     gone = np.linalg.norm(W - before, axis=1)[rows[:n]]
     np.testing.assert_allclose(lengths, gone, rtol=1e-3, atol=1e-6)
 
@@ -98,6 +99,27 @@ def test_plain_steps(seed, dtype):
     assert untouched[-1]
     assert W[untouched].tobytes() == before[untouched].tobytes()
     assert np.abs(W - before)[~untouched].max() > 0.1
+
+
+@pytest.mark.parametrize("is_adagrad", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_further_column_has_a_rate_of_its_own(seed, dtype, is_adagrad):
+    """And is stepped for a 1 beside each V."""
+    *entries, G = make_entries(seed, dtype=dtype)
+    rng = np.random.default_rng(1)
+    W, V = rng.normal(size=(N_ROWS, DIM + 1)).astype(dtype), rng.normal(size=(6, DIM)).astype(dtype)
+    before = W.copy()
+    squares = np.full(W.shape, 0.25, dtype) if is_adagrad else np.empty((0, 0), dtype)
+    move(W, entries, V, 0.3, squares, 0.7)
+    gradient = G.T @ np.column_stack([V.astype(np.float64), np.ones(6)])
+    if is_adagrad:
+        sums = 0.25 + gradient**2
+        np.testing.assert_allclose(squares, sums, rtol=1e-5)
+        gradient /= np.sqrt(sums)
+    expected = before - gradient * ([0.3] * DIM + [0.7])
+    np.testing.assert_allclose(W, expected, atol=1e-9 if dtype == np.float64 else 1e-6)
+    assert np.abs(W - before)[:, -1].max() > 0.1
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -94,3 +94,18 @@ def test_rows_that_shrink_are_seen_as_they_are():
     moving.shrink(3.0)
     averages.look(20)
     np.testing.assert_allclose(mean, (0.5 * 10**4 + 0.125 * (20**4 - 10**4)) / 20**4)
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.5])
+def test_intercepts_are_averaged_beside_the_vectors(scale):
+    """They are the last column, and are not scaled."""
+    visits, seen = course(shape=(4, 3))
+    values, mean, intercept = np.empty((4, 3)), np.zeros((4, 2)), np.zeros(4)
+    moving = MovingRows(values, None, scale, intercept_rate=1.0)
+    averages = CourseAverages([(moving, mean)], intercept=intercept)
+    for i, at in enumerate(visits):
+        values[:] = seen[i]
+        averages.look(int(at))
+    expected = mean_of(visits, seen)
+    np.testing.assert_allclose(mean, scale * expected[:, :2], atol=1e-14)
+    np.testing.assert_allclose(intercept, expected[:, 2], atol=1e-14)

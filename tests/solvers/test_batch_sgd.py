@@ -345,3 +345,68 @@ def test_rows_shrink_without_an_end():
     moving.apply_scale()
     assert moving.scale == 1
     np.testing.assert_allclose(moving.values, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+@pytest.mark.parametrize("is_hidden", [False, True])
+def test_intercepts_take_steps_and_do_not_shrink(is_hidden, ridge, dtype, objective):
+    X, E, W, sets = make()
+    W = W if is_hidden else np.random.default_rng(1).normal(size=(K, D))
+    b = np.random.default_rng(2).normal(size=K)
+    rows, rate = np.array([5, 0, 7, 1]), 0.3
+    V = X[rows] @ E if is_hidden else X[rows]
+    scores = np.column_stack([V, np.ones(4)])
+    both = np.column_stack([W, b])
+    expected = slope(lambda w: objective("softmax", scores, w, sets, rows), both)
+
+    def loss_of(vectors):
+        queries = np.column_stack([X[rows] @ vectors, np.ones(4)])
+        return objective("softmax", queries, both, sets, rows)
+
+    values = both.astype(dtype)
+    moving = MovingRows(values, None, intercept_rate=0.4)
+    layer = IdentityLayer(DenseRows(X.astype(dtype)))
+    if is_hidden:
+        layer = HiddenLayer(csr_rows(X.astype(dtype)), MovingRows(E.astype(dtype), None))
+    method = Exact(SetLoss(LABEL_SET_LOSSES["softmax"], MU))
+    with Team(1) as team:
+        list(take_steps(layer, moving, sets, method, rows, 4, lambda: rate, ridge, team))
+    shrunk = 1 + rate * ridge * 4
+    tol = 1e-5 if dtype == np.float32 else 1e-6
+    found = moving.scale * moving.vectors
+    np.testing.assert_allclose(found, (W - rate * expected[:, :-1]) / shrunk, atol=tol)
+    np.testing.assert_allclose(values[:, -1], b - 0.4 * rate * expected[:, -1], atol=tol)
+    if is_hidden:
+        (vectors,), by_E = layer.moving, slope(loss_of, E)
+        np.testing.assert_allclose(
+            vectors.scale * vectors.values, (E - rate * by_E) / shrunk, atol=tol
+        )
+    moving.apply_scale()
+    np.testing.assert_allclose(values[:, -1], b - 0.4 * rate * expected[:, -1], atol=tol)
+    np.testing.assert_allclose(values[:, :-1], found, rtol=1e-6)
+
+
+def test_queries_score_with_intercepts():
+    rng = np.random.default_rng(0)
+    values, V = rng.normal(size=(K, DIM + 1)), rng.normal(size=(3, DIM))
+    moving = MovingRows(values.copy(), None, intercept_rate=1.0)
+    entries = Entries(np.array([0]), np.array([2]), np.array([2, 0], np.int32), np.array([1.0, -2]))
+    for scale in (1.0, 0.125):
+        moving.scale = scale
+        expected = scale * V @ values[:, :-1].T + values[:, -1]
+        np.testing.assert_allclose(moving.scaled(V) @ moving.values.T, expected, atol=1e-14)
+        assert moving.scaled(V).flags.c_contiguous
+        sums = scale * (values[2, :-1] - 2 * values[0, :-1])
+        np.testing.assert_allclose(moving.sums(entries), [sums], atol=1e-14)
+        assert moving.sums(entries).flags.c_contiguous
+
+
+def test_sparse_rows_are_made_dense_some_at_a_time():
+    X, *_ = make()
+    X[0, 0] = -0.0
+    layer = IdentityLayer(csr_rows(X))
+    V = layer.forward(np.array([5, 3, 0, 5]))
+    assert V.tobytes() == (X[[5, 3, 0, 5]] + 0).tobytes()
+    dense = IdentityLayer(DenseRows(X)).forward(np.array([5, 3, 0, 5]))
+    assert dense.tobytes() == V.tobytes()

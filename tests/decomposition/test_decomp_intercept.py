@@ -1,0 +1,453 @@
+"""Intercepts: what an instance without features gets, and what dense instances need."""
+
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_iris
+
+from sklearn_xc.decomposition import _course
+from sklearn_xc.decomposition._intercept import Frequencies
+from sklearn_xc.exceptions import UnseenLabelWarning
+
+WAYS = {
+    "product": {"gradient": "decomp_mips"},
+    "spherical": {"gradient": "mips"},
+    "faiss": {"gradient": "mips", "index": "faiss"},
+    "exact": {"gradient": "mips", "index": "exact"},
+    "rounds": {"gradient": "decomp_mips", "n_rounds": 1, "n_blocks": 2},
+    "sampled": {"gradient": "sampled"},
+}
+
+
+@pytest.fixture(params=WAYS)
+def way(request):
+    if request.param == "faiss":
+        pytest.importorskip("faiss")
+    return WAYS[request.param]
+
+
+def texts(n_labels=90, seed=0):
+    """Return bags of words, some of them empty, and labels of very different frequencies."""
+    rng = np.random.default_rng(seed)
+    n = 600
+    X = sp.random_array((n, 80), density=0.06, rng=rng, format="csr")
+    shares = 1.0 / np.arange(1, n_labels + 1)
+    y = rng.permutation(n_labels)[rng.choice(n_labels, n, p=shares / shares.sum())]
+    Y = np.zeros((n, n_labels), int)
+    Y[np.arange(n), y] = 1
+    Y[np.arange(n_labels), np.arange(n_labels)] = 1
+    return X, Y
+
+
+def dense(n=150, n_classes=6, seed=0):
+    """Return instances around centres far from the origin, which differ in the last column."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, n)
+    X = np.ones((n, 4)) + 0.02 * rng.normal(size=(n, 4))
+    X[:, 3] = y - 2 + 0.2 * rng.normal(size=n)
+    return X, y
+
+
+def by_frequency(counts):
+    return np.argsort(-np.asarray(counts), kind="stable")
+
+
+def log_odds(counts, total):
+    """Of labels; one without instances is half as frequent as the rarest of the others."""
+    counts = np.asarray(counts, float)
+    least = 0.5 * counts[counts > 0].min()
+    return np.log(np.maximum(counts, least) / np.maximum(total - counts, least))
+
+
+def of_kind(X, kind):
+    """Return instances of which too few entries are not 0 to train intercepts, or enough."""
+    return X if kind == "sparse" else sp.csr_array(np.where(X.toarray() > 0, X.toarray(), 0.1))
+
+
+class TestInstancesWithoutFeatures:
+    """Rows of which all entries are 0."""
+
+    @pytest.mark.parametrize("exact", [True, False])
+    @pytest.mark.parametrize("loss", ["margin", "softmax", "triplet"])
+    @pytest.mark.parametrize("kind", ["sparse", "dense"])
+    @pytest.mark.parametrize("average", [True, False])
+    def test_the_most_frequent_labels(self, average, kind, loss, exact, way, make):
+        X, Y = texts()
+        own = {"hidden_dim": "auto", "n_candidates": 20, "average": average, "dropout": 0.2}
+        model = make(loss, learning_rate=0.1, **own, **way).fit(of_kind(X, kind), sp.csr_array(Y))
+        assert model.hidden_dim_ == (100 if kind == "sparse" else 0)
+        assert model.intercept_.any() == (kind == "dense")
+        np.testing.assert_array_equal(model.label_counts_, Y.sum(axis=0))
+        zeros = sp.csr_array(np.eye(3, 80))
+        zeros.data[:] = 0
+        assert zeros.nnz == 3
+        for nothing in (sp.csr_array((3, 80)), np.zeros((3, 80)), -np.zeros((3, 80)), zeros):
+            labels, scores = model.predict_topk(nothing, 90, exact=exact)
+            np.testing.assert_array_equal(labels, [by_frequency(Y.sum(axis=0))] * 3)
+            expected = log_odds(Y.sum(axis=0), 600)[labels] + model.threshold_
+            np.testing.assert_allclose(scores, expected, rtol=1e-12)
+
+    @pytest.mark.parametrize("hidden_dim", [0, 7])
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    @pytest.mark.parametrize("kind", ["sparse", "dense"])
+    @pytest.mark.parametrize("targets", ["sparse", "dense", "classes", "two classes"])
+    def test_all_answers(self, targets, kind, dtype, hidden_dim, make):
+        """Of instances with features, too: each has the same answer as alone."""
+        X, Y = texts()
+        Y[np.arange(600) % 5 > 0, 7] = 1  # 4 of 5 instances have it
+        y = {
+            "sparse": sp.csr_array(Y), "dense": Y, "classes": Y[:, :7].argmax(axis=1),
+            "two classes": np.where(Y[:, 7] > 0, "b", "a"),
+        }[targets]  # fmt: skip
+        X = of_kind(X, kind).astype(dtype)
+        model = make(hidden_dim=hidden_dim, top_k=5).fit(X, y)
+        counts = model.label_counts_
+        order, expected = by_frequency(counts), log_odds(counts, 600)
+        tol = {"rtol": 1e-5 if dtype == np.float32 else 1e-12}
+        filled = X[np.flatnonzero(np.diff(X.indptr) > 0)[:2]]
+        some = sp.vstack([X[:0], sp.csr_array((1, 80), dtype=dtype), filled, X[:1] * 0])
+        scores, found = model.decision_function(some), model.predict(some)
+        assert scores.dtype == dtype
+        if targets == "two classes":
+            np.testing.assert_allclose(scores[[0, 3]], expected[1] - expected[0], **tol)
+            assert found[[0, 3]].tolist() == ["b", "b"]
+        elif targets == "classes":
+            np.testing.assert_allclose(scores[[0, 3]], [expected] * 2, **tol)
+            assert (found[[0, 3]] == model.classes_[order[0]]).all()
+        else:
+            if targets == "sparse":
+                assert scores[[0]].indices.tolist() == sorted(order[:5].tolist())
+                expected[order[5:]] = -model.threshold_
+                scores, found = scores.toarray(), found.toarray()
+            np.testing.assert_allclose(scores[[0, 3]], [expected + model.threshold_] * 2, rtol=1e-5)
+            assert np.flatnonzero(found[0]).tolist() == np.flatnonzero(found[3]).tolist() == [7]
+        for exact in (True, False):
+            labels, best = model.predict_topk(some, 2, exact=exact)
+            assert labels[[0, 3]].tolist() == [order[:2].tolist()] * 2
+            alone = model.predict_topk(filled, 2, exact=exact)
+            np.testing.assert_array_equal(labels[1:3], alone[0])
+            np.testing.assert_array_equal(best[1:3], alone[1])
+        alone = model.decision_function(filled)
+        alone = alone.toarray() if sp.issparse(alone) else alone
+        np.testing.assert_allclose(scores[1:3], alone, rtol=1e-5, atol=1e-7)
+
+    def test_other_zeros(self, make):
+        """What is 0 in the first column alone is an ordinary instance."""
+        X, Y = texts()
+        model = make(hidden_dim=None).fit(of_kind(X, "dense"), Y)
+        x = np.zeros((1, 80))
+        x[0, 5] = 1e-3
+        expected = x @ model.coef_.T + model.intercept_
+        np.testing.assert_allclose(model.decision_function(x), expected, rtol=1e-12)
+
+    @pytest.mark.parametrize("kind", ["sparse", "dense"])
+    def test_the_threshold_is_that_of_the_others(self, kind, make):
+        X, Y = texts(12)
+        filled = np.arange(600) % 7 > 0
+        X = of_kind(X, kind) * filled[:, None]
+        filled &= X.toarray().any(axis=1)
+        model = make().fit(X, sp.csr_array(Y))
+        assert model.predict(X[filled]).nnz == Y[filled].sum()
+        assert model.predict(X[~filled]).nnz == 0
+
+    @pytest.mark.parametrize("container", [sp.csr_array, np.asarray])
+    def test_nothing_but_them(self, container, make):
+        Y = np.eye(5, dtype=int)[[0, 1, 1, 1, 2]]
+        Y[:4, 4] = 1
+        model = make().fit(container(np.zeros((5, 3))), container(Y))
+        assert model.predict_topk(np.zeros((1, 3)), 4)[0].tolist() == [[4, 1, 0, 2]]
+        found = model.predict(np.zeros((1, 3)))
+        found = found.toarray() if sp.issparse(found) else found
+        assert found.tolist() == [[0, 1, 0, 0, 1]]
+
+    @pytest.mark.parametrize("exact", [True, False])
+    def test_without_intercepts_they_say_nothing(self, exact, make):
+        X, Y = texts(12)
+        model = make(fit_intercept=False).fit(X, Y)
+        assert not model.decision_function(np.zeros((2, 80))).any()
+        assert not model.predict_topk(np.zeros((2, 80)), 12, exact=exact)[1].any()
+
+    @pytest.mark.parametrize("kind", ["sparse", "dense"])
+    def test_weights_count(self, kind, make):
+        X, Y = texts(12)
+        X = of_kind(X, kind)
+        weight = np.random.default_rng(0).choice([0.0, 1.0, 2.0, 3.0], 600)
+        weight[Y[:, 3] > 0] *= 50
+        model = make(learning_rate=0.001).fit(X, Y, weight)
+        repeated = np.repeat(np.arange(600), weight.astype(int))
+        again = make(learning_rate=0.001).fit(X[repeated], Y[repeated])
+        expected = log_odds(weight @ Y, weight[Y.any(axis=1)].sum())
+        assert expected.argmax() == 3
+        for each in (model, again):
+            scores = each.decision_function(np.zeros((1, 80)))[0] - each.threshold_
+            np.testing.assert_allclose(scores, expected, atol=1e-12)
+        np.testing.assert_allclose(model.intercept_, again.intercept_, atol=1e-12)
+
+    @pytest.mark.parametrize("kind", ["sparse", "dense"])
+    def test_further_instances_count_too(self, kind, make):
+        X, Y = texts(12)
+        X = of_kind(X, kind)
+        seen = ~Y[:, 9:].any(axis=1)
+        first, later = np.flatnonzero(seen)[:200], np.flatnonzero(~seen)
+        model = make().partial_fit(X[first], Y[first])
+        counts, total = Y[first].sum(axis=0), 200
+        assert (counts[9:] == 0).all()
+        assert (model.intercept_ != 0).all() == (kind == "dense")
+        for _ in range(3):
+            for exact in (True, False):
+                found, scores = model.predict_topk(np.zeros((1, 80)), 12, exact=exact)
+                np.testing.assert_array_equal(found[0], by_frequency(counts))
+                expected = (log_odds(counts, total) + model.threshold_)[found]
+                trained = counts[found] > 0
+                np.testing.assert_allclose(scores[trained], expected[trained], rtol=1e-10)
+            model = pickle.loads(pickle.dumps(model)).partial_fit(X[later], Y[later])
+            counts, total = counts + Y[later].sum(axis=0), total + len(later)
+            np.testing.assert_array_equal(model.label_counts_, counts)
+
+    def test_a_warm_start_has_the_frequencies_of_its_own_instances(self, make):
+        X, Y = texts(12)
+        model = make(warm_start=True).fit(X[:300], Y[:300]).fit(X[300:], Y[300:])
+        scores = model.decision_function(np.zeros((1, 80)))[0] - model.threshold_
+        np.testing.assert_allclose(scores, log_odds(Y[300:].sum(axis=0), 300), rtol=1e-10)
+
+    def test_words_decide_where_there_are_some(self, make):
+        """A label of one instance wins against the most frequent one by its own word alone."""
+        X = sp.csr_array(np.eye(31)[[*[0] * 30, 1]])
+        y = np.repeat([0, 1], [30, 1])
+        model = make(hidden_dim="auto", max_iter=20, decay_interval=1e3).fit(X, y)
+        assert model.predict(X[[0, 30]]).tolist() == [0, 1]
+        assert model.predict(X[[0]] * 0).tolist() == [0]
+
+    def test_scores_far_from_the_threshold_keep_the_order(self, make):
+        X, Y = texts(12)
+        model = make().fit(X.astype(np.float32), sp.csr_array(Y))
+        model.threshold_ = 1e9
+        labels, _ = model.predict_topk(sp.csr_array((1, 80)), 12)
+        np.testing.assert_array_equal(labels[0], by_frequency(Y.sum(axis=0)))
+
+    def test_very_different_weights(self):
+        frequencies = Frequencies(np.array([1e300, 1e-300, 0.0, 5e-324]), 1e300)
+        for found in (frequencies.log_odds(np.float64), frequencies.starts(np.float64)):
+            assert np.isfinite(found).all()
+            assert found[0] > found[1] >= found[3] >= found[2]
+
+
+class TestScores:
+    @pytest.mark.parametrize("fit_intercept", [True, False])
+    @pytest.mark.parametrize("hidden_dim", [None, 5])
+    def test_are_inner_products_and_intercepts(self, hidden_dim, fit_intercept, way, make):
+        X, y = dense()
+        model = make(hidden_dim=hidden_dim, fit_intercept=fit_intercept, **way).fit(X, y)
+        assert model.coef_.shape == (6, hidden_dim or 4)
+        assert model.coef_.flags.c_contiguous
+        assert model.intercept_.shape == (6,)
+        assert model.intercept_.any() == fit_intercept
+        scores = model.embed(X) @ model.coef_.T + model.intercept_
+        np.testing.assert_allclose(model.decision_function(X), scores, atol=1e-12)
+        for exact in (True, False):
+            labels, best = model.predict_topk(X, 6, exact=exact)
+            np.testing.assert_allclose(best, np.take_along_axis(scores, labels, axis=1), atol=1e-12)
+            np.testing.assert_array_equal(labels, np.argsort(-scores, axis=1, kind="stable"))
+
+    def test_a_search_sees_them(self, way, make):
+        """Label vectors are noise, and what scores best are large intercepts."""
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(600, 8)), np.arange(600) % 300
+        model = make(hidden_dim=None, n_candidates=20, max_iter=1, **way).fit(X, y)
+        model.coef_ = 0.01 * rng.normal(size=(300, 8))
+        model.intercept_ = np.where(rng.permutation(300) < 8, 5.0, 0.0)
+        high = set(np.flatnonzero(model.intercept_).tolist())
+        labels, scores = model.predict_topk(X, 5, exact=False)
+        # faiss has no regard for the lengths of rows when it lists them.
+        least = 0.3 if way.get("index") == "faiss" else 0.95
+        assert np.mean([set(row) <= high for row in labels.tolist()]) > least
+        expected = np.take_along_axis(X @ model.coef_.T + model.intercept_, labels, axis=1)
+        np.testing.assert_allclose(scores, expected, atol=1e-12)
+
+    def test_the_index_belongs_to_the_intercepts(self, make):
+        X, y = dense()
+        model = make(hidden_dim=None, gradient="mips", n_candidates=1).fit(X, y)
+        model.predict_topk(X, 1, exact=False)
+        model.intercept_ = np.where(np.arange(6) == 4, 1e3, 0.0)
+        assert (model.predict_topk(X, 1, exact=False)[0] == 4).all()
+
+
+class TestDenseInstances:
+    @pytest.mark.parametrize("loss", ["margin", "softmax"])
+    def test_they_need_them(self, loss, make):
+        X, y = load_iris(return_X_y=True)
+        own = {"hidden_dim": "auto", "max_iter": 50, "learning_rate": 0.1}
+        with_, without = (
+            make(loss, fit_intercept=f, **own).fit(X / 8, y).score(X / 8, y) for f in (True, False)
+        )
+        assert with_ > without + 0.05
+
+    @pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.coo_matrix])
+    @pytest.mark.parametrize("hidden_dim", ["auto", 5])
+    def test_they_train_them(self, hidden_dim, container, make):
+        X, y = dense()
+        start = make(hidden_dim=hidden_dim, learning_rate=1e-300).fit(container(X), y)
+        expected = 0.01 * np.log(np.bincount(y) / len(y))
+        np.testing.assert_allclose(start.intercept_, expected, rtol=1e-12)
+        model = make(hidden_dim=hidden_dim).fit(container(X), y)
+        assert np.abs(model.intercept_ - expected).min() > 0.01
+
+    def test_dropout_does_not_drop_them(self, make):
+        """Where nearly all features are left out, intercepts are all that can be learnt."""
+        X, y = dense()
+        y = np.minimum(y, 2)
+        own = {"hidden_dim": 5, "dropout": 0.9999, "loss": "softmax", "learning_rate": 0.01}
+        model = make(max_iter=30, **own).fit(X, y)
+        expected = np.log(np.bincount(y) / len(y))
+        found = model.intercept_ - model.intercept_.mean()
+        np.testing.assert_allclose(found, expected - expected.mean(), atol=0.3)
+        assert np.ptp(found) > 0.8
+
+    @pytest.mark.parametrize("average", [True, False])
+    @pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+    @pytest.mark.parametrize("alpha", [0.0, 500.0])
+    def test_training_goes_on_with_them(self, alpha, optimizer, average, way, make, tmp_path):
+        """In passes of their own, after a warm start, and from a file."""
+        X, y = dense()
+        own = {"average": average, "optimizer": optimizer, "alpha": alpha, "hidden_dim": None,
+               "n_candidates": 3, "sampled_epochs": 0.5, "learning_rate": 0.1, **way}  # fmt: skip
+        whole = make(max_iter=3, **own).fit(X, y)
+        parts, stored = make(**own), make(**own)
+        warm = make(max_iter=1, warm_start=True, **own)
+        for number in range(3):
+            parts.partial_fit(X, y)
+            if way["gradient"] == "sampled":  # no index is lost
+                warm.fit(X, y)
+                stored.partial_fit(X, y)
+                joblib.dump(stored, tmp_path / f"{number}.joblib")
+                stored = joblib.load(tmp_path / f"{number}.joblib", mmap_mode="r")
+        others = [parts, warm, stored] if way["gradient"] == "sampled" else [parts]
+        for model in others:
+            np.testing.assert_array_equal(model.coef_, whole.coef_)
+            np.testing.assert_array_equal(model.intercept_, whole.intercept_)
+
+    def test_averages_left_out_and_taken_up_again(self, make):
+        X, y = dense()
+        own = {"hidden_dim": None, "alpha": 5.0, "max_iter": 2, "warm_start": True}
+        model, last = make(**own).fit(X, y), make(average=False, **own).fit(X, y)
+        assert (model.intercept_ != last.intercept_).all()
+        model.set_params(average=False).fit(X, y)
+        last.fit(X, y)
+        np.testing.assert_allclose(model.intercept_, last.intercept_, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(model.coef_, last.coef_, rtol=1e-9, atol=1e-12)
+        before = model.intercept_.copy()
+        model.set_params(average=True, max_iter=1).fit(X, y)
+        last.set_params(max_iter=1).fit(X, y)
+        far, near = (np.linalg.norm(b - last.intercept_) for b in (before, model.intercept_))
+        assert 0.1 * far < near < 0.9 * far
+
+    def test_classes_that_come_later(self, make):
+        X, y = dense()
+        early = y < 4
+        model = make(hidden_dim=None, learning_rate=0.3)
+        model.partial_fit(X[early], y[early], np.arange(6))
+        assert np.isfinite(model.intercept_).all()
+        for _ in range(60):
+            model.partial_fit(X, y)
+        assert model.score(X, y) > 0.8
+        assert set(model.predict(X)) == set(range(6))
+
+    def test_without(self, make):
+        X, y = dense()
+        model = make(hidden_dim=None, fit_intercept=False).fit(X, y)
+        assert model.intercept_.tolist() == [0.0] * 6
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_two_classes(self, dtype, make):
+        X, y = dense()
+        y = y > 1
+        model = make(hidden_dim=None, max_iter=20, learning_rate=0.3).fit(X.astype(dtype), y)
+        scores = (model.embed(X) @ model.coef_.T + model.intercept_) @ [-1, 1]
+        assert model.intercept_.shape == (2,)
+        assert model.decision_function(X).dtype == model.intercept_.dtype == dtype
+        np.testing.assert_allclose(model.decision_function(X), scores, atol=1e-5)
+        assert np.abs(model.intercept_ @ [-1, 1]) > 0.1
+        assert model.score(X, y) > 0.95
+
+    def test_labels_never_seen(self, make):
+        X, y = dense()
+        Y = np.zeros((150, 9), int)
+        Y[np.arange(150), y] = 1
+        with pytest.warns(UnseenLabelWarning):
+            model = make(hidden_dim=None, gradient="mips", n_candidates=2).fit(X, Y)
+        rows = np.vstack([X[:3], np.zeros(4)])
+        for exact in (True, False):
+            labels, scores = model.predict_topk(rows, 9, exact=exact)
+            assert labels[:, 6:].tolist() == [[6, 7, 8]] * 4
+            np.testing.assert_allclose(scores[:, 6:], np.repeat(scores[:, [5]] - 1, 3, axis=1))
+        assert labels[3, :6].tolist() == by_frequency(np.bincount(y)).tolist()
+        all_scores = model.decision_function(rows)
+        lowest = all_scores[:, :6].min(axis=1, keepdims=True)
+        np.testing.assert_allclose(all_scores[:, 6:], np.repeat(lowest - 1, 3, axis=1))
+        assert not model.predict(rows)[:, 6:].any()
+
+    def test_what_overflows(self, make):
+        """A bounded gradient, of a mini-batch of 1: only an intercept goes beyond float32."""
+        X = np.full((40, 3), 1e-30, np.float32)
+        model = make("triplet", hidden_dim=None, learning_rate=3e37, batch_size=1, average=False)
+        with pytest.raises(ValueError, match=r"training diverged at learning_rate=3e\+37"):
+            model.fit(X, np.arange(40))
+
+    @pytest.mark.parametrize("average", [True, False])
+    def test_what_overflows_in_the_last_step(self, average, make):
+        X = np.linspace(1e-30, 2e-30, 10, dtype=np.float32).reshape(5, 2)
+        own = {"hidden_dim": None, "learning_rate": 2e38, "batch_size": 5, "max_iter": 1}
+        model = make("triplet", average=average, **own)
+        with pytest.raises(ValueError, match=r"training diverged at learning_rate=2e\+38"):
+            model.fit(X, [0, 0, 0, 0, 1])
+
+
+class TestParameter:
+    def test_it_belongs_to_the_weights(self, make):
+        X, y = dense()
+        for before in (True, False):
+            model = make(hidden_dim=None, fit_intercept=before, warm_start=True).fit(X, y)
+            model.set_params(fit_intercept=not before)
+            message = f"fit_intercept={not before} does not go with .* with fit_intercept={before}"
+            for call in (model.fit, model.partial_fit):
+                with pytest.raises(ValueError, match=message):
+                    call(X, y)
+
+    @pytest.mark.parametrize("value", [None, "yes", 1.0])
+    def test_other_values(self, value, make):
+        with pytest.raises(ValueError, match=r"'fit_intercept' parameter .* must be"):
+            make(fit_intercept=value).fit(*dense())
+
+    def test_memory(self, make):
+        X, y = dense()
+        need = 2 * 6 * 5 * 8
+        make(hidden_dim=None, max_memory=need).fit(X, y)
+        message = r"the weights, 6 labels x 5 x 8 bytes, as much again for their averages\."
+        with pytest.raises(MemoryError, match=message):
+            make(hidden_dim=None, max_memory=need - 1).fit(X, y)
+        make(hidden_dim=None, fit_intercept=False, max_memory=2 * 6 * 4 * 8).fit(X, y)
+
+    def test_pickles(self, make):
+        X, y = dense()
+        for average in (True, False):
+            model = make(hidden_dim=None, average=average).fit(X, y)
+            again = pickle.loads(pickle.dumps(model))
+            np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+
+
+@pytest.mark.parametrize("together", [1, 7, 2**20])
+@pytest.mark.parametrize("shape", [(1, 2), (5, 2), (23, 9)])
+def test_columns_are_parted_in_place(shape, together, monkeypatch):
+    monkeypatch.setattr(_course, "_TOGETHER", together)
+    rng = np.random.default_rng(0)
+    vectors, intercepts = rng.normal(size=(shape[0], shape[1] - 1)), rng.normal(size=shape[0])
+    rows = _course.with_intercepts(vectors, intercepts)
+    assert rows.shape == shape
+    found = _course.without_intercepts(rows)
+    np.testing.assert_array_equal(found[0], vectors)
+    np.testing.assert_array_equal(found[1], intercepts)
+    assert np.shares_memory(found[0], rows)
+    assert found[0].flags.c_contiguous
