@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc.decomposition._intercept import Frequencies
+from sklearn_xc._blank_rows import LabelFrequencies
 from sklearn_xc.decomposition._training import Guide
 
 Rows = np.ndarray | None
@@ -36,7 +36,7 @@ class Course:
         Of the first call.
     has_intercept, is_trained : bool
         Whether labels have intercepts, and these take steps.
-    frequencies : Frequencies
+    frequencies : LabelFrequencies
         Of the labels, in all calls.
     is_averaged : bool
         Whether the model has averages of these weights.
@@ -60,7 +60,7 @@ class Course:
     epoch: int
     has_intercept: bool
     is_trained: bool
-    frequencies: Frequencies
+    frequencies: LabelFrequencies
     is_averaged: bool = False
     scales: tuple[float, float] = (1.0, 1.0)
     visits: int = 0

@@ -1,4 +1,4 @@
-"""Where intercepts start, and what is said of an instance without features.
+"""Where intercepts start, and what an instance without features is answered by.
 
 Two kinds of data want two kinds of intercepts:
 
@@ -8,16 +8,15 @@ Two kinds of data want two kinds of intercepts:
 * Where instances are sparse, what they have in common is in their vectors already: trained along,
   intercepts make no answer better. They stay 0.
 
-An instance without features, a text of which no word is known, has nothing to be scored by. What is
-known of it is how frequent labels are, and trained intercepts are not that: a frequent label is
-pushed down by all instances that it is a rival to. So it is answered by the frequencies themselves.
+An instance without features is answered by the log odds of its labels, see ``_blank_rows``.
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
+from sklearn_xc._blank_rows import LabelFrequencies, is_blank
+from sklearn_xc._validation import CsrRows, DenseRows
 from sklearn_xc.decomposition._training_set import TrainingSet
 from sklearn_xc.solvers.batch_sgd import entry_places
 
@@ -35,50 +34,34 @@ def intercept_rate(n_labels: int) -> float:
     return min(1.0, _RATE / math.sqrt(n_labels))
 
 
-@dataclass(frozen=True)
-class Frequencies:
-    """How often labels are, in what training has seen.
+def frequencies_of(
+    X: CsrRows | DenseRows, examples: TrainingSet, n_labels: int
+) -> LabelFrequencies:
+    """Return how often labels are on some training instances of X."""
+    rows, sets = examples.rows, examples.sets
+    starts, ends = sets.indptr[rows], sets.indptr[rows + 1]
+    at, _ = entry_places(starts, ends - starts)
+    of_pair = np.repeat(np.arange(len(rows)), ends - starts)
+    blank = is_blank(X)[rows]
+    return LabelFrequencies.of(of_pair, sets.labels[at], examples.weight, blank, n_labels)
 
-    Attributes
-    ----------
-    labels : ndarray of float64 of shape (n_labels,)
-        Summed weights of the instances of each label.
-    total : float
-        Of all instances.
-    """
 
-    labels: np.ndarray
-    total: float
+def first_intercepts(frequencies: LabelFrequencies, dtype: np.dtype) -> np.ndarray:
+    """Return where trained intercepts start; they rise with the frequency."""
+    logs = _logs_of_shares(frequencies.counts, frequencies)
+    return (_START * logs).astype(dtype)
 
-    @classmethod
-    def of(cls, examples: TrainingSet, n_labels: int) -> "Frequencies":
-        """Return those of some training instances."""
-        rows, sets = examples.rows, examples.sets
-        starts, ends = sets.indptr[rows], sets.indptr[rows + 1]
-        at, _ = entry_places(starts, ends - starts)
-        weight = np.repeat(examples.weight, ends - starts)
-        labels = np.bincount(sets.labels[at], weights=weight, minlength=n_labels)
-        return cls(labels, float(examples.weight.sum()))
 
-    def plus(self, others: "Frequencies") -> "Frequencies":
-        """Return those of both."""
-        return Frequencies(self.labels + others.labels, self.total + others.total)
+def log_odds_of_blank(frequencies: LabelFrequencies, dtype: np.dtype) -> np.ndarray:
+    """Return the log odds that an instance without features has each label."""
+    counts = frequencies.of_blank()
+    logs = _logs_of_shares(counts, frequencies)
+    return (logs - _logs_of_shares(frequencies.total - counts, frequencies)).astype(dtype)
 
-    def starts(self, dtype: np.dtype) -> np.ndarray:
-        """Return where trained intercepts start; they rise with the frequency."""
-        return (_START * self._logs_of_shares(self.labels)).astype(dtype)
 
-    def log_odds(self, dtype: np.dtype) -> np.ndarray:
-        """Return the log odds of each label: above 0 if more than half of the instances have it.
-
-        They rise with the frequency.
-        """
-        logs = self._logs_of_shares(self.labels) - self._logs_of_shares(self.total - self.labels)
-        return logs.astype(dtype)
-
-    def _logs_of_shares(self, weights: np.ndarray) -> np.ndarray:
-        """Return logarithms of shares, at least that of half the rarest label that there is."""
-        least = 0.5 * self.labels[self.labels > 0].min()
-        # Shares are the same, to the last bit, after several passes over the same instances.
-        shares = np.maximum(weights, least) / self.total
-        return np.log(np.maximum(shares, _LEAST_SHARE))
+def _logs_of_shares(weights: np.ndarray, frequencies: LabelFrequencies) -> np.ndarray:
+    """Return logarithms of shares, at least that of half the rarest label that there is."""
+    least = 0.5 * frequencies.counts[frequencies.counts > 0].min()
+    # Shares are the same, to the last bit, after several passes over the same instances.
+    shares = np.maximum(weights, least) / frequencies.total
+    return np.log(np.maximum(shares, _LEAST_SHARE))

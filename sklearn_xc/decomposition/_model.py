@@ -15,6 +15,7 @@ from sklearn_xc._topk import check_topk_size
 from sklearn_xc._validation import CsrRows, DenseRows, check_rows, read_only
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.decomposition._course import with_intercepts
+from sklearn_xc.decomposition._intercept import log_odds_of_blank
 from sklearn_xc.mips import INDEXES, ExactIndex, MipsIndex
 from sklearn_xc.mips._threads import for_row_ranges
 from sklearn_xc.parallel.memory import parse_bytes, require_bytes
@@ -181,7 +182,7 @@ class EmbeddingModel(XCClassifier):
 
     def _most_frequent(self, V: np.ndarray, k: int) -> Found:
         """Return the answer for an instance without features."""
-        labels, log_odds = self._best(V, k, self._course.frequencies.log_odds(V.dtype))
+        labels, log_odds = self._best(V, k, log_odds_of_blank(self._course.frequencies, V.dtype))
         return labels, log_odds + log_odds.dtype.type(self.threshold_)
 
     def _best(self, V: np.ndarray, k: int, intercepts: np.ndarray | None = None) -> Found:
@@ -280,7 +281,7 @@ class EmbeddingModel(XCClassifier):
             for_row_ranges(multiply, len(V), _QUERIES, self.n_jobs)
             blank = self._blank(V)
             if blank.size:
-                log_odds = self._course.frequencies.log_odds(W.dtype)
+                log_odds = log_odds_of_blank(self._course.frequencies, W.dtype)
                 if self._is_binary:
                     log_odds = log_odds[1:] - log_odds[:1]
                 out[blank] = log_odds + log_odds.dtype.type(self.threshold_)

@@ -32,7 +32,7 @@ from sklearn_xc.decomposition._course import (
     with_intercepts,
     without_intercepts,
 )
-from sklearn_xc.decomposition._intercept import Frequencies, intercept_rate
+from sklearn_xc.decomposition._intercept import first_intercepts, frequencies_of, intercept_rate
 from sklearn_xc.decomposition._model import EmbeddingModel
 from sklearn_xc.decomposition._training import (
     RECALL_K,
@@ -384,7 +384,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         examples = self._examples(instances, targets, weight)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         if is_warm:
-            self._resume(examples, is_further=False)
+            self._resume(instances, examples, is_further=False)
             self._course.guide = None
         else:
             self._start(instances, targets, examples, seed)
@@ -454,7 +454,7 @@ class DecompMIPSClassifier(EmbeddingModel):
             self.label_counts_ = np.zeros(len(targets.classes), np.int64)
             self.n_iter_, self.n_samples_fit_, self.loss_curve_ = 0, 0, np.empty(0)
         else:
-            self._resume(examples, is_further=True)
+            self._resume(instances, examples, is_further=True)
         trainer = self._trainer(instances, examples, seed)
         with self._explained(instances, weight):
             loss = self._pass(trainer, examples, seed)
@@ -577,9 +577,9 @@ class DecompMIPSClassifier(EmbeddingModel):
             features = vectors.astype(dtype, copy=False)
         labels = np.zeros(shapes[0], dtype)
         squares: tuple[Rows, Rows] = None, None
-        frequencies = Frequencies.of(examples, n_labels)
+        frequencies = frequencies_of(instances, examples, n_labels)
         if is_trained:
-            labels[:, -1] = frequencies.starts(dtype)
+            labels[:, -1] = first_intercepts(frequencies, dtype)
         if self.optimizer == "adagrad":
             squares = np.zeros_like(labels), None if features is None else np.zeros_like(features)
         self._course = Course(
@@ -600,7 +600,9 @@ class DecompMIPSClassifier(EmbeddingModel):
             announce(type(self).__name__, f"{layer}: {how}")
         return dim
 
-    def _resume(self, examples: TrainingSet, *, is_further: bool) -> None:
+    def _resume(
+        self, instances: CsrRows | DenseRows, examples: TrainingSet, *, is_further: bool
+    ) -> None:
         """Copy what training goes on from, for further instances or for others."""
         n_labels, dim = self.coef_.shape
         shapes = [(n_labels, dim + self._course.is_trained)]
@@ -615,7 +617,7 @@ class DecompMIPSClassifier(EmbeddingModel):
                 else copy_of(self.coef_)
             )
             course.feature_rows = copy_of(self.feature_embedding_)
-        frequencies = Frequencies.of(examples, n_labels)
+        frequencies = frequencies_of(instances, examples, n_labels)
         course.frequencies = course.frequencies.plus(frequencies) if is_further else frequencies
 
     def _require_memory(self, shapes: list[tuple[int, int]], itemsize: int) -> None:

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_xc._blank_rows import LabelFrequencies, is_blank
 from sklearn_xc._distinct import distinct_instances
 from sklearn_xc._validation import CsrRows
 from sklearn_xc.samplers.protocol import Positives
@@ -69,8 +70,14 @@ class Examples(NamedTuple):
 
     def label_sums(self, n_labels: int) -> np.ndarray:
         """Return the summed weight of each label's instances, float64."""
-        per_pair = np.repeat(self.weight, np.diff(self.positives.indptr))
-        return np.bincount(self.positives.labels, weights=per_pair, minlength=n_labels)
+        return self.frequencies(n_labels).counts
+
+    def frequencies(self, n_labels: int) -> LabelFrequencies:
+        """Return how often labels are."""
+        rows = np.repeat(np.arange(len(self.weight)), np.diff(self.positives.indptr))
+        return LabelFrequencies.of(
+            rows, self.positives.labels, self.weight, is_blank(self.X), n_labels
+        )
 
 
 def labels_of_rows(positives: Positives, rows: np.ndarray) -> Positives:

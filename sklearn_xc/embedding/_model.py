@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._arguments import check_count
+from sklearn_xc._blank_rows import LabelFrequencies
 from sklearn_xc._state import reads_one_state
 from sklearn_xc._topk import check_topk_size
 from sklearn_xc._validation import CsrRows, check_instances
@@ -43,9 +44,8 @@ class RankingModel(XCClassifier):
     #: Summed weights of the instances of each label that were trained on, float64: what the tree
     #: takes for its frequency.
     _frequencies: np.ndarray
-    #: The same of all instances that were passed, (n_labels,), and of these instances themselves.
-    _label_weights: np.ndarray
-    _total_weight: float
+    #: How often labels are on all instances that were passed.
+    _seen: LabelFrequencies
 
     @reads_one_state
     def embed(self, X: Any) -> np.ndarray:
@@ -229,8 +229,8 @@ class RankingModel(XCClassifier):
         return order[:k], shares[order[:k]]
 
     def _shares(self, dtype: Any) -> np.ndarray:
-        """Return the share of the instances that have each label."""
-        return (self._label_weights / self._total_weight).astype(dtype)
+        """Return the share of the instances without features that have each label."""
+        return (self._seen.of_blank() / self._seen.total).astype(dtype)
 
     def _fused(self, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return fused scores of some labels of each instance, from all scores of each."""

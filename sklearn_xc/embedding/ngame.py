@@ -457,8 +457,7 @@ class NGAMEEmbeddingXC(RankingModel):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         train, held_out = self._split(examples.positives, seed)
         self._train(examples, train, held_out, label_features, seed)
-        self._label_weights = examples.label_sums(len(self.classes_))
-        self._total_weight = float(examples.weight.sum())
+        self._seen = examples.frequencies(len(self.classes_))
         self._count_instances(targets, weight)
         self._fuse(examples, train, held_out, seed)
         self._seed, self._n_further, self._steps = seed, 0, None
@@ -601,12 +600,9 @@ class NGAMEEmbeddingXC(RankingModel):
 
     def _partial_fit(self, examples: Examples) -> None:
         self._n_further += 1
-        sums = examples.label_sums(len(self.classes_))
-        self._frequencies, self._label_weights = (
-            self._frequencies + sums,
-            self._label_weights + sums,
-        )
-        self._total_weight += float(examples.weight.sum())
+        further = examples.frequencies(len(self.classes_))
+        self._seen = self._seen.plus(further)
+        self._frequencies = self._frequencies + further.counts
         examples = examples.with_features()
         everything = np.arange(len(examples.weight))
         sizes = self._sizes(examples, everything, everything[:0], None)
@@ -638,9 +634,10 @@ class NGAMEEmbeddingXC(RankingModel):
         vectors, zeros = self._embed(Z, "new label {}"), np.zeros(held.n_labels, np.int64)
         for name, new in (
             ("label_embeddings_", vectors), ("coef_", vectors), ("label_counts_", zeros),
-            ("_frequencies", zeros), ("_label_weights", zeros),
+            ("_frequencies", zeros),
         ):  # fmt: skip
             setattr(self, name, np.concatenate([getattr(self, name), new])[order])
+        self._seen = self._seen.with_labels(held.n_labels, order)
         self._unseen_labels = self._find_unseen()
         self._steps = None
 

@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._arguments import check_count, check_numbers, refuse_disguised
+from sklearn_xc._blank_rows import LabelFrequencies, is_blank
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc._state import built_apart, reads_one_state
 from sklearn_xc._topk import check_topk_size
@@ -697,15 +698,15 @@ def _start_vectors(init: Any, expected: str) -> Any:
 
 
 def _prior(problem: OneVsAllProblem) -> np.ndarray:
-    """Return the score that suits each label best where all instances score the same."""
-    label_of_entry = np.repeat(np.arange(problem.n_labels), np.diff(problem.y_indptr))
-    weight = problem.weight.astype(np.float64)
-    positive = np.bincount(
-        label_of_entry, weights=weight[problem.y_rows], minlength=problem.n_labels
+    """Return the score that suits each label best if no instance had features."""
+    labels = np.repeat(np.arange(problem.n_labels), np.diff(problem.y_indptr))
+    frequencies = LabelFrequencies.of(
+        problem.y_rows, labels, problem.weight, is_blank(problem.instances), problem.n_labels
     )
+    positive = frequencies.of_blank()
     out = np.empty(problem.n_labels)
     constant_scores_kernel(problem.loss)(
-        problem.plus * positive, problem.minus * (weight.sum() - positive), out
+        problem.plus * positive, problem.minus * (frequencies.total - positive), out
     )
     return out.astype(problem.dtype)
 

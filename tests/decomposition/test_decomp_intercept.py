@@ -8,8 +8,9 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
 
+from sklearn_xc._blank_rows import LabelFrequencies
 from sklearn_xc.decomposition import _course
-from sklearn_xc.decomposition._intercept import Frequencies
+from sklearn_xc.decomposition._intercept import first_intercepts, log_odds_of_blank
 from sklearn_xc.exceptions import UnseenLabelWarning
 
 WAYS = {
@@ -30,10 +31,11 @@ def way(request):
 
 
 def texts(n_labels=90, seed=0):
-    """Return bags of words, some of them empty, and labels of very different frequencies."""
+    """Return bags of words, none of them empty, and labels of very different frequencies."""
     rng = np.random.default_rng(seed)
     n = 600
     X = sp.random_array((n, 80), density=0.06, rng=rng, format="csr")
+    X += sp.csr_array((np.ones(n), (np.arange(n), rng.integers(0, 80, n))), shape=X.shape)
     shares = 1.0 / np.arange(1, n_labels + 1)
     y = rng.permutation(n_labels)[rng.choice(n_labels, n, p=shares / shares.sum())]
     Y = np.zeros((n, n_labels), int)
@@ -229,8 +231,10 @@ class TestInstancesWithoutFeatures:
         np.testing.assert_array_equal(labels[0], by_frequency(Y.sum(axis=0)))
 
     def test_very_different_weights(self):
-        frequencies = Frequencies(np.array([1e300, 1e-300, 0.0, 5e-324]), 1e300)
-        for found in (frequencies.log_odds(np.float64), frequencies.starts(np.float64)):
+        counts = np.array([1e300, 1e-300, 0.0, 5e-324])
+        frequencies = LabelFrequencies(counts, 1e300, np.zeros(4), 0.0)
+        for function in (log_odds_of_blank, first_intercepts):
+            found = function(frequencies, np.float64)
             assert np.isfinite(found).all()
             assert found[0] > found[1] >= found[3] >= found[2]
 

@@ -1,0 +1,107 @@
+"""What is said of an instance without features, such as a text of which no word is known.
+
+Intercepts are no answer: they say where the features leave off, so that a frequent label that a
+common feature tells has a lower one than a rare label. What answers is how frequent labels are
+among the training instances without features; and as most data have few of these, or none, some
+more are imagined, which have the labels of all instances in proportion.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sklearn_xc._validation import CsrRows, DenseRows
+
+#: How many instances are imagined, and besides which share of all. Where features are indicators of
+#: which one level is left out, instances without features are common, and outweigh these.
+_IMAGINED, _IMAGINED_SHARE = 20.0, 0.02
+
+
+def is_blank(X: CsrRows | DenseRows) -> np.ndarray:
+    """Return which instances have no feature other than 0, bool of shape (n,)."""
+    if isinstance(X, DenseRows):
+        return ~X.values.any(axis=1)
+    n_before = np.concatenate([[0], np.cumsum(X.data != 0)])[X.indptr]
+    return n_before[1:] == n_before[:-1]
+
+
+@dataclass(frozen=True)
+class LabelFrequencies:
+    """How often labels are on the instances that training has seen.
+
+    Attributes
+    ----------
+    counts : ndarray of float64 of shape (n_labels,)
+        Summed weights of the instances of each label, and
+    total : float
+        of all instances.
+    blank_counts, blank_total : ndarray of float64 of shape (n_labels,), float
+        The same of the instances without features.
+    """
+
+    counts: np.ndarray
+    total: float
+    blank_counts: np.ndarray
+    blank_total: float
+
+    @classmethod
+    def of(
+        cls,
+        rows: np.ndarray,
+        labels: np.ndarray,
+        weight: np.ndarray,
+        blank: np.ndarray,
+        n_labels: int,
+    ) -> "LabelFrequencies":
+        """Return those of some instances.
+
+        Parameters
+        ----------
+        rows, labels : ndarray of int of shape (n_pairs,)
+            Which instance has which label.
+        weight : ndarray of float of shape (n,)
+            Of the instances.
+        blank : ndarray of bool of shape (n,)
+            Which of them have no features.
+        n_labels : int
+            Labels.
+        """
+        weight = weight.astype(np.float64)
+        of_pair, on_blank = weight[rows], blank[rows]
+        return cls(
+            np.bincount(labels, of_pair, minlength=n_labels),
+            float(weight.sum()),
+            np.bincount(labels[on_blank], of_pair[on_blank], minlength=n_labels),
+            float(weight[blank].sum()),
+        )
+
+    def plus(self, others: "LabelFrequencies") -> "LabelFrequencies":
+        """Return those of both."""
+        return LabelFrequencies(
+            self.counts + others.counts,
+            self.total + others.total,
+            self.blank_counts + others.blank_counts,
+            self.blank_total + others.blank_total,
+        )
+
+    def with_labels(self, n_new: int, order: np.ndarray) -> "LabelFrequencies":
+        """Return the same with new labels behind the old ones, all in another order."""
+        new = np.zeros(n_new)
+        counts = np.concatenate([self.counts, new])[order]
+        blank_counts = np.concatenate([self.blank_counts, new])[order]
+        return LabelFrequencies(counts, self.total, blank_counts, self.blank_total)
+
+    def of_blank(self) -> np.ndarray:
+        """Return how many of all instances would have each label if none had features.
+
+        Returns
+        -------
+        ndarray of float64 of shape (n_labels,)
+            Between 0 and `total`; `counts` where no instance is without features.
+        """
+        if self.blank_total == 0:
+            return self.counts
+        imagined = _IMAGINED + _IMAGINED_SHARE * self.total
+        share = self.blank_total / (self.blank_total + imagined)
+        seen = self.blank_counts * (self.total / self.blank_total)
+        return np.minimum((1.0 - share) * self.counts + share * seen, self.total)

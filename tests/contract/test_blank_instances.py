@@ -1,0 +1,67 @@
+"""What every estimator answers to an instance without features."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from registry import ESTIMATORS, made
+
+
+@pytest.fixture(scope="module", params=ESTIMATORS)
+def make(request):
+    return ESTIMATORS[request.param]
+
+
+def uneven():
+    """Return X without blank rows, and labels of different frequencies, one on most instances."""
+    X, _ = made(5, 0)
+    X = sp.hstack([X, np.ones((60, 1))], format="csr")
+    Y = np.zeros((60, 5), int)
+    for k, n in enumerate((3, 40, 9, 24, 14)):
+        Y[np.random.default_rng(k).permutation(60)[:n], k] = 1
+    Y[:, 1] |= Y.sum(axis=1) == 0
+    return X, Y
+
+
+def blanks(d):
+    """Return rows without features: empty, of stored zeros, and dense."""
+    zeros = sp.csr_array((np.zeros(2), [0, 3], [0, 2]), shape=(1, d))
+    return [sp.csr_array((1, d)), zeros, np.zeros((1, d))]
+
+
+@pytest.mark.parametrize("container", [sp.csr_array, np.asarray])
+def test_the_most_frequent_labels_come_first(make, container):
+    X, Y = uneven()
+    model = make().fit(X, container(Y))
+    order = np.argsort(-Y.sum(axis=0), kind="stable")
+    for blank in blanks(16):
+        labels, scores = model.predict_topk(blank, 5)
+        np.testing.assert_array_equal(labels[0], order)
+        assert (np.diff(scores[0]) < 0).all()
+        predicted = model.predict(blank)
+        predicted = predicted.toarray() if sp.issparse(predicted) else predicted
+        assert predicted[0, order[0]]
+        assert not predicted[0, order[-1]]
+
+
+@pytest.mark.parametrize("classes", [["no", "yes"], ["a", "b", "c"]])
+def test_the_most_frequent_class_is_predicted(make, classes):
+    X, _ = uneven()
+    y = np.repeat(classes, [17, 43] if len(classes) == 2 else [15, 34, 11])
+    y = np.random.default_rng(0).permutation(y)
+    values, counts = np.unique(y, return_counts=True)
+    model = make().fit(X, y)
+    for blank in blanks(16):
+        assert model.predict(blank).tolist() == [values[counts.argmax()]]
+        if hasattr(model, "predict_proba"):
+            np.testing.assert_allclose(model.predict_proba(blank)[0], counts / 60, rtol=1e-6)
+
+
+@pytest.mark.parametrize("y", [[1, 0], [0, 1], ["b", "a"]])
+@pytest.mark.parametrize("n_copies", [2, 30])
+def test_blank_instances_of_training_have_a_say(make, y, n_copies):
+    """An indicator whose other level has no column."""
+    X, y = np.array([[0.0], [1.0]] * n_copies), np.array(y * n_copies)
+    model = make()
+    if "batch_size" in model.get_params() and "encoder" in model.get_params():
+        model.set_params(batch_size=2)
+    assert model.fit(X, y).predict(X[:1]).tolist() == y[:1].tolist()
