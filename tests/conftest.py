@@ -205,6 +205,21 @@ def _make_xy(n=120, d=40, n_labels=15, seed=0):
     return X.tocsr(), Y.tocsr()
 
 
+def _blank_counts(X, Y):
+    """Return how many instances would have each label if none had features: ``_blank_rows``."""
+    X, Y = sp.csr_array(X), sp.csr_array(Y).toarray()
+    blank, n = X.count_nonzero(axis=1) == 0, len(Y)
+    imagined = 20 + 0.02 * n
+    mean = (Y[blank].sum(axis=0) + imagined * Y.mean(axis=0)) / (blank.sum() + imagined)
+    return n * mean
+
+
+@pytest.fixture(scope="session")
+def blank_counts():
+    """Return a function of X and Y: labels, if all instances were as those without features."""
+    return _blank_counts
+
+
 @pytest.fixture
 def interrupt_main():
     """Return a function that does to the main thread what Ctrl-C does.

@@ -23,9 +23,10 @@ def assert_same_model(a, b):
 
 
 def log_odds(model):
-    """Return those of labels, if all instances have some and a weight of 1."""
-    counts, n = model.label_counts_.astype(float), model.n_samples_fit_
-    half = 0.5 * counts[counts > 0].min()
+    """Return those of labels on instances without features."""
+    frequencies = model._course.frequencies
+    counts, n = frequencies.of_blank(), frequencies.total
+    half = 0.5 * model.label_counts_[model.label_counts_ > 0].min()
     return np.log(np.maximum(counts, half) / np.maximum(n - counts, half))
 
 

@@ -42,13 +42,13 @@ def test_n_features_cuts_the_list_but_not_the_score(model, xy):
     np.testing.assert_array_equal(short.features, whole.features[:2])
 
 
-def test_an_empty_instance_has_nothing_but_the_intercept(model, xy):
+def test_an_empty_instance_has_nothing_but_the_intercept(model, xy, blank_counts):
     """That of a row of which nothing is known: the best constant score for the label."""
-    explanation = model.explain(xy[0][[3]], 0)
+    explanation, n = model.explain(xy[0][[3]], 0), blank_counts(*xy)[0]
     assert explanation.features.size == 0
     assert explanation.score == explanation.intercept
     assert explanation.score == model.decision_function(xy[0][[3]])[0, 0]
-    assert explanation.score == pytest.approx(2 * (12 - 108) / (1 + 2 * 120))
+    assert explanation.score == pytest.approx(2 * (2 * n - 120) / (1 + 2 * 120))
 
 
 @pytest.mark.parametrize("label", ["no", "yes"])
