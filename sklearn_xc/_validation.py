@@ -334,7 +334,8 @@ def _checked(estimator: Any, X: Any, reset: bool) -> Any:
     n, d = X.shape
     if d >= 2**31 - 1 or n >= 2**31 - 1:
         raise ValueError(
-            f"X has shape {X.shape}; at most 2**31 - 2 rows and columns are supported."
+            f"{type(estimator).__name__}: X must have at most 2**31 - 2 rows and columns, got shape "
+            f"{X.shape}."
         )
     return X
 

@@ -82,6 +82,13 @@ def test_masked_arrays_and_dates(name, fitted):
         ESTIMATORS[name]().fit(DATES, Y)
 
 
+@pytest.mark.parametrize("shape", [(60, 2**31), (60, 2**31 - 1)])
+def test_more_columns_than_int32_counts(name, shape):
+    _, Y = made(5, 0)
+    with pytest.raises(ValueError, match=rf"{name}: X must have at most 2\*\*31 - 2 .*{shape[1]}"):
+        ESTIMATORS[name]().fit(sp.csr_array(shape), Y)
+
+
 @pytest.mark.parametrize("parameter", PARAMETERS)
 def test_parameters_at_fit(name, parameter):
     X, Y = made(5, 0)
