@@ -52,9 +52,10 @@ class ClassWeights:
         factors = np.ones(len(coef)) if scale is None else scale
         added = np.zeros(len(coef)) if intercept is None else intercept
         blank = added if prior is None else prior
-        self.scale = read_only(factors.astype(coef.dtype))
-        self.intercept = read_only(added.astype(coef.dtype))
-        self.prior = read_only(blank.astype(coef.dtype))
+        with np.errstate(over="ignore"):  # their scores tell
+            self.scale = read_only(factors.astype(coef.dtype))
+            self.intercept = read_only(added.astype(coef.dtype))
+            self.prior = read_only(blank.astype(coef.dtype))
 
     def topk(self, X: CsrRows, k: int, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best classes of each row, exactly, and their scores.

@@ -161,8 +161,7 @@ class SoftmaxClassifier(SoftmaxModel):
         seed = self._draw_seed()
         kept, held_out = self._hold_out(merged, seed)
         n_classes = len(targets.classes)
-        self._weigh_classes(merged, n_classes, is_warm)
-        b = self._first_intercept(is_warm)
+        b = self._first_intercept(merged, n_classes, is_warm)
         with self._in_range(instances):
             problem = self._problem(instances, merged.take(kept), n_classes)
             u = self._first_u(old, index[first], ClassWeights(W, intercept=b), instances, merged)
@@ -245,9 +244,12 @@ class SoftmaxClassifier(SoftmaxModel):
         if is_first:
             self._keep_first(targets)
         W, average = self._further_weights(instances, targets, is_first)
+        is_late = self._class_weight == 0
         keys = np.column_stack([numbers[pairs.rows], pairs.classes]).astype(np.int64)
         is_new = self._normalisers.find(keys, n_classes) < 0
         b = self._further_intercept(pairs.take(is_new), is_first)
+        if average is not None and average.intercept is not None:
+            average.intercept[is_late] = b[is_late]
         with self._in_range(instances):
             problem = self._problem(instances, pairs, n_classes)
             weights = ClassWeights(W, intercept=b)
@@ -264,7 +266,8 @@ class SoftmaxClassifier(SoftmaxModel):
             state.fold()
             b = state.intercept
             mean, mean_b = (W, b) if average is None else average.add(W, b)
-            require_finite(W, mean)
+            with np.errstate(over="ignore"):
+                require_finite(W, mean, b.astype(W.dtype))
         except FloatingPointError as error:
             raise self._diverged(f"learning_rate={self.learning_rate_:g}") from error
         self._keep_weights(mean, mean_b, state, average)
@@ -351,29 +354,34 @@ class SoftmaxClassifier(SoftmaxModel):
             "(SelectKBest, min_df), pass X as float32, or leave rare classes out.",
         )
 
-    def _weigh_classes(self, pairs: Pairs, n_classes: int, is_warm: bool) -> None:
-        """Set the weights of the classes in a fit; absent ones keep their earlier share."""
-        weight = np.bincount(pairs.classes, pairs.weight, minlength=n_classes)
-        if is_warm:
-            earlier = self._class_weight * (weight.sum() / self._class_weight.sum())
-            weight = np.where(weight > 0, weight, earlier)
-        self._class_weight = weight
+    def _first_intercept(self, pairs: Pairs, n_classes: int, is_warm: bool) -> np.ndarray:
+        """Weigh the classes in a fit; return the intercepts that it starts from.
 
-    def _first_intercept(self, is_warm: bool) -> np.ndarray:
-        """Return the intercepts that a fit starts from."""
-        if not self.fit_intercept:
-            return np.zeros(len(self._class_weight))
-        return self._last_intercept() if is_warm else log_frequencies(self._class_weight)
+        In a warm start, classes that are absent keep their earlier share.
+        """
+        weight = np.bincount(pairs.classes, pairs.weight, minlength=n_classes)
+        if not is_warm:
+            return self._intercept_from(weight, None)
+        old = self._class_weight
+        earlier = old * (weight.sum() / old.sum())
+        return self._intercept_from(np.where(weight > 0, weight, earlier), old == 0)
 
     def _further_intercept(self, pairs: Pairs, is_first: bool) -> np.ndarray:
         """Add to the weights of the classes; return what a partial fit starts from."""
         old = self._class_weight
-        self._class_weight = old + np.bincount(pairs.classes, pairs.weight, minlength=len(old))
-        if is_first or not self.fit_intercept:
-            return self._first_intercept(False)
-        b, is_late = self._last_intercept().astype(np.float64), old == 0
-        b[is_late] = log_frequencies(self._class_weight)[is_late]
-        return b
+        weight = old + np.bincount(pairs.classes, pairs.weight, minlength=len(old))
+        return self._intercept_from(weight, None if is_first else old == 0)
+
+    def _intercept_from(self, weight: np.ndarray, is_late: np.ndarray | None) -> np.ndarray:
+        """Set the weights of the classes; return their intercepts, as they were or of late ones.
+
+        None are all late. A class without an instance so far starts at its share like any other.
+        """
+        self._class_weight = weight
+        if not self.fit_intercept:
+            return np.zeros(len(weight))
+        start = log_frequencies(weight)
+        return start if is_late is None else np.where(is_late, start, self._last_intercept())
 
     def _last_intercept(self) -> np.ndarray:
         """Return the intercepts that epochs have moved last."""

@@ -133,8 +133,10 @@ class SoftmaxProblem:
 
     def mean_square(self) -> float:
         """Return the mean square of the entries of X, zeros included, over the pairs."""
-        squares = np.average(self.squared_norms[self.rows], weights=self.weight)
-        return float(squares / self.instances.shape[1])
+        squares = self.squared_norms[self.rows]
+        largest = float(squares.max()) or 1.0  # the sum of all may be beyond float64
+        mean = np.average(squares / largest, weights=self.weight)
+        return float(mean * (largest / self.instances.shape[1]))
 
     def take(self, chosen: np.ndarray) -> "SoftmaxProblem":
         """Return the problem of some of the pairs."""
