@@ -124,11 +124,11 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
 
     Notes
     -----
-    An intercept is the weight of a constant feature, the root mean square of X: it takes steps like
-    those of other features. An instance of which no feature occurred in training scores the
-    logarithms of the class frequencies. Memory: the weights, n_classes x
-    n_features values, once more for each of `average` and `early_stopping`, and O(n). Equal
-    instances of one class share their u.
+    An intercept is the weight of a constant feature, the root mean square of X over the features
+    that occur: it takes steps like those of other features. An instance of which no feature
+    occurred in training scores the logarithms of the class frequencies. Memory: the weights,
+    n_classes x n_features values, once more for each of `average` and `early_stopping`, and O(n).
+    Equal instances of one class share their u.
 
     Source: algorithm 1 and appendices E.3 and E.4 of [1]_; differs in that u starts at its optimum,
     in the unknown that is solved for, and in the solution for mini-batches (see docs/softmax.md).

@@ -122,11 +122,11 @@ class SoftmaxUMax(SoftmaxClassifier):
 
     Notes
     -----
-    An intercept is the weight of a constant feature, the root mean square of X: it takes steps like
-    those of other features. An instance of which no feature occurred in training scores the
-    logarithms of the class frequencies. Memory: the weights, n_classes x
-    n_features values, once more for each of `average` and `early_stopping`, and O(n). Equal
-    instances of one class share their u.
+    An intercept is the weight of a constant feature, the root mean square of X over the features
+    that occur: it takes steps like those of other features. An instance of which no feature
+    occurred in training scores the logarithms of the class frequencies. Memory: the weights,
+    n_classes x n_features values, once more for each of `average` and `early_stopping`, and O(n).
+    Equal instances of one class share their u.
 
     Source: algorithm 2 of [1]_; differs in that a step's classes are distinct, that u starts at its
     optimum and that the ridge is applied as a proximal step, 1 / (1 + r) for 1 - r. With a ridge,

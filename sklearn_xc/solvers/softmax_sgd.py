@@ -10,8 +10,8 @@ with intercepts b, so that an unbiased gradient needs one pair and a few classes
 [1]_, which has no intercepts.
 
 An intercept is the weight of one more feature, a constant, but for the ridge. The constant is the
-root mean square of X: its square is what steps of intercepts are multiplied by. A constant of 1
-would outweigh all features of a sparse instance.
+root mean square of X, of the features that occur: its square is what steps of intercepts are
+multiplied by. A constant of 1 would outweigh all features of a sparse instance.
 
 References
 ----------
@@ -132,11 +132,18 @@ class SoftmaxProblem:
         return float(np.logaddexp(0.0, np.log(self.n_classes - 1) + reach))
 
     def mean_square(self) -> float:
-        """Return the mean square of the entries of X, zeros included, over the pairs."""
-        squares = self.squared_norms[self.rows]
+        """Return the mean square of the entries of X over the pairs, zeros included.
+
+        Features that none of the pairs has do not count.
+        """
+        X, squares = self.instances, self.squared_norms[self.rows]
+        is_named = np.zeros(X.shape[0], bool)
+        is_named[self.rows] = True
+        occurs = np.zeros(X.shape[1], bool)
+        occurs[X.indices[np.repeat(is_named, np.diff(X.indptr))]] = True
         largest = float(squares.max()) or 1.0  # the sum of all may be beyond float64
         mean = np.average(squares / largest, weights=self.weight)
-        return float(mean * (largest / self.instances.shape[1]))
+        return float(mean * (largest / max(1, occurs.sum())))
 
     def take(self, chosen: np.ndarray) -> "SoftmaxProblem":
         """Return the problem of some of the pairs."""

@@ -41,6 +41,11 @@ def trained(answer):
 def scores_of(model, X):
     """Return scores; those of classes without an instance, which have no probability, are -inf."""
     scores = X.toarray().astype(np.float64) @ model.coef_.T.astype(np.float64)
+    is_blank = ~scores.any(axis=1)
+    scores += model.intercept_
+    n_pairs = np.bincount(model.u_index_[:, 1], minlength=len(model.classes_))
+    with np.errstate(divide="ignore"):
+        scores[is_blank] = np.log(n_pairs / n_pairs.sum())
     scores[:, model.label_counts_ == 0] = -np.inf
     return scores
 
@@ -135,7 +140,8 @@ class TestSparseTargets:
 
     def test_a_score_of_zero_is_stored(self, xy):
         X, Y = xy
-        answer = fit(X, Y, top_k=6).decision_function(X[[3]])  # the empty instance
+        model = fit(X, Y, top_k=6, fit_intercept=False)
+        answer = model.decision_function(X[[3]])  # the empty instance
         assert answer.indices.tolist() == [0, 1, 2, 3, 5, 6]  # label 4 has no instance
         assert answer.data.tolist() == [0.0] * 6
 
@@ -214,7 +220,8 @@ class TestTopK:
 
     def test_ties_go_to_the_smaller_position(self, xy):
         X, Y = xy
-        assert fit(X, Y).predict_topk(X[[3]], 4)[0].tolist() == [[0, 1, 2, 3]]
+        model = fit(X, Y, fit_intercept=False)
+        assert model.predict_topk(X[[3]], 4)[0].tolist() == [[0, 1, 2, 3]]
 
     def test_top_k_does_not_bound_it(self, xy):
         X, Y = xy
@@ -436,10 +443,18 @@ class TestUnpleasantRows:
     )
     def test_nothing_but_zeros(self, estimator, alpha, xy):
         _, Y = xy
-        model = fit(sp.csr_array((120, 6)), Y, estimator, alpha=alpha, sampling="uniform")
+        X = sp.csr_array((120, 6))
+        model = fit(X, Y, estimator, alpha=alpha, sampling="uniform", fit_intercept=False)
         assert not model.coef_.any()
         np.testing.assert_allclose(model.u_, np.log(15))
         np.testing.assert_allclose(model.log_loss_, np.log(15))
+        Y = Y[:, [j for j in range(15) if j != 4]]  # 4 has no instance
+        model = fit(X, Y, estimator, alpha=alpha, n_negatives=13)  # all others
+        assert not model.coef_.any()
+        losses = -np.log(Y.sum(axis=0) / Y.nnz)
+        np.testing.assert_allclose(model.intercept_, -losses, rtol=1e-14)
+        np.testing.assert_allclose(model.u_, losses[model.u_index_[:, 1]])
+        np.testing.assert_allclose(model.log_loss_, losses[Y.indices].mean())
 
     @pytest.mark.parametrize("estimator", ESTIMATORS)
     def test_a_single_instance(self, estimator):

@@ -148,7 +148,7 @@ class TestSearches:
 
     def test_train_test_split(self, make, xy):
         X, X_test, Y, Y_test = train_test_split(*xy, random_state=0)
-        assert 0.2 < make(alpha=1.0).fit(X, Y).score(X_test, Y_test) < 1
+        assert 0.2 < make(alpha=1.0, learning_rate=0.1).fit(X, Y).score(X_test, Y_test) < 1
 
 
 class TestSparseInterface:
