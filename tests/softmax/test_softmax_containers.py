@@ -29,7 +29,15 @@ def fit(X, y, estimator=ImplicitSoftmaxSGD, sample_weight=None, **parameters):
 
 
 def assert_same_model(a, b):
-    for name in ("coef_", "u_", "u_index_", "loss_curve_", "log_loss_", "label_counts_"):
+    for name in (
+        "coef_",
+        "intercept_",
+        "u_",
+        "u_index_",
+        "loss_curve_",
+        "log_loss_",
+        "label_counts_",
+    ):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name), name)
 
 
@@ -391,7 +399,7 @@ class TestUnpleasantRows:
         labelled = np.flatnonzero(np.diff(Y.indptr))
         model = fit(X, container(Y), estimator)
         without = fit(X[labelled], container(Y[labelled]), estimator)
-        for name in ("coef_", "u_", "loss_curve_", "log_loss_", "label_counts_"):
+        for name in ("coef_", "intercept_", "u_", "loss_curve_", "log_loss_", "label_counts_"):
             np.testing.assert_array_equal(getattr(model, name), getattr(without, name))
         np.testing.assert_array_equal(np.unique(model.u_index_[:, 0]), labelled)
         assert model.n_samples_fit_ == 120
@@ -412,7 +420,7 @@ class TestUnpleasantRows:
         model = fit(X, Y[:, kept], estimator, multilabel="first")
         one_d = fit(X, first, estimator)
         assert len(kept) > 3
-        for name in ("coef_", "u_", "u_index_", "loss_curve_", "log_loss_"):
+        for name in ("coef_", "intercept_", "u_", "u_index_", "loss_curve_", "log_loss_"):
             np.testing.assert_array_equal(getattr(model, name), getattr(one_d, name), name)
 
     def test_all_labels_are_observations(self, xy):

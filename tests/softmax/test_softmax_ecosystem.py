@@ -224,7 +224,7 @@ def assert_same_answers(a, b, X):
             assert type(p) is type(q)
             p, q = p.toarray(), q.toarray()
         np.testing.assert_array_equal(p, q)
-    for name in ("coef_", "u_", "u_index_", "loss_curve_", "log_loss_"):
+    for name in ("coef_", "intercept_", "u_", "u_index_", "loss_curve_", "log_loss_"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
     assert repr(a.get_params()) == repr(b.get_params())
 

@@ -104,7 +104,7 @@ class TestWhen:
 
     @pytest.mark.parametrize(("init", "times"), [("zero", 6), ("means", 7)])
     def test_a_fit(self, init, times, make, xy, searches):
-        """Before the first epoch from means alone, which here are better than 0 and no intercept."""
+        """Before the first epoch from means alone; here they say less than intercepts."""
         make(max_iter=10, n_jobs=2, init=init, fit_intercept=init == "zero").fit(*xy)
         assert len(searches) == times
         for problem, state, settings, n_jobs in searches:
@@ -133,7 +133,7 @@ class TestWhen:
 
 class TestSameBytes:
     @staticmethod
-    def assert_same(a, b, names=("coef_", "u_", "loss_curve_", "log_loss_")):
+    def assert_same(a, b, names=("coef_", "intercept_", "u_", "loss_curve_", "log_loss_")):
         for name in names:
             assert getattr(a, name).tobytes() == getattr(b, name).tobytes(), name
 
@@ -148,7 +148,7 @@ class TestSameBytes:
         self.assert_same(a, b)
         assert a.learning_rate_ == b.learning_rate_
         a.partial_fit(X.astype(dtype), Y), b.partial_fit(X.astype(dtype), Y)
-        self.assert_same(a, b, ("coef_", "u_", "loss_curve_"))
+        self.assert_same(a, b, ("coef_", "intercept_", "u_", "loss_curve_"))
 
     def test_the_order_of_the_rows(self, make, make_xy):
         X, Y = make_xy(n=700)
@@ -156,7 +156,7 @@ class TestSameBytes:
         order = np.random.default_rng(0).permutation(700)
         a = make(max_iter=5).fit(X, Y, weight)
         b = make(max_iter=5).fit(X[order], Y[order], weight[order])
-        self.assert_same(a, b, ("coef_", "loss_curve_", "log_loss_"))
+        self.assert_same(a, b, ("coef_", "intercept_", "loss_curve_", "log_loss_"))
 
     @pytest.mark.parametrize("alpha", [0.0, 0.5])
     def test_a_weight_is_so_many_rows(self, alpha, make, xy):
@@ -165,7 +165,7 @@ class TestSameBytes:
         rows = np.random.default_rng(1).permutation(np.repeat(np.arange(120), counts))
         weighted = make(alpha=alpha, max_iter=5).fit(X, Y, counts)
         repeated = make(alpha=alpha, max_iter=5).fit(X[rows], Y[rows])
-        self.assert_same(weighted, repeated, ("coef_", "loss_curve_", "log_loss_"))
+        self.assert_same(weighted, repeated, ("coef_", "intercept_", "loss_curve_", "log_loss_"))
 
     def test_the_same_twice_and_another_seed(self, make, xy):
         a, b, c = (make(max_iter=5, random_state=seed).fit(*xy) for seed in (0, 0, 1))

@@ -320,9 +320,13 @@ class TestPasses:
         X, y = data
         model = make(average=average, max_iter=2).fit(X, y)
         for _ in range(2):
-            held = {name: getattr(model, name) for name in ("coef_", "_iterate", "u_")}
+            held = {
+                name: getattr(model, name) for name in ("coef_", "intercept_", "_iterate", "u_")
+            }
             if average:
                 held["mean"] = model._average.mean
+                held["mean intercept"] = model._average.intercept
+                held["iterate"] = model._iterate_intercept
             before = {name: np.copy(array) for name, array in held.items()}
             count = model._average and model._average.count
             other = pickle.loads(pickle.dumps(model))
