@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from scipy.special import log_softmax, softmax
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
@@ -85,19 +86,19 @@ def shares_of(y, weight=None, n_classes=None):
 
 
 class TestWorth:
+    @pytest.mark.parametrize("features", ["scaled", "shifted"])
     @pytest.mark.parametrize("estimator", ESTIMATORS)
-    def test_shifted_features(self, estimator):
-        """Lengths of petals in units of the longest: all are far from 0, most of them alike."""
+    def test_dense_features(self, estimator, features):
+        """No plane through the origin tells the species apart, nor those of flowers of one shape."""
         X, y = load_iris(return_X_y=True)
-        X = X / X.max(axis=0)
-        found = {}
-        for fit_intercept in (False, True):
-            model = estimator(
-                learning_rate=3.0, max_iter=60, random_state=0, fit_intercept=fit_intercept
-            ).fit(X, y)
-            found[fit_intercept] = model.score(X, y), log_loss(y, model.predict_proba(X))
-        assert found[True][0] > 0.95 > 0.93 > found[False][0]
-        assert found[True][1] < 0.8 * found[False][1]
+        X = (X - X.mean(axis=0)) / X.std(axis=0) if features == "scaled" else X[:, 2:] / 10
+        without, model = (
+            estimator(learning_rate=3.0, max_iter=60, random_state=0, fit_intercept=f).fit(X, y)
+            for f in (False, True)
+        )
+        assert model.score(X, y) > 0.95 > 0.9 > without.score(X, y)
+        losses = [log_loss(y, m.predict_proba(X)) for m in (model, without)]
+        assert losses[0] < 0.5 * losses[1]
 
     @pytest.mark.parametrize("estimator", ESTIMATORS)
     def test_frequencies_need_no_features(self, estimator):
@@ -256,16 +257,25 @@ class TestRowsWithoutFeatures:
 class TestRidge:
     @pytest.mark.parametrize("step", STEPS)
     def test_it_leaves_intercepts_alone(self, step):
-        """Weights are driven to 0, and intercepts from 0 to the frequencies."""
+        """However large: weights go to 0, and intercepts are the frequencies."""
+        X, y = draw()
+        model = make_step(step, alpha=1e7, max_iter=20, init="zero").fit(X, y)
+        assert 0 < np.abs(model.coef_).max() < 1e-4
+        np.testing.assert_allclose(softmax(model.intercept_), shares_of(y), atol=1e-3)
+
+    @pytest.mark.parametrize("step", STEPS)
+    def test_frequencies_from_intercepts_of_zero(self, step):
+        """As in scikit-learn, at the end of a long way."""
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(60, 3)), np.repeat([0, 1, 2, 3], [30, 15, 9, 6])
-        model = make_step(step, alpha=1e7, max_iter=60, decay="1/t", average=True)
-        model.set_params(learning_rate=10 * model.learning_rate, warm_start=True).fit(X, y)
+        model = make_step(step, alpha=100.0, warm_start=True).fit(X, y)
         model.intercept_ = np.zeros(4)
-        model._iterate_intercept = np.zeros(4)
-        model.fit(X, y)
-        assert np.abs(model.coef_).max() < 1e-3
-        np.testing.assert_allclose(softmax(model.intercept_), shares_of(y), atol=0.03)
+        model.set_params(decay="1/t", average=True, max_iter=400)
+        model.set_params(learning_rate=10 * model.learning_rate).fit(X, y)
+        best = LogisticRegression(C=0.01, tol=1e-9).fit(X, y)
+        assert np.abs(best.coef_).max() < 0.1
+        np.testing.assert_allclose(softmax(model.intercept_), softmax(best.intercept_), atol=0.02)
+        np.testing.assert_allclose(softmax(best.intercept_), shares_of(y), atol=0.02)
 
     @pytest.mark.parametrize("step", STEPS)
     def test_their_sum_stays(self, step):
