@@ -89,7 +89,7 @@ class TestWorth:
     @pytest.mark.parametrize("features", ["scaled", "shifted"])
     @pytest.mark.parametrize("estimator", ESTIMATORS)
     def test_dense_features(self, estimator, features):
-        """No plane through the origin tells the species apart, nor those of flowers of one shape."""
+        """Planes through the origin tell the species apart less well."""
         X, y = load_iris(return_X_y=True)
         X = (X - X.mean(axis=0)) / X.std(axis=0) if features == "scaled" else X[:, 2:] / 10
         without, model = (
@@ -183,7 +183,7 @@ class TestRowsWithoutFeatures:
         scores = model.decision_function(blank_rows())
         np.testing.assert_allclose(dense(scores)[:, seen], np.log([share[seen]] * 3), rtol=1e-12)
         is_likely = share > 0.5 * 80 / n_pairs.sum()
-        assert 0 < is_likely.sum() or multilabel == "first"
+        assert is_likely.any() == (multilabel == "all")
         assert dense(model.predict(blank_rows())).tolist() == [is_likely.astype(int).tolist()] * 3
         if container is sp.csr_array:
             assert scores.nnz == 3 * 5
@@ -404,7 +404,6 @@ class TestGoingOn:
         model.set_params(learning_rate=STILL, max_iter=1)
         if way == "partial_fit":
             model.partial_fit(X[~early], y[~early])
-            mass = np.bincount(y[early], minlength=4) * 2.0  # numbers 0 to 61 and those of early
             mass = np.bincount(model.u_index_[:, 1], minlength=4)
             share = mass / mass.sum()
         else:
