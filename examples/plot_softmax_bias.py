@@ -54,6 +54,7 @@ print(f"{X.shape[0]:,} works, {X.shape[1]:,} words, {len(np.unique(y)):,} subjec
 # Early stopping on such works keeps all methods from fitting noise.
 
 common = {"init": "means", "early_stopping": True, "max_iter": 50, "random_state": 0}
+common["fit_intercept"] = False  # as the sampled softmax of the literature
 models = {
     "implicit SGD, batches": ImplicitSoftmaxSGD(
         0.1, batch_size=32, n_negatives=64, learning_rate=30, **common

@@ -39,6 +39,8 @@ class SampledSoftmax(SoftmaxClassifier):
         Of the lift, for "raman".
     shift : float, default=1.0
         Of "raman": u is replaced with ``u + shift * x.w_y``. 0 is U-max.
+    fit_intercept : bool, default=False
+        As of :class:`sklearn_xc.SoftmaxUMax`.
     alpha, init, learning_rate, decay, average, max_iter, multilabel, early_stopping, \
 validation_fraction, n_iter_no_change, tol, top_k, warm_start, max_memory, n_jobs, random_state, \
 verbose
@@ -63,6 +65,7 @@ verbose
         delta=1.0,
         shift=1.0,
         alpha=0.0,
+        fit_intercept=False,
         init="zero",
         learning_rate="auto",
         decay=0.9,
@@ -86,6 +89,7 @@ verbose
         self.delta = delta
         self.shift = shift
         self.alpha = alpha
+        self.fit_intercept = fit_intercept
         self.init = init
         self.learning_rate = learning_rate
         self.decay = decay

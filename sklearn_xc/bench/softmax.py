@@ -161,6 +161,7 @@ def compare_methods(
         A row per method.
     """
     common: dict[str, Any] = {"max_iter": epochs, "n_jobs": jobs, "random_state": 0}
+    common["fit_intercept"] = False  # as in the paper
     models: dict[str, tuple[str, Any]] = {
         method: (f"{METHODS[method]} (100, 5)", SampledSoftmax(method, batch_size=100, **common))
         for method in ("ove", "nce", "is")

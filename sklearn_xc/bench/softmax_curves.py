@@ -83,6 +83,7 @@ def measure_curves(
     kept = seen[Y_test.coords[1]]
     held_out = _HeldOut(X_test, Y_test.coords[0][kept], Y_test.coords[1][kept], jobs)
     common: dict[str, Any] = {"max_iter": epochs, "n_jobs": jobs, "random_state": 0}
+    common["fit_intercept"] = False  # as in the paper
     paper = {"init": "zero", "sampling": "uniform"}
     models: dict[str, tuple[str, Any]] = {
         "implicit": ("implicit, 2 sampled", ImplicitSoftmaxSGD(n_negatives=2, **common)),
@@ -142,9 +143,9 @@ class _HeldOut:
     def __init__(self, X: Any, rows: np.ndarray, classes: np.ndarray, jobs: int) -> None:
         self.X, self.rows, self.classes, self.jobs = X, rows, classes, jobs
 
-    def of_weights(self, W: np.ndarray, model: Any, scale: np.ndarray | None = None) -> float:
+    def of_weights(self, weights: ClassWeights, model: Any) -> float:
         """Return the log-loss of softmax weights."""
-        X, weights = check_instances(model, self.X, reset=False), ClassWeights(W, scale)
+        X = check_instances(model, self.X, reset=False)
         return float(weights.log_losses(X, self.rows, self.classes, self.jobs).mean())
 
     def of_probabilities(
@@ -184,7 +185,7 @@ def choose_rate(model: Any, X: Any, Y: Any) -> float:
             if "diverged" not in str(error):
                 raise
             continue
-        loss = _HeldOut(X[test], rows, classes, 1).of_weights(trial.coef_, trial)
+        loss = _HeldOut(X[test], rows, classes, 1).of_weights(ClassWeights(trial.coef_), trial)
         if loss < best_loss:
             best, best_loss = rate, loss
     return float(best)
@@ -208,17 +209,17 @@ def _epochs_of(model: Any, X: Any, Y: Any, held_out: _HeldOut, budget: float) ->
     if model.init == "means":
         start_at_means(problem, state, 0, model.n_jobs)
         spent = process_time() - began
-        loss = held_out.of_weights(state.V, model, state.scale)
+        loss = held_out.of_weights(ClassWeights(state.V, state.scale), model)
         points.append({"epochs": 0, "cpu_s": spent, "log_loss": loss})
         measuring = process_time() - began - spent
 
-    def monitor(W: np.ndarray, scale: np.ndarray) -> float:
+    def monitor(weights: ClassWeights) -> float:
         nonlocal epoch, measuring
         now = process_time()
         epoch, spent = epoch + 1, now - began - measuring
         loss = 0.0
         if epoch in _SHOWN or spent > budget:
-            loss = held_out.of_weights(W, model, scale)
+            loss = held_out.of_weights(weights, model)
             points.append({"epochs": epoch, "cpu_s": spent, "log_loss": loss})
         if spent > budget:
             stop.set()

@@ -26,14 +26,16 @@ class BatchRows(NamedTuple):
         Number of classes, and of features that occur.
     scale, c_y : ndarray of float64 of shape (n,)
         ``A`` and shrinkage of ``implicit_batch.solve_batch``, of each pair.
+    b_y : ndarray of float64 of shape (n,)
+        Intercept of the class of each pair; ``prepare_batch`` leaves room for it, and for b.
     y, rows : ndarray of int64 of shape (n,)
         Classes and rows of X.
     place, group : ndarray of int64 of shape (n,)
         Where each target is among the drawn classes, or -1, and its first mention in the batch.
     drawn : ndarray of int64 of shape (m,)
         The classes.
-    alpha, c : ndarray of float64 of shape (m,)
-        Their inverse probabilities, and their shrinkage.
+    alpha, c, b : ndarray of float64 of shape (m,)
+        Their inverse probabilities, their shrinkage, and their intercepts.
     gram : ndarray of float64 of shape (n * n,)
         Inner products of the rows, at the head.
     indptr, indices, data : ndarray
@@ -47,6 +49,7 @@ class BatchRows(NamedTuple):
     sizes: np.ndarray
     scale: np.ndarray
     c_y: np.ndarray
+    b_y: np.ndarray
     y: np.ndarray
     rows: np.ndarray
     place: np.ndarray
@@ -54,6 +57,7 @@ class BatchRows(NamedTuple):
     drawn: np.ndarray
     alpha: np.ndarray
     c: np.ndarray
+    b: np.ndarray
     gram: np.ndarray
     indptr: np.ndarray
     indices: np.ndarray
@@ -68,11 +72,11 @@ class BatchRows(NamedTuple):
         """Return room for a batch of n rows with `nnz` non-zeros of d features."""
         i64 = np.int64
         return cls(
-            np.zeros(2, i64), np.empty(n), np.empty(n), np.empty(n, i64), np.empty(n, i64),
-            np.empty(n, i64), np.empty(n, i64), np.empty(m, i64), np.empty(m), np.empty(m),
-            np.zeros(n * n), np.zeros(n + 1, i64), np.empty(nnz, np.int32), np.empty(nnz, dtype),
-            np.empty(min(nnz, d), np.int32), np.empty(nnz, np.int32),
-            np.empty(nnz, np.int32), np.empty(nnz, dtype),
+            np.zeros(2, i64), np.empty(n), np.empty(n), np.empty(n), np.empty(n, i64),
+            np.empty(n, i64), np.empty(n, i64), np.empty(n, i64), np.empty(m, i64), np.empty(m),
+            np.empty(m), np.empty(m), np.zeros(n * n), np.zeros(n + 1, i64),
+            np.empty(nnz, np.int32), np.empty(nnz, dtype), np.empty(min(nnz, d), np.int32),
+            np.empty(nnz, np.int32), np.empty(nnz, np.int32), np.empty(nnz, dtype),
         )  # fmt: skip
 
 
@@ -125,8 +129,8 @@ def aligned_blocks(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 
 @inlined
 def prepare_batch(
-    X, rows, classes, counts, n_pairs, weight, pairs, step, now, ridge, sampler, n_negatives, key,
-    room, batch,
+    X, rows, classes, counts, n_pairs, weight, pairs, step, now, ridge, intercept_rate, sampler,
+    n_negatives, key, room, batch,
 ):  # fmt: skip
     """Write the batch of a step.
 
@@ -158,7 +162,7 @@ def prepare_batch(
     n_touched = number_features(indices, room.marks, room.position, batch.touched, indices)
     batch.sizes[0], batch.sizes[1] = m, n_touched
     _transpose(size, n_touched, room.starts, batch)
-    _write_gram(size, n_touched, room, batch)
+    _write_gram(size, n_touched, intercept_rate, room, batch)
 
 
 @inlined
@@ -233,8 +237,11 @@ def _transpose(size, n_touched, starts, batch):
 
 
 @inlined
-def _write_gram(size, n_touched, room, batch):
-    """Write the inner products of the rows of a batch, as many columns at a time as a block has."""
+def _write_gram(size, n_touched, constant, room, batch):
+    """Write the inner products of the rows of a batch, and add a constant.
+
+    It takes as many columns at a time as a block has.
+    """
     indptr, indices, data = batch.indptr, batch.indices, batch.data
     block, products = room.block, room.products
     gram = batch.gram[: size * size].reshape((size, size))
@@ -251,4 +258,4 @@ def _write_gram(size, n_touched, room, batch):
                 indices, data, start, stop, block, room.factors, products, np.uint64(0)
             )
             for j in range(at, min(i + 1, last)):
-                gram[i, j] = gram[j, i] = products[j - at]
+                gram[i, j] = gram[j, i] = products[j - at] + constant

@@ -1,7 +1,7 @@
 """Rules of the methods that the unbiased ones are compared with; see ``softmax_rules``.
 
-With s_j = x.w_j, and alpha the inverse of the share of classes that was sampled, they follow the
-gradient of these losses of one instance:
+With s_j = x.w_j + b_j, and alpha the inverse of the share of classes that was sampled, they follow
+the gradient of these losses of one instance:
 
 * one-vs-each [1]_: ``alpha sum_k log(1 + exp(s_k - s_y))``;
 * noise-contrastive estimation [2]_, uniform noise, m noise classes each expected 1 / alpha times:
@@ -38,61 +38,61 @@ def _sigmoid(z):
 
 
 @inlined
-def one_vs_each_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, setting):
+def one_vs_each_step(scale, alpha, squared_norm, s_y, q_y, c_y, s, q, c, u, p, setting):
     """Step along the gradient of one-vs-each."""
-    for k in range(q.shape[0]):
-        p[k] = scale * alpha[k] * _sigmoid(q[k] * c[k] - q_y * c_y)
-    return u, sum_of(p[: q.shape[0]])
+    for k in range(s.shape[0]):
+        p[k] = scale * alpha[k] * _sigmoid(s[k] - s_y)
+    return u, sum_of(p[: s.shape[0]])
 
 
 @inlined
-def noise_contrastive_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, setting):
+def noise_contrastive_step(scale, alpha, squared_norm, s_y, q_y, c_y, s, q, c, u, p, setting):
     """Step along the gradient of noise-contrastive estimation."""
-    for k in range(q.shape[0]):
-        p[k] = scale * _sigmoid(q[k] * c[k] + math.log(alpha[k]))
-    return u, scale * _sigmoid(-q_y * c_y - math.log(alpha[0]))
+    for k in range(s.shape[0]):
+        p[k] = scale * _sigmoid(s[k] + math.log(alpha[k]))
+    return u, scale * _sigmoid(-s_y - math.log(alpha[0]))
 
 
 @inlined
-def importance_sampling_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, setting):
+def importance_sampling_step(scale, alpha, squared_norm, s_y, q_y, c_y, s, q, c, u, p, setting):
     """Step along the gradient of importance sampling."""
     largest = 0.0
-    for k in range(q.shape[0]):
-        p[k] = math.log(alpha[k]) + q[k] * c[k] - q_y * c_y
+    for k in range(s.shape[0]):
+        p[k] = math.log(alpha[k]) + s[k] - s_y
         largest = max(largest, p[k])
     whole = math.exp(-largest)
-    for k in range(q.shape[0]):
+    for k in range(s.shape[0]):
         whole += math.exp(p[k] - largest)
-    for k in range(q.shape[0]):
+    for k in range(s.shape[0]):
         p[k] = scale * math.exp(p[k] - largest) / whole
-    return u, sum_of(p[: q.shape[0]])
+    return u, sum_of(p[: s.shape[0]])
 
 
 @inlined
-def vanilla_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, setting):
+def vanilla_step(scale, alpha, squared_norm, s_y, q_y, c_y, s, q, c, u, p, setting):
     """Step along the gradient of the double sum."""
-    for k in range(q.shape[0]):
-        p[k] = scale * alpha[k] * math.exp(q[k] * c[k] - q_y * c_y - u)
-    total = sum_of(p[: q.shape[0]])
+    for k in range(s.shape[0]):
+        p[k] = scale * alpha[k] * math.exp(s[k] - s_y - u)
+    total = sum_of(p[: s.shape[0]])
     return u - scale * (1.0 - math.exp(-u)) + total, total
 
 
 @inlined
-def shifted_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, setting):
+def shifted_step(scale, alpha, squared_norm, s_y, q_y, c_y, s, q, c, u, p, setting):
     """Step along the gradient in v = u + a s_y; ``setting`` is (delta, a), and `u` holds v."""
-    s_y, a = q_y * c_y, setting[1]
+    a = setting[1]
     largest = s_y
-    for k in range(q.shape[0]):
-        largest = max(largest, q[k] * c[k])
+    for k in range(s.shape[0]):
+        largest = max(largest, s[k])
     proven = math.exp(s_y - largest)
-    for k in range(q.shape[0]):
-        proven += math.exp(q[k] * c[k] - largest)
+    for k in range(s.shape[0]):
+        proven += math.exp(s[k] - largest)
     proven = largest + math.log(proven) - (1.0 - a) * s_y
     v = u
     if v < proven - setting[0]:
         v = proven
-    for k in range(q.shape[0]):
-        p[k] = scale * alpha[k] * math.exp(q[k] * c[k] - (1.0 - a) * s_y - v)
-    total = sum_of(p[: q.shape[0]])
+    for k in range(s.shape[0]):
+        p[k] = scale * alpha[k] * math.exp(s[k] - (1.0 - a) * s_y - v)
+    total = sum_of(p[: s.shape[0]])
     own = scale * math.exp(a * s_y - v)
     return v - scale + own + total, a * (scale - own) + (1.0 - a) * total

@@ -111,8 +111,10 @@ def aligned_block(n, like):
 
 
 @kernel
-def score_classes(X, first, last, V, scale, scores):
-    """Write ``scores[i - first, k] = scale[k] * x_i . V[k]`` for the rows `first` to `last`.
+def score_classes(X, first, last, V, scale, intercept, blank, scores):
+    """Write ``scores[i - first, k] = scale[k] * x_i . V[k] + intercept[k]`` of some rows.
+
+    A row of which no feature has a weight gets ``blank[k]``.
 
     The bits of a score depend on its row and class only.
 
@@ -121,11 +123,11 @@ def score_classes(X, first, last, V, scale, scores):
     X : tuple of ndarray
         CSR rows, with values of the type of V.
     first, last : int
-        Which.
+        From which to which.
     V : ndarray of shape (n_classes, n_features)
         Weights.
-    scale : ndarray of shape (n_classes,)
-        Factors on them, of the same type.
+    scale, intercept, blank : ndarray of shape (n_classes,)
+        Of the same type.
     scores : ndarray of shape (last - first, n_classes)
         Overwritten; C-ordered.
     """
@@ -139,6 +141,7 @@ def score_classes(X, first, last, V, scale, scores):
     block = aligned_block(n_touched, V)
     width = block.shape[1]
     factors, products = np.ones(width, V.dtype), np.empty(width, V.dtype)
+    is_blank = np.ones(last - first, np.bool_)
     for at in range(0, n_classes, width):
         m = min(width, n_classes - at)
         gather_block(V, np.arange(at, at + m), touched, n_touched, block)
@@ -157,6 +160,15 @@ def score_classes(X, first, last, V, scale, scores):
                 )
                 for c in range(m):
                     scores[i, at + c] = products[c]
+            begin_of, end_of = np.uint64(at), np.uint64(at + m)
+            if is_blank[i]:
+                for c in range(begin_of, end_of):
+                    is_blank[i] &= scores[i, c] == 0
+            for c in range(begin_of, end_of):
+                scores[i, c] += intercept[c]
+    for i in range(last - first):
+        if is_blank[i]:
+            scores[i] = blank
 
 
 @kernel

@@ -7,12 +7,13 @@ the instance's own), the optimality conditions are::
     w_k = (w~_k + sum_i L_ik x_i) / c_k         L_ik = P_i if y_i = k, else -p_ik (0 if not sampled)
     A_i (1 - exp(-u_i)) + u_i = u~_i + P_i      P_i = sum_k p_ik
 
-so that all scores are linear in p through the Gram matrix of the batch. They say that p minimises a
-sum of ``p (log(p / (A alpha)) - 1)`` and convex functions, the dual problem: it is strictly convex
-also where instances repeat or are empty. Newton's method on log(p), whose system has no eigenvalue
-below 1, solves it; conjugate gradients find its directions with one product with the Gram matrix
-each. Their preconditioner, and the start, is each instance's own problem, as if it were alone: a
-diagonal and a matrix of rank 1.
+with the intercepts of ``implicit_step``, which add their rate to the Gram matrix of the batch. So
+all scores are linear in p through that matrix. They say that p minimises a sum of ``p (log(p / (A
+alpha)) - 1)`` and convex functions, the dual problem: it is strictly convex also where instances
+repeat or are empty. Newton's method on log(p), whose system has no eigenvalue below 1, solves it;
+conjugate gradients find its directions with one product with the Gram matrix each. Their
+preconditioner, and the start, is each instance's own problem, as if it were alone: a diagonal and a
+matrix of rank 1.
 
 Source: the problem is that of appendix E.4 of [1]_, read with the corrections that docs/softmax.md
 lists; the printed solution holds for a diagonal Gram matrix only.
@@ -123,17 +124,17 @@ def solve_batch(
     alpha : ndarray of float64 of shape (m,)
         The inverse probability of each class being sampled.
     gram : ndarray of float64 of shape (n, n)
-        Inner products of the instances.
+        Inner products of the instances, and the rate of intercepts.
     place : ndarray of int64 of shape (n,)
         Where each instance's target is among the sampled classes, or -1.
     group : ndarray of int64 of shape (n,)
         Equal for instances of the same target.
     q : ndarray of float64 of shape (n, m)
-        ``x_i.w~_k / c_k``.
+        ``x_i.w~_k / c_k + b~_k``.
     c : ndarray of float64 of shape (m,)
         Shrinkage of the sampled classes.
     own, c_y : ndarray of float64 of shape (n,)
-        Score ``x_i.w~_yi / c_yi`` of the target and its shrinkage.
+        Score ``x_i.w~_yi / c_yi + b~_yi`` of the target and its shrinkage.
     u : ndarray of float64 of shape (n,)
         u~; overwritten with the new u.
     p : ndarray of float64 of shape (n, m)

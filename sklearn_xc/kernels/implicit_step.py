@@ -7,10 +7,14 @@ sampled) and previous values u~, w~, the update is the minimiser over u, w_y and
     A (u + exp(-u) + sum_k alpha_k exp(x.(w_k - w_y) - u))
         + (u - u~)^2 / 2 + sum_j (|w_j - w~_j|^2 + r_j |w_j|^2) / 2        j = y and all k
 
-With c_j = 1 + r_j and p_k = A alpha_k exp(x.(w_k - w_y) - u) its optimality conditions are::
+With c_j = 1 + r_j and p_k = A alpha_k exp(x.(w_k - w_y) - u) the optimality conditions are::
 
     w_k = (w~_k - p_k x) / c_k        w_y = (w~_y + P x) / c_y        P = sum_k p_k
     A (1 - exp(-u)) + u = u~ + P
+
+Intercepts b_j, added to every x.w_j, have the term ``c_j (b_j - b~_j)^2 / (2 h)`` under the last
+sum, with h their rate: there is no ridge on them. So ``b_k = b~_k - h p_k / c_k`` and ``b_y = b~_y
++ h P / c_y``, and all that changes below is that x.w~_j / c_j has b~_j added, and |x|^2 has h.
 
 Written with v = u + x.w_y, every p_k is a Wright omega of v alone, and u is a function of P. What
 is left is ``v = u(P(v)) + q_y + P(v) |x|^2 / c_y`` with q_j = x.w~_j / c_j. Its left side minus its
@@ -41,6 +45,8 @@ LAST_STEP = 1e-8
 _MAX_STEPS = 200
 #: After a step of u below this, Newton's next error is negligible beside that of v.
 _SMALL = 1e-5
+#: Scores of rows without features are not further apart than this.
+_LARGEST_GAP = 500.0
 #: Below this squared norm, a row moves no score that a float64 can tell from 0.
 TINY_NORM = 1e-200
 
@@ -85,9 +91,9 @@ def solve_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, last_step):
     alpha : ndarray of float64 of shape (m,)
         Factors of the sampled classes.
     squared_norm : float
-        ``|x|^2``.
+        ``|x|^2``, and the rate of intercepts.
     q_y, c_y : float
-        Score ``x.w~_y / c_y`` of the target and its shrinkage.
+        Score ``x.w~_y / c_y + b~_y`` of the target and its shrinkage.
     q, c : ndarray of float64 of shape (m,)
         The same of the sampled classes.
     u : float
@@ -135,10 +141,10 @@ def solve_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, last_step):
 
 @inlined
 def _solve_empty(scale, alpha, q_y, q, u, p):
-    """Solve the update of a row without features, whose scores cannot move."""
-    factor = 0.0  # log(1 + sum_k alpha_k exp(q_k - q_y)), where scores are 0 but for rounding
+    """Solve the update of a row without features, whose scores cannot move: they are intercepts."""
+    factor = 0.0  # 1 + factor is sum_k alpha_k exp(q_k - q_y), the target among the classes
     for k in range(q.shape[0]):
-        factor += alpha[k] * math.exp(min(q[k] - q_y, 0.0))
+        factor += alpha[k] * math.exp(min(q[k] - q_y, _LARGEST_GAP))
     # A (1 - (1 + factor) exp(-u)) + u = u~, solved as for P, with exp(-u) counted more often.
     right = u - scale
     new_u = right + wright_omega(math.log(scale * (1.0 + factor)) - right)
@@ -150,7 +156,7 @@ def _solve_empty(scale, alpha, q_y, q, u, p):
             break
     new_u = max(new_u, 0.0)
     for k in range(q.shape[0]):
-        p[k] = scale * alpha[k] * math.exp(min(q[k] - q_y, 0.0) - new_u)
+        p[k] = scale * alpha[k] * math.exp(min(q[k] - q_y, _LARGEST_GAP) - new_u)
     return new_u, sum_of(p[: q.shape[0]])
 
 

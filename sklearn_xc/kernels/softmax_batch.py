@@ -96,30 +96,33 @@ def count_blocks(m: int, dtype: np.dtype) -> int:
 
 
 @inlined
-def _score_block(b, size, scale, V, batch, block, factors, products, q):
-    """Write the weights of block b of the classes, and their scores over their shrinkage."""
+def _score_block(b, size, scale, V, intercept, batch, block, factors, products, q):
+    """Write the weights of block b of the classes, and what shrinkage makes of their scores."""
     width = block.shape[1]
     at, m = b * width, q.shape[1]
     last = min(at + width, m)
     gather_block(V, batch.drawn[at:last], batch.touched, batch.sizes[1], block)
+    for j in range(at, last):
+        batch.b[j] = intercept[batch.drawn[j]]
     for i in range(size):
         start, stop = np.uint64(batch.indptr[i]), np.uint64(batch.indptr[i + 1])
         write_row_products(
             batch.indices, batch.data, start, stop, block, factors, products, np.uint64(0)
         )
         for j in range(at, last):
-            q[i, j] = products[j - at] * scale[batch.drawn[j]] / batch.c[j]
+            q[i, j] = products[j - at] * scale[batch.drawn[j]] / batch.c[j] + batch.b[j]
 
 
 @inlined
-def _move_block(b, size, scale, V, batch, block, moves, p, totals):
-    """Add ``sum_i L_ij x_i`` to each class of block b, and shrink them."""
+def _move_block(b, size, scale, V, intercept, intercept_rate, batch, block, moves, p, totals):
+    """Add ``sum_i L_ij x_i`` to each class of block b, and shrink them; and to the intercepts."""
     width = block.shape[1]
     at, m = b * width, p.shape[1]
     last = min(at + width, m)
     for i in range(size):
         for j in range(at, last):
             move = totals[i] if batch.place[i] == j else -p[i, j]
+            intercept[batch.drawn[j]] += intercept_rate * move / batch.c[j]
             moves[i, j - at] = move / scale[batch.drawn[j]]
     nnz = np.uint64(batch.indptr[size])
     add_column_products(batch.columns, batch.holders, batch.values, nnz, moves, block)
@@ -142,16 +145,18 @@ def _scatter_block(block, classes, touched, n_touched, V):
 
 
 @inlined
-def _score_targets(first, last, X, scale, V, batch, own):
-    """Write the scores of targets that were not sampled, over their shrinkage."""
+def _score_targets(first, last, X, scale, V, intercept, batch, own):
+    """Write what shrinkage makes of the scores of targets that were not sampled."""
     for i in range(first, last):
         if batch.place[i] < 0:
             k = batch.y[i]
-            own[i] = row_dot(X, np.uint64(batch.rows[i]), V[k]) * scale[k] / batch.c_y[i]
+            linear = row_dot(X, np.uint64(batch.rows[i]), V[k]) * scale[k]
+            batch.b_y[i] = intercept[k]
+            own[i] = linear / batch.c_y[i] + batch.b_y[i]
 
 
 @inlined
-def _move_targets(first, last, size, X, scale, V, batch, totals):
+def _move_targets(first, last, size, X, scale, V, intercept, intercept_rate, batch, totals):
     """Move and shrink the targets that were not sampled and are first met in a range of pairs."""
     for i in range(first, last):
         if batch.place[i] < 0 and batch.group[i] == i:
@@ -159,6 +164,7 @@ def _move_targets(first, last, size, X, scale, V, batch, totals):
             for j in range(i, size):
                 if batch.group[j] == i:
                     add_row(X, np.uint64(batch.rows[j]), V.dtype.type(totals[j] / scale[k]), V[k])
+                    intercept[k] += intercept_rate * totals[j] / batch.c_y[i]
             scale[k] /= batch.c_y[i]
             apply_scale(V, scale, k)
 
@@ -170,19 +176,21 @@ def softmax_batch_kernels(method: str) -> Any:
     is_implicit = method == "implicit"
 
     @inlined
-    def explicit_moves(scale, alpha, gram, place, q, c, own, c_y, u, p, totals, setting):
+    def explicit_moves(scale, alpha, gram, place, q, c, b, own, c_y, b_y, u, p, totals, setting):
         """Follow a rule for each pair from the same weights."""
         n, m = q.shape
-        factors, q_of, c_of, p_of = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
+        factors, s_of, q_of = np.empty(m), np.empty(m), np.empty(m)
+        c_of, p_of = np.empty(m), np.empty(m)
         for i in range(n):
             size = 0
             for k in range(m):
                 if k != place[i]:
                     factors[size], q_of[size], c_of[size] = alpha[k], q[i, k], c[k]
+                    s_of[size] = _unshrunk(q[i, k], c[k], b[k])
                     size += 1
             u[i], totals[i] = rule(
-                scale[i], factors[:size], gram[i, i], own[i], c_y[i], q_of[:size], c_of[:size],
-                u[i], p_of[:size], setting,
+                scale[i], factors[:size], gram[i, i], _unshrunk(own[i], c_y[i], b_y[i]), own[i],
+                c_y[i], s_of[:size], q_of[:size], c_of[:size], u[i], p_of[:size], setting,
             )  # fmt: skip
             size = 0
             for k in range(m):
@@ -193,8 +201,9 @@ def softmax_batch_kernels(method: str) -> Any:
 
     @kernel
     def run_batches(
-        X, rows, classes, counts, n_pairs, weight, order, bounds, first, last, V, scale, u,
-        rate, slowing, ridge, setting, sampler, n_negatives, key, work, barrier, worker, n_workers,
+        X, rows, classes, counts, n_pairs, weight, order, bounds, first, last, V, scale, intercept,
+        u, rate, slowing, ridge, intercept_rate, setting, sampler, n_negatives, key, work, barrier,
+        worker, n_workers,
     ):  # fmt: skip
         """Make the steps ``first`` to ``last`` of an epoch; return the sum of their objectives.
 
@@ -232,15 +241,18 @@ def softmax_batch_kernels(method: str) -> Any:
             q = work.q[: size * m].reshape((size, m))
             p = work.p[: size * m].reshape((size, m))
             n_blocks, n_groups = -(-m // width), -(-size // _TARGETS)
-            # 1. Scores of the batch, divided by the shrinkage of their class.
+            # 1. Scores of the batch, as the shrinkage of their class alone makes them.
             for unit in range(worker, n_blocks + n_groups, n_workers):
                 if unit < n_blocks:
                     _score_block(
-                        unit, size, scale, V, batch, work.blocks[unit], factors, products, q
-                    )
+                        unit, size, scale, V, intercept, batch, work.blocks[unit], factors,
+                        products, q,
+                    )  # fmt: skip
                 else:
                     at = (unit - n_blocks) * _TARGETS
-                    _score_targets(at, min(at + _TARGETS, size), X, scale, V, batch, work.own)
+                    _score_targets(
+                        at, min(at + _TARGETS, size), X, scale, V, intercept, batch, work.own
+                    )
             if not wait_for_all(barrier, n_workers):
                 break
             # 2. The step in scores.
@@ -248,14 +260,15 @@ def softmax_batch_kernels(method: str) -> Any:
                 place, own, totals = batch.place[:size], work.own[:size], work.totals[:size]
                 old_u, new_u = work.old_u[:size], work.new_u[:size]
                 alpha, c, c_y = batch.alpha[:m], batch.c[:m], batch.c_y[:size]
+                b, b_y = batch.b[:m], batch.b_y[:size]
                 gram = batch.gram[: size * size].reshape((size, size))
                 for i in range(size):
                     old_u[i] = new_u[i] = u[pairs[i]]
                     if place[i] >= 0:
-                        own[i] = q[i, place[i]]
+                        own[i], b_y[i] = q[i, place[i]], b[place[i]]
                 for i in range(size):
                     objective += weight[pairs[i]] * _batch_objective(
-                        alpha, place[i], own[i] * c_y[i], q[i], c, old_u[i]
+                        alpha, place[i], _unshrunk(own[i], c_y[i], b_y[i]), q[i], c, b, old_u[i]
                     )
                 if is_implicit:
                     solver = work.solver[: N_WORK * size * m].reshape((N_WORK, size, m))
@@ -265,8 +278,8 @@ def softmax_batch_kernels(method: str) -> Any:
                     )  # fmt: skip
                 else:
                     explicit_moves(
-                        batch.scale[:size], alpha, gram, place, q, c, own, c_y, new_u, p, totals,
-                        setting,
+                        batch.scale[:size], alpha, gram, place, q, c, b, own, c_y, b_y, new_u, p,
+                        totals, setting,
                     )  # fmt: skip
                 for i in range(size):
                     u[pairs[i]] += new_u[i] - old_u[i]  # a pair may come twice
@@ -276,8 +289,8 @@ def softmax_batch_kernels(method: str) -> Any:
                 now = rate / (1.0 + slowing * bounds[step + 1])
                 prepare_batch(
                     X, rows, classes, counts, n_pairs, weight,
-                    order[bounds[step + 1] : bounds[step + 2]], step + 1, now, ridge, sampler,
-                    n_negatives, key, work.room, following,
+                    order[bounds[step + 1] : bounds[step + 2]], step + 1, now, ridge,
+                    intercept_rate, sampler, n_negatives, key, work.room, following,
                 )  # fmt: skip
             if not wait_for_all(barrier, n_workers):
                 break
@@ -285,13 +298,15 @@ def softmax_batch_kernels(method: str) -> Any:
             for unit in range(worker, n_blocks + n_groups, n_workers):
                 if unit < n_blocks:
                     _move_block(
-                        unit, size, scale, V, batch, work.blocks[unit], moves, p, work.totals
-                    )
+                        unit, size, scale, V, intercept, intercept_rate, batch,
+                        work.blocks[unit], moves, p, work.totals,
+                    )  # fmt: skip
                 else:
                     at = (unit - n_blocks) * _TARGETS
                     _move_targets(
-                        at, min(at + _TARGETS, size), size, X, scale, V, batch, work.totals
-                    )
+                        at, min(at + _TARGETS, size), size, X, scale, V, intercept, intercept_rate,
+                        batch, work.totals,
+                    )  # fmt: skip
             if not wait_for_all(barrier, n_workers):
                 break
         return objective
@@ -300,10 +315,17 @@ def softmax_batch_kernels(method: str) -> Any:
 
 
 @inlined
-def _batch_objective(alpha, place, s_y, q, c, u):
+def _unshrunk(q, c, b):
+    """Return the score that shrinkage by c, which leaves the intercept b, made q of."""
+    return (q - b) * c + b
+
+
+@inlined
+def _batch_objective(alpha, place, s_y, q, c, b, u):
     """Return ``sampled_objective`` of the classes of a batch, but for the target itself."""
     total = u + math.exp(-u) - 1.0
     for k in range(q.shape[0]):
         if k != place:
-            total += alpha[k] * vector_exp(min(q[k] * c[k] - s_y - u, 700.0))
+            s = _unshrunk(q[k], c[k], b[k])
+            total += alpha[k] * vector_exp(min(s - s_y - u, 700.0))
     return total

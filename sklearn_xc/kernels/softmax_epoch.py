@@ -2,6 +2,7 @@
 
 ``softmax_kernels(rule)`` compiles the loop around a rule. Weights are kept as ``scale[k] * V[k]``,
 so that the ridge costs one multiplication for a class that was sampled and nothing for the rest.
+The ridge leaves intercepts alone.
 """
 
 import functools
@@ -49,11 +50,11 @@ def fold_scale(V, scale):
 
 
 @inlined
-def sampled_objective(alpha, s_y, q, c, u):
+def sampled_objective(alpha, s_y, s, u):
     """Return the sampled term of the double sum less 1: in the mean at least the log-loss."""
     total = u + math.exp(-u) - 1.0
-    for k in range(q.shape[0]):
-        total += alpha[k] * math.exp(min(q[k] * c[k] - s_y - u, 700.0))
+    for k in range(s.shape[0]):
+        total += alpha[k] * math.exp(min(s[k] - s_y - u, 700.0))
     return total
 
 
@@ -76,8 +77,9 @@ def softmax_kernels(method: str) -> Any:
 
     @kernel
     def run_steps(
-        X, squared_norms, rows, classes, weight, order, first, last, V, scale, squares, u,
-        rate, slowing, ridge, beta, setting, radius, sampler, n_negatives, hard, key,
+        X, squared_norms, rows, classes, weight, order, first, last, V, scale, intercept, squares,
+        u, rate, slowing, ridge, intercept_rate, beta, setting, radius, sampler, n_negatives, hard,
+        key,
     ):  # fmt: skip
         """Make the steps ``first`` to ``last`` of an epoch; return their objectives' weighted sum.
 
@@ -97,6 +99,9 @@ def softmax_kernels(method: str) -> Any:
             Steps.
         V, scale : ndarray of shape (n_classes, n_features) and float64 (n_classes,)
             Weights ``scale[k] * V[k]``.
+        intercept : ndarray of float64 of shape (n_classes,)
+            What each class scores besides; a feature of all instances, of value
+            ``sqrt(intercept_rate)``, moves it.
         squares : ndarray of float64 of shape (n_classes,)
             ``|w_k|^2``; kept only where `radius` is finite.
         u : ndarray of float64 of shape (n,)
@@ -105,6 +110,8 @@ def softmax_kernels(method: str) -> Any:
             The learning rate of step t, in units of 1 / n, is ``rate / (1 + slowing * t)``.
         ridge : float
             alpha / n.
+        intercept_rate : float
+            See `intercept`; 0 leaves them as they are.
         beta : ndarray of float64 of shape (n_classes,)
             The inverse of the probability that a step touches a class.
         setting : ndarray of float64 of shape (2,)
@@ -123,7 +130,8 @@ def softmax_kernels(method: str) -> Any:
         n_hard = hard.shape[1]
         most = n_hard + n_negatives
         all_drawn, all_alpha = np.empty(most, np.int64), np.empty(most)
-        all_q, all_c, all_p = np.empty(most), np.empty(most), np.empty(most)
+        all_s, all_q = np.empty(most), np.empty(most)
+        all_c, all_p = np.empty(most), np.empty(most)
         is_bounded = radius < np.inf
         objective, total = 0.0, 0.0
         if is_bounded:
@@ -135,29 +143,36 @@ def softmax_kernels(method: str) -> Any:
                 all_drawn[j], all_alpha[j] = hard[pair, j], 1.0
             m = draw_negatives(sampler, key, t, y, n_negatives, all_drawn, all_alpha, n_hard)
             drawn, alpha = all_drawn[:m], all_alpha[:m]
-            q, c, p = all_q[:m], all_c[:m], all_p[:m]
-            # 1. Scores, divided by the shrinkage of their class.
+            s, q, c, p = all_s[:m], all_q[:m], all_c[:m], all_p[:m]
+            # 1. Scores, and what the shrinkage of their class makes of them.
             now = rate / (1.0 + slowing * t)
             c_y = 1.0 + now * ridge * beta[y]
-            s_y = _score(X, i, V, scale, y, drawn, q)
+            own = _score(X, i, V, scale, y, drawn, s)
+            s_y, q_y = own + intercept[y], own / c_y + intercept[y]
             for j in range(m):
+                b = intercept[drawn[j]]
                 c[j] = 1.0 + now * ridge * beta[drawn[j]]
-                q[j] /= c[j]
+                q[j] = s[j] / c[j] + b
+                s[j] += b
             # 2. The step in scores.
-            objective += weight[pair] * sampled_objective(alpha, s_y, q, c, u[pair])
+            objective += weight[pair] * sampled_objective(alpha, s_y, s, u[pair])
             u[pair], gain = rule(
-                now * weight[pair], alpha, squared_norms[i], s_y / c_y, c_y, q, c, u[pair], p,
-                setting,
+                now * weight[pair], alpha, squared_norms[i] + intercept_rate, s_y, q_y, c_y, s, q,
+                c, u[pair], p, setting,
             )  # fmt: skip
             # 3. The step in weights.
             _move(X, i, V, scale, y, gain, drawn, p)
             for j in range(m):
-                _shrink(V, scale, drawn[j], c[j])
+                k = drawn[j]
+                _shrink(V, scale, k, c[j])
                 if is_bounded:
-                    total += _track(squares, drawn[j], q[j] * c[j], -p[j], c[j], squared_norms[i])
+                    linear = s[j] - intercept[k]
+                    total += _track(squares, k, linear, -p[j], c[j], squared_norms[i])
+                intercept[k] -= intercept_rate * p[j] / c[j]
             _shrink(V, scale, y, c_y)
+            intercept[y] += intercept_rate * gain / c_y
             if is_bounded:
-                total += _track(squares, y, s_y, gain, c_y, squared_norms[i])
+                total += _track(squares, y, own, gain, c_y, squared_norms[i])
                 if total > radius * radius:
                     project(V, scale, squares, radius)
                     total = squares.sum()
@@ -168,7 +183,7 @@ def softmax_kernels(method: str) -> Any:
 
 @inlined
 def _score(X, i, V, scale, y, drawn, scores):
-    """Write the scores of the sampled classes and return that of the target, two at a time."""
+    """Write ``x_i.w_k`` of the sampled classes and return that of the target, two at a time."""
     m = drawn.shape[0]
     first, second = row_dot_pair(X, i, V[y], V[drawn[0]])
     scores[0] = np.float64(second) * scale[drawn[0]]
@@ -206,7 +221,10 @@ def _shrink(V, scale, k, c):
 
 @inlined
 def _track(squares, k, score, gain, c, squared_norm):
-    """Follow ``|w_k|^2`` through ``_move`` and ``_shrink``; return by how much it changed."""
+    """Follow ``|w_k|^2`` through ``_move`` and ``_shrink``; return by how much it changed.
+
+    `score` is ``x.w_k`` before, without the intercept.
+    """
     old = squares[k]
     squares[k] = max(0.0, old + 2.0 * gain * score + gain * gain * squared_norm) / (c * c)
     return squares[k] - old

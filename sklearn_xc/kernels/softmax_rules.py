@@ -1,8 +1,9 @@
 """What a step does to the scores of one instance: one function per method.
 
-A rule has the signature of ``implicit_step.solve_step``. It is given the scores before the step,
-divided by each class's shrinkage, writes how far each sampled class moves away from the instance
-(``w_k = (w~_k - p_k x) / c_k``) and returns the new u and how far the target moves towards it.
+A rule is given the scores of the target and of the sampled classes, ``s``, and what the shrinkage
+of each class alone makes of them, ``q``; they are the same without a ridge. It writes how far each
+sampled class moves away from the instance (``w_k = (w~_k - p_k x) / c_k``) and returns the new u
+and how far the target moves towards it.
 """
 
 import math
@@ -13,7 +14,7 @@ from sklearn_xc.kernels.vectors import sum_of
 
 
 @inlined
-def umax_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, setting):
+def umax_step(scale, alpha, squared_norm, s_y, q_y, c_y, s, q, c, u, p, setting):
     """Step along the gradient from a u that is at most delta below what the sample proves.
 
     ``setting`` is (delta, B_u): u ends in [0, B_u].
@@ -28,11 +29,10 @@ def umax_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, setting):
     .. [1] F. Fagan and G. Iyengar, "Unbiased scalable softmax optimization", arXiv:1803.08577,
        2018.
     """
-    m = q.shape[0]
-    s_y = q_y * c_y
+    m = s.shape[0]
     largest = 0.0
     for k in range(m):
-        p[k] = q[k] * c[k] - s_y
+        p[k] = s[k] - s_y
         largest = max(largest, p[k])
     proven = math.exp(-largest)
     for k in range(m):
@@ -48,6 +48,6 @@ def umax_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, setting):
 
 
 @inlined
-def implicit_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, setting):
+def implicit_step(scale, alpha, squared_norm, s_y, q_y, c_y, s, q, c, u, p, setting):
     """Solve the implicit update; see ``solve_step``. ``setting`` is not used."""
     return solve_step(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, LAST_STEP)

@@ -26,6 +26,10 @@ class ClassWeights:
         Weights, one row per class.
     scale : ndarray of float64 of shape (n_classes,), default=None
         Factors on the rows of `coef`; None is 1.
+    intercept : ndarray of float of shape (n_classes,), default=None
+        What each class scores besides; None is 0.
+    prior : ndarray of float of shape (n_classes,), default=None
+        Scores of a row of which no feature has a weight; None is `intercept`.
     unseen : ndarray of int, default=None
         Classes without a training instance: they come last in a top-k, and have no probability.
 
@@ -39,12 +43,19 @@ class ClassWeights:
         self,
         coef: np.ndarray,
         scale: np.ndarray | None = None,
+        intercept: np.ndarray | None = None,
+        prior: np.ndarray | None = None,
         unseen: np.ndarray | None = None,
     ) -> None:
         self.coef = read_only(coef)
         self.unseen = np.empty(0, np.int64) if unseen is None else unseen
         factors = np.ones(len(coef)) if scale is None else scale
-        self.scale = read_only(factors.astype(coef.dtype))
+        added = np.zeros(len(coef)) if intercept is None else intercept
+        blank = added if prior is None else prior
+        with np.errstate(over="ignore"):  # their scores tell
+            self.scale = read_only(factors.astype(coef.dtype))
+            self.intercept = read_only(added.astype(coef.dtype))
+            self.prior = read_only(blank.astype(coef.dtype))
 
     def topk(self, X: CsrRows, k: int, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best classes of each row, exactly, and their scores.
@@ -217,7 +228,9 @@ class ClassWeights:
         def scored(first: int) -> None:
             last = min(first + rows, n)
             scores = np.empty((last - first, n_classes), dtype)
-            score_classes(arrays, first, last, self.coef, self.scale, scores)
+            score_classes(
+                arrays, first, last, self.coef, self.scale, self.intercept, self.prior, scores
+            )
             if not all_finite(scores):
                 raise FloatingPointError(f"scores are beyond the range of {dtype}")
             task(first, last, scores)

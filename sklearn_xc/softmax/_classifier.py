@@ -3,6 +3,7 @@
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -31,6 +32,7 @@ from sklearn_xc.softmax.pairs import (
     Pairs,
     exact_normalisers,
     largest_number,
+    log_frequencies,
     merge_equal,
     pairs_of,
 )
@@ -60,6 +62,7 @@ class SoftmaxClassifier(SoftmaxModel):
 
     _common_constraints: dict = {  # noqa: RUF012
         "alpha": [Interval(Real, 0, None, closed="left")],
+        "fit_intercept": ["boolean"],
         "n_negatives": [Interval(Integral, 1, None, closed="left")],
         "sampling": [StrOptions({"uniform", "frequency"})],
         "n_hard_negatives": [Interval(Integral, 0, None, closed="left")],
@@ -81,11 +84,14 @@ class SoftmaxClassifier(SoftmaxModel):
         "verbose": ["verbose"],
     }
 
+    intercept_: np.ndarray
     label_counts_: np.ndarray
     loss_curve_: np.ndarray
     n_samples_fit_: int
     n_iter_: int
     _iterate: np.ndarray | None  # what epochs move, where coef_ is its average
+    _iterate_intercept: np.ndarray
+    _intercept_rate: float  # what steps of intercepts are multiplied by
     _average: Average | None
     _normalisers: Normalisers
     _population: Population | None
@@ -96,6 +102,10 @@ class SoftmaxClassifier(SoftmaxModel):
     def _settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
         """Return how to step: all that tells one estimator from another."""
         raise NotImplementedError  # this class is not an estimator by itself
+
+    def _all_settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
+        rate = self._intercept_rate if self.fit_intercept else 0.0
+        return replace(self._settings(problem, seed), intercept_rate=rate)
 
     def _rates(self, settings: SgdSettings) -> np.ndarray:
         """Return the learning rates that "auto" tries."""
@@ -151,20 +161,22 @@ class SoftmaxClassifier(SoftmaxModel):
         seed = self._draw_seed()
         kept, held_out = self._hold_out(merged, seed)
         n_classes = len(targets.classes)
+        b = self._first_intercept(merged, n_classes, is_warm)
         with self._in_range(instances):
             problem = self._problem(instances, merged.take(kept), n_classes)
-            u = self._first_u(old, index[first], W, instances, merged)
-            state = SoftmaxState.at(W, u[kept])
+            u = self._first_u(old, index[first], ClassWeights(W, intercept=b), instances, merged)
+            state = SoftmaxState.at(W, u[kept], b)
             if self.init == "means" and not is_warm:
                 start_at_means(problem, state, seed, self.n_jobs)
                 state.fold()  # as a warm start finds it
         first_epoch = self._n_epochs if is_warm else 0
-        settings = self._settings(problem, seed)
+        self._intercept_rate = problem.mean_square()
+        settings = self._all_settings(problem, seed)
         average = Average() if self.average else None
-        W, history = self._train(problem, state, settings, held_out, first_epoch, average)
+        W, b, history = self._train(problem, state, settings, held_out, first_epoch, average)
         u[kept] = state.u
         self._keep_targets(targets)
-        self._keep_weights(W, state, average)
+        self._keep_weights(W, b, state, average)
         self._normalisers = Normalisers.none().updated(index, u[place], n_classes)
         self._population = problem.population
         self._next_number = instances.shape[0]
@@ -232,23 +244,33 @@ class SoftmaxClassifier(SoftmaxModel):
         if is_first:
             self._keep_first(targets)
         W, average = self._further_weights(instances, targets, is_first)
+        is_late = self._class_weight == 0
         keys = np.column_stack([numbers[pairs.rows], pairs.classes]).astype(np.int64)
+        is_new = self._normalisers.find(keys, n_classes) < 0
+        b = self._further_intercept(pairs.take(is_new), is_first)
+        if average is not None and average.intercept is not None:
+            average.intercept[is_late] = b[is_late]
         with self._in_range(instances):
             problem = self._problem(instances, pairs, n_classes)
-            u = self._first_u(self._normalisers, keys, W, instances, pairs)
-        problem = self._enlarge(problem, self._normalisers.find(keys, n_classes) < 0)
-        settings = self._settings(problem, self._draw_seed())
-        state = SoftmaxState.at(W, u)
+            weights = ClassWeights(W, intercept=b)
+            u = self._first_u(self._normalisers, keys, weights, instances, pairs)
+        problem = self._enlarge(problem, is_new)
+        if is_first:
+            self._intercept_rate = problem.mean_square()
+        settings = self._all_settings(problem, self._draw_seed())
+        state = SoftmaxState.at(W, u, b)
         if is_first or self.learning_rate != "auto":
             self._choose_rate(problem, state, settings, None)
         try:
             objective = self._one_pass(problem, state, settings)
             state.fold()
-            mean = W if average is None else average.add(W)
-            require_finite(W, mean)
+            b = state.intercept
+            mean, mean_b = (W, b) if average is None else average.add(W, b)
+            with np.errstate(over="ignore"):
+                require_finite(W, mean, b.astype(W.dtype))
         except FloatingPointError as error:
             raise self._diverged(f"learning_rate={self.learning_rate_:g}") from error
-        self._keep_weights(mean, state, average)
+        self._keep_weights(mean, mean_b, state, average)
         self._normalisers = self._normalisers.updated(keys, state.u, n_classes)
         self._population = problem.population
         self._next_number = max(self._next_number, int(numbers.max()) + 1)
@@ -332,16 +354,58 @@ class SoftmaxClassifier(SoftmaxModel):
             "(SelectKBest, min_df), pass X as float32, or leave rare classes out.",
         )
 
+    def _first_intercept(self, pairs: Pairs, n_classes: int, is_warm: bool) -> np.ndarray:
+        """Weigh the classes in a fit; return the intercepts that it starts from.
+
+        In a warm start, classes that are absent keep their earlier share.
+        """
+        weight = np.bincount(pairs.classes, pairs.weight, minlength=n_classes)
+        if not is_warm:
+            return self._intercept_from(weight, None)
+        old = self._class_weight
+        earlier = old * (weight.sum() / old.sum())
+        return self._intercept_from(np.where(weight > 0, weight, earlier), old == 0)
+
+    def _further_intercept(self, pairs: Pairs, is_first: bool) -> np.ndarray:
+        """Add to the weights of the classes; return what a partial fit starts from."""
+        old = self._class_weight
+        weight = old + np.bincount(pairs.classes, pairs.weight, minlength=len(old))
+        return self._intercept_from(weight, None if is_first else old == 0)
+
+    def _intercept_from(self, weight: np.ndarray, is_late: np.ndarray | None) -> np.ndarray:
+        """Set the weights of the classes; return their intercepts, as they were or of late ones.
+
+        None are all late. A class without an instance so far starts at its share like any other.
+        """
+        self._class_weight = weight
+        if not self.fit_intercept:
+            return np.zeros(len(weight))
+        start = log_frequencies(weight)
+        return start if is_late is None else np.where(is_late, start, self._last_intercept())
+
+    def _last_intercept(self) -> np.ndarray:
+        """Return the intercepts that epochs have moved last."""
+        return self.intercept_ if self._iterate is None else self._iterate_intercept
+
+    def _find_unseen(self) -> np.ndarray:
+        """Return the positions of classes that no pair was ever of, rising."""
+        return np.flatnonzero(self._class_weight == 0)
+
     def _first_u(
-        self, known: Normalisers, keys: np.ndarray, W: np.ndarray, X: CsrRows, pairs: Pairs
+        self,
+        known: Normalisers,
+        keys: np.ndarray,
+        weights: ClassWeights,
+        X: CsrRows,
+        pairs: Pairs,
     ) -> np.ndarray:
         """Return the u of pairs: as it was, or exact for new ones."""
-        at = known.find(keys, len(W))
+        at = known.find(keys, len(weights.coef))
         u = np.empty(len(keys))
         u[at >= 0] = known.u[at[at >= 0]]
         new = np.flatnonzero(at < 0)
         if new.size:
-            u[new] = exact_normalisers(ClassWeights(W), X, pairs.take(new), self.n_jobs)
+            u[new] = exact_normalisers(weights, X, pairs.take(new), self.n_jobs)
         return u
 
     def _draw_seed(self) -> int:
@@ -370,11 +434,10 @@ class SoftmaxClassifier(SoftmaxModel):
             instances, pairs.rows, pairs.classes, pairs.weight, n_classes, float(self.alpha)
         )
 
-    def _monitor(self, X: CsrRows, pairs: Pairs) -> Callable[..., float]:
+    def _monitor(self, X: CsrRows, pairs: Pairs) -> Callable[[ClassWeights], float]:
         """Return what gives the exact mean log-loss of pairs."""
 
-        def log_loss(W: np.ndarray, scale: np.ndarray | None = None) -> float:
-            weights = ClassWeights(W, scale)
+        def log_loss(weights: ClassWeights) -> float:
             losses = weights.log_losses(X, pairs.rows, pairs.classes, self.n_jobs)
             return float(np.average(losses, weights=pairs.weight))
 
@@ -391,9 +454,9 @@ class SoftmaxClassifier(SoftmaxModel):
             self.learning_rate_ = float(self.learning_rate)
             return
 
-        def log_loss(found: np.ndarray, part: SoftmaxProblem) -> float:
+        def log_loss(weights: ClassWeights, part: SoftmaxProblem) -> float:
             pairs = held_out or Pairs(part.rows, part.classes, part.weight)
-            return self._monitor(problem.instances, pairs)(found)
+            return self._monitor(problem.instances, pairs)(weights)
 
         try:
             self.learning_rate_ = search_rate(
@@ -491,6 +554,7 @@ class SoftmaxClassifier(SoftmaxModel):
         self._next_number, self._epochs_done, self._n_epochs = 0, 0.0, 0
         self.n_iter_, self.n_samples_fit_ = 0, 0
         self.label_counts_ = np.zeros(len(targets.classes), np.int64)
+        self._class_weight = np.zeros(len(targets.classes))
         self._labelled = np.zeros(2)
         self.loss_curve_ = np.empty(0)
 
@@ -519,9 +583,13 @@ class SoftmaxClassifier(SoftmaxModel):
                 stacklevel=5,
             )
 
-    def _keep_weights(self, W: np.ndarray, state: SoftmaxState, average: Average | None) -> None:
-        self.coef_ = W
+    def _keep_weights(
+        self, W: np.ndarray, intercept: np.ndarray, state: SoftmaxState, average: Average | None
+    ) -> None:
+        self.coef_, self.intercept_ = W, intercept.astype(W.dtype)
+        self._prior = log_frequencies(self._class_weight) if self.fit_intercept else None
         self._iterate = None if average is None else state.V
+        self._iterate_intercept = state.intercept
         self._average = average
 
     @property

@@ -18,6 +18,9 @@ class SoftmaxModel(XCClassifier):
 
     classes_: np.ndarray
     coef_: np.ndarray
+    intercept_: np.ndarray
+    _class_weight: np.ndarray  # summed weights of the pairs of each class, in all calls
+    _prior: np.ndarray | None  # logarithms of their shares, scores of a row without features
     _labelled: np.ndarray  # summed weights of pairs, and of instances that have one
 
     @reads_one_state
@@ -48,7 +51,7 @@ class SoftmaxModel(XCClassifier):
         """Return the logarithms of ``predict_proba``, in the same containers."""
         check_is_fitted(self)
         instances = check_instances(self, X, reset=False)
-        weights = ClassWeights(self.coef_, unseen=self._unseen_labels)
+        weights = self._weights()
         with self._in_range(instances):
             if self._targets_kind != "sparse":
                 return _log_softmax(weights.scores(instances, self.n_jobs), self._unseen_labels)
@@ -56,6 +59,9 @@ class SoftmaxModel(XCClassifier):
             normalisers = weights.log_normalisers(instances, self.n_jobs)[:, None]
         log_proba = (scores - normalisers).astype(self.coef_.dtype)
         return self._csr(labels, log_proba, np.ones_like(labels, bool))
+
+    def _weights(self) -> ClassWeights:
+        return ClassWeights(self.coef_, None, self.intercept_, self._prior, self._unseen_labels)
 
     @contextmanager
     def _in_range(self, X: CsrRows) -> Iterator[None]:
@@ -72,16 +78,12 @@ class SoftmaxModel(XCClassifier):
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         instances = check_instances(self, X, reset=False)
         with self._in_range(instances):
-            return ClassWeights(self.coef_, unseen=self._unseen_labels).topk(
-                instances, k, self.n_jobs
-            )
+            return self._weights().topk(instances, k, self.n_jobs)
 
     def _all_scores(self, X: Any) -> np.ndarray:
         instances = check_instances(self, X, reset=False)
         with self._in_range(instances):
-            scores = ClassWeights(self.coef_, unseen=self._unseen_labels).scores(
-                instances, self.n_jobs
-            )
+            scores = self._weights().scores(instances, self.n_jobs)
         return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
 
     def _log_threshold(self) -> float:
@@ -91,7 +93,7 @@ class SoftmaxModel(XCClassifier):
 
     def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         instances = check_instances(self, X, reset=False)
-        weights = ClassWeights(self.coef_, unseen=self._unseen_labels)
+        weights = self._weights()
         with self._in_range(instances):
             labels, scores = weights.topk(instances, k, self.n_jobs)
             normalisers = weights.log_normalisers(instances, self.n_jobs)[:, None]

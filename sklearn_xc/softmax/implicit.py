@@ -13,7 +13,7 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
 
     Minimises the exact negative log-likelihood, for any number of classes::
 
-        - sum_i log( exp(x_i.w_yi) / sum_k exp(x_i.w_k) ) + 0.5 alpha sum_k |w_k|^2
+        - sum_i log( exp(x_i.w_yi + b_yi) / sum_k exp(x_i.w_k + b_k) ) + 0.5 alpha sum_k |w_k|^2
 
     by implicit steps on a double sum over instances and classes, which keeps an estimate u_i of
     each instance's log-normaliser [1]_. An implicit step minimises the sampled term plus half the
@@ -27,6 +27,9 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
     ----------
     alpha : float, default=0.0
         Ridge beside the summed log-loss: C = 1 / alpha in scikit-learn's terms.
+    fit_intercept : bool, default=True
+        Whether to train intercepts b, without a ridge, from the log frequencies of the classes. An
+        instance without features then has these frequencies as its probabilities.
     n_negatives : int, default=1
         Classes other than the instance's own that are sampled at each step. More of them cost more
         and lower the variance; from n_classes - 1 on, all are taken.
@@ -96,6 +99,8 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
         Class labels after a 1-D y, else column numbers.
     coef_ : ndarray of shape (n_classes, n_features)
         Weights, also two rows for two classes.
+    intercept_ : ndarray of shape (n_classes,)
+        Intercepts, also two for two classes; zeros without `fit_intercept`.
     learning_rate_ : float
         Given, or found, in units of 1 / n.
     n_iter_ : int
@@ -119,9 +124,11 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
 
     Notes
     -----
-    There is no intercept: append a column of ones for one. Memory: the weights, n_classes x
-    n_features values, once more for each of `average` and `early_stopping`, and O(n). Equal
-    instances of one class share their u.
+    An intercept is the weight of a constant feature, the root mean square of X over the features
+    that occur: it takes steps like those of other features. An instance of which no feature
+    occurred in training scores the logarithms of the class frequencies. Memory: the weights,
+    n_classes x n_features values, once more for each of `average` and `early_stopping`, and O(n).
+    Equal instances of one class share their u.
 
     Source: algorithm 1 and appendices E.3 and E.4 of [1]_; differs in that u starts at its optimum,
     in the unknown that is solved for, and in the solution for mini-batches (see docs/softmax.md).
@@ -151,6 +158,7 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
         self,
         alpha=0.0,
         *,
+        fit_intercept=True,
         n_negatives=1,
         sampling="frequency",
         n_hard_negatives=0,
@@ -173,6 +181,7 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
         verbose=0,
     ):
         self.alpha = alpha
+        self.fit_intercept = fit_intercept
         self.n_negatives = n_negatives
         self.sampling = sampling
         self.n_hard_negatives = n_hard_negatives

@@ -143,10 +143,36 @@ def _keys(index: np.ndarray, n_classes: int) -> np.ndarray:
     return index[:, 0] * n_classes + index[:, 1]
 
 
+def log_frequencies(weight: np.ndarray) -> np.ndarray:
+    """Return the logarithm of each class's share of the weight of all pairs.
+
+    Parameters
+    ----------
+    weight : ndarray of float64 of shape (n_classes,)
+        Summed weights of the pairs of each class, some positive. All classes without a pair share
+        half of the smallest share.
+
+    Returns
+    -------
+    ndarray of float64 of shape (n_classes,)
+        Finite.
+    """
+    shares = weight / weight.max()
+    shares /= shares.sum()
+    least = shares[shares > 0].min() / (2 * len(shares))
+    return np.log(np.maximum(shares, max(least, np.finfo(np.float32).tiny)))
+
+
+def log_losses_of_intercept(intercept: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return ``-log p(class)`` of each class named, by intercepts alone."""
+    b = intercept - intercept.max()
+    return np.log(np.exp(b).sum()) - b[classes]
+
+
 def exact_normalisers(
     weights: ClassWeights, instances: CsrRows, pairs: Pairs, n_jobs: int | None
 ) -> np.ndarray:
     """Return the u that is optimal for the weights, of each pair: its log-loss."""
     if not weights.coef.any():
-        return np.full(len(pairs.rows), np.log(len(weights.coef)))
+        return log_losses_of_intercept(weights.intercept.astype(np.float64), pairs.classes)
     return np.maximum(weights.log_losses(instances, pairs.rows, pairs.classes, n_jobs), 0.0)

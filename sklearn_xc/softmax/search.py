@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from joblib import Parallel, delayed
 
+from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.memory import available_bytes
 from sklearn_xc.parallel.threads import count_threads
@@ -31,7 +32,7 @@ def search_rate(
     decay: float | str,
     max_iter: int,
     rates: np.ndarray,
-    log_loss: Callable[[np.ndarray, SoftmaxProblem], float],
+    log_loss: Callable[[ClassWeights, SoftmaxProblem], float],
     n_jobs: int | None,
     show: Callable[[float, float], None] | None = None,
 ) -> float:
@@ -75,8 +76,8 @@ def search_rate(
         state = start.copy_of(chosen)
         try:
             schedule = Schedule(rate, decay)
-            found, _ = train(part, state, settings, schedule, max_iter, n_jobs=1, stop=stop)
-            loss = np.inf if stop.is_set() else log_loss(found, part)
+            W, b, _ = train(part, state, settings, schedule, max_iter, n_jobs=1, stop=stop)
+            loss = np.inf if stop.is_set() else log_loss(ClassWeights(W, intercept=b), part)
         except FloatingPointError:
             return np.inf
         return loss if np.isfinite(loss) else np.inf

@@ -3,18 +3,24 @@
 A class begins at ``eta * sum_i x_i / (n_k + c)`` over its n_k instances, which costs one pass over
 X. Both numbers minimise the log-loss of a few hundred training instances, each with itself left out
 of the sums of its own classes: so that it is an estimate for new instances.
+
+Beside means, intercepts at the log frequencies count what is frequent twice: the log-loss is low,
+but frequent classes come first too often. A quarter of them is left.
 """
 
 import numpy as np
 
 from sklearn_xc._validation import read_only
 from sklearn_xc.model.class_weights import ClassWeights
+from sklearn_xc.softmax.pairs import log_losses_of_intercept
 from sklearn_xc.solvers.softmax_sgd import SoftmaxProblem, SoftmaxState, usual_weight
 
 #: Values of c to try.
 _PRIORS = (1.0, 3.0, 10.0, 30.0, 100.0)
 #: Instances whose log-loss decides, and scores of theirs at most, for at least so many instances.
 _ROWS, _SCORES, _FEWEST_ROWS = 512, 2**21, 32
+#: Of the log frequencies, in the intercepts.
+_SHARE = 0.25
 _MAX_STEPS = 40
 _TOLERANCE = 1e-3
 
@@ -24,12 +30,14 @@ def start_at_means(
 ) -> None:
     """Move weights from 0 to the means of the classes, and all u to the log-loss that they have.
 
+    Intercepts, if there are, move from the log frequencies to a part of them.
+
     Parameters
     ----------
     problem : SoftmaxProblem
         The data.
     state : SoftmaxState
-        With weights of 0. It is left as it is where the means are no better than guessing.
+        With weights of 0. It is left as it is where the means are no better than these.
     seed : int
         Of the choice of instances.
     n_jobs : int or None
@@ -49,7 +57,9 @@ def start_at_means(
     pairs = np.flatnonzero(place[problem.rows] >= 0)
     at, classes = place[problem.rows[pairs]], problem.classes[pairs]
     weight = observed[pairs]
-    best_loss, best_scale = 0.999 * np.log(K), None
+    guesses = log_losses_of_intercept(state.intercept, classes)
+    best_loss, best_scale = 0.999 * float(np.average(guesses, weights=weight)), None
+    offset = _SHARE * state.intercept
     try:
         sums = ClassWeights(state.V).scores(X.take(chosen), n_jobs)
     except FloatingPointError:  # too large for the means to be of use
@@ -59,40 +69,48 @@ def start_at_means(
         for prior in _PRIORS:
             means = sums / (mass + prior).astype(sums.dtype)
             means[at, classes] = without / (np.maximum(mass[classes] - weight, 0.0) + prior)
-            eta, loss = _best_multiple(means, at, classes, weight)
-            if loss < best_loss:
+            eta, loss = _best_multiple(means, at, classes, weight, offset)
+            if eta > 0 and loss < best_loss:
                 best_loss, best_scale = loss, eta / (mass + prior)
     if best_scale is None:
         state.V[:] = 0
         return
     state.scale[:] = best_scale
+    state.intercept[:] = offset
     state.u[:] = best_loss
 
 
 def _best_multiple(
-    scores: np.ndarray, at: np.ndarray, classes: np.ndarray, weight: np.ndarray
+    scores: np.ndarray,
+    at: np.ndarray,
+    classes: np.ndarray,
+    weight: np.ndarray,
+    offset: np.ndarray,
 ) -> tuple[float, float]:
     """Return the factor on scores with the lowest log-loss of pairs, and that log-loss.
 
-    The log-loss is convex in the factor: Newton's method between bounds, from 0.
+    The factor is 0 where scores are all equal, or say nothing that is true. An `offset` of shape
+    (n_classes,) is added to the scores. The log-loss is convex in the factor: Newton's method
+    between bounds, from 0.
     """
     scores = scores - scores.max(axis=1, keepdims=True)
     largest = float(np.abs(scores).max())
     if not 0.0 < largest < np.inf:
-        return 0.0, float(np.log(scores.shape[1]))
+        return 0.0, np.inf
     unit = 2.0 ** np.floor(np.log2(largest))
     scores /= scores.dtype.type(unit)
-    own = scores[at, classes].astype(np.float64)
+    offset = (offset - offset.max()).astype(scores.dtype)
+    own, own_offset = scores[at, classes].astype(np.float64), offset[classes].astype(np.float64)
     weight = weight / weight.sum()
     low, high, eta = 0.0, np.inf, 0.0
     for _ in range(_MAX_STEPS):
-        powers = np.exp(scores * scores.dtype.type(eta))
+        powers = np.exp(scores * scores.dtype.type(eta) + offset)
         totals = powers.sum(axis=1, dtype=np.float64)
         powers *= scores
         mean = powers.sum(axis=1, dtype=np.float64) / totals
         powers *= scores
         square = powers.sum(axis=1, dtype=np.float64) / totals
-        found = eta / unit, float(weight @ (np.log(totals)[at] - eta * own))
+        found = eta / unit, float(weight @ (np.log(totals)[at] - eta * own - own_offset))
         slope = float(weight @ (mean[at] - own))
         curvature = float(weight @ (square - mean**2)[at])
         low, high = (low, eta) if slope > 0 else (eta, high)

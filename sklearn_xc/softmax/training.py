@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.solvers.softmax_sgd import (
     SgdSettings,
@@ -70,26 +71,30 @@ class Average:
 
     def __init__(self) -> None:
         self.mean: np.ndarray | None = None
+        self.intercept: np.ndarray | None = None
         self.count = 0
 
     def copy(self) -> "Average":
         """Return one that goes on from the same mean, and leaves this as it is."""
         other = Average()
         other.mean = None if self.mean is None else np.array(self.mean)
+        other.intercept = None if self.intercept is None else np.array(self.intercept)
         other.count = self.count
         return other
 
-    def add(self, W: np.ndarray) -> np.ndarray:
-        """Return the mean after another iterate; the array is the same each time."""
+    def add(self, W: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the means after another iterate; the arrays are the same each time."""
         self.count += 1
-        if self.mean is None:
-            self.mean = W.copy()
+        if self.mean is None or self.intercept is None:
+            self.mean, self.intercept = W.copy(), intercept.copy()
         else:
-            share = W.dtype.type(2.0 / (self.count + 1.0))
+            share = 2.0 / (self.count + 1.0)
+            self.intercept += share * (intercept - self.intercept)
+            share = W.dtype.type(share)
             with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
                 for row, new in zip(self.mean, W, strict=True):  # no further array of this size
                     row += share * (new - row)
-        return self.mean
+        return self.mean, self.intercept
 
 
 def train(
@@ -101,14 +106,14 @@ def train(
     *,
     first_epoch: int = 0,
     average: Average | None = None,
-    monitor: Callable[[np.ndarray, np.ndarray], float] | None = None,
+    monitor: Callable[[ClassWeights], float] | None = None,
     patience: int | None = None,
     tol: float = 0.0,
     show: Callable[[int, float, float], None] | None = None,
     n_jobs: int | None = None,
     stop: StopFlag | None = None,
-) -> tuple[np.ndarray, History]:
-    """Run epochs; return the weights and what was seen.
+) -> tuple[np.ndarray, np.ndarray, History]:
+    """Run epochs; return the weights, the intercepts and what was seen.
 
     Parameters
     ----------
@@ -127,7 +132,7 @@ def train(
     average : Average, default=None
         Takes the iterates in; its mean is then what is monitored and returned.
     monitor : callable, default=None
-        Gives the log-loss of weights and their scales.
+        Gives the log-loss of weights.
     patience : int, default=None
         Stop after so many epochs in which the log-loss did not fall by `tol`, and return the best
         weights. None runs all epochs.
@@ -144,6 +149,8 @@ def train(
     -------
     W : ndarray of shape (n_classes, n_features)
         Weights: those of `state`, of `average`, or a copy of the best.
+    intercept : ndarray of float64 of shape (n_classes,)
+        The intercepts with them.
     history : History
         Curves.
 
@@ -154,7 +161,8 @@ def train(
     """
     history = History()
     best, best_loss, worse = None, np.inf, 0
-    W = state.V
+    W, intercept = state.V, state.intercept
+    best_intercept = intercept
     for epoch in range(max_iter):
         if settings.n_hard and _is_search_due(epoch, state):
             search_hard_negatives(problem, state, settings, n_jobs)
@@ -168,10 +176,11 @@ def train(
         scale = state.scale
         if average is not None:
             state.fold()
-            W, scale = average.add(state.V), np.ones(len(state.V))
+            W, intercept = average.add(state.V, state.intercept)
+            scale = np.ones(len(state.V))
         loss = np.nan
         if monitor is not None:
-            loss = monitor(W, scale)
+            loss = monitor(ClassWeights(W, scale, intercept))
             history.log_loss.append(loss)
             if not np.isfinite(loss):
                 raise FloatingPointError("the weights are no longer finite")
@@ -182,12 +191,12 @@ def train(
         worse = 0 if loss < best_loss - tol else worse + 1
         if loss < best_loss:
             best_loss = loss
-            best = _copy_into(best, W, scale)
+            best, best_intercept = _copy_into(best, W, scale), intercept.copy()
         if worse >= patience:
             break
     state.fold()
     require_finite(state.V, W)
-    return (W if best is None else best), history
+    return (W, intercept, history) if best is None else (best, best_intercept, history)
 
 
 def _is_search_due(epoch: int, state: SoftmaxState) -> bool:

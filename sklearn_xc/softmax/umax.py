@@ -1,5 +1,6 @@
 """Softmax classification by U-max: stochastic gradients that cannot explode."""
 
+import math
 from numbers import Real
 
 from sklearn.utils._param_validation import Interval
@@ -13,7 +14,7 @@ class SoftmaxUMax(SoftmaxClassifier):
 
     Minimises the exact negative log-likelihood, for any number of classes::
 
-        - sum_i log( exp(x_i.w_yi) / sum_k exp(x_i.w_k) ) + 0.5 alpha sum_k |w_k|^2
+        - sum_i log( exp(x_i.w_yi + b_yi) / sum_k exp(x_i.w_k + b_k) ) + 0.5 alpha sum_k |w_k|^2
 
     with stochastic gradients of a double sum over instances and classes, which keeps an estimate
     u_i of each instance's log-normaliser [1]_. A step reads `n_negatives` + 1 weight vectors on the
@@ -29,6 +30,9 @@ class SoftmaxUMax(SoftmaxClassifier):
     ----------
     alpha : float, default=0.0
         Ridge beside the summed log-loss: C = 1 / alpha in scikit-learn's terms.
+    fit_intercept : bool, default=True
+        Whether to train intercepts b, without a ridge, from the log frequencies of the classes. An
+        instance without features then has these frequencies as its probabilities.
     n_negatives : int, default=5
         Classes other than the instance's own that are sampled at each step. More of them cost more
         and lower the variance; from n_classes - 1 on, all are taken.
@@ -93,6 +97,8 @@ class SoftmaxUMax(SoftmaxClassifier):
         Class labels after a 1-D y, else column numbers.
     coef_ : ndarray of shape (n_classes, n_features)
         Weights, also two rows for two classes.
+    intercept_ : ndarray of shape (n_classes,)
+        Intercepts, also two for two classes; zeros without `fit_intercept`.
     learning_rate_ : float
         Given, or found, in units of 1 / n.
     n_iter_ : int
@@ -116,9 +122,11 @@ class SoftmaxUMax(SoftmaxClassifier):
 
     Notes
     -----
-    There is no intercept: append a column of ones for one. Memory: the weights, n_classes x
-    n_features values, once more for each of `average` and `early_stopping`, and O(n). Equal
-    instances of one class share their u.
+    An intercept is the weight of a constant feature, the root mean square of X over the features
+    that occur: it takes steps like those of other features. An instance of which no feature
+    occurred in training scores the logarithms of the class frequencies. Memory: the weights,
+    n_classes x n_features values, once more for each of `average` and `early_stopping`, and O(n).
+    Equal instances of one class share their u.
 
     Source: algorithm 2 of [1]_; differs in that a step's classes are distinct, that u starts at its
     optimum and that the ridge is applied as a proximal step, 1 / (1 + r) for 1 - r. With a ridge,
@@ -148,6 +156,7 @@ class SoftmaxUMax(SoftmaxClassifier):
         self,
         alpha=0.0,
         *,
+        fit_intercept=True,
         n_negatives=5,
         sampling="frequency",
         n_hard_negatives=0,
@@ -170,6 +179,7 @@ class SoftmaxUMax(SoftmaxClassifier):
         verbose=0,
     ):
         self.alpha = alpha
+        self.fit_intercept = fit_intercept
         self.n_negatives = n_negatives
         self.sampling = sampling
         self.n_hard_negatives = n_hard_negatives
@@ -201,7 +211,7 @@ class SoftmaxUMax(SoftmaxClassifier):
             seed,
             self.n_hard_negatives,
             float(self.delta),
-            problem.largest_normaliser(),
+            math.inf if self.fit_intercept else problem.largest_normaliser(),
             problem.radius(),
             self.sampling,
         )

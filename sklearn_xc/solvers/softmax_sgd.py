@@ -3,10 +3,15 @@
 With one variable u_i for each pair of an instance and one of its classes, the summed log-loss and
 the ridge are the minimum over u of::
 
-    sum_i weight_i (u_i + exp(-u_i) + sum_{k != y_i} exp(x_i.(w_k - w_yi) - u_i) - 1)
+    sum_i weight_i (u_i + exp(-u_i) + sum_{k != y_i} exp(x_i.(w_k - w_yi) + b_k - b_yi - u_i) - 1)
         + 0.5 alpha |W|^2
 
-so that an unbiased gradient needs one pair and a few classes. Source: eq. 5 of [1]_.
+with intercepts b, so that an unbiased gradient needs one pair and a few classes. Source: eq. 5 of
+[1]_, which has no intercepts.
+
+An intercept is the weight of one more feature, a constant, but for the ridge. The constant is the
+root mean square of X, of the features that occur: its square is what steps of intercepts are
+multiplied by. A constant of 1 would outweigh all features of a sparse instance.
 
 References
 ----------
@@ -121,10 +126,24 @@ class SoftmaxProblem:
         return float(np.sqrt(2.0 / self.alpha * self.population.weight * np.log(self.n_classes)))
 
     def largest_normaliser(self) -> float:
-        """Return a bound on the optimal u (lemma 2 of [1]_)."""
+        """Return a bound on the optimal u without intercepts (lemma 2 of [1]_)."""
         longest = float(np.sqrt(self.squared_norms.max()))
         reach = 2.0 * longest * self.radius() if longest else 0.0
         return float(np.logaddexp(0.0, np.log(self.n_classes - 1) + reach))
+
+    def mean_square(self) -> float:
+        """Return the mean square of the entries of X over the pairs, zeros included.
+
+        Features that none of the pairs has do not count.
+        """
+        X, squares = self.instances, self.squared_norms[self.rows]
+        is_named = np.zeros(X.shape[0], bool)
+        is_named[self.rows] = True
+        occurs = np.zeros(X.shape[1], bool)
+        occurs[X.indices[np.repeat(is_named, np.diff(X.indptr))]] = True
+        largest = float(squares.max()) or 1.0  # the sum of all may be beyond float64
+        mean = np.average(squares / largest, weights=self.weight)
+        return float(mean * (largest / max(1, occurs.sum())))
 
     def take(self, chosen: np.ndarray) -> "SoftmaxProblem":
         """Return the problem of some of the pairs."""
@@ -164,6 +183,8 @@ class SoftmaxState:
         Weights ``scale[k] * V[k]``, of the type of X.
     u : ndarray of float64 of shape (n,)
         One variable per pair.
+    intercept : ndarray of float64 of shape (n_classes,)
+        What each class scores besides.
     scale : ndarray of float64 of shape (n_classes,)
         Factors, below 1 where the ridge has been at work.
     hard : ndarray of int32 of shape (n, h)
@@ -172,19 +193,24 @@ class SoftmaxState:
 
     V: np.ndarray
     u: np.ndarray
+    intercept: np.ndarray
     scale: np.ndarray
     hard: np.ndarray
 
     @classmethod
-    def at(cls, W: np.ndarray, u: np.ndarray) -> "SoftmaxState":
-        """Return the state at given weights, which it takes over."""
-        return cls(W, u, np.ones(len(W)), np.empty((len(u), 0), np.int32))
+    def at(
+        cls, W: np.ndarray, u: np.ndarray, intercept: np.ndarray | None = None
+    ) -> "SoftmaxState":
+        """Return the state at given weights, which it takes over; intercepts are 0 by default."""
+        b = np.zeros(len(W)) if intercept is None else intercept.astype(np.float64)
+        return cls(W, u, b, np.ones(len(W)), np.empty((len(u), 0), np.int32))
 
     def copy_of(self, chosen: np.ndarray) -> "SoftmaxState":
         """Return a copy for some of the pairs."""
         return SoftmaxState(
-            self.V.copy(), self.u[chosen].copy(), self.scale.copy(), self.hard[chosen].copy()
-        )
+            self.V.copy(), self.u[chosen].copy(), self.intercept.copy(), self.scale.copy(),
+            self.hard[chosen].copy(),
+        )  # fmt: skip
 
     def fold(self) -> None:
         """Multiply the scales into the weights."""
@@ -221,6 +247,8 @@ class SgdSettings:
         Bound on the norm of W, for single steps.
     sampling : {"uniform", "frequency"}
         How often each class is among those sampled.
+    intercept_rate : float
+        What steps of intercepts are multiplied by; 0 leaves them as they are.
     """
 
     method: str
@@ -232,6 +260,7 @@ class SgdSettings:
     second: float = np.inf
     radius: float = np.inf
     sampling: str = "uniform"
+    intercept_rate: float = 0.0
 
 
 def search_hard_negatives(
@@ -245,7 +274,7 @@ def search_hard_negatives(
     as any other; none makes a gradient in W biased at the optimum.
     """
     n_hard = min(settings.n_hard, problem.n_classes - 1)
-    weights = ClassWeights(state.V, state.scale)
+    weights = ClassWeights(state.V, state.scale, state.intercept)
     state.hard, state.u = weights.hardest(
         problem.instances, problem.rows, problem.classes, n_hard, n_jobs
     )
@@ -300,7 +329,8 @@ def run_epoch(
     per_pair = (settings.n_negatives + settings.n_hard + 1) * (1 + len(X.data) / max(1, X.shape[0]))
     visits = _Visits(
         epoch, read_only(order), read_only(weight), mix_key(settings.seed, epoch), rate, slowing,
-        problem.alpha / everything.weight, read_only(np.array([settings.first, settings.second])),
+        problem.alpha / everything.weight, settings.intercept_rate,
+        read_only(np.array([settings.first, settings.second])),
         max(1, int(_WORK_PER_CALL / per_pair)), stop,
     )  # fmt: skip
     if settings.batch_size == 1:
@@ -309,7 +339,7 @@ def run_epoch(
         total = _run_batches(problem, state, settings, visits, n_jobs)
     if np.isnan(total):
         raise FloatingPointError("the scores are no longer finite")
-    require_finite(state.u)
+    require_finite(state.u, state.intercept)
     return total / weight[order].sum()
 
 
@@ -323,6 +353,7 @@ class _Visits(NamedTuple):
     rate: float
     slowing: float
     ridge: float
+    intercept_rate: float
     setting: np.ndarray  # of the rule
     per_call: int
     stop: StopFlag | None
@@ -355,9 +386,10 @@ def _run_steps(
     for first, last in visits.calls(len(visits.order), visits.per_call):
         total += run_steps(
             problem.instances.arrays, problem.squared_norms, problem.rows, problem.classes,
-            visits.weight, visits.order, first, last, state.V, state.scale, squares, state.u,
-            visits.rate, visits.slowing, visits.ridge, read_only(beta), visits.setting,
-            settings.radius, sampler, m, read_only(state.hard), visits.key,
+            visits.weight, visits.order, first, last, state.V, state.scale, state.intercept,
+            squares, state.u, visits.rate, visits.slowing, visits.ridge, visits.intercept_rate,
+            read_only(beta), visits.setting, settings.radius, sampler, m, read_only(state.hard),
+            visits.key,
         )  # fmt: skip
     return total
 
@@ -385,9 +417,9 @@ def _run_batches(
         def run(first: int, last: int, worker: int) -> float:
             return run_batches(
                 X.arrays, problem.rows, problem.classes, everything.counts, everything.n,
-                visits.weight, order, bounds, first, last, state.V, state.scale, state.u,
-                visits.rate, visits.slowing, visits.ridge, visits.setting, sampler, m, visits.key,
-                work, team.barrier, worker, n_workers,
+                visits.weight, order, bounds, first, last, state.V, state.scale, state.intercept,
+                state.u, visits.rate, visits.slowing, visits.ridge, visits.intercept_rate,
+                visits.setting, sampler, m, visits.key, work, team.barrier, worker, n_workers,
             )  # fmt: skip
 
         for first, last in visits.calls(n_steps, max(1, visits.per_call // settings.batch_size)):

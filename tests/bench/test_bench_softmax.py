@@ -71,12 +71,15 @@ def test_a_method_learns(split, method, batch_size):
     assert model.score(split.X_train, split.Y_train) > 0.4
 
 
-def test_the_parameterisation_of_umax_is_umax(split):
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_the_parameterisation_of_umax_is_umax(fit_intercept, split):
     common = {"learning_rate": 0.2, "random_state": 0, "max_iter": 5}
+    common["fit_intercept"] = fit_intercept
     shifted = SampledSoftmax("raman", shift=0.0, **common).fit(split.X_train, split.Y_train)
     umax = SoftmaxUMax(init="zero", sampling="uniform", **common)
     umax.fit(split.X_train, split.Y_train)
     np.testing.assert_allclose(shifted.coef_, umax.coef_, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(shifted.intercept_, umax.intercept_, rtol=1e-4, atol=1e-5)
 
 
 def test_the_table(split):

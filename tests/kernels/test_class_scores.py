@@ -50,21 +50,36 @@ def test_score_classes(dtype, n_classes, first, last):
     X = make_rows(dtype)
     V = rng.normal(size=(n_classes, 90)).astype(dtype)
     scale = rng.uniform(0.01, 3.0, n_classes).astype(dtype)
+    added, blank = rng.normal(size=(2, n_classes)).astype(dtype)
     scores = np.full((last - first, n_classes), np.nan, dtype)
-    score_classes(arrays_of(X), first, last, read_only(V), read_only(scale), scores)
-    exact = X[first:last].astype(np.float64) @ (scale[:, None].astype(np.float64) * V).T
+    score_classes(arrays_of(X), first, last, *map(read_only, (V, scale, added, blank)), scores)
+    exact = X[first:last].astype(np.float64) @ (scale[:, None].astype(np.float64) * V).T + added
+    is_blank = np.diff(X.indptr)[first:last] == 0
+    exact[is_blank] = blank
     np.testing.assert_allclose(scores, exact, atol=200 * np.finfo(dtype).eps)
-    assert (scores[np.diff(X.indptr)[first:last] == 0] == 0).all()
+    assert (scores[is_blank] == blank).all()
+
+
+def test_features_without_weights_say_nothing(dtype):
+    """A row is blank if none of its features has a weight for any class, in whatever block."""
+    X = sp.csr_array(np.array([[1.0, 2.0, 0.0], [0.0, 3.0, 0.0], [1.0, 0.0, 1.0]], dtype))
+    for n_classes in (1, 40):
+        V, ones = np.zeros((n_classes, 3), dtype), np.ones(n_classes, dtype)
+        V[-1, 2] = 0.5
+        scores = np.empty((3, n_classes), dtype)
+        score_classes(arrays_of(X), 0, 3, read_only(V), ones, 2 * ones, 3 * ones, scores)
+        np.testing.assert_array_equal(scores[:2], 3.0)
+        np.testing.assert_array_equal(scores[2], [2.0] * (n_classes - 1) + [2.5])
 
 
 def test_a_row_scores_the_same_in_any_range(dtype):
     X, V = make_rows(dtype), np.random.default_rng(0).normal(size=(70, 90)).astype(dtype)
-    scale = np.ones(70, dtype)
-    whole = np.empty((23, 70), dtype)
-    score_classes(arrays_of(X), 0, 23, read_only(V), read_only(scale), whole)
+    scale, added = np.ones(70, dtype), np.linspace(-1, 1, 70).astype(dtype)
+    whole, model = np.empty((23, 70), dtype), tuple(map(read_only, (V, scale, added, added)))
+    score_classes(arrays_of(X), 0, 23, *model, whole)
     for i in range(23):
         alone = np.empty((1, 70), dtype)
-        score_classes(arrays_of(X), i, i + 1, read_only(V), read_only(scale), alone)
+        score_classes(arrays_of(X), i, i + 1, *model, alone)
         np.testing.assert_array_equal(alone[0], whole[i])
 
 
@@ -74,15 +89,17 @@ def test_classes_with_the_same_weights_tie(dtype, n_classes):
     X = make_rows(dtype)
     V = np.repeat(np.random.default_rng(0).normal(size=(1, 90)).astype(dtype), n_classes, axis=0)
     scores = np.empty((23, n_classes), dtype)
-    score_classes(arrays_of(X), 0, 23, read_only(V), np.full(n_classes, 0.7, dtype), scores)
+    factors = np.full(n_classes, 0.7, dtype)
+    score_classes(arrays_of(X), 0, 23, read_only(V), factors, factors, factors, scores)
     assert (scores == scores[:, :1]).all()
 
 
 def test_rows_without_any_feature(dtype):
     X = sp.csr_array((5, 90), dtype=dtype)
     scores = np.full((5, 37), np.nan, dtype)
-    score_classes(arrays_of(X), 0, 5, np.ones((37, 90), dtype), np.ones(37, dtype), scores)
-    assert (scores == 0).all()
+    ones = np.ones(37, dtype)
+    score_classes(arrays_of(X), 0, 5, np.ones((37, 90), dtype), ones, 3 * ones, 4 * ones, scores)
+    assert (scores == 4).all()
 
 
 @pytest.mark.parametrize("d", [40, 400])  # all near, and so far apart that they are fetched ahead

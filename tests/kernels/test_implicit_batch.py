@@ -15,7 +15,7 @@ from sklearn_xc.kernels.implicit_step import solve_steps
 class Batch(NamedTuple):
     """Instances `X` of targets `y` that share the classes `drawn`, and weights `W` before.
 
-    `alpha` holds the inverse probability of each drawn class.
+    `alpha` holds the inverse probability of each drawn class, `b` an intercept of each class.
     """
 
     A: np.ndarray
@@ -26,6 +26,7 @@ class Batch(NamedTuple):
     W: np.ndarray
     ridge: np.ndarray
     u: np.ndarray
+    b: np.ndarray
 
     @property
     def place(self):
@@ -43,10 +44,10 @@ def kernel_arguments(batch):
     """Return the arguments of the kernel up to the new u."""
     c, scores = 1 + batch.ridge, batch.X @ batch.W.T
     group = np.array([batch.y.tolist().index(k) for k in batch.y])
-    own = scores[np.arange(len(batch.y)), batch.y] / c[batch.y]
+    own = scores[np.arange(len(batch.y)), batch.y] / c[batch.y] + batch.b[batch.y]
+    others = np.ascontiguousarray(scores[:, batch.drawn] / c[batch.drawn] + batch.b[batch.drawn])
     return (
-        batch.A, batch.alpha, batch.X @ batch.X.T, batch.place, group,
-        np.ascontiguousarray(scores[:, batch.drawn] / c[batch.drawn]), c[batch.drawn], own,
+        batch.A, batch.alpha, batch.X @ batch.X.T, batch.place, group, others, c[batch.drawn], own,
         c[batch.y], batch.u.copy(),
     )  # fmt: skip
 
@@ -79,7 +80,7 @@ def objective(at, batch):
             row = np.zeros((n_classes + 1, d))
             row[k], row[batch.y[i]] = batch.X[i], -batch.X[i]
             rows.append(np.concatenate([-np.eye(n)[i], row[:-1].ravel()]))
-            factors.append(batch.A[i] * alpha)
+            factors.append(batch.A[i] * alpha * np.exp(batch.b[k] - batch.b[batch.y[i]]))
     rows, factors = np.array(rows).reshape(-1, len(at)), np.array(factors)
     e = factors * np.exp(rows @ at)
     value = (batch.A * (u + np.exp(-u))).sum() + e.sum() + ((u - batch.u) ** 2).sum() / 2
@@ -93,7 +94,7 @@ def objective(at, batch):
 
 def minimise(batch):
     """Return the u and W of the minimum, by damped Newton; classes not named only shrink."""
-    scores = batch.X @ batch.W.T
+    scores = batch.X @ batch.W.T + batch.b
     reach = np.log(batch.A[:, None] * batch.alpha) + scores[:, batch.drawn]
     reach -= scores[np.arange(len(batch.y)), batch.y][:, None]
     u = np.maximum(batch.u, reach.max(axis=1))
@@ -125,7 +126,7 @@ def assert_is_minimum(batch, rtol=1e-8):
     np.testing.assert_allclose(u, expected_u, rtol=rtol, atol=1e-10)
     atol = rtol * np.abs(expected).max()
     np.testing.assert_allclose(W[named], expected[named], rtol=rtol, atol=atol)
-    scores = batch.X @ expected.T
+    scores = batch.X @ expected.T + batch.b
     exponents = scores[:, batch.drawn] - scores[np.arange(len(u)), batch.y][:, None]
     exponents = np.log(batch.A[:, None] * batch.alpha) + exponents - expected_u[:, None]
     expected_p = np.where(batch.sampled, np.exp(exponents), 0.0)
@@ -147,6 +148,7 @@ def make_batch(seed, n, n_classes, m, largest_scale=1e3, spread=3.0, with_ridge=
         W,
         10 ** rng.uniform(-3, 0.5, n_classes) * with_ridge,
         rng.uniform(0, 5, n),
+        rng.normal(size=n_classes),
     )
 
 

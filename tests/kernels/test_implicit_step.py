@@ -79,10 +79,10 @@ def make_case(rng, m, spread, largest_scale, with_ridge, norm):
     return A, alpha, x, u_old, W, ridge
 
 
-def update(A, alpha, x, u_old, W, ridge):
+def update(A, alpha, x, u_old, W, ridge, intercept=0.0):
     """Return u, all weights and p of the kernel."""
     c = 1 + ridge
-    q = W @ x / c
+    q = W @ x / c + intercept
     one = np.ones(1)
     u, p, total = solve(
         A * one, alpha[None], x @ x * one, q[0] * one, c[0] * one, q[None, 1:], c[None, 1:],
@@ -93,9 +93,12 @@ def update(A, alpha, x, u_old, W, ridge):
     return u[0], moved, p[0]
 
 
-def assert_is_minimum(case, rtol=1e-8):
+def assert_is_minimum(case, rtol=1e-8, intercept=None):
+    """Compare; in the objective, an intercept is a factor on what a class counts for."""
+    u, W, p = update(*case, 0.0 if intercept is None else intercept)
+    if intercept is not None:
+        case = case[0], case[1] * np.exp(intercept[1:] - intercept[0]), *case[2:]
     A, alpha, x, _, W_old, _ = case
-    u, W, p = update(*case)
     expected_u, expected = minimise(*case)
     np.testing.assert_allclose(u, expected_u, rtol=rtol, atol=1e-14)
     np.testing.assert_allclose(W, expected, rtol=rtol, atol=rtol * np.abs(expected).max())
@@ -148,6 +151,20 @@ def test_rows_without_features(norm, with_ridge, scale):
         ridge = rng.uniform(0, 1, m + 1) * with_ridge
         case = scale, np.full(m, 7.0), x, u_old, rng.normal(size=(m + 1, 3)), ridge
         assert_is_minimum(case)
+
+
+@pytest.mark.parametrize("m", [1, 3])
+@pytest.mark.parametrize("with_ridge", [False, True])
+@pytest.mark.parametrize("norm", [0.0, 1e-120, 1.0])
+def test_intercepts(norm, with_ridge, m):
+    """The ridge does not shrink them; a row without features scores them and nothing else."""
+    rng = np.random.default_rng(8)
+    for scale, u_old, spread in itertools.product([1e-3, 1.0, 1e3], [0.0, 1.0, 8.0], [1.0, 15.0]):
+        W, x = rng.normal(size=(m + 1, 3)), np.array([norm, 0.0, 0.0])
+        ridge = rng.uniform(0, 1, m + 1) * with_ridge
+        intercept = rng.uniform(-spread, spread, m + 1)
+        case = scale, np.full(m, 7.0), x, u_old, W, ridge
+        assert_is_minimum(case, intercept=intercept)
 
 
 def hard_cases(m, n=300):

@@ -46,7 +46,7 @@ def arrays_of(n_arrays, n, seed):
 
 def a_rule(rule, setting):
     rule = kernel(rule)
-    return lambda alpha, q, c, p: rule(100.0, alpha, 1.3, 0.2, 1.0, q, c, 3.0, p, setting)
+    return lambda alpha, q, c, p: rule(100.0, alpha, 1.3, 0.2, 0.2, 1.0, q, q, c, 3.0, p, setting)
 
 
 def an_empty_row():
@@ -61,7 +61,7 @@ def a_loss(loss):
 
 CALLS = {
     "U-max": lambda: a_rule(softmax_rules.umax_step, (0.5, 9.0)),
-    "implicit": lambda: a_rule(implicit_step.solve_step, 1e-8),
+    "implicit": lambda: a_rule(softmax_rules.implicit_step, (0.0, 0.0)),
     "one vs each": lambda: a_rule(biased_softmax.one_vs_each_step, (0.5, 0.5)),
     "importance": lambda: a_rule(biased_softmax.importance_sampling_step, (0.5, 0.5)),
     "vanilla": lambda: a_rule(biased_softmax.vanilla_step, (0.5, 0.5)),

@@ -26,6 +26,10 @@ def draw_step(sampler, step, m, drawn, alpha):
     return draw_classes(sampler, KEY, step, m, drawn, alpha)
 
 
+#: What steps of intercepts are multiplied by.
+INTERCEPT_RATE = 0.3
+
+
 def make_data(n_classes, dtype=np.float64, seed=0):
     """Return 7 rows, two of them empty and two the same, and 12 pairs, two of them the same."""
     rng = np.random.default_rng(seed)
@@ -47,6 +51,7 @@ def make_data(n_classes, dtype=np.float64, seed=0):
         order=rng.permutation(len(rows)),
         V=(0.5 * rng.normal(size=(n_classes, D))).astype(dtype),
         scale=rng.uniform(0.5, 1.0, n_classes),
+        intercept=np.random.default_rng(7).normal(size=n_classes),
         u=rng.uniform(0.1, 3.0, len(rows)),
         n=len(rows),
         sampler=ClassSampler.of(np.ones(n_classes), rng.permutation(n_classes)),
@@ -64,8 +69,8 @@ def with_uneven_shares(data):
 def run(
     data, method, bounds, first, last, *, rate, slowing, ridge, m, function=None, n_workers=1
 ):  # fmt: skip
-    """Return the sum of the objectives and, after the steps, V, scale and u."""
-    V, scale, u = data.V.copy(), data.scale.copy(), data.u.copy()
+    """Return the sum of the objectives and, after the steps, all that moves."""
+    V, scale, u, intercept = (x.copy() for x in (data.V, data.scale, data.u, data.intercept))
     function = softmax_batch_kernels(method) if function is None else function
     rows, classes, weight, order = map(
         read_only, (data.rows, data.classes, data.weight, data.order)
@@ -75,13 +80,14 @@ def run(
         objective, *others = team.run(
             lambda worker: function(
                 tuple(map(read_only, data.arrays)), rows, classes, read_only(data.counts), data.n,
-                weight, order, read_only(np.array(bounds)), first, last, V, scale, u, rate, slowing,
-                ridge, read_only(np.array([1.0, np.inf])), data.sampler, m, KEY, work,
-                team.barrier, worker, n_workers,
+                weight, order, read_only(np.array(bounds)), first, last, V, scale,
+                intercept, u, rate, slowing, ridge, INTERCEPT_RATE,
+                read_only(np.array([1.0, np.inf])), data.sampler, m, KEY, work, team.barrier,
+                worker, n_workers,
             )
         )  # fmt: skip
     assert others == [0.0] * (n_workers - 1)
-    return objective, V, scale, u
+    return objective, V, scale, u, intercept
 
 
 # The intrinsics of the kernels, for loops that run in Python.
@@ -124,20 +130,21 @@ def slow_is_moves(A, alpha, sampled, s, own):
     return A[:, None] * odds / (1 + odds.sum(axis=1, keepdims=True))
 
 
-def slow_implicit_moves(A, alpha, X, y, drawn, s, own, c, u):
+def slow_implicit_moves(A, alpha, X, y, drawn, s, own, c, intercept, u):
     """Return the new u and p of the implicit update, by its own kernel."""
     place = np.array([drawn.tolist().index(k) if k in drawn else -1 for k in y])
     group = np.array([y.tolist().index(k) for k in y])
     u, p, totals = u.copy(), np.empty(s.shape), np.empty(len(y))
-    q = s / c[drawn]
-    solve_one_batch(
-        A, alpha, X @ X.T, place, group, q, c[drawn], own / c[y], c[y], u, p, totals
-    )  # fmt: skip
+    b, b_y = intercept[drawn], intercept[y]
+    q, q_y = (s - b) / c[drawn] + b, (own - b_y) / c[y] + b_y
+    gram = X @ X.T + INTERCEPT_RATE
+    solve_one_batch(A, alpha, gram, place, group, q, c[drawn], q_y, c[y], u, p, totals)
     return u, p
 
 
 def slow_batches(data, method, bounds, first, last, *, rate, slowing, ridge, m):
     W, u = data.V.astype(np.float64) * data.scale[:, None], data.u.copy()
+    intercept = data.intercept.copy()
     objective, overlaps = 0.0, 0
     for step in range(first, last):
         pairs = data.order[bounds[step] : bounds[step + 1]]
@@ -147,32 +154,38 @@ def slow_batches(data, method, bounds, first, last, *, rate, slowing, ridge, m):
         now = rate / (1 + slowing * bounds[step])
         c = slow_shrinkage(data, len(pairs), m, now, ridge)
         X, y, weight = data.dense[data.rows[pairs]], data.classes[pairs], data.weight[pairs]
-        s, own = X @ W[drawn].T, (X * W[y]).sum(axis=1)
+        s = X @ W[drawn].T + intercept[drawn]
+        own = (X * W[y]).sum(axis=1) + intercept[y]
         sampled = drawn[None] != y[:, None]
         overlaps += (~sampled).sum()
         old, A = u[pairs], now * weight / len(pairs)
         terms = np.where(sampled, alpha * np.exp(s - own[:, None] - old[:, None]), 0).sum(axis=1)
         objective += weight @ (old + np.exp(-old) - 1 + terms)
         if method == "implicit":
-            u[pairs], p = slow_implicit_moves(A, alpha, X, y, drawn, s, own, c, old)
+            u[pairs], p = slow_implicit_moves(A, alpha, X, y, drawn, s, own, c, intercept, old)
         else:
             p = slow_is_moves(A, alpha, sampled, s, own)
         moved = W.copy()
         for i in range(len(pairs)):
             moved[drawn] -= np.outer(p[i], X[i])
             moved[y[i]] += p[i].sum() * X[i]
+            intercept[drawn] -= INTERCEPT_RATE * p[i] / c[drawn]
+            intercept[y[i]] += INTERCEPT_RATE * p[i].sum() / c[y[i]]
         named = np.union1d(drawn, y)
         moved[named] /= c[named][:, None]
         W = moved
-    return objective, W, u, overlaps
+    return objective, W, u, intercept, overlaps
 
 
 def assert_equals_twin(data, method, bounds, first=0, last=None, tol=1e-9, **settings):
     """Compare; return V, scale and how many sampled classes were targets."""
     last = len(bounds) - 1 if last is None else last
-    objective, V, scale, u = run(data, method, bounds, first, last, **settings)
-    expected, W, expected_u, overlaps = slow_batches(data, method, bounds, first, last, **settings)
+    objective, V, scale, u, b = run(data, method, bounds, first, last, **settings)
+    expected, W, expected_u, expected_b, overlaps = slow_batches(
+        data, method, bounds, first, last, **settings
+    )
     np.testing.assert_allclose(objective, expected, rtol=tol)
+    np.testing.assert_allclose(b, expected_b, rtol=tol, atol=tol)
     np.testing.assert_allclose(V * scale[:, None], W, rtol=tol, atol=tol * np.abs(W).max())
     np.testing.assert_allclose(u, expected_u, rtol=tol, atol=tol)
     return V, scale, overlaps
@@ -211,7 +224,8 @@ def test_parts_of_the_steps_add_up(method):
     data, bounds = make_data(5), [0, 3, 6, 9, 12]
     settings = {"rate": 3.0, "slowing": 0.2, "ridge": 0.1, "m": 3}
     whole = run(data, method, bounds, 0, 4, **settings)
-    objective, data.V, data.scale, data.u = run(data, method, bounds, 0, 1, **settings)
+    first = run(data, method, bounds, 0, 1, **settings)
+    objective, data.V, data.scale, data.u, data.intercept = first
     rest = run(data, method, bounds, 1, 4, **settings)
     np.testing.assert_allclose(objective + rest[0], whole[0], rtol=1e-14)
     for one, other in zip(rest[1:], whole[1:], strict=True):
@@ -259,7 +273,7 @@ def test_a_batch_of_rows_without_features():
 @pytest.mark.parametrize("shares", [lambda data: data, with_uneven_shares])
 def test_the_mean_step_follows_the_gradient(monkeypatch, method, shares):
     """Over all batches and all draws of classes; the loops run in Python, with starts of ours."""
-    rate, ridge, size, n_classes, m = 1e-8, 0.5, 2, 4, 2
+    rate, ridge, size, n_classes, m = 3e-9, 0.5, 2, 4, 2
     data = shares(make_data(n_classes))
     chosen = [0, 1, 3, 5, 6, 9]
     data.rows, data.classes = data.rows[chosen], data.classes[chosen]
@@ -274,22 +288,24 @@ def test_the_mean_step_follows_the_gradient(monkeypatch, method, shares):
     batches = list(itertools.combinations(range(data.n), size))
     ends = np.unique(np.concatenate([[0, 1], (data.sampler.start * m) % 1.0]))
     starts = list(zip(0.5 * (ends[1:] + ends[:-1]), np.diff(ends), strict=True))
-    by_W, by_u = np.zeros_like(W), np.zeros(data.n)
+    by_W, by_b, by_u = np.zeros_like(W), np.zeros(n_classes), np.zeros(data.n)
     for batch, (start, length) in itertools.product(batches, starts):
         forced.append(start)
         data.order = np.array(batch)
-        _, V, scale, u = run(
+        _, V, scale, u, b = run(
             data, method, [0, size], 0, 1, rate=rate, slowing=0.0, ridge=ridge, m=m,
             function=softmax_batch_kernels(method).py_func,
         )  # fmt: skip
         by_W += length * (V * scale[:, None] - W) / rate
+        by_b += length * (b - data.intercept) / (rate * INTERCEPT_RATE)
         by_u += length * (u - data.u) / rate
     by_W *= data.n / len(batches)
+    by_b *= data.n / len(batches)
     by_u *= data.n / len(batches)
 
     # The gradient of the double sum, or the mean gradient of sampled losses.
     X = data.dense[data.rows]
-    scores = X @ W.T
+    scores = X @ W.T + data.intercept
     relative = scores - scores[np.arange(data.n), data.classes][:, None]
     moves = np.zeros((data.n, n_classes))
     for i, y in enumerate(data.classes):
@@ -309,6 +325,8 @@ def test_the_mean_step_follows_the_gradient(monkeypatch, method, shares):
     moves[np.arange(data.n), data.classes] = -totals
     gradient = (data.weight[:, None] * moves).T @ X + ridge * data.n * W
     np.testing.assert_allclose(-by_W, gradient, rtol=1e-5, atol=1e-5)
+    gradient = (data.weight[:, None] * moves).sum(axis=0)
+    np.testing.assert_allclose(-by_b, gradient, rtol=1e-5, atol=1e-5)
     expected = data.weight * (1 - np.exp(-data.u) - totals) if method == "implicit" else 0 * by_u
     np.testing.assert_allclose(-by_u, expected, rtol=1e-5, atol=1e-5)
 

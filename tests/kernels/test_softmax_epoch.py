@@ -17,6 +17,8 @@ from sklearn_xc.kernels.softmax_rules import umax_step
 from sklearn_xc.solvers.class_sampling import expected_touches
 
 K, D = 6, 7
+#: What steps of intercepts are multiplied by.
+INTERCEPT_RATE = 0.3
 #: What the rules are given: delta, and a bound on u or the parameterisation of u.
 SETTINGS = {"umax": (1.0, 40.0), "raman": (1.0, 1.0)}
 
@@ -40,6 +42,8 @@ def make_data(dtype=np.float64, weighted=True, n_classes=K):
         order=rng.permutation(len(rows)),
         V=(0.5 * rng.normal(size=(n_classes, D))).astype(dtype),
         scale=rng.uniform(0.5, 1.0, n_classes),
+        intercept=np.random.default_rng(7).normal(size=n_classes),
+        intercept_rate=INTERCEPT_RATE,
         u=rng.uniform(0.1, 3.0, len(rows)),
         n=len(rows),
         hard=np.empty((len(rows), 0), np.int32),
@@ -72,29 +76,29 @@ def make_beta(data, m, n_classes=K):
 
 def run(data, method, first, last, *, rate, slowing, ridge, m, radius=np.inf, setting=None,
         key=None, function=None):  # fmt: skip
-    """Return the sum of the objectives and, after the steps, V, scale, squares and u."""
-    V, scale, u = data.V.copy(), data.scale.copy(), data.u.copy()
+    """Return the sum of the objectives and, after the steps, all that moves."""
+    V, scale, u, intercept = (x.copy() for x in (data.V, data.scale, data.u, data.intercept))
     squares = ((V * scale[:, None]) ** 2).sum(axis=1) if radius < np.inf else np.zeros(len(V))
     setting = SETTINGS.get(method, (1.0, np.inf)) if setting is None else setting
     inputs = (data.squared_norms, data.rows, data.classes, data.weight, data.order)
     objective = (softmax_kernels(method) if function is None else function)(
         tuple(map(read_only, data.arrays)), *map(read_only, inputs), first, last, V, scale,
-        squares, u, rate, slowing, ridge, read_only(make_beta(data, m, len(V))),
-        read_only(np.array(setting)), radius, data.sampler, m, read_only(data.hard),
-        mix_key(0, 0) if key is None else key,
+        intercept, squares, u, rate, slowing, ridge, data.intercept_rate,
+        read_only(make_beta(data, m, len(V))), read_only(np.array(setting)), radius, data.sampler,
+        m, read_only(data.hard), mix_key(0, 0) if key is None else key,
     )  # fmt: skip
-    return objective, V, scale, squares, u
+    return objective, V, scale, squares, u, intercept
 
 
-# The twin: rules of plain scores s, returning the new u, what moves away from each sampled class
-# and towards the target.
+# The twin: rules of plain scores s = x.w + b, returning the new u, what moves away from each
+# sampled class and towards the target.
 
 
 def _sigmoid(z):
     return scipy.special.expit(z)
 
 
-def slow_umax(A, alpha, x, s_y, c_y, s, c, u, setting):
+def slow_umax(A, alpha, norm, s_y, c_y, b_y, s, c, b, u, setting):
     proven = np.log(1 + np.exp(s - s_y).sum())
     if u < proven - setting[0]:
         u = proven
@@ -102,12 +106,12 @@ def slow_umax(A, alpha, x, s_y, c_y, s, c, u, setting):
     return np.clip(u - A * (1 - np.exp(-u)) + p.sum(), 0, setting[1]), p, p.sum()
 
 
-def slow_implicit(A, alpha, x, s_y, c_y, s, c, u, setting):
+def slow_implicit(A, alpha, norm, s_y, c_y, b_y, s, c, b, u, setting):
     """Solve for u between bounds, where for each u the sum of p is found between bounds."""
-    norm = x @ x
 
     def each(total, u_new):
-        z = np.log(A * alpha) + s / c - s_y / c_y - total * norm / c_y - u_new
+        z = np.log(A * alpha) + (s - b) / c + b - u_new
+        z -= (s_y - b_y) / c_y + b_y + total * norm / c_y
         if norm == 0:
             return np.exp(z)
         return c / norm * scipy.special.wrightomega(z + np.log(norm / c)).real
@@ -126,29 +130,29 @@ def slow_implicit(A, alpha, x, s_y, c_y, s, c, u, setting):
     return new_u, each(total, new_u), total
 
 
-def slow_ove(A, alpha, x, s_y, c_y, s, c, u, setting):
+def slow_ove(A, alpha, norm, s_y, c_y, b_y, s, c, b, u, setting):
     p = A * alpha * _sigmoid(s - s_y)
     return u, p, p.sum()
 
 
-def slow_nce(A, alpha, x, s_y, c_y, s, c, u, setting):
+def slow_nce(A, alpha, norm, s_y, c_y, b_y, s, c, b, u, setting):
     """Each of m classes out of K - 1 comes m / (K - 1) times: their odds are alpha exp(s)."""
     odds = alpha * np.exp(s)
     return u, A * odds / (1 + odds), A / (1 + alpha[0] * np.exp(s_y))
 
 
-def slow_is(A, alpha, x, s_y, c_y, s, c, u, setting):
+def slow_is(A, alpha, norm, s_y, c_y, b_y, s, c, b, u, setting):
     odds = alpha * np.exp(s - s_y)
     p = A * odds / (1 + odds.sum())
     return u, p, p.sum()
 
 
-def slow_vanilla(A, alpha, x, s_y, c_y, s, c, u, setting):
+def slow_vanilla(A, alpha, norm, s_y, c_y, b_y, s, c, b, u, setting):
     p = A * alpha * np.exp(s - s_y - u)
     return u - A * (1 - np.exp(-u)) + p.sum(), p, p.sum()
 
 
-def slow_raman(A, alpha, x, s_y, c_y, s, c, v, setting):
+def slow_raman(A, alpha, norm, s_y, c_y, b_y, s, c, b, v, setting):
     delta, a = setting
     u = v - a * s_y
     proven = np.log(1 + np.exp(s - s_y).sum())
@@ -184,8 +188,9 @@ def draws_of(data, m):
 
 
 def slow_steps(data, method, first, last, *, rate, slowing, ridge, m, radius=np.inf, setting=None):
-    """Return the sum of the objectives and, after the steps, all weights and u."""
+    """Return the sum of the objectives and, after the steps, all weights, u and intercepts."""
     W, u = data.V.astype(np.float64) * data.scale[:, None], data.u.copy()
+    intercept, h = data.intercept.copy(), data.intercept_rate
     setting = SETTINGS.get(method, (1.0, np.inf)) if setting is None else setting
     beta = make_beta(data, m, len(W))
     draws, objective = draws_of(data, m), 0.0
@@ -194,28 +199,32 @@ def slow_steps(data, method, first, last, *, rate, slowing, ridge, m, radius=np.
         x, y, weight = data.dense[data.rows[pair]], data.classes[pair], data.weight[pair]
         now = rate / (1 + slowing * t)
         c = 1 + now * ridge * beta
-        s_y, s, old = W[y] @ x, W[drawn] @ x, u[pair]
+        b_y, b = intercept[y], intercept[drawn]
+        s_y, s, old = W[y] @ x + b_y, W[drawn] @ x + b, u[pair]
         sampled = alpha @ np.exp(np.minimum(s - s_y - old, 700))
         objective += weight * (old + np.exp(-old) - 1 + sampled)
         u[pair], p, gain = SLOW_RULES[method](
-            now * weight, alpha, x, s_y, c[y], s, c[drawn], old, setting
+            now * weight, alpha, x @ x + h, s_y, c[y], b_y, s, c[drawn], b, old, setting
         )
+        intercept[drawn] -= h * p / c[drawn]
+        intercept[y] += h * gain / c[y]
         W[drawn] = (W[drawn] - np.outer(p, x)) / c[drawn][:, None]
         W[y] = (W[y] + gain * x) / c[y]
         norm = np.linalg.norm(W)
         if norm > radius:
             W *= radius / norm
-    return objective, W, u
+    return objective, W, u, intercept
 
 
 def assert_equals_twin(data, method, first=0, last=None, tol=1e-10, **settings):
     last = data.n if last is None else last
-    objective, V, scale, squares, u = run(data, method, first, last, **settings)
+    objective, V, scale, squares, u, intercept = run(data, method, first, last, **settings)
     expected = slow_steps(data, method, first, last, **settings)
     W = V * scale[:, None]
     np.testing.assert_allclose(objective, expected[0], rtol=tol)
     np.testing.assert_allclose(W, expected[1], rtol=tol, atol=tol * np.abs(expected[1]).max())
     np.testing.assert_allclose(u, expected[2], rtol=tol, atol=tol)
+    np.testing.assert_allclose(intercept, expected[3], rtol=tol, atol=tol)
     if settings.get("radius", np.inf) < np.inf:
         np.testing.assert_allclose(squares, (W**2).sum(axis=1), rtol=10 * tol, atol=tol)
     return V, scale
@@ -298,7 +307,7 @@ def test_a_part_of_the_steps(method):
     data, settings = make_data(), {"rate": 0.5, "slowing": 0.3, "ridge": 0.1, "m": 2}
     assert_equals_twin(data, method, 4, 9, **settings)
     whole = run(data, method, 0, data.n, **settings)
-    objective, data.V, data.scale, _, data.u = run(data, method, 0, 5, **settings)
+    objective, data.V, data.scale, _, data.u, data.intercept = run(data, method, 0, 5, **settings)
     rest = run(data, method, 5, data.n, **settings)
     np.testing.assert_allclose(objective + rest[0], whole[0], rtol=1e-15)
     for one, other in zip(rest[1:], whole[1:], strict=True):
@@ -355,7 +364,8 @@ def test_umax_leaves_no_u_below_zero():
     @kernel
     def step(scale, u, p):
         none = np.zeros(1)
-        return umax_step(scale, none, 1.0, 0.0, 1.0, none, none + 1.0, u, p, (9.0, 40.0))[0]
+        one, bounds = none + 1.0, (9.0, 40.0)
+        return umax_step(scale, none, 1.0, 0.0, 0.0, 1.0, none, none, one, u, p, bounds)[0]
 
     for scale in (3.0, 50.0):
         assert 0.5 - scale * (1 - np.exp(-0.5)) < 0
@@ -383,8 +393,8 @@ def test_other_parameterisations_contain_umax():
 def test_scores_beyond_the_range_of_exp(method):
     data = make_data()
     data.V *= 1000.0
-    objective, V, scale, _, u = run(data, method, 0, data.n, rate=0.5, slowing=0, ridge=0.1, m=3)
-    for values in (objective, V, scale, u):
+    found = run(data, method, 0, data.n, rate=0.5, slowing=0, ridge=0.1, m=3)
+    for values in found:
         assert np.isfinite(values).all()
 
 
@@ -397,7 +407,8 @@ def test_projections_leave_numbers_that_can_be_divided_by(dtype):
     data.rows[:] = 0
     data.classes[:] = [0] * 10 + [5]
     data.order = np.arange(data.n)
-    _, V, scale, _, u = run(
+    data.intercept_rate = 0.0  # nothing holds intercepts where steps overshoot
+    _, V, scale, _, u, _ = run(
         data, "vanilla", 0, data.n, rate=1e10, slowing=0.0, ridge=1e-12, m=1, radius=1e-8
     )
     for values in (V, scale, u):
@@ -412,15 +423,16 @@ N_DRAWN = 2
 
 
 def step_from(monkeypatch, data, method, pair, start, ridge, setting):
-    """Return the change of all weights and u, over the rate, by a step drawn from a start."""
+    """Return the change of weights, intercepts and u by a step drawn from a start, per rate."""
     monkeypatch.setattr(negatives, "random_unit", lambda key, step: start)
     data.order = np.arange(data.n)
-    _, V, scale, _, u = run(
+    _, V, scale, _, u, b = run(
         data, method, pair, pair + 1, rate=RATE, slowing=0.0, ridge=ridge, m=N_DRAWN,
         setting=setting, key=np.uint64(0), function=softmax_kernels(method).py_func,
     )  # fmt: skip
     W = data.V * data.scale[:, None]
-    return (V * scale[:, None] - W) / RATE, (u - data.u) / RATE
+    by_b = (b - data.intercept) / (RATE * data.intercept_rate)
+    return (V * scale[:, None] - W) / RATE, by_b, (u - data.u) / RATE
 
 
 def starts_of(data, target):
@@ -435,7 +447,7 @@ def starts_of(data, target):
 
 def double_sum(data, W, u, alpha):
     """Return the objective of the solver's docstring, less what does not move."""
-    scores = data.dense[data.rows] @ W.T
+    scores = data.dense[data.rows] @ W.T + data.intercept
     own = scores[np.arange(data.n), data.classes]
     others = np.exp(scores - own[:, None] - u[:, None])
     others[np.arange(data.n), data.classes] = 0
@@ -443,13 +455,13 @@ def double_sum(data, W, u, alpha):
 
 
 def double_sum_gradient(data, W, u, alpha):
-    scores = data.dense[data.rows] @ W.T
+    scores = data.dense[data.rows] @ W.T + data.intercept
     own = scores[np.arange(data.n), data.classes]
     others = data.weight[:, None] * np.exp(scores - own[:, None] - u[:, None])
     others[np.arange(data.n), data.classes] = 0
     by_u = data.weight * (1 - np.exp(-u)) - others.sum(axis=1)
     others[np.arange(data.n), data.classes] = -others.sum(axis=1)
-    return others.T @ data.dense[data.rows] + alpha * W, by_u
+    return others.T @ data.dense[data.rows] + alpha * W, others.sum(axis=0), by_u
 
 
 def differences(function, at, size=1e-6):
@@ -466,22 +478,38 @@ def differences(function, at, size=1e-6):
 def test_gradient_of_the_double_sum():
     data = make_data()
     W = data.V * data.scale[:, None]
-    by_W, by_u = double_sum_gradient(data, W, data.u, 0.7)
+    by_W, by_b, by_u = double_sum_gradient(data, W, data.u, 0.7)
     found = differences(lambda at: double_sum(data, at, data.u, 0.7), W)
     np.testing.assert_allclose(found, by_W, rtol=1e-7, atol=1e-7)
     found = differences(lambda at: double_sum(data, W, at, 0.7), data.u)
     np.testing.assert_allclose(found, by_u, rtol=1e-7, atol=1e-7)
 
+    def of_intercept(at):
+        return double_sum(SimpleNamespace(**{**vars(data), "intercept": at}), W, data.u, 0.7)
+
+    found = differences(of_intercept, data.intercept)
+    np.testing.assert_allclose(found, by_b, rtol=1e-7, atol=1e-7)
+
 
 def mean_step(monkeypatch, data, method, ridge, setting):
     """Return the mean change over all pairs and all draws of classes."""
     total_W, total_u = np.zeros_like(data.V), np.zeros_like(data.u)
+    total_b = np.zeros_like(data.intercept)
     for pair in range(data.n):
         for start, length in zip(*starts_of(data, data.classes[pair]), strict=True):
-            by_W, by_u = step_from(monkeypatch, data, method, pair, start, ridge, setting)
+            by_W, by_b, by_u = step_from(monkeypatch, data, method, pair, start, ridge, setting)
             total_W += by_W * length
+            total_b += by_b * length
             total_u += by_u * length
-    return total_W / data.n, total_u / data.n
+    return total_W / data.n, total_b / data.n, total_u / data.n
+
+
+def assert_gradient(data, ridge, by_W, by_b, by_u):
+    """Compare mean steps, n times, with the gradient of the double sum."""
+    W = data.V * data.scale[:, None]
+    gradient = double_sum_gradient(data, W, data.u, ridge * data.n)
+    for found, expected in zip((by_W, by_b, by_u), gradient, strict=True):
+        np.testing.assert_allclose(-found * data.n, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -493,11 +521,7 @@ def mean_step(monkeypatch, data, method, ridge, setting):
 def test_steps_are_unbiased(monkeypatch, method, setting, ridge, shares):
     """The rate is in units of 1 / n: n times the mean step is the gradient of the sum."""
     data = shares(make_data())
-    by_W, by_u = mean_step(monkeypatch, data, method, ridge, setting)
-    W = data.V * data.scale[:, None]
-    gradient_W, gradient_u = double_sum_gradient(data, W, data.u, ridge * data.n)
-    np.testing.assert_allclose(-by_W * data.n, gradient_W, rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(-by_u * data.n, gradient_u, rtol=1e-5, atol=1e-5)
+    assert_gradient(data, ridge, *mean_step(monkeypatch, data, method, ridge, setting))
 
 
 @pytest.mark.parametrize(
@@ -513,21 +537,17 @@ def test_steps_with_hard_negatives_are_unbiased(monkeypatch, method, setting, n_
             own = data.classes[:, None]
             first = np.arange(n_hard, dtype=np.int32)
             data.hard = (first + (first >= own)).astype(np.int32)
-        by_W, by_u = mean_step(monkeypatch, data, method, ridge, setting)
-        W = data.V * data.scale[:, None]
-        gradient_W, gradient_u = double_sum_gradient(data, W, data.u, ridge * data.n)
-        np.testing.assert_allclose(-by_W * data.n, gradient_W, rtol=1e-5, atol=1e-5)
-        np.testing.assert_allclose(-by_u * data.n, gradient_u, rtol=1e-5, atol=1e-5)
+        assert_gradient(data, ridge, *mean_step(monkeypatch, data, method, ridge, setting))
 
 
 @pytest.mark.parametrize("a", [0.3, 1.0])
 def test_steps_in_another_parameterisation_are_unbiased(monkeypatch, a):
     data = make_data()
     data.u += 2.0  # they stand for v = u + a s_y here
-    by_W, by_v = mean_step(monkeypatch, data, "raman", 0.5, (np.inf, a))
+    by_W, _, by_v = mean_step(monkeypatch, data, "raman", 0.5, (np.inf, a))
 
     def objective(W, v):
-        own = (data.dense[data.rows] * W[data.classes]).sum(axis=1)
+        own = (data.dense[data.rows] * W[data.classes]).sum(axis=1) + data.intercept[data.classes]
         return double_sum(data, W, v - a * own, 0.5 * data.n)
 
     W = data.V * data.scale[:, None]
@@ -553,12 +573,15 @@ def test_biased_steps_follow_their_own_losses(monkeypatch, method):
     for pair in range(data.n):
         x, y = data.dense[data.rows[pair]], data.classes[pair]
         for start in starts_of(data, y)[0]:
-            by_W, by_u = step_from(monkeypatch, data, method, pair, start, 0.0, None)
+            by_W, by_b, by_u = step_from(monkeypatch, data, method, pair, start, 0.0, None)
             chosen, alpha = np.empty(N_DRAWN, np.int64), np.empty(N_DRAWN)
             assert draw_negatives(data.sampler, np.uint64(0), 0, y, N_DRAWN, chosen, alpha, 0) == 2
 
-            def loss(at, chosen=chosen, x=x, y=y, pair=pair):
-                return data.weight[pair] * biased_loss(method, at[y] @ x, at[chosen] @ x)
+            def loss(at, b=data.intercept, chosen=chosen, x=x, y=y, pair=pair):
+                scores = at @ x + b
+                return data.weight[pair] * biased_loss(method, scores[y], scores[chosen])
 
             np.testing.assert_allclose(-by_W, differences(loss, W), rtol=1e-5, atol=1e-6)
+            gradient = differences(lambda b, loss=loss: loss(W, b), data.intercept)
+            np.testing.assert_allclose(-by_b, gradient, rtol=1e-5, atol=1e-6)
             assert (by_u == 0).all()

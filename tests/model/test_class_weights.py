@@ -29,15 +29,23 @@ def make_rows(n, dtype=np.float64, d=D):
 
 
 def make_weights(n_classes, dtype, with_scale):
+    """Return weights, with scales, intercepts and a prior or without."""
     rng = np.random.default_rng(n_classes)
     coef = rng.normal(size=(n_classes, D)).astype(dtype)
-    scale = rng.uniform(0.1, 2.0, n_classes) if with_scale else None
-    return ClassWeights(coef, scale)
+    scale = rng.uniform(0.1, 2.0, n_classes)
+    return (
+        ClassWeights(coef, scale, *rng.normal(size=(2, n_classes)))
+        if with_scale
+        else (ClassWeights(coef))
+    )
 
 
 def exact_scores(weights, X):
     dense = sp.csr_array((X.data, X.indices, X.indptr), shape=X.shape).astype(np.float64)
-    return dense @ (weights.coef.astype(np.float64) * weights.scale[:, None]).T
+    W = weights.coef.astype(np.float64) * weights.scale[:, None]
+    scores = dense @ W.T + weights.intercept.astype(np.float64)
+    scores[np.diff(X.indptr) == 0] = weights.prior
+    return scores
 
 
 @pytest.fixture(params=[1, 2, 70])
@@ -92,7 +100,7 @@ def test_log_losses_of_no_pairs(weights):
 
 @pytest.mark.parametrize("k", [1, 3, 70, 75])
 def test_topk(weights, n_classes, dtype, k):
-    """Rows without features score 0 everywhere: all their classes tie."""
+    """Rows without features score the prior; where there is none, all their classes tie."""
     X = make_rows(40, dtype)
     labels, scores = weights.topk(X, k, None)
     assert labels.shape == scores.shape == (40, k)
@@ -103,7 +111,8 @@ def test_topk(weights, n_classes, dtype, k):
     expected = np.argsort(-all_scores, axis=1, kind="stable")[:, :kept]
     np.testing.assert_array_equal(labels[:, :kept], expected)
     np.testing.assert_array_equal(scores[:, :kept], np.take_along_axis(all_scores, expected, 1))
-    np.testing.assert_array_equal(labels[0, :kept], np.arange(kept))
+    blank = np.argsort(-weights.prior, kind="stable")[:kept]
+    np.testing.assert_array_equal(labels[[0, -1], :kept], [blank, blank])
     assert (labels[:, kept:] == -1).all()
     assert np.isneginf(scores[:, kept:]).all()
 

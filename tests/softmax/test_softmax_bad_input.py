@@ -430,7 +430,7 @@ class TestOverflow:
 
     @staticmethod
     def assert_finite(model, X):
-        for name in ("coef_", "u_", "loss_curve_"):
+        for name in ("coef_", "intercept_", "u_", "loss_curve_"):
             assert np.isfinite(getattr(model, name)).all(), name
         assert np.isfinite(model.predict_proba(X).data).all()
 
@@ -474,7 +474,14 @@ class TestOverflow:
                 call(model)
             except ValueError as error:
                 assert re.search(refused, str(error))  # noqa: PT017
-                for name in ("coef_", "_normalisers", "_average", "_population", "n_iter_"):
+                for name in (
+                    "coef_",
+                    "intercept_",
+                    "_normalisers",
+                    "_average",
+                    "_population",
+                    "n_iter_",
+                ):
                     assert getattr(model, name) is getattr(fitted, name)
             else:
                 self.assert_finite(model, big)
@@ -511,6 +518,15 @@ class TestOverflow:
             ValueError, match=r"diverged at learning_rate=1\. Lower|range of float64"
         ):
             model.partial_fit(X * dtype(size), Y)
+
+    @pytest.mark.parametrize("way", ["fit", "partial_fit"])
+    def test_a_sum_of_squares(self, way):
+        """The square of each row is a float64, their sum is not."""
+        X, y = 1.3e154 * np.eye(6)[np.arange(60) % 6], np.arange(60) % 3
+        model = SoftmaxUMax(learning_rate=1e-300, init="zero", max_iter=1, random_state=0)
+        getattr(model, way)(X, y)
+        assert np.isfinite(model.intercept_).all()
+        assert (model.intercept_ != np.log(1 / 3)).all()
 
     @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_array.toarray])
     @pytest.mark.parametrize(("dtype", "size"), [(np.float32, 3e38), (np.float64, 1e308)])

@@ -29,7 +29,15 @@ def fit(X, y, estimator=ImplicitSoftmaxSGD, sample_weight=None, **parameters):
 
 
 def assert_same_model(a, b):
-    for name in ("coef_", "u_", "u_index_", "loss_curve_", "log_loss_", "label_counts_"):
+    for name in (
+        "coef_",
+        "intercept_",
+        "u_",
+        "u_index_",
+        "loss_curve_",
+        "log_loss_",
+        "label_counts_",
+    ):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name), name)
 
 
@@ -41,6 +49,11 @@ def trained(answer):
 def scores_of(model, X):
     """Return scores; those of classes without an instance, which have no probability, are -inf."""
     scores = X.toarray().astype(np.float64) @ model.coef_.T.astype(np.float64)
+    is_blank = ~scores.any(axis=1)
+    scores += model.intercept_
+    n_pairs = np.bincount(model.u_index_[:, 1], minlength=len(model.classes_))
+    with np.errstate(divide="ignore"):
+        scores[is_blank] = np.log(n_pairs / n_pairs.sum())
     scores[:, model.label_counts_ == 0] = -np.inf
     return scores
 
@@ -135,7 +148,8 @@ class TestSparseTargets:
 
     def test_a_score_of_zero_is_stored(self, xy):
         X, Y = xy
-        answer = fit(X, Y, top_k=6).decision_function(X[[3]])  # the empty instance
+        model = fit(X, Y, top_k=6, fit_intercept=False)
+        answer = model.decision_function(X[[3]])  # the empty instance
         assert answer.indices.tolist() == [0, 1, 2, 3, 5, 6]  # label 4 has no instance
         assert answer.data.tolist() == [0.0] * 6
 
@@ -214,7 +228,8 @@ class TestTopK:
 
     def test_ties_go_to_the_smaller_position(self, xy):
         X, Y = xy
-        assert fit(X, Y).predict_topk(X[[3]], 4)[0].tolist() == [[0, 1, 2, 3]]
+        model = fit(X, Y, fit_intercept=False)
+        assert model.predict_topk(X[[3]], 4)[0].tolist() == [[0, 1, 2, 3]]
 
     def test_top_k_does_not_bound_it(self, xy):
         X, Y = xy
@@ -384,7 +399,7 @@ class TestUnpleasantRows:
         labelled = np.flatnonzero(np.diff(Y.indptr))
         model = fit(X, container(Y), estimator)
         without = fit(X[labelled], container(Y[labelled]), estimator)
-        for name in ("coef_", "u_", "loss_curve_", "log_loss_", "label_counts_"):
+        for name in ("coef_", "intercept_", "u_", "loss_curve_", "log_loss_", "label_counts_"):
             np.testing.assert_array_equal(getattr(model, name), getattr(without, name))
         np.testing.assert_array_equal(np.unique(model.u_index_[:, 0]), labelled)
         assert model.n_samples_fit_ == 120
@@ -405,7 +420,7 @@ class TestUnpleasantRows:
         model = fit(X, Y[:, kept], estimator, multilabel="first")
         one_d = fit(X, first, estimator)
         assert len(kept) > 3
-        for name in ("coef_", "u_", "u_index_", "loss_curve_", "log_loss_"):
+        for name in ("coef_", "intercept_", "u_", "u_index_", "loss_curve_", "log_loss_"):
             np.testing.assert_array_equal(getattr(model, name), getattr(one_d, name), name)
 
     def test_all_labels_are_observations(self, xy):
@@ -436,10 +451,18 @@ class TestUnpleasantRows:
     )
     def test_nothing_but_zeros(self, estimator, alpha, xy):
         _, Y = xy
-        model = fit(sp.csr_array((120, 6)), Y, estimator, alpha=alpha, sampling="uniform")
+        X = sp.csr_array((120, 6))
+        model = fit(X, Y, estimator, alpha=alpha, sampling="uniform", fit_intercept=False)
         assert not model.coef_.any()
         np.testing.assert_allclose(model.u_, np.log(15))
         np.testing.assert_allclose(model.log_loss_, np.log(15))
+        Y = Y[:, [j for j in range(15) if j != 4]]  # 4 has no instance
+        model = fit(X, Y, estimator, alpha=alpha, n_negatives=13)  # all others
+        assert not model.coef_.any()
+        losses = -np.log(Y.sum(axis=0) / Y.nnz)
+        np.testing.assert_allclose(model.intercept_, -losses, rtol=1e-14)
+        np.testing.assert_allclose(model.u_, losses[model.u_index_[:, 1]])
+        np.testing.assert_allclose(model.log_loss_, losses[Y.indices].mean())
 
     @pytest.mark.parametrize("estimator", ESTIMATORS)
     def test_a_single_instance(self, estimator):

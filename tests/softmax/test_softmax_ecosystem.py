@@ -148,7 +148,7 @@ class TestSearches:
 
     def test_train_test_split(self, make, xy):
         X, X_test, Y, Y_test = train_test_split(*xy, random_state=0)
-        assert 0.2 < make(alpha=1.0).fit(X, Y).score(X_test, Y_test) < 1
+        assert 0.2 < make(alpha=1.0, learning_rate=0.1).fit(X, Y).score(X_test, Y_test) < 1
 
 
 class TestSparseInterface:
@@ -224,7 +224,7 @@ def assert_same_answers(a, b, X):
             assert type(p) is type(q)
             p, q = p.toarray(), q.toarray()
         np.testing.assert_array_equal(p, q)
-    for name in ("coef_", "u_", "u_index_", "loss_curve_", "log_loss_"):
+    for name in ("coef_", "intercept_", "u_", "u_index_", "loss_curve_", "log_loss_"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
     assert repr(a.get_params()) == repr(b.get_params())
 

@@ -37,8 +37,8 @@ def data(xy):
     return X, np.array(list("dbac"))[X.toarray()[:, :4].argmax(axis=1)]
 
 
-def log_losses(W, X, places):
-    return -log_softmax(X.toarray() @ W.T, axis=1)[np.arange(len(places)), places]
+def log_losses(W, b, X, places):
+    return -log_softmax(X.toarray() @ W.T + b, axis=1)[np.arange(len(places)), places]
 
 
 class TestFirstCall:
@@ -58,14 +58,19 @@ class TestFirstCall:
         self, make, data, n_negatives
     ):
         X, y = data
-        still = make(sampling="uniform", n_negatives=n_negatives, learning_rate=1e-9)
+        still = make(
+            sampling="uniform", n_negatives=n_negatives, learning_rate=1e-9, fit_intercept=False
+        )
         assert still.partial_fit(X, y).loss_curve_[0] == pytest.approx(np.log(4), abs=1e-6)
-        model = make(
-            sampling="uniform", n_negatives=3, learning_rate=0.03
-        )  # all others: no sample at all
+        # All others: no sample at all.
+        still = make(sampling="uniform", n_negatives=3, learning_rate=1e-9)
+        places = np.unique(y, return_inverse=True)[1]
+        guessing = log_losses(np.zeros((4, 40)), np.log(np.bincount(places)), X, places).mean()
+        assert still.partial_fit(X, y).loss_curve_[0] == pytest.approx(guessing, abs=1e-6)
+        model = make(sampling="uniform", n_negatives=3, learning_rate=0.03)
         seen = model.partial_fit(X, y).loss_curve_[0]
-        after = log_losses(model.coef_, X, np.searchsorted(model.classes_, y)).mean()
-        assert after < seen < np.log(4)
+        after = log_losses(model.coef_, model.intercept_, X, places).mean()
+        assert after < seen < guessing
         model.set_params(learning_rate=1e-9).partial_fit(X, y, index=np.arange(120))
         assert after < model.loss_curve_[1] < seen  # its u are of the first pass
 
@@ -125,7 +130,8 @@ class TestIndex:
         numbers = np.arange(120)[::-1] * 7
         model = make().partial_fit(X, y, index=numbers)
         before = model.u_.copy()
-        exact = log_losses(model.coef_, X, np.searchsorted(model.classes_, y))[::-1]
+        places = np.searchsorted(model.classes_, y)
+        exact = log_losses(model.coef_, model.intercept_, X, places)[::-1]
         assert np.abs(before - exact).max() > 0.05
         np.testing.assert_array_equal(model.u_index_[:, 0], np.sort(numbers))
         model.set_params(learning_rate=STILL)
@@ -159,7 +165,7 @@ class TestIndex:
         model = make().partial_fit(X, y)
         before = model.u_.copy()
         places = np.searchsorted(model.classes_, y)
-        exact = log_losses(model.coef_, X, places)
+        exact = log_losses(model.coef_, model.intercept_, X, places)
         model.set_params(learning_rate=STILL).partial_fit(X, y)
         np.testing.assert_array_equal(model.u_index_[:, 0], np.arange(240))
         np.testing.assert_array_equal(model.u_[:120], before)
@@ -212,7 +218,8 @@ class TestPasses:
                 model.partial_fit(X[rows], y[rows], classes=list("abcd"), index=rows)
         places = np.searchsorted(model.classes_, y)
         objectives = [
-            log_losses(m.coef_, X, places).sum() + 1.5 * (m.coef_**2).sum() for m in (model, fitted)
+            log_losses(m.coef_, m.intercept_, X, places).sum() + 1.5 * (m.coef_**2).sum()
+            for m in (model, fitted)
         ]
         assert objectives[0] == pytest.approx(objectives[1], rel=0.02)
         assert objectives[0] < 0.9 * 120 * np.log(4)
@@ -313,9 +320,13 @@ class TestPasses:
         X, y = data
         model = make(average=average, max_iter=2).fit(X, y)
         for _ in range(2):
-            held = {name: getattr(model, name) for name in ("coef_", "_iterate", "u_")}
+            held = {
+                name: getattr(model, name) for name in ("coef_", "intercept_", "_iterate", "u_")
+            }
             if average:
                 held["mean"] = model._average.mean
+                held["mean intercept"] = model._average.intercept
+                held["iterate"] = model._iterate_intercept
             before = {name: np.copy(array) for name, array in held.items()}
             count = model._average and model._average.count
             other = pickle.loads(pickle.dumps(model))
@@ -447,16 +458,19 @@ class TestWarmStart:
         model.set_params(learning_rate=STILL).fit(X, y)
         np.testing.assert_allclose(model.u_, u, atol=1e-9)
         cold = make(max_iter=4, learning_rate=STILL, init="zero").fit(X, y)
+        shares = np.unique(y, return_counts=True)[1] / len(y)
+        np.testing.assert_allclose(cold.u_, -np.log(shares)[cold.u_index_[:, 1]], atol=1e-9)
+        cold = make(max_iter=4, learning_rate=STILL, init="zero", fit_intercept=False).fit(X, y)
         np.testing.assert_allclose(cold.u_, np.log(4), atol=1e-9)
 
     def test_new_rows_and_classes_of_rows_start_at_the_exact_normaliser(self, make, data):
         X, y = data
         model = make(max_iter=4, warm_start=True).fit(X[:100], y[:100])
-        u, W = model.u_.copy(), model.coef_.copy()
+        u, W, b = model.u_.copy(), model.coef_.copy(), model.intercept_.copy()
         other = y.copy()
         other[:10] = np.where(y[:10] == "a", "b", "a")
         model.set_params(learning_rate=STILL).fit(X, other)
-        exact = log_losses(W, X, np.searchsorted(model.classes_, other))
+        exact = log_losses(W, b, X, np.searchsorted(model.classes_, other))
         np.testing.assert_allclose(model.u_[10:100], u[10:], atol=1e-9)
         np.testing.assert_allclose(model.u_[100:], exact[100:], atol=1e-9)
         np.testing.assert_allclose(model.u_[:10], exact[:10], atol=1e-9)

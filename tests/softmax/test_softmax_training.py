@@ -200,11 +200,15 @@ class TestAverage:
     def test_the_kth_iterate_has_weight_k(self, dtype):
         rng = np.random.default_rng(0)
         iterates = [rng.normal(size=(3, 2)).astype(dtype) for _ in range(6)]
+        intercepts = rng.normal(size=(6, 3))
         average = Average()
         for k, W in enumerate(iterates, 1):
-            mean = average.add(W)
+            mean, intercept = average.add(W, intercepts[k - 1])
             expected = np.average(iterates[:k], axis=0, weights=np.arange(1, k + 1))
             np.testing.assert_allclose(mean, expected, rtol=1e-5 if dtype == np.float32 else 1e-13)
+            expected = np.average(intercepts[:k], axis=0, weights=np.arange(1, k + 1))
+            np.testing.assert_allclose(intercept, expected, rtol=1e-13)
+            assert intercept is not intercepts[0]
             assert mean.dtype == dtype
             assert mean is not W
 
@@ -216,7 +220,7 @@ def problem_of(make_xy, alpha=0.0, n=60, scale=1.0):
     return SoftmaxProblem(instances_of(X * scale), rows, classes, np.ones(len(rows)), 11, alpha)
 
 
-SETTINGS = SgdSettings("implicit", 2, 1, 0)
+SETTINGS = SgdSettings("implicit", 2, 1, 0, intercept_rate=0.1)
 
 
 def start(problem):
@@ -228,8 +232,10 @@ class TestTrain:
     def test_all_epochs_run_without_patience(self, make_xy):
         problem = problem_of(make_xy)
         state = SoftmaxState.at(*start(problem))
-        W, history = train(problem, state, SETTINGS, Schedule(1.0, 0.9), 4)
+        W, intercept, history = train(problem, state, SETTINGS, Schedule(1.0, 0.9), 4)
         assert W is state.V
+        assert intercept is state.intercept
+        assert intercept.all()
         assert len(history.objective) == 4
         assert history.log_loss == []
         assert len(set(history.objective)) == 4
@@ -240,39 +246,43 @@ class TestTrain:
         state = SoftmaxState.at(*start(problem))
         losses, seen = iter([5.0, 3.0, 4.0, 3.0, 2.95, 6.0, 0.0]), []
 
-        def monitor(W, scale):
-            seen.append(W * scale[:, None])
+        def monitor(weights):
+            seen.append((weights.coef * weights.scale[:, None], weights.intercept.copy()))
             return next(losses)
 
-        W, history = train(
+        W, intercept, history = train(
             problem, state, SETTINGS, Schedule(1.0, 0.9), 20, monitor=monitor, patience=3, tol=0.1
         )
         assert history.log_loss == [5.0, 3.0, 4.0, 3.0, 2.95]
-        np.testing.assert_array_equal(W, seen[4])  # better, if by less than tol
-        assert (seen[1] != W).any()
+        np.testing.assert_array_equal(W, seen[4][0])  # better, if by less than tol
+        np.testing.assert_array_equal(intercept, seen[4][1])
+        assert (seen[1][0] != W).any()
+        assert (seen[1][1] != intercept).any()
 
     def test_the_best_weights_are_a_copy(self, make_xy):
         problem = problem_of(make_xy, alpha=1.0)
         state = SoftmaxState.at(*start(problem))
         losses, seen = iter([5.0, 1.0, 4.0, 3.0, 2.0]), []
 
-        def monitor(W, scale):
-            seen.append(W * scale[:, None])
+        def monitor(weights):
+            seen.append((weights.coef * weights.scale[:, None], weights.intercept.copy()))
             return next(losses)
 
-        W, history = train(
+        W, intercept, history = train(
             problem, state, SETTINGS, Schedule(1.0, 0.9), 5, monitor=monitor, patience=9
         )
         assert len(history.log_loss) == 5
-        np.testing.assert_allclose(W, seen[1], rtol=1e-15)
-        np.testing.assert_allclose(state.V, seen[4], rtol=1e-15)
+        np.testing.assert_allclose(W, seen[1][0], rtol=1e-15)
+        np.testing.assert_array_equal(intercept, seen[1][1])
+        np.testing.assert_allclose(state.V, seen[4][0], rtol=1e-15)
+        np.testing.assert_array_equal(state.intercept, seen[4][1])
         np.testing.assert_array_equal(state.scale, 1.0)
 
     def test_a_monitor_that_is_not_finite(self, make_xy):
         problem = problem_of(make_xy)
         state = SoftmaxState.at(*start(problem))
         with pytest.raises(FloatingPointError, match="no longer finite"):
-            train(problem, state, SETTINGS, Schedule(1.0, 0.9), 2, monitor=lambda W, s: np.nan)
+            train(problem, state, SETTINGS, Schedule(1.0, 0.9), 2, monitor=lambda weights: np.nan)
 
     def test_the_number_of_the_first_epoch_decides_on_the_random_numbers(self, make_xy):
         problem = problem_of(make_xy)
@@ -280,17 +290,26 @@ class TestTrain:
         train(problem, whole, SETTINGS, Schedule(1.0, 1.0), 3)
         parts = SoftmaxState.at(*start(problem))
         train(problem, parts, SETTINGS, Schedule(1.0, 1.0), 1)
-        other = SoftmaxState.at(parts.V.copy(), parts.u.copy())
+        other = SoftmaxState.at(parts.V.copy(), parts.u.copy(), parts.intercept.copy())
         train(problem, parts, SETTINGS, Schedule(1.0, 1.0), 2, first_epoch=1)
         train(problem, other, SETTINGS, Schedule(1.0, 1.0), 2, first_epoch=0)
         np.testing.assert_array_equal(parts.V, whole.V)
+        np.testing.assert_array_equal(parts.intercept, whole.intercept)
         assert (other.V != whole.V).any()
 
 
 class TestEarlyStopping:
     @pytest.fixture
     def data(self, make_xy):
-        return make_xy(n=200)
+        """Return X and Y without label 4, which has no instance."""
+        X, Y = make_xy(n=200)
+        return X, Y[:, [j for j in range(15) if j != 4]]
+
+    @staticmethod
+    def find_held(model, Y):
+        """Tell of each u whether it is where it started, at the frequency of its class."""
+        losses = -np.log(Y.sum(axis=0) / Y.nnz)[model.u_index_[:, 1]]
+        return np.isclose(model.u_, losses, rtol=1e-13, atol=0)
 
     @pytest.mark.parametrize("average", [False, True])
     @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -325,7 +344,7 @@ class TestEarlyStopping:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(X, Y)
-        is_held = model.u_ == np.log(15)
+        is_held = self.find_held(model, Y)
         rows = model.u_index_[:, 0]
         held = np.unique(rows[is_held])
         filled = np.diff(X.indptr) > 0
@@ -347,7 +366,7 @@ class TestEarlyStopping:
             model = ImplicitSoftmaxSGD(
                 learning_rate=1.0, max_iter=5, early_stopping=True, random_state=0
             ).fit(X, Y)
-        is_held = model.u_ == np.log(15)
+        is_held = self.find_held(model, Y)
         assert 0 < is_held.mean() < 0.2
         half = len(is_held) // 2
         np.testing.assert_array_equal(is_held[:half], is_held[half:])
@@ -399,13 +418,13 @@ class TestSearch:
             assert max_iter == 7
             assert schedule.decay == 0.8
             state.V[:] = schedule.rate
-            return state.V, None
+            return state.V, state.intercept, None
 
         monkeypatch.setattr(search, "train", trial)
         settings = SgdSettings("implicit", 2, batch_size, 0)
         found = search_rate(
             problem, SoftmaxState.at(W, u), settings, 0.8, 7, rates,
-            lambda V, part: abs(np.log(V[0, 0] / rates[best])), n_jobs,
+            lambda found, part: abs(np.log(found.coef[0, 0] / rates[best])), n_jobs,
         )  # fmt: skip
         assert found == rates[best]
         assert not W.any()
@@ -418,10 +437,10 @@ class TestSearch:
             if schedule.rate > 0.05:
                 raise FloatingPointError
             state.V[:] = schedule.rate
-            return state.V, None
+            return state.V, state.intercept, None
 
-        def log_loss(V, part):
-            return np.nan if V[0, 0] == GRID[1] else 1.0
+        def log_loss(weights, part):
+            return np.nan if weights.coef[0, 0] == GRID[1] else 1.0
 
         monkeypatch.setattr(search, "train", trial)
         arguments = (problem, SoftmaxState.at(*start(problem)), SETTINGS, 0.9, 5, GRID)
