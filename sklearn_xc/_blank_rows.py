@@ -75,6 +75,11 @@ class LabelFrequencies:
             float(weight[blank].sum()),
         )
 
+    @classmethod
+    def none(cls, n_labels: int) -> "LabelFrequencies":
+        """Return those of no instances."""
+        return cls(np.zeros(n_labels), 0.0, np.zeros(n_labels), 0.0)
+
     def plus(self, others: "LabelFrequencies") -> "LabelFrequencies":
         """Return those of both."""
         return LabelFrequencies(

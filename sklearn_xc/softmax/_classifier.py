@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array
 
+from sklearn_xc._blank_rows import LabelFrequencies, is_blank
 from sklearn_xc._state import built_apart
 from sklearn_xc._validation import (
     CsrRows,
@@ -161,7 +162,7 @@ class SoftmaxClassifier(SoftmaxModel):
         seed = self._draw_seed()
         kept, held_out = self._hold_out(merged, seed)
         n_classes = len(targets.classes)
-        b = self._first_intercept(merged, n_classes, is_warm)
+        b = self._first_intercept(_frequencies(instances, merged, n_classes), is_warm)
         with self._in_range(instances):
             problem = self._problem(instances, merged.take(kept), n_classes)
             u = self._first_u(old, index[first], ClassWeights(W, intercept=b), instances, merged)
@@ -244,10 +245,11 @@ class SoftmaxClassifier(SoftmaxModel):
         if is_first:
             self._keep_first(targets)
         W, average = self._further_weights(instances, targets, is_first)
-        is_late = self._class_weight == 0
+        is_late = self._frequencies.counts == 0
         keys = np.column_stack([numbers[pairs.rows], pairs.classes]).astype(np.int64)
         is_new = self._normalisers.find(keys, n_classes) < 0
-        b = self._further_intercept(pairs.take(is_new), is_first)
+        further = _frequencies(instances, pairs.take(is_new), n_classes)
+        b = self._further_intercept(further, is_first)
         if average is not None and average.intercept is not None:
             average.intercept[is_late] = b[is_late]
         with self._in_range(instances):
@@ -354,33 +356,35 @@ class SoftmaxClassifier(SoftmaxModel):
             "(SelectKBest, min_df), pass X as float32, or leave rare classes out.",
         )
 
-    def _first_intercept(self, pairs: Pairs, n_classes: int, is_warm: bool) -> np.ndarray:
-        """Weigh the classes in a fit; return the intercepts that it starts from.
+    def _first_intercept(self, found: LabelFrequencies, is_warm: bool) -> np.ndarray:
+        """Keep the frequencies of a fit; return the intercepts that it starts from.
 
         In a warm start, classes that are absent keep their earlier share.
         """
-        weight = np.bincount(pairs.classes, pairs.weight, minlength=n_classes)
         if not is_warm:
-            return self._intercept_from(weight, None)
-        old = self._class_weight
-        earlier = old * (weight.sum() / old.sum())
-        return self._intercept_from(np.where(weight > 0, weight, earlier), old == 0)
+            return self._intercept_from(found, None)
+        old = self._frequencies.counts
+        earlier = old * (found.total / old.sum())
+        counts = np.where(found.counts > 0, found.counts, earlier)
+        joined = replace(found, counts=counts, total=float(counts.sum()))
+        return self._intercept_from(joined, old == 0)
 
-    def _further_intercept(self, pairs: Pairs, is_first: bool) -> np.ndarray:
-        """Add to the weights of the classes; return what a partial fit starts from."""
-        old = self._class_weight
-        weight = old + np.bincount(pairs.classes, pairs.weight, minlength=len(old))
-        return self._intercept_from(weight, None if is_first else old == 0)
+    def _further_intercept(self, further: LabelFrequencies, is_first: bool) -> np.ndarray:
+        """Add to the frequencies; return the intercepts that a partial fit starts from."""
+        old = self._frequencies
+        return self._intercept_from(old.plus(further), None if is_first else old.counts == 0)
 
-    def _intercept_from(self, weight: np.ndarray, is_late: np.ndarray | None) -> np.ndarray:
-        """Set the weights of the classes; return their intercepts, as they were or of late ones.
+    def _intercept_from(
+        self, frequencies: LabelFrequencies, is_late: np.ndarray | None
+    ) -> np.ndarray:
+        """Keep the frequencies; return the intercepts of classes, as they were or of late ones.
 
         None are all late. A class without an instance so far starts at its share like any other.
         """
-        self._class_weight = weight
+        self._frequencies = frequencies
         if not self.fit_intercept:
-            return np.zeros(len(weight))
-        start = log_frequencies(weight)
+            return np.zeros(len(frequencies.counts))
+        start = log_frequencies(frequencies.counts)
         return start if is_late is None else np.where(is_late, start, self._last_intercept())
 
     def _last_intercept(self) -> np.ndarray:
@@ -389,7 +393,7 @@ class SoftmaxClassifier(SoftmaxModel):
 
     def _find_unseen(self) -> np.ndarray:
         """Return the positions of classes that no pair was ever of, rising."""
-        return np.flatnonzero(self._class_weight == 0)
+        return np.flatnonzero(self._frequencies.counts == 0)
 
     def _first_u(
         self,
@@ -554,7 +558,7 @@ class SoftmaxClassifier(SoftmaxModel):
         self._next_number, self._epochs_done, self._n_epochs = 0, 0.0, 0
         self.n_iter_, self.n_samples_fit_ = 0, 0
         self.label_counts_ = np.zeros(len(targets.classes), np.int64)
-        self._class_weight = np.zeros(len(targets.classes))
+        self._frequencies = LabelFrequencies.none(len(targets.classes))
         self._labelled = np.zeros(2)
         self.loss_curve_ = np.empty(0)
 
@@ -587,7 +591,8 @@ class SoftmaxClassifier(SoftmaxModel):
         self, W: np.ndarray, intercept: np.ndarray, state: SoftmaxState, average: Average | None
     ) -> None:
         self.coef_, self.intercept_ = W, intercept.astype(W.dtype)
-        self._prior = log_frequencies(self._class_weight) if self.fit_intercept else None
+        of_blank = self._frequencies.of_blank()
+        self._prior = log_frequencies(of_blank) if self.fit_intercept else None
         self._iterate = None if average is None else state.V
         self._iterate_intercept = state.intercept
         self._average = average
@@ -607,6 +612,12 @@ class SoftmaxClassifier(SoftmaxModel):
             return self.__dict__["_normalisers"]
         except KeyError:
             raise AttributeError(f"{name}: this {type(self).__name__} is not fitted yet.") from None
+
+
+def _frequencies(X: CsrRows, pairs: Pairs, n_classes: int) -> LabelFrequencies:
+    """Return how often classes are among pairs."""
+    blank, each = is_blank(X)[pairs.rows], np.arange(len(pairs.rows))
+    return LabelFrequencies.of(each, pairs.classes, pairs.weight, blank, n_classes)
 
 
 def _labelled(pairs: Pairs, weight: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_xc._blank_rows import LabelFrequencies
 from sklearn_xc._state import reads_one_state
 from sklearn_xc._validation import CsrRows, check_instances
 from sklearn_xc.base import XCClassifier
@@ -19,8 +20,8 @@ class SoftmaxModel(XCClassifier):
     classes_: np.ndarray
     coef_: np.ndarray
     intercept_: np.ndarray
-    _class_weight: np.ndarray  # summed weights of the pairs of each class, in all calls
-    _prior: np.ndarray | None  # logarithms of their shares, scores of a row without features
+    _frequencies: LabelFrequencies  # among the pairs of all calls
+    _prior: np.ndarray | None  # scores of an instance without features
     _labelled: np.ndarray  # summed weights of pairs, and of instances that have one
 
     @reads_one_state
