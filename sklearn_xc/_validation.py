@@ -334,8 +334,8 @@ def _checked(estimator: Any, X: Any, reset: bool) -> Any:
     n, d = X.shape
     if d >= 2**31 - 1 or n >= 2**31 - 1:
         raise ValueError(
-            f"{type(estimator).__name__}: X must have at most 2**31 - 2 rows and columns, got shape "
-            f"{X.shape}."
+            f"{type(estimator).__name__}: X must have at most 2**31 - 2 rows and columns, got "
+            f"shape {X.shape}."
         )
     return X
 
@@ -435,7 +435,6 @@ def check_further_targets(estimator: Any, y: Any, n_samples: int, classes: Any =
             f"{name}: classes are not the same as in the first call, which had "
             f"{len(estimator.classes_)}; {len(np.unique(classes))} came."
         )
-    check_sparse(y, "y", name)
     one_d = estimator._targets_kind == "classes"
     is_indicator = sp.issparse(y) or (np.ndim(y) == 2 and np.shape(y)[1] > 1)
     if is_indicator == one_d:

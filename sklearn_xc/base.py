@@ -268,8 +268,14 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
             if isinstance(value, Integral) and not -_LARGEST_INT < int(value) < _LARGEST_INT:
                 raise ValueError(f"{name}: {parameter} must be below 2**62, got {value!r}.")
         count_threads(getattr(self, "n_jobs", None), f"{name}: n_jobs")
-        if getattr(self, "max_memory", None) is not None:
-            parse_bytes(self.max_memory, f"{name}: max_memory")
+        self._allowed_bytes()
+
+    def _allowed_bytes(self) -> int | None:
+        """Return `max_memory` in bytes; None is what the machine has left."""
+        max_memory = getattr(self, "max_memory", None)
+        if max_memory is None:
+            return None
+        return parse_bytes(max_memory, f"{type(self).__name__}: max_memory")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

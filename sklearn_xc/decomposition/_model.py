@@ -18,7 +18,7 @@ from sklearn_xc.decomposition._course import with_intercepts
 from sklearn_xc.decomposition._intercept import log_odds_of_blank
 from sklearn_xc.mips import INDEXES, ExactIndex, MipsIndex
 from sklearn_xc.mips._threads import for_row_ranges
-from sklearn_xc.parallel.memory import parse_bytes, require_bytes
+from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.solvers.batch_sgd import HiddenLayer, IdentityLayer, MovingRows
 
 #: Values of embedded instances that are held at a time.
@@ -347,9 +347,7 @@ class EmbeddingModel(XCClassifier):
 
     def _require_bytes(self, needed: int, what: str, advice: str) -> None:
         """Raise an error if an array does not fit into max_memory, or the memory that is left."""
-        allowed = None
-        if self.max_memory is not None:
-            allowed = parse_bytes(self.max_memory, f"{type(self).__name__}: max_memory")
+        allowed = self._allowed_bytes()
         if allowed is not None or needed > _SMALL:
             require_bytes(needed, allowed, what, advice)
 

@@ -48,7 +48,7 @@ from sklearn_xc.losses import LABEL_SET_LOSSES
 from sklearn_xc.mips import INDEXES
 from sklearn_xc.mips._threads import one_blas_thread
 from sklearn_xc.mips.recall import warn_of_recall
-from sklearn_xc.parallel.memory import parse_bytes, require_bytes
+from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.solvers.averaging import CourseAverages
 from sklearn_xc.solvers.batch_sgd import HiddenLayer, IdentityLayer, MovingRows
@@ -165,7 +165,8 @@ class DecompMIPSClassifier(EmbeddingModel):
         Whether ``fit`` goes on from the weights, and with the rate that they have come to. Other
         parameters may change, but for `hidden_dim`, `fit_intercept` and `optimizer`.
     max_memory : int or str, default=None
-        Bytes, or a text as "8GB", that the weights may take. None is what the machine has.
+        Bytes, or a text as "8GB", that the weights may take, and each dense answer. None is what
+        the machine has.
     n_jobs : int, default=None
         Threads that share the instances of a mini-batch, where labels are many, and predictions.
         The model is the same, bit for bit, for any number.
@@ -629,12 +630,9 @@ class DecompMIPSClassifier(EmbeddingModel):
             for (n, columns), kind in zip(shapes, ("labels", "features"), strict=False)
         ]
         copies = "".join(f", as much again for {extra}" for extra in extras)
-        allowed = None
-        if self.max_memory is not None:
-            allowed = parse_bytes(self.max_memory, f"{type(self).__name__}: max_memory")
         require_bytes(
             (1 + len(extras)) * sum(math.prod(shape) for shape in shapes) * itemsize,
-            allowed,
+            self._allowed_bytes(),
             f"the weights, {' and '.join(arrays)}{copies}",
             "Pass X as float32, lower hidden_dim, set average=False, or leave rare features and "
             "labels out.",

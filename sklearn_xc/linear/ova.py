@@ -41,7 +41,6 @@ from sklearn_xc.model.anytime import AnytimeTopK, TimeBudget
 from sklearn_xc.model.label_weights import LabelWeights
 from sklearn_xc.parallel.blocks import BlockPlan, plan_blocks
 from sklearn_xc.parallel.interrupt import StopFlag
-from sklearn_xc.parallel.memory import parse_bytes
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.solvers.newton_cg import (
     STATUS_NAMES,
@@ -391,15 +390,12 @@ default=None
 
     def _plan(self, problem: OneVsAllProblem, distinct: np.ndarray) -> BlockPlan:
         n, d, itemsize = problem.n_samples, problem.n_features, problem.dtype.itemsize
-        max_memory = self.max_memory
-        if max_memory is not None:
-            max_memory = parse_bytes(max_memory, "OvALinearXC: max_memory")
         return plan_blocks(
             distinct,
             np.diff(problem.y_indptr)[distinct],
             lambda lanes: workspace_bytes(n, d, lanes, itemsize),
             lambda lanes: largest_array(n, d, lanes, itemsize),
-            max_memory,
+            self._allowed_bytes(),
             count_threads(self.n_jobs, "OvALinearXC: n_jobs"),
         )
 
@@ -536,10 +532,7 @@ default=None
         instances = check_instances(self, X, reset=False)
         if self._is_binary:
             return self._binary_scores(instances)[:, None]
-        allowed = self.max_memory
-        if allowed is not None:
-            allowed = parse_bytes(allowed, f"{type(self).__name__}: max_memory")
-        return self._weights.scores(instances, self.n_jobs, allowed)
+        return self._weights.scores(instances, self.n_jobs, self._allowed_bytes())
 
     def _binary_scores(self, instances: CsrRows) -> np.ndarray:
         """Return the scores of the second of two classes, (n,); never for one that is unseen."""

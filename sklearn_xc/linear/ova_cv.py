@@ -36,7 +36,6 @@ from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.linear.ova import OvALinearXC, _group_labels
 from sklearn_xc.linear.path import at_cost, solve_path
 from sklearn_xc.metrics import TopKScorer, get_scorer
-from sklearn_xc.parallel.memory import parse_bytes
 
 #: Powers of ten between which an int `Cs` is spread; see docs/one_vs_all.md for scores by C.
 GRID = (-1.5, 1.0)
@@ -292,12 +291,9 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
         single = self._single(1.0)
         problem = single._build_problem(instances, targets, row_weight)
         initialiser = single._check_init(problem)
-        max_memory = self.max_memory
-        if max_memory is not None:
-            max_memory = parse_bytes(max_memory, "OvALinearXCCV: max_memory")
         solutions, row_of_label = solve_path(
-            problem, self.Cs_, initialiser, _group_labels(problem, initialiser), max_memory,
-            self.n_jobs,
+            problem, self.Cs_, initialiser, _group_labels(problem, initialiser),
+            self._allowed_bytes(), self.n_jobs,
         )  # fmt: skip
         for C in self.Cs_:
             model = self._single(float(C))

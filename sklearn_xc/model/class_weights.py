@@ -90,8 +90,17 @@ class ClassWeights:
         self._map_scores(task, X, n_jobs)
         return labels, best
 
-    def scores(self, X: CsrRows, n_jobs: int | None) -> np.ndarray:
+    def scores(self, X: CsrRows, n_jobs: int | None, allowed: int | None = None) -> np.ndarray:
         """Return the scores of every class, dense, of shape (n, n_classes).
+
+        Parameters
+        ----------
+        X : CsrRows of shape (n, n_features)
+            Instances.
+        n_jobs : int or None
+            Threads, as joblib counts them.
+        allowed : int or None, default=None
+            Bytes that the array may take; None for what the machine has.
 
         Raises
         ------
@@ -101,7 +110,7 @@ class ClassWeights:
         n_classes, dtype = len(self.coef), self.coef.dtype
         require_bytes(
             X.shape[0] * n_classes * dtype.itemsize,
-            None,
+            allowed,
             f"the dense scores, {X.shape[0]} instances x {n_classes} classes",
             "Use predict_topk, which never makes it.",
         )

@@ -26,7 +26,7 @@ from sklearn_xc._validation import (
 )
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.model.class_weights import ClassWeights
-from sklearn_xc.parallel.memory import parse_bytes, require_bytes
+from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.softmax._model import SoftmaxModel
 from sklearn_xc.softmax.pairs import (
     Normalisers,
@@ -344,12 +344,9 @@ class SoftmaxClassifier(SoftmaxModel):
         self, shape: tuple[int, int], dtype: np.dtype, copies: int, why: str
     ) -> None:
         """Raise MemoryBudgetError unless so many arrays of weights fit into memory."""
-        allowed = None
-        if self.max_memory is not None:
-            allowed = parse_bytes(self.max_memory, f"{type(self).__name__}: max_memory")
         require_bytes(
             copies * shape[0] * shape[1] * dtype.itemsize,
-            allowed,
+            self._allowed_bytes(),
             f"the weights, {shape[0]} classes x {shape[1]} features x {dtype.itemsize} bytes"
             + (f", {copies} times ({why})" if copies > 1 else ""),
             "Hash the features into fewer (HashingVectorizer, FeatureHasher), select some "

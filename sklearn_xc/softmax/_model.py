@@ -55,7 +55,10 @@ class SoftmaxModel(XCClassifier):
         weights = self._weights()
         with self._in_range(instances):
             if self._targets_kind != "sparse":
-                return _log_softmax(weights.scores(instances, self.n_jobs), self._unseen_labels)
+                return _log_softmax(
+                    weights.scores(instances, self.n_jobs, self._allowed_bytes()),
+                    self._unseen_labels,
+                )
             labels, scores = weights.topk(instances, self._n_considered(), self.n_jobs)
             normalisers = weights.log_normalisers(instances, self.n_jobs)[:, None]
         log_proba = (scores - normalisers).astype(self.coef_.dtype)
@@ -84,7 +87,7 @@ class SoftmaxModel(XCClassifier):
     def _all_scores(self, X: Any) -> np.ndarray:
         instances = check_instances(self, X, reset=False)
         with self._in_range(instances):
-            scores = self._weights().scores(instances, self.n_jobs)
+            scores = self._weights().scores(instances, self.n_jobs, self._allowed_bytes())
         return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
 
     def _log_threshold(self) -> float:

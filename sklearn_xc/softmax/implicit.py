@@ -82,7 +82,8 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
     warm_start : bool, default=False
         Whether ``fit`` goes on from the weights, and from u where rows and classes agree.
     max_memory : int or str, default=None
-        Bytes, or a text as "8GB", that the weights may take. None is what the machine has.
+        Bytes, or a text as "8GB", that the weights may take, and each dense answer. None is what
+        the machine has.
     n_jobs : int, default=None
         Threads for the trials of "auto", evaluation and prediction, and for the steps of
         mini-batches: one for each 128 bytes of weights of sampled classes (32 classes in float32,

@@ -5,7 +5,8 @@ X. Both numbers minimise the log-loss of a few hundred training instances, each 
 of the sums of its own classes: so that it is an estimate for new instances.
 
 Beside means, intercepts at the log frequencies count what is frequent twice: the log-loss is low,
-but frequent classes come first too often. A quarter of them is left.
+but frequent classes come first too often. A quarter of them is left, or all where means beside a
+quarter are no better than guessing.
 """
 
 import numpy as np
@@ -19,8 +20,8 @@ from sklearn_xc.solvers.softmax_sgd import SoftmaxProblem, SoftmaxState, usual_w
 _PRIORS = (1.0, 3.0, 10.0, 30.0, 100.0)
 #: Instances whose log-loss decides, and scores of theirs at most, for at least so many instances.
 _ROWS, _SCORES, _FEWEST_ROWS = 512, 2**21, 32
-#: Of the log frequencies, in the intercepts.
-_SHARE = 0.25
+#: Of the log frequencies, in the intercepts: the first that is better than guessing.
+_SHARES = (0.25, 1.0)
 _MAX_STEPS = 40
 _TOLERANCE = 1e-3
 
@@ -30,7 +31,7 @@ def start_at_means(
 ) -> None:
     """Move weights from 0 to the means of the classes, and all u to the log-loss that they have.
 
-    Intercepts, if there are, move from the log frequencies to a part of them.
+    Intercepts, if there are, may move from the log frequencies to a part of them.
 
     Parameters
     ----------
@@ -59,13 +60,16 @@ def start_at_means(
     weight = observed[pairs]
     guesses = log_losses_of_intercept(state.intercept, classes)
     best_loss, best_scale = 0.999 * float(np.average(guesses, weights=weight)), None
-    offset = _SHARE * state.intercept
     try:
         sums = ClassWeights(state.V).scores(X.take(chosen), n_jobs)
     except FloatingPointError:  # too large for the means to be of use
         sums = np.full((len(chosen), K), np.nan)
     without = sums[at, classes] - weight * problem.squared_norms[problem.rows[pairs]]
-    if np.isfinite(without).all():
+    offset = state.intercept
+    for share in _SHARES if state.intercept.any() else (1.0,):
+        if best_scale is not None or not np.isfinite(without).all():
+            break
+        offset = share * state.intercept
         for prior in _PRIORS:
             means = sums / (mass + prior).astype(sums.dtype)
             means[at, classes] = without / (np.maximum(mass[classes] - weight, 0.0) + prior)

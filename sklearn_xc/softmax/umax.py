@@ -82,7 +82,8 @@ class SoftmaxUMax(SoftmaxClassifier):
     warm_start : bool, default=False
         Whether ``fit`` goes on from the weights, and from u where rows and classes agree.
     max_memory : int or str, default=None
-        Bytes, or a text as "8GB", that the weights may take. None is what the machine has.
+        Bytes, or a text as "8GB", that the weights may take, and each dense answer. None is what
+        the machine has.
     n_jobs : int, default=None
         Threads for the trials of "auto", evaluation and prediction; an epoch takes one step after
         the other. The model is the same, bit for bit, for any number.

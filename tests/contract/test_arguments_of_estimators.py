@@ -1,6 +1,7 @@
 """What every estimator refuses, in which words, and that its model stays as it was."""
 
 import re
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -29,6 +30,16 @@ WEIGHTS = {
     "sparse": (sp.csr_array(np.ones((60, 1))), "is a sparse matrix"),
     "dates": (DATES[:, 0], "holds dates or times"),
     "masked": (np.ma.masked_array(np.ones(60), np.arange(60) == 1), "is a masked array"),
+}
+CLASSES = {
+    "masked": (np.ma.array(["a", "b", "c"], mask=[0, 0, 1]), "is a masked array"),
+    "column": ([["a"], ["b"], ["c"]], "must be a sequence of class labels"),
+    "sparse": (sp.csr_array(np.ones((1, 3))), "must be a sequence of class labels"),
+    "empty": ([], "must be a sequence of class labels"),
+    "one name": ("abc", "must be a sequence of class labels"),
+    "None among them": (["a", "b", None], "must not be missing, entry 2 is None"),
+    "NaN among them": ([1.0, np.nan, 2.0], "must not be missing, entry 1 is"),
+    "of two kinds": (["a", 3, "c"], "must be of one kind that can be sorted"),
 }
 PARAMETERS = {
     "top_k": [0, -3, True, 2.0, "5", None, 2**70, np.nan],
@@ -80,6 +91,19 @@ def test_masked_arrays_and_dates(name, fitted):
         fitted.score(X, masked_y)
     with pytest.raises(ValueError, match=rf"{name}: X holds dates or times"):
         ESTIMATORS[name]().fit(DATES, Y)
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["first call", "later call"])
+@pytest.mark.parametrize("kind", CLASSES)
+def test_classes_of_partial_fits(name, kind, known):
+    model, bad = ESTIMATORS[name](), CLASSES[kind][0]
+    if "classes" not in signature(getattr(model, "partial_fit", len)).parameters:
+        pytest.skip("takes no classes")
+    X, y = made(5, 0)[0], np.resize(["a", "b", "c"], 60)
+    if known:
+        model.partial_fit(X, y, classes=["a", "b", "c", "d"])
+    with pytest.raises((ValueError, TypeError), match=rf"{name}: classes.*{CLASSES[kind][1]}"):
+        model.partial_fit(X, y, classes=bad)
 
 
 @pytest.mark.parametrize("shape", [(60, 2**31), (60, 2**31 - 1)])
