@@ -20,7 +20,7 @@ _IMAGINED, _IMAGINED_SHARE = 20.0, 0.02
 def is_blank(X: CsrRows | DenseRows) -> np.ndarray:
     """Return which instances have no feature other than 0, bool of shape (n,)."""
     if isinstance(X, DenseRows):
-        return ~X.values.any(axis=1)
+        return np.asarray(~X.values.any(axis=1))
     n_before = np.concatenate([[0], np.cumsum(X.data != 0)])[X.indptr]
     return n_before[1:] == n_before[:-1]
 

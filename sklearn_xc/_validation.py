@@ -611,7 +611,6 @@ def check_classes(estimator: Any, y: Any, n_samples: int) -> np.ndarray:
     name, known = type(estimator).__name__, estimator.classes_
     if y is None:
         raise ValueError(f"{name}: y is None, one class for each row of X was expected.")
-    check_sparse(y, "y", name)
     if sp.issparse(y):
         raise ValueError(f"{name}: y was 1-D in fit, a sparse matrix of shape {y.shape} came.")
     y = _as_array(y, name)

@@ -666,12 +666,12 @@ default=None
         is_strange = np.ndim(label) > 0 or (
             isinstance(label, bool | np.bool_) and self.classes_.dtype.kind != "b"
         )
-        position = () if is_strange else np.flatnonzero(self.classes_ == label)
-        if len(position) != 1:
+        places = np.flatnonzero(self.classes_ == label) if not is_strange else np.empty(0, np.intp)
+        if len(places) != 1:
             raise ValueError(f"label {label!r} is not one of the {len(self.classes_)} in classes_.")
-        if position[0] in self._unseen_labels:
+        if places[0] in self._unseen_labels:
             raise ValueError(f"label {label!r} has no training instance: no feature makes a score.")
-        return int(position[0])
+        return int(places[0])
 
 
 def _start_vectors(init: Any, expected: str) -> Any:

@@ -34,7 +34,7 @@ def parse_bytes(size: Any, name: str) -> int:
         if match is not None:
             with contextlib.suppress(ValueError):  # more than one point
                 number = float(match[1]) * _UNITS[match[2]]
-    elif isinstance(size, Real) and type(size) is not bool:
+    elif not isinstance(size, bool) and isinstance(size, Real):
         with contextlib.suppress(OverflowError):  # an integer beyond all floats
             number = float(size)
     if 1 <= number < math.inf:

@@ -159,8 +159,8 @@ def sum_up(parts: list[SampleScores]) -> PruningCost:
     place = np.concatenate([part.place for part in parts])
     scores = np.concatenate([part.of_positives for part in parts], axis=1)
     n_above = np.sum([part.n_above for part in parts], axis=0)
-    ranks = [_ranks(place, scores[side], best[side]) for side in range(2)]
-    hits = {k: tuple(int((rank < k).sum()) for rank in ranks) for k in KS}
+    before, after = (_ranks(place, scores[side], best[side]) for side in range(2))
+    hits = {k: (int((before < k).sum()), int((after < k).sum())) for k in KS}
     found = (scores > 0).sum(axis=1)
     f1 = 2 * found / np.maximum(found + n_above + scores.shape[1], 1)
     return PruningCost(best.shape[1], hits, (float(f1[0]), float(f1[1])))
