@@ -124,7 +124,7 @@ class Training:
         self.model._settle(self.trainer)
         other = copy.copy(self)
         other.model = copy.copy(self.model).set_params(**parameters, sampled_epochs=0.0)
-        other.model._resume(self._examples, is_further=False)
+        other.model._resume(self._instances, self._examples, is_further=False)
         other.trainer = other.model._trainer(self._instances, self._examples, self._seed)
         other.cpu_s = 0.0
         return other

@@ -78,7 +78,7 @@ def main(
     split = load_set(set, data)
     X, Y = split.X_train[:n_train_rows], split.Y_train[:n_train_rows]
     model = fit_quietly(OvALinearXC(), X, Y)
-    softmax = SoftmaxUMax(max_iter=2, learning_rate=1.0, random_state=0)
+    softmax = SoftmaxUMax(max_iter=2, learning_rate=0.1, random_state=0)
     rows = np.resize(np.arange(split.X_test.shape[0]), n_many)
     many, truth = split.X_test[rows], split.Y_test[rows]
     labels, _ = model.predict_topk(many, 5)
