@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc.exceptions import ConvergenceWarning, PruningWarning
+from sklearn_xc.exceptions import ConvergenceWarning, PruningWarning, UnseenLabelWarning
 
 #: Labels of a warm-up fit.
 _FEW = 4
@@ -39,9 +39,9 @@ def cpu_seconds(function: Callable[..., Any], *arguments: Any) -> tuple[Any, flo
 
 
 def fit_quietly(model: Any, X: Any, Y: Any) -> Any:
-    """Fit an ``OvALinearXC`` without its warnings on convergence and pruning.
+    """Fit an ``OvALinearXC`` without its warnings on convergence, pruning and labels never seen.
 
-    Both are in ``fit_report_``, from where the experiments take them as numbers.
+    The experiments take them as numbers, from ``fit_report_`` and ``label_counts_``.
 
     Parameters
     ----------
@@ -58,6 +58,7 @@ def fit_quietly(model: Any, X: Any, Y: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", PruningWarning)
+        warnings.simplefilter("ignore", UnseenLabelWarning)
         return model.fit(X, Y)
 
 
