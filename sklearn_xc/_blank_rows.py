@@ -21,8 +21,33 @@ def is_blank(X: CsrRows | DenseRows) -> np.ndarray:
     """Return which instances have no feature other than 0, bool of shape (n,)."""
     if isinstance(X, DenseRows):
         return np.asarray(~X.values.any(axis=1))
-    n_before = np.concatenate([[0], np.cumsum(X.data != 0)])[X.indptr]
-    return n_before[1:] == n_before[:-1]
+    return ~_any_in_row(X, X.data != 0)
+
+
+def shares_any(X: CsrRows, features: np.ndarray) -> np.ndarray:
+    """Return which instances have one of some features, bool of shape (n,).
+
+    `features` is a bool array of shape (n_features,). Zeros that are stored count.
+    """
+    return _any_in_row(X, features[X.indices])
+
+
+def _any_in_row(X: CsrRows, of_entry: np.ndarray) -> np.ndarray:
+    n_before = np.append(0, np.cumsum(of_entry))[X.indptr]
+    return np.asarray(n_before[1:] > n_before[:-1])
+
+
+def features_of(X: CsrRows | DenseRows) -> np.ndarray:
+    """Return which features any instance has, bool of shape (n_features,).
+
+    What an encoder or a hidden layer makes of the others is as random as where it started: an
+    instance that has no other features is one without.
+    """
+    if isinstance(X, DenseRows):
+        return np.asarray(X.values.any(axis=0))
+    found = np.zeros(X.shape[1], bool)
+    found[X.indices[X.data != 0]] = True
+    return found
 
 
 @dataclass(frozen=True)

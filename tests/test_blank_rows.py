@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc._blank_rows import LabelFrequencies, is_blank
+from sklearn_xc._blank_rows import LabelFrequencies, features_of, is_blank
 from sklearn_xc._validation import CsrRows, DenseRows
 
 ROWS = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [2.0, 0.0, -1.0], [0.0, 0.0, 0.0]])
@@ -27,6 +27,14 @@ def test_blank_rows_in_any_container(dtype):
         found = CsrRows(rows.indptr.astype(np.int64), rows.indices, rows.data, (4, 3), True)
         assert is_blank(found).tolist() == [False, True, False, True]
     assert is_blank(DenseRows(ROWS.astype(dtype))).tolist() == [False, True, False, True]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_features_that_occur(dtype):
+    rows = sp.csr_array((np.array([0.0, 3.0, 1.0], dtype), [1, 2, 0], [0, 2, 3]), shape=(2, 4))
+    found = CsrRows(rows.indptr.astype(np.int64), rows.indices, rows.data, (2, 4), True)
+    assert features_of(found).tolist() == [True, False, True, False]
+    assert features_of(DenseRows(rows.toarray())).tolist() == [True, False, True, False]
 
 
 def test_counts_are_summed_weights():

@@ -11,6 +11,7 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from sklearn_xc._blank_rows import features_of
 from sklearn_xc._state import built_apart
 from sklearn_xc._validation import (
     DENSE_SHARE,
@@ -576,6 +577,7 @@ class DecompMIPSClassifier(EmbeddingModel):
             rng = np.random.default_rng((seed, 2))
             vectors = rng.standard_normal(shapes[1], np.float32) * np.float32(_NORM / np.sqrt(dim))
             features = vectors.astype(dtype, copy=False)
+            features[~features_of(instances.take(examples.rows))] = 0
         labels = np.zeros(shapes[0], dtype)
         squares: tuple[Rows, Rows] = None, None
         frequencies = frequencies_of(instances, examples, n_labels)

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._arguments import check_count
-from sklearn_xc._blank_rows import LabelFrequencies
+from sklearn_xc._blank_rows import LabelFrequencies, shares_any
 from sklearn_xc._state import reads_one_state
 from sklearn_xc._topk import check_topk_size
 from sklearn_xc._validation import CsrRows, check_instances
@@ -44,6 +44,8 @@ class RankingModel(XCClassifier):
     #: Summed weights of the instances of each label that were trained on, float64: what the tree
     #: takes for its frequency.
     _frequencies: np.ndarray
+    #: Features that instances of the fit or texts of labels have, bool of shape (n_features,).
+    _known: np.ndarray
     #: How often labels are on all instances that were passed.
     _seen: LabelFrequencies
 
@@ -127,8 +129,12 @@ class RankingModel(XCClassifier):
         return encoded(self.encoder_, inputs, dim, dtype, self._n_threads, type(self).__name__)
 
     def _embed(self, inputs: CsrRows, what: str = "row {}") -> np.ndarray:
-        """Return embeddings of a fitted model; messages name one by its number in `what`."""
+        """Return embeddings of a fitted model; messages name one by its number in `what`.
+
+        Vectors of features that training has not seen are random: a row without others is blank.
+        """
         V = self._encode(inputs, self.coef_.shape[1], self.coef_.dtype)
+        V[~shares_any(inputs, self._known)] = 0
         row = first_strange(V)
         if row >= 0:
             raise ValueError(

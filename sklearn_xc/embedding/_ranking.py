@@ -4,6 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
+from sklearn_xc._blank_rows import shares_any
 from sklearn_xc._validation import CsrRows, as_csr_rows, read_only
 from sklearn_xc.embedding._label_features import joined_rows
 from sklearn_xc.mips import ExactIndex
@@ -50,8 +51,7 @@ class KnownFeatures:
 
     def shares_any(self, X: CsrRows) -> np.ndarray:
         """Return which instances have a feature that some label has, too."""
-        n_shared = np.append(0, np.cumsum(self._is_used[X.indices]))[X.indptr]
-        return n_shared[1:] > n_shared[:-1]
+        return shares_any(X, self._is_used)
 
     def nearest(
         self, X: CsrRows, k: int, n_jobs: int | None, passed_over: np.ndarray

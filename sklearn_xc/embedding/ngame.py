@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_xc._blank_rows import features_of
 from sklearn_xc._state import built_apart
 from sklearn_xc._validation import (
     CsrRows,
@@ -512,7 +513,10 @@ class NGAMEEmbeddingXC(RankingModel):
         examples = every.take(train)
         X = examples.X
         self._features = None if Z is None else KnownFeatures(Z)
-        if Z is None:
+        self._known = features_of(every.X)
+        if Z is not None:
+            self._known |= features_of(Z)
+        else:
             Z = mean_rows(X, *examples.positives, n_labels, examples.weight)
         self._frequencies = examples.label_sums(n_labels)
         self.encoder_.start(X, self.embedding_dim, seed)
@@ -631,6 +635,7 @@ class NGAMEEmbeddingXC(RankingModel):
         order = np.argsort(classes, kind="stable")
         self.classes_ = classes[order]
         self._features = self._features.joined(Z, order)
+        self._known = self._known | features_of(Z)
         vectors, zeros = self._embed(Z, "new label {}"), np.zeros(held.n_labels, np.int64)
         for name, new in (
             ("label_embeddings_", vectors), ("coef_", vectors), ("label_counts_", zeros),

@@ -12,9 +12,12 @@ def make(request):
 
 
 def uneven():
-    """Return X without blank rows, and labels of different frequencies, one on most instances."""
+    """Return X without blank rows, and labels of different frequencies, one on most instances.
+
+    No instance has the last feature.
+    """
     X, _ = made(5, 0)
-    X = sp.hstack([X, np.ones((60, 1))], format="csr")
+    X = sp.hstack([X, np.ones((60, 1)), np.zeros((60, 1))], format="csr")
     Y = np.zeros((60, 5), int)
     for k, n in enumerate((3, 40, 9, 24, 14)):
         Y[np.random.default_rng(k).permutation(60)[:n], k] = 1
@@ -23,9 +26,10 @@ def uneven():
 
 
 def blanks(d):
-    """Return rows without features: empty, of stored zeros, and dense."""
+    """Return rows without features: empty, of zeros, dense, and with one that is not known."""
     zeros = sp.csr_array((np.zeros(2), [0, 3], [0, 2]), shape=(1, d))
-    return [sp.csr_array((1, d)), zeros, np.zeros((1, d))]
+    unknown = sp.csr_array(([2.0], [d - 1], [0, 1]), shape=(1, d))
+    return [sp.csr_array((1, d)), zeros, np.zeros((1, d)), unknown]
 
 
 @pytest.mark.parametrize("container", [sp.csr_array, np.asarray])
@@ -33,7 +37,7 @@ def test_the_most_frequent_labels_come_first(make, container):
     X, Y = uneven()
     model = make().fit(X, container(Y))
     order = np.argsort(-Y.sum(axis=0), kind="stable")
-    for blank in blanks(16):
+    for blank in blanks(17):
         labels, scores = model.predict_topk(blank, 5)
         np.testing.assert_array_equal(labels[0], order)
         assert (np.diff(scores[0]) < 0).all()
@@ -50,7 +54,7 @@ def test_the_most_frequent_class_is_predicted(make, classes):
     y = np.random.default_rng(0).permutation(y)
     values, counts = np.unique(y, return_counts=True)
     model = make().fit(X, y)
-    for blank in blanks(16):
+    for blank in blanks(17):
         assert model.predict(blank).tolist() == [values[counts.argmax()]]
         if hasattr(model, "predict_proba"):
             np.testing.assert_allclose(model.predict_proba(blank)[0], counts / 60, rtol=1e-6)
