@@ -13,6 +13,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+
 from sklearn_xc.kernels._notices import announced_compilation
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -23,10 +25,11 @@ def built_apart(method: Method) -> Method:
 
     @functools.wraps(method)
     def build(self: Any, *args: Any, **kwargs: Any) -> Any:
-        apart = _sharing(self, dict(vars(self)))
+        given = self.get_params(deep=False)
+        apart = _sharing(self, vars(self) | {k: _as_python(v) for k, v in given.items()})
         with announced_compilation(getattr(self, "verbose", 0)):
             method(apart, *args, **kwargs)
-        self.__dict__ = vars(apart)
+        self.__dict__ = vars(apart) | given
         return self
 
     return build  # type: ignore[return-value]
@@ -44,6 +47,13 @@ def reads_one_state(method: Method) -> Method:
             return method(same, *args, **kwargs)
 
     return read  # type: ignore[return-value]
+
+
+def _as_python(value: Any) -> Any:
+    """Return Python's number for one of numpy's, whose arithmetic may end at 255."""
+    if isinstance(value, np.integer) and not isinstance(value, np.timedelta64):
+        return int(value)
+    return float(value) if isinstance(value, np.floating) else value
 
 
 def _sharing(estimator: Any, attributes: dict[str, Any]) -> Any:

@@ -462,6 +462,10 @@ def _as_array(y: Any, name: str) -> np.ndarray:
         ) from error
     if y.ndim == 0 or y.ndim > 2:
         raise ValueError(f"{name}: y must be 1-D or 2-D, an array of shape {y.shape} came.")
+    if y.dtype.kind == "c":
+        raise ValueError(f"{name}: y must hold class labels. Complex data not supported.")
+    if y.dtype.kind == "m":  # numbers to numpy
+        raise ValueError(f"{name}: y must hold class labels, it holds times ({y.dtype}).")
     return y
 
 
@@ -471,8 +475,11 @@ def _class_labels(y: np.ndarray, name: str, known: Any) -> Targets:
     with warnings.catch_warnings():
         # Many classes per instance are the normal case here.
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-        check_classification_targets(y)
-    classes, positions = np.unique(y, return_inverse=True)
+        try:
+            check_classification_targets(y)
+            classes, positions = np.unique(y, return_inverse=True)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{name}: y must be class labels of one kind: {error}") from error
     if known is not None:
         found, classes = classes, distinct_classes(known, name)
         strange = found[~np.isin(found, classes)]
@@ -535,8 +542,13 @@ def _as_classes(classes: Any, name: str) -> np.ndarray:
 
 
 def _is_missing(value: Any) -> bool:
-    """Return whether a class label is None, NaN, NaT or infinite."""
-    if value is None or value != value:
+    """Return whether a class label is None, NaN, NaT, pandas' NA or infinite."""
+    if value is None:
+        return True
+    try:
+        if value != value:
+            return True
+    except TypeError:  # NA is neither
         return True
     return isinstance(value, float) and not np.isfinite(value)
 
@@ -545,7 +557,7 @@ def _refuse_nan(y: np.ndarray, name: str) -> None:
     if (y.dtype.kind == "f" and not np.isfinite(y).all()) or (
         y.dtype == object and any(_is_missing(one) for one in y.tolist())
     ):
-        raise ValueError(f"{name}: Input y contains NaN or infinity.")
+        raise ValueError(f"{name}: Input y contains NaN or infinity, or a label is missing.")
 
 
 def _dense_indicator(y: np.ndarray, name: str) -> Targets:

@@ -6,6 +6,7 @@ import lzma
 import os
 import secrets
 import signal
+import stat
 import threading
 import zlib
 from collections.abc import Iterator
@@ -133,8 +134,9 @@ def open_atomic(path: str | os.PathLike[str]) -> Iterator[IO[bytes] | gzip.GzipF
     """Open a file for writing that appears under its name only when it is complete.
 
     The bytes go to a file without a name in the same folder, which takes the place of `path` at the
-    end. Whatever ends the process before, an older file is as it was and nothing else is left. A
-    name that ends in ``.gz`` or ``.xz`` compresses; equal content gives equal bytes.
+    end and keeps its mode. Whatever ends the process before, an older file is as it was and nothing
+    else is left. A pipe or a device is written to as it stands. A name that ends in ``.gz`` or
+    ``.xz`` compresses; equal content gives equal bytes.
 
     Notes
     -----
@@ -146,19 +148,25 @@ def open_atomic(path: str | os.PathLike[str]) -> Iterator[IO[bytes] | gzip.GzipF
     if target.is_dir() or not target.parent.is_dir():
         number = errno.EISDIR if target.is_dir() else errno.ENOENT
         raise OSError(number, os.strerror(number), os.fspath(path))
+    if target.exists() and not target.is_file():  # a pipe or a device
+        with open(target, "wb") as raw, _compressing(raw, target.suffix) as stream:
+            yield stream
+        return
+    if target.exists() and not os.access(target, os.W_OK):
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
     unnamed = _open_unnamed(target.parent)
     if unnamed is None:
         with _scratch_beside(target) as scratch:
             with open(scratch, "xb") as raw:
                 with _compressing(raw, target.suffix) as stream:
                     yield stream
-                _sync(raw)
+                _finish(raw, target)
             os.replace(scratch, target)
     else:
         with unnamed as raw:
             with _compressing(raw, target.suffix) as stream:
                 yield stream
-            _sync(raw)
+            _finish(raw, target)
             # A link takes the place of no file, hence the name in between. With a folder's number,
             # which is not used, Python follows the link in /proc.
             with _scratch_beside(target) as scratch:
@@ -188,8 +196,11 @@ def _compressing(raw: IO[bytes], suffix: str) -> Iterator[IO[bytes] | gzip.GzipF
         yield raw
 
 
-def _sync(raw: IO[bytes]) -> None:
+def _finish(raw: IO[bytes], target: Path) -> None:
+    """Bring all bytes to the disk, and give the file the mode of the one it replaces."""
     raw.flush()
+    if target.exists():
+        os.fchmod(raw.fileno(), stat.S_IMODE(target.stat().st_mode))
     os.fsync(raw.fileno())
 
 

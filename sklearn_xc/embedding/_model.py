@@ -110,7 +110,7 @@ class RankingModel(XCClassifier):
         """
         check_is_fitted(self)
         k = check_topk_size(k, X)
-        if component not in COMPONENTS:
+        if not isinstance(component, str) or component not in COMPONENTS:
             raise ValueError(f"component must be one of {COMPONENTS}, got {component!r}.")
         if component == "features" and self._features is None:
             raise ValueError(

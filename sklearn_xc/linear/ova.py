@@ -736,7 +736,7 @@ def _check_names(feature_names: Any, n_features: int) -> np.ndarray:
 
 
 def _check_seconds(time_budget: Any) -> float:
-    valid = isinstance(time_budget, Real) and not isinstance(time_budget, bool)
+    valid = isinstance(time_budget, Real) and not isinstance(time_budget, bool | np.timedelta64)
     if not valid or not time_budget >= 0:
         raise ValueError(
             f"time_budget must be a number of seconds of at least 0, got {time_budget!r}."

@@ -204,7 +204,7 @@ class TopKScorer(_RankingScorer):
         known = isinstance(metrics, Sequence) and all(
             isinstance(metric, str) and metric in _METRICS for metric in metrics
         )
-        if isinstance(metrics, str) or not metrics or not known:
+        if isinstance(metrics, str) or not known or not metrics:
             raise ValueError(
                 f"metrics: expected a sequence of names from {list(_METRICS)}, got {metrics!r}."
             )

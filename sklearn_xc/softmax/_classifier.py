@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_array
 
+from sklearn_xc._arguments import refuse_disguised
 from sklearn_xc._blank_rows import LabelFrequencies, is_blank
 from sklearn_xc._state import built_apart
 from sklearn_xc._validation import (
@@ -50,6 +50,8 @@ from sklearn_xc.solvers.softmax_sgd import (
     search_hard_negatives,
 )
 
+#: Weights of more in all may leave the range of float64.
+_HEAVIEST = 1e304
 #: Training pairs whose log-loss is followed, where no pairs are held out.
 MONITORED = 256
 
@@ -300,6 +302,13 @@ class SoftmaxClassifier(SoftmaxModel):
         weight = np.ones(n) if weight is None else weight
         pairs = pairs_of(targets, weight, self.multilabel == "first")
         require_labels(self, targets, pairs.rows)
+        with np.errstate(over="ignore"):
+            total = float(pairs.weight.sum())
+        if not total < _HEAVIEST:
+            raise ValueError(
+                f"{type(self).__name__}: sample_weight must sum to less than {_HEAVIEST:g} over "
+                f"all labels, got {total:g}. Divide all by their mean."
+            )
         if len(pairs.rows) >= 2**31 - 1:
             raise ValueError(
                 f"{type(self).__name__}: y has {len(pairs.rows)} labels in all; at most 2**31 - 2 "
@@ -528,7 +537,11 @@ class SoftmaxClassifier(SoftmaxModel):
             first = getattr(self, "_next_number", 0)
             return np.arange(first, first + n)
         name = type(self).__name__
-        numbers = check_array(index, ensure_2d=False, dtype=None, input_name="index")
+        try:
+            numbers = np.asarray(index)
+        except ValueError as error:  # of different lengths
+            raise ValueError(f"{name}: index must hold {n} integers: {error}") from error
+        refuse_disguised(index, f"{name}: index")
         if numbers.dtype.kind not in "iu" or numbers.shape != (n,):
             raise ValueError(
                 f"{name}: index must hold {n} integers, one for each row of X; dtype "

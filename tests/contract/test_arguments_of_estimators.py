@@ -4,6 +4,7 @@ import re
 from inspect import signature
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from registry import ESTIMATORS, made
@@ -30,6 +31,15 @@ WEIGHTS = {
     "sparse": (sp.csr_array(np.ones((60, 1))), "is a sparse matrix"),
     "dates": (DATES[:, 0], "holds dates or times"),
     "masked": (np.ma.masked_array(np.ones(60), np.arange(60) == 1), "is a masked array"),
+}
+LABELS = {
+    "missing": (pd.Series(["a", "b", None] * 20, dtype="string"), "missing"),
+    "None": (np.array(["a", "b", None] * 20, object), "missing"),
+    "two kinds": (np.array([1, "a", 2] * 20, object), "of one kind"),
+    "fractions": (np.arange(60) / 7, "Unknown label type: continuous"),
+    "complex": (np.arange(60) % 3 * 1j, "Complex data not supported"),
+    "times": (DATES[:, 0] - DATES[:, 0], "holds times"),
+    "texts of bytes": (np.array([b"a", b"b"] * 30), "bytes"),
 }
 CLASSES = {
     "masked": (np.ma.array(["a", "b", "c"], mask=[0, 0, 1]), "is a masked array"),
@@ -153,6 +163,43 @@ def test_integers_of_numpy(name, fitted, kind):
     expected = fitted.predict_topk(X, 3)
     np.testing.assert_array_equal(labels, expected[0])
     np.testing.assert_array_equal(scores, expected[1])
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_class_labels(name, kind):
+    bad, says = LABELS[kind]
+    X, _ = made(5, 0)
+    with pytest.raises((ValueError, TypeError), match=rf"{name}.*y.*{says}"):
+        ESTIMATORS[name]().fit(X, bad)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning")
+@pytest.mark.parametrize(
+    "kind", [np.uint8, np.int8, np.int64, np.uint64, np.float16, np.float32, np.longdouble]
+)
+def test_arithmetic_of_parameters_is_that_of_python(name, kind):
+    """uint8 ends at 255, uint64 and int64 make a float64, no kernel is for float16."""
+    X, Y = made(5, 0)
+    is_whole = kind(0.5) == 0
+    plain, other = ESTIMATORS[name](), ESTIMATORS[name]()
+    for parameter, value in plain.get_params().items():
+        takes = {str(t) for one in plain._parameter_constraints[parameter] for t in [one]}
+        takes_whole = any("int" in t or "Integral" in t for t in takes)
+        takes_real = any("float" in t for t in takes)
+        if parameter in {"verbose", "cv", "random_state", "n_jobs", "n_hard_negatives"}:
+            continue
+        if is_whole and takes_whole and not takes_real:
+            plain.set_params(**{parameter: 3})
+            other.set_params(**{parameter: kind(3)})
+        elif not is_whole and isinstance(value, float) and takes_real:
+            plain.set_params(**{parameter: 0.25})
+            other.set_params(**{parameter: kind(0.25)})
+    given = other.get_params()
+    found, expected = other.fit(X, Y), plain.fit(X, Y)
+    for one, two in zip(found.predict_topk(X, 5), expected.predict_topk(X, 5), strict=True):
+        np.testing.assert_array_equal(one, two)
+    assert all(other.get_params()[key] is value for key, value in given.items())
 
 
 def test_absurd_counts(name, fitted):

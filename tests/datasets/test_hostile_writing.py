@@ -215,6 +215,46 @@ def test_folders_that_are_none(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["data.txt"]
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has no pipes with names")
+@pytest.mark.parametrize("named", [False, True])
+class TestWhatStandsThere:
+    @pytest.fixture(autouse=True)
+    def ways(self, named, monkeypatch):
+        if named:
+            monkeypatch.setattr(_files, "_open_unnamed", lambda folder: None)
+
+    def test_a_pipe_gets_the_bytes(self, tmp_path):
+        path = tmp_path / "pipe"
+        os.mkfifo(path)
+        with ThreadPoolExecutor() as pool:
+            read = pool.submit(path.read_bytes)
+            dump_xmc_file(path, X, Y)
+            assert read.result(30).startswith(b"2 3 2\n")
+        assert path.is_fifo()
+
+    def test_a_device_stays_one(self):
+        dump_xmc_file(os.devnull, X, Y)
+        assert not os.path.isfile(os.devnull)
+
+    @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+    def test_a_file_keeps_its_mode(self, mode, tmp_path):
+        path = tmp_path / "data.txt"
+        path.write_text("old")
+        path.chmod(mode)
+        dump_xmc_file(path, X, Y)
+        assert path.stat().st_mode & 0o777 == mode
+        assert path.read_bytes().startswith(b"2 3 2\n")
+
+    @pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may write")
+    def test_a_file_that_may_not_be_written_is_left(self, tmp_path):
+        path = tmp_path / "data.txt"
+        path.write_text("old")
+        path.chmod(0o444)
+        with pytest.raises(PermissionError):
+            dump_xmc_file(path, X, Y)
+        assert path.read_text() == "old"
+
+
 class TestMatrices:
     def test_index_arrays_that_lie(self, tmp_path, malformed):
         for name, arguments in (

@@ -239,6 +239,7 @@ class TestParameters:
             ({"n_blocks": 0}, "'n_blocks' .* Got 0"),
             ({"n_rounds": -1}, "'n_rounds' .* Got -1"),
             ({"n_rounds": 1.0}, "'n_rounds' .* Got 1.0"),
+            ({"n_rounds": 10**12}, "'n_rounds' .* Got 1000000000000"),
             ({"n_candidates": 0}, "'n_candidates' .* Got 0"),
             ({"hidden_dim": -1}, "'hidden_dim' .* Got -1"),
             ({"hidden_dim": "yes"}, "'hidden_dim' .* Got 'yes'"),

@@ -195,10 +195,12 @@ class TestWeights:
             (np.ones((120, 1)), r"sample_weight has shape \(120, 1\), expected \(120,\)"),
             (-np.ones(120), r"sample_weight must not be negative, row 0 holds -1.0"),
             (np.zeros(120), "all entries of sample_weight are zero"),
+            (np.full(120, 1e306), r"sample_weight must sum to less than 1e\+304 over all"),
+            (np.full(120, 1e307), "sample_weight must sum to less than .* got inf"),
             (np.full(120, np.nan), "sample_weight contains NaN"),
             (np.full(120, np.inf), "sample_weight contains infinity"),
         ],
-        ids=range(6),
+        ids=range(8),
     )
     def test_bad_weights(self, weight, message, make, xy):
         for call in (make().fit, make().partial_fit):
@@ -595,3 +597,9 @@ def test_a_failed_fit_leaves_an_earlier_one_intact(what, warm_start, make, xy):
     np.testing.assert_array_equal(model.u_, u)
     for a, b in zip(top, model.predict_topk(X, 3), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("index", [0, "a", True, {}, [1.5] * 120, sp.csr_array((1, 120)), [[1]]])
+def test_numbers_of_instances_that_are_none(index, xy):
+    with pytest.raises(ValueError, match="SoftmaxUMax: index must hold 120 integers"):
+        SoftmaxUMax(learning_rate=1.0).partial_fit(*xy, index=index)
