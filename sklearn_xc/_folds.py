@@ -25,7 +25,8 @@ class ListedFolds:
 
 def is_list_of_folds(cv: Any) -> bool:
     """Return whether a `cv` is neither a number of folds nor a splitter, but gives the folds."""
-    return isinstance(cv, Iterable) and not isinstance(cv, str) and not hasattr(cv, "split")
+    is_single = isinstance(cv, str | bytes) or (isinstance(cv, np.ndarray) and cv.ndim == 0)
+    return isinstance(cv, Iterable) and not is_single and not hasattr(cv, "split")
 
 
 def check_folds(

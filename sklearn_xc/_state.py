@@ -51,7 +51,9 @@ def reads_one_state(method: Method) -> Method:
 
 def _as_python(value: Any) -> Any:
     """Return Python's number for one of numpy's, whose arithmetic may end at 255."""
-    if isinstance(value, np.integer) and not isinstance(value, np.timedelta64):
+    if isinstance(value, np.timedelta64):  # an integer to numpy
+        return value
+    if isinstance(value, np.integer):
         return int(value)
     return float(value) if isinstance(value, np.floating) else value
 

@@ -149,7 +149,7 @@ def open_atomic(path: str | os.PathLike[str]) -> Iterator[IO[bytes] | gzip.GzipF
         number = errno.EISDIR if target.is_dir() else errno.ENOENT
         raise OSError(number, os.strerror(number), os.fspath(path))
     if target.exists() and not target.is_file():  # a pipe or a device
-        with open(target, "wb") as raw, _compressing(raw, target.suffix) as stream:
+        with open(target, "wb") as given, _compressing(given, target.suffix) as stream:
             yield stream
         return
     if target.exists() and not os.access(target, os.W_OK):
