@@ -235,6 +235,11 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
             cv = KFold(cv, shuffle=True, random_state=self.random_state)
         elif is_list_of_folds(cv):
             cv = ListedFolds(cv)
+        elif isinstance(cv, bytes | np.ndarray):
+            raise ValueError(
+                "OvALinearXCCV: cv must be a number of folds, a splitter or a list of folds, got "
+                f"{cv!r}."
+            )
         else:
             cv = check_cv(cv, y, classifier=True)
         if targets.kind != "classes" and isinstance(cv, _STRATIFIED):

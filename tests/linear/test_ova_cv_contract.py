@@ -235,6 +235,11 @@ class TestBadInput:
         with pytest.raises(ValueError, match=f"OvALinearXCCV: {message}"):
             fit(*xy, Cs=Cs)
 
+    @pytest.mark.parametrize("cv", [b"x", np.array(3)])
+    def test_what_gives_no_folds(self, cv, xy):
+        with pytest.raises(ValueError, match="OvALinearXCCV: cv must be a number of folds, a"):
+            fit(*xy, cv=cv)
+
     def test_a_grid_that_no_memory_holds(self, xy):
         with pytest.raises(ValueError, match="'Cs' parameter of OvALinearXCCV"):
             fit(*xy, Cs=10**12)
