@@ -158,6 +158,8 @@ default=None
     (2, 3)
     """
 
+    #: Named first in messages: OvALinearXCCV has these models trained.
+    _who = "OvALinearXC"
     _parameter_constraints: dict = {  # noqa: RUF012
         "C": [Interval(Real, 0, None, closed="neither")],
         "loss": [StrOptions(set(LOSSES))],
@@ -330,16 +332,16 @@ default=None
                 counts, n = np.ldexp(positive, exponent), float(np.ldexp(total, exponent))
             if not 3.0 <= n < np.inf:
                 raise ValueError(
-                    f"OvALinearXC: {name}='propensity' needs a sample_weight that sums to a number "
+                    f"{self._who}: {name}='propensity' needs a sample_weight that sums to a number "
                     f"of instances, at least 3, got {n:.3g}."
                 )
             weight = 1.0 / propensity(counts, n)
         else:
-            weight = check_numbers(value, f"OvALinearXC: {name}", n_problems, "label")
+            weight = check_numbers(value, f"{self._who}: {name}", n_problems, "label")
             if not (weight > 0).all():
                 at = int(np.argmin(weight))
                 raise ValueError(
-                    f"OvALinearXC: {name} must be positive, label {at} has {weight[at]}."
+                    f"{self._who}: {name} must be positive, label {at} has {weight[at]}."
                 )
         with np.errstate(over="ignore", under="ignore"):  # the solver's check says what to change
             return np.ldexp(self.C * weight, exponent)
@@ -350,21 +352,21 @@ default=None
             initialiser = INITIALISERS[self.init]() if isinstance(self.init, str) else self.init
             initialiser.check()
             if initialiser.needs_intercept and not self.fit_intercept:
-                raise ValueError(f"OvALinearXC: init={self.init!r} needs fit_intercept=True.")
+                raise ValueError(f"{self._who}: init={self.init!r} needs fit_intercept=True.")
             return initialiser
         n_labels, d = problem.n_labels, problem.n_features
         widths = (d, d + 1) if self.fit_intercept else (d,)
         expected = f"({n_labels}, {d})" + (
             f" or ({n_labels}, {d + 1}) with intercepts" if self.fit_intercept else ""
         )
-        start = _start_vectors(self.init, expected)
+        start = _start_vectors(self.init, expected, self._who)
         if start.ndim != 2 or start.shape[0] != n_labels or start.shape[1] not in widths:
             raise ValueError(
-                f"OvALinearXC: init must have shape {expected}, shape {start.shape} came."
+                f"{self._who}: init must have shape {expected}, shape {start.shape} came."
             )
         values = start.data if sp.issparse(start) else start
         if not np.isfinite(values).all():
-            raise ValueError("OvALinearXC: init contains NaN or infinity.")
+            raise ValueError(f"{self._who}: init contains NaN or infinity.")
         # Features in the order of the problem; intercepts stay last.
         order = np.concatenate([problem.columns, np.arange(d, start.shape[1])])
         return Given(start[:, order])
@@ -396,7 +398,7 @@ default=None
             lambda lanes: workspace_bytes(n, d, lanes, itemsize),
             lambda lanes: largest_array(n, d, lanes, itemsize),
             self._allowed_bytes(),
-            count_threads(self.n_jobs, "OvALinearXC: n_jobs"),
+            count_threads(self.n_jobs, f"{self._who}: n_jobs"),
         )
 
     def _progress(self, n_labels: int, group: np.ndarray) -> Callable[[np.ndarray], None] | None:
@@ -636,8 +638,8 @@ default=None
         """
         check_is_fitted(self)
         if n_features is not None:
-            n_features = check_count(n_features, "OvALinearXC: n_features")
-        instance = check_instances(self, _as_row(x), reset=False).without_zeros()
+            n_features = check_count(n_features, f"{self._who}: n_features")
+        instance = check_instances(self, _as_row(x, self._who), reset=False).without_zeros()
         if instance.shape[0] != 1:
             raise ValueError(f"explain takes one instance, x has {instance.shape[0]} rows.")
         row, sign = self._position(label), 1.0
@@ -674,17 +676,17 @@ default=None
         return int(places[0])
 
 
-def _start_vectors(init: Any, expected: str) -> Any:
+def _start_vectors(init: Any, expected: str, who: str) -> Any:
     """Return given start vectors as a float64 array or CSR, of any shape."""
-    check_sparse(init, "init", "OvALinearXC")
-    refuse_disguised(init, "OvALinearXC: init")
+    check_sparse(init, "init", who)
+    refuse_disguised(init, f"{who}: init")
     try:
         start = init if sp.issparse(init) else np.asarray(init)
     except (ValueError, TypeError) as error:  # rows of different lengths
-        raise ValueError(f"OvALinearXC: init is no array of shape {expected}.") from error
+        raise ValueError(f"{who}: init is no array of shape {expected}.") from error
     if start.dtype.kind not in "biuf":
         raise ValueError(
-            f"OvALinearXC: init must be a name, an Initialiser, or numbers of shape {expected}, "
+            f"{who}: init must be a name, an Initialiser, or numbers of shape {expected}, "
             f"{type(init).__name__} of dtype {start.dtype} came."
         )
     return sp.csr_array(start, dtype=np.float64) if sp.issparse(start) else start.astype(np.float64)
@@ -704,15 +706,15 @@ def _prior(problem: OneVsAllProblem) -> np.ndarray:
     return out.astype(problem.dtype)
 
 
-def _as_row(x: Any) -> Any:
+def _as_row(x: Any, who: str) -> Any:
     """Return one instance in two dimensions; anything else as it is."""
     try:
         is_flat = not sp.issparse(x) and np.ndim(x) == 1
     except ValueError as error:  # rows of different lengths
-        raise ValueError("OvALinearXC: x must be one instance of numbers.") from error
+        raise ValueError(f"{who}: x must be one instance of numbers.") from error
     if not is_flat:
         return x
-    refuse_disguised(x, "OvALinearXC: x")
+    refuse_disguised(x, f"{who}: x")
     return np.asarray(x).reshape(1, -1)
 
 

@@ -117,6 +117,7 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
     (3, 3)
     """
 
+    _who = "OvALinearXCCV"
     _parameter_constraints: dict = {  # noqa: RUF012
         **{
             name: constraint
@@ -313,13 +314,15 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
     def _single(self, C: float) -> OvALinearXC:
         """Return an unfitted classifier for one C, with the parameters of this one."""
         shared = set(OvALinearXC._get_param_names()) - {"C"}
-        return OvALinearXC(C, **{name: getattr(self, name) for name in shared})
+        single = OvALinearXC(C, **{name: getattr(self, name) for name in shared})
+        single._who = self._who
+        return single
 
     def _take_over(self, final: OvALinearXC) -> None:
         """Become what `final` is, but for its parameters."""
         parameters = final.get_params()
         for name, value in vars(final).items():
-            if name not in parameters:
+            if name not in parameters and name != "_who":
                 setattr(self, name, value)
 
     def _warn_of_folds(self) -> None:
