@@ -88,8 +88,15 @@ def propensity(
             "label_counts: expected numbers of at least 0, got "
             f"{counts[bad.argmax()]} for label {bad.argmax()}."
         )
-    c = (np.log(float(n_samples)) - 1.0) * (b + 1.0) ** a
-    return 1.0 / (1.0 + c * (counts + b) ** -a)
+    with np.errstate(all="ignore"):
+        c = (np.log(float(n_samples)) - 1.0) * np.float64(b + 1.0) ** a
+        found = 1.0 / (1.0 + c * (counts + b) ** -a)
+    if not (found > 0).all():
+        raise ValueError(
+            f"A, B: {a:g} and {b:g} make propensities that float64 cannot hold. Those of the "
+            "presets are from 0.5 to 0.6 and from 0.4 to 2.6."
+        )
+    return found
 
 
 def check_preset(preset: Any) -> None:

@@ -43,3 +43,9 @@ def test_own_constants_replace_those_of_the_preset_one_by_one():
 def test_error_names_argument_and_value(changed, message):
     with pytest.raises(ValueError, match=message):
         propensity(**({"label_counts": [1, 2], "n_samples": 10} | changed))
+
+
+@pytest.mark.parametrize("A", [1e12, 1e308, 5000.0])
+def test_constants_that_leave_no_propensity(A):
+    with pytest.raises(ValueError, match=r"^A, B: .* make propensities that float64 cannot hold"):
+        propensity([1, 2], 60, A=A, B=1.0)
