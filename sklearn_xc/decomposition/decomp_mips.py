@@ -105,7 +105,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         Blocks of columns that exchange messages, where `n_rounds` is given. None is 8, or 4 with a
         hidden layer.
     n_rounds : int or None, default=None
-        Rounds, at most 1,000, of greedy message passing (algorithm 2 of [1]_) between blocks that
+        Rounds, at most 100,000, of greedy message passing (algorithm 2 of [1]_) between blocks that
         have an index of their own each, "spherical" unless `index` says otherwise. None couples the
         blocks within the search, which is faster and nearer to the exact gradient.
     n_candidates : int or None, default=None
@@ -254,7 +254,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         "gradient": [StrOptions({"decomp_mips", "mips", "sampled", "exact"})],
         "index": [StrOptions(set(INDEXES)), None],
         "n_blocks": [Interval(Integral, 1, None, closed="left"), None],
-        "n_rounds": [Interval(Integral, 0, 1000, closed="both"), None],
+        "n_rounds": [Interval(Integral, 0, 100_000, closed="both"), None],
         "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
         "hidden_dim": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"}), None],
         "fit_intercept": ["boolean"],
