@@ -13,8 +13,8 @@ from sklearn_xc.bench.measure import cpu_seconds
 from sklearn_xc.bench.report import Report
 from sklearn_xc.decomposition._training import Trainer
 from sklearn_xc.metrics import precision_at_k
-from sklearn_xc.mips._threads import one_blas_thread
 from sklearn_xc.mips.protocol import Candidates
+from sklearn_xc.parallel.row_ranges import one_blas_thread
 from sklearn_xc.parallel.team import Team
 from sklearn_xc.solvers.label_gradients import Batch, Exact, GradientMethod, LabelGradient
 

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_xc import DecompMIPSClassifier
 from sklearn_xc.decomposition._course import with_intercepts
-from sklearn_xc.mips._threads import one_blas_thread
+from sklearn_xc.parallel.row_ranges import one_blas_thread
 from sklearn_xc.solvers.label_gradients import Batch, Exact, SetLoss
 
 #: Instances whose exact gradients are computed at a time: they have room for all labels.

@@ -15,7 +15,7 @@ from sklearn_xc.bench.label_texts import LabelledSet
 from sklearn_xc.bench.measure import cpu_seconds
 from sklearn_xc.bench.ngame_curves import epochs_of, examples_of, known_labels
 from sklearn_xc.bench.report import Column, Report
-from sklearn_xc.mips._threads import one_blas_thread
+from sklearn_xc.parallel.row_ranges import one_blas_thread
 from sklearn_xc.samplers import balanced_clusters
 from sklearn_xc.samplers._batches import Clusters
 from sklearn_xc.samplers.protocol import Positives

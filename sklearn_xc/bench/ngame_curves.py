@@ -17,7 +17,7 @@ from sklearn_xc.embedding._training import SiameseModule, SiameseTraining, Tripl
 from sklearn_xc.encoders import BagOfEmbeddings
 from sklearn_xc.metrics import precision_at_k
 from sklearn_xc.mips import ExactIndex
-from sklearn_xc.mips._threads import one_blas_thread
+from sklearn_xc.parallel.row_ranges import one_blas_thread
 from sklearn_xc.samplers import SAMPLERS
 from sklearn_xc.samplers.protocol import Scene
 

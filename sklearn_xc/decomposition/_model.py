@@ -17,8 +17,8 @@ from sklearn_xc.base import XCClassifier
 from sklearn_xc.decomposition._course import with_intercepts
 from sklearn_xc.decomposition._intercept import log_odds_of_blank
 from sklearn_xc.mips import INDEXES, ExactIndex, MipsIndex
-from sklearn_xc.mips._threads import for_row_ranges
 from sklearn_xc.parallel.memory import require_bytes
+from sklearn_xc.parallel.row_ranges import for_row_ranges
 from sklearn_xc.solvers.batch_sgd import HiddenLayer, IdentityLayer, MovingRows
 
 #: Values of embedded instances that are held at a time.

@@ -47,9 +47,9 @@ from sklearn_xc.decomposition._training import (
 from sklearn_xc.decomposition._training_set import TrainingSet, merge_instances, share_of_nonzeros
 from sklearn_xc.losses import LABEL_SET_LOSSES
 from sklearn_xc.mips import INDEXES
-from sklearn_xc.mips._threads import one_blas_thread
 from sklearn_xc.mips.recall import warn_of_recall
 from sklearn_xc.parallel.memory import require_bytes
+from sklearn_xc.parallel.row_ranges import one_blas_thread
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.solvers.averaging import CourseAverages
 from sklearn_xc.solvers.batch_sgd import HiddenLayer, IdentityLayer, MovingRows

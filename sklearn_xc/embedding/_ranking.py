@@ -8,8 +8,8 @@ from sklearn_xc._blank_rows import shares_any
 from sklearn_xc._validation import CsrRows, as_csr_rows, read_only
 from sklearn_xc.embedding._label_features import joined_rows
 from sklearn_xc.mips import ExactIndex
-from sklearn_xc.mips._threads import for_row_ranges
 from sklearn_xc.model.label_weights import LabelWeights
+from sklearn_xc.parallel.row_ranges import for_row_ranges
 
 #: Instances that a thread scores together.
 _TOGETHER = 256

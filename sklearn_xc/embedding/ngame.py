@@ -40,7 +40,7 @@ from sklearn_xc.embedding._training import (
     show_epoch,
 )
 from sklearn_xc.encoders import ENCODERS
-from sklearn_xc.mips._threads import for_row_ranges, one_blas_thread
+from sklearn_xc.parallel.row_ranges import for_row_ranges, one_blas_thread
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.samplers import SAMPLERS
 from sklearn_xc.samplers.ance import N_NEGATIVES

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
 from sklearn_xc._validation import CsrRows, read_only
-from sklearn_xc.mips._threads import for_row_ranges, one_blas_thread
+from sklearn_xc.parallel.row_ranges import for_row_ranges, one_blas_thread
 from sklearn_xc.parallel.team import Team
 from sklearn_xc.solvers.adam import Adam, LazyAdam
 from sklearn_xc.solvers.batch_sgd import Entries

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_xc.mips._threads import for_row_ranges
+from sklearn_xc.parallel.row_ranges import for_row_ranges
 
 #: Affinities that a thread holds at a time, and points at most.
 _AFFINITIES, _POINTS = 2**20, 1024

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from sklearn_xc.mips._threads import for_row_ranges
 from sklearn_xc.mips.protocol import Candidates
+from sklearn_xc.parallel.row_ranges import for_row_ranges
 
 #: Queries and labels whose scores are held at a time: 4 MiB of float32 in each thread.
 _QUERIES, _LABELS = 256, 4096

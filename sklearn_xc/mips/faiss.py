@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc.mips._threads import for_row_ranges
 from sklearn_xc.mips.protocol import Candidates
+from sklearn_xc.parallel.row_ranges import for_row_ranges
 from sklearn_xc.parallel.threads import count_threads
 
 #: Rows that a centroid is made of, at most.

@@ -4,8 +4,8 @@ import copy
 
 import numpy as np
 
-from sklearn_xc.mips._threads import for_row_ranges
 from sklearn_xc.mips.protocol import Candidates
+from sklearn_xc.parallel.row_ranges import for_row_ranges
 
 #: Labels that the blocks are clustered on, and rounds of Lloyd's algorithm.
 _SAMPLE = 2048

@@ -5,8 +5,8 @@ import copy
 import numpy as np
 
 from sklearn_xc.mips._sphere import cluster_directions, nearest_centroids, points_together
-from sklearn_xc.mips._threads import for_row_ranges
 from sklearn_xc.mips.protocol import Candidates
+from sklearn_xc.parallel.row_ranges import for_row_ranges
 
 #: Rows that the centroids are made of, for each of them.
 _SAMPLE = 100

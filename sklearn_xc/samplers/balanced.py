@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from sklearn_xc._arguments import check_count, refuse_disguised
-from sklearn_xc.mips._threads import for_row_ranges
+from sklearn_xc.parallel.row_ranges import for_row_ranges
 
 #: Levels whose nodes are split one by one, so that threads have 64 subtrees to share.
 _LEVELS = 6

@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from sklearn_xc.mips import _threads
-from sklearn_xc.mips._threads import for_row_ranges, one_blas_thread
+from sklearn_xc.parallel import row_ranges
+from sklearn_xc.parallel.row_ranges import for_row_ranges, one_blas_thread
 
 
 class Library:
@@ -41,7 +41,7 @@ class Blas:
 @pytest.fixture
 def blas(monkeypatch):
     blas = Blas(8, 2)
-    monkeypatch.setattr(_threads, "_blas", lambda: blas)
+    monkeypatch.setattr(row_ranges, "_blas", lambda: blas)
     return blas
 
 
@@ -82,7 +82,7 @@ def test_an_error_lifts_it(blas):
 def test_nothing_is_done_where_there_is_one_already(monkeypatch):
     blas = Blas(1, 1)
     blas.limit = None
-    monkeypatch.setattr(_threads, "_blas", lambda: blas)
+    monkeypatch.setattr(row_ranges, "_blas", lambda: blas)
     with one_blas_thread():
         pass
 
