@@ -23,7 +23,7 @@ from sklearn.frozen import FrozenEstimator
 
 from sklearn_xc import LabelFeatures, NGAMEEmbeddingXC, OvALinearXC
 from sklearn_xc.datasets import load_tate_subjects
-from sklearn_xc.exceptions import PruningWarning
+from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.metrics import precision_at_k, propensity, psp_at_k
 
 began = time.perf_counter()
@@ -52,7 +52,7 @@ print(f"{Y.shape[1]:,} subjects, {X.shape[1]:,} words")
 # text. All parameters are the defaults.
 
 k, best = 10, {}
-warnings.simplefilter("ignore", PruningWarning)
+warnings.simplefilter("ignore", UnseenLabelWarning)
 best["one-vs-all"] = OvALinearXC(n_jobs=2).fit(X, Y).predict_topk(X_test, k)[0]
 ngame = NGAMEEmbeddingXC(n_jobs=2, random_state=0)
 best["NGAME without texts"] = ngame.fit(X, Y).predict_topk(X_test, k)[0]
