@@ -37,16 +37,28 @@ def _any_in_row(X: CsrRows, of_entry: np.ndarray) -> np.ndarray:
     return np.asarray(n_before[1:] > n_before[:-1])
 
 
-def features_of(X: CsrRows | DenseRows) -> np.ndarray:
-    """Return which features any instance has, bool of shape (n_features,).
+def features_of(X: CsrRows | DenseRows, rows: np.ndarray | None = None) -> np.ndarray:
+    """Return which features any of some instances has, bool of shape (n_features,).
 
     What an encoder or a hidden layer makes of the others is as random as where it started: an
     instance that has no other features is one without.
+
+    Parameters
+    ----------
+    X : CsrRows or DenseRows of shape (n, n_features)
+        Instances.
+    rows : ndarray of int, default=None
+        Which; None for all.
     """
     if isinstance(X, DenseRows):
-        return np.asarray(X.values.any(axis=0))
+        return np.asarray((X.values if rows is None else X.values[rows]).any(axis=0))
+    is_there = X.data != 0
+    if rows is not None:
+        is_named = np.zeros(X.shape[0], bool)
+        is_named[rows] = True
+        is_there &= np.repeat(is_named, np.diff(X.indptr))
     found = np.zeros(X.shape[1], bool)
-    found[X.indices[X.data != 0]] = True
+    found[X.indices[is_there]] = True
     return found
 
 

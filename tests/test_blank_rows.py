@@ -35,6 +35,8 @@ def test_features_that_occur(dtype):
     found = CsrRows(rows.indptr.astype(np.int64), rows.indices, rows.data, (2, 4), True)
     assert features_of(found).tolist() == [True, False, True, False]
     assert features_of(DenseRows(rows.toarray())).tolist() == [True, False, True, False]
+    for container in (found, DenseRows(rows.toarray())):
+        assert features_of(container, np.array([1])).tolist() == [True, False, False, False]
 
 
 def test_counts_are_summed_weights():

@@ -577,7 +577,7 @@ class DecompMIPSClassifier(EmbeddingModel):
             rng = np.random.default_rng((seed, 2))
             vectors = rng.standard_normal(shapes[1], np.float32) * np.float32(_NORM / np.sqrt(dim))
             features = vectors.astype(dtype, copy=False)
-            features[~features_of(instances.take(examples.rows))] = 0
+            features[~features_of(instances, examples.rows)] = 0
         labels = np.zeros(shapes[0], dtype)
         squares: tuple[Rows, Rows] = None, None
         frequencies = frequencies_of(instances, examples, n_labels)

@@ -68,10 +68,6 @@ class Examples(NamedTuple):
         own = Positives(np.append(0, np.cumsum(counts[rows])), at[at >= 0])
         return rows, Examples(self.X.take(rows), own, self.weight[rows])
 
-    def label_sums(self, n_labels: int) -> np.ndarray:
-        """Return the summed weight of each label's instances, float64."""
-        return self.frequencies(n_labels).counts
-
     def frequencies(self, n_labels: int) -> LabelFrequencies:
         """Return how often labels are."""
         rows = np.repeat(np.arange(len(self.weight)), np.diff(self.positives.indptr))

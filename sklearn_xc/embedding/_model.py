@@ -97,7 +97,7 @@ class RankingModel(XCClassifier):
             features of both without any training, where label features are known; or all of these
             and the tree, for the ``shortlist_size`` labels (at least k; both of two classes) of the
             best classifiers, and as many of the nearest features. An instance of which it knows
-            nothing, without features or with none that a label has, has the most frequent labels,
+            nothing, without features or with none that fit has seen, has the most frequent labels,
             scored by the share of the instances that have them.
 
         Returns

@@ -181,7 +181,7 @@ class NGAMEEmbeddingXC(RankingModel):
 
     Instances that are equal, labels included, are one with the sum of their weights.
 
-    An instance of which nothing is known, without features or with none that a label has, scores
+    An instance of which nothing is known, without features or with none that fit has seen, scores
     each label by its share of the instances of fit, of each component: the most frequent labels
     come first. So a leaf of the tree scores, too. A label of which nothing is known, neither by an
     instance nor by a feature, comes last and is never predicted.
@@ -518,7 +518,7 @@ class NGAMEEmbeddingXC(RankingModel):
             self._known |= features_of(Z)
         else:
             Z = mean_rows(X, *examples.positives, n_labels, examples.weight)
-        self._frequencies = examples.label_sums(n_labels)
+        self._frequencies = examples.frequencies(n_labels).counts
         self.encoder_.start(X, self.embedding_dim, seed)
         self.encoder_curve_ = self._train_encoder(examples.with_features(), Z, seed)
         self.label_embeddings_ = self._encode(Z, int(self.embedding_dim), Z.dtype)

@@ -133,7 +133,8 @@ default=None
     -----
     Memory: X, about 2 (n + n_features) x 32 values per thread, and the pruned weights.
     The bound is ``|g|^2 / 2``, as the objective is 1-strongly convex; with a free intercept it is
-    infinite. Labels with the same instances are solved once.
+    infinite. Labels with the same instances are solved once. An instance of which no feature has a
+    weight is scored by how frequent labels are in training, not by `intercept_`.
 
     Source: method and constants of [1]_, section 2; differs in that labels are solved in blocks
     that share the product with X, and in the float64 certificate.

@@ -59,29 +59,25 @@ def start_at_means(
     at, classes = place[problem.rows[pairs]], problem.classes[pairs]
     weight = observed[pairs]
     guesses = log_losses_of_intercept(state.intercept, classes)
-    best_loss, best_scale = 0.999 * float(np.average(guesses, weights=weight)), None
+    least = 0.999 * float(np.average(guesses, weights=weight))
     try:
         sums = ClassWeights(state.V).scores(X.take(chosen), n_jobs)
     except FloatingPointError:  # too large for the means to be of use
         sums = np.full((len(chosen), K), np.nan)
     without = sums[at, classes] - weight * problem.squared_norms[problem.rows[pairs]]
-    offset = state.intercept
-    for share in _SHARES if state.intercept.any() else (1.0,):
-        if best_scale is not None or not np.isfinite(without).all():
-            break
-        offset = share * state.intercept
+    shares = _SHARES if state.intercept.any() else (1.0,)
+    for share in shares if np.isfinite(without).all() else ():
+        offset, best_loss, best_scale = share * state.intercept, least, None
         for prior in _PRIORS:
             means = sums / (mass + prior).astype(sums.dtype)
             means[at, classes] = without / (np.maximum(mass[classes] - weight, 0.0) + prior)
             eta, loss = _best_multiple(means, at, classes, weight, offset)
             if eta > 0 and loss < best_loss:
                 best_loss, best_scale = loss, eta / (mass + prior)
-    if best_scale is None:
-        state.V[:] = 0
-        return
-    state.scale[:] = best_scale
-    state.intercept[:] = offset
-    state.u[:] = best_loss
+        if best_scale is not None:
+            state.scale[:], state.intercept[:], state.u[:] = best_scale, offset, best_loss
+            return
+    state.V[:] = 0
 
 
 def _best_multiple(

@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_xc._blank_rows import features_of
 from sklearn_xc._validation import CsrRows, read_only
 from sklearn_xc.kernels.negatives import mix_key
 from sklearn_xc.kernels.softmax_batch import BatchWork, count_blocks, softmax_batch_kernels
@@ -136,14 +137,11 @@ class SoftmaxProblem:
 
         Features that none of the pairs has do not count.
         """
-        X, squares = self.instances, self.squared_norms[self.rows]
-        is_named = np.zeros(X.shape[0], bool)
-        is_named[self.rows] = True
-        occurs = np.zeros(X.shape[1], bool)
-        occurs[X.indices[np.repeat(is_named, np.diff(X.indptr))]] = True
+        squares = self.squared_norms[self.rows]
+        n_features = int(features_of(self.instances, self.rows).sum())
         largest = float(squares.max()) or 1.0  # the sum of all may be beyond float64
         mean = np.average(squares / largest, weights=self.weight)
-        return float(mean * (largest / max(1, occurs.sum())))
+        return float(mean * (largest / max(1, n_features)))
 
     def take(self, chosen: np.ndarray) -> "SoftmaxProblem":
         """Return the problem of some of the pairs."""

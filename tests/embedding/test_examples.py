@@ -103,7 +103,7 @@ def test_label_sums():
     expected = np.zeros(N_LABELS + 2)
     for own, w in zip(sets, weight, strict=True):
         expected[own] += w
-    sums = Examples(rows_of(X), positives_of(sets), weight).label_sums(N_LABELS + 2)
+    sums = Examples(rows_of(X), positives_of(sets), weight).frequencies(N_LABELS + 2).counts
     assert sums.dtype == np.float64
     np.testing.assert_array_equal(sums, expected)
     assert not sums[N_LABELS:].any()
