@@ -13,6 +13,7 @@ from sklearn_xc.kernels.class_scores import mark_words, number_features
 from sklearn_xc.kernels.csr_rows import ROWS_AHEAD, prefetch_row
 from sklearn_xc.kernels.float_lanes import ROW_BYTES, write_row_products
 from sklearn_xc.kernels.negatives import class_share, draw_classes
+from sklearn_xc.kernels.scratch import scratch
 
 _ONE = np.uint64(1)
 
@@ -70,13 +71,13 @@ class BatchRows(NamedTuple):
     @classmethod
     def with_room(cls, n: int, m: int, nnz: int, d: int, dtype: np.dtype) -> "BatchRows":
         """Return room for a batch of n rows with `nnz` non-zeros of d features."""
-        i64 = np.int64
+        i64, f64 = np.int64, np.float64
         return cls(
-            np.zeros(2, i64), np.empty(n), np.empty(n), np.empty(n), np.empty(n, i64),
-            np.empty(n, i64), np.empty(n, i64), np.empty(n, i64), np.empty(m, i64), np.empty(m),
-            np.empty(m), np.empty(m), np.zeros(n * n), np.zeros(n + 1, i64),
-            np.empty(nnz, np.int32), np.empty(nnz, dtype), np.empty(min(nnz, d), np.int32),
-            np.empty(nnz, np.int32), np.empty(nnz, np.int32), np.empty(nnz, dtype),
+            np.zeros(2, i64), *(scratch(n, f64) for _ in range(3)),
+            *(scratch(n, i64) for _ in range(4)), scratch(m, i64),
+            *(scratch(m, f64) for _ in range(3)), np.zeros(n * n), np.zeros(n + 1, i64),
+            np.empty(nnz, np.int32), scratch(nnz, dtype), np.empty(min(nnz, d), np.int32),
+            np.empty(nnz, np.int32), np.empty(nnz, np.int32), scratch(nnz, dtype),
         )  # fmt: skip
 
 

@@ -29,6 +29,7 @@ import numpy as np
 
 from sklearn_xc.kernels._jit import inlined, kernel
 from sklearn_xc.kernels.implicit_step import refine_normaliser
+from sklearn_xc.kernels.scratch import scratch
 from sklearn_xc.kernels.vector_math import vector_exp, vector_expm1, vector_log
 from sklearn_xc.kernels.wright_omega import rough_wright_omega
 
@@ -148,8 +149,10 @@ def solve_batch(
     """
     n, m = q.shape
     log_p, residual, old, step, moves, shift = work[0], work[1], work[2], work[3], work[4], work[5]
-    over_c, log_alpha, largest = np.empty(m), np.empty(m), np.empty(m)
-    own_shift, new_u, curvature, log_scale = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    over_c, log_alpha = scratch(m, np.float64), scratch(m, np.float64)
+    largest, own_shift = scratch(m, np.float64), scratch(n, np.float64)
+    new_u, curvature = scratch(n, np.float64), scratch(n, np.float64)
+    log_scale = scratch(n, np.float64)
     for k in range(m):
         over_c[k] = 1.0 / c[k]
         log_alpha[k] = math.log(alpha[k])
@@ -340,7 +343,7 @@ def _find_direction(
     n, m = p.shape
     residual, step, moves, shift = work[1], work[3], work[4], work[5]
     root, direction, rest, inverse, along = work[6], work[7], work[8], work[9], work[10]
-    gain, common = np.empty(n), np.empty(n)
+    gain, common = scratch(n, np.float64), scratch(n, np.float64)
     for i in range(n):
         norm, share = gram[i, i], 0.0
         for k in range(m):

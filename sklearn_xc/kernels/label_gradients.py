@@ -7,6 +7,7 @@ import numpy as np
 
 from sklearn_xc.kernels._jit import inlined, kernel
 from sklearn_xc.kernels.dense_dot import dense_dot
+from sklearn_xc.kernels.scratch import scratch
 from sklearn_xc.kernels.vectors import largest_entry
 
 #: Labels whose exact scores are computed at first; then a share more of them, and so on.
@@ -79,8 +80,8 @@ labels_out, gradient_out, counts, losses, wants_more)
         labels_out, gradient_out, counts, losses, wants_more,
     ):  # fmt: skip
         room = found.shape[1] + np.max(indptr[1:] - indptr[:-1])
-        labels, z = np.empty(room, np.int32), np.empty(room)
-        gradient, work = np.empty(room), np.empty(2 * room)
+        labels, z = scratch(room, np.int32), scratch(room, np.float64)
+        gradient, work = scratch(room, np.float64), scratch(2 * room, np.float64)
         for i in range(V.shape[0]):
             first, last = indptr[i], indptr[i + 1]
             for t in range(first, last):
@@ -131,8 +132,8 @@ labels_out, gradient_out, counts, losses, wants_more)
         scores, indptr, positives, weight, smoothing, labels_out, gradient_out, counts, losses
     ):
         n_labels = scores.shape[1]
-        labels, z = np.empty(n_labels, np.int32), np.empty(n_labels)
-        gradient, work = np.empty(n_labels), np.empty(2 * n_labels)
+        labels, z = scratch(n_labels, np.int32), scratch(n_labels, np.float64)
+        gradient, work = scratch(n_labels, np.float64), scratch(2 * n_labels, np.float64)
         for i in range(scores.shape[0]):
             n = 0
             smallest = np.inf

@@ -33,6 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_xc.kernels._jit import inlined, kernel
+from sklearn_xc.kernels.scratch import scratch
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ONE = np.uint64(1)
@@ -82,9 +83,10 @@ def _make_lists(n_blocks, cap):
         length *= 2
     return _Lists(
         np.empty((n_blocks, cap), np.int32), np.empty((n_blocks, cap)),
-        np.zeros(n_blocks, np.int64), np.empty(cap), np.empty(2 * cap), np.zeros(cap, np.bool_),
+        np.zeros(n_blocks, np.int64), scratch(cap, np.float64), scratch(2 * cap, np.float64),
+        np.zeros(cap, np.bool_),
         np.full(cap, -1, np.int64), np.empty(cap, np.int64), np.empty(cap, np.int64),
-        np.empty(cap), np.empty(length, np.int32),
+        scratch(cap, np.float64), np.empty(length, np.int32),
     )  # fmt: skip
 
 

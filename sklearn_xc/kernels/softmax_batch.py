@@ -31,6 +31,7 @@ from sklearn_xc.kernels.class_scores import STREAMS, gather_block
 from sklearn_xc.kernels.csr_rows import add_row, row_dot
 from sklearn_xc.kernels.float_lanes import add_column_products, write_row_products
 from sklearn_xc.kernels.implicit_batch import N_WORK, PRECISION, solve_batch
+from sklearn_xc.kernels.scratch import scratch
 from sklearn_xc.kernels.softmax_epoch import RULES, apply_scale
 from sklearn_xc.kernels.spin_barrier import wait_for_all
 from sklearn_xc.kernels.vector_math import vector_exp
@@ -85,8 +86,8 @@ class BatchWork(NamedTuple):
         shape = count_blocks(m, V.dtype), min(nnz, d), lanes_of(V.dtype)
         return cls(
             (first, second), Preparation.with_room(nnz, d, V.dtype),
-            aligned_blocks(shape, V.dtype), np.empty(n * m), np.empty(n * m),
-            np.empty(N_WORK * n * m), np.empty(n), np.empty(n), np.empty(n), np.empty(n),
+            aligned_blocks(shape, V.dtype),
+            *(scratch(size, np.float64) for size in (n * m, n * m, N_WORK * n * m, n, n, n, n)),
         )  # fmt: skip
 
 
@@ -179,8 +180,9 @@ def softmax_batch_kernels(method: str) -> Any:
     def explicit_moves(scale, alpha, gram, place, q, c, b, own, c_y, b_y, u, p, totals, setting):
         """Follow a rule for each pair from the same weights."""
         n, m = q.shape
-        factors, s_of, q_of = np.empty(m), np.empty(m), np.empty(m)
-        c_of, p_of = np.empty(m), np.empty(m)
+        factors, s_of = scratch(m, np.float64), scratch(m, np.float64)
+        q_of, c_of = scratch(m, np.float64), scratch(m, np.float64)
+        p_of = scratch(m, np.float64)
         for i in range(n):
             size = 0
             for k in range(m):

@@ -15,6 +15,7 @@ from sklearn_xc.kernels import biased_softmax, softmax_rules
 from sklearn_xc.kernels._jit import inlined, kernel
 from sklearn_xc.kernels.csr_rows import add_row, add_row_pair, row_dot, row_dot_pair
 from sklearn_xc.kernels.negatives import draw_negatives
+from sklearn_xc.kernels.scratch import scratch
 
 #: The rules, by the name of their method.
 RULES = {
@@ -129,9 +130,9 @@ def softmax_kernels(method: str) -> Any:
         """
         n_hard = hard.shape[1]
         most = n_hard + n_negatives
-        all_drawn, all_alpha = np.empty(most, np.int64), np.empty(most)
-        all_s, all_q = np.empty(most), np.empty(most)
-        all_c, all_p = np.empty(most), np.empty(most)
+        all_drawn, all_alpha = scratch(most, np.int64), scratch(most, np.float64)
+        all_s, all_q = scratch(most, np.float64), scratch(most, np.float64)
+        all_c, all_p = scratch(most, np.float64), scratch(most, np.float64)
         is_bounded = radius < np.inf
         objective, total = 0.0, 0.0
         if is_bounded:
