@@ -39,7 +39,7 @@ def distinct_instances(
 
 
 def _hash_instances(X: CsrRows | DenseRows) -> np.ndarray:
-    from sklearn_xc.kernels.row_hash import hash_rows
+    from sklearn_xc.kernels.rows.row_hash import hash_rows
 
     n, d = X.shape
     hashes = np.empty((n, 2), np.uint64)
@@ -56,7 +56,7 @@ def _hash_instances(X: CsrRows | DenseRows) -> np.ndarray:
 
 
 def _hash_sets(indptr: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    from sklearn_xc.kernels.row_hash import hash_rows
+    from sklearn_xc.kernels.rows.row_hash import hash_rows
 
     hashes = np.empty((len(indptr) - 1, 2), np.uint64)
     hash_rows(indptr, labels, np.ones(len(labels), np.uint64), hashes)

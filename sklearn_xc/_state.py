@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sklearn_xc.kernels._notices import announced_compilation
+from sklearn_xc.kernels.compiling.notices import announced_compilation
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -18,8 +18,8 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from sklearn_xc._arguments import check_numbers, refuse_disguised
 from sklearn_xc._sparse_input import check_sparse, rows_are_canonical
-from sklearn_xc.kernels.csr_order import arrange_rows
-from sklearn_xc.kernels.screen import round_rows
+from sklearn_xc.kernels.one_vs_all.screen import round_rows
+from sklearn_xc.kernels.rows.csr_order import arrange_rows
 
 #: A dense X with a smaller share of non-zeros is trained on as a sparse one: that is faster.
 DENSE_SHARE = 0.2

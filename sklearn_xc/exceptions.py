@@ -6,7 +6,7 @@ was expected and what came.
 
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_xc.kernels._notices import KernelCacheWarning
+from sklearn_xc.kernels.compiling.notices import KernelCacheWarning
 
 __all__ = [
     "ConvergenceWarning",

@@ -22,7 +22,7 @@ import pytest
 import scipy.optimize
 import scipy.sparse as sp
 
-from sklearn_xc.kernels._jit import kernel, source_checksum
+from sklearn_xc.kernels.compiling.jit import kernel, source_checksum
 
 # The cache folder is keyed by the sources that are compiled, so that no test ever runs old code. It
 # is shared by the workers of pytest-xdist and by the processes that tests start.

@@ -9,10 +9,10 @@ import numba
 import numpy as np
 
 from sklearn_xc._validation import CsrRows
-from sklearn_xc.kernels import csr_rows
-from sklearn_xc.kernels._jit import FASTMATH
-from sklearn_xc.kernels.newton_direction import direction_functions
-from sklearn_xc.kernels.screen import round_points, screen_kernel
+from sklearn_xc.kernels.compiling.jit import FASTMATH
+from sklearn_xc.kernels.one_vs_all.newton_direction import direction_functions
+from sklearn_xc.kernels.one_vs_all.screen import round_points, screen_kernel
+from sklearn_xc.kernels.rows import csr_rows
 
 from ._common import N_FEATURES, N_SAMPLES, made_data
 

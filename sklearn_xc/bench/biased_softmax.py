@@ -30,7 +30,7 @@ class SampledSoftmax(SoftmaxClassifier):
     Parameters
     ----------
     method : {"ove", "nce", "is", "vanilla", "raman"}, default="is"
-        The step; see ``sklearn_xc.kernels.biased_softmax`` for losses and sources.
+        The step; see ``sklearn_xc.kernels.softmax.biased`` for losses and sources.
     n_negatives : int, default=5
         Classes sampled at each step.
     batch_size : int, default=1

@@ -11,7 +11,7 @@ import numpy as np
 
 from sklearn_xc._validation import read_only
 from sklearn_xc.bench.decomposition_training import parts
-from sklearn_xc.kernels.label_gradients import _DEVIATIONS, next_number
+from sklearn_xc.kernels.decomposition.label_gradients import _DEVIATIONS, next_number
 from sklearn_xc.mips import ExactIndex, ProductIndex, SphericalIndex
 from sklearn_xc.mips.protocol import Candidates, MipsIndex
 from sklearn_xc.parallel.team import Team
@@ -336,7 +336,7 @@ def labels_visited(index: SphericalIndex, V: np.ndarray, n_candidates: int) -> n
 def labels_rescored(loss: SetLoss, W: np.ndarray, batch: Batch, found: Candidates) -> np.ndarray:
     """Return how many candidates are scored before none of the others seems to have a gradient.
 
-    It follows the kernel, which does not tell, in ``kernels/label_gradients.py``.
+    It follows the kernel, which does not tell, in ``kernels/decomposition/label_gradients.py``.
     """
     gradient = _compiled(loss.module)
     numbers = np.empty(len(batch.V), np.int64)

@@ -217,7 +217,9 @@ def dump_xmc_file(path: str | os.PathLike[str], X: Any, Y: Any) -> None:
 
 
 def _read(source: Source, dtype: Any) -> tuple[Any, Any]:
-    from sklearn_xc.kernels.xmc_text import parse_rows_xmc  # brings the compiler: only when needed
+    from sklearn_xc.kernels.rows.xmc_text import (
+        parse_rows_xmc,  # brings the compiler: only when needed
+    )
 
     texts = source.chunks_of_lines(_CHUNK_BYTES)
     first = next(texts, b"")
@@ -366,7 +368,7 @@ def _check_status(
     chunk: _Chunk, status: int, row: int, position: int, shape: tuple[int, int, int]
 ) -> None:
     """Raise the error behind the status of the kernel; blank lines behind the last row are none."""
-    from sklearn_xc.kernels import xmc_text
+    from sklearn_xc.kernels.rows import xmc_text
 
     if status == xmc_text.OK:
         return
@@ -406,7 +408,7 @@ def _check_status(
 
 def _to_float(chunk: _Chunk, indptr: Any, mantissa: Any, exponent: Any, dtype: Any) -> Any:
     """Return each decimal number as the float nearest to ``float(token)``."""
-    from sklearn_xc.kernels.xmc_text import HARD, LENGTH_BITS
+    from sklearn_xc.kernels.rows.xmc_text import HARD, LENGTH_BITS
 
     hard = np.flatnonzero(exponent == HARD)
     exponent[hard] = 0

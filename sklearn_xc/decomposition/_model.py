@@ -195,7 +195,7 @@ class EmbeddingModel(XCClassifier):
 
     def _search(self, V: np.ndarray, k: int) -> Found:
         """Return the best k among the candidates of the index."""
-        from sklearn_xc.kernels.candidates import rank_labels
+        from sklearn_xc.kernels.search.candidates import rank_labels
 
         search = self._search_index_for_answers()
         index = copy.copy(search.index)

@@ -149,7 +149,7 @@ class ScoreFusion:
         ndarray of float
             Of the shape (...), float32 if the scores are.
         """
-        from sklearn_xc.kernels.tree_walk import add_tree_values
+        from sklearn_xc.kernels.embedding.tree_walk import add_tree_values
 
         if self.tree_ is None:
             raise ValueError("ScoreFusion: there is no tree yet; call fit first.")

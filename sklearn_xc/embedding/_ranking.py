@@ -60,7 +60,7 @@ class KnownFeatures:
 
         There must be as many besides those passed over.
         """
-        from sklearn_xc.kernels.row_moves import squared_norms
+        from sklearn_xc.kernels.steps.row_moves import squared_norms
 
         weights = self._weights
         if passed_over.size:
@@ -193,7 +193,7 @@ class Ranking:
         ndarray of float of shape (n, m, n_scores)
             Embedding, classifier, features; -inf where there is no label.
         """
-        from sklearn_xc.kernels.pair_scores import score_pairs
+        from sklearn_xc.kernels.embedding.pair_scores import score_pairs
 
         vectors = tuple(map(read_only, (self._embeddings, self._classifiers)))
         # Without features X stands in, which nobody reads.

@@ -352,7 +352,7 @@ class SiameseTraining:
         self, scores: np.ndarray, rows: np.ndarray, pool: Pool, team: Team
     ) -> tuple[np.ndarray, np.ndarray]:
         """Overwrite scores with the gradient by them; return losses and hits of the instances."""
-        from sklearn_xc.kernels.triplet_batch import triplet_gradient
+        from sklearn_xc.kernels.embedding.triplet_batch import triplet_gradient
 
         n, m = scores.shape
         bounds, own = labels_of_rows(self._positives, rows)

@@ -148,7 +148,7 @@ class BagOfEmbeddings(BaseEstimator):
 
     def start(self, inputs: CsrRows, dim: int, seed: int) -> None:
         """Make initial parameters; see `Encoder.start`."""
-        from sklearn_xc.kernels.row_moves import squared_norms
+        from sklearn_xc.kernels.steps.row_moves import squared_norms
 
         self._validate_params()
         rng, dtype = np.random.default_rng(seed), inputs.dtype
@@ -202,7 +202,10 @@ class BagOfEmbeddings(BaseEstimator):
 
     def gradients(self, visit: BagVisit, gradient: np.ndarray) -> BagGradients:
         """Return the gradients by all parameters from that by ``visit.V``, (n, dim)."""
-        from sklearn_xc.kernels.residual import gradient_before_norms, gradient_before_rectifier
+        from sklearn_xc.kernels.embedding.residual import (
+            gradient_before_norms,
+            gradient_before_rectifier,
+        )
 
         V, entries, U, H, inverse_norms = visit
         G = read_only(np.ascontiguousarray(gradient, V.dtype))
@@ -233,8 +236,12 @@ class BagOfEmbeddings(BaseEstimator):
         self, entries: Entries, V: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
         """Write embeddings to V, and return U, H and the inverse norms of a visit."""
-        from sklearn_xc.kernels.residual import multiply_rows, normalise_rows, rectify_rows
-        from sklearn_xc.kernels.row_moves import add_rows
+        from sklearn_xc.kernels.embedding.residual import (
+            multiply_rows,
+            normalise_rows,
+            rectify_rows,
+        )
+        from sklearn_xc.kernels.steps.row_moves import add_rows
 
         U, H, inverse_norms = np.zeros_like(V), None, np.zeros(len(V), V.dtype)
         add_rows(read_only(self.embeddings_), *(read_only(part) for part in entries), U)
@@ -262,7 +269,7 @@ class BagOfEmbeddings(BaseEstimator):
 
     def _joined(self, parts: Sequence[Entries]) -> Entries:
         """Return copies of the entries of all parts, one row after another."""
-        from sklearn_xc.kernels.entries import copy_entries
+        from sklearn_xc.kernels.rows.entries import copy_entries
 
         counts = np.concatenate([part.counts for part in parts])
         ends = np.cumsum(counts)
@@ -275,7 +282,7 @@ class BagOfEmbeddings(BaseEstimator):
 
     def _thin(self, entries: Entries, rng: np.random.Generator) -> None:
         """Leave some entries out, and scale the others."""
-        from sklearn_xc.kernels.entries import thin_entries
+        from sklearn_xc.kernels.rows.entries import thin_entries
 
         draws = rng.random(len(entries.ids), np.float32)
         scale = entries.values.dtype.type(1.0 / (1.0 - self.dropout))

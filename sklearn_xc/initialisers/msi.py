@@ -3,7 +3,7 @@
 import numpy as np
 
 from sklearn_xc.initialisers.protocol import Initialiser
-from sklearn_xc.kernels.vectors import combination, dot
+from sklearn_xc.kernels.arithmetic.vectors import combination, dot
 from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem
 
 #: Below this share of <p,p><x,x> the determinant is taken for rounding.

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc.kernels.csr_order import copy_rows, renumber_features
+from sklearn_xc.kernels.rows.csr_order import copy_rows, renumber_features
 
 
 def group_identical_labels(

@@ -31,7 +31,7 @@ from sklearn_xc._validation import (
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.exceptions import ConvergenceWarning, PruningWarning
 from sklearn_xc.initialisers import INITIALISERS, Given, Initialiser
-from sklearn_xc.kernels.constant_scores import constant_scores_kernel
+from sklearn_xc.kernels.one_vs_all.constant_scores import constant_scores_kernel
 from sklearn_xc.linear.assembly import assemble_weights, group_identical_labels, in_callers_features
 from sklearn_xc.linear.explanation import Explanation
 from sklearn_xc.linear.training import solve_blocks

@@ -10,9 +10,9 @@ References
 
 import math
 
-from sklearn_xc.kernels._jit import inlined
-from sklearn_xc.kernels.vector_math import vector_exp
-from sklearn_xc.kernels.vectors import largest_entry, sum_of
+from sklearn_xc.kernels.arithmetic.vector_math import vector_exp
+from sklearn_xc.kernels.arithmetic.vectors import largest_entry, sum_of
+from sklearn_xc.kernels.compiling.jit import inlined
 
 #: Whether ``smoothing`` changes anything.
 SMOOTHED = False

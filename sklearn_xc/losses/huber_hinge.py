@@ -9,7 +9,7 @@ paths", Annals of Statistics 35(3), 2007, with their delta = 0.
 
 import numpy as np
 
-from sklearn_xc.kernels._jit import inlined
+from sklearn_xc.kernels.compiling.jit import inlined
 
 _ZERO = np.float32(0.0)
 _ONE = np.float32(1.0)

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from sklearn_xc.kernels._jit import inlined
+from sklearn_xc.kernels.compiling.jit import inlined
 
 _ZERO = np.float32(0.0)
 _ONE = np.float32(1.0)

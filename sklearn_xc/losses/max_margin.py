@@ -27,8 +27,8 @@ References
    simplex of R^n", Journal of Optimization Theory and Applications 50, 1986.
 """
 
-from sklearn_xc.kernels._jit import inlined
-from sklearn_xc.kernels.vectors import largest_entry
+from sklearn_xc.kernels.arithmetic.vectors import largest_entry
+from sklearn_xc.kernels.compiling.jit import inlined
 
 #: Whether ``smoothing`` changes anything: it is mu, positive.
 SMOOTHED = True

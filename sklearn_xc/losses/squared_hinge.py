@@ -6,7 +6,7 @@ classification via mean-separating initialization", Machine Learning 111, 2022.
 
 import numpy as np
 
-from sklearn_xc.kernels._jit import inlined
+from sklearn_xc.kernels.compiling.jit import inlined
 
 _ZERO = np.float32(0.0)
 _ONE = np.float32(1.0)

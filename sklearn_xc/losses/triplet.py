@@ -9,7 +9,7 @@ References
    decomposition for fast learning in large output spaces", ICML 2018.
 """
 
-from sklearn_xc.kernels._jit import inlined
+from sklearn_xc.kernels.compiling.jit import inlined
 
 #: Whether ``smoothing`` changes anything.
 SMOOTHED = False

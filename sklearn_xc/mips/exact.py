@@ -69,7 +69,7 @@ class ExactIndex:
     def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
         """Return the `n_candidates` best rows of each query; see `MipsIndex.query`."""
         from sklearn_xc._validation import read_only
-        from sklearn_xc.kernels.candidates import (
+        from sklearn_xc.kernels.search.candidates import (
             choose_labels,
             keep_best,
             rank_labels,

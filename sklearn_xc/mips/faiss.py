@@ -111,7 +111,7 @@ class FaissIndex:
     def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
         """Return the best rows of the best lists; see `MipsIndex.query`."""
         from sklearn_xc._validation import read_only
-        from sklearn_xc.kernels.candidates import rank_labels
+        from sklearn_xc.kernels.search.candidates import rank_labels
 
         faiss = _import_faiss()
         V = read_only(V)

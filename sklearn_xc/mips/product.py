@@ -80,9 +80,9 @@ class ProductIndex:
     def build(self, W: np.ndarray, first: int = 0, last: int | None = None, seed: int = 0) -> None:
         """Cluster the blocks and encode all rows; see `MipsIndex.build`."""
         from sklearn_xc._validation import read_only
-        from sklearn_xc.kernels.byte_lanes import LANES, TABLE
-        from sklearn_xc.kernels.centroid_lanes import WIDTH
-        from sklearn_xc.kernels.product_codes import cluster_blocks
+        from sklearn_xc.kernels.emitters.byte_lanes import LANES, TABLE
+        from sklearn_xc.kernels.emitters.centroid_lanes import WIDTH
+        from sklearn_xc.kernels.search.product_codes import cluster_blocks
 
         self._W = read_only(W)
         self._first, self._last = first, W.shape[1] if last is None else last
@@ -136,8 +136,8 @@ class ProductIndex:
     def _search(
         self, V: np.ndarray, labels: np.ndarray, scores: np.ndarray, counts: np.ndarray
     ) -> None:
-        from sklearn_xc.kernels.product_codes import fill_tables
-        from sklearn_xc.kernels.product_scan import search_codes
+        from sklearn_xc.kernels.search.product_codes import fill_tables
+        from sklearn_xc.kernels.search.product_scan import search_codes
 
         n, n_labels = len(V), len(self._W)
         tables = np.empty((n, *self._frequencies.shape), np.uint8)
@@ -149,7 +149,7 @@ class ProductIndex:
 
     def _encode(self, rows: np.ndarray, is_new: bool) -> None:
         from sklearn_xc._validation import read_only
-        from sklearn_xc.kernels.product_codes import encode_rows
+        from sklearn_xc.kernels.search.product_codes import encode_rows
 
         encode_rows(
             self._W, read_only(rows), self._first, self._last, self._width,

@@ -73,7 +73,7 @@ class SphericalIndex:
     def build(self, W: np.ndarray, first: int = 0, last: int | None = None, seed: int = 0) -> None:
         """Cluster the rows and copy them; see `MipsIndex.build`."""
         from sklearn_xc._validation import read_only
-        from sklearn_xc.kernels.clusters import augment_rows, largest_norm
+        from sklearn_xc.kernels.search.clusters import augment_rows, largest_norm
 
         self._W = read_only(W)
         self._first, self._d = first, (W.shape[1] if last is None else last) - first
@@ -92,7 +92,7 @@ class SphericalIndex:
     def update(self, rows: np.ndarray) -> None:
         """Copy rows again, and move those with another nearest centroid; see `MipsIndex.update`."""
         from sklearn_xc._validation import read_only
-        from sklearn_xc.kernels.clusters import move_labels, refresh_rows
+        from sklearn_xc.kernels.search.clusters import move_labels, refresh_rows
 
         loose = np.empty(len(rows), np.int32)
         rounding = _ROUNDING * float(np.finfo(self._W.dtype).eps) * self.bound_
@@ -119,7 +119,7 @@ class SphericalIndex:
     def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
         """Return the best rows of the best clusters; see `MipsIndex.query`."""
         from sklearn_xc._validation import read_only
-        from sklearn_xc.kernels.clusters import search_clusters
+        from sklearn_xc.kernels.search.clusters import search_clusters
 
         V, centroids = read_only(V), read_only(self.centroids_)
         found = Candidates.empty(len(V), n_candidates, V.dtype)
@@ -135,7 +135,7 @@ class SphericalIndex:
 
     def _assign(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the nearest centroid of some labels and its lead on the next."""
-        from sklearn_xc.kernels.clusters import augment_rows
+        from sklearn_xc.kernels.search.clusters import augment_rows
 
         nearest, gap = np.empty(len(labels), np.int32), np.empty(len(labels))
 
@@ -149,7 +149,7 @@ class SphericalIndex:
 
     def _arrange(self, cluster: np.ndarray, gap: np.ndarray) -> None:
         """Copy all rows cluster by cluster, with slots to spare in and behind the clusters."""
-        from sklearn_xc.kernels.clusters import Layout, fill_slots, room_for
+        from sklearn_xc.kernels.search.clusters import Layout, fill_slots, room_for
 
         n_labels, n_clusters = len(cluster), len(self.centroids_)
         size = np.bincount(cluster, minlength=n_clusters)

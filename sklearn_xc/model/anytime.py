@@ -142,9 +142,9 @@ def topk_anytime(
         A row for which the budget lasted has the same bits as in ``LabelWeights.topk``. Bounds are
         on labels that do not come last.
     """
-    from sklearn_xc.kernels.anytime import advance_row, finish_row, start_row
-    from sklearn_xc.kernels.row_scores import N_TIERS
-    from sklearn_xc.kernels.selection import N_LANES
+    from sklearn_xc.kernels.prediction.anytime import advance_row, finish_row, start_row
+    from sklearn_xc.kernels.prediction.row_scores import N_TIERS
+    from sklearn_xc.kernels.prediction.selection import N_LANES
 
     n, dtype = X.shape[0], bases.dtype
     w, lengths, known = weights, np.diff(X.indptr).tolist(), min(k, n_ranked)

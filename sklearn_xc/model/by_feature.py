@@ -112,7 +112,7 @@ def arrange_by_feature(coef: Any) -> WeightsByFeature:
 
 def _assign_tiers(impact: np.ndarray, work: np.ndarray, has_column: np.ndarray) -> np.ndarray:
     """Return tiers by falling impact, of equal work within posting lists and within columns."""
-    from sklearn_xc.kernels.row_scores import N_TIERS
+    from sklearn_xc.kernels.prediction.row_scores import N_TIERS
 
     tier = np.zeros(len(impact), np.uint8)
     for first_tier, mask in ((0, ~has_column), (N_TIERS, has_column)):

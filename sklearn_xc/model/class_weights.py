@@ -74,7 +74,7 @@ class ClassWeights:
         labels, scores : ndarray of int64 and of the weights' dtype, of shape (n, k)
             Best first; ties go to the smaller class.
         """
-        from sklearn_xc.kernels.class_scores import topk_scores
+        from sklearn_xc.kernels.prediction.class_scores import topk_scores
 
         labels = np.full((X.shape[0], k), -1, np.int64)
         best = np.full((X.shape[0], k), -np.inf, self.coef.dtype)
@@ -124,7 +124,7 @@ class ClassWeights:
 
     def log_normalisers(self, X: CsrRows, n_jobs: int | None) -> np.ndarray:
         """Return ``log(sum_k exp(x.w_k))`` of each row, float64 of shape (n,)."""
-        from sklearn_xc.kernels.class_scores import log_normalisers
+        from sklearn_xc.kernels.prediction.class_scores import log_normalisers
 
         out = np.empty(X.shape[0])
 
@@ -149,7 +149,7 @@ class ClassWeights:
         n_jobs : int or None
             Threads.
         """
-        from sklearn_xc.kernels.class_scores import log_normalisers
+        from sklearn_xc.kernels.prediction.class_scores import log_normalisers
 
         out = np.empty(len(rows))
 
@@ -184,7 +184,7 @@ class ClassWeights:
         log_losses : ndarray of float64 of shape (n_pairs,)
             ``-log p(class | row)``, nearly.
         """
-        from sklearn_xc.kernels.class_scores import rough_log_normalisers, topk_scores
+        from sklearn_xc.kernels.prediction.class_scores import rough_log_normalisers, topk_scores
 
         hard, losses = np.empty((len(rows), n_hard), np.int32), np.empty(len(rows))
 
@@ -223,7 +223,7 @@ class ClassWeights:
         self, task: Callable[[int, int, np.ndarray], Any], X: CsrRows, n_jobs: int | None
     ) -> None:
         """Run `task` on ranges of rows and their scores, in threads."""
-        from sklearn_xc.kernels.class_scores import all_finite, score_classes
+        from sklearn_xc.kernels.prediction.class_scores import all_finite, score_classes
 
         dtype = self.coef.dtype
         with np.errstate(over="ignore"):  # their scores tell

@@ -94,7 +94,7 @@ class LabelWeights:
         ValueError
             If X has entries so large that scores could leave the range of their dtype.
         """
-        from sklearn_xc.kernels.topk import topk_rows
+        from sklearn_xc.kernels.prediction.topk import topk_rows
 
         rows, scoring = self._readable(X), self._for_scoring()
         known = min(k, len(self.intercept))
@@ -154,7 +154,7 @@ class LabelWeights:
         ValueError
             As in ``topk``.
         """
-        from sklearn_xc.kernels.topk import score_rows
+        from sklearn_xc.kernels.prediction.topk import score_rows
 
         n_labels, dtype = len(self.intercept), self.intercept.dtype
         require_bytes(

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any
 
-from sklearn_xc.kernels.spin_barrier import abandon, new_barrier
+from sklearn_xc.kernels.emitters.spin_barrier import abandon, new_barrier
 
 
 class Team:

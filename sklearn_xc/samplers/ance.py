@@ -68,7 +68,7 @@ class AnceSampler(InBatchSampler):
 
     def _look(self, epoch: int, scene: Scene) -> None:
         from sklearn_xc._validation import read_only
-        from sklearn_xc.kernels.wrong_labels import keep_wrong
+        from sklearn_xc.kernels.embedding.wrong_labels import keep_wrong
 
         W = np.ascontiguousarray(scene.labels())
         V = scene.instances().astype(W.dtype, copy=False)

@@ -109,7 +109,7 @@ class SoftmaxModel(XCClassifier):
 
 def _log_softmax(scores: np.ndarray, unseen: np.ndarray) -> np.ndarray:
     """Turn scores into log-probabilities, in place; classes without an instance have none."""
-    from sklearn_xc.kernels.class_scores import log_normalisers
+    from sklearn_xc.kernels.prediction.class_scores import log_normalisers
 
     if unseen.size < scores.shape[1]:
         scores[:, unseen] = -np.inf

@@ -76,7 +76,7 @@ def merge_equal(instances: CsrRows, pairs: Pairs) -> tuple[Pairs, np.ndarray]:
     place : ndarray of int64 of shape (n,)
         Which of them each pair became.
     """
-    from sklearn_xc.kernels.row_hash import hash_rows
+    from sklearn_xc.kernels.rows.row_hash import hash_rows
 
     X = instances
     bits = (X.data + 0).astype(np.float64).view(np.uint64)  # the sum makes -0.0 a 0.0

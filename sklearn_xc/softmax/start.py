@@ -44,7 +44,7 @@ def start_at_means(
     n_jobs : int or None
         Threads.
     """
-    from sklearn_xc.kernels.class_sums import add_class_sums
+    from sklearn_xc.kernels.rows.class_sums import add_class_sums
 
     X, K = problem.instances, problem.n_classes
     observed = problem.weight / usual_weight(problem.weight)

@@ -61,7 +61,7 @@ class Adam:
             C-contiguous.
         rate : float
         """
-        from sklearn_xc.kernels.adam import adam_step
+        from sklearn_xc.kernels.steps.adam import adam_step
 
         self.n_steps += 1
         by_first, by_second = _corrections(self.n_steps)
@@ -127,8 +127,8 @@ class LazyAdam:
         team : Team
             Threads, on which nothing depends.
         """
-        from sklearn_xc.kernels.adam import adam_rows
-        from sklearn_xc.kernels.row_moves import group_entries
+        from sklearn_xc.kernels.steps.adam import adam_rows
+        from sklearn_xc.kernels.steps.row_moves import group_entries
 
         self.n_steps += 1
         n_entries = int(entries.counts.sum())

@@ -62,7 +62,7 @@ class CourseAverages:
 
     def look(self, visits: int) -> None:
         """Bring the averages up to date."""
-        from sklearn_xc.kernels.averages import blend
+        from sklearn_xc.kernels.steps.averages import blend
 
         if visits == self.last_look:
             return

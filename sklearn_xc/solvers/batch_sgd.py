@@ -120,7 +120,7 @@ class MovingRows:
 
     def sums(self, entries: Entries) -> np.ndarray:
         """Return ``sum_k entries_ik row_k`` for each row i of the entries, without intercepts."""
-        from sklearn_xc.kernels.row_moves import add_rows
+        from sklearn_xc.kernels.steps.row_moves import add_rows
 
         out = np.empty((len(entries.starts), self.values.shape[1]), self.values.dtype)
         add_rows(read_only(self.values), *(read_only(part) for part in entries), out)
@@ -144,7 +144,7 @@ class MovingRows:
         lengths : ndarray of float of shape (m,)
             Of the moves of their values.
         """
-        from sklearn_xc.kernels.row_moves import group_entries, move_rows
+        from sklearn_xc.kernels.steps.row_moves import group_entries, move_rows
 
         n_entries = int(entries.counts.sum())
         rows = np.empty(min(n_entries, len(self.values)), np.int32)
@@ -276,7 +276,7 @@ class HiddenLayer:
 
     def backward(self, visit: Visit, gradient: np.ndarray, rate: float) -> None:
         """Take a step with the gradient by the V of a visit, (n, dim)."""
-        from sklearn_xc.kernels.row_moves import squared_norms
+        from sklearn_xc.kernels.steps.row_moves import squared_norms
 
         assert visit.entries is not None
         starts, counts, _, values = visit.entries

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_xc.kernels.negatives import ClassSampler, class_shares
+from sklearn_xc.kernels.softmax.negatives import ClassSampler, class_shares
 
 #: Of "frequency": what part of the draws is spread evenly over the classes.
 _EVEN_PART = 0.2

@@ -113,7 +113,7 @@ class SetLoss:
         ndarray of bool of shape (n,)
             Where labels behind the last one found may have a gradient, by estimates.
         """
-        from sklearn_xc.kernels.label_gradients import label_gradient_kernels
+        from sklearn_xc.kernels.decomposition.label_gradients import label_gradient_kernels
 
         wants_more = np.empty(len(batch.V), np.bool_)
         label_gradient_kernels(self.module).searched(
@@ -124,7 +124,7 @@ class SetLoss:
 
     def over_all(self, scores: np.ndarray, batch: Batch, out: LabelGradient) -> None:
         """Write the gradient over all labels; the scores are overwritten."""
-        from sklearn_xc.kernels.label_gradients import label_gradient_kernels
+        from sklearn_xc.kernels.decomposition.label_gradients import label_gradient_kernels
 
         label_gradient_kernels(self.module).dense(
             scores, batch.indptr, batch.positives, batch.weight, self.smoothing, *out
@@ -146,7 +146,7 @@ class SetLoss:
         n_rounds : int
         out : LabelGradient
         """
-        from sklearn_xc.kernels.message_passing import message_passing_kernels
+        from sklearn_xc.kernels.decomposition.message_passing import message_passing_kernels
 
         labels, found, counts = (np.stack(arrays) for arrays in zip(*blocks, strict=True))
         message_passing_kernels(self.module).couple(
@@ -278,7 +278,7 @@ class WatchedIndex:
 
     def update(self, rows: np.ndarray, lengths: np.ndarray) -> None:
         """Take notice that some rows of W have moved so far."""
-        from sklearn_xc.kernels.row_moves import add_drift
+        from sklearn_xc.kernels.steps.row_moves import add_drift
 
         if self.index.has_exact_scores:
             self.index.update(rows)

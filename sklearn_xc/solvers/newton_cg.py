@@ -19,14 +19,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from sklearn_xc._validation import read_only
-from sklearn_xc.kernels.block_newton import (
+from sklearn_xc.kernels.arithmetic.vectors import norm_of_difference
+from sklearn_xc.kernels.one_vs_all.block_newton import (
     block_newton_kernels,
     list_weights,
     measure_start,
     prune_point,
 )
-from sklearn_xc.kernels.lanes import NEWTON, PRUNED, Lanes, Rows, Scratch
-from sklearn_xc.kernels.vectors import norm_of_difference
+from sklearn_xc.kernels.one_vs_all.lanes import NEWTON, PRUNED, Lanes, Rows, Scratch
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.memory import format_bytes
 from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem, sum_rows

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._validation import CsrRows, DenseRows, read_only
-from sklearn_xc.kernels import csr_rows, dense_rows
-from sklearn_xc.kernels.row_sums import row_sums_kernel, square_sums_kernel
+from sklearn_xc.kernels.rows import csr_rows, dense_rows
+from sklearn_xc.kernels.rows.row_sums import row_sums_kernel, square_sums_kernel
 from sklearn_xc.losses import LOSSES
 
 #: Squares of gradients must fit into float64, also of those to which the descent comes down.

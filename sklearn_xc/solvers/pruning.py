@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_xc._validation import read_only
-from sklearn_xc.kernels.pruning import pruning_kernel
+from sklearn_xc.kernels.one_vs_all.pruning import pruning_kernel
 from sklearn_xc.solvers.problem import OneVsAllProblem
 
 #: Instances in a sample, evenly spaced among those with a label. Where every instance has a loss,

@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from sklearn_xc._validation import CsrRows, DenseRows
-from sklearn_xc.kernels.lanes import Lanes
-from sklearn_xc.kernels.screen import (
+from sklearn_xc.kernels.one_vs_all.lanes import Lanes
+from sklearn_xc.kernels.one_vs_all.screen import (
     WIDTHS,
     list_above,
     round_points,

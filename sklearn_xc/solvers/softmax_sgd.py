@@ -27,9 +27,9 @@ import numpy as np
 
 from sklearn_xc._blank_rows import features_of
 from sklearn_xc._validation import CsrRows, read_only
-from sklearn_xc.kernels.negatives import mix_key
-from sklearn_xc.kernels.softmax_batch import BatchWork, count_blocks, softmax_batch_kernels
-from sklearn_xc.kernels.softmax_epoch import fold_scale, softmax_kernels
+from sklearn_xc.kernels.softmax.batch import BatchWork, count_blocks, softmax_batch_kernels
+from sklearn_xc.kernels.softmax.epoch import fold_scale, softmax_kernels
+from sklearn_xc.kernels.softmax.negatives import mix_key
 from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.team import Team

@@ -9,9 +9,13 @@ import numpy as np
 import pytest
 
 from sklearn_xc._validation import read_only
-from sklearn_xc.kernels import biased_softmax, clusters, dense_rows, implicit_step, softmax_rules
-from sklearn_xc.kernels._jit import kernel
-from sklearn_xc.kernels.newton_direction import direction_functions
+from sklearn_xc.kernels.compiling.jit import kernel
+from sklearn_xc.kernels.one_vs_all.newton_direction import direction_functions
+from sklearn_xc.kernels.rows import dense_rows
+from sklearn_xc.kernels.search import clusters
+from sklearn_xc.kernels.softmax import biased as biased_softmax
+from sklearn_xc.kernels.softmax import implicit_step
+from sklearn_xc.kernels.softmax import rules as softmax_rules
 from sklearn_xc.losses import cross_entropy, triplet
 
 #: Arrays one after another, in bytes between them, and far from each other.

@@ -12,9 +12,9 @@ import scipy.sparse as sp
 
 import sklearn_xc
 from sklearn_xc import OvALinearXC
-from sklearn_xc.kernels import csr_rows
-from sklearn_xc.kernels.block_newton import block_newton_kernels
-from sklearn_xc.kernels.topk import topk_rows
+from sklearn_xc.kernels.one_vs_all.block_newton import block_newton_kernels
+from sklearn_xc.kernels.prediction.topk import topk_rows
+from sklearn_xc.kernels.rows import csr_rows
 from sklearn_xc.linear import ova
 from sklearn_xc.losses import LOSSES
 from sklearn_xc.parallel import blocks

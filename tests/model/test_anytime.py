@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_xc._validation import CsrRows
-from sklearn_xc.kernels.row_scores import N_TIERS
+from sklearn_xc.kernels.prediction.row_scores import N_TIERS
 from sklearn_xc.model.anytime import TimeBudget, WorkBudget
 from sklearn_xc.model.by_feature import arrange_by_feature
 from sklearn_xc.model.label_weights import LabelWeights

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc.kernels.row_scores import N_TIERS
+from sklearn_xc.kernels.prediction.row_scores import N_TIERS
 from sklearn_xc.model.by_feature import COLUMN_SHARE, COLUMN_WORK, arrange_by_feature
 
 

@@ -5,8 +5,8 @@ import threading
 import numpy as np
 import pytest
 
-from sklearn_xc.kernels._jit import kernel
-from sklearn_xc.kernels.spin_barrier import wait_for_all
+from sklearn_xc.kernels.compiling.jit import kernel
+from sklearn_xc.kernels.emitters.spin_barrier import wait_for_all
 from sklearn_xc.parallel.team import Team
 
 

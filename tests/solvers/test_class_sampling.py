@@ -6,8 +6,8 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from sklearn_xc.kernels import negatives
-from sklearn_xc.kernels.negatives import (
+from sklearn_xc.kernels.softmax import negatives
+from sklearn_xc.kernels.softmax.negatives import (
     ClassSampler,
     class_shares,
     draw_each,

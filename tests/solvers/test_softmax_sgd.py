@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import scipy.special
 
 from sklearn_xc._validation import CsrRows
-from sklearn_xc.kernels.negatives import mix_key
+from sklearn_xc.kernels.softmax.negatives import mix_key
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.solvers import softmax_sgd
 from sklearn_xc.solvers.softmax_sgd import (

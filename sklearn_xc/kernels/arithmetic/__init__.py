@@ -1,0 +1,1 @@
+"""Functions and sums of numbers."""

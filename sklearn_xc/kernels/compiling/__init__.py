@@ -1,0 +1,1 @@
+"""How loops are compiled, where compiled code is kept, and what users hear of it."""

@@ -1,0 +1,208 @@
+"""Compiled code on disk that cannot make a call fail.
+
+numba trusts the files of its cache: it unpickles whatever it finds there and links it into the
+process, so that a damaged file is an error for good, or the end of the process. Here every file
+carries a checksum, and what does not match is compiled anew and replaced.
+
+It stands in for numba's cache in the dispatchers of this package alone.
+"""
+
+import contextlib
+import hashlib
+import io
+import os
+import pickle
+import secrets
+from pathlib import Path
+from typing import Any, NoReturn
+
+import llvmlite
+import numba
+
+from sklearn_xc.kernels.compiling.notices import tell_compilation, warn_once
+from sklearn_xc.kernels.compiling.numba_private import (
+    Dispatcher,
+    FunctionCache,
+    Intrinsic,
+    NullCache,
+    NumbaPickler,
+    dumps,
+)
+
+_DIGEST_BYTES = 32
+
+
+class KernelCache(FunctionCache):
+    """Load compiled code where it can be loaded and keep it where it can be kept.
+
+    Parameters
+    ----------
+    function : callable
+        The kernel.
+    sources : str
+        A checksum of all that is compiled.
+
+    Raises
+    ------
+    Exception
+        If numba finds no folder that can be written.
+    """
+
+    def __init__(self, function: Any, sources: str) -> None:
+        super().__init__(function)
+        self._cache_file: Any = _Files(self._cache_path, self._impl.filename_base, sources)
+        self._problem: str | None = None
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the code for the signature, or None if it is to be compiled."""
+        found = None
+        try:
+            found = super().load_overload(sig, target_context)
+        except Exception as error:  # whatever is wrong with a file, there is the compiler
+            self._problem = (
+                f"The cache of compiled code in {self._cache_path} is damaged "
+                f"({type(error).__name__}: {error}). The code was compiled anew, results are "
+                "right. Whatever else is damaged there is replaced without a further warning."
+            )
+        if found is None:
+            _refuse_where_disabled()
+            tell_compilation(self._cache_path)
+        return found
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        code = self._py_func.__code__
+        closure = tuple(cell.cell_contents for cell in self._py_func.__closure__ or ())
+        buffer = io.BytesIO()
+        content = (code.co_code, code.co_consts, code.co_names, closure)
+        _KeyPickler(buffer, protocol=4).dump(content)
+        return sig, codegen.magic_tuple(), _checksum(buffer.getvalue())
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the code for the signature, if that is possible."""
+        # The warning of a damaged file waits until the file is replaced: it may be an error.
+        problem, self._problem = self._problem, None
+        try:
+            super().save_overload(sig, data)
+        except Exception as error:
+            problem = problem or (
+                f"Compiled code cannot be kept in {self._cache_path} "
+                f"({type(error).__name__}: {error}). Results are right, but each process will "
+                "compile anew, which takes some seconds. Mend this, or set the environment "
+                "variable NUMBA_CACHE_DIR to another folder."
+            )
+        if problem:
+            warn_once(problem)
+
+
+class NoCache(NullCache):
+    """Have each process compile anew, as there is no place for compiled code.
+
+    Parameters
+    ----------
+    reason : Exception
+    """
+
+    def __init__(self, reason: Exception) -> None:
+        self._reason = reason
+
+    def load_overload(self, sig: Any, target_context: Any) -> None:
+        """Say that the code is going to be compiled."""
+        _refuse_where_disabled()
+        tell_compilation(None)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Say that the code is not kept."""
+        warn_once(
+            f"There is no place where compiled code can be kept ({self._reason}). Results are "
+            "right, but each process will compile anew, which takes some seconds. Set the "
+            "environment variable NUMBA_CACHE_DIR to a folder that can be written."
+        )
+
+
+def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+    """Take the place of a kernel where numba is told not to compile."""
+    raise RuntimeError(
+        "NUMBA_DISABLE_JIT is set, but the loops of sklearn_xc run only compiled: they contain "
+        "vector instructions, and rely on the compiler's types. Unset it before Python starts."
+    )
+
+
+def _refuse_where_disabled() -> None:
+    if vars(numba.config)["DISABLE_JIT"]:
+        refuse()
+
+
+class _KeyPickler(NumbaPickler):
+    """Pickle a kernel's code and what it closes over, to the same bytes in every process.
+
+    numba gives each intrinsic and each kernel a random name in each process and pickles it with
+    them. A kernel that closes over one would never be found again, and leave a file each time.
+    """
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Pickle intrinsics and kernels as the functions that they are made of."""
+        if isinstance(obj, Intrinsic):
+            return tuple, ((obj._defn,),)
+        if isinstance(obj, Dispatcher):
+            return tuple, ((obj.py_func,),)
+        return super().reducer_override(obj)
+
+
+class _Files:
+    """One file for each signature of a kernel.
+
+    It begins with a checksum of all that follows, then comes a checksum of the versions and sources
+    it was made by, then the pickled kernel, signature and code. numba has an index and
+    numbered data files instead; a process killed between the two, or two that write side by side,
+    can leave there an index that points to the code of another signature.
+    """
+
+    def __init__(self, folder: str, kernel: str, sources: str) -> None:
+        self._folder, self._kernel = folder, kernel
+        made_by = (numba.__version__, llvmlite.__version__, sources)
+        self._stamp = _checksum(repr(made_by).encode())
+
+    def load(self, key: Any) -> Any:
+        """Return the code for `key`, None if there is none of this version."""
+        path = self._path(key)
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        digest, content = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
+        if digest != _checksum(content):
+            raise ValueError(f"{path.name} does not match its checksum")
+        stamp, content = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
+        if stamp != self._stamp:
+            return None
+        kernel, stored, code = pickle.loads(content)
+        if (kernel, stored) != (self._kernel, key):
+            raise ValueError(f"{path.name} holds other code, of {kernel}")
+        return code
+
+    def save(self, key: Any, code: Any) -> None:
+        """Write the code for `key`; others see all of the file or nothing."""
+        content = self._stamp + dumps((self._kernel, key, code))
+        path = self._path(key)
+        scratch = path.with_name(f"{path.name}.tmp.{secrets.token_hex(8)}")
+        try:
+            scratch.write_bytes(_checksum(content) + content)
+            if path.is_dir():  # which no file can replace
+                path.rename(path.with_name(f"{scratch.name}.aside"))
+            os.replace(scratch, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                scratch.unlink()
+            raise
+
+    def flush(self) -> None:
+        """Forget all code of the kernel."""
+        for path in Path(self._folder).glob(f"{self._kernel}.*.nbc"):
+            path.unlink(missing_ok=True)
+
+    def _path(self, key: Any) -> Path:
+        return Path(self._folder, f"{self._kernel}.{_checksum(repr(key).encode()).hex()[:16]}.nbc")
+
+
+def _checksum(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).digest()

@@ -1,0 +1,83 @@
+"""The one way in which this package compiles a loop.
+
+``inlined`` is for functions that kernels call. ``kernel`` wraps :func:`numba.njit` with the flags
+that all kernels share:
+
+* ``nogil``: threads run side by side.
+* a partial ``fastmath``: sums may be reordered and contracted into fused multiply-adds, but tests
+  for inf and NaN stay true, which the full flag would break.
+* ``error_model="numpy"``: no zero-division branch inside the loops.
+* an on-disk cache, keyed by the text of *all* sources that are compiled. numba's own key is the
+  file that holds the outermost function, so that an edit in a function called from another file
+  would go unnoticed. It never makes a call fail: see ``cache``.
+
+Index arrays are read through ``np.uint32``/``np.uint64`` casts in the loops: numba wraps negative
+signed indices, and the test for it costs up to 1.7 times the work of a sparse product.
+"""
+
+import functools
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.extending import register_jitable
+
+from sklearn_xc.kernels.compiling.cache import KernelCache, NoCache, refuse
+
+FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
+
+
+@functools.cache
+def source_checksum() -> str:
+    """Return one checksum over the names and texts of all sources that are compiled.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there are none, as in a zip file: nobody knows then whether compiled code is stale.
+    """
+    digest = hashlib.sha256()
+    root = Path(__file__).resolve().parents[2]
+    for folder in ("kernels", "losses"):
+        paths = sorted((root / folder).rglob("*.py"))
+        if not paths:
+            raise FileNotFoundError(f"no sources in {root / folder}")
+        for path in paths:
+            digest.update(path.relative_to(root).as_posix().encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def inlined(function: Any) -> Any:
+    """Have `function`, a part of kernels, compiled into each kernel that calls it.
+
+    Otherwise a kernel may call a copy that another one brought along. Which copy it finds depends
+    on what this process has compiled and what it has loaded from the cache, and as sums may be
+    reordered, copies round differently: a model would have other bits the second time.
+    """
+    return register_jitable(forceinline=True)(function)
+
+
+def kernel(function: Any) -> Any:
+    """Compile `function` on its first call with the flags of the package.
+
+    Parameters
+    ----------
+    function : callable
+        A plain function of arrays and scalars.
+
+    Returns
+    -------
+    numba dispatcher
+        Callable like `function`; it releases the GIL while it runs. Where the environment has
+        ``NUMBA_DISABLE_JIT=1``, a function that raises a RuntimeError.
+    """
+    compiled: Any = numba.njit(nogil=True, fastmath=FASTMATH, error_model="numpy")(function)
+    if compiled is function:  # NUMBA_DISABLE_JIT
+        return refuse
+    try:
+        compiled._cache = KernelCache(function, source_checksum())
+    except Exception as error:  # nothing about the cache is worth a failing import
+        compiled._cache = NoCache(error)
+    return compiled

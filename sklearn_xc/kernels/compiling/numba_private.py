@@ -1,0 +1,22 @@
+"""All that the package takes from numba's private modules: the one file to look at when numba changes.
+
+``cgutils`` and ``TypingError`` are for intrinsics (``kernels.emitters``), the rest is for the cache.
+"""
+
+from numba.core import cgutils
+from numba.core.caching import FunctionCache, NullCache
+from numba.core.dispatcher import Dispatcher
+from numba.core.errors import TypingError
+from numba.core.extending import _Intrinsic as Intrinsic
+from numba.core.serialize import NumbaPickler, dumps
+
+__all__ = [
+    "Dispatcher",
+    "FunctionCache",
+    "Intrinsic",
+    "NullCache",
+    "NumbaPickler",
+    "TypingError",
+    "cgutils",
+    "dumps",
+]

@@ -1,0 +1,1 @@
+"""What the decomposition runs: gradients of a loss over sets of labels."""

@@ -1,0 +1,160 @@
+"""Gradients of a loss over label sets, for the labels that a search has found or for all."""
+
+import functools
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+
+from sklearn_xc.kernels.arithmetic.vectors import largest_entry
+from sklearn_xc.kernels.compiling.jit import inlined, kernel
+from sklearn_xc.kernels.compiling.scratch import scratch
+from sklearn_xc.kernels.emitters.dense_dot import dense_dot
+
+#: Labels whose exact scores are computed at first; then a share more of them, and so on.
+_FIRST_LABELS = 32
+_SHARE_MORE = 0.25
+#: A candidate is passed over if its estimated score lies so many standard deviations of the
+#: estimates' errors below what would give it a gradient. With 100,000 labels, a whole one takes 6 %
+#: more time and lowers the error of the gradient from 0.033 to 0.026, which is small beside that of
+#: drawing instances.
+_DEVIATIONS = 0.5
+
+
+@inlined
+def next_number(done):
+    """Return how many labels to score where so many have been."""
+    return done + max(_FIRST_LABELS, np.int64(_SHARE_MORE * done))
+
+
+@inlined
+def score(W, label, V, i):
+    """Return the inner product of a row of W and a row of V."""
+    dim = np.uint64(W.shape[1])
+    return dense_dot(W, np.uint64(label) * dim, V, np.uint64(i) * dim, dim)
+
+
+@inlined
+def is_among(label, labels, first, last):
+    """Tell whether a label is one of ``labels[first:last]``."""
+    found = False
+    for t in range(first, last):
+        found |= labels[t] == label
+    return found
+
+
+@inlined
+def write_gradient(labels, gradient, n, weight, labels_out, gradient_out):
+    """Write the labels with a gradient that is not 0, and return their number."""
+    written = 0
+    for t in range(n):
+        if gradient[t] != 0.0:
+            labels_out[written] = labels[t]
+            gradient_out[written] = weight * gradient[t]
+            written += 1
+    return written
+
+
+@functools.cache
+def label_gradient_kernels(loss: ModuleType) -> SimpleNamespace:
+    """Return the kernels for a loss of ``LABEL_SET_LOSSES``.
+
+    Both write, for instance i of n, ``counts[i]`` labels with a gradient that is not 0, with it, at
+    the beginning of row i of `labels_out` (int32) and `gradient_out` (float), and the loss over the
+    labels considered in `losses` (float64). Gradient and loss are multiplied by the instance's
+    weight. The positives of i, distinct, are ``positives[indptr[i] : indptr[i + 1]]``.
+
+    searched(W, V, indptr, positives, weight, found, scores, n_found, is_exact, smoothing, \
+labels_out, gradient_out, counts, losses, wants_more)
+        Over labels found by a search: `found`, int32 (n, n_candidates), their scores or estimates
+        of them, and how many there are. If they are estimates, they come best first, and exact
+        scores take their place until no further candidate seems to have a gradient.
+        ``wants_more[i]``, bool, tells that there may be some behind the last.
+    dense(scores, indptr, positives, weight, smoothing, labels_out, gradient_out, counts, losses)
+        Over all labels, from all scores, (n, n_labels), which are overwritten in part.
+    """
+    find_gradient, support_floor = loss.gradient, loss.support_floor
+
+    @kernel
+    def searched(
+        W, V, indptr, positives, weight, found, scores, n_found, is_exact, smoothing,
+        labels_out, gradient_out, counts, losses, wants_more,
+    ):  # fmt: skip
+        room = found.shape[1] + np.max(indptr[1:] - indptr[:-1])
+        labels, z = scratch(room, np.int32), scratch(room, np.float64)
+        gradient, work = scratch(room, np.float64), scratch(2 * room, np.float64)
+        for i in range(V.shape[0]):
+            first, last = indptr[i], indptr[i + 1]
+            for t in range(first, last):
+                labels[t - first] = positives[t]
+                z[t - first] = score(W, positives[t], V, i)
+            n = n_positive = last - first
+            total, squares, n_scored = 0.0, 0.0, 0
+            done, until = 0, n_found[i] if is_exact else _FIRST_LABELS
+            while True:
+                until = min(until, n_found[i])
+                for t in range(done, until):
+                    label = found[i, t]
+                    if is_among(label, positives, first, last):
+                        continue
+                    labels[n] = label
+                    if is_exact:
+                        z[n] = scores[i, t]
+                    else:
+                        z[n] = score(W, label, V, i)
+                        error = z[n] - scores[i, t]
+                        total += error
+                        squares += error * error
+                        n_scored += 1
+                    n += 1
+                done = until
+                loss, floor = find_gradient(z, n_positive, n, smoothing, gradient, work)
+                wants_more[i] = False
+                if done == n_found[i] and (is_exact or done == 0):
+                    break
+                slack = np.inf  # of candidates that are all positives nothing is learnt
+                if n_scored > 0:
+                    mean = total / n_scored
+                    slack = mean + _DEVIATIONS * np.sqrt(max(squares / n_scored - mean * mean, 0.0))
+                # Behind the last candidate, none is estimated to be better than that.
+                if scores[i, min(done, n_found[i] - 1)] + slack <= floor:
+                    break
+                if done == n_found[i]:
+                    wants_more[i] = True
+                    break
+                until = next_number(done)
+            losses[i] = weight[i] * loss
+            counts[i] = write_gradient(
+                labels, gradient, n, weight[i], labels_out[i], gradient_out[i]
+            )
+
+    @kernel
+    def dense(
+        scores, indptr, positives, weight, smoothing, labels_out, gradient_out, counts, losses
+    ):
+        n_labels = scores.shape[1]
+        labels, z = scratch(n_labels, np.int32), scratch(n_labels, np.float64)
+        gradient, work = scratch(n_labels, np.float64), scratch(2 * n_labels, np.float64)
+        for i in range(scores.shape[0]):
+            n = 0
+            smallest = np.inf
+            for t in range(indptr[i], indptr[i + 1]):
+                labels[n], z[n] = positives[t], scores[i, positives[t]]
+                smallest = min(smallest, z[n])
+                scores[i, positives[t]] = -np.inf
+                n += 1
+            n_positive = n
+            largest = largest_entry(scores[i])
+            bound = support_floor(np.float64(largest), smallest, smoothing)
+            # Of scores beyond 1e16 the floor is rounded to the largest, which must not be left out.
+            top = largest if largest > -np.inf else np.nan
+            for k in range(n_labels):
+                if scores[i, k] > bound or scores[i, k] == top:
+                    labels[n], z[n] = k, scores[i, k]
+                    n += 1
+            loss, _ = find_gradient(z, n_positive, n, smoothing, gradient, work)
+            losses[i] = weight[i] * loss
+            counts[i] = write_gradient(
+                labels, gradient, n, weight[i], labels_out[i], gradient_out[i]
+            )
+
+    return SimpleNamespace(searched=searched, dense=dense)

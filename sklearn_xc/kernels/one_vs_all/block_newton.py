@@ -1,0 +1,435 @@
+"""Newton steps for the labels of a block, compiled once for each loss and kind of rows.
+
+Each label has a lane with two points: where it stands, and the trial point of its next step. One
+iteration of the solver screens all rows for all trial points (``screen``), which gives each lane
+the few rows that may have a loss there, and calls ``advance``, which takes each lane
+
+    1. to the exact loss at the trial point, in float64;
+    2. there, or by a line search to a point between;
+    3. to the gradient, and the Newton direction from the rows with a loss;
+    4. to the next trial point.
+
+Scores are linear along a step. A row without a loss at both of its ends has none between, so that
+the line search needs the active rows of the two ends and nothing else. As scores and gradient are
+computed anew in float64 from the weights as they stand, the gradient norm that stops a label is its
+certificate. A lane's arithmetic never depends on the other lanes.
+"""
+
+import functools
+import math
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+
+from sklearn_xc.kernels.arithmetic.vectors import inner_product
+from sklearn_xc.kernels.compiling.jit import inlined, kernel
+from sklearn_xc.kernels.one_vs_all.lanes import NEWTON, PRUNED
+from sklearn_xc.kernels.one_vs_all.newton_direction import direction_functions
+from sklearn_xc.kernels.rows.csr_rows import ROWS_AHEAD
+
+#: Line search: halve the step until it gives this share of the decrease that the slope promises.
+SUFFICIENT_DECREASE = 0.01
+MAX_HALVINGS = 20
+#: A trial point that may activate more than so many times the rows active before, and more than
+#: this share of all (both by weight), is halved unseen, at most so often: on the way out of a start
+#: with few active rows whole steps lead to where every row is active, and another screen costs less
+#: than a look at all of them.
+CROWD_FACTOR = 8
+CROWD_SHARE = 0.02
+MAX_UNSEEN = 4
+#: Most instances are negatives, far from the kink at a good start, and a Newton step that sees only
+#: the few active ones takes them all across it. While the mean score is farther from the kink than
+#: FAR, a step may take it this share of the way.
+FAR = 0.5
+APPROACH = 0.8
+#: Curvature that a free intercept gets, as a share of its own gradient: where all instances are far
+#: out the loss has none, and the Newton step would be longer than any line search can repair.
+DAMPING = 1e-3
+#: A difference of squared norms that is a smaller share of them has lost too many digits.
+_CANCELLED = 1e-8
+#: Rounding of an objective, as a share of it: a rise within it is none.
+_ROUNDING = 16 * np.finfo(np.float64).eps
+#: Powers of two up to here have an inverse in float64.
+_LARGEST_EXPONENT = 1000
+
+
+@inlined
+def merge_rows(a, b, out):
+    """Write the union of two rising lists of rows and return its length; `out` may not be `b`."""
+    i = 0
+    j = 0
+    n = 0
+    while i < a.shape[0] or j < b.shape[0]:
+        if j >= b.shape[0] or (i < a.shape[0] and a[i] < b[j]):
+            out[n] = a[i]
+            i += 1
+        else:
+            if i < a.shape[0] and a[i] == b[j]:
+                i += 1
+            out[n] = b[j]
+            j += 1
+        n += 1
+    return n
+
+
+@inlined
+def mark_positives(rows, positives, sign):
+    """Write 1 for the rows among `positives` and -1 for the others; both lists rise."""
+    j = 0
+    for r in range(rows.shape[0]):
+        while j < positives.shape[0] and positives[j] < rows[r]:
+            j += 1
+        sign[r] = 1.0 if j < positives.shape[0] and positives[j] == rows[r] else -1.0
+
+
+@inlined
+def squared_norm(point):
+    """Return the squared norm of a point without its intercept."""
+    weights = point[: point.shape[0] - 1]
+    return inner_product(weights, weights)
+
+
+@inlined
+def inverse_power_of_two(norm):
+    """Return a power of two that times `norm` is in [0.5, 1)."""
+    exponent = math.frexp(norm)[1]
+    return math.ldexp(1.0, -min(max(exponent, -_LARGEST_EXPONENT), _LARGEST_EXPONENT))
+
+
+@kernel
+def prune_point(point, prune, out):
+    """Copy a point without its weights below `prune`; return the squared norm of the copy."""
+    d = point.shape[0] - 1
+    for j in range(d):
+        out[j] = point[j] if abs(point[j]) >= prune else 0
+    out[d] = point[d]
+    return squared_norm(out)
+
+
+@kernel
+def list_weights(point, indices, values):
+    """Write the weights of a point that are not zero, and their features; return their number."""
+    n = np.uint32(0)
+    for j in range(point.shape[0] - 1):
+        indices[n] = j
+        values[n] = point[j]
+        n += np.uint32(point[j] != 0)
+    return np.int64(n)
+
+
+@kernel
+def measure_start(point, mean):
+    """Return the squared norm of a start vector, and the mean score there."""
+    return squared_norm(point), inner_product(mean, point)
+
+
+@functools.cache
+def block_newton_kernels(loss: ModuleType, rows_of: ModuleType) -> SimpleNamespace:
+    """Return ``advance``, compiled for `loss` and `rows_of` on its first call.
+
+    Parameters
+    ----------
+    loss : module
+        A member of ``sklearn_xc.losses.LOSSES``.
+    rows_of : module
+        ``csr_rows`` or ``dense_rows``.
+    """
+    value, slope, curvature = loss.value, loss.slope, loss.curvature
+    active_below = float(loss.ACTIVE_BELOW)
+    row_dot_double, prefetch_row = rows_of.row_dot_double, rows_of.prefetch_row
+    is_compactable, compact = rows_of.is_compactable, rows_of.compact
+    directions = direction_functions(rows_of)
+    add_gradient, conjugate_gradients = directions.add_gradient, directions.conjugate_gradients
+    screened = math.isfinite(active_below)
+
+    @inlined
+    def score_rows(X, rows, point, out):
+        """Write the scores of some rows at a point."""
+        bias = np.float64(point[point.shape[0] - 1])
+        for r in range(rows.shape[0]):
+            prefetch_row(X, np.uint32(rows[min(r + ROWS_AHEAD, rows.shape[0] - 1)]))
+            out[r] = row_dot_double(X, np.uint32(rows[r]), point) + bias
+
+    @inlined
+    def sum_losses(data, plus, minus, rows, sign, scores, changes, lam):
+        """Return the loss of some rows at ``scores + lam * changes``."""
+        total = np.float64(0.0)
+        for r in range(rows.shape[0]):
+            cost = (plus if sign[r] > 0 else minus) * np.float64(data.weight[np.uint32(rows[r])])
+            total += cost * value(sign[r] * (scores[r] + lam * changes[r]))
+        return total
+
+    @inlined
+    def keep_active(data, plus, minus, rows, sign, scores, slopes, curvatures):
+        """Keep the rows with a loss, write its derivatives, return how many there are."""
+        n = 0
+        for r in range(rows.shape[0]):
+            margin = sign[r] * scores[r]
+            if margin < active_below:
+                i = rows[r]
+                cost = (plus if sign[r] > 0 else minus) * np.float64(data.weight[np.uint32(i)])
+                slopes[n] = sign[r] * cost * slope(margin)
+                curvatures[n] = cost * curvature(margin)
+                rows[n] = i
+                n += 1
+        return n
+
+    @inlined
+    def sum_weights(data, rows):
+        total = np.float64(0.0)
+        for r in range(rows.shape[0]):
+            total += np.float64(data.weight[np.uint32(rows[r])])
+        return total
+
+    @inlined
+    def is_crowded(data, lanes, k, candidates, positives):
+        """Tell whether a Newton step's trial point is to be halved unseen."""
+        if (
+            lanes.purpose[k] != NEWTON
+            or lanes.objective[k] == np.inf
+            or lanes.n_unseen[k] >= MAX_UNSEEN
+        ):
+            return False
+        before = sum_weights(data, lanes.active[k, : lanes.n_active[k]])
+        before += sum_weights(data, positives)
+        crowd = max(CROWD_FACTOR * before, CROWD_SHARE * data.total_weight)
+        return sum_weights(data, candidates) > crowd
+
+    @inlined
+    def search_line(data, lanes, k, w, v, positives, trial_active, scratch):
+        """Move `v` back towards `w`; return the step length, 0 if none helps, and the rows used."""
+        rows, sign = scratch.rows, scratch.sign
+        scores, changes = scratch.scores, scratch.changes
+        if screened:
+            n = merge_rows(lanes.active[k, : lanes.n_active[k]], trial_active, rows)
+        else:
+            n = rows.shape[0]
+            for r in range(n):
+                rows[r] = r
+        mark_positives(rows[:n], positives, sign)
+        score_rows(data.X, rows[:n], w, scores)
+        score_rows(data.X, rows[:n], v, changes)
+        for r in range(n):
+            changes[r] -= scores[r]
+        d = w.shape[0] - 1
+        w_p = np.float64(0.0)
+        p_p = np.float64(0.0)
+        for j in range(d + 1):
+            ridge = data.ridge if j == d else 1.0
+            p = np.float64(v[j]) - np.float64(w[j])
+            w_p += ridge * np.float64(w[j]) * p
+            p_p += ridge * p * p
+        norm2 = lanes.norm2[k] + data.ridge * np.float64(w[d]) ** 2
+        lam = 1.0
+        for _ in range(MAX_HALVINGS):
+            lam *= 0.5
+            f = 0.5 * (norm2 + lam * (2.0 * w_p + lam * p_p))
+            f += sum_losses(
+                data, lanes.plus[k], lanes.minus[k], rows[:n], sign, scores, changes, lam
+            )
+            if f <= lanes.objective[k] + SUFFICIENT_DECREASE * lam * lanes.slope[k]:
+                for j in range(d + 1):
+                    v[j] = w[j] + lam * (v[j] - w[j])
+                return lam, n
+        return 0.0, n
+
+    @inlined
+    def step_to_trial(data, lanes, k, candidates, n_candidates, scratch):
+        """Take the step, whole or in part; return the number of active rows, -1 if it did not."""
+        w = lanes.points[k, lanes.current[k]]
+        v = lanes.points[k, 1 - lanes.current[k]]
+        rows, sign, scores = scratch.rows, scratch.sign, scratch.scores
+        plus, minus = lanes.plus[k], lanes.minus[k]
+        label = lanes.label[k]
+        positives = data.y_rows[data.y_indptr[label] : data.y_indptr[label + 1]]
+        d = w.shape[0] - 1
+
+        # `candidates` has room for the positives too.
+        if screened and is_crowded(data, lanes, k, candidates[:n_candidates], positives):
+            for j in range(d + 1):
+                v[j] = w[j] + w.dtype.type(0.5) * (v[j] - w[j])
+            lanes.trial_norm2[k] = squared_norm(v)
+            lanes.slope[k] *= 0.5
+            lanes.n_unseen[k] += 1
+            lanes.step_length[k] = -1.0
+            return -1
+
+        if screened:
+            n = merge_rows(candidates[:n_candidates], positives, rows)
+        else:
+            n = rows.shape[0]
+            for r in range(n):
+                rows[r] = r
+        mark_positives(rows[:n], positives, sign)
+        score_rows(data.X, rows[:n], v, scores)
+        f = sum_losses(data, plus, minus, rows[:n], sign, scores, scores, 0.0)
+        f += 0.5 * (lanes.trial_norm2[k] + data.ridge * np.float64(v[d]) ** 2)
+        if lanes.purpose[k] == PRUNED:
+            lanes.pruned_objective[k] = f
+            return -1
+
+        lanes.step_length[k] = 0.5 ** lanes.n_unseen[k]
+        slack = _ROUNDING * abs(f)
+        if not f <= lanes.objective[k] + SUFFICIENT_DECREASE * lanes.slope[k] + slack:
+            m = 0
+            if screened:
+                for r in range(n):
+                    if sign[r] * scores[r] < active_below:
+                        candidates[m] = rows[r]
+                        m += 1
+            lam, n = search_line(data, lanes, k, w, v, positives, candidates[:m], scratch)
+            lanes.step_length[k] *= lam
+            if lam == 0.0:
+                return -1
+            score_rows(data.X, rows[:n], v, scores)
+            f = sum_losses(data, plus, minus, rows[:n], sign, scores, scores, 0.0)
+            lanes.trial_norm2[k] = squared_norm(v)
+            f += 0.5 * (lanes.trial_norm2[k] + data.ridge * np.float64(v[d]) ** 2)
+        n = keep_active(
+            data, plus, minus, rows[:n], sign, scores, scratch.slopes, scratch.curvatures
+        )
+        if screened:
+            for r in range(n):
+                lanes.active[k, r] = rows[r]
+        lanes.n_active[k] = n
+        rise = lanes.trial_mean_score[k] - lanes.mean_score[k]
+        lanes.mean_score[k] += lanes.step_length[k] * rise
+        lanes.n_flat[k] += not f < lanes.objective[k]
+        lanes.objective[k] = f
+        lanes.norm2[k] = lanes.trial_norm2[k]
+        lanes.current[k] = 1 - lanes.current[k]
+        lanes.n_unseen[k] = 0
+        return n
+
+    @inlined
+    def hold_back(data, lanes, k, w, v):
+        """Shorten a step that would take the mean score too near to the kink, or beyond it."""
+        rise = inner_product(data.mean, v) - lanes.mean_score[k]
+        allowed = APPROACH * (-active_below - lanes.mean_score[k])
+        if rise > allowed:
+            share = allowed / rise
+            for j in range(v.shape[0]):
+                v[j] = w[j] + share * (v[j] - w[j])
+            lanes.slope[k] *= share
+            rise = allowed
+        lanes.trial_mean_score[k] = lanes.mean_score[k] + rise
+
+    @inlined
+    def find_direction(data, lanes, k, X, rows, n_local, is_copy, cg, scratch):
+        """Find the Newton direction over the active rows, and set the next trial point."""
+        w = lanes.points[k, lanes.current[k]]
+        v = lanes.points[k, 1 - lanes.current[k]]
+        touched = scratch.touched
+        dtype = w.dtype.type
+        intercept, ridge = data.intercept, data.ridge
+        d = w.shape[0] - 1
+        m = n_local + 2
+        gradient = scratch.derivatives[0, :m]
+        diagonal = scratch.derivatives[1, :m]
+        for j in range(m):
+            gradient[j] = 0.0
+            diagonal[j] = 1.0
+        diagonal[n_local] = ridge
+        add_gradient(X, rows, scratch.slopes, scratch.curvatures, gradient, diagonal)
+        gradient[n_local] *= intercept
+        diagonal[n_local] = intercept * (diagonal[n_local] - ridge) + ridge
+        untouched = 0.0
+        if is_copy:
+            local2 = np.float64(0.0)
+            for j in range(n_local):
+                weight = np.float64(w[np.uint32(touched[j])])
+                gradient[j] += weight
+                local2 += weight * weight
+            untouched2 = lanes.norm2[k] - local2
+            if untouched2 < _CANCELLED * lanes.norm2[k]:
+                untouched2 = 0.0
+                for j in range(d):
+                    if scratch.position[j] < 0:
+                        untouched2 += np.float64(w[j]) * np.float64(w[j])
+            untouched = np.sqrt(untouched2)
+        else:
+            for j in range(n_local):
+                gradient[j] += np.float64(w[j])
+        gradient[n_local] += ridge * np.float64(w[d])
+        gradient[n_local + 1] = untouched
+        norm2 = np.float64(0.0)
+        for j in range(m):
+            norm2 += gradient[j] * gradient[j]
+        lanes.gradient_norm[k] = np.sqrt(norm2)
+        if lanes.gradient_norm[k] <= lanes.threshold[k]:
+            return
+
+        damping = ridge
+        if ridge == 0.0:
+            damping = intercept * DAMPING * abs(gradient[n_local])
+            diagonal[n_local] += damping
+        # A power of two changes no digit, and squares of the scaled gradient fit into float32.
+        scale = inverse_power_of_two(lanes.gradient_norm[k])
+        for j in range(m):
+            gradient[j] *= scale
+        lanes.n_products[k] = conjugate_gradients(
+            X, rows, scratch.curvatures, intercept, damping, gradient, diagonal, cg, scratch.work
+        )
+        step = scratch.work[0]
+        slope = np.float64(0.0)
+        for j in range(m):
+            slope += gradient[j] * np.float64(step[j])
+        length = 1.0 / scale
+        lanes.slope[k] = slope * length * length
+        if is_copy:
+            # The untouched coordinates move along w.
+            factor = dtype(1.0)
+            if dtype(scale * untouched) > 0.0:
+                factor += step[n_local + 1] / dtype(scale * untouched)
+            for j in range(d):
+                v[j] = factor * w[j]
+            for j in range(n_local):
+                t = np.uint32(touched[j])
+                v[t] = w[t] + dtype(length) * step[j]
+        else:
+            for j in range(d):
+                v[j] = w[j] + dtype(length) * step[j]
+        v[d] = w[d] + dtype(intercept * length) * step[n_local]
+        if screened and lanes.mean_score[k] < -active_below - FAR:
+            hold_back(data, lanes, k, w, v)
+        lanes.trial_norm2[k] = squared_norm(v)
+
+    @kernel
+    def advance(data, lanes, occupied, candidates, n_candidates, cg, scratch):
+        """Take each occupied lane to its trial point, and set its next one.
+
+        Parameters
+        ----------
+        data : Rows
+            The instances.
+        lanes : Lanes
+            Changed in place.
+        occupied : ndarray of int64
+            The lanes to work on.
+        candidates, n_candidates : ndarray of int32 and int64
+            For each of `occupied`, the rows that may have a loss at the trial point, in rising
+            order (not read where every row has one), and how many they are. Overwritten.
+        cg : tuple
+            As for ``conjugate_gradients``.
+        scratch : Scratch
+            Work space.
+        """
+        for c in range(occupied.shape[0]):
+            k = occupied[c]
+            lanes.n_products[k] = 0
+            n = step_to_trial(data, lanes, k, candidates[c], n_candidates[c], scratch)
+            if n < 0:
+                continue
+            rows = scratch.rows[:n]
+            if is_compactable(data.X, rows, scratch.room):
+                n_local = compact(data.X, rows, scratch.position, scratch.touched, scratch.local)
+                find_direction(
+                    data, lanes, k, scratch.local, scratch.every_row[:n], n_local, True, cg, scratch
+                )
+                for j in range(n_local):
+                    scratch.position[np.uint32(scratch.touched[j])] = -1
+            else:
+                d = lanes.points.shape[2] - 1
+                find_direction(data, lanes, k, data.X, rows, d, False, cg, scratch)
+
+    return SimpleNamespace(advance=advance)

@@ -1,0 +1,1 @@
+"""Scores of instances, and the best of them."""

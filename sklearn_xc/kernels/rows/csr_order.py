@@ -1,0 +1,73 @@
+"""CSR matrices in another order, of their rows or of their features."""
+
+import numpy as np
+
+from sklearn_xc.kernels.compiling.jit import kernel
+
+_ONE = np.uint64(1)
+
+
+@kernel
+def arrange_rows(indptr, indices, data, order, number, out_indptr, out_indices, out_data):
+    """Write rows in another order, their features with other numbers.
+
+    Parameters
+    ----------
+    indptr, indices, data : ndarray of int64, int32 and float
+        CSR rows.
+    order : ndarray of int64 of shape (n,)
+        Which row comes where.
+    number : ndarray of int32 of shape (d,)
+        The new number of each feature.
+    out_indptr : ndarray of int64 of shape (n + 1,)
+        Of the new order.
+    out_indices, out_data : ndarray
+        Overwritten.
+    """
+    for r in range(order.shape[0]):
+        i = np.uint64(order[r])
+        start = np.uint64(indptr[i])
+        at = np.uint64(out_indptr[r])
+        for t in range(np.uint64(indptr[i + _ONE]) - start):
+            out_indices[at + t] = number[np.uint32(indices[start + t])]
+            out_data[at + t] = data[start + t]
+
+
+@kernel
+def copy_rows(indptr, indices, data, rows, places, out_indptr, out_indices, out_data):
+    """Copy row ``rows[k]`` to row ``places[k]`` of another CSR matrix, which has room for it."""
+    for k in range(rows.shape[0]):
+        start, stop = indptr[rows[k]], indptr[rows[k] + 1]
+        at = out_indptr[places[k]] - start
+        for t in range(np.uint64(start), np.uint64(stop)):
+            out_indices[at + t] = indices[t]
+            out_data[at + t] = data[t]
+
+
+@kernel
+def renumber_features(indptr, indices, values, number):
+    """Give the features of rows other numbers, in place, and sort each row by them.
+
+    Parameters
+    ----------
+    indptr, indices, values : ndarray of int64, int32 and float
+        CSR rows without stored zeros.
+    number : ndarray of int32 of shape (d,)
+        The new number of each feature.
+    """
+    d = number.shape[0]
+    row = np.zeros(d, values.dtype)
+    features, found = np.empty(d + 1, np.int32), np.empty(d + 1, values.dtype)
+    for i in range(indptr.shape[0] - 1):
+        start = indptr[i]
+        for t in range(np.uint64(start), np.uint64(indptr[i + 1])):
+            row[np.uint32(number[np.uint32(indices[t])])] = values[t]
+        n = np.uint32(0)
+        for j in range(d):
+            features[n] = j
+            found[n] = row[j]
+            n += np.uint32(row[j] != 0)
+            row[j] = 0
+        for t in range(n):
+            indices[start + t] = features[t]
+            values[start + t] = found[t]

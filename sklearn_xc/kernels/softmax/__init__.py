@@ -1,0 +1,1 @@
+"""What the softmax estimators run: passes over pairs of an instance and a class."""

@@ -1,0 +1,262 @@
+"""What a step of a mini-batch needs but for the weights: its rows, its classes, its Gram matrix.
+
+So it is made ready while another thread solves the step before.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_xc.kernels.compiling.jit import inlined
+from sklearn_xc.kernels.compiling.scratch import scratch
+from sklearn_xc.kernels.emitters.float_lanes import ROW_BYTES, write_row_products
+from sklearn_xc.kernels.prediction.class_scores import mark_words, number_features
+from sklearn_xc.kernels.rows.csr_rows import ROWS_AHEAD, prefetch_row
+from sklearn_xc.kernels.softmax.negatives import class_share, draw_classes
+
+_ONE = np.uint64(1)
+
+
+class BatchRows(NamedTuple):
+    """A batch of at most n pairs and m classes.
+
+    Attributes
+    ----------
+    sizes : ndarray of int64 of shape (2,)
+        Number of classes, and of features that occur.
+    scale, c_y : ndarray of float64 of shape (n,)
+        ``A`` and shrinkage of ``implicit_batch.solve_batch``, of each pair.
+    b_y : ndarray of float64 of shape (n,)
+        Intercept of the class of each pair; ``prepare_batch`` leaves room for it, and for b.
+    y, rows : ndarray of int64 of shape (n,)
+        Classes and rows of X.
+    place, group : ndarray of int64 of shape (n,)
+        Where each target is among the drawn classes, or -1, and its first mention in the batch.
+    drawn : ndarray of int64 of shape (m,)
+        The classes.
+    alpha, c, b : ndarray of float64 of shape (m,)
+        Their inverse probabilities, their shrinkage, and their intercepts.
+    gram : ndarray of float64 of shape (n * n,)
+        Inner products of the rows, at the head.
+    indptr, indices, data : ndarray
+        The rows, in features numbered from 0.
+    touched : ndarray of int32
+        The features of X by their new number.
+    columns, holders, values : ndarray
+        The same matrix by columns: the number and the row of each non-zero, as int32.
+    """
+
+    sizes: np.ndarray
+    scale: np.ndarray
+    c_y: np.ndarray
+    b_y: np.ndarray
+    y: np.ndarray
+    rows: np.ndarray
+    place: np.ndarray
+    group: np.ndarray
+    drawn: np.ndarray
+    alpha: np.ndarray
+    c: np.ndarray
+    b: np.ndarray
+    gram: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+    touched: np.ndarray
+    columns: np.ndarray
+    holders: np.ndarray
+    values: np.ndarray
+
+    @classmethod
+    def with_room(cls, n: int, m: int, nnz: int, d: int, dtype: np.dtype) -> "BatchRows":
+        """Return room for a batch of n rows with `nnz` non-zeros of d features."""
+        i64, f64 = np.int64, np.float64
+        return cls(
+            np.zeros(2, i64), *(scratch(n, f64) for _ in range(3)),
+            *(scratch(n, i64) for _ in range(4)), scratch(m, i64),
+            *(scratch(m, f64) for _ in range(3)), np.zeros(n * n), np.zeros(n + 1, i64),
+            np.empty(nnz, np.int32), scratch(nnz, dtype), np.empty(min(nnz, d), np.int32),
+            np.empty(nnz, np.int32), np.empty(nnz, np.int32), scratch(nnz, dtype),
+        )  # fmt: skip
+
+
+class Preparation(NamedTuple):
+    """Where a batch is made ready.
+
+    Attributes
+    ----------
+    marks, position : ndarray
+        Of ``number_features``.
+    starts : ndarray of int64 of shape (n_touched + 1,)
+        Where columns begin.
+    block : ndarray of shape (n_touched, width)
+        Rows of the batch side by side.
+    factors, products : ndarray of shape (width,)
+        Ones, and products with the block.
+    """
+
+    marks: np.ndarray
+    position: np.ndarray
+    starts: np.ndarray
+    block: np.ndarray
+    factors: np.ndarray
+    products: np.ndarray
+
+    @classmethod
+    def with_room(cls, nnz: int, d: int, dtype: np.dtype) -> "Preparation":
+        """Return room for batches with `nnz` non-zeros of d features."""
+        width = lanes_of(dtype)
+        return cls(
+            np.zeros(mark_words(d), np.uint64), np.empty(d, np.int32),
+            np.empty(min(nnz, d) + 1, np.int64),
+            aligned_blocks((min(nnz, d), width), dtype), np.ones(width, dtype),
+            np.empty(width, dtype),
+        )  # fmt: skip
+
+
+def lanes_of(dtype: np.dtype) -> int:
+    """Return how many columns a block has."""
+    return ROW_BYTES // dtype.itemsize
+
+
+def aligned_blocks(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Return zeros that begin with a cache line."""
+    n_bytes = int(np.prod(shape)) * dtype.itemsize
+    room = np.zeros(n_bytes + ROW_BYTES, np.uint8)
+    first = -room.ctypes.data % ROW_BYTES
+    return room[first : first + n_bytes].view(dtype).reshape(shape)
+
+
+@inlined
+def prepare_batch(
+    X, rows, classes, counts, n_pairs, weight, pairs, step, now, ridge, intercept_rate, sampler,
+    n_negatives, key, room, batch,
+):  # fmt: skip
+    """Write the batch of a step.
+
+    Parameters as of ``softmax_batch.softmax_batch_kernels``, but:
+
+    pairs : ndarray of int64 of shape (size,)
+        The pairs of the step.
+    now : float
+        Its learning rate.
+    room : Preparation
+        Work space.
+    batch : BatchRows
+        Overwritten.
+    """
+    size = pairs.shape[0]
+    m = draw_classes(sampler, key, step, n_negatives, batch.drawn, batch.alpha)
+    for i in range(size):
+        pair = pairs[i]
+        k = np.int64(classes[pair])
+        batch.y[i], batch.rows[i] = k, rows[pair]
+        batch.scale[i] = now * weight[pair] / size
+        batch.c_y[i] = _shrinkage(sampler, counts, n_pairs, size, n_negatives, now * ridge, k)
+    for j in range(m):
+        k = batch.drawn[j]
+        batch.c[j] = _shrinkage(sampler, counts, n_pairs, size, n_negatives, now * ridge, k)
+    _find_places(batch.y[:size], batch.drawn[:m], batch.place, batch.group)
+    nnz = _copy_rows(X, batch.rows[:size], batch.indptr, batch.indices, batch.data)
+    indices = batch.indices[:nnz]
+    n_touched = number_features(indices, room.marks, room.position, batch.touched, indices)
+    batch.sizes[0], batch.sizes[1] = m, n_touched
+    _transpose(size, n_touched, room.starts, batch)
+    _write_gram(size, n_touched, intercept_rate, room, batch)
+
+
+@inlined
+def _shrinkage(sampler, counts, n_pairs, size, n_negatives, strength, k):
+    """Return by how much a step divides a class: the ridge comes as rarely as the class."""
+    if strength == 0.0:
+        return 1.0
+    chance = min(1.0, n_negatives * class_share(sampler, k))
+    return 1.0 + strength / _touch_probability(n_pairs, counts[k], size, chance)
+
+
+@inlined
+def _touch_probability(n, n_class, size, chance):
+    """Return the probability that a batch samples a class or holds one of its pairs.
+
+    n pairs, n_class of them of the class, `size` in the batch; `chance` of sampling the class.
+    """
+    if n - n_class < size:
+        return 1.0
+    log_absent = (
+        math.lgamma(n - n_class + 1.0) - math.lgamma(n - n_class - size + 1.0)
+        - math.lgamma(n + 1.0) + math.lgamma(n - size + 1.0)
+    )  # fmt: skip
+    return 1.0 - math.exp(log_absent) * (1.0 - chance)
+
+
+@inlined
+def _find_places(y, drawn, place, group):
+    """Write where each target is among the sampled classes, and its first mention in the batch."""
+    for i in range(y.shape[0]):
+        place[i], group[i] = -1, i
+        for c in range(drawn.shape[0]):
+            if drawn[c] == y[i]:
+                place[i] = c
+        for j in range(i):
+            if y[j] == y[i]:
+                group[i] = j
+                break
+
+
+@inlined
+def _copy_rows(X, rows, out_indptr, out_indices, out_data):
+    """Copy rows of X, and return how many non-zeros they have."""
+    indptr, indices, data = X
+    end = np.uint64(0)
+    out_indptr[0] = 0
+    for r in range(rows.shape[0]):
+        prefetch_row(X, np.uint64(rows[min(r + ROWS_AHEAD, rows.shape[0] - 1)]))
+        i = np.uint64(rows[r])
+        for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
+            out_indices[end], out_data[end] = indices[t], data[t]
+            end += _ONE
+        out_indptr[r + 1] = end
+    return np.int64(end)
+
+
+@inlined
+def _transpose(size, n_touched, starts, batch):
+    """Write the rows of a batch by columns."""
+    indptr, indices = batch.indptr, batch.indices
+    starts[: n_touched + 1] = 0
+    for t in range(np.uint64(indptr[size])):
+        starts[np.uint64(indices[t]) + _ONE] += 1
+    for f in range(np.uint64(n_touched)):
+        starts[f + _ONE] += starts[f]
+    for i in range(np.uint64(size)):
+        for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
+            column = np.uint32(indices[t])
+            at = np.uint64(starts[column])
+            batch.columns[at], batch.holders[at], batch.values[at] = column, i, batch.data[t]
+            starts[column] += 1
+
+
+@inlined
+def _write_gram(size, n_touched, constant, room, batch):
+    """Write the inner products of the rows of a batch, and add a constant.
+
+    It takes as many columns at a time as a block has.
+    """
+    indptr, indices, data = batch.indptr, batch.indices, batch.data
+    block, products = room.block, room.products
+    gram = batch.gram[: size * size].reshape((size, size))
+    width = block.shape[1]
+    for at in range(0, size, width):
+        last = min(at + width, size)
+        block[:n_touched] = 0
+        for i in range(at, last):
+            for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+                block[np.uint32(indices[t]), np.uint64(i - at)] = data[t]
+        for i in range(at, size):
+            start, stop = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+            write_row_products(
+                indices, data, start, stop, block, room.factors, products, np.uint64(0)
+            )
+            for j in range(at, min(i + 1, last)):
+                gram[i, j] = gram[j, i] = products[j - at] + constant

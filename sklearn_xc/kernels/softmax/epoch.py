@@ -1,0 +1,232 @@
+"""A pass over (instance, class) pairs, one at a time: sample classes, score, step.
+
+``softmax_kernels(rule)`` compiles the loop around a rule. Weights are kept as ``scale[k] * V[k]``,
+so that the ridge costs one multiplication for a class that was sampled and nothing for the rest.
+The ridge leaves intercepts alone.
+"""
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from sklearn_xc.kernels.compiling.jit import inlined, kernel
+from sklearn_xc.kernels.compiling.scratch import scratch
+from sklearn_xc.kernels.rows.csr_rows import add_row, add_row_pair, row_dot, row_dot_pair
+from sklearn_xc.kernels.softmax import biased as biased_softmax
+from sklearn_xc.kernels.softmax import rules as softmax_rules
+from sklearn_xc.kernels.softmax.negatives import draw_negatives
+
+#: The rules, by the name of their method.
+RULES = {
+    "umax": softmax_rules.umax_step,
+    "implicit": softmax_rules.implicit_step,
+    "ove": biased_softmax.one_vs_each_step,
+    "nce": biased_softmax.noise_contrastive_step,
+    "is": biased_softmax.importance_sampling_step,
+    "vanilla": biased_softmax.vanilla_step,
+    "raman": biased_softmax.shifted_step,
+}
+#: A scale below this is multiplied into its row, before float32 weights grow beyond their range.
+SMALLEST_SCALE = 1e-12
+
+
+@inlined
+def apply_scale(V, scale, k):
+    """Multiply the scale of class k into its weights if it has become small."""
+    if scale[k] < SMALLEST_SCALE:
+        for j in range(np.uint64(V.shape[1])):
+            V[k, j] *= scale[k]
+        scale[k] = 1.0
+
+
+@kernel
+def fold_scale(V, scale):
+    """Multiply all scales into the weights."""
+    for k in range(np.uint64(V.shape[0])):
+        if scale[k] != 1.0:
+            for j in range(np.uint64(V.shape[1])):
+                V[k, j] *= scale[k]
+            scale[k] = 1.0
+
+
+@inlined
+def sampled_objective(alpha, s_y, s, u):
+    """Return the sampled term of the double sum less 1: in the mean at least the log-loss."""
+    total = u + math.exp(-u) - 1.0
+    for k in range(s.shape[0]):
+        total += alpha[k] * math.exp(min(s[k] - s_y - u, 700.0))
+    return total
+
+
+@inlined
+def project(V, scale, squares, radius):
+    """Scale all weights into the ball of a radius, if they are outside."""
+    total = squares.sum()
+    if total > radius * radius:
+        factor = radius / math.sqrt(total)
+        for k in range(scale.shape[0]):
+            scale[k] *= factor
+            squares[k] *= factor * factor
+            apply_scale(V, scale, k)
+
+
+@functools.cache
+def softmax_kernels(method: str) -> Any:
+    """Return the compiled pass of a method, a key of ``RULES``."""
+    rule = RULES[method]
+
+    @kernel
+    def run_steps(
+        X, squared_norms, rows, classes, weight, order, first, last, V, scale, intercept, squares,
+        u, rate, slowing, ridge, intercept_rate, beta, setting, radius, sampler, n_negatives, hard,
+        key,
+    ):  # fmt: skip
+        """Make the steps ``first`` to ``last`` of an epoch; return their objectives' weighted sum.
+
+        Parameters
+        ----------
+        X : tuple of ndarray
+            CSR rows.
+        squared_norms : ndarray of float64 of shape (n_rows,)
+            ``|x|^2``.
+        rows, classes : ndarray of int32 of shape (n,)
+            The pairs.
+        weight : ndarray of float64 of shape (n,)
+            Of each pair, 1 in the mean.
+        order : ndarray of int64 of shape (n_steps,)
+            The pair of each step.
+        first, last : int
+            Steps.
+        V, scale : ndarray of shape (n_classes, n_features) and float64 (n_classes,)
+            Weights ``scale[k] * V[k]``.
+        intercept : ndarray of float64 of shape (n_classes,)
+            What each class scores besides; a feature of all instances, of value
+            ``sqrt(intercept_rate)``, moves it.
+        squares : ndarray of float64 of shape (n_classes,)
+            ``|w_k|^2``; kept only where `radius` is finite.
+        u : ndarray of float64 of shape (n,)
+            One variable per pair.
+        rate, slowing : float
+            The learning rate of step t, in units of 1 / n, is ``rate / (1 + slowing * t)``.
+        ridge : float
+            alpha / n.
+        intercept_rate : float
+            See `intercept`; 0 leaves them as they are.
+        beta : ndarray of float64 of shape (n_classes,)
+            The inverse of the probability that a step touches a class.
+        setting : ndarray of float64 of shape (2,)
+            Of the rule.
+        radius : float
+            Bound on the norm of all weights.
+        sampler : ClassSampler
+            Shares of the classes, and
+        n_negatives : int
+            how many are drawn at each step, besides the target; the hard ones among them are left.
+        hard : ndarray of int32 of shape (n, h)
+            Other classes that each pair's step always takes, distinct.
+        key : uint64
+            Of the epoch.
+        """
+        n_hard = hard.shape[1]
+        most = n_hard + n_negatives
+        all_drawn, all_alpha = scratch(most, np.int64), scratch(most, np.float64)
+        all_s, all_q = scratch(most, np.float64), scratch(most, np.float64)
+        all_c, all_p = scratch(most, np.float64), scratch(most, np.float64)
+        is_bounded = radius < np.inf
+        objective, total = 0.0, 0.0
+        if is_bounded:
+            total = squares.sum()
+        for t in range(first, last):
+            pair = np.uint64(order[t])
+            i, y = np.uint64(rows[pair]), np.int64(classes[pair])
+            for j in range(n_hard):
+                all_drawn[j], all_alpha[j] = hard[pair, j], 1.0
+            m = draw_negatives(sampler, key, t, y, n_negatives, all_drawn, all_alpha, n_hard)
+            drawn, alpha = all_drawn[:m], all_alpha[:m]
+            s, q, c, p = all_s[:m], all_q[:m], all_c[:m], all_p[:m]
+            # 1. Scores, and what the shrinkage of their class makes of them.
+            now = rate / (1.0 + slowing * t)
+            c_y = 1.0 + now * ridge * beta[y]
+            own = _score(X, i, V, scale, y, drawn, s)
+            s_y, q_y = own + intercept[y], own / c_y + intercept[y]
+            for j in range(m):
+                b = intercept[drawn[j]]
+                c[j] = 1.0 + now * ridge * beta[drawn[j]]
+                q[j] = s[j] / c[j] + b
+                s[j] += b
+            # 2. The step in scores.
+            objective += weight[pair] * sampled_objective(alpha, s_y, s, u[pair])
+            u[pair], gain = rule(
+                now * weight[pair], alpha, squared_norms[i] + intercept_rate, s_y, q_y, c_y, s, q,
+                c, u[pair], p, setting,
+            )  # fmt: skip
+            # 3. The step in weights.
+            _move(X, i, V, scale, y, gain, drawn, p)
+            for j in range(m):
+                k = drawn[j]
+                _shrink(V, scale, k, c[j])
+                if is_bounded:
+                    linear = s[j] - intercept[k]
+                    total += _track(squares, k, linear, -p[j], c[j], squared_norms[i])
+                intercept[k] -= intercept_rate * p[j] / c[j]
+            _shrink(V, scale, y, c_y)
+            intercept[y] += intercept_rate * gain / c_y
+            if is_bounded:
+                total += _track(squares, y, own, gain, c_y, squared_norms[i])
+                if total > radius * radius:
+                    project(V, scale, squares, radius)
+                    total = squares.sum()
+        return objective
+
+    return run_steps
+
+
+@inlined
+def _score(X, i, V, scale, y, drawn, scores):
+    """Write ``x_i.w_k`` of the sampled classes and return that of the target, two at a time."""
+    m = drawn.shape[0]
+    first, second = row_dot_pair(X, i, V[y], V[drawn[0]])
+    scores[0] = np.float64(second) * scale[drawn[0]]
+    for j in range(1, m - 1, 2):
+        one, two = row_dot_pair(X, i, V[drawn[j]], V[drawn[j + 1]])
+        scores[j] = np.float64(one) * scale[drawn[j]]
+        scores[j + 1] = np.float64(two) * scale[drawn[j + 1]]
+    if m > 1 and m % 2 == 0:
+        k = drawn[m - 1]
+        scores[m - 1] = np.float64(row_dot(X, i, V[k])) * scale[k]
+    return np.float64(first) * scale[y]
+
+
+@inlined
+def _move(X, i, V, scale, y, gain, drawn, p):
+    """Add ``gain * x_i`` to the target and ``-p[j] * x_i`` to the others, two at a time."""
+    m, real = drawn.shape[0], V.dtype.type
+    k = drawn[0]
+    add_row_pair(X, i, real(gain / scale[y]), V[y], real(-p[0] / scale[k]), V[k])
+    for j in range(1, m - 1, 2):
+        k, other = drawn[j], drawn[j + 1]
+        add_row_pair(X, i, real(-p[j] / scale[k]), V[k], real(-p[j + 1] / scale[other]), V[other])
+    if m > 1 and m % 2 == 0:
+        k = drawn[m - 1]
+        add_row(X, i, real(-p[m - 1] / scale[k]), V[k])
+
+
+@inlined
+def _shrink(V, scale, k, c):
+    """Divide ``w_k`` by c."""
+    if c != 1.0:
+        scale[k] /= c
+        apply_scale(V, scale, k)
+
+
+@inlined
+def _track(squares, k, score, gain, c, squared_norm):
+    """Follow ``|w_k|^2`` through ``_move`` and ``_shrink``; return by how much it changed.
+
+    `score` is ``x.w_k`` before, without the intercept.
+    """
+    old = squares[k]
+    squares[k] = max(0.0, old + 2.0 * gain * score + gain * gain * squared_norm) / (c * c)
+    return squares[k] - old

@@ -1,0 +1,1 @@
+"""Steps of rows of weights, and means of what they go through."""

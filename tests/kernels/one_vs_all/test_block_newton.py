@@ -1,0 +1,574 @@
+"""``advance`` against the algorithm in dense arrays, and the small kernels beside it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sklearn_xc._validation import read_only
+from sklearn_xc.kernels.compiling.jit import kernel
+from sklearn_xc.kernels.one_vs_all.block_newton import (
+    APPROACH,
+    CROWD_FACTOR,
+    CROWD_SHARE,
+    DAMPING,
+    FAR,
+    MAX_HALVINGS,
+    MAX_UNSEEN,
+    SUFFICIENT_DECREASE,
+    block_newton_kernels,
+    mark_positives,
+    measure_start,
+    merge_rows,
+    prune_point,
+)
+from sklearn_xc.kernels.one_vs_all.lanes import NEWTON, PRUNED, Rows
+from sklearn_xc.losses import LOSSES
+from sklearn_xc.solvers.newton_cg import _make_lanes, _make_scratch
+
+#: Label of each lane: 7 is on every instance, 4 on none.
+LABELS = np.array([2, 0, 7, 4])
+#: Conjugate gradients to the end: the direction is that of the Newton system.
+EXACT = (0.0, 0.01, 400)
+#: (fit_intercept, regularize_intercept)
+INTERCEPTS = [(True, True), (True, False), (False, True)]
+
+merge, mark = kernel(merge_rows), kernel(mark_positives)
+row_lists = st.lists(st.integers(0, 30), unique=True).map(sorted)
+
+
+def as_rows(values):
+    return np.array(values, np.int32)
+
+
+class Block:
+    """Lanes at work on a problem; lane k has label ``labels[k]``, and no objective yet."""
+
+    def __init__(self, problem, objective_of, labels=LABELS, room=None, cg=EXACT):
+        n, m = problem.n_samples, len(labels)
+        self.problem, self.cg = problem, cg
+        self.objectives = [objective_of(problem, label) for label in labels]
+        self.kink = problem.loss.ACTIVE_BELOW
+        #: Lanes whose mean score has not been near the kink yet.
+        self.far = np.full(m, np.isfinite(self.kink))
+        self.advance_lanes = block_newton_kernels(problem.loss, problem.rows_of).advance
+        weight = problem.weight.astype(float)
+        self.data = Rows(
+            X=problem.instances.arrays, weight=problem.weight, total_weight=float(weight.sum()),
+            mean=read_only(weight @ self.objectives[0].rows / weight.sum()),
+            y_indptr=problem.y_indptr, y_rows=problem.y_rows,
+            intercept=problem.intercept, ridge=problem.ridge,
+        )  # fmt: skip
+        self.lanes = _make_lanes(problem, m)._replace(active=np.full((m, n), -1, np.int32))
+        self.lanes.label[:] = labels
+        self.lanes.plus[:], self.lanes.minus[:] = problem.plus[labels], problem.minus[labels]
+        self.lanes.objective[:] = np.inf
+        self.scratch = _make_scratch(problem)
+        if room is not None:
+            copy = problem.rows_of.make_copy(n, max(room, 0), problem.dtype)
+            self.scratch = self.scratch._replace(local=copy, room=room)
+
+    def point(self, k):
+        return self.lanes.points[k, self.lanes.current[k]]
+
+    def trial(self, k):
+        return self.lanes.points[k, 1 - self.lanes.current[k]]
+
+    def set_trial(self, k, point, slope=None):
+        """Give a lane a trial point; the slope is that of the objective, if not said otherwise."""
+        lanes, trial = self.lanes, self.trial(k)
+        trial[:] = point
+        lanes.trial_norm2[k], lanes.trial_mean_score[k] = measure_start(trial, self.data.mean)
+        if np.isfinite(lanes.objective[k]):
+            w = self.point(k).astype(float)
+            gradient = self.objectives[k].gradient(w)
+            lanes.slope[k] = gradient @ (trial - w) if slope is None else slope
+        else:
+            lanes.mean_score[k] = lanes.trial_mean_score[k]
+
+    def candidates(self, k):
+        """List the rows that a screen would: those above the kink, and a few others."""
+        if np.isinf(self.kink):
+            return as_rows([])
+        above = self.objectives[k].rows @ self.trial(k).astype(float) > -self.kink
+        some = np.arange(len(above)) % 7 == 3
+        return as_rows(np.flatnonzero(above | some))
+
+    def advance(self, occupied=None, candidates=None):
+        """Call the kernel; the lists of a screen, if no others are given."""
+        occupied = np.arange(len(self.lanes.label)) if occupied is None else np.array(occupied)
+        if candidates is None:
+            candidates = [self.candidates(k) for k in occupied]
+        n = self.problem.n_samples if np.isfinite(self.kink) else 0
+        table = np.full((len(occupied), n), -1, np.int32)
+        counts = np.array([len(listed) for listed in candidates])
+        for c, listed in enumerate(candidates):
+            table[c, : len(listed)] = listed
+        self.advance_lanes(self.data, self.lanes, occupied, table, counts, self.cg, self.scratch)
+
+    def start(self, points):
+        """Put the lanes where they are to begin."""
+        for k, point in enumerate(points):
+            self.set_trial(k, point)
+        self.advance()
+        for k in range(len(points)):
+            self.note_how_far(k)
+
+    def look_anyway(self):
+        """Have the trial points looked at whatever they activate: as if halved often enough."""
+        lanes = self.lanes
+        rise = lanes.trial_mean_score - lanes.mean_score
+        lanes.trial_mean_score[:] = lanes.mean_score + 2**MAX_UNSEEN * rise
+        lanes.n_unseen[:] = MAX_UNSEEN
+
+    def copy_of_lanes(self):
+        return type(self.lanes)(*[array.copy() for array in self.lanes])
+
+    def active_rows(self, k, point):
+        objective = self.objectives[k]
+        margins = objective.signs * (objective.rows @ point)
+        return np.flatnonzero(margins < self.kink)
+
+    def weight_of(self, rows):
+        return self.problem.weight[rows].sum(dtype=float)
+
+    def note_how_far(self, k):
+        self.far[k] &= self.data.mean @ self.point(k) < -self.kink - FAR
+
+    def share_of_the_step(self, k, step):
+        """Return how much of a Newton step may be tried: all, or some of the way to the kink."""
+        self.note_how_far(k)
+        score, rise = self.data.mean @ self.point(k), self.data.mean @ step
+        allowed = APPROACH * (-self.kink - score)
+        return allowed / rise if self.far[k] and rise > allowed else 1.0
+
+    def is_crowded(self, k, candidates):
+        """Tell whether a lane's trial point is to be halved unseen."""
+        lanes = self.lanes
+        may = lanes.purpose[k] == NEWTON and np.isfinite(lanes.objective[k])
+        if not may or lanes.n_unseen[k] >= MAX_UNSEEN or np.isinf(self.kink):
+            return False
+        before = self.weight_of(lanes.active[k, : lanes.n_active[k]])
+        before += self.weight_of(self.problem.positives(lanes.label[k]))
+        crowd = max(CROWD_FACTOR * before, CROWD_SHARE * self.data.total_weight)
+        return self.weight_of(candidates) > crowd
+
+    def step_to_take(self, k):
+        """Return the first of 1, 1/2, 1/4... that gives enough decrease, or 0."""
+        lanes, w = self.lanes, self.point(k).astype(float)
+        change = self.trial(k).astype(float) - w
+        for lam in 0.5 ** np.arange(1 + MAX_HALVINGS):
+            value = self.objectives[k].value(w + lam * change)
+            if value <= lanes.objective[k] + SUFFICIENT_DECREASE * lam * lanes.slope[k]:
+                return lam
+        return 0.0
+
+
+def assert_lane_is_right(block, k):
+    """Compare what a lane knows where it stands with the dense formulas, its next step too."""
+    lanes, objective = block.lanes, block.objectives[k]
+    w, v = block.point(k).astype(float), block.trial(k).astype(float)
+    gradient, hessian = objective.gradient(w), objective.hessian(w)
+    assert lanes.objective[k] == pytest.approx(objective.value(w), rel=1e-12)
+    assert lanes.gradient_norm[k] == pytest.approx(np.linalg.norm(gradient), rel=1e-9, abs=1e-12)
+    active = block.active_rows(k, w)
+    assert lanes.n_active[k] == len(active)
+    if np.isfinite(block.kink):
+        np.testing.assert_array_equal(lanes.active[k, : len(active)], active)
+    assert lanes.norm2[k] == pytest.approx(w[:-1] @ w[:-1], rel=1e-12)
+    assert lanes.n_unseen[k] == 0
+    if lanes.gradient_norm[k] == 0:
+        assert lanes.n_products[k] == 0
+        return
+    if objective.fit_intercept and not objective.regularize_intercept:
+        hessian[-1, -1] += DAMPING * abs(gradient[-1])
+    step = -np.linalg.lstsq(hessian, gradient)[0]
+    tolerance = 20 * float(np.finfo(block.problem.dtype).eps) ** 0.5
+    step *= block.share_of_the_step(k, step)
+    np.testing.assert_allclose(v - w, step, rtol=tolerance, atol=tolerance)
+    assert lanes.slope[k] == pytest.approx(gradient @ step, rel=tolerance, abs=tolerance)
+    assert lanes.trial_norm2[k] == pytest.approx(v[:-1] @ v[:-1], rel=1e-12)
+    assert lanes.n_products[k] >= 1
+    if block.far[k]:
+        assert lanes.mean_score[k] == pytest.approx(block.data.mean @ w, rel=tolerance)
+        assert lanes.trial_mean_score[k] == pytest.approx(block.data.mean @ v, rel=tolerance)
+
+
+def assert_moved_by(lam, block, k, before):
+    """Compare where a lane stands with the point between its two points before."""
+    w, v = before.points[k, before.current[k]], before.points[k, 1 - before.current[k]]
+    if lam == 1:
+        np.testing.assert_array_equal(block.point(k), v)
+    else:
+        between = (1 - lam) * w.astype(float) + lam * v.astype(float)
+        atol = 3 * np.finfo(w.dtype).eps * max(np.abs(w).max(), np.abs(v).max())
+        np.testing.assert_allclose(block.point(k), between, rtol=0, atol=atol)
+
+
+def assert_scratch_is_as_it_was(block):
+    assert (block.scratch.position == -1).all()
+    np.testing.assert_array_equal(block.scratch.every_row, np.arange(block.problem.n_samples))
+
+
+@pytest.fixture(params=LOSSES)
+def loss(request):
+    return request.param
+
+
+@pytest.fixture(params=[np.float32, np.float64])
+def dtype(request):
+    return request.param
+
+
+@pytest.fixture(params=["copied", "in place", "dense"])
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def make_block(xy, make_problem, objective_of):
+    """Return a function that makes lanes on the shared data, with weights everywhere."""
+
+    def make(loss="squared_hinge", dtype=np.float64, kind="copied", labels=LABELS, **parameters):
+        rng = np.random.default_rng(0)
+        parameters = {
+            "weight": 0.5 + rng.random(120), "plus": 0.5 + rng.random(15),
+            "minus": 0.5 + rng.random(15), **parameters,
+        }  # fmt: skip
+        problem = make_problem(*xy, loss=loss, dtype=dtype, dense=kind == "dense", **parameters)
+        room = {"copied": xy[0].nnz, "in place": -1, "dense": None}[kind]
+        return Block(problem, objective_of, labels, room)
+
+    return make
+
+
+def random_points(block, scale=0.3):
+    """Return start points, one near each of: many, some, few and hardly any active rows."""
+    rng = np.random.default_rng(1)
+    points = scale * rng.normal(size=(len(LABELS), block.problem.n_features + 1))
+    points[:, -1] -= np.array([0, 0.5, 1, 2])
+    points[:, -1] *= block.problem.intercept
+    return points
+
+
+@pytest.mark.parametrize("intercepts", INTERCEPTS, ids=str)
+def test_newton_steps_are_those_of_the_dense_algorithm(make_block, loss, dtype, kind, intercepts):
+    """From a start, some steps: where each lane goes, what it finds there and where next."""
+    block = make_block(
+        loss, dtype, kind, fit_intercept=intercepts[0], regularize_intercept=intercepts[1]
+    )
+    starts = random_points(block).astype(dtype)
+    block.start(starts)
+    for k, start in enumerate(starts):
+        np.testing.assert_array_equal(block.point(k), start)
+        assert_lane_is_right(block, k)
+    assert (block.lanes.step_length == 1).all()
+    first = block.lanes.gradient_norm.copy()
+    for _ in range(4):
+        # Near the minimum rounding decides.
+        going = np.flatnonzero(block.lanes.gradient_norm > 1e-3 * first)
+        candidates = {k: block.candidates(k) for k in going}
+        before = block.copy_of_lanes()
+        crowded = {k: block.is_crowded(k, candidates[k]) for k in going}
+        expected = {k: block.step_to_take(k) for k in going}
+        block.advance(going, candidates.values())
+        for k in going:
+            if crowded[k]:
+                assert block.lanes.step_length[k] == -1
+                continue
+            assert block.lanes.step_length[k] == expected[k] * 0.5 ** before.n_unseen[k]
+            assert_moved_by(expected[k], block, k, before)
+            assert_lane_is_right(block, k)
+    assert_scratch_is_as_it_was(block)
+
+
+@pytest.mark.parametrize(("factor", "promise"), [(1.5, 1), (1.5, 40), (2.5, 40), (30, 1), (-1, -1)])
+@pytest.mark.parametrize("ridge", [True, False])
+def test_a_step_too_long_is_halved_until_it_decreases_enough(
+    make_block, loss, dtype, kind, factor, promise, ridge
+):
+    """Newton steps too long, slopes that promise too much, and steps that go up."""
+    block = make_block(loss, dtype, kind, regularize_intercept=ridge)
+    block.start(random_points(block))
+    for k in range(len(LABELS)):
+        w = block.point(k).astype(float)
+        block.set_trial(k, w + factor * (block.trial(k) - w))
+        block.lanes.slope[k] *= promise
+    block.look_anyway()
+    before = block.copy_of_lanes()
+    expected = np.array([block.step_to_take(k) for k in range(len(LABELS))])
+    assert (expected < 1).any() or (factor, promise) == (1.5, 1)
+    assert (expected > 0).all() == (factor > 0)
+    block.advance()
+    np.testing.assert_array_equal(block.lanes.step_length, expected * 0.5**MAX_UNSEEN)
+    for k, lam in enumerate(expected):
+        if lam == 0:
+            assert block.lanes.current[k] == before.current[k]
+            np.testing.assert_array_equal(block.lanes.points[k], before.points[k])
+            assert block.lanes.objective[k] == before.objective[k]
+            assert block.lanes.n_products[k] == 0
+        else:
+            assert_moved_by(lam, block, k, before)
+            assert_lane_is_right(block, k)
+    assert_scratch_is_as_it_was(block)
+
+
+@pytest.mark.parametrize("ridge", [True, False])
+@pytest.mark.parametrize("spare", [100, -100])
+def test_the_line_search_counts_the_ridge_of_the_intercept_if_there_is_one(
+    make_block, ridge, spare
+):
+    """A quarter of a long way along the intercept decreases enough by a little, or just not."""
+    block = make_block(labels=np.array([2]), regularize_intercept=ridge)
+    start, end = np.zeros((2, block.problem.n_features + 1))
+    start[-1], end[-1] = -30, 50
+    block.start([start])
+    quarter = block.objectives[0].value(0.75 * start + 0.25 * end)
+    promise = quarter + spare - block.lanes.objective[0]
+    block.set_trial(0, end, slope=promise / (0.25 * SUFFICIENT_DECREASE))
+    block.look_anyway()
+    expected = block.step_to_take(0)
+    assert (expected == 0.25) == (spare > 0)
+    block.advance()
+    assert block.lanes.step_length == expected * 0.5**MAX_UNSEEN
+
+
+def test_a_small_weight_that_no_row_touches_is_seen_beside_a_large_one(make_problem, objective_of):
+    """Its square is lost in that of the whole point, but it is all there is of the gradient."""
+    X, Y = np.array([[1.0, 0.0]]), np.ones((1, 1))
+    problem = make_problem(X, Y, plus=np.array([0.5]), fit_intercept=False)
+    block = Block(problem, objective_of, np.array([0]), room=1)
+    block.start(np.array([[0.5, 1e-9, 0.0]]))
+    assert block.lanes.gradient_norm == pytest.approx(1e-9)
+    np.testing.assert_allclose(block.trial(0), [0.5, 0, 0], atol=1e-15)
+
+
+def test_steps_from_afar_stop_short_of_the_kink(make_block, dtype, kind):
+    """Where most rows are far from the kink, but not lane 1, which is near it."""
+    block = make_block("squared_hinge", dtype, kind)
+    starts = 0.01 * random_points(block)
+    starts[:, -1] = -8, -1.2, -3, -4
+    block.start(starts)
+    scores = np.array([block.data.mean @ block.point(k) for k in range(len(LABELS))])
+    assert (scores < -block.kink - FAR).tolist() == [True, False, True, True]
+    short = scores + APPROACH * (-block.kink - scores)
+    tried = np.array([block.data.mean @ block.trial(k) for k in range(len(LABELS))])
+    np.testing.assert_allclose(tried[[0, 2, 3]], short[[0, 2, 3]], rtol=1e-5)
+    assert tried[1] > short[1]
+    for k in range(len(LABELS)):
+        assert_lane_is_right(block, k)
+
+
+def test_a_trial_point_that_is_not_finite_is_left(make_block, loss, dtype, kind):
+    block = make_block(loss, dtype, kind)
+    block.start(random_points(block))
+    before = block.copy_of_lanes()
+    for k, bad in enumerate([np.nan, np.nan, np.inf, -np.inf]):
+        block.trial(k)[[2, -1]] = bad
+    block.lanes.slope[:] = -1.0
+    with np.errstate(invalid="ignore"):
+        every_row = np.arange(block.problem.n_samples) if np.isfinite(block.kink) else []
+        block.lanes.n_unseen[:] = MAX_UNSEEN
+        block.advance(candidates=[as_rows(every_row)] * len(LABELS))
+    assert (block.lanes.step_length == 0).all()
+    for name in ("current", "objective", "gradient_norm", "n_active", "active", "norm2"):
+        np.testing.assert_array_equal(getattr(block.lanes, name), getattr(before, name))
+
+
+def test_a_lane_below_its_threshold_gets_no_direction(make_block, loss, dtype, kind):
+    block = make_block(loss, dtype, kind)
+    block.lanes.threshold[:] = np.inf, 0, np.inf, 0
+    starts = random_points(block)
+    old = block.lanes.points[:, 0].copy()
+    block.start(starts)
+    for k in (0, 2):
+        gradient = block.objectives[k].gradient(starts[k].astype(dtype).astype(float))
+        assert block.lanes.gradient_norm[k] == pytest.approx(np.linalg.norm(gradient), rel=1e-9)
+        np.testing.assert_array_equal(block.trial(k), old[k])
+    np.testing.assert_array_equal(block.lanes.n_products == 0, [True, False, True, False])
+    assert_lane_is_right(block, 1)
+    assert_scratch_is_as_it_was(block)
+
+
+def test_a_pruned_trial_is_only_evaluated(make_block, loss, dtype, kind):
+    """Whatever it activates, and whatever it costs."""
+    block = make_block(loss, dtype, kind)
+    block.start(random_points(block))
+    for k in range(len(LABELS)):
+        block.set_trial(k, np.where(np.abs(block.point(k)) < 0.3, 0, 5 * block.point(k)), slope=-1)
+    block.lanes.purpose[:] = PRUNED, PRUNED, NEWTON, PRUNED
+    block.lanes.n_active[:] = 0  # a Newton step would be halved unseen
+    before = block.copy_of_lanes()
+    block.advance()
+    for k in (0, 1, 3):
+        expected = block.objectives[k].value(block.trial(k).astype(float))
+        assert block.lanes.pruned_objective[k] == pytest.approx(expected, rel=1e-12)
+    for name, array in block.lanes._asdict().items():
+        if name not in ("pruned_objective", "n_products"):
+            np.testing.assert_array_equal(array[[0, 1, 3]], getattr(before, name)[[0, 1, 3]], name)
+
+
+def test_a_step_that_does_not_lower_the_objective_is_counted(make_block, loss):
+    block = make_block(loss)
+    block.start(random_points(block))
+    assert (block.lanes.n_flat == 0).all()
+    for k in range(2):  # rounding takes all of such a step
+        block.set_trial(k, block.point(k))
+    block.advance()
+    assert block.lanes.n_flat.tolist() == [1, 1, 0, 0]
+    assert (block.lanes.step_length[:2] == 1).all()
+
+
+def test_a_lane_does_not_depend_on_the_lanes_beside_it(make_block, loss, dtype, kind):
+    """Bit for bit: all lanes in one call, or some of them in another order, or each alone."""
+    block = make_block(loss, dtype, kind)
+    block.cg = (0.5, 0.01, 100)
+    block.start(random_points(block, scale=1.0))
+    block.advance()
+    before = block.copy_of_lanes()
+    block.advance()
+    together = block.lanes
+    for calls in ([[0], [1], [2], [3]], [[3, 1], [0, 2]]):
+        block.lanes = type(before)(*[array.copy() for array in before])
+        for done, call in enumerate(calls):
+            block.advance(call)
+            waiting = np.concatenate(calls[done + 1 :] or [[]]).astype(int)
+            for name, array in block.lanes._asdict().items():
+                np.testing.assert_array_equal(array[call], getattr(together, name)[call], name)
+                np.testing.assert_array_equal(array[waiting], getattr(before, name)[waiting])
+
+
+class TestUnseen:
+    """Trial points that would activate too many rows are halved without a look at them."""
+
+    @pytest.fixture
+    def make(self, make_problem, objective_of):
+        """Return a function that makes lanes on rows of given weights, label 0 on some rows."""
+
+        def make(weight, positives=(), repeat=None):
+            rng = np.random.default_rng(0)
+            X, Y = rng.normal(size=(len(weight), 3)), np.zeros((len(weight), 1))
+            Y[list(positives)] = 1
+            if repeat is not None:
+                X, Y, weight = (np.repeat(a, repeat, axis=0) for a in (X, Y, weight))
+            block = Block(make_problem(X, Y, weight=weight), objective_of, np.array([0]))
+            block.start(np.array([[0.1, 0, 0, -3.0]]))
+            block.set_trial(0, [2.0, 1, -1, 0.5], slope=-7.0)
+            return block
+
+        return make
+
+    @staticmethod
+    def halves(block, active, candidates):
+        """Tell whether a trial point is halved unseen, with given lists."""
+        block.lanes.active[0, : len(active)] = active
+        block.lanes.n_active[0] = len(active)
+        block.advance(candidates=[as_rows(candidates)])
+        return block.lanes.step_length[0] == -1
+
+    @pytest.mark.parametrize("n_active", [0, 1, 3])
+    @pytest.mark.parametrize("n_positives", [0, 2])
+    def test_the_rule(self, make, n_active, n_positives):
+        """400 rows of weight 1: up to a number they are no crowd, with one more they are."""
+        crowd = max(CROWD_FACTOR * (n_active + n_positives), CROWD_SHARE * 400)
+        enough = int(crowd)
+        assert enough == crowd < 399
+        for n_candidates in (0, enough, enough + 1, 400):
+            block = make(np.ones(400), range(n_positives))
+            halved = self.halves(block, range(100, 100 + n_active), range(n_candidates))
+            assert halved == (n_candidates > enough)
+
+    def test_what_halving_does(self, make):
+        block = make(np.ones(400))
+        w, v = block.point(0).copy(), block.trial(0).copy()
+        before = block.copy_of_lanes()
+        assert self.halves(block, [], range(400))
+        np.testing.assert_array_equal(block.trial(0), (w + v) / 2)
+        np.testing.assert_array_equal(block.point(0), w)
+        assert block.lanes.slope == -3.5
+        assert block.lanes.n_unseen == 1
+        assert block.lanes.n_products == 0
+        middle = ((w + v) / 2)[:-1]
+        assert block.lanes.trial_norm2 == pytest.approx(middle @ middle, rel=1e-15)
+        for name in ("objective", "norm2", "current", "gradient_norm", "n_flat"):
+            np.testing.assert_array_equal(getattr(block.lanes, name), getattr(before, name))
+
+    def test_a_weight_counts_as_so_many_rows(self, make):
+        rng, n = np.random.default_rng(0), 60
+        outcomes = set()
+        for share in np.linspace(0.02, 0.8, 60):
+            weight = rng.integers(1, 4, n)
+            positives, active, candidates = (
+                np.flatnonzero(rng.random(n) < s) for s in (0.02, 0.04, share)
+            )
+
+            def is_crowd(weight, positives=positives, active=active, candidates=candidates):
+                before = weight[active].sum() + weight[positives].sum()
+                crowd = max(CROWD_FACTOR * before, CROWD_SHARE * weight.sum())
+                return weight[candidates].sum() > crowd
+
+            def copies(rows, weight=weight):
+                return np.flatnonzero(np.repeat(np.isin(np.arange(n), rows), weight))
+
+            weighted, repeated = make(weight * 1.0, positives), make(np.ones(n), positives, weight)
+            assert self.halves(weighted, active, candidates) == is_crowd(weight)
+            assert self.halves(repeated, copies(active), copies(candidates)) == is_crowd(weight)
+            outcomes.add((is_crowd(weight), is_crowd(np.ones(n))))
+        assert len(outcomes) >= 3  # for some the number of rows would have decided otherwise
+
+    def test_at_most_so_often_and_the_step_length_tells(self, make):
+        block = make(np.ones(400))
+        w, v = block.point(0).copy(), block.trial(0).copy()
+        for n_unseen in range(1, MAX_UNSEEN + 1):
+            assert self.halves(block, [], range(400))
+            assert block.lanes.n_unseen == n_unseen
+        lam = block.step_to_take(0)
+        assert not self.halves(block, [], range(400))
+        assert lam > 0
+        assert block.lanes.step_length == lam * 0.5**MAX_UNSEEN
+        np.testing.assert_allclose(block.point(0), w + block.lanes.step_length * (v - w))
+        assert block.lanes.n_unseen == 0
+
+    def test_never_a_start_or_a_pruned_point(self, make):
+        for name, value in (("objective", np.inf), ("purpose", PRUNED)):
+            block = make(np.ones(400))
+            getattr(block.lanes, name)[0] = value
+            assert not self.halves(block, [], range(400))
+
+
+@given(a=row_lists, b=row_lists)
+def test_merge_rows_writes_the_union_and_no_more(a, b):
+    union = sorted({*a, *b})
+    out = np.full(len(union) + 1, -7, np.int32)
+    assert merge(as_rows(a), as_rows(b), out) == len(union)
+    assert out.tolist() == [*union, -7]
+
+
+@given(rows=row_lists, positives=row_lists)
+def test_mark_positives(rows, positives):
+    sign = np.full(len(rows) + 1, 7.0)
+    mark(as_rows(rows), as_rows(positives), sign)
+    assert sign.tolist() == [1.0 if row in positives else -1.0 for row in rows] + [7.0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [0, 1, 50])
+def test_measure_start_leaves_the_intercept_out_of_the_norm(d, dtype):
+    point = np.random.default_rng(0).normal(size=d + 1).astype(dtype)
+    point[-1] = 1e6
+    mean = np.random.default_rng(1).normal(size=d + 1)
+    norm2, mean_score = measure_start(point, read_only(mean))
+    weights = point[:-1].astype(float)
+    assert norm2 == pytest.approx(weights @ weights, rel=1e-14)
+    assert mean_score == pytest.approx(mean @ point.astype(float), rel=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_prune_point(dtype):
+    point = np.array([0.5, -0.5, 0.25, -0.25, 0.125, 0.0, -3.0, 0.1], dtype)
+    out = np.full(8, np.nan, dtype)
+    norm2 = prune_point(point, 0.25, out)
+    assert out.tolist() == [0.5, -0.5, 0.25, -0.25, 0, 0, -3, point[-1]]
+    assert norm2 == 2 * 0.25 + 2 * 0.0625 + 9
+    assert prune_point(point, 0.0, out) == norm2 + 0.125**2
+    np.testing.assert_array_equal(out, point)

@@ -1,0 +1,244 @@
+"""The screen misses no row above the kink, and lists few others."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sklearn_xc._validation import read_only
+from sklearn_xc.kernels.one_vs_all.screen import (
+    LEVELS,
+    SPARE,
+    WIDTHS,
+    list_above,
+    round_points,
+    round_rows,
+    screen_kernel,
+)
+
+KINK = -1.0
+
+
+def list_rows(X, points, width, cuts=()):
+    """Return the rows that the screen lists for each point, and the reach of each row.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n, d)
+    points : ndarray of shape (n_points, d + 1)
+        Of the dtype of X, intercept last.
+    width : int
+        Of the block.
+    cuts : sequence of int
+        Where to cut the rows into ranges.
+
+    Returns
+    -------
+    lists : list of ndarray
+    reach : ndarray of float64 of shape (n,)
+        In units of a point's step.
+    """
+    n, d = X.shape
+    indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
+    values, exponents = np.full(X.nnz, -7, np.int16), np.full(n, -7, np.int16)
+    reach = np.full(n, -7, np.int32)
+    round_rows(read_only(indptr), read_only(X.data), values, exponents, reach)
+    rounded = tuple(map(read_only, (indptr, indices, values, exponents, reach)))
+    # Points between others, and a block and limits with old contents.
+    flat = np.full((len(points), 2, d + 1), 1e3, X.dtype)
+    flat[:, 1] = points
+    offsets = (2 * np.arange(len(points)) + 1) * (d + 1)
+    norm2 = (points[:, :-1].astype(np.float64) ** 2).sum(axis=1)
+    block = np.full((d, width), 77, np.int16)
+    to_pass = np.full(width, -77.0)
+    round_points(flat.reshape(-1), offsets, norm2, KINK, block, to_pass)
+    rows, counts = np.full((width, n), -1, np.int32), np.zeros(width, np.int64)
+    for first, last in itertools.pairwise([0, *cuts, n]):
+        screen_kernel(width)(rounded, block, to_pass, first, last, rows, counts)
+    assert not counts[len(points) :].any()
+    lists = [rows[c, : counts[c]] for c in range(len(points))]
+    with np.errstate(over="ignore"):
+        return lists, reach * np.ldexp(1 / LEVELS, exponents)
+
+
+def step_of(point):
+    """Return the unit of a point's rounding."""
+    return np.linalg.norm(point[:-1]) / LEVELS or 1.0
+
+
+def assert_lists_are_right(X, points, lists, reach):
+    """Compare with the scores in float64: none is missed, and others lie close to the kink."""
+    dense = X.astype(np.float64).toarray()
+    for point, listed in zip(points.astype(np.float64), lists, strict=True):
+        step, to_pass = step_of(point), KINK - point[-1]
+        excess = dense @ point[:-1] - to_pass
+        missed = np.setdiff1d(np.flatnonzero(excess > 0), listed)
+        assert missed.size == 0, excess[missed]
+        slack = 2 * reach * step + 2e-6 * abs(to_pass)
+        assert (excess[listed] >= -1.001 * slack[listed]).all()
+        assert (np.diff(listed) > 0).all()
+
+
+def put_at_the_kink(rng, X, points, reach):
+    """Choose intercepts with which the score of some row is the kink, or as far as it reaches."""
+    points = points.astype(np.float64)
+    for point in points:
+        i = rng.integers(X.shape[0])
+        off = rng.choice([-2.5, -1, -0.5, -1e-3, 0, 1e-3, 0.5, 1]) * reach[i] * step_of(point)
+        point[-1] = KINK - (X[[i]].astype(np.float64) @ point[:-1])[0] + off
+    return points.astype(X.dtype)
+
+
+@given(
+    n=st.integers(1, 40),
+    d=st.integers(1, 60),
+    width=st.sampled_from(WIDTHS),
+    n_points=st.integers(1, 64),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    scales=st.tuples(*[st.sampled_from([1e-6, 1.0, 1e6])] * 2),
+    heavy=st.booleans(),
+    intercept=st.sampled_from(["kink", "zero", "any", "huge"]),
+    seed=st.integers(0, 2**31),
+    cuts=st.lists(st.integers(0, 40), max_size=3),
+)
+def test_no_row_above_the_kink_is_missed_and_few_others_are_listed(
+    n, d, width, n_points, dtype, scales, heavy, intercept, seed, cuts
+):
+    """Random scales, empty rows and zero points; in pieces as in one call."""
+    rng = np.random.default_rng(seed)
+    n_points = min(n_points, width)
+    dense = rng.normal(size=(n, d)) * (rng.random((n, d)) < rng.random((n, 1)))
+    points = rng.normal(size=(n_points, d + 1)) * (rng.random((n_points, 1)) < 0.9)
+    if heavy:  # values of all magnitudes
+        dense *= 10.0 ** rng.uniform(-6, 6, (n, d))
+        points *= 10.0 ** rng.uniform(-6, 6, (n_points, d + 1))
+    X, points = sp.csr_array((scales[0] * dense).astype(dtype)), (scales[1] * points).astype(dtype)
+    if intercept == "kink":
+        points = put_at_the_kink(rng, X, points, 0.5 * np.abs(X).sum(axis=1))
+    elif intercept != "any":
+        points[:, -1] = rng.choice([-1e6, 1e6], n_points) * (intercept == "huge")
+    lists, reach = list_rows(X, points, width)
+    assert_lists_are_right(X, points, lists, reach)
+    in_pieces, _ = list_rows(X, points, width, sorted(min(cut, n) for cut in cuts))
+    for one, other in zip(lists, in_pieces, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("nnz", [1, 5])
+def test_rows_that_rounding_treats_worst_are_listed(width, dtype, nnz):
+    """Each weight is rounded down by almost half a step, all against the row."""
+    rng = np.random.default_rng(0)
+    points = rng.integers(0, LEVELS // 4, (width, nnz + 2)) + 0.49
+    points[:, 0] = np.sqrt(LEVELS**2 - (points[:, 1:-1] ** 2).sum(axis=1))  # one step is 1
+    X = sp.csr_array(np.hstack([np.zeros((4, 1)), 0.1 + rng.random((4, nnz))]).astype(dtype))
+    points = points.astype(dtype).astype(float)
+    for i, row in enumerate(X.toarray().astype(float)):
+        points[:, -1] = KINK - points[:, :-1] @ row + 0.01 * row.sum()
+        lists, reach = list_rows(X, points.astype(dtype), width)
+        assert all(i in listed for listed in lists)
+        assert_lists_are_right(X, points.astype(dtype), lists, reach)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("positive", [False, True])
+def test_long_rows(dtype, positive, scale):
+    """3,000 non-zeros, of any sign or of one."""
+    rng = np.random.default_rng(0)
+    dense, points = rng.normal(size=(40, 3000)), rng.normal(size=(30, 3001))
+    if positive:
+        dense, points = np.abs(dense), 3 - 0.1 * rng.random(points.shape)
+    X, points = sp.csr_array((scale * dense).astype(dtype)), points.astype(dtype)
+    points = put_at_the_kink(rng, X, points, 0.5 * np.abs(X).sum(axis=1))
+    lists, reach = list_rows(X, points, 32)
+    assert_lists_are_right(X, points, lists, reach)
+    assert (reach < 3 * np.sqrt(3000 * (X.astype(np.float64) ** 2).sum(axis=1))).all()
+    assert 0 < np.mean([len(listed) for listed in lists]) < 40
+
+
+def test_points_of_zeros_stand_or_fall_with_their_intercept():
+    X = sp.csr_array(np.random.default_rng(0).normal(size=(7, 3)))
+    points = np.zeros((4, 4))
+    points[:, -1] = 0, KINK + 1e-3, KINK - 1e6, -1e30
+    X.data[:2] = 0  # stored zeros
+    lists, _ = list_rows(X, points, 16)
+    assert [len(listed) for listed in lists] == [7, 7, 0, 0]
+    lists, _ = list_rows(sp.csr_array((7, 3)), points, 16)
+    assert [len(listed) for listed in lists] == [7, 7, 0, 0]
+
+
+def test_a_row_whose_squares_overflow_is_listed_whatever_the_point():
+    X = sp.csr_array(np.array([[1e300, 0.0], [1e300, 1e300], [1e-3, 1e-3]]))
+    points = np.array([[1.0, 0, -9], [-1.0, 0, -9], [0, 0, -9], [1.0, -1.0, -9], [0, 1.0, -9]])
+    for listed in list_rows(X, points, 16)[0]:
+        assert listed.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
+def test_a_point_whose_squares_overflow_gets_every_row(bad):
+    X = sp.csr_array(np.random.default_rng(0).normal(size=(7, 3)))
+    points = np.array([[1.0, 0, 0, -99], [1.0, bad, 0, -99], [1.0, 0, 0, 99]])
+    with np.errstate(over="ignore"):
+        lists, _ = list_rows(X, points, 16)
+    assert [len(listed) for listed in lists] == [0, 7, 7]
+
+
+@pytest.mark.parametrize("scale", [1e-44, 1e-38, 1e-30, 1e-15, 1e15, 1e30, 1e38])
+@pytest.mark.parametrize("rows", [1e-30, 1e-3, 1e30])
+def test_points_and_rows_at_the_ends_of_float32(scale, rows):
+    rng = np.random.default_rng(0)
+    X = sp.csr_array((rows * rng.uniform(-1, 1, (30, 4))).astype(np.float32))
+    points = (scale * rng.uniform(-1, 1, (16, 5))).astype(np.float32)
+    points[:, -1] = KINK + rng.uniform(-1, 1, 16) * min(scale * rows, 1e37)
+    lists, _ = list_rows(X, points, 16)
+    scores = X.astype(np.float64) @ points[:, :-1].T.astype(np.float64)
+    above = scores > KINK - points[:, -1].astype(np.float64)
+    for listed, expected in zip(lists, above.T, strict=True):
+        assert np.isin(np.flatnonzero(expected), listed).all()
+
+
+@given(
+    norm=st.floats(-300, 300),
+    off=st.sampled_from([1e-9, 1e-4, SPARE - 1 - 1e-9, SPARE - 1 + 1e-9, 0.3]),
+    n=st.integers(1, 5),
+)
+def test_rows_are_rounded_in_steps_of_a_power_of_two(norm, off, n):
+    """Also where the norm is a little above one, as float32 leaves rows of norm 1."""
+    power = 2.0 ** np.floor(norm)
+    data = np.full(n, power * (1 + off) / np.sqrt(n))
+    values, exponents, reach = np.empty(n, np.int16), np.empty(1, np.int16), np.empty(1, np.int32)
+    round_rows(read_only(np.array([0, n])), read_only(data), values, exponents, reach)
+    scale = 2.0 ** exponents[0]
+    assert scale == power * (1 if off < SPARE - 1 else 2)
+    np.testing.assert_allclose(values, data / scale * LEVELS, atol=0.5 + 1e-6)
+    assert np.abs(values.astype(int)).max() <= 2**15 - 1
+    error = 0.5 * np.abs(values.astype(int)).sum() + 0.5 * np.sqrt(n) * LEVELS
+    assert error < reach[0] < 1.02 * error + 5
+
+
+@given(
+    n=st.integers(1, 30),
+    n_points=st.integers(1, 70),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    seed=st.integers(0, 2**31),
+)
+def test_list_above(n, n_points, dtype, seed):
+    """Eighths, that sums hold exactly: equal is not above, NaN is. What was listed stays."""
+    rng = np.random.default_rng(seed)
+    scores = (rng.integers(-9, 9, (n, n_points)) / 8).astype(dtype)
+    scores[rng.random((n, n_points)) < 0.05] = np.nan
+    scores[rng.random((n, n_points)) < 0.05] = np.inf
+    norms, slack = rng.integers(0, 4, n) / 1.0, rng.integers(0, 4, n_points) / 8
+    threshold = rng.integers(-9, 9, n_points) / 8
+    first = int(rng.integers(100))
+    rows, counts = np.full((n_points, n + 1), -1, np.int32), np.ones(n_points, np.int64)
+    list_above(scores, norms, slack, threshold, first, rows, counts)
+    above = ~(scores + slack * norms[:, None] <= threshold)
+    for k in range(n_points):
+        assert rows[k, 0] == -1
+        np.testing.assert_array_equal(rows[k, 1 : counts[k]], first + np.flatnonzero(above[:, k]))

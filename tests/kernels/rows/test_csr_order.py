@@ -1,0 +1,45 @@
+"""The order of rows and features changes nothing else."""
+
+import numpy as np
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sklearn_xc._validation import CsrRows, read_only
+from sklearn_xc.kernels.rows.csr_order import copy_rows, renumber_features
+
+
+@given(n=st.integers(1, 20), d=st.integers(1, 20), seed=st.integers(0, 2**31))
+def test_instances_are_arranged_by_length_and_features_by_frequency(n, d, seed):
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((n, d), density=rng.random(), rng=rng, format="csr", dtype=np.float32)
+    indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
+    arranged = CsrRows(indptr, indices, X.data, X.shape, was_sparse=True).arranged()
+    rows, order, features = arranged
+    after = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=X.shape)
+    np.testing.assert_array_equal(after.toarray(), X.toarray()[order][:, features])
+    assert (np.diff(after.indptr, 2) >= 0).all()
+    assert (np.diff((after.toarray() != 0).sum(axis=0)) <= 0).all()
+
+
+@given(n=st.integers(1, 20), d=st.integers(1, 20), seed=st.integers(0, 2**31))
+def test_renumber_features(n, d, seed):
+    rng = np.random.default_rng(seed)
+    X = sp.random_array((n, d), density=rng.random(), rng=rng, format="csr")
+    number = rng.permutation(d).astype(np.int32)
+    indptr, indices, data = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.copy()
+    renumber_features(indptr, indices, data, read_only(number))
+    after = sp.csr_array((data, indices, indptr), shape=X.shape)
+    assert after.has_sorted_indices
+    np.testing.assert_array_equal(after.toarray()[:, number], X.toarray())
+
+
+def test_copy_rows():
+    rng = np.random.default_rng(0)
+    X = sp.random_array((9, 7), density=0.4, rng=rng, format="csr")
+    order, places = rng.integers(0, 9, 6), rng.permutation(6)
+    expected = X[order[np.argsort(places)]]
+    out = np.full(expected.nnz, -1, np.int32), np.full(expected.nnz, np.nan)
+    copy_rows(X.indptr, X.indices, X.data, order, places, expected.indptr, *out)
+    np.testing.assert_array_equal(out[0], expected.indices)
+    np.testing.assert_array_equal(out[1], expected.data)
