@@ -18,8 +18,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from asv_bench.softmax.biased_softmax import SampledSoftmax  # from the folder of the checkout
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
-from sklearn_xc.bench.biased_softmax import SampledSoftmax
 from sklearn_xc.datasets import load_tate_subjects
 
 train, test = load_tate_subjects("train"), load_tate_subjects("test")

@@ -37,7 +37,7 @@ _SUBPACKAGES = (
 )
 
 # Reached as attributes too, but for the package's own use.
-_INTERNAL = ("base", "bench", "kernels", "model", "parallel", "solvers")
+_INTERNAL = ("base", "kernels", "model", "parallel", "solvers")
 
 __all__ = ["__version__", *_PUBLIC, *_SUBPACKAGES]
 

@@ -18,7 +18,7 @@ FOUNDATIONS = {
     "_arguments", "_blank_rows", "_distinct", "_folds", "_label_features", "_sparse_input",
     "_state", "_topk", "_validation",
 }  # fmt: skip
-SHELVES = {"datasets", "inspection", "model_selection", "bench"}
+SHELVES = {"datasets", "inspection", "model_selection"}
 #: The package itself: its version.
 TOP = {"sklearn_xc"}
 

@@ -1,6 +1,6 @@
-"""All that the package takes from numba's private modules: the one file to look at when numba changes.
+"""All that the package takes from inside numba: the one file to look at when numba changes.
 
-``cgutils`` and ``TypingError`` are for intrinsics (``kernels.emitters``), the rest is for the cache.
+``cgutils`` and ``TypingError`` are for ``kernels.emitters``, the rest is for the cache.
 """
 
 from numba.core import cgutils

@@ -45,7 +45,7 @@ def lay_out(arrays, rng):
     return [copies[name] for name in arrays]
 
 
-@pytest.mark.parametrize("n, m", [(8, 4), (5, 9), (16, 17)])
+@pytest.mark.parametrize(("n", "m"), [(8, 4), (5, 9), (16, 17)])
 def test_the_place_of_arguments(n, m):
     found = set()
     for seed in range(200):
@@ -83,5 +83,5 @@ def test_arrays_of_a_batch_are_apart():
 def test_scratch(dtype):
     for n in (0, 1, 7):
         found = scratch(n, dtype)
-        assert found.shape == (n,) and found.dtype == dtype
+        assert (found.shape, found.dtype) == ((n,), dtype)
         assert found.base.nbytes - found.nbytes >= _LARGEST_DISTANCE

@@ -1,0 +1,70 @@
+"""Experiments that measure the package, from a checkout: ``python -m asv_bench`` lists them.
+
+Every experiment is a module of its own, with ``add_options(parser)`` for the command line and
+``main(data, ...)``, which measures, reports and returns its rows::
+
+    __main__.py        the command line
+    one_vs_all/  softmax/  decomposition/  embedding/    one folder for each kind of estimator
+    library/           what is no estimator's: checks, searches
+        |
+        +-- peers/     other systems, each in a process of its own
+        +-- common/    data sets, CPU seconds, reports, figures, the environment
+    benchmarks/        small ones that asv repeats over time, with data of their own: README.md
+
+To add one, write its file and give it a line in ``EXPERIMENTS``: its module and what it tells.
+"""
+
+EXPERIMENTS = {
+    "inits": (
+        "one_vs_all.inits",
+        "CPU time of one-vs-all training by start vector; why the start matters",
+    ),
+    "optimum": (
+        "one_vs_all.optimum",
+        "distance from LIBLINEAR's optimum, and precision beside it, for 50 labels",
+    ),
+    "accuracy": (
+        "one_vs_all.accuracy",
+        "precision, nDCG and propensity-scored precision beside DiSMEC++",
+    ),
+    "ova": (
+        "one_vs_all.systems",
+        "OvALinearXC beside LIBLINEAR, PECOS, omikuji and napkinXC: precision, time, memory",
+    ),
+    "prediction": (
+        "one_vs_all.prediction",
+        "rows per second of exact top-k prediction, and recall at a budget per row",
+    ),
+    "scaling": (
+        "one_vs_all.scaling",
+        "time per label and memory of training as labels grow towards a million",
+    ),
+    "cv": (
+        "one_vs_all.cv",
+        "time of choosing C by cross-validation: OvALinearXCCV beside GridSearchCV",
+    ),
+    "softmax": (
+        "softmax.methods",
+        "SoftmaxUMax and ImplicitSoftmaxSGD beside biased methods and scikit-learn",
+    ),
+    "decomposition": (
+        "decomposition.progress",
+        "DecompMIPSClassifier: searched gradients beside exact ones; time, progress",
+    ),
+    "ngame": (
+        "embedding.samplers",
+        "NGAMEEmbeddingXC: samplers by epoch, components, labels never seen in training",
+    ),
+    "pruning": (
+        "one_vs_all.pruning",
+        "what pruning costs new instances, and whether a warning says so",
+    ),
+    "door": (
+        "library.door",
+        "what the checks of sparse matrices cost, as a share of fits, answers, metrics, files",
+    ),
+    "gridsearch": (
+        "library.gridsearch",
+        "peak memory and time of GridSearchCV with 200,000 sparse label columns",
+    ),
+}

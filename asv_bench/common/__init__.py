@@ -1,0 +1,1 @@
+"""Data sets, measures, reports and figures, for all experiments."""

@@ -1,0 +1,208 @@
+"""Line search and active instances, step by step, for several start vectors.
+
+A start can be slow for two reasons: the line search takes only a small part of each Newton step,
+because the quadratic model is wrong near the kink of the loss; or many instances have a loss, and
+every product with the Hessian reads all of them. The two panels show one each. Instances count by
+their scores as if all were negatives, which have a loss above -1; the few positives come on top.
+
+Source: figures 3 and 6 of E. Schultheis and R. Babbar, "Speeding-up one-versus-all training for
+extreme classification via mean-separating initialization", Machine Learning 111, 2022.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from asv_bench.common.data import SplitSet, load_set, take_labels
+from asv_bench.common.measure import cpu_seconds, warm_up
+from asv_bench.common.report import Column, Report
+from sklearn_xc import OvALinearXC
+from sklearn_xc._validation import check_targets, check_training_instances
+from sklearn_xc.initialisers import Bias, Initialiser, MeanSeparating, OneVsAllPrimal, Zero
+from sklearn_xc.parallel.blocks import MAX_LANES
+from sklearn_xc.solvers.newton_cg import NewtonStep, solve_block
+from sklearn_xc.solvers.problem import sum_instances
+
+STARTS: dict[str, Initialiser] = {
+    "msi": MeanSeparating(),
+    "ovap": OneVsAllPrimal(),
+    "zero": Zero(),
+    "bias -2": Bias(-2.0),
+    "bias -1": Bias(-1.0),
+    "bias -0.9": Bias(-0.9),
+}
+
+#: Newton steps in the tables.
+_SHOWN = 10
+#: The curves end where fewer than this share of the labels are still being solved.
+_LEAST_SHARE = 0.1
+
+# Okabe and Ito's colours, told apart by all common kinds of colour vision; with a marker each.
+_LOOKS = {
+    "msi": ("#000000", "o", "-"),
+    "ovap": ("#009E73", "D", "-"),
+    "zero": ("#0072B2", "s", "-"),
+    "bias -2": ("#E69F00", "^", "--"),
+    "bias -1": ("#D55E00", "v", "--"),
+    "bias -0.9": ("#CC79A7", "P", "--"),
+}
+
+
+def trace_sets(
+    data: Any, sets: Sequence[str], n_labels: int, dtype: Any, report: Report
+) -> list[dict[str, Any]]:
+    """Trace each start on each data set; report tables, and a figure if there is a folder.
+
+    Parameters
+    ----------
+    data, sets, dtype, report
+        As in ``inits.main``.
+    n_labels : int
+        Labels to take of each set.
+
+    Returns
+    -------
+    list of dict
+        One row per set, start and Newton step, 0 being the start itself.
+    """
+    rows = []
+    for name in sets:
+        split = load_set(name, data, dtype=np.dtype(dtype))
+        labels = take_labels(split.Y_train, n_labels)
+        warm_up(OvALinearXC(), split.X_train, split.Y_train)
+        of_set = []
+        totals = []
+        for start, initialiser in STARTS.items():
+            traced, total = _trace_start(split, labels, start, initialiser)
+            of_set += traced
+            totals.append(total)
+        _report_tables(report, name, len(labels), of_set, totals)
+        if report.out is not None:
+            report.figure(draw_trace(of_set, name), f"inits_trace_{name}")
+        rows += of_set
+    return rows
+
+
+def _trace_start(
+    split: SplitSet, labels: np.ndarray, start: str, initialiser: Initialiser
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return a row per Newton step, and the totals."""
+    model = OvALinearXC()
+    instances = check_training_instances(model, split.X_train)
+    targets = check_targets(model, split.Y_train[:, labels], instances.shape[0])
+    problem = model._build_problem(instances, targets, None)
+    steps: list[NewtonStep] = []
+
+    def solve() -> Any:
+        sums = sum_instances(problem)
+        prepared = initialiser.prepare(problem, sums)
+        everything = np.arange(problem.n_labels)
+        return solve_block(
+            problem, sums, initialiser, prepared, everything, MAX_LANES, observe=steps.append
+        )
+
+    solution, seconds = cpu_seconds(solve)
+    rows = []
+    for n_iter in range(1 + max(step.n_iter for step in steps)):
+        taken = [step for step in steps if step.n_iter == n_iter]
+        multiplier = [step.step_length for step in taken]
+        active = [step.active_share for step in taken]
+        rows.append(
+            {
+                "set": split.name,
+                "init": start,
+                "n_iter": n_iter,
+                "n_labels": len(taken),
+                "multiplier": float(np.mean(multiplier)) if n_iter else None,
+                "active_share": float(np.mean(active)),
+            }
+        )
+    total = {
+        "init": start,
+        "cpu_s": seconds,
+        "n_iter": float(solution.n_iter.mean()),
+        "n_products": float(solution.n_products.mean()),
+    }
+    return rows, total
+
+
+def _report_tables(
+    report: Report,
+    name: str,
+    n_labels: int,
+    rows: list[dict[str, Any]],
+    totals: list[dict[str, Any]],
+) -> None:
+    report.table(
+        f"{name}, {n_labels} labels: totals",
+        totals,
+        [
+            Column("init", "init"),
+            Column("cpu_s", "CPU s", ".2f"),
+            Column("n_iter", "Newton steps", ".2f"),
+            Column("n_products", "Hessian products", ".1f"),
+        ],
+    )
+    for key, title, spec, first in (
+        ("n_labels", "labels after Newton step", "", 0),
+        ("multiplier", "mean multiplier of the line search in Newton step", ".3f", 1),
+        ("active_share", "mean share of instances scored above -1 after Newton step", ".4f", 0),
+    ):
+        wide = [
+            {"init": start} | {str(row["n_iter"]): row[key] for row in rows if row["init"] == start}
+            for start in STARTS
+        ]
+        steps = [Column(str(step), str(step), spec) for step in range(first, _SHOWN + 1)]
+        report.table(f"{name}: {title}", wide, [Column("init", "init"), *steps])
+
+
+def draw_trace(rows: list[dict[str, Any]], name: str) -> Any:
+    """Draw the mean multiplier and the mean active share by Newton step.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Of one data set.
+    name : str
+        The data set, for the title.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    from matplotlib.figure import Figure  # without pyplot: no global state, no window
+    from matplotlib.ticker import MaxNLocator
+
+    figure = Figure(figsize=(9.6, 4.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    all_labels = max(row["n_labels"] for row in rows)
+    for start, (colour, marker, line) in _LOOKS.items():
+        curve = [
+            row
+            for row in rows
+            if row["init"] == start and row["n_labels"] >= _LEAST_SHARE * all_labels
+        ]
+        look: dict[str, Any] = dict(color=colour, marker=marker, linestyle=line, markersize=5)
+        at = [row["n_iter"] for row in curve]
+        left.plot(at[1:], [row["multiplier"] for row in curve[1:]], label=start, **look)
+        right.plot(at, [row["active_share"] for row in curve], **look)
+    left.set_ylim(-0.03, 1.03)
+    left.set_xlabel("Newton step")
+    left.set_ylabel("multiplier of the line search (mean)")
+    left.set_title("How much of the Newton step is taken", fontsize=11)
+    # Linear up to 1%: the bias starts without a single active negative.
+    right.set_yscale("symlog", linthresh=0.01, linscale=0.7)
+    right.set_yticks([0, 0.01, 0.1, 1], ["0%", "1%", "10%", "100%"])
+    right.set_ylim(-0.0006, 1.3)
+    right.set_xlabel("Newton steps taken (0: start vector)")
+    right.set_ylabel("instances scored above -1 (mean share)")
+    right.set_title("How many instances a Hessian product reads", fontsize=11)
+    for ax in (left, right):
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.grid(alpha=0.3)
+    figure.suptitle(
+        f"{name}, {all_labels} labels: means over those not yet solved, until a tenth is left"
+    )
+    figure.legend(loc="outside lower center", ncols=len(_LOOKS), frameon=False)
+    return figure

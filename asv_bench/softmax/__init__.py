@@ -1,0 +1,1 @@
+"""Experiments with SoftmaxUMax and ImplicitSoftmaxSGD, and the biased methods beside them."""

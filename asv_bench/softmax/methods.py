@@ -1,0 +1,268 @@
+"""The softmax estimators: the paper's table, steps per second, held-out log-loss by CPU time.
+
+* table: training log-loss after 50 epochs, relative to ImplicitSoftmaxSGD with single steps, with
+  the first label of each instance as its class, learning rates from a tenth of the data: the
+  protocol of table 3 of [1]_, on its sets at hand and on one that is larger.
+* speed: steps per second beside the same steps in plain numpy, on syn4k with the first label.
+* curves: log-loss of held-out pairs against the CPU seconds of training, on syn4k with all labels
+  of each instance (4,000 classes), beside scikit-learn's solvers and the biased methods.
+
+[1] F. Fagan and G. Iyengar, "Unbiased scalable softmax optimization", arXiv:1803.08577, 2018.
+"""
+
+import argparse
+from collections.abc import Sequence
+from time import process_time
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from asv_bench.common.data import load_set
+from asv_bench.common.measure import cpu_seconds
+from asv_bench.common.report import Column, Report
+from asv_bench.softmax.biased_softmax import METHODS, SampledSoftmax
+from asv_bench.softmax.curves import draw_curves, measure_curves
+from asv_bench.softmax.numpy_softmax import implicit_steps, umax_steps
+from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
+from sklearn_xc._validation import check_instances
+from sklearn_xc.model.class_weights import ClassWeights
+from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem, SoftmaxState, run_epoch
+
+PARTS = ("table", "speed", "curves")
+SETS = ("bibtex", "delicious", "english_wordnet")
+
+#: Table 3 of the paper.
+_PAPER = {
+    "bibtex": {"ove": 12.65, "nce": 12.65, "is": 12.48, "vanilla": 6.61, "umax": 4.25},
+    "delicious": {"ove": 1.77, "nce": 1.78, "is": 1.76, "vanilla": 1.16, "umax": 1.03},
+}
+_EPOCHS = 50
+#: Steps that are timed, of ours and of numpy.
+_STEPS, _NUMPY_STEPS = 15_000, 1_000
+
+_TABLE_COLUMNS = [
+    Column("method", "method"),
+    Column("rate", "rate x n", "g"),
+    Column("log_loss", "log-loss", ".4f"),
+    Column("relative", "relative", ".2f"),
+    Column("paper", "paper", ".2f"),
+    Column("cpu_s", "CPU s", ",.1f"),
+]
+_SPEED_COLUMNS = [
+    Column("method", "method"),
+    Column("n_negatives", "classes a step"),
+    Column("ours", "steps/s", ",.0f"),
+    Column("numpy", "numpy", ",.0f"),
+    Column("ratio", "ratio", ",.0f"),
+]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the experiment to a command line."""
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--sets", nargs="+", default=SETS, help="of the table")
+    parser.add_argument("--jobs", type=int, default=1, help="threads (1)")
+    parser.add_argument("--epochs", type=int, default=_EPOCHS, help="of the table (50)")
+    parser.add_argument(
+        "--budget", type=float, default=300.0, help="CPU seconds of each curve, about (300)"
+    )
+    parser.add_argument("--cache", help="folder that keeps loaded sets")
+
+
+def main(
+    data: Any = None,
+    *,
+    parts: Sequence[str] = PARTS,
+    sets: Sequence[str] = SETS,
+    jobs: int = 1,
+    epochs: int = _EPOCHS,
+    budget: float = 300.0,
+    cache: Any = None,
+    report: Report | None = None,
+) -> list[dict[str, Any]]:
+    """Measure and report the parts asked for.
+
+    Parameters
+    ----------
+    data : path-like, default=None
+        Folder of the data sets.
+    parts : sequence of {"table", "speed", "curves"}
+        What to measure.
+    sets : sequence of str
+        Sets of the table.
+    jobs : int
+        Threads.
+    epochs : int
+        Of the table.
+    budget : float
+        CPU seconds after which a curve gets no further point.
+    cache : path-like, default=None
+        See ``load_set``.
+    report : Report, default=None
+        Where to show the results; None prints them.
+
+    Returns
+    -------
+    list of dict
+        Rows of all parts.
+    """
+    report = report or Report("softmax")
+    rows: list[dict[str, Any]] = []
+    if "table" in parts:
+        for name in sets:
+            X, y = first_labels(load_set(name, data, cache=cache))
+            of_set = compare_methods(name, X, y, jobs, epochs, report)
+            report.table(f"{of_set[0]['title']}: log-loss after {epochs} epochs", of_set,
+                         _TABLE_COLUMNS)  # fmt: skip
+            rows += of_set
+    if "speed" in parts:
+        speed = time_steps(*first_labels(load_set("syn4k", data, cache=cache)))
+        report.table("Steps per second, syn4k, one thread", speed, _SPEED_COLUMNS)
+        rows += speed
+    if "curves" in parts:
+        split = load_set("syn4k", data, cache=cache)
+        curves = measure_curves(split, jobs, budget, report)
+        report.figure(draw_curves(curves), "softmax_curves")
+        rows += curves
+    return rows
+
+
+def first_labels(split: Any) -> tuple[Any, np.ndarray]:
+    """Return the training instances with features and labels, and the first label of each."""
+    X, Y = sp.csr_array(split.X_train), sp.csr_array(split.Y_train)
+    Y.sort_indices()
+    kept = np.flatnonzero((np.diff(Y.indptr) > 0) & (np.diff(X.indptr) > 0))
+    return X[kept], Y.indices[Y.indptr[kept]]
+
+
+def compare_methods(
+    name: str, X: Any, y: np.ndarray, jobs: int, epochs: int, report: Report
+) -> list[dict]:
+    """Return the table's rows for one set.
+
+    Parameters
+    ----------
+    name : str
+        Of the set.
+    X : csr_array of shape (n, n_features)
+        Instances.
+    y : ndarray of shape (n,)
+        Classes.
+    jobs, epochs : int
+        Threads, and epochs of each fit.
+    report : Report
+        Where to tell what is done: a large set takes long.
+
+    Returns
+    -------
+    list of dict
+        A row per method.
+    """
+    common: dict[str, Any] = {"max_iter": epochs, "n_jobs": jobs, "random_state": 0}
+    common["fit_intercept"] = False  # as in the paper
+    models: dict[str, tuple[str, Any]] = {
+        method: (f"{METHODS[method]} (100, 5)", SampledSoftmax(method, batch_size=100, **common))
+        for method in ("ove", "nce", "is")
+    }
+    models["vanilla"] = ("vanilla (1, 5)", SampledSoftmax("vanilla", **common))
+    models["raman"] = ("Raman et al., lifted (1, 5)", SampledSoftmax("raman", **common))
+    paper = {"init": "zero", "sampling": "uniform"}
+    models["umax"] = ("U-max (1, 5)", SoftmaxUMax(**paper, **common))
+    models["implicit"] = ("implicit (1, 1)", ImplicitSoftmaxSGD(**paper, **common))
+    models["ours"] = (
+        "implicit (1, 2), as sklearn_xc has it",
+        ImplicitSoftmaxSGD(n_negatives=2, **common),
+    )
+    models["hard"] = (
+        "implicit (1, 2 + 5 hard)",
+        ImplicitSoftmaxSGD(n_negatives=2, n_hard_negatives=5, **common),
+    )
+    classes, positions = np.unique(y, return_inverse=True)
+    title = f"{name}, {X.shape[0]:,} x {X.shape[1]:,}, {len(classes):,} classes"
+    rows: list[dict[str, Any]] = []
+    for method, (label, unfitted) in models.items():
+        model = clone(unfitted)  # which holds no weights when the next one is trained
+        began = process_time()
+        try:
+            model.fit(X, y)
+        except ValueError as error:  # it diverged: a result
+            if "diverged" not in str(error):
+                raise
+            report.line(f"{name}, {label}: diverged")
+            rows.append({"title": title, "set": name, "key": method, "method": label})
+            continue
+        seconds = process_time() - began
+        losses = ClassWeights(model.coef_).log_losses(
+            check_instances(model, X, reset=False), np.arange(len(y)), positions, jobs
+        )
+        rows.append(
+            {
+                "title": title, "set": name, "key": method, "method": label,
+                "rate": model.learning_rate_, "log_loss": float(losses.mean()),
+                "paper": _PAPER.get(name, {}).get(method), "cpu_s": seconds,
+            }
+        )  # fmt: skip
+        report.line(f"{name}, {label}: {losses.mean():.4f}, {seconds:,.0f} s")
+    unit = next(row["log_loss"] for row in rows if row["key"] == "implicit")
+    for row in rows:
+        if "log_loss" in row:
+            row["relative"] = row["log_loss"] / unit
+            if row["key"] == "implicit" and name in _PAPER:
+                row["paper"] = 1.0
+    return rows
+
+
+def time_steps(X: Any, y: np.ndarray) -> list[dict[str, Any]]:
+    """Return steps per second of U-max and of implicit steps, ours and in numpy.
+
+    Parameters
+    ----------
+    X : csr_array of shape (n, n_features)
+        Instances.
+    y : ndarray of shape (n,)
+        Classes.
+
+    Returns
+    -------
+    list of dict
+        A row per method; ours are medians of nine epochs.
+    """
+    classes, positions = np.unique(y, return_inverse=True)
+    X, positions = X[:_STEPS], positions[:_STEPS].astype(np.int32)
+    n, n_classes = len(positions), len(classes)
+    rng = np.random.default_rng(0)
+    order = rng.permutation(n)[:_NUMPY_STEPS]
+    instances = check_instances(SoftmaxUMax(), X, reset=True)
+    problem = SoftmaxProblem(
+        instances, np.arange(n, dtype=np.int32), positions, np.ones(n), n_classes, 0.0
+    )
+
+    def start() -> SoftmaxState:
+        W = np.zeros((n_classes, X.shape[1]), X.dtype)
+        return SoftmaxState.at(W, np.full(n, np.log(n_classes)))
+
+    rows = []
+    for label, method, m, rate in (("U-max", "umax", 5, 0.1), ("implicit", "implicit", 1, 1.0)):
+        settings = SgdSettings(method, m, 1, 0)
+        run_epoch(problem, start(), settings, 0, rate, 0.0)  # compiled, or loaded
+        state, rates = start(), []
+        for epoch in range(9):
+            _, seconds = cpu_seconds(run_epoch, problem, state, settings, epoch, rate, 0.0)
+            rates.append(n / seconds)
+        twin = start()
+        began = process_time()
+        if method == "umax":
+            umax_steps(X, positions, twin.V, twin.u, order, rate, m, 1.0, rng)
+        else:
+            implicit_steps(X, positions, twin.V, twin.u, order, rate, rng)
+        numpy_rate = len(order) / (process_time() - began)
+        ours = float(np.median(rates))
+        rows.append(
+            {
+                "method": label, "n_negatives": m, "ours": ours, "numpy": numpy_rate,
+                "ratio": ours / numpy_rate,
+            }
+        )  # fmt: skip
+    return rows

@@ -1,0 +1,274 @@
+import importlib
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.preprocessing import normalize
+from sklearn.utils.extmath import row_norms
+
+from asv_bench import EXPERIMENTS
+from asv_bench.__main__ import main
+from asv_bench.common.data import load_set, take_labels
+from asv_bench.common.report import Report
+from asv_bench.one_vs_all import accuracy, inits, inits_trace, optimum
+from sklearn_xc import OvALinearXC
+from sklearn_xc.datasets import dump_xmc_file, load_xmc_files, make_xc_classification
+from sklearn_xc.initialisers import INITIALISERS
+from sklearn_xc.metrics import precision_at_k
+
+
+@pytest.fixture(scope="session")
+def made_data(tmp_path_factory):
+    """Return a folder with made data under the names of the real sets."""
+    folder = tmp_path_factory.mktemp("data")
+    for seed, name in enumerate(("bibtex", "delicious")):
+        X, Y = make_xc_classification(
+            n_samples=300, n_features=80, n_labels=12 + seed, nnz_per_row=10, random_state=seed
+        )
+        (folder / name).mkdir()
+        dump_xmc_file(folder / name / f"{name}_train.txt.gz", 3 * X[:200], Y[:200])
+        dump_xmc_file(folder / name / f"{name}_test.txt.gz", 3 * X[200:], Y[200:])
+    return folder
+
+
+# Data sets
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_repository_sets_have_unit_rows(made_data, dtype):
+    split = load_set("delicious", made_data, dtype=dtype)
+    assert split.X_train.shape == (200, 80)
+    assert split.X_test.shape == (100, 80)
+    assert split.Y_train.shape == (200, 13)
+    assert split.Y_test.shape == (100, 13)
+    for X in (split.X_train, split.X_test):
+        assert X.dtype == dtype
+        np.testing.assert_allclose(row_norms(X), 1.0, rtol=1e-5)
+
+
+def test_tate_needs_no_files():
+    split = load_set("tate", None)
+    assert split.X_train.dtype == np.float32
+    assert split.X_train.shape[0] == split.Y_train.shape[0] == 47_119
+    assert split.X_test.shape == (11_682, split.X_train.shape[1])
+    assert (np.bincount(split.X_train.indices, minlength=split.X_train.shape[1]) >= 2).all()
+
+
+def test_unknown_set_lists_the_known_ones(made_data):
+    with pytest.raises(ValueError, match="expected one of bibtex, delicious, tate"):
+        load_set("eurlex", made_data)
+
+
+def test_one_missing_file_is_named(made_data, tmp_path):
+    (tmp_path / "bibtex").mkdir()
+    train = "bibtex/bibtex_train.txt.gz"
+    (tmp_path / train).write_bytes((made_data / train).read_bytes())
+    with pytest.raises(FileNotFoundError, match=r"there is no .*bibtex_test\.txt\.gz\."):
+        load_set("bibtex", tmp_path)
+
+
+def test_labels_are_drawn_once_and_for_all(made_data):
+    Y = load_set("bibtex", made_data).Y_train
+    np.testing.assert_array_equal(take_labels(Y, None), np.arange(12))
+    np.testing.assert_array_equal(take_labels(Y, 99), np.arange(12))
+    few = take_labels(Y, 5)
+    assert len(np.unique(few)) == 5
+    np.testing.assert_array_equal(few, take_labels(Y, 5))
+
+
+# Start vectors
+
+
+def test_a_row_per_set_and_start(made_data, capsys):
+    rows = inits.main(made_data, sets=("bibtex", "delicious"), repeats=2)
+    assert [(row["set"], row["init"]) for row in rows] == [
+        (name, init) for name in ("bibtex", "delicious") for init in inits.INITS
+    ]
+    for row in rows:
+        base = next(r for r in rows if (r["set"], r["init"]) == (row["set"], "msi"))
+        assert row["ratio"] == row["cpu_s"] / base["cpu_s"]
+        assert row["n_labels"] == (12 if row["set"] == "bibtex" else 13)
+        assert row["dtype"] == "float32"
+        assert row["n_products"] >= row["n_iter"] > 0
+        assert row["n_unsolved"] == 0
+        assert row["goal"] == {"zero": 1.8 if row["set"] == "bibtex" else 1.3, "ovap": 1.1}.get(
+            row["init"]
+        )
+        np.testing.assert_allclose(row["objective"], base["objective"], rtol=1e-3)
+    assert len({row["objective"] for row in rows}) > 2  # the starts are really different
+    printed = capsys.readouterr().out
+    assert "ratio to msi" in printed
+    assert "bibtex: start vectors (200 x 80, median of 2)" in printed
+
+
+def test_fewer_labels_and_wider_floats(made_data):
+    rows = inits.main(made_data, sets=("bibtex",), repeats=1, labels=5, dtype="float64")
+    assert {row["n_labels"] for row in rows} == {5}
+    assert {row["dtype"] for row in rows} == {"float64"}
+
+
+def test_sweep_tries_every_stop(made_data, capsys):
+    rows = inits.main(made_data, sets=("bibtex",), repeats=1, sweep_ovap=True)
+    assert [row["init"] for row in rows[1:]] == [f"ovap {stop:g}" for stop in inits.OVAP_STOPS]
+    assert rows[0]["init"] == "msi"
+    assert len({row["n_iter"] for row in rows[1:]}) > 1
+    assert "ovap 1e-05" in capsys.readouterr().out
+
+
+@pytest.fixture
+def traced(made_data, tmp_path, capsys):
+    return inits.main(made_data, sets=("delicious",), trace=True, report=Report(out=tmp_path))
+
+
+def test_trace_follows_every_start(traced):
+    assert list(dict.fromkeys(row["init"] for row in traced)) == list(inits_trace.STARTS)
+    for start in inits_trace.STARTS:
+        rows = [row for row in traced if row["init"] == start]
+        assert [row["n_iter"] for row in rows] == list(range(len(rows)))
+        assert rows[0]["multiplier"] is None
+        assert all(0 < row["multiplier"] <= 1 for row in rows[1:])
+        assert all(0 <= row["active_share"] <= 1 for row in rows)
+        running = [row["n_labels"] for row in rows]
+        assert running == sorted(running, reverse=True)
+        assert running[0] == 13
+    start_of = {row["init"]: row["active_share"] for row in traced if row["n_iter"] == 0}
+    assert start_of["zero"] == start_of["bias -0.9"] == 1
+    assert start_of["bias -2"] < 0.3  # the positives
+
+
+def test_trace_figure_and_tables(traced, tmp_path, capsys):
+    picture = tmp_path / "inits_trace_delicious.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    axes = inits_trace.draw_trace(traced, "delicious").axes
+    assert len(axes) == 2
+    for ax in axes:
+        assert len(ax.get_lines()) == len(inits_trace.STARTS)
+        assert ax.get_xlabel()
+        assert ax.get_ylabel()
+    printed = capsys.readouterr().out
+    assert "mean multiplier of the line search" in printed
+    assert "mean share of instances scored above -1" in printed
+
+
+# LIBLINEAR's optimum
+
+
+def test_optimum_stands_beside_the_reference(made_data, capsys):
+    rows = optimum.main(made_data, sets=("bibtex",), labels=6)
+    assert [row["init"] for row in rows] == list(INITIALISERS)
+    for row in rows:
+        assert row["n_labels"] == 6
+        assert abs(row["median_gap"]) <= abs(row["max_gap"]) <= optimum.MAX_GAP
+        assert row["points"] <= 1.0  # one of a hundred rows
+        assert row["points"] == max(abs(row[f"P@{k}"] - row[f"LIBLINEAR P@{k}"]) for k in (1, 3, 5))
+        assert row["P@1"] > 10
+        assert row["n_unsolved"] == row["reference_n_unsolved"] == 0
+    printed = capsys.readouterr().out
+    assert "max gap" in printed
+    assert "no comparison of speed" in printed
+
+
+def test_half_of_the_labels_are_the_most_frequent():
+    counts = np.array([0, 5, 9, 1, 7, 2, 0, 3])
+    Y = sp.csr_array(np.arange(9)[:, None] < counts)
+    few = optimum.choose_labels(Y, 5)
+    np.testing.assert_array_equal(few[:3], [2, 4, 1])
+    assert len(np.unique(few)) == 5
+    assert (counts[few] > 0).all()
+    np.testing.assert_array_equal(few, optimum.choose_labels(Y, 5))
+    assert set(optimum.choose_labels(Y, 50)) == {1, 2, 3, 4, 5, 7}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_objectives_equal_a_loop(dtype):
+    rng = np.random.default_rng(0)
+    X = sp.random_array((7, 4), density=0.6, random_state=rng, format="csr")
+    Y = sp.csr_array(rng.random((7, 2)) < 0.4)
+    W, b = rng.normal(size=(2, 4)).astype(dtype), rng.normal(size=2).astype(dtype)
+    for label, value in enumerate(optimum.objectives(X, Y, W, b)):
+        expected = (sum(float(w) ** 2 for w in W[label]) + float(b[label]) ** 2) / 2
+        for i in range(7):
+            sign = 1 if Y[i, label] else -1
+            score = sum(X[i, j] * float(W[label, j]) for j in range(4)) + float(b[label])
+            expected += optimum.C * max(0.0, 1 - sign * score) ** 2
+        assert value == pytest.approx(expected, rel=1e-12)
+
+
+# Accuracy
+
+
+def test_accuracy_stands_beside_the_reference(made_data, capsys):
+    rows = accuracy.main(made_data)
+    assert [(row["set"], row["system"]) for row in rows] == [
+        (name, system) for name in ("bibtex", "delicious") for system in ("OvALinearXC", "DiSMEC++")
+    ]
+    for ours, theirs in zip(rows[::2], rows[1::2], strict=True):
+        assert [theirs[f"P@{k}"] for k in (1, 3, 5)] == list(accuracy.REFERENCES[ours["set"]])
+        assert ours["points"] == max(abs(ours[f"P@{k}"] - theirs[f"P@{k}"]) for k in (1, 3, 5))
+        assert ours["nDCG@1"] == pytest.approx(ours["P@1"])
+        assert 0 < ours["PSP@5"] <= 100
+        assert ours["train_cpu_s"] > 0
+        assert 0 < ours["nnz_share"] <= 1
+    printed = capsys.readouterr().out
+    assert "PSP@5" in printed
+    assert "64.06" in printed
+
+
+def test_precision_is_that_of_the_default_estimator(made_data):
+    row, _ = accuracy.main(made_data, sets=("bibtex",), dtype="float32")
+    folder = made_data / "bibtex"
+    data = load_xmc_files(folder / "bibtex_train.txt.gz", folder / "bibtex_test.txt.gz")
+    model = OvALinearXC().fit(normalize(data.X_train), data.Y_train)
+    ranked = model.predict_topk(normalize(data.X_test), 5)
+    np.testing.assert_allclose(
+        [row["P@1"], row["P@3"], row["P@5"]],
+        100 * precision_at_k(data.Y_test, ranked, (1, 3, 5)),
+    )
+
+
+# The command line
+
+
+def test_listing_has_one_line_per_experiment(capsys):
+    assert main([]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for name, summary in EXPERIMENTS.items():
+        assert len([line for line in lines if line.split()[:1] == [name]]) == 1
+        assert any(line.endswith(summary) for line in lines)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_has_help_and_a_main(name, capsys):
+    assert callable(importlib.import_module(f"asv_bench.{EXPERIMENTS[name][0]}").main)
+    with pytest.raises(SystemExit) as stop:
+        main([name, "--help"])
+    assert stop.value.code == 0
+    assert "--data DIR" in capsys.readouterr().out
+
+
+def test_unknown_name_lists_the_known_ones(capsys):
+    assert main(["init"]) == 2
+    error = capsys.readouterr().err
+    assert "No experiment is called 'init'" in error
+    assert all(name in error for name in EXPERIMENTS)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--data", "nowhere"]])
+def test_missing_data_names_the_files(arguments, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["accuracy", *arguments])
+    assert stop.value.code == 2
+    error = capsys.readouterr().err
+    assert "bibtex/bibtex_train.txt.gz and bibtex/bibtex_test.txt.gz" in error
+    assert "--data" in error
+
+
+@pytest.mark.parametrize(("option", "ending"), [([], "txt"), (["--markdown"], "md")])
+def test_report_is_kept(option, ending, made_data, tmp_path, capsys):
+    out = tmp_path / "reports" / "today"
+    options = ["--data", str(made_data), "--out", str(out), "--sets", "bibtex"]
+    assert main(["accuracy", *options, *option]) == 0
+    kept = (out / f"accuracy.{ending}").read_text()
+    assert kept == capsys.readouterr().out
+    assert all(word in kept for word in ("scikit-learn", "UTC", "DiSMEC++"))
+    assert ("| bibtex |" in kept) == bool(option)

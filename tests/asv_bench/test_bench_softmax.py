@@ -1,0 +1,123 @@
+"""The softmax experiment, at a small size."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from asv_bench.common.data import SplitSet
+from asv_bench.common.report import Report
+from asv_bench.softmax import methods as softmax
+from asv_bench.softmax.biased_softmax import METHODS, SampledSoftmax
+from asv_bench.softmax.curves import choose_rate, draw_curves, measure_curves
+from asv_bench.softmax.numpy_softmax import implicit_steps, umax_steps
+from sklearn_xc import SoftmaxUMax
+from sklearn_xc._validation import check_instances
+from sklearn_xc.datasets import make_xc_classification
+from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem, SoftmaxState, run_epoch
+
+
+@pytest.fixture(scope="module")
+def split():
+    X, Y = make_xc_classification(300, 80, 12, random_state=0, return_X_y=True)
+    return SplitSet("made", X[:200], Y[:200], X[200:], Y[200:])
+
+
+def small_problem(n_classes):
+    rng = np.random.default_rng(0)
+    X = sp.random_array((40, 15), density=0.4, format="csr", random_state=rng)
+    y = rng.integers(0, n_classes, 40).astype(np.int32)
+    instances = check_instances(SoftmaxUMax(), X, reset=True)
+    problem = SoftmaxProblem(
+        instances, np.arange(40, dtype=np.int32), y, np.ones(40), n_classes, 0.0
+    )
+    order = np.arange(40)
+    np.random.default_rng((7, 0)).shuffle(order)
+    return X, y, problem, order
+
+
+def start(n_classes):
+    return SoftmaxState.at(np.zeros((n_classes, 15)), np.full(40, np.log(n_classes)))
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.8])
+def test_numpy_makes_the_steps_of_umax(rate):
+    X, y, problem, order = small_problem(5)
+    ours, twin = start(5), start(5)
+    run_epoch(problem, ours, SgdSettings("umax", 4, 1, 7), 0, rate, 0.0)  # all other classes
+    umax_steps(X, y, twin.V, twin.u, order, rate, 4, 1.0, np.random.default_rng(0))
+    np.testing.assert_allclose(ours.V, twin.V, atol=1e-12)
+    np.testing.assert_allclose(ours.u, np.maximum(twin.u, 0), atol=1e-12)
+
+
+@pytest.mark.parametrize("rate", [0.1, 5.0])
+def test_numpy_makes_the_implicit_steps(rate):
+    X, y, problem, order = small_problem(2)
+    kept = np.diff(X.indptr)[order] > 0  # Brent's method needs features
+    ours, twin = start(2), start(2)
+    run_epoch(problem, ours, SgdSettings("implicit", 1, 1, 7), 0, rate, 0.0)
+    implicit_steps(X, y, twin.V, twin.u, order[kept], rate, np.random.default_rng(0))
+    np.testing.assert_allclose(ours.V, twin.V, atol=1e-8)
+
+
+@pytest.mark.parametrize(("method", "batch_size"), [*((m, 1) for m in METHODS), ("is", 20)])
+def test_a_method_learns(split, method, batch_size):
+    rate = (0.05 if method == "vanilla" else 0.3) * batch_size
+    model = SampledSoftmax(
+        method, batch_size=batch_size, learning_rate=rate, max_iter=30, random_state=0
+    )
+    model = clone(model).fit(split.X_train, split.Y_train)
+    assert model.log_loss_[-1] < model.log_loss_[0]
+    assert model.score(split.X_train, split.Y_train) > 0.4
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_the_parameterisation_of_umax_is_umax(fit_intercept, split):
+    common = {"learning_rate": 0.2, "random_state": 0, "max_iter": 5}
+    common["fit_intercept"] = fit_intercept
+    shifted = SampledSoftmax("raman", shift=0.0, **common).fit(split.X_train, split.Y_train)
+    umax = SoftmaxUMax(init="zero", sampling="uniform", **common)
+    umax.fit(split.X_train, split.Y_train)
+    np.testing.assert_allclose(shifted.coef_, umax.coef_, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(shifted.intercept_, umax.intercept_, rtol=1e-4, atol=1e-5)
+
+
+def test_the_table(split):
+    X, y = softmax.first_labels(split)
+    rows = softmax.compare_methods("made", X, y, 1, 3, Report())
+    assert [row["key"] for row in rows][:3] == ["ove", "nce", "is"]
+    unit = next(row for row in rows if row["key"] == "implicit")
+    assert unit["relative"] == 1
+    for row in rows:
+        assert row["relative"] == pytest.approx(row["log_loss"] / unit["log_loss"])
+
+
+def test_first_labels(split):
+    X, y = softmax.first_labels(split)
+    Y = split.Y_train.toarray()
+    kept = np.flatnonzero(Y.any(axis=1) & (np.diff(sp.csr_array(split.X_train).indptr) > 0))
+    np.testing.assert_array_equal(y, Y[kept].argmax(axis=1))
+    assert X.shape[0] == len(kept)
+
+
+def test_steps_per_second(split):
+    rows = softmax.time_steps(*softmax.first_labels(split))
+    assert [row["method"] for row in rows] == ["U-max", "implicit"]
+    assert all(row["ratio"] == pytest.approx(row["ours"] / row["numpy"]) for row in rows)
+
+
+def test_curves(split, capsys):
+    rows = measure_curves(split, 1, 0.2, Report("softmax"), epochs=3)
+    by_key = {row["key"]: row for row in rows}
+    others = {"ove", "lbfgs", "saga", "sgd"}
+    assert {"hard", "implicit", "umax-paper", *others} <= set(by_key)
+    assert [row["epochs"] for row in rows if row["key"] == "hard"] == [0, 1, 2, 3]
+    assert [row["epochs"] for row in rows if row["key"] == "ove"] == [1, 2, 3]
+    assert all(np.isfinite(row["log_loss"]) for row in rows)
+    assert len(draw_curves(rows).axes[0].lines) == len(by_key)
+    assert "held-out log-loss" in capsys.readouterr().out
+
+
+def test_a_rate_is_chosen_from_the_grid(split):
+    rate = choose_rate(SoftmaxUMax(random_state=0), split.X_train, sp.csr_array(split.Y_train))
+    assert rate in np.outer([1.0, 3.0], 10.0 ** np.arange(-3, 1))
