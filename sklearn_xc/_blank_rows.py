@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_xc._validation import CsrRows, DenseRows
+from sklearn_xc._data import CsrRows, DenseRows
 
 #: How many instances are imagined, and besides which share of all. Where features are indicators of
 #: which one level is left out, instances without features are common, and outweigh these.

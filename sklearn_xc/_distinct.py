@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_xc._validation import CsrRows, DenseRows
+from sklearn_xc._data import CsrRows, DenseRows
 
 #: Values of a dense X that are hashed at a time.
 _DENSE_VALUES = 2**22

@@ -12,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 import sklearn_xc
 from sklearn_xc._arguments import check_count
+from sklearn_xc._checks import check_classes, check_indicator, check_weights
+from sklearn_xc._data import Targets
 from sklearn_xc._state import reads_one_state
 from sklearn_xc._topk import check_topk_size
-from sklearn_xc._validation import Targets, check_classes, check_indicator, check_weights
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.metrics import precision_at_k
 from sklearn_xc.parallel.memory import parse_bytes

@@ -31,7 +31,7 @@ if "NUMBA_CACHE_DIR" not in os.environ:
     os.environ["NUMBA_CACHE_DIR"] = str(_folder / source_checksum()[:16])
     numba.config.reload_config()
 
-from sklearn_xc._validation import CsrRows, DenseRows
+from sklearn_xc._data import CsrRows, DenseRows
 from sklearn_xc.initialisers import INITIALISERS, Initialiser
 from sklearn_xc.losses import LABEL_SET_LOSSES, LOSSES
 from sklearn_xc.solvers.newton_cg import solve_block

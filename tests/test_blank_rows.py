@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from sklearn_xc._blank_rows import LabelFrequencies, features_of, is_blank
-from sklearn_xc._validation import CsrRows, DenseRows
+from sklearn_xc._data import CsrRows, DenseRows
 
 ROWS = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [2.0, 0.0, -1.0], [0.0, 0.0, 0.0]])
 PAIRS = np.array([0, 0, 1, 2, 3, 3]), np.array([0, 1, 1, 0, 1, 2])

@@ -16,7 +16,7 @@ PARTS = {"solvers", "initialisers", "samplers", "mips", "encoders"}
 FOUNDATIONS = {
     "losses", "kernels", "parallel", "model", "metrics", "base", "exceptions",
     "_arguments", "_blank_rows", "_distinct", "_folds", "_label_features", "_sparse_input",
-    "_state", "_topk", "_validation",
+    "_state", "_topk", "_checks", "_data", "_sklearn",
 }  # fmt: skip
 SHELVES = {"datasets", "inspection", "model_selection"}
 #: The package itself: its version.
@@ -32,6 +32,17 @@ MAY_USE = {
 }
 #: What these folders may import from outside, besides the standard library.
 OUTSIDE = {"kernels": {"numpy", "numba", "llvmlite"}, "losses": {"numpy", "numba"}}
+
+
+#: Insides of other packages, and the one file that may take from each; None is for no file.
+INSIDES = {
+    "sklearn.": "_sklearn.py",
+    "numba.core": "kernels/compiling/numba_private.py",
+    "scipy.": None,
+    "numpy.": None,
+}
+#: Who writes instructions; the cache asks for the version.
+EMITS = {"kernels/emitters", "kernels/compiling/cache.py"}
 
 
 def imported_modules(source, module):
@@ -75,6 +86,46 @@ SOURCES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 def test_imports_follow_the_layers(path):
     module = ".".join(["sklearn_xc", *path.with_suffix("").parts])
     assert offences((ROOT / path).read_text(), module) == []
+
+
+def insides(source, path):
+    """Return "line N: ..." for each import of what another package holds private."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        for name in names:
+            for inside, place in INSIDES.items():
+                is_private = "._" in name or inside == "numba.core"
+                if name.startswith(inside) and is_private and path != place:
+                    found.append(f"line {node.lineno}: {name}")
+            if name.startswith("llvmlite") and not path.startswith(tuple(EMITS)):
+                found.append(f"line {node.lineno}: {name}")
+    return found
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=str)
+def test_insides_of_other_packages_are_in_one_file_each(path):
+    assert insides((ROOT / path).read_text(), path.as_posix()) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("base.py", "from sklearn.base import _fit_context"),
+        ("base.py", "from sklearn.utils._param_validation import Interval"),
+        ("base.py", "import numba.core.caching"),
+        ("kernels/rows/csr_rows.py", "from llvmlite import ir"),
+        ("_sklearn.py", "from scipy.sparse._sparsetools import csr_matvec"),
+    ],
+)
+def test_an_inside_is_found(path, source):
+    (found,) = insides(f"import os\n{source}\n", path)
+    assert found.startswith("line 2: ")
 
 
 def test_every_folder_has_a_layer():

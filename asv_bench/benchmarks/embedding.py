@@ -7,7 +7,7 @@ embeddings of 128 dimensions. All on one thread.
 import numpy as np
 
 from sklearn_xc import NGAMEEmbeddingXC
-from sklearn_xc._validation import as_csr_rows
+from sklearn_xc._data import as_csr_rows
 from sklearn_xc.embedding._label_features import mean_rows
 from sklearn_xc.embedding._training import (
     ClassifierModule,

@@ -8,11 +8,12 @@ copy.
 import numba
 import numpy as np
 
-from sklearn_xc._validation import CsrRows
+from sklearn_xc._data import CsrRows
 from sklearn_xc.kernels.compiling.jit import FASTMATH
 from sklearn_xc.kernels.one_vs_all.newton_direction import direction_functions
 from sklearn_xc.kernels.one_vs_all.screen import round_points, screen_kernel
 from sklearn_xc.kernels.rows import csr_rows
+from sklearn_xc.solvers.layouts import rounded
 
 from ._common import N_FEATURES, N_SAMPLES, made_data
 
@@ -69,7 +70,7 @@ class Screen:
         self.norm2 = (self.points[:, :-1].astype(np.float64) ** 2).sum(axis=1)
         self.block = np.empty((N_FEATURES, n_lanes), np.int16)
         self.to_pass = np.empty(n_lanes)
-        self.rounded = CsrRows(*self.csr, X.shape, was_sparse=True).rounded
+        self.rounded = rounded(CsrRows(*self.csr, X.shape, was_sparse=True))
         self.rows = np.empty((n_lanes, N_SAMPLES), np.int32)
         self.scores = np.empty((N_SAMPLES, n_lanes))
         self.time_round_points(X, n_lanes, dtype)

@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 from asv_bench.decomposition.training import parts
-from sklearn_xc._validation import read_only
+from sklearn_xc._data import read_only
 from sklearn_xc.kernels.decomposition.label_gradients import _DEVIATIONS, next_number
 from sklearn_xc.mips import ExactIndex, ProductIndex, SphericalIndex
 from sklearn_xc.mips.protocol import Candidates, MipsIndex

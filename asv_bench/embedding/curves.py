@@ -10,7 +10,8 @@ from asv_bench.common.measure import cpu_seconds
 from asv_bench.common.report import Report
 from asv_bench.embedding.label_texts import LabelledSet
 from sklearn_xc import NGAMEEmbeddingXC
-from sklearn_xc._validation import CsrRows, check_instances, check_targets
+from sklearn_xc._checks import check_instances, check_targets
+from sklearn_xc._data import CsrRows
 from sklearn_xc.embedding._examples import Examples
 from sklearn_xc.embedding._label_features import label_rows
 from sklearn_xc.embedding._training import SiameseModule, SiameseTraining, TripletLoss

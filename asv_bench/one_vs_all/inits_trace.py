@@ -18,7 +18,7 @@ from asv_bench.common.data import SplitSet, load_set, take_labels
 from asv_bench.common.measure import cpu_seconds, warm_up
 from asv_bench.common.report import Column, Report
 from sklearn_xc import OvALinearXC
-from sklearn_xc._validation import check_targets, check_training_instances
+from sklearn_xc._checks import check_targets, check_training_instances
 from sklearn_xc.initialisers import Bias, Initialiser, MeanSeparating, OneVsAllPrimal, Zero
 from sklearn_xc.parallel.blocks import MAX_LANES
 from sklearn_xc.solvers.newton_cg import NewtonStep, solve_block

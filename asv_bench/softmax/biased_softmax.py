@@ -4,8 +4,8 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from sklearn_xc._sklearn import Interval, StrOptions
 from sklearn_xc.softmax._classifier import SoftmaxClassifier
 from sklearn_xc.softmax.search import GRID
 from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem

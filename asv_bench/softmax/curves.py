@@ -14,7 +14,7 @@ from asv_bench.common.measure import cpu_seconds
 from asv_bench.common.report import Column, Report
 from asv_bench.softmax.biased_softmax import METHODS, SampledSoftmax
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
-from sklearn_xc._validation import check_instances, check_targets
+from sklearn_xc._checks import check_instances, check_targets
 from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.softmax.pairs import pairs_of

@@ -26,7 +26,7 @@ from asv_bench.softmax.biased_softmax import METHODS, SampledSoftmax
 from asv_bench.softmax.curves import draw_curves, measure_curves
 from asv_bench.softmax.numpy_softmax import implicit_steps, umax_steps
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
-from sklearn_xc._validation import check_instances
+from sklearn_xc._checks import check_instances
 from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem, SoftmaxState, run_epoch
 

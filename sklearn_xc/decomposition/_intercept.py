@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from sklearn_xc._blank_rows import LabelFrequencies, is_blank
-from sklearn_xc._validation import CsrRows, DenseRows
+from sklearn_xc._data import CsrRows, DenseRows
 from sklearn_xc.decomposition._training_set import TrainingSet
 from sklearn_xc.solvers.batch_sgd import entry_places
 

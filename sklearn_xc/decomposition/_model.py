@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_xc._checks import check_rows
+from sklearn_xc._data import CsrRows, DenseRows, read_only
 from sklearn_xc._state import reads_one_state
 from sklearn_xc._topk import check_topk_size
-from sklearn_xc._validation import CsrRows, DenseRows, check_rows, read_only
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.decomposition._course import with_intercepts
 from sklearn_xc.decomposition._intercept import log_odds_of_blank

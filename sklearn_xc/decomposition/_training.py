@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._validation import read_only
+from sklearn_xc._data import read_only
 from sklearn_xc.mips import INDEXES, search_recall
 from sklearn_xc.parallel.team import Team
 from sklearn_xc.solvers.averaging import CourseAverages

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sklearn_xc._data import CsrRows, DenseRows, Targets
 from sklearn_xc._distinct import distinct_instances
-from sklearn_xc._validation import CsrRows, DenseRows, Targets
 from sklearn_xc.solvers.batch_sgd import LabelSets
 
 #: Values of a dense X that are counted at a time.

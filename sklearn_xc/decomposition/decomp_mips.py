@@ -7,23 +7,19 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_xc._blank_rows import features_of
-from sklearn_xc._state import built_apart
-from sklearn_xc._validation import (
-    DENSE_SHARE,
-    CsrRows,
-    DenseRows,
-    Targets,
+from sklearn_xc._checks import (
     check_further_targets,
     check_rows,
     check_targets,
     check_weights,
     require_labels,
 )
+from sklearn_xc._data import DENSE_SHARE, CsrRows, DenseRows, Targets
+from sklearn_xc._sklearn import Interval, StrOptions, fit_context
+from sklearn_xc._state import built_apart
 from sklearn_xc.base import threshold_for
 from sklearn_xc.decomposition._course import (
     Course,
@@ -341,7 +337,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     @built_apart
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DecompMIPSClassifier":
         """Train the model.
@@ -408,7 +404,7 @@ class DecompMIPSClassifier(EmbeddingModel):
         self._warn_of_unseen()
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     @built_apart
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None

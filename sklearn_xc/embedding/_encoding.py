@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._validation import CsrRows
+from sklearn_xc._data import CsrRows
 from sklearn_xc.encoders.protocol import Encoder
 
 

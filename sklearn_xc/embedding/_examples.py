@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_xc._blank_rows import LabelFrequencies, is_blank
+from sklearn_xc._data import CsrRows
 from sklearn_xc._distinct import distinct_instances
-from sklearn_xc._validation import CsrRows
 from sklearn_xc.samplers.protocol import Positives
 from sklearn_xc.solvers.batch_sgd import entry_places
 

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_xc._validation import read_only
+from sklearn_xc._data import read_only
 
 #: A leaf holds at least so many pairs, so that its value, a share of relevant pairs, does not hang
 #: on one of them, and at least so large a share of all. With the pairs of 400 instances, 25 and 50

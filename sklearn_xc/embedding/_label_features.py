@@ -8,8 +8,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from sklearn_xc._data import CsrRows, as_csr_rows
 from sklearn_xc._label_features import LabelFeatures, check_features
-from sklearn_xc._validation import CsrRows, as_csr_rows
 from sklearn_xc.embedding._rows import readable_rows
 
 

@@ -7,9 +7,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._arguments import check_count
 from sklearn_xc._blank_rows import LabelFrequencies, shares_any
+from sklearn_xc._checks import check_instances
+from sklearn_xc._data import CsrRows
 from sklearn_xc._state import reads_one_state
 from sklearn_xc._topk import check_topk_size
-from sklearn_xc._validation import CsrRows, check_instances
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.embedding._encoding import encoded, first_strange, name_of
 from sklearn_xc.embedding._fusion import ScoreFusion

@@ -5,7 +5,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 from sklearn_xc._blank_rows import shares_any
-from sklearn_xc._validation import CsrRows, as_csr_rows, read_only
+from sklearn_xc._data import CsrRows, as_csr_rows, read_only
 from sklearn_xc.embedding._label_features import joined_rows
 from sklearn_xc.mips import ExactIndex
 from sklearn_xc.model.label_weights import LabelWeights

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_xc._validation import CsrRows
+from sklearn_xc._data import CsrRows
 
 #: Smaller values are zeros, larger ones are refused: squares, sums of them, and products with
 #: weights stay in the range of the dtype.

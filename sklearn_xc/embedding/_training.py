@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from sklearn_xc._validation import CsrRows, read_only
+from sklearn_xc._data import CsrRows, read_only
 from sklearn_xc.embedding._encoding import checked, encoded, first_strange, name_of
 from sklearn_xc.embedding._examples import labels_of_rows
 from sklearn_xc.encoders.protocol import Encoder

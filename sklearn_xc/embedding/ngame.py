@@ -6,22 +6,21 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import _fit_context, clone
+from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._blank_rows import features_of
-from sklearn_xc._state import built_apart
-from sklearn_xc._validation import (
-    CsrRows,
-    Targets,
+from sklearn_xc._checks import (
     check_further_targets,
     check_targets,
     check_weights,
     distinct_classes,
     require_labels,
 )
+from sklearn_xc._data import CsrRows, Targets
+from sklearn_xc._sklearn import HasMethods, Interval, StrOptions, fit_context
+from sklearn_xc._state import built_apart
 from sklearn_xc.base import threshold_for
 from sklearn_xc.embedding._encoding import first_strange, name_of
 from sklearn_xc.embedding._examples import Examples, label_shards
@@ -298,7 +297,7 @@ class NGAMEEmbeddingXC(RankingModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     @built_apart
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, label_features: Any = None
@@ -342,7 +341,7 @@ class NGAMEEmbeddingXC(RankingModel):
         self._warn_of_unseen()
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     @built_apart
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval
 
-from sklearn_xc._validation import CsrRows, read_only
+from sklearn_xc._data import CsrRows, read_only
+from sklearn_xc._sklearn import Interval
 from sklearn_xc.parallel.row_ranges import for_row_ranges, one_blas_thread
 from sklearn_xc.parallel.team import Team
 from sklearn_xc.solvers.adam import Adam, LazyAdam
@@ -128,7 +128,7 @@ class BagOfEmbeddings(BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_xc._validation import DenseRows
+    >>> from sklearn_xc._checks import DenseRows
     >>> from sklearn_xc.encoders import BagOfEmbeddings
     >>> inputs = DenseRows(np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0]])).to_csr()
     >>> encoder = BagOfEmbeddings()

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sklearn_xc._validation import CsrRows
+from sklearn_xc._data import CsrRows
 from sklearn_xc.parallel.team import Team
 
 

@@ -10,24 +10,21 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._arguments import check_count, check_numbers, refuse_disguised
 from sklearn_xc._blank_rows import LabelFrequencies, is_blank
-from sklearn_xc._sparse_input import check_sparse
-from sklearn_xc._state import built_apart, reads_one_state
-from sklearn_xc._topk import check_topk_size
-from sklearn_xc._validation import (
-    CsrRows,
-    DenseRows,
-    Targets,
+from sklearn_xc._checks import (
     check_instances,
     check_targets,
     check_training_instances,
     check_weights,
 )
+from sklearn_xc._data import CsrRows, DenseRows, Targets
+from sklearn_xc._sklearn import Interval, StrOptions, fit_context
+from sklearn_xc._sparse_input import check_sparse
+from sklearn_xc._state import built_apart, reads_one_state
+from sklearn_xc._topk import check_topk_size
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.exceptions import ConvergenceWarning, PruningWarning
 from sklearn_xc.initialisers import INITIALISERS, Given, Initialiser
@@ -42,6 +39,7 @@ from sklearn_xc.model.label_weights import LabelWeights
 from sklearn_xc.parallel.blocks import BlockPlan, plan_blocks
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.threads import count_threads
+from sklearn_xc.solvers.layouts import arranged
 from sklearn_xc.solvers.newton_cg import (
     STATUS_NAMES,
     BlockSolution,
@@ -216,7 +214,7 @@ default=None
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     @built_apart
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "OvALinearXC":
         """Train one linear classifier per label.
@@ -283,7 +281,7 @@ default=None
         dtype = instances.dtype
         if isinstance(instances, CsrRows):
             instances = instances.without_zeros()
-        arranged = instances.arranged()
+        layout = arranged(instances)
         row_weight = np.ones(n) if weight is None else weight
         # Weights from 1 to 2 fit into float32, squared too; a power of two changes no digit.
         exponent = int(np.frexp(row_weight.max())[1]) - 1
@@ -301,11 +299,11 @@ default=None
             for name in ("positive_weight", "negative_weight")
         )
         return OneVsAllProblem(
-            instances=arranged.instances,
-            columns=arranged.features,
+            instances=layout.instances,
+            columns=layout.features,
             y_indptr=targets.indptr,
-            y_rows=_rearranged(targets, arranged.order),
-            weight=row_weight[arranged.order].astype(dtype),
+            y_rows=_rearranged(targets, layout.order),
+            weight=row_weight[layout.order].astype(dtype),
             plus=plus,
             minus=minus,
             relative_tolerance=tol * np.minimum(least / total, 1.0),

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import _fit_context
 from sklearn.model_selection import (
     KFold,
     RepeatedStratifiedKFold,
@@ -18,20 +17,13 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
     check_cv,
 )
-from sklearn.utils import _safe_indexing
-from sklearn.utils._param_validation import Interval
 
 from sklearn_xc._arguments import check_count, check_numbers
+from sklearn_xc._checks import check_targets, check_training_instances, check_weights
+from sklearn_xc._data import CsrRows, DenseRows, Targets
 from sklearn_xc._folds import ListedFolds, check_folds, is_list_of_folds
+from sklearn_xc._sklearn import Interval, fit_context, safe_indexing
 from sklearn_xc._state import built_apart
-from sklearn_xc._validation import (
-    CsrRows,
-    DenseRows,
-    Targets,
-    check_targets,
-    check_training_instances,
-    check_weights,
-)
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.linear.ova import OvALinearXC, _group_labels
 from sklearn_xc.linear.path import at_cost, solve_path
@@ -169,7 +161,7 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     @built_apart
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "OvALinearXCCV":
         """Choose C by cross-validation and train with it on all rows.
@@ -263,7 +255,7 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
         for fold, (train, test) in enumerate(folds):
             _check_fold_weight(weight, train, f"training rows of fold {fold}")
             _check_fold_weight(weight, test, f"test rows of fold {fold}")
-            X_test, y_test = _safe_indexing(X, test), _safe_indexing(y, test)
+            X_test, y_test = safe_indexing(X, test), safe_indexing(y, test)
             weight_test = None if weight is None else weight[test]
             for c, model in enumerate(self._fit_path(train, *checked)):
                 scores[fold, c] = _score(scorer, model, X_test, y_test, weight_test)

@@ -52,7 +52,7 @@ class ExactIndex:
 
     def build(self, W: np.ndarray, first: int = 0, last: int | None = None, seed: int = 0) -> None:
         """Remember W and the columns; see `MipsIndex.build`."""
-        from sklearn_xc._validation import read_only
+        from sklearn_xc._data import read_only
 
         self._W = read_only(W)
         self._first, self._last = first, W.shape[1] if last is None else last
@@ -68,7 +68,7 @@ class ExactIndex:
 
     def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
         """Return the `n_candidates` best rows of each query; see `MipsIndex.query`."""
-        from sklearn_xc._validation import read_only
+        from sklearn_xc._data import read_only
         from sklearn_xc.kernels.search.candidates import (
             choose_labels,
             keep_best,

@@ -73,7 +73,7 @@ class FaissIndex:
 
     def build(self, W: np.ndarray, first: int = 0, last: int | None = None, seed: int = 0) -> None:
         """Train the centroids and list the rows; see `MipsIndex.build`."""
-        from sklearn_xc._validation import read_only
+        from sklearn_xc._data import read_only
 
         faiss = _import_faiss()
         self._W = read_only(W)
@@ -101,7 +101,7 @@ class FaissIndex:
 
     def following(self, W: np.ndarray) -> "FaissIndex":
         """Return an index with the same lists; see `MipsIndex.following`."""
-        from sklearn_xc._validation import read_only
+        from sklearn_xc._data import read_only
 
         other = copy.copy(self)
         other._W = read_only(W)
@@ -110,7 +110,7 @@ class FaissIndex:
 
     def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
         """Return the best rows of the best lists; see `MipsIndex.query`."""
-        from sklearn_xc._validation import read_only
+        from sklearn_xc._data import read_only
         from sklearn_xc.kernels.search.candidates import rank_labels
 
         faiss = _import_faiss()

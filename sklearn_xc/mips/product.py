@@ -79,7 +79,7 @@ class ProductIndex:
 
     def build(self, W: np.ndarray, first: int = 0, last: int | None = None, seed: int = 0) -> None:
         """Cluster the blocks and encode all rows; see `MipsIndex.build`."""
-        from sklearn_xc._validation import read_only
+        from sklearn_xc._data import read_only
         from sklearn_xc.kernels.emitters.byte_lanes import LANES, TABLE
         from sklearn_xc.kernels.emitters.centroid_lanes import WIDTH
         from sklearn_xc.kernels.search.product_codes import cluster_blocks
@@ -108,7 +108,7 @@ class ProductIndex:
 
     def following(self, W: np.ndarray) -> "ProductIndex":
         """Return an index with the same centroids and codes; see `MipsIndex.following`."""
-        from sklearn_xc._validation import read_only
+        from sklearn_xc._data import read_only
 
         other = copy.copy(self)
         other._W = read_only(W)
@@ -117,7 +117,7 @@ class ProductIndex:
 
     def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
         """Return the rows that are estimated to score best; see `MipsIndex.query`."""
-        from sklearn_xc._validation import read_only
+        from sklearn_xc._data import read_only
 
         V, n, type_ = read_only(V), len(V), self._W.dtype
         shape = n, n_candidates
@@ -148,7 +148,7 @@ class ProductIndex:
         search_codes(self._codes, n_labels, *tables_out, labels, scores, counts)
 
     def _encode(self, rows: np.ndarray, is_new: bool) -> None:
-        from sklearn_xc._validation import read_only
+        from sklearn_xc._data import read_only
         from sklearn_xc.kernels.search.product_codes import encode_rows
 
         encode_rows(

@@ -72,7 +72,7 @@ class SphericalIndex:
 
     def build(self, W: np.ndarray, first: int = 0, last: int | None = None, seed: int = 0) -> None:
         """Cluster the rows and copy them; see `MipsIndex.build`."""
-        from sklearn_xc._validation import read_only
+        from sklearn_xc._data import read_only
         from sklearn_xc.kernels.search.clusters import augment_rows, largest_norm
 
         self._W = read_only(W)
@@ -91,7 +91,7 @@ class SphericalIndex:
 
     def update(self, rows: np.ndarray) -> None:
         """Copy rows again, and move those with another nearest centroid; see `MipsIndex.update`."""
-        from sklearn_xc._validation import read_only
+        from sklearn_xc._data import read_only
         from sklearn_xc.kernels.search.clusters import move_labels, refresh_rows
 
         loose = np.empty(len(rows), np.int32)
@@ -109,7 +109,7 @@ class SphericalIndex:
 
     def following(self, W: np.ndarray) -> "SphericalIndex":
         """Return an index with the same clusters; see `MipsIndex.following`."""
-        from sklearn_xc._validation import read_only
+        from sklearn_xc._data import read_only
 
         other = copy.copy(self)
         other._W = read_only(W)
@@ -118,7 +118,7 @@ class SphericalIndex:
 
     def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
         """Return the best rows of the best clusters; see `MipsIndex.query`."""
-        from sklearn_xc._validation import read_only
+        from sklearn_xc._data import read_only
         from sklearn_xc.kernels.search.clusters import search_clusters
 
         V, centroids = read_only(V), read_only(self.centroids_)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from sklearn_xc._validation import CsrRows, read_only
+from sklearn_xc._data import CsrRows, read_only
 from sklearn_xc.model.by_feature import WeightsByFeature
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._validation import read_only
+from sklearn_xc._data import read_only
 
 #: A feature with weights on at least this share of the labels is kept as a whole column. A column
 #: costs about as much as a posting list on an eighth of the labels; up to a quarter the zeros would

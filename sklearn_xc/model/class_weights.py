@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
-from sklearn_xc._validation import CsrRows, read_only
+from sklearn_xc._data import CsrRows, read_only
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.threads import count_threads
 

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed
 
-from sklearn_xc._validation import CsrRows, read_only
+from sklearn_xc._data import CsrRows, read_only
 from sklearn_xc.model.anytime import AnytimeTopK, Budget, topk_anytime
 from sklearn_xc.model.by_feature import WeightsByFeature, arrange_by_feature
 from sklearn_xc.parallel.memory import require_bytes

@@ -12,10 +12,10 @@ from sklearn.model_selection import (
     StratifiedKFold,
     StratifiedShuffleSplit,
 )
-from sklearn.utils.validation import _num_samples
 
 from sklearn_xc._arguments import refuse_disguised
 from sklearn_xc._folds import ListedFolds, check_folds, is_list_of_folds
+from sklearn_xc._sklearn import num_samples, validate_params
 from sklearn_xc._sparse_input import check_sparse
 
 
@@ -55,7 +55,7 @@ class _CheckedSplitter:
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple]:
         folds = self._splitter.split(X, y, groups)
-        return iter(check_folds(folds, _num_samples(X), self._who, self._cv))
+        return iter(check_folds(folds, num_samples(X), self._who, self._cv))
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         return self._splitter.get_n_splits(X, y, groups)
@@ -87,10 +87,6 @@ def _refuse_stratified(cv: Any) -> None:
 def _accepting_sparse_y(function: Callable[..., Any]) -> Callable[..., Any]:
     bare = getattr(function, "__wrapped__", None)
     constraints = getattr(function, "_skl_parameter_constraints", None)
-    try:
-        from sklearn.utils._param_validation import validate_params
-    except ImportError:
-        validate_params = None
     if bare is None or constraints is None or validate_params is None:
         name = getattr(function, "__name__", repr(function))
         raise NotImplementedError(

@@ -67,7 +67,7 @@ class AnceSampler(InBatchSampler):
         return self._negatives[rows]
 
     def _look(self, epoch: int, scene: Scene) -> None:
-        from sklearn_xc._validation import read_only
+        from sklearn_xc._data import read_only
         from sklearn_xc.kernels.embedding.wrong_labels import keep_wrong
 
         W = np.ascontiguousarray(scene.labels())

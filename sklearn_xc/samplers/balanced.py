@@ -95,7 +95,7 @@ def balanced_clusters(
 
 def clusters_of(V: np.ndarray, n_clusters: int, seed: int, n_jobs: int | None) -> np.ndarray:
     """Return what ``balanced_clusters`` does, of arrays that have been checked; NaN are any row."""
-    from sklearn_xc._validation import read_only
+    from sklearn_xc._data import read_only
     from sklearn_xc.kernels.embedding.balanced_tree import rows_on_the_left, split_subtree
     from sklearn_xc.kernels.softmax.negatives import mix_key
 

@@ -8,22 +8,20 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_xc._arguments import refuse_disguised
 from sklearn_xc._blank_rows import LabelFrequencies, is_blank
-from sklearn_xc._state import built_apart
-from sklearn_xc._validation import (
-    CsrRows,
-    Targets,
+from sklearn_xc._checks import (
     check_further_targets,
     check_instances,
     check_targets,
     check_weights,
     require_labels,
 )
+from sklearn_xc._data import CsrRows, Targets
+from sklearn_xc._sklearn import Interval, StrOptions, fit_context
+from sklearn_xc._state import built_apart
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.parallel.memory import require_bytes
@@ -114,7 +112,7 @@ class SoftmaxClassifier(SoftmaxModel):
         """Return the learning rates that "auto" tries."""
         return GRID * settings.batch_size
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     @built_apart
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SoftmaxClassifier":
         """Train the model.
@@ -194,7 +192,7 @@ class SoftmaxClassifier(SoftmaxModel):
         self._warn_of_unseen()
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     @built_apart
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, index: Any = None

@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._blank_rows import LabelFrequencies
+from sklearn_xc._checks import check_instances
+from sklearn_xc._data import CsrRows
 from sklearn_xc._state import reads_one_state
-from sklearn_xc._validation import CsrRows, check_instances
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.model.class_weights import ClassWeights
 

@@ -2,8 +2,7 @@
 
 from numbers import Integral
 
-from sklearn.utils._param_validation import Interval
-
+from sklearn_xc._sklearn import Interval
 from sklearn_xc.softmax._classifier import SoftmaxClassifier
 from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem
 

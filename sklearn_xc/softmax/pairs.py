@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_xc._validation import CsrRows, Targets
+from sklearn_xc._data import CsrRows, Targets
 from sklearn_xc.model.class_weights import ClassWeights
 
 

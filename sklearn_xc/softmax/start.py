@@ -11,7 +11,7 @@ quarter are no better than guessing.
 
 import numpy as np
 
-from sklearn_xc._validation import read_only
+from sklearn_xc._data import read_only
 from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.softmax.pairs import log_losses_of_intercept
 from sklearn_xc.solvers.softmax_sgd import SoftmaxProblem, SoftmaxState, usual_weight

@@ -3,8 +3,7 @@
 import math
 from numbers import Real
 
-from sklearn.utils._param_validation import Interval
-
+from sklearn_xc._sklearn import Interval
 from sklearn_xc.softmax._classifier import SoftmaxClassifier
 from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem
 

@@ -7,7 +7,7 @@ References
 
 import numpy as np
 
-from sklearn_xc._validation import read_only
+from sklearn_xc._data import read_only
 from sklearn_xc.parallel.team import Team
 from sklearn_xc.solvers.batch_sgd import Entries
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sklearn_xc._validation import read_only
+from sklearn_xc._data import read_only
 from sklearn_xc.solvers.batch_sgd import MovingRows
 
 #: Looks at the weights while as many instances are visited as the weights have rows: an average

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_xc._validation import CsrRows, DenseRows, read_only
+from sklearn_xc._data import CsrRows, DenseRows, read_only
 from sklearn_xc.parallel.team import Team
 from sklearn_xc.solvers.label_gradients import Batch, GradientMethod
 

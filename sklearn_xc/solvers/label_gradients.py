@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from sklearn_xc._validation import read_only
+from sklearn_xc._data import read_only
 from sklearn_xc.mips.protocol import Candidates, MipsIndex
 from sklearn_xc.parallel.team import Team
 

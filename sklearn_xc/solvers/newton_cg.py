@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from sklearn_xc._validation import read_only
+from sklearn_xc._data import read_only
 from sklearn_xc.kernels.arithmetic.vectors import norm_of_difference
 from sklearn_xc.kernels.one_vs_all.block_newton import (
     block_newton_kernels,

@@ -8,15 +8,17 @@ where c_ij is the row's weight times ``plus[j]`` for a positive and ``minus[j]``
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from sklearn_xc._validation import CsrRows, DenseRows, read_only
+from sklearn_xc._data import CsrRows, DenseRows, read_only
 from sklearn_xc.kernels.rows import csr_rows, dense_rows
 from sklearn_xc.kernels.rows.row_sums import row_sums_kernel, square_sums_kernel
 from sklearn_xc.losses import LOSSES
+from sklearn_xc.solvers import layouts
 
 #: Squares of gradients must fit into float64, also of those to which the descent comes down.
 _LARGEST_GRADIENT = 1e150
@@ -73,9 +75,17 @@ class OneVsAllProblem:
             if isinstance(value, np.ndarray):
                 object.__setattr__(self, name, read_only(value))
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "rounded"}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.__post_init__()  # pickle gives back arrays that can be written
+
+    @cached_property
+    def rounded(self) -> tuple[np.ndarray, ...]:
+        """Sparse instances in int16; each process rounds them once."""
+        return layouts.rounded(self.instances)  # type: ignore[arg-type]
 
     @property
     def n_samples(self) -> int:

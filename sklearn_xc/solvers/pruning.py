@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_xc._validation import read_only
+from sklearn_xc._data import read_only
 from sklearn_xc.kernels.one_vs_all.pruning import pruning_kernel
 from sklearn_xc.solvers.problem import OneVsAllProblem
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sklearn_xc._validation import CsrRows, DenseRows
+from sklearn_xc._data import CsrRows, DenseRows
 from sklearn_xc.kernels.one_vs_all.lanes import Lanes
 from sklearn_xc.kernels.one_vs_all.screen import (
     WIDTHS,
@@ -94,7 +94,7 @@ class CsrScreen(Screen):
 
     def __init__(self, problem: OneVsAllProblem, instances: CsrRows, n_lanes: int) -> None:
         super().__init__(_width(n_lanes))
-        self.problem, self.instances = problem, instances
+        self.problem = problem
         self.block = np.zeros(problem.n_features * _width(n_lanes), np.int16)
         self.ranges = _ranges(instances.indptr)
 
@@ -111,7 +111,7 @@ class CsrScreen(Screen):
         points = lanes.points.reshape(-1)
         round_points(points, offsets, lanes.trial_norm2[occupied], kink, block, to_pass)
         counts = np.zeros(width, np.int64)
-        screen_rows, rounded = screen_kernel(width), self.instances.rounded
+        screen_rows, rounded = screen_kernel(width), self.problem.rounded
         for first, last in self.ranges:
             self._reserve(int(counts.max()) + last - first + spare, n + spare)
             screen_rows(rounded, block, to_pass, first, last, self.candidates, counts)

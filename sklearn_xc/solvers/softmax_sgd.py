@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_xc._blank_rows import features_of
-from sklearn_xc._validation import CsrRows, read_only
+from sklearn_xc._data import CsrRows, read_only
 from sklearn_xc.kernels.softmax.batch import BatchWork, count_blocks, softmax_batch_kernels
 from sklearn_xc.kernels.softmax.epoch import fold_scale, softmax_kernels
 from sklearn_xc.kernels.softmax.negatives import mix_key

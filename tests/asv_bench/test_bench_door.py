@@ -1,9 +1,9 @@
 from asv_bench.library import door
-from sklearn_xc import _sparse_input, _validation
+from sklearn_xc import _checks, _sparse_input
 
 
 def test_each_call_has_its_share(capsys):
-    check = _validation.check_sparse
+    check = _checks.check_sparse
     rows = door.main(n_train_rows=60, repeats=1, n_many=40)
     calls = {row["call"]: row for row in rows}
     assert set(calls) == {
@@ -13,5 +13,5 @@ def test_each_call_has_its_share(capsys):
     for row in rows:
         assert 0 <= row["checks_ms"] < row["ms"]
     assert calls["OvALinearXC.fit"]["checks_ms"] > 0
-    assert _validation.check_sparse is check is _sparse_input.check_sparse
+    assert _checks.check_sparse is check is _sparse_input.check_sparse
     assert "checks, ms" in capsys.readouterr().out

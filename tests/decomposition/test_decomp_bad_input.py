@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
-from sklearn.utils._param_validation import InvalidParameterError
 
+from sklearn_xc._sklearn import InvalidParameterError
 from sklearn_xc.decomposition import _training
 from sklearn_xc.exceptions import MemoryBudgetError, RecallWarning
 

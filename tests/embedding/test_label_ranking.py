@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
-from sklearn_xc._validation import CsrRows, as_csr_rows
+from sklearn_xc._data import CsrRows, as_csr_rows
 from sklearn_xc.embedding import _ranking
 from sklearn_xc.embedding._ranking import KnownFeatures, Ranking, each_once
 from sklearn_xc.model import label_weights

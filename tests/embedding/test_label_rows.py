@@ -9,7 +9,7 @@ from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 
 from sklearn_xc import LabelFeatures
-from sklearn_xc._validation import CsrRows, as_csr_rows
+from sklearn_xc._data import CsrRows, as_csr_rows
 from sklearn_xc.embedding._label_features import label_rows, mean_rows
 
 NAME = "NGAMEEmbeddingXC"

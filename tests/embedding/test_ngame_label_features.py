@@ -7,7 +7,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import normalize
 
-from sklearn_xc._validation import as_csr_rows
+from sklearn_xc._data import as_csr_rows
 
 #: Labels without a training instance: one of each topic, and in no order.
 UNSEEN = np.array([3, 5, 10, 12, 19])

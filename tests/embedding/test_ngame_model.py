@@ -9,8 +9,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 
 from sklearn_xc import LabelFeatures
+from sklearn_xc._data import as_csr_rows
 from sklearn_xc._distinct import distinct_instances
-from sklearn_xc._validation import as_csr_rows
 from sklearn_xc.embedding._examples import labels_of_rows
 from sklearn_xc.encoders import BagOfEmbeddings
 from sklearn_xc.samplers import SAMPLERS

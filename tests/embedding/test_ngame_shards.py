@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import InvalidParameterError
 
+from sklearn_xc._sklearn import InvalidParameterError
 from sklearn_xc.embedding import _examples, _training
 from sklearn_xc.embedding._examples import label_shards
 from sklearn_xc.embedding._training import ClassifierModule, Pool, SiameseTraining

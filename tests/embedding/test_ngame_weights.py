@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc._validation import as_csr_rows
+from sklearn_xc._data import as_csr_rows
 from sklearn_xc.embedding._examples import Examples
 from sklearn_xc.embedding._training import (
     ClassifierModule,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc._validation import as_csr_rows
+from sklearn_xc._data import as_csr_rows
 from sklearn_xc.encoders import BagOfEmbeddings
 from sklearn_xc.parallel.team import Team
 

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from sklearn_xc._validation import DenseRows, as_csr_rows
+from sklearn_xc._data import DenseRows, as_csr_rows
 from sklearn_xc.encoders import ENCODERS
 from sklearn_xc.parallel.team import Team
 

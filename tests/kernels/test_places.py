@@ -8,7 +8,7 @@ number, and sums in that order.
 import numpy as np
 import pytest
 
-from sklearn_xc._validation import read_only
+from sklearn_xc._data import read_only
 from sklearn_xc.kernels.compiling.jit import kernel
 from sklearn_xc.kernels.one_vs_all.newton_direction import direction_functions
 from sklearn_xc.kernels.rows import dense_rows

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
-from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_xc import OvALinearXC
+from sklearn_xc._sklearn import InvalidParameterError
 from sklearn_xc.exceptions import MemoryBudgetError
 from sklearn_xc.parallel import memory
 from sklearn_xc.solvers import newton_cg

@@ -13,9 +13,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
-from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_xc import OvALinearXC, OvALinearXCCV, topk
+from sklearn_xc._sklearn import InvalidParameterError
 from sklearn_xc.exceptions import MemoryBudgetError
 from sklearn_xc.linear import path
 from sklearn_xc.metrics import TopKScorer, get_scorer

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from sklearn_xc import OvALinearXC, OvALinearXCCV
-from sklearn_xc._validation import as_csr_rows
+from sklearn_xc._data import as_csr_rows
 from sklearn_xc.exceptions import ConvergenceWarning, UnseenLabelWarning
 from sklearn_xc.model.anytime import WorkBudget
 

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from sklearn_xc._validation import read_only
+from sklearn_xc._data import read_only
 
 
 def assert_same(one, other):

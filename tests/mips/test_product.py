@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_xc._validation import read_only
+from sklearn_xc._data import read_only
 from sklearn_xc.mips import ProductIndex, product, search_recall
 
 

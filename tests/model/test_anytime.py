@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_xc._validation import CsrRows
+from sklearn_xc._data import CsrRows
 from sklearn_xc.kernels.prediction.row_scores import N_TIERS
 from sklearn_xc.model.anytime import TimeBudget, WorkBudget
 from sklearn_xc.model.by_feature import arrange_by_feature

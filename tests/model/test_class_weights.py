@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 import scipy.special
 
-from sklearn_xc._validation import CsrRows
+from sklearn_xc._data import CsrRows
 from sklearn_xc.exceptions import MemoryBudgetError
 from sklearn_xc.model import class_weights
 from sklearn_xc.model.class_weights import ClassWeights

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc._validation import CsrRows
+from sklearn_xc._data import CsrRows
 from sklearn_xc.exceptions import MemoryBudgetError
 from sklearn_xc.model import label_weights
 from sklearn_xc.model.label_weights import LabelWeights

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
-from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
+from sklearn_xc._sklearn import InvalidParameterError
 from sklearn_xc.exceptions import ConvergenceWarning, MemoryBudgetError
 from sklearn_xc.parallel import memory
 

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import scipy.special
 
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
-from sklearn_xc._validation import CsrRows
+from sklearn_xc._data import CsrRows
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.model import class_weights
 from sklearn_xc.softmax import _classifier, start

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
-from sklearn_xc._validation import check_instances, check_targets
+from sklearn_xc._checks import check_instances, check_targets
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.softmax import search, training

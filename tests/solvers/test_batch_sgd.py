@@ -5,7 +5,7 @@ import pytest
 import scipy.optimize
 import scipy.sparse as sp
 
-from sklearn_xc._validation import CsrRows, DenseRows
+from sklearn_xc._data import CsrRows, DenseRows
 from sklearn_xc.losses import LABEL_SET_LOSSES
 from sklearn_xc.mips.protocol import Candidates
 from sklearn_xc.parallel.team import Team

@@ -6,7 +6,7 @@ import scipy.optimize
 import scipy.sparse as sp
 import scipy.special
 
-from sklearn_xc._validation import CsrRows
+from sklearn_xc._data import CsrRows
 from sklearn_xc.kernels.softmax.negatives import mix_key
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.solvers import softmax_sgd

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
-from sklearn_xc._validation import as_csr_rows, read_only
+from sklearn_xc._data import as_csr_rows, read_only
 from sklearn_xc.kernels.embedding.pair_scores import score_pairs
 
 N, L, D = 30, 11, 40

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_xc._validation import read_only
+from sklearn_xc._data import read_only
 from sklearn_xc.kernels.compiling.jit import kernel
 from sklearn_xc.kernels.emitters.byte_lanes import TABLE
 from sklearn_xc.kernels.emitters.centroid_lanes import (

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_xc._validation import read_only
+from sklearn_xc._data import read_only
 from sklearn_xc.kernels.compiling.jit import kernel
 from sklearn_xc.kernels.emitters.float_lanes import (
     ROW_BYTES,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_xc._validation import read_only
+from sklearn_xc._data import read_only
 from sklearn_xc.kernels.compiling.jit import kernel
 from sklearn_xc.kernels.one_vs_all.block_newton import (
     APPROACH,

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 import scipy.special
 
-from sklearn_xc._validation import read_only
+from sklearn_xc._data import read_only
 from sklearn_xc.kernels.compiling.jit import kernel
 from sklearn_xc.kernels.prediction.class_scores import (
     gather_block,

@@ -5,8 +5,9 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_xc._validation import CsrRows, read_only
+from sklearn_xc._data import CsrRows, read_only
 from sklearn_xc.kernels.rows.csr_order import copy_rows, renumber_features
+from sklearn_xc.solvers import layouts
 
 
 @given(n=st.integers(1, 20), d=st.integers(1, 20), seed=st.integers(0, 2**31))
@@ -14,7 +15,7 @@ def test_instances_are_arranged_by_length_and_features_by_frequency(n, d, seed):
     rng = np.random.default_rng(seed)
     X = sp.random_array((n, d), density=rng.random(), rng=rng, format="csr", dtype=np.float32)
     indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
-    arranged = CsrRows(indptr, indices, X.data, X.shape, was_sparse=True).arranged()
+    arranged = layouts.arranged(CsrRows(indptr, indices, X.data, X.shape, was_sparse=True))
     rows, order, features = arranged
     after = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=X.shape)
     np.testing.assert_array_equal(after.toarray(), X.toarray()[order][:, features])

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from sklearn_xc._validation import read_only
+from sklearn_xc._data import read_only
 from sklearn_xc.kernels.emitters.byte_lanes import LANES, TABLE
 from sklearn_xc.kernels.emitters.centroid_lanes import WIDTH
 from sklearn_xc.kernels.search.product_codes import cluster_blocks, encode_rows, fill_tables

@@ -8,7 +8,7 @@ import scipy.optimize
 import scipy.sparse as sp
 import scipy.special
 
-from sklearn_xc._validation import read_only
+from sklearn_xc._data import read_only
 from sklearn_xc.kernels.compiling.jit import kernel
 from sklearn_xc.kernels.softmax import negatives
 from sklearn_xc.kernels.softmax.epoch import RULES, SMALLEST_SCALE, fold_scale, softmax_kernels

@@ -1,0 +1,60 @@
+"""The instances as training reads them fastest: in another order, and rounded to int16."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_xc._data import CsrRows, DenseRows, read_only
+from sklearn_xc.kernels.one_vs_all.screen import round_rows
+from sklearn_xc.kernels.rows.csr_order import arrange_rows
+
+
+class Arrangement(NamedTuple):
+    """Instances in another order.
+
+    Attributes
+    ----------
+    instances : CsrRows or DenseRows of shape (n, n_features)
+        In the new order.
+    order : ndarray of int64 of shape (n,)
+        The old number of each instance.
+    features : ndarray of int32 of shape (n_features,)
+        The old number of each feature.
+    """
+
+    instances: CsrRows | DenseRows
+    order: np.ndarray
+    features: np.ndarray
+
+
+def arranged(instances: CsrRows | DenseRows) -> Arrangement:
+    """Return the same instances in the order in which training reads them fastest.
+
+    Features by falling frequency, so that what is read most lies close together; instances by
+    rising number of non-zeros, so that a processor foresees the end of each. Dense ones stay as
+    they are: no order is faster.
+    """
+    n, d = instances.shape
+    if isinstance(instances, DenseRows):
+        return Arrangement(instances, np.arange(n), np.arange(d, dtype=np.int32))
+    counts = np.bincount(instances.indices, minlength=d)
+    features = np.argsort(-counts, kind="stable").astype(np.int32)
+    number = np.empty_like(features)
+    number[features] = np.arange(len(features), dtype=np.int32)
+    lengths = np.diff(instances.indptr)
+    order = np.argsort(lengths, kind="stable")
+    indptr = np.concatenate(([0], np.cumsum(lengths[order]))).astype(np.int64)
+    indices, data = np.empty_like(instances.indices), np.empty_like(instances.data)
+    arrange_rows(*instances.arrays, order, read_only(number), read_only(indptr), indices, data)
+    rows = CsrRows(indptr, indices, data, instances.shape, instances.was_sparse)
+    return Arrangement(rows, order, read_only(features))
+
+
+def rounded(instances: CsrRows) -> tuple[np.ndarray, ...]:
+    """Return the rows in int16, as ``screen_rows`` reads them; 2 bytes for each non-zero."""
+    n = instances.shape[0]
+    values, exponents = np.empty(len(instances.data), np.int16), np.empty(n, np.int16)
+    reach = np.empty(n, np.int32)
+    round_rows(instances.indptr, instances.data, values, exponents, reach)
+    found = read_only(values), read_only(exponents), read_only(reach)
+    return instances.indptr, instances.indices, *found
