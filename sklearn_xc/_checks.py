@@ -116,13 +116,13 @@ def check_targets(estimator: Any, y: Any, n_samples: int, classes: Any = None) -
             "Found input variables with inconsistent numbers of samples."
         )
     if (y.ndim == 2 and y.shape[1] == 0) or (sp.issparse(y) and y.ndim != 2):
-        raise ValueError(f"{name}: y must have at least one label column, shape {y.shape} came.")
+        raise ValueError(f"{name}: y must have at least one label column. Got shape {y.shape}.")
     if sp.issparse(y) or (y.ndim == 2 and y.shape[1] > 1):
         n_distinct = 0 if classes is None else len(distinct_classes(classes, name))
         if n_distinct and not np.array_equal(classes, np.arange(y.shape[1])):
             raise ValueError(
-                f"{name}: classes of an indicator y are its columns, 0 to {y.shape[1] - 1}; "
-                f"{len(classes)} classes came, {np.asarray(classes)[:3]} first."
+                f"{name}: classes of an indicator y must be its columns, 0 to "
+                f"{y.shape[1] - 1}. Got {len(classes)}, {np.asarray(classes)[:3]} first."
             )
         return _sparse_indicator(y, name) if sp.issparse(y) else _dense_indicator(y, name)
     return _class_labels(y, name, classes)
@@ -142,7 +142,7 @@ def check_further_targets(estimator: Any, y: Any, n_samples: int, classes: Any =
     ):
         raise ValueError(
             f"{name}: classes are not the same as in the first call, which had "
-            f"{len(estimator.classes_)}; {len(np.unique(classes))} came."
+            f"{len(estimator.classes_)}. Got {len(np.unique(classes))}."
         )
     one_d = estimator._targets_kind == "classes"
     is_indicator = sp.issparse(y) or (np.ndim(y) == 2 and np.shape(y)[1] > 1)
@@ -165,12 +165,12 @@ def _as_array(y: Any, name: str) -> np.ndarray:
         y = np.asarray(y)
     except ValueError as error:  # rows of different lengths
         raise ValueError(
-            f"{name}: y must be class labels (n,) or a binary indicator (n, n_labels); rows of "
-            "different lengths came. For lists of labels use "
+            f"{name}: y must be class labels (n,) or a binary indicator (n, n_labels). Got "
+            "rows of different lengths. For lists of labels use "
             "sklearn.preprocessing.MultiLabelBinarizer(sparse_output=True)."
         ) from error
     if y.ndim == 0 or y.ndim > 2:
-        raise ValueError(f"{name}: y must be 1-D or 2-D, an array of shape {y.shape} came.")
+        raise ValueError(f"{name}: y must be 1-D or 2-D. Got an array of shape {y.shape}.")
     if y.dtype.kind == "c":
         raise ValueError(f"{name}: y must hold class labels. Complex data not supported.")
     if y.dtype.kind == "m":  # numbers to numpy
@@ -271,7 +271,7 @@ def _refuse_nan(y: np.ndarray, name: str) -> None:
 
 def _dense_indicator(y: np.ndarray, name: str) -> Targets:
     if y.dtype.kind not in "biuf":
-        raise ValueError(f"{name}: a 2-D y must be a binary indicator, dtype {y.dtype} came.")
+        raise ValueError(f"{name}: a 2-D y must be a binary indicator. Got dtype {y.dtype}.")
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError(f"{name}: Input y contains NaN or infinity.")
     wrong = (y != 0) & (y != 1)
@@ -285,7 +285,7 @@ def _dense_indicator(y: np.ndarray, name: str) -> Targets:
 def _sparse_indicator(y: Any, name: str) -> Targets:
     kind = y.dtype.kind
     if kind not in "biuf":
-        raise ValueError(f"{name}: a sparse y must be a binary indicator, dtype {y.dtype} came.")
+        raise ValueError(f"{name}: a sparse y must be a binary indicator. Got dtype {y.dtype}.")
     container, dtype = type(y), y.dtype
     # Sums are taken in a wide dtype: a duplicated int8 or bool entry must not wrap to 0 or 1.
     csc = sp.csc_array(y.astype(np.float64 if kind == "f" else np.int64))
@@ -333,10 +333,10 @@ def check_classes(estimator: Any, y: Any, n_samples: int) -> np.ndarray:
     if y is None:
         raise ValueError(f"{name}: y is None, one class for each row of X was expected.")
     if sp.issparse(y):
-        raise ValueError(f"{name}: y was 1-D in fit, a sparse matrix of shape {y.shape} came.")
+        raise ValueError(f"{name}: y was 1-D in fit. Got a sparse matrix of shape {y.shape}.")
     y = _as_array(y, name)
     if y.ndim == 2 and y.shape[1] != 1:
-        raise ValueError(f"{name}: y was 1-D in fit, an array of shape {y.shape} came.")
+        raise ValueError(f"{name}: y was 1-D in fit. Got an array of shape {y.shape}.")
     y = column_or_1d(y, warn=True)
     if len(y) != n_samples:
         raise ValueError(f"{name}: y has {len(y)} rows and X has {n_samples}.")

@@ -124,7 +124,7 @@ def _check_diagonals(matrix: Any) -> None:
     offsets = matrix.offsets
     _check_vectors(matrix.data[:, 0] if matrix.data.shape[1] else offsets, offsets=offsets)
     if len(offsets) != len(matrix.data):
-        _fail(f"{len(offsets)} offsets came for {len(matrix.data)} diagonals")
+        _fail(f"{len(matrix.data)} diagonals have {len(offsets)} offsets")
     n, d = matrix.shape
     outside = (offsets <= -n) | (offsets >= d) if n and d else np.zeros(len(offsets), bool)
     if outside.any():

@@ -1,7 +1,7 @@
 """The warnings and errors that sklearn_xc raises under names of its own.
 
 Everything else is a plain ``ValueError`` or ``TypeError`` whose message names the argument, what
-was expected and what came.
+was expected and what was got.
 """
 
 from sklearn.exceptions import ConvergenceWarning

@@ -20,6 +20,7 @@ from asv_bench.common.report import Column, Report
 from sklearn_xc import OvALinearXC
 from sklearn_xc._checks import check_targets, check_training_instances
 from sklearn_xc.initialisers import Bias, Initialiser, MeanSeparating, OneVsAllPrimal, Zero
+from sklearn_xc.linear.problem import build_problem
 from sklearn_xc.parallel.blocks import MAX_LANES
 from sklearn_xc.solvers.newton_cg import NewtonStep, solve_block
 from sklearn_xc.solvers.problem import sum_instances
@@ -91,7 +92,7 @@ def _trace_start(
     model = OvALinearXC()
     instances = check_training_instances(model, split.X_train)
     targets = check_targets(model, split.Y_train[:, labels], instances.shape[0])
-    problem = model._build_problem(instances, targets, None)
+    problem = build_problem(model, model.C, instances, targets, None)
     steps: list[NewtonStep] = []
 
     def solve() -> Any:

@@ -130,7 +130,7 @@ class LabelFrequencyDisplay:
         Raises
         ------
         ValueError
-            Where an argument does not fit; the message names it, what was expected and what came.
+            Where an argument does not fit: the message names it, and says what was expected.
         TypeError
             For a masked array.
         """

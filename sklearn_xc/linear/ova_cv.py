@@ -25,9 +25,12 @@ from sklearn_xc._folds import ListedFolds, check_folds, is_list_of_folds
 from sklearn_xc._sklearn import Interval, fit_context, safe_indexing
 from sklearn_xc._state import built_apart
 from sklearn_xc.exceptions import ConvergenceWarning
-from sklearn_xc.linear.ova import OvALinearXC, _group_labels
+from sklearn_xc.linear.ova import OvALinearXC
 from sklearn_xc.linear.path import at_cost, solve_path
+from sklearn_xc.linear.problem import build_problem, check_init
+from sklearn_xc.linear.training import same_problems
 from sklearn_xc.metrics import TopKScorer, get_scorer
+from sklearn_xc.parallel.progress import Progress
 
 #: Powers of ten between which an int `Cs` is spread; see docs/one_vs_all.md for scores by C.
 GRID = (-1.5, 1.0)
@@ -109,7 +112,6 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
     (3, 3)
     """
 
-    _who = "OvALinearXCCV"
     _parameter_constraints: dict = {  # noqa: RUF012
         **{
             name: constraint
@@ -204,9 +206,7 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
         folds = self._split(X, y, targets)
         self.Cs_ = Cs
         self._score_paths(scorer, folds, X, y, (instances, targets, weight))
-        final = self._single(self.C_)
-        final._train(X, y, sample_weight)
-        self._take_over(final)
+        self._train(X, y, sample_weight, self.C_)
         self._warn()
         self._warn_of_unseen()
         return self
@@ -252,6 +252,7 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
         scores = np.empty((len(folds), len(self.Cs_)))
         report = {name: np.empty_like(scores) for name in ("n_iter", "n_products")}
         report["n_unsolved"] = np.empty(scores.shape, np.int64)
+        progress = Progress(type(self).__name__, "fold", len(folds))
         for fold, (train, test) in enumerate(folds):
             _check_fold_weight(weight, train, f"training rows of fold {fold}")
             _check_fold_weight(weight, test, f"test rows of fold {fold}")
@@ -263,7 +264,7 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
                     report[name][fold, c] = model.fit_report_[name].mean()
                 report["n_unsolved"][fold, c] = (model.fit_report_["status"] != "converged").sum()
             if self.verbose:
-                print(f"[OvALinearXCCV] {fold + 1} of {len(folds)} folds", flush=True)
+                progress.show(fold + 1, "scored")
         self.scores_, self.path_report_ = scores, report
         mean = scores.mean(axis=0)
         self.best_index_ = int(np.argmax(mean))
@@ -286,11 +287,10 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
         kept = np.zeros(instances.shape[0], bool)
         kept[rows] = True
         instances, targets = instances.take(rows), targets.take(kept)
-        single = self._single(1.0)
-        problem = single._build_problem(instances, targets, row_weight)
-        initialiser = single._check_init(problem)
+        problem = build_problem(self, 1.0, instances, targets, row_weight)
+        initialiser = check_init(self, problem)
         solutions, row_of_label = solve_path(
-            problem, self.Cs_, initialiser, _group_labels(problem, initialiser),
+            problem, self.Cs_, initialiser, same_problems(problem, initialiser),
             self._allowed_bytes(), self.n_jobs,
         )  # fmt: skip
         for C in self.Cs_:
@@ -306,16 +306,7 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
     def _single(self, C: float) -> OvALinearXC:
         """Return an unfitted classifier for one C, with the parameters of this one."""
         shared = set(OvALinearXC._get_param_names()) - {"C"}
-        single = OvALinearXC(C, **{name: getattr(self, name) for name in shared})
-        single._who = self._who
-        return single
-
-    def _take_over(self, final: OvALinearXC) -> None:
-        """Become what `final` is, but for its parameters."""
-        parameters = final.get_params()
-        for name, value in vars(final).items():
-            if name not in parameters and name != "_who":
-                setattr(self, name, value)
+        return OvALinearXC(C, **{name: getattr(self, name) for name in shared})
 
     def _warn_of_folds(self) -> None:
         n_unsolved = self.path_report_["n_unsolved"]
@@ -367,8 +358,8 @@ def _takes_weight(scorer: Any) -> bool:
 def _check_fold_weight(weight: np.ndarray | None, rows: np.ndarray, which: str) -> None:
     if weight is not None and not weight[rows].any():
         raise ValueError(
-            f"OvALinearXCCV: the {which} must hold a row of positive sample_weight, "
-            f"{rows.size} rows of weight 0 came."
+            f"OvALinearXCCV: the {which} must hold a row of positive sample_weight. Got "
+            f"{rows.size} rows of weight 0."
         )
 
 

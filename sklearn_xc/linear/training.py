@@ -1,5 +1,6 @@
 """Solves the problems of all labels, in parallel over blocks of them."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -7,9 +8,96 @@ import numpy as np
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from sklearn_xc.initialisers import Initialiser
+from sklearn_xc.initialisers import Given, Initialiser
+from sklearn_xc.linear.assembly import group_identical_labels, in_callers_features
+from sklearn_xc.parallel.blocks import plan_blocks
 from sklearn_xc.parallel.interrupt import StopFlag
-from sklearn_xc.solvers.problem import OneVsAllProblem, check_range, sum_instances
+from sklearn_xc.parallel.progress import Progress
+from sklearn_xc.parallel.threads import count_threads
+from sklearn_xc.solvers.newton_cg import BlockSolution, largest_array, solve_block, workspace_bytes
+from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem, check_range, sum_instances
+
+
+def solve_all(
+    problem: OneVsAllProblem,
+    initialiser: Initialiser,
+    max_memory: int | None,
+    n_jobs: int | None,
+    verbose: str = "",
+) -> tuple[list[BlockSolution], np.ndarray]:
+    """Solve all distinct problems, in parallel over blocks.
+
+    Parameters
+    ----------
+    problem : OneVsAllProblem
+        The problems of all labels.
+    initialiser : Initialiser
+        Starts.
+    max_memory : int or None
+        As ``plan_blocks`` takes it.
+    n_jobs : int or None
+        Threads; no solution depends on their number.
+    verbose : str, default=""
+        The name under which progress is printed; none is, if it is empty.
+
+    Returns
+    -------
+    solutions : list of BlockSolution
+        One for each block.
+    row_of_label : ndarray of int64 of shape (n_labels,)
+        The row of each label in the stacked solutions.
+    """
+    group = same_problems(problem, initialiser)
+    distinct = np.unique(group)
+    n, d, itemsize = problem.n_samples, problem.n_features, problem.dtype.itemsize
+    plan = plan_blocks(
+        distinct,
+        np.diff(problem.y_indptr)[distinct],
+        lambda lanes: workspace_bytes(n, d, lanes, itemsize),
+        lambda lanes: largest_array(n, d, lanes, itemsize),
+        max_memory,
+        count_threads(n_jobs),
+    )
+    watch = _progress(verbose, problem.n_labels, group) if verbose else None
+    return solve_blocks(
+        problem, initialiser, group, plan.blocks, plan.n_workers,
+        functools.partial(_solve_block, plan.n_lanes), watch,
+    )  # fmt: skip
+
+
+def same_problems(problem: OneVsAllProblem, initialiser: Initialiser) -> np.ndarray:
+    """Return for each label the first label with the same problem and the same start."""
+    if isinstance(initialiser, Given):
+        return np.arange(problem.n_labels)
+    return group_identical_labels(problem.y_indptr, problem.y_rows, problem.plus, problem.minus)
+
+
+def _progress(name: str, n_labels: int, group: np.ndarray) -> Callable[[np.ndarray], None]:
+    """Return what prints how many labels are done."""
+    progress = Progress(name, "label", n_labels)
+    labels_of = np.bincount(group, minlength=n_labels)
+    done = 0
+
+    def show(labels: np.ndarray) -> None:
+        nonlocal done
+        done += int(labels_of[labels].sum())
+        progress.show(done, f"{done / n_labels:.0%}")
+
+    return show
+
+
+def _solve_block(
+    n_lanes: int,
+    problem: OneVsAllProblem,
+    sums: InstanceSums,
+    initialiser: Initialiser,
+    prepared: Any,
+    labels: np.ndarray,
+    stop: StopFlag,
+) -> BlockSolution:
+    """Return a block's solution, as ``solve_blocks`` asks for it, over the caller's features."""
+    solution = solve_block(problem, sums, initialiser, prepared, labels, n_lanes, stop)
+    return in_callers_features(solution, problem.columns)
 
 
 def solve_blocks(

@@ -20,7 +20,7 @@ class TrueLabels(NamedTuple):
     counts : ndarray of shape (n_samples,), int64
         True labels per row, those included that have no column (see `check_y_true`).
     n_labels : int or None
-        Number of columns, or of classes; None where `Y_true` was 1-D and no classes came.
+        Number of columns, or of classes; None where `Y_true` was 1-D and no classes were given.
     """
 
     rows: np.ndarray
@@ -45,8 +45,8 @@ def check_k(k: Any) -> tuple[int, ...]:
 def check_y_true(Y_true: Any, classes: Any = None) -> TrueLabels:
     """Return the pairs of an indicator (sparse or dense), or of one class per row.
 
-    A 1-D entry that is not among the classes, or is -1 where no classes came, stands for a class
-    that has no column: it is never a hit, and it counts as a true label of its row.
+    A 1-D entry that is not among the classes, or is -1 where no classes were given, stands for a
+    class that has no column: it is never a hit, and it counts as a true label of its row.
     """
     known = None if classes is None else check_classes(classes)
     if sp.issparse(Y_true):

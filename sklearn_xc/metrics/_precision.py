@@ -42,7 +42,7 @@ def precision_at_k(
     Raises
     ------
     ValueError
-        Where an argument does not fit; the message names it, what was expected and what came.
+        Where an argument does not fit: the message names it, and says what was expected.
     TypeError
         For a masked array.
 

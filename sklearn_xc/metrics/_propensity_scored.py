@@ -49,7 +49,7 @@ def psp_at_k(
     Raises
     ------
     ValueError
-        Where an argument does not fit; the message names it, what was expected and what came.
+        Where an argument does not fit: the message names it, and says what was expected.
     TypeError
         For a masked array.
 
@@ -125,7 +125,7 @@ def psndcg_at_k(
     Raises
     ------
     ValueError
-        Where an argument does not fit; the message names it, what was expected and what came.
+        Where an argument does not fit: the message names it, and says what was expected.
     TypeError
         For a masked array.
 

@@ -138,10 +138,10 @@ class TestTargets:
     @pytest.mark.parametrize(
         ("y", "message"),
         [
-            (np.zeros((2, 120, 3)), r"y must be 1-D or 2-D, an array of shape \(2, 120, 3\)"),
-            (7, r"y must be 1-D or 2-D, an array of shape \(\)"),
-            (np.full((120, 2), "a"), "a 2-D y must be a binary indicator, dtype <U1 came"),
-            (sp.csr_array((120, 2), dtype=complex), "a sparse y .* dtype complex128 came"),
+            (np.zeros((2, 120, 3)), r"y must be 1-D or 2-D. Got an array of shape \(2, 120, 3\)"),
+            (7, r"y must be 1-D or 2-D. Got an array of shape \(\)"),
+            (np.full((120, 2), "a"), "a 2-D y must be a binary indicator. Got dtype <U1"),
+            (sp.csr_array((120, 2), dtype=complex), "a sparse y .* Got dtype complex128"),
             (
                 sp.coo_array(np.ones(120)),
                 r"y: a sparse matrix of 2 dimensions was expected, got shape \(120,\)",
@@ -180,7 +180,7 @@ class TestParameters:
             ({"C": 0}, r"'C' .* range \(0.0, inf\). Got 0"),
             ({"C": -1.5}, r"'C' .* Got -1.5"),
             ({"C": np.nan}, r"'C' .* Got nan"),
-            ({"loss": "hinge"}, r"'loss' .* among \{.*'squared_hinge'.*\}. Got 'hinge'"),
+            ({"loss": "hinge"}, r"'loss' .* among \{.*'squared_hinge'.* Got 'hinge'"),
             ({"init": "random"}, r"'init' .* among \{.*'msi'.*\}.* Got 'random'"),
             ({"init": object}, "'init' .* Got <class 'object'>"),
             ({"tol": 0}, "'tol' .* Got 0"),
@@ -211,13 +211,17 @@ class TestParameters:
 
     @pytest.mark.parametrize("shape", [(14, 40), (15, 39), (15, 42), (40, 15)])
     def test_start_vectors_of_a_wrong_shape(self, shape, xy):
-        expected = rf"\(15, 40\) or \(15, 41\) with intercepts, shape \({shape[0]}, {shape[1]}\)"
+        expected = (
+            rf"\(15, 40\) or \(15, 41\) with intercepts. Got shape \({shape[0]}, {shape[1]}\)"
+        )
         for make in (np.zeros, sp.csr_array):
-            with pytest.raises(ValueError, match=f"init must have shape {expected} came"):
+            with pytest.raises(ValueError, match=f"init must have shape {expected}"):
                 OvALinearXC(init=make(shape)).fit(*xy)
 
     def test_start_intercepts_without_an_intercept(self, xy):
-        with pytest.raises(ValueError, match=r"init must have shape \(15, 40\), shape \(15, 41\)"):
+        with pytest.raises(
+            ValueError, match=r"init must have shape \(15, 40\). Got shape \(15, 41\)"
+        ):
             OvALinearXC(init=np.zeros((15, 41)), fit_intercept=False).fit(*xy)
 
     def test_start_vectors_with_nan(self, xy):
@@ -228,13 +232,13 @@ class TestParameters:
     @pytest.mark.parametrize(
         ("init", "message"),
         [
-            (np.zeros(40), r"init must have shape .*, shape \(40,\) came"),
-            (np.zeros((15, 40, 1)), r"init must have shape .*, shape \(15, 40, 1\) came"),
-            (np.full((15, 40), "a"), r"init must be a name, .* ndarray of dtype <U1 came"),
+            (np.zeros(40), r"init must have shape .* Got shape \(40,\)"),
+            (np.zeros((15, 40, 1)), r"init must have shape .* Got shape \(15, 40, 1\)"),
+            (np.full((15, 40), "a"), r"init must be a name, .* Got ndarray of dtype <U1"),
             ([[1, 2], [3]], r"init is no array of shape \(15, 40\)"),
-            ({"a": 1}, "init must be a name, .* dict of dtype object came"),
-            (np.zeros((15, 40), complex), "init must be a name, .* dtype complex128 came"),
-            (np.zeros((15, 40), object), "init must be a name, .* dtype object came"),
+            ({"a": 1}, "init must be a name, .* Got dict of dtype object"),
+            (np.zeros((15, 40), complex), "init must be a name, .* dtype complex128"),
+            (np.zeros((15, 40), object), "init must be a name, .* dtype object"),
             (np.zeros((15, 40), "M8[s]"), "init holds dates or times"),
             (sp.coo_array(np.zeros(40)), r"init: a sparse matrix of 2 dimensions was expected"),
         ],

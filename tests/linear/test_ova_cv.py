@@ -225,7 +225,7 @@ class TestReport:
         fit(*xy)
         assert capsys.readouterr().out == ""
         fit(*xy, verbose=1)
-        assert "[OvALinearXCCV] 3 of 3 folds" in capsys.readouterr().out
+        assert "[OvALinearXCCV] fold 3 of 3: scored" in capsys.readouterr().out
 
 
 class TestScoring:

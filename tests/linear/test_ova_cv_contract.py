@@ -17,7 +17,7 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn_xc import OvALinearXC, OvALinearXCCV, topk
 from sklearn_xc._sklearn import InvalidParameterError
 from sklearn_xc.exceptions import MemoryBudgetError
-from sklearn_xc.linear import path
+from sklearn_xc.linear import ova, path
 from sklearn_xc.metrics import TopKScorer, get_scorer
 
 CS = [0.1, 1.0, 10.0]
@@ -350,7 +350,7 @@ class TestInterruption:
         if where == "scorer":
             model.set_params(scoring=fail)
         else:
-            monkeypatch.setattr(OvALinearXC, "_solve", fail)
+            monkeypatch.setattr(ova, "solve_all", fail)
         with pytest.raises(KeyboardInterrupt):
             model.fit(*make_xy(d=50, n_labels=40))
         model.set_params(scoring=get_scorer("P@3"))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sklearn_xc import OvALinearXC
-from sklearn_xc.linear import ova
+from sklearn_xc.linear import training
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def assert_intact(fitted, xy):
 def test_control_c(n_jobs, fitted, assert_intact, make_xy, monkeypatch, interrupt_main):
     """The main thread is interrupted while the workers are in the middle of their blocks."""
     monkeypatch.setattr("sklearn_xc.parallel.blocks.MAX_BLOCK_LABELS", 20)
-    running, started, ended, solve_block = threading.Event(), [], [], ova.solve_block
+    running, started, ended, solve_block = threading.Event(), [], [], training.solve_block
 
     def interrupted_solve_block(*args):
         stop = args[-1]
@@ -51,7 +51,7 @@ def test_control_c(n_jobs, fitted, assert_intact, make_xy, monkeypatch, interrup
         finally:
             ended.append(stop)
 
-    monkeypatch.setattr(ova, "solve_block", interrupted_solve_block)
+    monkeypatch.setattr(training, "solve_block", interrupted_solve_block)
     fitted.set_params(n_jobs=n_jobs)
     X, Y = make_xy(n=150, d=50, n_labels=400, seed=1)
     with pytest.raises(KeyboardInterrupt):
@@ -79,7 +79,7 @@ def test_an_error_in_a_worker_is_passed_on(
         stops.append(args[-1])
         raise error("from a worker")
 
-    monkeypatch.setattr(ova, "solve_block", failing_solve_block)
+    monkeypatch.setattr(training, "solve_block", failing_solve_block)
     fitted.set_params(n_jobs=n_jobs)
     with pytest.raises(error, match="from a worker"):
         fitted.fit(*make_xy(d=50, n_labels=40))

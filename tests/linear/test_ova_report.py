@@ -9,7 +9,7 @@ import pytest
 from sklearn_xc import OvALinearXC
 from sklearn_xc.exceptions import ConvergenceWarning, UnseenLabelWarning
 from sklearn_xc.initialisers import Bias, MeanSeparating, OneVsAllPrimal
-from sklearn_xc.linear import ova
+from sklearn_xc.linear import training
 from sklearn_xc.losses import LOSSES
 
 NAMES = {
@@ -165,7 +165,7 @@ class TestStarts:
 
 def test_identical_labels_are_solved_once(xy, monkeypatch):
     solved = []
-    solve_block = ova.solve_block
+    solve_block = training.solve_block
     monkeypatch.setattr(
         ova, "solve_block", lambda *a: solved.append(a[4].tolist()) or solve_block(*a)
     )
@@ -185,4 +185,4 @@ class TestProgress:
         lines = capsys.readouterr().out.splitlines()
         assert len(lines) > 1
         assert all(line.startswith("[OvALinearXC] ") for line in lines)
-        assert "600 of 600 labels (100%)" in lines[-1]
+        assert "label 600 of 600: 100%" in lines[-1]

@@ -15,7 +15,7 @@ from sklearn_xc import OvALinearXC
 from sklearn_xc.kernels.one_vs_all.block_newton import block_newton_kernels
 from sklearn_xc.kernels.prediction.topk import topk_rows
 from sklearn_xc.kernels.rows import csr_rows
-from sklearn_xc.linear import ova
+from sklearn_xc.linear import training
 from sklearn_xc.losses import LOSSES
 from sklearn_xc.losses.margin import compiled
 from sklearn_xc.parallel import blocks
@@ -69,13 +69,13 @@ class TestParallel:
     @pytest.mark.parametrize("max_memory", ["60KB", "100KB", "1GB"])
     def test_other_cuts_agree(self, max_memory, make_xy, monkeypatch):
         X, Y = make_xy(n_labels=60)
-        plans, plan_blocks = [], ova.plan_blocks
+        plans, plan_blocks = [], training.plan_blocks
 
         def recording_plan_blocks(*args):
             plans.append(plan_blocks(*args))
             return plans[-1]
 
-        monkeypatch.setattr(ova, "plan_blocks", recording_plan_blocks)
+        monkeypatch.setattr(training, "plan_blocks", recording_plan_blocks)
         cut, whole = fit(X, Y, max_memory=max_memory, prune=0), fit(X, Y, prune=0)
         assert (plans[0].n_lanes < plans[1].n_lanes) == (max_memory != "1GB")
         np.testing.assert_allclose(cut.coef_.toarray(), whole.coef_.toarray(), atol=1e-6)

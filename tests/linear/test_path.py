@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from sklearn_xc import OvALinearXC
 from sklearn_xc.initialisers import Initialiser, MeanSeparating
 from sklearn_xc.linear import path
-from sklearn_xc.linear.ova import _group_labels
+from sklearn_xc.linear.training import same_problems
 from sklearn_xc.losses import LOSSES
 
 CS = np.logspace(-1.5, 1, 8)
@@ -20,7 +20,7 @@ def follow(make_problem, xy):
     def follow(Cs=CS, *, n_jobs=1, max_memory=None, init=None, XY=xy, **parameters):
         problem = make_problem(*XY, **parameters)
         init = init or MeanSeparating()
-        group = _group_labels(problem, init)
+        group = same_problems(problem, init)
         return problem, *path.solve_path(problem, Cs, init, group, max_memory, n_jobs)
 
     return follow
