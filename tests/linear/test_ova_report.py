@@ -167,7 +167,7 @@ def test_identical_labels_are_solved_once(xy, monkeypatch):
     solved = []
     solve_block = training.solve_block
     monkeypatch.setattr(
-        ova, "solve_block", lambda *a: solved.append(a[4].tolist()) or solve_block(*a)
+        training, "solve_block", lambda *a: solved.append(a[4].tolist()) or solve_block(*a)
     )
     X, Y = xy
     OvALinearXC(prune=0).fit(X, Y)
