@@ -1,6 +1,6 @@
 """Synthetic data with the shape of extreme classification: many labels, rare ones or relatives."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -145,53 +145,18 @@ def make_xc_classification(
     n_row_labels = np.minimum(1 + rng.poisson(labels_per_row - 1, n_samples), n_labels)
     n_row_features = np.clip(rng.poisson(nnz_per_row, n_samples), 1, n_features)
 
-    # 3. The rows, block by block.
-    def draw_label(rows: Any) -> Any:
-        return label_ids[_draw(rng, label_cdf, len(rows))]
-
-    def draw_feature(rows: Any) -> Any:
-        return feature_ids[_draw(rng, feature_cdf, len(rows))]
-
-    parts: list[tuple[Any, ...]] = []
-    for first, last in _row_blocks(n_row_features + n_row_labels):
-        label_keys, _ = _draw_distinct(n_row_labels[first:last], n_labels, draw_label, draw_label)
-        label_rows, labels = np.divmod(label_keys, n_labels)
-        label_start = np.searchsorted(label_rows, np.arange(last - first))
-        n_found = np.bincount(label_rows, minlength=last - first)
-
-        def draw_word(rows: Any) -> Any:
-            words = draw_feature(rows)
-            signed = np.flatnonzero(rng.random_sample(len(rows)) < signature_share)
-            which = label_start[rows[signed]] + _pick(rng, n_found[rows[signed]])  # noqa: B023
-            column = rng.randint(n_signature_features, size=len(signed))
-            words[signed] = signatures[labels[which], column]  # noqa: B023
-            return words
-
-        feature_keys, counts = _draw_distinct(
-            n_row_features[first:last], n_features, draw_word, draw_feature
+    # 3. The rows, block by block, and counts to tf-idf.
+    words = _Words(rng, feature_ids, feature_cdf, signatures, signature_share)
+    parts = [
+        _draw_rows(
+            words, n_row_labels[first:last], n_row_features[first:last], label_ids, label_cdf,
+            missing_rate,
         )
-        keep = rng.random_sample(len(labels)) >= missing_rate
-        keep[label_start + _pick(rng, n_found)] = True
-        rows, features = np.divmod(feature_keys, n_features)
-        parts.append(
-            (
-                np.bincount(rows, minlength=last - first),
-                features.astype(np.int32),
-                counts.astype(np.int32),
-                np.bincount(label_rows[keep], minlength=last - first),
-                labels[keep].astype(np.int32),
-            )
-        )
+        for first, last in _row_blocks(n_row_features + n_row_labels)
+    ]  # fmt: skip
     row_nnz, features, counts, row_labels, labels = map(np.concatenate, zip(*parts, strict=True))
     del parts
-
-    # 4. Counts to tf-idf of unit norm.
-    indptr = _to_indptr(row_nnz)
-    document_frequency = np.bincount(features, minlength=n_features)
-    idf = np.log((1 + n_samples) / (1 + document_frequency)) + 1
-    values = (1 + np.log(counts)) * idf[features]
-    values /= np.repeat(np.sqrt(np.add.reduceat(values * values, indptr[:-1])), row_nnz)
-    X = csr_array((values.astype(dtype), features, indptr), shape=(n_samples, n_features))
+    X = _tf_idf(row_nnz, features, counts, n_features, dtype)
     Y = csr_array(
         (np.ones(len(labels), dtype=np.int8), labels, _to_indptr(row_labels)),
         shape=(n_samples, n_labels),
@@ -201,6 +166,73 @@ def make_xc_classification(
     probabilities = np.empty(n_labels)
     probabilities[label_ids] = np.diff(label_cdf, prepend=0.0)
     return Bunch(X=X, Y=Y, label_probabilities=probabilities, signatures=signatures)
+
+
+class _Words(NamedTuple):
+    """How words are drawn: from all by a power law, or from the signatures of labels."""
+
+    rng: Any
+    feature_ids: np.ndarray
+    feature_cdf: np.ndarray
+    signatures: np.ndarray
+    signature_share: float
+
+    def any(self, rows: Any) -> Any:
+        """Return a word for each of `rows`, from all."""
+        return self.feature_ids[_draw(self.rng, self.feature_cdf, len(rows))]
+
+    def of_labels(self, rows: Any, labels: Any, label_start: Any, n_found: Any) -> Any:
+        """Return a word for each of `rows`, some of them of one of the row's labels."""
+        rng, words = self.rng, self.any(rows)
+        signed = np.flatnonzero(rng.random_sample(len(rows)) < self.signature_share)
+        which = label_start[rows[signed]] + _pick(rng, n_found[rows[signed]])
+        column = rng.randint(self.signatures.shape[1], size=len(signed))
+        words[signed] = self.signatures[labels[which], column]
+        return words
+
+
+def _draw_rows(
+    words: _Words, n_row_labels: np.ndarray, n_row_features: np.ndarray, label_ids: np.ndarray,
+    label_cdf: np.ndarray, missing_rate: float,
+) -> tuple[np.ndarray, ...]:  # fmt: skip
+    """Return row lengths, features and counts of some rows, then row lengths and labels."""
+    rng, n = words.rng, len(n_row_labels)
+    n_labels, n_features = len(label_ids), len(words.feature_ids)
+
+    def draw_label(rows: Any) -> Any:
+        return label_ids[_draw(rng, label_cdf, len(rows))]
+
+    label_keys, _ = _draw_distinct(n_row_labels, n_labels, draw_label, draw_label)
+    label_rows, labels = np.divmod(label_keys, n_labels)
+    label_start = np.searchsorted(label_rows, np.arange(n))
+    n_found = np.bincount(label_rows, minlength=n)
+
+    def draw_word(rows: Any) -> Any:
+        return words.of_labels(rows, labels, label_start, n_found)
+
+    feature_keys, counts = _draw_distinct(n_row_features, n_features, draw_word, words.any)
+    keep = rng.random_sample(len(labels)) >= missing_rate
+    keep[label_start + _pick(rng, n_found)] = True
+    rows, features = np.divmod(feature_keys, n_features)
+    return (
+        np.bincount(rows, minlength=n),
+        features.astype(np.int32),
+        counts.astype(np.int32),
+        np.bincount(label_rows[keep], minlength=n),
+        labels[keep].astype(np.int32),
+    )
+
+
+def _tf_idf(
+    row_nnz: np.ndarray, features: np.ndarray, counts: np.ndarray, n_features: int, dtype: Any
+) -> csr_array:
+    """Return counts as tf-idf rows of unit norm."""
+    n_samples, indptr = len(row_nnz), _to_indptr(row_nnz)
+    document_frequency = np.bincount(features, minlength=n_features)
+    idf = np.log((1 + n_samples) / (1 + document_frequency)) + 1
+    values = (1 + np.log(counts)) * idf[features]
+    values /= np.repeat(np.sqrt(np.add.reduceat(values * values, indptr[:-1])), row_nnz)
+    return csr_array((values.astype(dtype), features, indptr), shape=(n_samples, n_features))
 
 
 def make_hierarchical_classes(

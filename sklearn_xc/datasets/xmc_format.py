@@ -20,7 +20,7 @@ from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc.datasets._check import check_float_dtype
 from sklearn_xc.datasets._files import Source, open_atomic, open_source
 from sklearn_xc.exceptions import DataFormatError
-from sklearn_xc.metrics._check import as_array, canonical_csr
+from sklearn_xc.metrics.check import as_array, canonical_csr
 from sklearn_xc.parallel.memory import require_bytes
 
 __all__ = ["dump_xmc_file", "load_xmc_file", "load_xmc_files"]

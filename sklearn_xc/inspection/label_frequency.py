@@ -6,7 +6,7 @@ import numpy as np
 
 from sklearn_xc._arguments import check_count, check_numbers
 from sklearn_xc._topk import topk, unwrap
-from sklearn_xc.metrics._hits import Hits, find_hits
+from sklearn_xc.metrics.hits import Hits, find_hits
 
 
 class LabelFrequencyDisplay:

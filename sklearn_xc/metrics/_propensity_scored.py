@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc.metrics._check import check_propensities
-from sklearn_xc.metrics._hits import Hits, discounts, measure, sum_over_rows, up_to
 from sklearn_xc.metrics._ndcg import best_gains
+from sklearn_xc.metrics.check import check_propensities
+from sklearn_xc.metrics.hits import Hits, discounts, measure, sum_over_rows, up_to
 
 
 def psp_at_k(

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc.metrics._hits import Hits, mean_over_rows, measure, up_to
+from sklearn_xc.metrics.hits import Hits, mean_over_rows, measure, up_to
 
 
 def recall_at_k(

@@ -14,19 +14,19 @@ from sklearn import get_config
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from sklearn_xc._topk import topk
-from sklearn_xc.metrics._check import (
+from sklearn_xc.metrics._ndcg import ndcg_of_hits
+from sklearn_xc.metrics._precision import precision_of_hits
+from sklearn_xc.metrics._propensity import check_preset, propensity
+from sklearn_xc.metrics._propensity_scored import psndcg_of_hits, psp_of_hits
+from sklearn_xc.metrics._recall import recall_of_hits
+from sklearn_xc.metrics.check import (
     as_array,
     check_k,
     check_probabilities,
     check_propensities,
     check_sample_weight,
 )
-from sklearn_xc.metrics._hits import find_hits
-from sklearn_xc.metrics._ndcg import ndcg_of_hits
-from sklearn_xc.metrics._precision import precision_of_hits
-from sklearn_xc.metrics._propensity import check_preset, propensity
-from sklearn_xc.metrics._propensity_scored import psndcg_of_hits, psp_of_hits
-from sklearn_xc.metrics._recall import recall_of_hits
+from sklearn_xc.metrics.hits import find_hits
 
 # Parameter name: (name in the results, function of the hits).
 _PLAIN: dict[str, tuple[str, Any]] = {

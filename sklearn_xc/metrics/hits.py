@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc.metrics._check import (
+from sklearn_xc.metrics.check import (
     TrueLabels,
     check_k,
     check_sample_weight,
