@@ -15,8 +15,8 @@ def is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_ | np.timedelta64)
 
 
-def check_count(value: Any, name: str) -> int:
-    """Return `value` as an int, or raise ValueError if it is no integer of at least 1.
+def check_count(value: Any, name: str, least: int = 1, most: int | None = None) -> int:
+    """Return `value` as an int, or raise ValueError if it is none, or out of range.
 
     Parameters
     ----------
@@ -24,9 +24,13 @@ def check_count(value: Any, name: str) -> int:
         numpy's integers will do; a bool will not.
     name : str
         The argument's name for the message.
+    least, most : int
+        The range; None has no end.
     """
-    if not isinstance(value, Integral) or not is_number(value) or value < 1:
-        raise ValueError(f"{name} must be an integer of at least 1, got {value!r}.")
+    is_whole = isinstance(value, Integral) and is_number(value)
+    if not is_whole or value < least or (most is not None and value > most):
+        values = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{name} must be an integer {values}, got {value!r}.")
     return int(value)
 
 

@@ -1,22 +1,11 @@
 """Checks of single arguments of readers and generators."""
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from sklearn_xc._arguments import is_number
-
 #: The largest number of rows and columns that files and generators know.
 MAX_SIZE = 2**31 - 1
-
-
-def check_whole(value: Any, name: str, least: int) -> int:
-    """Return `value` as an int, or raise ValueError unless it is one from `least` to 2**31 - 1."""
-    is_whole = is_number(value) and isinstance(value, Integral)
-    if not is_whole or not least <= int(value) <= MAX_SIZE:
-        raise ValueError(f"{name} must be a whole number from {least} to 2**31 - 1, got {value!r}.")
-    return int(value)
 
 
 def check_float_dtype(dtype: Any, name: str) -> np.dtype:

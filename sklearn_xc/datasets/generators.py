@@ -6,8 +6,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.utils import Bunch, check_random_state
 
-from sklearn_xc._arguments import is_number
-from sklearn_xc.datasets._check import check_float_dtype, check_whole
+from sklearn_xc._arguments import check_count, is_number
+from sklearn_xc.datasets._check import MAX_SIZE, check_float_dtype
 from sklearn_xc.parallel.memory import require_bytes
 
 __all__ = ["make_hierarchical_classes", "make_xc_classification"]
@@ -109,10 +109,12 @@ def make_xc_classification(
     True
     """
     who = "make_xc_classification"
-    n_samples = check_whole(n_samples, f"{who}: n_samples", 1)
-    n_features = check_whole(n_features, f"{who}: n_features", 1)
-    n_labels = check_whole(n_labels, f"{who}: n_labels", 1)
-    n_signature_features = check_whole(n_signature_features, f"{who}: n_signature_features", 1)
+    n_samples = check_count(n_samples, f"{who}: n_samples", 1, MAX_SIZE)
+    n_features = check_count(n_features, f"{who}: n_features", 1, MAX_SIZE)
+    n_labels = check_count(n_labels, f"{who}: n_labels", 1, MAX_SIZE)
+    n_signature_features = check_count(
+        n_signature_features, f"{who}: n_signature_features", 1, MAX_SIZE
+    )
     for name, number, low, high in (
         ("nnz_per_row", nnz_per_row, 1, n_features),
         ("labels_per_row", labels_per_row, 1, n_labels),
@@ -307,11 +309,11 @@ def make_hierarchical_classes(
     ((175, 16), (100, 16), 24)
     """
     who = "make_hierarchical_classes"
-    n_levels = check_whole(n_levels, f"{who}: n_levels", 1)
-    branching = check_whole(branching, f"{who}: branching", 2)
-    dim = check_whole(dim, f"{who}: dim", 1)
-    n_per_class = check_whole(n_per_class, f"{who}: n_per_class", 1)
-    n_test = check_whole(n_test, f"{who}: n_test", 0)
+    n_levels = check_count(n_levels, f"{who}: n_levels", 1, MAX_SIZE)
+    branching = check_count(branching, f"{who}: branching", 2, MAX_SIZE)
+    dim = check_count(dim, f"{who}: dim", 1, MAX_SIZE)
+    n_per_class = check_count(n_per_class, f"{who}: n_per_class", 1, MAX_SIZE)
+    n_test = check_count(n_test, f"{who}: n_test", 0, MAX_SIZE)
     if not is_number(ratio) or not 0 < ratio < np.inf:
         raise ValueError(f"{who}: ratio must be a number above 0, got {ratio!r}.")
     if not is_number(accuracy) or not 0 < accuracy < 1:

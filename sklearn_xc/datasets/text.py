@@ -11,7 +11,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.utils import Bunch
 
-from sklearn_xc.datasets._check import MAX_SIZE, check_whole
+from sklearn_xc._arguments import check_count
+from sklearn_xc.datasets._check import MAX_SIZE
 from sklearn_xc.datasets._files import Source, open_source
 from sklearn_xc.exceptions import DataFormatError
 
@@ -172,7 +173,7 @@ def _check_labels(
     n_labels: int | None, label_names: Sequence[str] | None
 ) -> tuple[int | None, list[str] | None]:
     if n_labels is not None:
-        n_labels = check_whole(n_labels, "load_text_dataset: n_labels", 0)
+        n_labels = check_count(n_labels, "load_text_dataset: n_labels", 0, MAX_SIZE)
     if label_names is None:
         return n_labels, None
     names = [] if isinstance(label_names, str | bytes) else list(label_names)
