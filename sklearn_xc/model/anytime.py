@@ -7,6 +7,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from sklearn_xc._data import CsrRows, read_only
+from sklearn_xc.kernels.prediction.anytime import advance_row, finish_row, start_row
+from sklearn_xc.kernels.prediction.row_scores import N_TIERS
+from sklearn_xc.kernels.prediction.selection import N_LANES
 from sklearn_xc.model.by_feature import WeightsByFeature
 
 
@@ -142,10 +145,6 @@ def topk_anytime(
         A row for which the budget lasted has the same bits as in ``LabelWeights.topk``. Bounds are
         on labels that do not come last.
     """
-    from sklearn_xc.kernels.prediction.anytime import advance_row, finish_row, start_row
-    from sklearn_xc.kernels.prediction.row_scores import N_TIERS
-    from sklearn_xc.kernels.prediction.selection import N_LANES
-
     n, dtype = X.shape[0], bases.dtype
     w, lengths, known = weights, np.diff(X.indptr).tolist(), min(k, n_ranked)
     lists = w.indptr, w.labels, w.values, w.slot, w.columns

@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._data import read_only
+from sklearn_xc.kernels.prediction.row_scores import N_TIERS
 
 #: A feature with weights on at least this share of the labels is kept as a whole column. A column
 #: costs about as much as a posting list on an eighth of the labels; up to a quarter the zeros would
@@ -112,8 +113,6 @@ def arrange_by_feature(coef: Any) -> WeightsByFeature:
 
 def _assign_tiers(impact: np.ndarray, work: np.ndarray, has_column: np.ndarray) -> np.ndarray:
     """Return tiers by falling impact, of equal work within posting lists and within columns."""
-    from sklearn_xc.kernels.prediction.row_scores import N_TIERS
-
     tier = np.zeros(len(impact), np.uint8)
     for first_tier, mask in ((0, ~has_column), (N_TIERS, has_column)):
         kind = np.flatnonzero(mask)

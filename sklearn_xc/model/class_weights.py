@@ -7,6 +7,13 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from sklearn_xc._data import CsrRows, read_only
+from sklearn_xc.kernels.prediction.class_scores import (
+    all_finite,
+    log_normalisers,
+    rough_log_normalisers,
+    score_classes,
+    topk_scores,
+)
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.threads import count_threads
 
@@ -74,8 +81,6 @@ class ClassWeights:
         labels, scores : ndarray of int64 and of the weights' dtype, of shape (n, k)
             Best first; ties go to the smaller class.
         """
-        from sklearn_xc.kernels.prediction.class_scores import topk_scores
-
         labels = np.full((X.shape[0], k), -1, np.int64)
         best = np.full((X.shape[0], k), -np.inf, self.coef.dtype)
         kept = min(k, len(self.coef))
@@ -124,8 +129,6 @@ class ClassWeights:
 
     def log_normalisers(self, X: CsrRows, n_jobs: int | None) -> np.ndarray:
         """Return ``log(sum_k exp(x.w_k))`` of each row, float64 of shape (n,)."""
-        from sklearn_xc.kernels.prediction.class_scores import log_normalisers
-
         out = np.empty(X.shape[0])
 
         def task(first: int, last: int, scores: np.ndarray) -> None:
@@ -149,8 +152,6 @@ class ClassWeights:
         n_jobs : int or None
             Threads.
         """
-        from sklearn_xc.kernels.prediction.class_scores import log_normalisers
-
         out = np.empty(len(rows))
 
         def task(pairs: np.ndarray, at: np.ndarray, scores: np.ndarray) -> None:
@@ -184,8 +185,6 @@ class ClassWeights:
         log_losses : ndarray of float64 of shape (n_pairs,)
             ``-log p(class | row)``, nearly.
         """
-        from sklearn_xc.kernels.prediction.class_scores import rough_log_normalisers, topk_scores
-
         hard, losses = np.empty((len(rows), n_hard), np.int32), np.empty(len(rows))
 
         def task(pairs: np.ndarray, at: np.ndarray, scores: np.ndarray) -> None:
@@ -223,8 +222,6 @@ class ClassWeights:
         self, task: Callable[[int, int, np.ndarray], Any], X: CsrRows, n_jobs: int | None
     ) -> None:
         """Run `task` on ranges of rows and their scores, in threads."""
-        from sklearn_xc.kernels.prediction.class_scores import all_finite, score_classes
-
         dtype = self.coef.dtype
         with np.errstate(over="ignore"):  # their scores tell
             values = X.data.astype(dtype, copy=False)

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from joblib import Parallel, delayed
 
 from sklearn_xc._data import CsrRows, read_only
+from sklearn_xc.kernels.prediction.topk import score_rows, topk_rows
 from sklearn_xc.model.anytime import AnytimeTopK, Budget, topk_anytime
 from sklearn_xc.model.by_feature import WeightsByFeature, arrange_by_feature
 from sklearn_xc.parallel.memory import require_bytes
@@ -94,8 +95,6 @@ class LabelWeights:
         ValueError
             If X has entries so large that scores could leave the range of their dtype.
         """
-        from sklearn_xc.kernels.prediction.topk import topk_rows
-
         rows, scoring = self._readable(X), self._for_scoring()
         known = min(k, len(self.intercept))
 
@@ -154,8 +153,6 @@ class LabelWeights:
         ValueError
             As in ``topk``.
         """
-        from sklearn_xc.kernels.prediction.topk import score_rows
-
         n_labels, dtype = len(self.intercept), self.intercept.dtype
         require_bytes(
             X.shape[0] * n_labels * dtype.itemsize,
