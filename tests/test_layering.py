@@ -15,7 +15,7 @@ ESTIMATORS = {"decomposition", "embedding", "linear", "softmax"}
 PARTS = {"solvers", "initialisers", "samplers", "mips", "encoders"}
 FOUNDATIONS = {
     "losses", "kernels", "parallel", "model", "metrics", "base", "exceptions",
-    "_arguments", "_blank_rows", "_distinct", "_folds", "_label_features", "_sparse_input",
+    "_arguments", "_blank_rows", "_distinct", "_folds", "_label_features", "_seeds", "_sparse_input",
     "_state", "_topk", "_checks", "_data", "_sklearn",
 }  # fmt: skip
 SHELVES = {"datasets", "inspection", "model_selection"}
@@ -125,6 +125,41 @@ def test_insides_of_other_packages_are_in_one_file_each(path):
 )
 def test_an_inside_is_found(path, source):
     (found,) = insides(f"import os\n{source}\n", path)
+    assert found.startswith("line 2: ")
+
+
+def private_uses(source, path):
+    """Return "line N: ..." for each import of a private module or name from outside its folder."""
+    found, folder = [], ["sklearn_xc", *path.parent.parts]
+    for line, name in imported_modules(
+        source, "sklearn_xc." + ".".join(path.with_suffix("").parts)
+    ):
+        parts = name.split(".")
+        for i, part in enumerate(parts):
+            if parts[0] != "sklearn_xc" or not part.startswith("_") or part.startswith("__"):
+                continue
+            owner = parts[:i]  # a folder, or a module that keeps the name to itself
+            is_folder = ROOT.joinpath(*owner[1:]).is_dir()
+            if not is_folder or folder[: len(owner)] != owner:
+                found.append(f"line {line}: {name}")
+    return found
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=str)
+def test_what_begins_with_an_underscore_stays_in_its_folder(path):
+    assert private_uses((ROOT / path).read_text(), path) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from sklearn_xc.softmax._model import SoftmaxModel",
+        "from sklearn_xc.linear.problem import _rearranged",
+        "import sklearn_xc.datasets._files",
+    ],
+)
+def test_a_use_from_outside_is_found(source):
+    (found,) = private_uses(f"import os\n{source}\n", Path("metrics/scorers.py"))
     assert found.startswith("line 2: ")
 
 
