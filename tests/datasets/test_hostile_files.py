@@ -12,7 +12,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from sklearn_xc.datasets import _files, load_text_dataset, load_xmc_file, text, xmc_format
+from sklearn_xc.datasets import _files, load_text_dataset, load_xmc_file, text, xmc_reader
 from sklearn_xc.exceptions import DataFormatError, MemoryBudgetError
 from sklearn_xc.parallel import memory
 
@@ -34,7 +34,7 @@ class TestLongLines:
     @pytest.mark.parametrize("chunk", [1, 400, 1 << 20])
     def test_the_limit_is_exact(self, tmp_path, monkeypatch, layout, compress, end, chunk):
         monkeypatch.setattr(_files, "MAX_LINE_BYTES", 1000)
-        monkeypatch.setattr(xmc_format, "_CHUNK_BYTES", chunk)
+        monkeypatch.setattr(xmc_reader, "_CHUNK_BYTES", chunk)
         read, make = LAYOUTS[layout]
         path = tmp_path / "data"
         if end != b"\nmore\n":
@@ -51,7 +51,7 @@ class TestLongLines:
     def test_one_byte_without_end(self, tmp_path, monkeypatch, read, compress, byte):
         limit, size = 1 << 16, 1 << 24
         monkeypatch.setattr(_files, "MAX_LINE_BYTES", limit)
-        monkeypatch.setattr(xmc_format, "_CHUNK_BYTES", limit)
+        monkeypatch.setattr(xmc_reader, "_CHUNK_BYTES", limit)
         path = tmp_path / "data"
         path.write_bytes(compress(byte * size))
         tracemalloc.start()
@@ -124,8 +124,8 @@ class TestBlankLines:
         assert peak < 60 << 20  # a few chunks
 
     def test_more_empty_rows_than_memory_holds(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(xmc_format, "_LARGE_BYTES", 10_000)
-        monkeypatch.setattr(xmc_format, "_CHUNK_BYTES", 1000)
+        monkeypatch.setattr(xmc_reader, "_LARGE_BYTES", 10_000)
+        monkeypatch.setattr(xmc_reader, "_CHUNK_BYTES", 1000)
         monkeypatch.setattr(memory, "available_bytes", lambda: 20_000)
         path = tmp_path / "data.gz"
         path.write_bytes(gzip.compress(b"2000000000 9 9\n" + b"\n" * 100_000))
@@ -144,7 +144,7 @@ class TestMemory:
 
         path = tmp_path / "data"
         path.write_bytes(b"2 9 9\n0 1:2\n" if read is load_xmc_file else b"a\t0\nb\t1\n")
-        monkeypatch.setattr(xmc_format, "_to_float", fail)
+        monkeypatch.setattr(xmc_reader, "_to_float", fail)
         monkeypatch.setattr(text._Rows, "add", fail)
         message = rf"^{re.escape(str(path))}, after line 1: the memory is used up"
         with pytest.raises(MemoryBudgetError, match=message):

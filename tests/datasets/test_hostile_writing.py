@@ -21,7 +21,7 @@ Y = np.array([[1, 0], [0, 1]])
 WRITE = """
     import os, signal, sys, threading, time
     import numpy as np
-    from sklearn_xc.datasets import _files, dump_xmc_file, xmc_format
+    from sklearn_xc.datasets import _files, dump_xmc_file, xmc_writer
 
     path, where, named, threaded = sys.argv[1:]
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -39,12 +39,12 @@ WRITE = """
     if named == "True":
         _files._open_unnamed = lambda folder: None
     if where == "rows":
-        format_rows, xmc_format._BLOCK_PAIRS = xmc_format._format_rows, 1
+        format_rows, xmc_writer._BLOCK_PAIRS = xmc_writer._format_rows, 1
         def after_some(X, Y, first, last):
             if first == 2:
                 ready()
             return format_rows(X, Y, first, last)
-        xmc_format._format_rows = after_some
+        xmc_writer._format_rows = after_some
     else:
         os.replace = wait_before(os.replace)
     write = lambda: dump_xmc_file(path, np.ones((5, 1)), np.ones((5, 1)))

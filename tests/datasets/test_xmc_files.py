@@ -16,7 +16,8 @@ from sklearn_xc.datasets import (
     dump_xmc_file,
     load_xmc_file,
     load_xmc_files,
-    xmc_format,
+    xmc_reader,
+    xmc_writer,
 )
 from sklearn_xc.exceptions import DataFormatError
 
@@ -123,7 +124,7 @@ def test_reads_what_the_slow_reader_reads(tmp_path, text, dtype):
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 64])
 def test_chunks_do_not_matter(tmp_path, monkeypatch, chunk):
-    monkeypatch.setattr(xmc_format, "_CHUNK_BYTES", chunk)
+    monkeypatch.setattr(xmc_reader, "_CHUNK_BYTES", chunk)
     for text in GOOD.values():
         path = tmp_path / "data.txt"
         path.write_bytes(text)
@@ -143,7 +144,7 @@ def test_many_chunks_of_a_larger_file(tmp_path, monkeypatch):
     path = tmp_path / "data.txt"
     path.write_bytes(text)
     for chunk in (1000, 100_000, 1 << 20):
-        monkeypatch.setattr(xmc_format, "_CHUNK_BYTES", chunk)
+        monkeypatch.setattr(xmc_reader, "_CHUNK_BYTES", chunk)
         for dtype in FLOATS:
             assert_equals_slow(text, *load_xmc_file(path, dtype=dtype), dtype)
 
@@ -270,7 +271,7 @@ BAD = [
 @pytest.mark.parametrize(("text", "line", "token", "message"), BAD)
 @pytest.mark.parametrize("chunk", [1 << 20, 5])
 def test_errors_say_where_and_what(tmp_path, monkeypatch, text, line, token, message, chunk):
-    monkeypatch.setattr(xmc_format, "_CHUNK_BYTES", chunk)
+    monkeypatch.setattr(xmc_reader, "_CHUNK_BYTES", chunk)
     path = tmp_path / "data.txt"
     path.write_bytes(text)
     with pytest.raises(DataFormatError, match=re.escape(message)) as caught:
@@ -290,7 +291,7 @@ def test_a_float32_overflow_is_a_float64(tmp_path):
 
 def test_a_line_beyond_reason_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(_files, "MAX_LINE_BYTES", 1000)
-    monkeypatch.setattr(xmc_format, "_CHUNK_BYTES", 100)
+    monkeypatch.setattr(xmc_reader, "_CHUNK_BYTES", 100)
     path = tmp_path / "data.txt"
     path.write_bytes(b"2 4 5\n0 0:1\n" + b" " * 5000)
     with pytest.raises(DataFormatError, match=r"line 3: .* longer than 1,000 bytes"):
@@ -299,7 +300,7 @@ def test_a_line_beyond_reason_is_refused(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("compress", [gzip.compress, lzma.compress])
 def test_cut_or_damaged_compression(tmp_path, monkeypatch, compress):
-    monkeypatch.setattr(xmc_format, "_CHUNK_BYTES", 1000)
+    monkeypatch.setattr(xmc_reader, "_CHUNK_BYTES", 1000)
     rng = np.random.default_rng(0)
     rows = [f"1 {f}:{v}" for f, v in zip(rng.integers(0, 900, 5000), rng.random(5000), strict=True)]
     whole = compress(("5000 900 5\n" + "\n".join(rows)).encode())
@@ -414,7 +415,7 @@ def test_blocks_of_rows_do_not_matter(tmp_path, monkeypatch):
     X = csr_array(rng.random((50, 7), dtype=np.float32) * (rng.random((50, 7)) < 0.5))
     Y = csr_array(rng.random((50, 5)) < 0.3)
     dump_xmc_file(tmp_path / "whole.txt", X, Y)
-    monkeypatch.setattr(xmc_format, "_BLOCK_PAIRS", 3)
+    monkeypatch.setattr(xmc_writer, "_BLOCK_PAIRS", 3)
     dump_xmc_file(tmp_path / "blocks.txt", X, Y)
     assert (tmp_path / "whole.txt").read_bytes() == (tmp_path / "blocks.txt").read_bytes()
 
@@ -477,8 +478,8 @@ def test_nothing_is_half_written(tmp_path, monkeypatch, error, name):
         written.append(first)
         return b" 0:1\n"
 
-    monkeypatch.setattr(xmc_format, "_BLOCK_PAIRS", 1)
-    monkeypatch.setattr(xmc_format, "_format_rows", format_rows)
+    monkeypatch.setattr(xmc_writer, "_BLOCK_PAIRS", 1)
+    monkeypatch.setattr(xmc_writer, "_format_rows", format_rows)
     with pytest.raises(type(error)):
         dump_xmc_file(path, np.ones((5, 1)), np.ones((5, 1)))
     assert written
@@ -534,7 +535,7 @@ def fuzz(path, monkeypatch, n_rounds, seed):
     accepted = 0
     for i in range(n_rounds):
         text = mutate(rng, seeds[i % len(seeds)])
-        monkeypatch.setattr(xmc_format, "_CHUNK_BYTES", int(rng.choice([1, 16, 1 << 20])))
+        monkeypatch.setattr(xmc_reader, "_CHUNK_BYTES", int(rng.choice([1, 16, 1 << 20])))
         path.write_bytes(text)
         try:
             X, Y = load_xmc_file(path)
@@ -579,7 +580,7 @@ def test_fuzz_for_long(tmp_path, monkeypatch, seed):
 
 
 def test_memory_is_that_of_the_result(tmp_path, monkeypatch):
-    monkeypatch.setattr(xmc_format, "_CHUNK_BYTES", 1 << 16)
+    monkeypatch.setattr(xmc_reader, "_CHUNK_BYTES", 1 << 16)
     row = "1,2,3 " + " ".join(f"{f}:0.{f}" for f in range(100, 300))
     path = tmp_path / "data.txt"
     path.write_text("10000 300 5\n" + f"{row}\n" * 10_000)
