@@ -71,7 +71,7 @@ def test_epochs_are_those_of_a_fit(labelled, key):
     assert losses == [row["loss"] for row in rows]
     fitted = NGAMEEmbeddingXC(
         **{**parameters, "random_state": 3}, sampler=key, label_features=labelled.Z,
-        validation_fraction=0.0, encoder_epochs=3, classifier_epochs=0,
+        validation_fraction=0.0, max_iter=3, classifier_max_iter=0,
     ).fit(labelled.X_train, labelled.Y_train)  # fmt: skip
     assert losses == [report.loss for report in fitted.encoder_curve_]
 
@@ -95,7 +95,7 @@ def test_a_timed_fit_is_a_fit(labelled):
 
 def test_components_and_tail(loaded, labelled):
     rows = ngame.main(
-        parts=("components", "tail"), encoder_epochs=6, classifier_epochs=3, ova=True, **SMALL
+        parts=("components", "tail"), max_iter=6, classifier_max_iter=3, ova=True, **SMALL
     )
     components = {r["system"]: r for r in rows if r["part"] == "components" and "system" in r}
     assert list(components) == [
@@ -194,7 +194,7 @@ class TestMisses:
 
 def test_part_clusters(loaded, capsys):
     rows = ngame.main(
-        parts=("misses", "clusters"), encoder_epochs=2, sizes=(8, 24), rows=100, **SMALL
+        parts=("misses", "clusters"), max_iter=2, sizes=(8, 24), rows=100, **SMALL
     )
     clusters = [row for row in rows if row["part"] == "clusters"]
     assert [(row["features"], row["clusters"]) for row in clusters] == [

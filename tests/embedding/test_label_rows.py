@@ -138,11 +138,11 @@ MADE = {
         ValueError,
         "Input label_features contains infinity",
     ),
-    "complex": (Z * 1j, ValueError, "Complex data not supported, dtype complex128 came"),
+    "complex": (Z * 1j, ValueError, "Complex data not supported. Got dtype complex128"),
     "sparse complex": (sp.csr_array(Z * 1j), ValueError, "Complex data not supported, dtype"),
-    "vector": (Z[0], ValueError, r"a matrix .* was expected of it, ndarray of shape \(3,\) came"),
-    "None": (None, ValueError, r"a matrix .* was expected of it, NoneType of shape \(\) came"),
-    "texts": (TEXTS, ValueError, r"a matrix .* was expected of it, list of shape \(4,\) came"),
+    "vector": (Z[0], ValueError, r"must make a matrix .* Got ndarray of shape \(3,\)"),
+    "None": (None, ValueError, r"must make a matrix .* Got NoneType of shape \(\)"),
+    "texts": (TEXTS, ValueError, r"must make a matrix .* Got list of shape \(4,\)"),
     "large": (Z * 1e20, ValueError, r"holds 4e\+20 in row 2; values up to 1e\+15 were expected"),
 }
 
