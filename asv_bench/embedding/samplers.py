@@ -105,10 +105,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--samplers", nargs="+", choices=tuple(METHODS), default=tuple(METHODS))
     parser.add_argument("--epochs", type=int, default=15, help="of the part samplers (15)")
     parser.add_argument("--cluster-size", type=int, default=64, help="of ngame_fixed (64)")
-    parser.add_argument(
-        "--encoder-epochs", type=int, help="of a fit (the default of the estimator)"
-    )
-    parser.add_argument("--classifier-epochs", type=int, help="of a fit (likewise)")
+    parser.add_argument("--max-iter", type=int, help="of a fit (the default of the estimator)")
+    parser.add_argument("--classifier-max-iter", type=int, help="of a fit (likewise)")
     parser.add_argument("--batch-size", type=int, help="instances (the default of the estimator)")
     parser.add_argument("--dim", type=int, default=256, help="of the embeddings (256)")
     parser.add_argument("--rate", type=float, default=0.003, help="of the encoder (0.003)")
@@ -135,8 +133,8 @@ def main(
     samplers: Sequence[str] = tuple(METHODS),
     epochs: int = 15,
     cluster_size: int = 64,
-    encoder_epochs: int | None = None,
-    classifier_epochs: int | None = None,
+    max_iter: int | None = None,
+    classifier_max_iter: int | None = None,
     batch_size: int | None = None,
     dim: int = 256,
     rate: float = 0.003,
@@ -167,7 +165,7 @@ def main(
         Of the part samplers.
     cluster_size : int
         Of its "ngame_fixed".
-    encoder_epochs, classifier_epochs : int or None
+    max_iter, classifier_max_iter : int or None
         Of the fit that the parts components and tail share; misses and clusters share an encoder
         of as many epochs.
     batch_size, dim : int
@@ -201,7 +199,7 @@ def main(
     """
     report = report or Report("ngame")
     parameters = {
-        "batch_size": _or_auto(batch_size), "embedding_dim": dim, "encoder_learning_rate": rate,
+        "batch_size": _or_auto(batch_size), "embedding_dim": dim, "learning_rate": rate,
         "margin": margin, "radius": radius, "n_jobs": 1, "random_state": seed,
     }  # fmt: skip
     found: list[dict[str, Any]] = []
@@ -215,7 +213,7 @@ def main(
         if "samplers" in parts:
             found += measure_samplers(labelled, samplers, parameters, cluster_size, epochs, report)
         if "misses" in parts or "clusters" in parts:
-            embedded = trained(labelled, parameters, encoder_epochs)
+            embedded = trained(labelled, parameters, max_iter)
             if "misses" in parts:
                 found += measure_misses(
                     embedded, sizes, radii, margin, batch_size or 1600, seed, report
@@ -225,8 +223,8 @@ def main(
         if "components" not in parts and "tail" not in parts:
             continue
         model = _fitted(
-            labelled, encoder_epochs=_or_auto(encoder_epochs),
-            classifier_epochs=_or_auto(classifier_epochs), **parameters,
+            labelled, max_iter=_or_auto(max_iter),
+            classifier_max_iter=_or_auto(classifier_max_iter), **parameters,
         )  # fmt: skip
         if "components" in parts:
             found += measure_components(labelled, model, shards, ova, report)
@@ -334,7 +332,7 @@ def _own(model: NGAMEEmbeddingXC) -> dict[str, Any]:
 
 def _fitted(labelled: LabelledSet, **parameters: Any) -> TimedEmbedding:
     model = TimedEmbedding(label_features=labelled.Z, **parameters)
-    few = copy.copy(model).set_params(encoder_epochs=1, classifier_epochs=1)
+    few = copy.copy(model).set_params(max_iter=1, classifier_max_iter=1)
     few.fit(labelled.X_train[:_FEW], labelled.Y_train[:_FEW])  # compiled
     return model.fit(labelled.X_train, labelled.Y_train)
 

@@ -12,6 +12,7 @@ from asv_bench.embedding import samplers as ngame
 from asv_bench.embedding.label_texts import LabelledSet
 from sklearn_xc import NGAMEEmbeddingXC
 from sklearn_xc.embedding._training import SiameseTraining
+from sklearn_xc.samplers import SAMPLERS
 from sklearn_xc.samplers._batches import Clusters
 from sklearn_xc.samplers.protocol import Positives
 
@@ -65,7 +66,7 @@ def test_epochs_are_those_of_a_fit(labelled, key):
     rows = ngame_curves.follow_samplers(labelled, [key], parameters, 8, 3, Report())
     model = NGAMEEmbeddingXC(**parameters)
     examples, Z = ngame_curves.examples_of(model, labelled)
-    training = ngame_curves.epochs_of(model, examples, Z, key, {}, 3)[2]
+    training = ngame_curves.epochs_of(model, examples, Z, SAMPLERS[key](), 3)[2]
     assert isinstance(training, SiameseTraining)
     losses = [report.loss for report in training.run()]  # no look at held-out instances between
     assert losses == [row["loss"] for row in rows]
@@ -73,7 +74,7 @@ def test_epochs_are_those_of_a_fit(labelled, key):
         **{**parameters, "random_state": 3}, sampler=key, label_features=labelled.Z,
         validation_fraction=0.0, max_iter=3, classifier_max_iter=0,
     ).fit(labelled.X_train, labelled.Y_train)  # fmt: skip
-    assert losses == [report.loss for report in fitted.encoder_curve_]
+    assert losses == fitted.fit_report_["loss"].tolist()
 
 
 def test_a_timed_fit_is_a_fit(labelled):
@@ -193,9 +194,7 @@ class TestMisses:
 
 
 def test_part_clusters(loaded, capsys):
-    rows = ngame.main(
-        parts=("misses", "clusters"), max_iter=2, sizes=(8, 24), rows=100, **SMALL
-    )
+    rows = ngame.main(parts=("misses", "clusters"), max_iter=2, sizes=(8, 24), rows=100, **SMALL)
     clusters = [row for row in rows if row["part"] == "clusters"]
     assert [(row["features"], row["clusters"]) for row in clusters] == [
         ("embeddings", 13), ("embeddings", 5), ("tf-idf, SVD", 13), ("tf-idf, SVD", 5)

@@ -156,7 +156,7 @@ def test_another_number_of_scores(shape, fusion):
 def test_wrong_lengths_are_named(name):
     pairs = dict.fromkeys(["frequencies", "is_relevant"], np.ones(4))
     pairs[name] = np.ones(3)
-    with pytest.raises(ValueError, match=rf"{name} has shape \(3,\), expected \(4,\)"):
+    with pytest.raises(ValueError, match=rf"{name} must have shape \(4,\).* Got \(3,\)"):
         ScoreFusion().fit(np.ones((4, 2)), **pairs)
 
 

@@ -199,9 +199,12 @@ class TestLabelFeatures:
     def test_wrong_rows(self, in_fit, make, documents):
         X, Y, Z = documents
         for features, message in (
-            (Z[:19], r"label_features have 19 rows, .* 20 labels .*sklearn_xc.LabelFeatures\("),
-            (LabelFeatures(Z[:19]), r"label_features have 19 rows, .* 20 labels of y was expected"),
-            (list("ab"), r"label_features have 2 rows"),
+            (
+                Z[:19],
+                r"label_features must have a row .* 20 labels of y. Got 19 .*sklearn_xc.LabelFeatures\(",
+            ),
+            (LabelFeatures(Z[:19]), r"label_features must .* 20 labels of y. Got 19 rows"),
+            (list("ab"), r"label_features must have a row .* Got 2 rows"),
         ):
             own = {} if in_fit else {"label_features": features}
             with pytest.raises(ValueError, match="NGAMEEmbeddingXC: " + message):
@@ -323,7 +326,8 @@ class TestParameters:
         [
             {"margin": 0}, {"margin": 2}, {"radius": 1e-9}, {"radius": 99.0},
             {"embedding_dim": 1}, {"batch_size": 2}, {"n_candidates": 10**9},
-            {"top_k": 10**9}, {"sampler": NgameSampler(refresh_interval=10**9)}, {"validation_fraction": 0.999},
+            {"top_k": 10**9}, {"sampler": NgameSampler(refresh_interval=10**9)},
+            {"validation_fraction": 0.999},
             {"learning_rate": 1e3}, {"max_iter": 0, "classifier_max_iter": 0},
             {"classifier_learning_rate": 1e6}, {"sampler": NgameSampler(cluster_size=1)},
             {"sampler": NgameSampler(cluster_size=10**9)},
@@ -335,7 +339,8 @@ class TestParameters:
             {"sampler": NgameSampler(cluster_size=2**61)},
             {"sampler": NgameSampler(refresh_interval=2**61)}, {"n_jobs": 10**12},
             {"validation_fraction": 1 - 1e-16}, {"sampler": "ance", "batch_size": 2**61},
-            {"sampler": TasSampler(cluster_size=2**61)}, {"sampler": NgameSampler(cluster_size=161)},
+            {"sampler": TasSampler(cluster_size=2**61)},
+            {"sampler": NgameSampler(cluster_size=161)},
         ],
         ids=str,
     )  # fmt: skip
@@ -402,14 +407,18 @@ class TestRange:
             (
                 np.float64,
                 1e200,
-                r"holds 6\.54654e\+199 in row 2; values up to 1e\+100 were expected",
+                r"must have values up to 1e\+100 in float64. Got 6\.54654e\+199 in row 2",
             ),
-            (np.float64, 1e-300, r"in row 0 and nothing of at least 1e-100, as was expected"),
-            (np.float32, 1e25, r"holds 6\.54654e\+24 in row 2; values up to 1e\+15 were expected"),
+            (np.float64, 1e-300, r"must have a value of at least 1e-100 in float64 .* in row 0"),
+            (
+                np.float32,
+                1e25,
+                r"must have values up to 1e\+15 in float32. Got 6\.54654e\+24 in row 2",
+            ),
             (
                 np.float32,
                 1e-25,
-                r"in row 0 and nothing of at least 1e-15, as was expected of float32",
+                r"must have a value of at least 1e-15 in float32 .* in row 0",
             ),
         ],
     )
@@ -424,7 +433,10 @@ class TestRange:
     @pytest.mark.parametrize("scale", [1e200, 1e-300])
     def test_label_features(self, scale, model, make, documents):
         X, Y, Z = documents
-        before, message = pickle.dumps(model), "NGAMEEmbeddingXC: label_features holds .* in row 0"
+        before, message = (
+            pickle.dumps(model),
+            "NGAMEEmbeddingXC: label_features must have .* in row 0",
+        )
         for call in (
             lambda: make(label_features=Z * scale).fit(X, Y),
             lambda: model.fit(X, Y, label_features=Z * scale),
@@ -439,7 +451,7 @@ class TestRange:
         X.data[:] *= 1e200
         for method in ANSWERS:
             with pytest.raises(
-                ValueError, match=r"X holds .*e\+199 in row 2; values up to 1e\+100"
+                ValueError, match=r"X must have values up to 1e\+100 .*e\+199 in row 2"
             ):
                 getattr(model, method)(X)
 
@@ -452,7 +464,7 @@ class TestRange:
         X, Y, _ = documents
         weights, before = np.ones(160), pickle.dumps(model)
         weights[:n] = weight
-        message = f"sample_weight holds {named} in row 0; 0 and weights from 1e-20 to 1e\\+20 were"
+        message = f"sample_weight must be 0 or from 1e-20 to 1e\\+20. Got {named} in row 0"
         with pytest.raises(ValueError, match=message):
             getattr(model, method)(X, Y, sample_weight=weights)
         assert pickle.dumps(model) == before

@@ -90,7 +90,9 @@ class TestFeatures:
         model = make(label_features=Z).fit(X, Y).set_params(label_features=None)
         assert model.predict_topk(X, 1, "features")[0].shape == (160, 1)
         model.fit(X, Y)
-        message = "component='features' needs label_features, of which NGAMEEmbeddingXC had none"
+        message = (
+            "component='features' must have features .* NGAMEEmbeddingXC has none: it had none"
+        )
         with pytest.raises(ValueError, match=message):
             model.predict_topk(X, component="features")
 
@@ -158,7 +160,7 @@ class TestFusedScores:
             def fit(self, scores, frequencies, is_relevant, weight):
                 seen.append((scores, frequencies, is_relevant, weight))
 
-        monkeypatch.setattr("sklearn_xc.embedding.ngame.ScoreFusion", Recorder)
+        monkeypatch.setattr("sklearn_xc.embedding._fitting.ScoreFusion", Recorder)
         X, Y, Z, has_unseen = data
         own = {"label_features": Z, "validation_fraction": 0.4, "n_candidates": 20}
         make(**own).fit(X[~has_unseen], Y[~has_unseen].toarray())

@@ -12,6 +12,7 @@ from sklearn.preprocessing import normalize
 from sklearn_xc import LabelFeatures
 from sklearn_xc._data import as_csr_rows
 from sklearn_xc._distinct import distinct_instances
+from sklearn_xc.embedding import _fitting
 from sklearn_xc.embedding._examples import held_out, labels_of_rows
 from sklearn_xc.encoders import BagOfEmbeddings
 from sklearn_xc.samplers import SAMPLERS, NgameSampler, TasSampler
@@ -194,7 +195,8 @@ class TestModules:
 
     @pytest.mark.parametrize("parameters", [
         {"margin": 0.05}, {"classifier_margin": 0.1}, {"radius": 0.5}, {"batch_size": 50},
-        {"batch_size": "auto"}, {"sampler": NgameSampler(refresh_interval=2, cluster_size=3)}, {"n_shards": 2}, {"max_iter": "auto"},
+        {"batch_size": "auto"}, {"sampler": NgameSampler(refresh_interval=2, cluster_size=3)},
+        {"n_shards": 2}, {"max_iter": "auto"},
         {"max_iter": 4}, {"classifier_max_iter": 3}, {"learning_rate": 0.1},
         {"classifier_learning_rate": 0.1}, {"validation_fraction": 0.3}, {"random_state": 1},
         {"sampler": "in_batch"}, {"sampler": NgameSampler(refresh_interval=1)},
@@ -373,7 +375,7 @@ def held_out_rows(model, X, Y):
     seed = int(np.random.RandomState(0).randint(2**31 - 1))
     found, _ = distinct_instances(as_csr_rows(X), indptr, labels, np.ones(X.shape[0]))
     positives = labels_of_rows(Positives(indptr, labels), found)
-    n_wanted = int(model.validation_fraction * len(found))
+    n_wanted = min(_fitting._MOST_HELD_OUT, int(model.validation_fraction * len(found)))
     _, chosen = held_out(positives, Y.shape[1], n_wanted, seed)
     numbers = instance_numbers(X, Y)
     return np.flatnonzero(np.isin(numbers, numbers[found[chosen]]))
@@ -396,12 +398,13 @@ class TestHeldOut:
     def test_no_more_than_are_needed(self, make, documents, monkeypatch):
         """Neither held out, nor, where none are, looked at for the threshold."""
         X, Y, Z = documents
-        monkeypatch.setattr("sklearn_xc.embedding.ngame._MOST_HELD_OUT", 7)
+        monkeypatch.setattr("sklearn_xc.embedding._fitting._MOST_HELD_OUT", 7)
         model = make(label_features=Z, validation_fraction=0.5).fit(X, Y)
         assert len(one_of_each(X, Y, held_out_rows(model, X, Y))) == 7
         seen = []
         monkeypatch.setattr(
-            "sklearn_xc.embedding.ngame.threshold_for", lambda scores, n: seen.append(scores) or 0.0
+            "sklearn_xc.embedding._fitting.threshold_for",
+            lambda scores, n: seen.append(scores) or 0.0,
         )
         make(label_features=Z, validation_fraction=0.0).fit(X, Y)
         assert seen[0].shape == (7, 20)

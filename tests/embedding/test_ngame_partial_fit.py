@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from sklearn_xc.embedding import _training
-from sklearn_xc.embedding._training import ClassifierModule, Pool
+from sklearn_xc.embedding._modules import ClassifierModule
+from sklearn_xc.embedding._training import Pool
 from sklearn_xc.encoders import bag
 from sklearn_xc.encoders.bag import BagOfEmbeddings
 from sklearn_xc.samplers import SAMPLERS

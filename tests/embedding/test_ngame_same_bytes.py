@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
-from sklearn_xc.embedding import _training, ngame
+from sklearn_xc.embedding import _fitting, _training
 from sklearn_xc.encoders import bag
 from sklearn_xc.samplers import SAMPLERS
 
@@ -311,7 +311,7 @@ class TestAnEarlierFit:
         def interrupt(*arguments):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(ngame, "threshold_for", interrupt)
+        monkeypatch.setattr(_fitting, "threshold_for", interrupt)
         with pytest.raises(KeyboardInterrupt):
             model.fit(*documents[:2])
         check()

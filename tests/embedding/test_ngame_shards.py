@@ -8,7 +8,8 @@ from sklearn.utils import check_random_state
 from sklearn_xc._sklearn import InvalidParameterError
 from sklearn_xc.embedding import _examples, _training
 from sklearn_xc.embedding._examples import label_shards
-from sklearn_xc.embedding._training import ClassifierModule, Pool, SiameseTraining
+from sklearn_xc.embedding._modules import ClassifierModule
+from sklearn_xc.embedding._training import Pool, SiameseTraining
 from sklearn_xc.encoders import bag
 from sklearn_xc.samplers import SAMPLERS
 
@@ -177,7 +178,7 @@ class TestNegatives:
                 modules.append((len(V), len(W)))
 
         monkeypatch.setattr(Pool, "of", of)
-        monkeypatch.setattr("sklearn_xc.embedding.ngame.ClassifierModule", Kept)
+        monkeypatch.setattr("sklearn_xc.embedding._fitting.ClassifierModule", Kept)
         X, Y, Z = documents
         own = {"max_iter": 0, "validation_fraction": 0.0, "n_shards": 3}
         model = make(label_features=Z, **own).fit(X, Y)

@@ -8,12 +8,8 @@ import scipy.sparse as sp
 
 from sklearn_xc._data import as_csr_rows
 from sklearn_xc.embedding._examples import Examples
-from sklearn_xc.embedding._training import (
-    ClassifierModule,
-    Pool,
-    SiameseTraining,
-    TripletLoss,
-)
+from sklearn_xc.embedding._modules import ClassifierModule
+from sklearn_xc.embedding._training import Pool, SiameseTraining, TripletLoss
 from sklearn_xc.samplers import SAMPLERS
 from sklearn_xc.samplers.protocol import Positives
 
@@ -113,7 +109,7 @@ class TestRealWeights:
             def fit(self, scores, frequencies, is_relevant, weight):
                 seen.append(weight)
 
-        monkeypatch.setattr("sklearn_xc.embedding.ngame.ScoreFusion", Recorder)
+        monkeypatch.setattr("sklearn_xc.embedding._fitting.ScoreFusion", Recorder)
         X, Y, Z = documents
         given = np.random.default_rng(0).uniform(0.1, 3.0, X.shape[0])
         own = {"label_features": Z, "validation_fraction": 0.3, "n_candidates": 20}
