@@ -123,21 +123,21 @@ class TrainableModel(RankingModel):
         Z = self._label_rows(given, n_labels, every.X.dtype)
         self._budget.require(self._sizes(every, train, chosen, Z).largest_phase())
         examples = every.take(train)
-        X = examples.X
         self._features = None if Z is None or self._reads_texts else KnownFeatures(Z)
         self._described = None if Z is None else np.diff(Z.indptr) > 0
         self._known = features_of(every.X)
         if Z is not None:
             self._known |= features_of(Z)
         else:
-            Z = mean_rows(X, *examples.positives, n_labels, examples.weight)
+            Z = mean_rows(examples.X, *examples.positives, n_labels, examples.weight)
         self._frequencies = examples.frequencies(n_labels).counts
-        self.encoder_.start(inputs_of(X), self.embedding_dim, seed)
-        self._report(None, "encoder", self._train_encoder(examples.with_features(), Z, seed))
+        examples = examples.with_features()
+        self.encoder_.start(inputs_of(examples.X), self.embedding_dim, seed)
+        self._report(None, "encoder", self._train_encoder(examples, Z, seed))
         self.label_embeddings_ = self._encode(Z, int(self.embedding_dim), Z.dtype)
         self._require_finite("learning_rate", self.label_embeddings_)
         self.coef_ = self.label_embeddings_.copy()
-        epochs = self._train_classifiers(examples.with_features(), seed + 1)
+        epochs = self._train_classifiers(examples, seed + 1)
         self._report(self.fit_report_, "classifier", epochs)
         self._require_finite("classifier_learning_rate", self.coef_)
 

@@ -201,7 +201,7 @@ class TestLabelFeatures:
         for features, message in (
             (
                 Z[:19],
-                r"label_features must have a row .* 20 labels of y. Got 19 .*sklearn_xc.LabelFeatures\(",
+                r"label_features must .* labels of y. Got 19 .*sklearn_xc.LabelFeatures\(",
             ),
             (LabelFeatures(Z[:19]), r"label_features must .* 20 labels of y. Got 19 rows"),
             (list("ab"), r"label_features must have a row .* Got 2 rows"),
