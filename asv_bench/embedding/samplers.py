@@ -10,6 +10,7 @@ bag-of-embeddings encoder. The paper, [1]_, has a transformer in its place.
 * clusters: inertia of balanced clusters, beside scikit-learn's unbalanced ones.
 * components: precision of the embedding, the classifiers, their sum, and fused; time.
 * tail: recall of labels without a training instance, beside the tf-idf cosine with their text.
+* shortlist: time and recall of the search for the best classifiers, by index; on made vectors.
 
 [1] K. Dahiya et al., "NGAME: negative mining-aware mini-batching for extreme classification", WSDM
 2023.
@@ -28,10 +29,11 @@ from asv_bench.common.report import Column, Report
 from asv_bench.embedding.batches import measure_clusters, measure_misses, trained
 from asv_bench.embedding.curves import METHODS, draw_samplers, follow_samplers
 from asv_bench.embedding.label_texts import LabelledSet, load_labelled_set
+from asv_bench.embedding.shortlist import DIMS, LABELS, measure_shortlist
 from sklearn_xc import NGAMEEmbeddingXC, OvALinearXC
 from sklearn_xc.metrics import precision_at_k, propensity, psp_at_k
 
-PARTS = ("samplers", "misses", "clusters", "components", "tail")
+PARTS = ("samplers", "misses", "clusters", "components", "tail", "shortlist")
 SETS = ("english_wordnet", "yso_finna_en")
 _KS = (1, 3, 5)
 #: Sizes of clusters, and radii within which a negative is hard.
@@ -121,6 +123,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rows", type=int, default=8000, help="of clusters (8,000)")
     parser.add_argument("--shards", type=int, help="components beside that many label shards")
     parser.add_argument("--ova", action="store_true", help="components beside OvALinearXC")
+    parser.add_argument(
+        "--labels", nargs="+", type=int, default=LABELS, help="of shortlist (5000 20000 80000)"
+    )
+    parser.add_argument("--dims", nargs="+", type=int, default=DIMS, help="of shortlist (64 256)")
     parser.add_argument("--seed", type=int, default=0, help="of all that is random (0)")
     parser.add_argument("--cache", help="folder that keeps loaded sets")
 
@@ -145,6 +151,8 @@ def main(
     rows: int = 8000,
     shards: int | None = None,
     ova: bool = False,
+    labels: Sequence[int] = LABELS,
+    dims: Sequence[int] = DIMS,
     seed: int = 0,
     cache: Any = None,
     report: Report | None = None,
@@ -155,12 +163,12 @@ def main(
     ----------
     data : path-like, default=None
         Folder of the data sets.
-    parts : sequence of {"samplers", "misses", "clusters", "components", "tail"}
-        What to measure.
+    parts : sequence of {"samplers", "misses", "clusters", "components", "tail", "shortlist"}
+        What to measure. The part shortlist needs no data set.
     sets : sequence of {"english_wordnet", "yso_finna_en"}
         Data sets.
     samplers : sequence of str
-        Keys of ``ngame_curves.METHODS``.
+        Keys of ``curves.METHODS``.
     epochs : int
         Of the part samplers.
     cluster_size : int
@@ -185,6 +193,8 @@ def main(
         The part components also fits a model whose classifiers are trained in so many label shards.
     ova : bool
         Whether the part components also fits ``OvALinearXC``.
+    labels, dims : sequence of int
+        Numbers of labels, and dimensions, of the part shortlist.
     seed : int
         Of all that is random.
     cache : path-like, default=None
@@ -203,7 +213,9 @@ def main(
         "margin": margin, "radius": radius, "n_jobs": 1, "random_state": seed,
     }  # fmt: skip
     found: list[dict[str, Any]] = []
-    for name in sets:
+    if "shortlist" in parts:
+        found += measure_shortlist(labels, dims, seed, report)
+    for name in sets if set(parts) - {"shortlist"} else ():
         labelled = load_labelled_set(name, data, cache=cache)
         report.line()
         report.line(

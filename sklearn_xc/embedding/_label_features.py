@@ -91,8 +91,8 @@ def label_rows(
     if matrix.shape[1] != n_features:
         raise ValueError(
             f"{estimator_name}: {whose} {matrix.shape[1]} features, X has {n_features}: one "
-            "encoder reads both. Vectorize label texts with the vectorizer that made X, or pass the texts, "
-            "and that vectorizer as label_vectorizer."
+            "encoder reads both. Vectorize label texts with the vectorizer that made X, or pass "
+            "the texts, and that vectorizer as label_vectorizer."
         )
     return readable_rows(as_csr_rows(matrix), name, is_training=True)
 

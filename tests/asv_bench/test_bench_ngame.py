@@ -226,3 +226,15 @@ def test_instances_and_labels_that_nothing_is_known_of_are_left_out(labelled):
 def test_inertia():
     V = np.array([[0.0, 0], [2, 0], [5, 5]])
     assert ngame_batches._inertia(V, np.array([1, 1, 0])) == pytest.approx(2 / 3)
+
+
+def test_part_shortlist(capsys, monkeypatch):
+    monkeypatch.setattr(ngame, "load_labelled_set", None)  # no data set is loaded
+    rows = ngame.main(parts=("shortlist",), labels=(400, 900), dims=(8,), report=Report("ngame"))
+    assert [(row["labels"], row["index"]) for row in rows] == [
+        (n, name) for n in (400, 900) for name in ("exact", "product", "spherical")
+    ]
+    for row in rows:
+        assert row["recall"] == 1 if row["index"] == "exact" else row["recall"] > 0.3
+        assert min(row["us"], row["us_alone"]) > 0
+    assert "recall@10" in capsys.readouterr().out

