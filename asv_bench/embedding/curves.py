@@ -102,7 +102,7 @@ def follow_samplers(
     with one_blas_thread():
         for key in methods:
             name = METHODS[key].format(cluster_size=cluster_size)
-            sampler = NgameSampler(cluster_size=cluster_size)
+            sampler: Any = NgameSampler(cluster_size=cluster_size)
             if key != "ngame_fixed":
                 sampler = SAMPLERS[key]()
             few = examples.take(np.arange(min(_FEW, examples.X.shape[0])))
