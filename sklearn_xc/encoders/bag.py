@@ -26,8 +26,9 @@ from sklearn_xc.solvers.batch_sgd import Entries
 
 #: Inputs that a thread encodes together: 512 kB of float32 at 128 dimensions.
 _TOGETHER = 1024
-#: Numbers in the gradients of a step that are worth a second thread, which takes 0.1 ms to start.
-_LEAST_WORK = 500_000
+#: Products in a step of the feature vectors that are worth a second thread, which takes 0.1 ms to
+#: start.
+_LEAST_WORK = 2_000_000
 
 
 class BagPass(NamedTuple):
@@ -230,8 +231,8 @@ class BagOfEmbeddings(BaseEstimator):
     ) -> None:
         """Take a step; see `Encoder.learn`."""
         entries, by_sums, by_block = self.gradients(passed, gradient)
-        n_numbers = int(entries.counts.sum()) * by_sums.shape[1]
-        with Team(count_threads(n_jobs) if n_numbers >= _LEAST_WORK else 1) as team:
+        n_products = int(entries.counts.sum()) * by_sums.shape[1]
+        with Team(count_threads(n_jobs) if n_products >= _LEAST_WORK else 1) as team:
             self.embedding_steps_.step(self.embeddings_, entries, by_sums, rate, team)
         if self.block_ is not None and by_block is not None:
             for steps, values, by_values in zip(

@@ -54,6 +54,7 @@ class TestThreads:
         expected = make(n_jobs=1, **own).fit(X, Y)
         monkeypatch.setattr(_training, "_LEAST_WORK", 1)
         monkeypatch.setattr(bag, "_TOGETHER", 16)
+        monkeypatch.setattr(bag, "_LEAST_WORK", 1)
         for n_jobs in (1, 2, 3):
             model = make(n_jobs=n_jobs, **own).fit(X, Y)
             assert_same_bytes(model, expected)

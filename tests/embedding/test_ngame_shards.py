@@ -35,6 +35,7 @@ class TestSameBytes:
         X, Y, Z = documents
         monkeypatch.setattr(_training, "_LEAST_WORK", 1)
         monkeypatch.setattr(bag, "_TOGETHER", 16)
+        monkeypatch.setattr(bag, "_LEAST_WORK", 1)
         own = {"label_features": Z, "sampler": sampler, "n_shards": 4}
         models = [make(n_jobs=n_jobs, **own).fit(X, Y) for n_jobs in (1, 2, 3)]
         assert_same_model(models[1], models[0])
