@@ -90,10 +90,7 @@ class SiameseModule:
         """Return the embeddings of some instances and labels."""
         inputs = joined_inputs([(self._X, rows), (self._Z, labels)])
         self._passed = self._encoder.forward(inputs, rng)
-        name, shape = (
-            f"{self._name}: {name_of(self._encoder)}",
-            (len(rows) + len(labels), self._dim),
-        )
+        name, shape = f"{self._name}: {name_of(self._encoder)}", (inputs.shape[0], self._dim)
         V = getattr(self._passed, "V", None)
         V = checked(V, f"{name}: V of forward", shape, self._X.dtype)
         if not self._has_learnt and first_strange(V) >= 0:

@@ -390,6 +390,13 @@ class NGAMEEmbeddingXC(TrainableModel):
             self._warn_of_added()
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if getattr(self.encoder, "reads", "rows") == "texts":
+            tags.input_tags.string = tags.input_tags.one_d_array = True
+            tags.input_tags.sparse = tags.input_tags.two_d_array = False
+        return tags
+
     def _warn_of_added(self) -> None:
         """Warn of unseen labels, as deep below the caller as where ``fit`` does it."""
         self._warn_of_unseen()

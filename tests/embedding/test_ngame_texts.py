@@ -11,8 +11,11 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
-from sklearn_xc import LabelFeatures, NGAMEEmbeddingXC
+from sklearn_xc import LabelFeatures, NGAMEEmbeddingXC, topk
+from sklearn_xc.model_selection import cross_val_score as sparse_cross_val_score
 from sklearn_xc.samplers import SAMPLERS
 
 NAMES = ["apple", "pear", "plum", "car", "train", "ship", "cat", "dog"]
@@ -205,6 +208,25 @@ class TestAfterwards:
         assert cross_val_score(make(), texts, Y.toarray(), cv=KFold(3)).min() > 0.6
         search = GridSearchCV(make(), {"encoder__n_buckets": [50, 2000]}, cv=KFold(3))
         assert search.fit(texts, Y.toarray()).best_score_ > 0.6
+
+    def test_tools_of_the_package(self, fitted, data):
+        texts, Y = data
+        np.testing.assert_array_equal(topk(fitted, texts, 3)[0], fitted.predict_topk(texts, 3)[0])
+        pipeline = make_pipeline(FunctionTransformer(), make()).fit(texts, Y)
+        np.testing.assert_array_equal(topk(pipeline, texts, 3)[0], topk(fitted, texts, 3)[0])
+        scores = [
+            sparse_cross_val_score(make(), kind(texts), Y, cv=KFold(3))
+            for kind in (list, np.array, pd.Series)
+        ]
+        assert min(scores[0]) > 0.6
+        np.testing.assert_array_equal(scores[0], scores[1])
+        np.testing.assert_array_equal(scores[0], scores[2])
+
+    def test_tags(self):
+        tags = make().__sklearn_tags__().input_tags
+        assert (tags.string, tags.one_d_array, tags.two_d_array, tags.sparse) == (1, 1, 0, 0)
+        tags = make(encoder="bag").__sklearn_tags__().input_tags
+        assert (tags.string, tags.one_d_array, tags.two_d_array, tags.sparse) == (0, 0, 1, 1)
 
     def test_another_fit_forgets_the_features(self, data):
         texts, Y = data
