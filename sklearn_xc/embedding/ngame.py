@@ -99,7 +99,7 @@ class NGAMEEmbeddingXC(TrainableModel):
     random_state : int, RandomState instance or None, default=None
         Of the encoder's start, mini-batches, positives drawn, and instances held out.
     verbose : int, default=0
-        If not 0, print a line for each epoch.
+        If not 0, print a line for each epoch, at most one a second.
 
     Attributes
     ----------

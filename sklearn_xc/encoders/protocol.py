@@ -3,10 +3,6 @@
 from typing import Any, Literal, Protocol
 
 import numpy as np
-import scipy.sparse as sp
-
-#: What an encoder is given: sparse rows, or an array of texts.
-Inputs = sp.csr_array | np.ndarray
 
 
 class ForwardPass(Protocol):
