@@ -21,7 +21,9 @@ class ShortlistIndex:
     coef, unseen : ndarray
         Of the model that it was built for; another one needs another index.
     parameter : str or MipsIndex
-        What it was made from.
+        What it was made from, and
+    settings : dict
+        the attributes that this had then.
     labels : ndarray of int64
         The labels that it has, rising: all but the unseen ones.
     index : MipsIndex
@@ -31,6 +33,7 @@ class ShortlistIndex:
     coef: np.ndarray
     unseen: np.ndarray
     parameter: Any
+    settings: dict[str, Any]
     labels: np.ndarray
     index: MipsIndex
 
@@ -42,11 +45,13 @@ class ShortlistIndex:
         labels = np.delete(np.arange(len(coef)), unseen)
         index = new_index(parameter, n_jobs)
         index.build(np.ascontiguousarray(coef[labels] if unseen.size else coef), seed=seed)
-        return cls(coef, unseen, parameter, labels, index)
+        return cls(coef, unseen, parameter, _settings(parameter), labels, index)
 
     def is_of(self, coef: np.ndarray, unseen: np.ndarray, parameter: Any) -> bool:
         """Return whether this is the index of a model, made from a parameter."""
-        return self.coef is coef and self.unseen is unseen and self.parameter is parameter
+        is_same = self.coef is coef and self.unseen is unseen and self.parameter is parameter
+        now = _settings(parameter)
+        return is_same and all(now.get(name) is value for name, value in self.settings.items())
 
     def query(self, V: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the labels found for each embedding, at most `size` of them.
@@ -60,3 +65,8 @@ class ShortlistIndex:
         """
         found: Candidates = self.index.query(np.ascontiguousarray(V), size)
         return np.where(found.labels >= 0, self.labels[found.labels], -1), found.counts
+
+
+def _settings(parameter: Any) -> dict[str, Any]:
+    """Return the attributes of an index that was passed, which ``set_params`` may change."""
+    return dict(getattr(parameter, "__dict__", {}))

@@ -124,6 +124,17 @@ class TestWhenItIsBuilt:
         assert vars(index) == before
         assert model.index is index
 
+    def test_other_settings_of_the_instance_build_another(self, make, documents, built):
+        X, Y, Z = documents
+        index = SphericalIndex(3)
+        model = make(index=index, label_features=Z).fit(X, Y)
+        model.predict_topk(X)
+        assert len(built) == 1
+        index.n_clusters = 5
+        model.predict_topk(X)
+        assert len(built) == 2
+        assert built[1].index.centroids_.shape[0] == 5
+
     def test_threads_change_nothing(self, make, documents):
         X, Y, Z = documents
         a, b = (
