@@ -3,6 +3,7 @@
 import numpy as np
 
 from sklearn_xc._data import CsrRows, DenseRows
+from sklearn_xc.kernels.rows.row_hash import hash_rows
 
 #: Values of a dense X that are hashed at a time.
 _DENSE_VALUES = 2**22
@@ -29,8 +30,23 @@ def distinct_instances(
     total : ndarray of float64 of shape (m,)
         Their weights.
     """
+    return distinct_by_hash(_hash_instances(X), indptr, labels, weight)
+
+
+def distinct_by_hash(
+    hashes: np.ndarray, indptr: np.ndarray, labels: np.ndarray, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what ``distinct_instances`` does, of instances with these hashes.
+
+    Parameters
+    ----------
+    hashes : ndarray of uint64 of shape (n, 2)
+        Equal for equal instances.
+    indptr, labels, weight
+        As there.
+    """
     used = np.flatnonzero((np.diff(indptr) > 0) & (weight > 0))
-    hashes = np.column_stack([_hash_instances(X), _hash_sets(indptr, labels)])[used]
+    hashes = np.column_stack([hashes, _hash_sets(indptr, labels)])[used]
     order = np.lexsort((weight[used], *hashes.T))  # sums of weights round by their order
     is_first = np.ones(len(used), bool)
     is_first[1:] = (hashes[order][1:] != hashes[order][:-1]).any(axis=1)
@@ -39,8 +55,6 @@ def distinct_instances(
 
 
 def _hash_instances(X: CsrRows | DenseRows) -> np.ndarray:
-    from sklearn_xc.kernels.rows.row_hash import hash_rows
-
     n, d = X.shape
     hashes = np.empty((n, 2), np.uint64)
     if isinstance(X, CsrRows):
@@ -56,8 +70,6 @@ def _hash_instances(X: CsrRows | DenseRows) -> np.ndarray:
 
 
 def _hash_sets(indptr: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    from sklearn_xc.kernels.rows.row_hash import hash_rows
-
     hashes = np.empty((len(indptr) - 1, 2), np.uint64)
     hash_rows(indptr, labels, np.ones(len(labels), np.uint64), hashes)
     return hashes

@@ -67,7 +67,8 @@ class LabelFeatures:
         if len(shape) != 1 + (not self.is_text):
             raise TypeError(_not_features(features))
         if 0 in shape:
-            raise ValueError(f"LabelFeatures: features are empty, shape {tuple(shape)} came.")
+            shape = tuple(shape)
+            raise ValueError(f"LabelFeatures: features must not be empty. Got shape {shape}.")
         self.features = features
         self.n_labels = int(shape[0])
 
@@ -107,8 +108,8 @@ def _is_text(features: Any) -> bool:
     if any(are_texts) and not all(are_texts):
         at = are_texts.index(False)
         raise TypeError(
-            f"LabelFeatures: features must be a text for each label, entry {at} is "
-            f"{list(features)[at]!r}."
+            f"LabelFeatures: features must be a text for each label. Got {list(features)[at]!r} "
+            f"for label {at}."
         )
     return any(are_texts)
 
@@ -124,9 +125,9 @@ def _as_array(features: Any) -> np.ndarray:
     return array
 
 
-def _not_features(came: Any) -> str:
-    shape = f" of shape {tuple(came.shape)}" if hasattr(came, "shape") else ""
+def _not_features(given: Any) -> str:
+    shape = f" of shape {tuple(given.shape)}" if hasattr(given, "shape") else ""
     return (
         "LabelFeatures: features must be a matrix with a row for each label, or a sequence of "
-        f"label texts; {type(came).__name__}{shape} came."
+        f"label texts. Got {type(given).__name__}{shape}."
     )

@@ -8,13 +8,10 @@ import numpy as np
 
 from sklearn_xc import NGAMEEmbeddingXC
 from sklearn_xc._data import as_csr_rows
+from sklearn_xc.embedding._encoding import inputs_of
 from sklearn_xc.embedding._label_features import mean_rows
-from sklearn_xc.embedding._training import (
-    ClassifierModule,
-    SiameseModule,
-    SiameseTraining,
-    TripletLoss,
-)
+from sklearn_xc.embedding._modules import ClassifierModule, SiameseModule
+from sklearn_xc.embedding._training import SiameseTraining, TripletLoss
 from sklearn_xc.encoders import BagOfEmbeddings
 from sklearn_xc.samplers import SAMPLERS, balanced_clusters
 from sklearn_xc.samplers.protocol import Positives
@@ -41,15 +38,15 @@ def inputs(data):
 def started(X):
     """Return an untrained encoder."""
     encoder = BagOfEmbeddings()
-    encoder.start(X, DIM, 0)
+    encoder.start(inputs_of(X), DIM, 0)
     return encoder
 
 
 def fitted(data, n_epochs):
     """Return a fitted estimator."""
     clf = NGAMEEmbeddingXC(
-        embedding_dim=DIM, batch_size=BATCH_SIZE, encoder_epochs=n_epochs,
-        classifier_epochs=n_epochs, random_state=0,
+        embedding_dim=DIM, batch_size=BATCH_SIZE, max_iter=n_epochs,
+        classifier_max_iter=n_epochs, random_state=0,
     )  # fmt: skip
     return clf.fit(*data)
 
@@ -69,11 +66,14 @@ class Epoch:
     def training(self, name, sampler):
         X, positives, Z = self.inputs
         encoder = started(X)
-        module = SiameseModule(encoder, X, Z, 1)
+        sampler = SAMPLERS[sampler]()
+        sampler.start(BATCH_SIZE, N_EPOCHS, seed=0, n_jobs=1)
+        keep = "last_seen" in sampler.reads
+        module = SiameseModule(encoder, X, Z, DIM, 1, "benchmark", keep)
         if name == "classifiers":
             module = ClassifierModule(module.instances(), module.labels())
         return SiameseTraining(
-            module, positives, np.ones(X.shape[0]), SAMPLERS[sampler](BATCH_SIZE, n_jobs=1),
+            module, positives, np.ones(X.shape[0]), sampler,
             TripletLoss(0.3), 0.003, N_EPOCHS, 0, 1,
         ).run()  # fmt: skip
 
@@ -90,7 +90,7 @@ class Clusters:
 
     def setup(self, data, cluster_size):
         X = inputs(data)[0]
-        self.V = started(X).encode(X)
+        self.V = started(X).encode(inputs_of(X))
         self.time_balanced_clusters(data, cluster_size)
 
     def time_balanced_clusters(self, data, cluster_size):
@@ -103,8 +103,8 @@ class Encode:
     rounds, repeat, number, warmup_time = 1, 5, 1, 0
 
     def setup(self, data):
-        self.X = inputs(data)[0]
-        self.encoder = started(self.X)
+        rows = inputs(data)[0]
+        self.X, self.encoder = inputs_of(rows), started(rows)
         self.time_encode(data)
 
     def time_encode(self, data):

@@ -15,8 +15,9 @@ from asv_bench.common.report import Column, Report
 from asv_bench.embedding.curves import epochs_of, examples_of, known_labels
 from asv_bench.embedding.label_texts import LabelledSet
 from sklearn_xc import NGAMEEmbeddingXC
+from sklearn_xc.embedding._encoding import inputs_of
 from sklearn_xc.parallel.row_ranges import one_blas_thread
-from sklearn_xc.samplers import balanced_clusters
+from sklearn_xc.samplers import NgameSampler, balanced_clusters
 from sklearn_xc.samplers._batches import Clusters
 from sklearn_xc.samplers.protocol import Positives
 
@@ -151,10 +152,11 @@ def trained(labelled: LabelledSet, parameters: dict[str, Any], epochs: int | Non
     epochs = epochs or model._epochs_for("encoder", examples)
     X, positives, _ = examples
     with one_blas_thread():
-        encoder, _, training = epochs_of(model, examples, Z, "ngame", {}, epochs)
+        encoder, _, training = epochs_of(model, examples, Z, NgameSampler(), epochs)
         for _ in training.run():
             pass
-        V, W = encoder.encode(X), encoder.encode(Z.take(known_labels(Z)))
+        V = encoder.encode(inputs_of(X))
+        W = encoder.encode(inputs_of(Z.take(known_labels(Z))))
     Y = _indicator(positives.labels, positives.indptr, len(W))
     has_instance = np.bincount(Y.indices, minlength=len(W)) > 0
     labels = (np.cumsum(has_instance) - 1)[Y.indices].astype(np.int32)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from asv_bench.common.figures import log_axis, panels, with_legend
 from asv_bench.common.measure import cpu_seconds
@@ -12,24 +13,25 @@ from asv_bench.embedding.label_texts import LabelledSet
 from sklearn_xc import NGAMEEmbeddingXC
 from sklearn_xc._checks import check_instances, check_targets
 from sklearn_xc._data import CsrRows
+from sklearn_xc.embedding._encoding import inputs_of
 from sklearn_xc.embedding._examples import Examples
 from sklearn_xc.embedding._label_features import label_rows
-from sklearn_xc.embedding._training import SiameseModule, SiameseTraining, TripletLoss
+from sklearn_xc.embedding._modules import SiameseModule
+from sklearn_xc.embedding._training import SiameseTraining, TripletLoss
 from sklearn_xc.encoders import BagOfEmbeddings
 from sklearn_xc.metrics import precision_at_k
 from sklearn_xc.mips import ExactIndex
 from sklearn_xc.parallel.row_ranges import one_blas_thread
-from sklearn_xc.samplers import SAMPLERS
-from sklearn_xc.samplers.protocol import Scene
+from sklearn_xc.samplers import SAMPLERS, NgameSampler, TrainingState
 
-#: What is compared, by key: the name, and the key of the sampler.
+#: What is compared, by key: the name. All but "ngame_fixed" are keys of samplers.
 METHODS = {
-    "in_batch": ("random mini-batches", "in_batch"),
-    "ngame": ("NGAME, growing clusters", "ngame"),
-    "ngame_fixed": ("NGAME, clusters of {cluster_size}", "ngame"),
-    "ance": ("ANCE", "ance"),
-    "tas": ("TAS", "tas"),
-    "o_sgd": ("ordered SGD", "o_sgd"),
+    "in_batch": "random mini-batches",
+    "ngame": "NGAME, growing clusters",
+    "ngame_fixed": "NGAME, clusters of {cluster_size}",
+    "ance": "ANCE",
+    "tas": "TAS",
+    "o_sgd": "ordered SGD",
 }
 #: Instances of a warm-up.
 _FEW = 2_000
@@ -57,9 +59,9 @@ class TimedSampler:
         self._sampler = sampler
         self.refresh_s = 0.0
 
-    def refresh(self, epoch: int, scene: Scene) -> None:
+    def refresh(self, epoch: int, state: TrainingState) -> None:
         """Look at the embeddings again, if it is time to."""
-        _, seconds = cpu_seconds(self._sampler.refresh, epoch, scene)
+        _, seconds = cpu_seconds(self._sampler.refresh, epoch, state)
         self.refresh_s += seconds
 
     def __getattr__(self, name: str) -> Any:
@@ -99,13 +101,14 @@ def follow_samplers(
     rows: list[dict[str, Any]] = []
     with one_blas_thread():
         for key in methods:
-            name, sampler = METHODS[key]
-            name = name.format(cluster_size=cluster_size)
-            options = {"cluster_size": cluster_size} if key == "ngame_fixed" else {}
+            name = METHODS[key].format(cluster_size=cluster_size)
+            sampler: Any = NgameSampler(cluster_size=cluster_size)
+            if key != "ngame_fixed":
+                sampler = SAMPLERS[key]()
             few = examples.take(np.arange(min(_FEW, examples.X.shape[0])))
-            for _ in epochs_of(model, few, Z, sampler, options, 2)[2].run():  # compiled
+            for _ in epochs_of(model, few, Z, sampler, 2)[2].run():  # compiled
                 pass
-            encoder, timed, training = epochs_of(model, examples, Z, sampler, options, epochs)
+            encoder, timed, training = epochs_of(model, examples, Z, sampler, epochs)
             run, cpu_s = training.run(), 0.0
             for epoch in range(1, epochs + 1):
                 seen, seconds = cpu_seconds(next, run)
@@ -150,15 +153,14 @@ def known_labels(Z: CsrRows) -> np.ndarray:
 
 
 def epochs_of(
-    model: NGAMEEmbeddingXC, examples: Examples, Z: CsrRows, sampler: str, options: dict[str, Any],
-    epochs: int,
+    model: NGAMEEmbeddingXC, examples: Examples, Z: CsrRows, sampler: Any, epochs: int
 ) -> tuple[BagOfEmbeddings, TimedSampler, SiameseTraining]:  # fmt: skip
     """Return an encoder that has started, its sampler, and the training to run."""
     encoder, seed = BagOfEmbeddings(), int(model.random_state)
     X, positives, weight = examples
-    encoder.start(X, model.embedding_dim, seed)
-    batch_size = model._batch_size_for(X.shape[0])
-    timed = TimedSampler(SAMPLERS[sampler](batch_size, model.refresh_interval, seed, 1, **options))
+    encoder.start(inputs_of(X), model.embedding_dim, seed)
+    timed = TimedSampler(clone(sampler))
+    timed.start(model._batch_size_for(X.shape[0]), epochs, seed, 1)
     module = SiameseModule(
         encoder,
         X,
@@ -166,11 +168,11 @@ def epochs_of(
         model.embedding_dim,
         1,
         "ngame_curves",
-        keep=sampler == "ngame",
+        keep="last_seen" in sampler.reads,
     )
     training = SiameseTraining(
         module, positives, weight, timed, TripletLoss(model.margin, model.radius),
-        model.encoder_learning_rate, epochs, seed, 1,
+        model.learning_rate, epochs, seed, 1,
     )  # fmt: skip
     return encoder, timed, training
 
@@ -179,9 +181,9 @@ def _precision(
     model: NGAMEEmbeddingXC, encoder: BagOfEmbeddings, Z: CsrRows, labelled: LabelledSet
 ) -> float:
     """Return P@1 of the cosine with the labels' embeddings, on held-out instances."""
-    V = encoder.encode(check_instances(model, labelled.X_test, reset=False))
+    V = encoder.encode(inputs_of(check_instances(model, labelled.X_test, reset=False)))
     index = ExactIndex(1)
-    index.build(encoder.encode(Z))
+    index.build(encoder.encode(inputs_of(Z)))
     return float(precision_at_k(labelled.Y_test, index.query(V, 1).labels, k=1))
 
 

@@ -10,6 +10,7 @@ bag-of-embeddings encoder. The paper, [1]_, has a transformer in its place.
 * clusters: inertia of balanced clusters, beside scikit-learn's unbalanced ones.
 * components: precision of the embedding, the classifiers, their sum, and fused; time.
 * tail: recall of labels without a training instance, beside the tf-idf cosine with their text.
+* shortlist: time and recall of the search for the best classifiers, by index; on made vectors.
 
 [1] K. Dahiya et al., "NGAME: negative mining-aware mini-batching for extreme classification", WSDM
 2023.
@@ -28,10 +29,11 @@ from asv_bench.common.report import Column, Report
 from asv_bench.embedding.batches import measure_clusters, measure_misses, trained
 from asv_bench.embedding.curves import METHODS, draw_samplers, follow_samplers
 from asv_bench.embedding.label_texts import LabelledSet, load_labelled_set
+from asv_bench.embedding.shortlist import DIMS, LABELS, measure_shortlist
 from sklearn_xc import NGAMEEmbeddingXC, OvALinearXC
 from sklearn_xc.metrics import precision_at_k, propensity, psp_at_k
 
-PARTS = ("samplers", "misses", "clusters", "components", "tail")
+PARTS = ("samplers", "misses", "clusters", "components", "tail", "shortlist")
 SETS = ("english_wordnet", "yso_finna_en")
 _KS = (1, 3, 5)
 #: Sizes of clusters, and radii within which a negative is hard.
@@ -105,10 +107,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--samplers", nargs="+", choices=tuple(METHODS), default=tuple(METHODS))
     parser.add_argument("--epochs", type=int, default=15, help="of the part samplers (15)")
     parser.add_argument("--cluster-size", type=int, default=64, help="of ngame_fixed (64)")
-    parser.add_argument(
-        "--encoder-epochs", type=int, help="of a fit (the default of the estimator)"
-    )
-    parser.add_argument("--classifier-epochs", type=int, help="of a fit (likewise)")
+    parser.add_argument("--max-iter", type=int, help="of a fit (the default of the estimator)")
+    parser.add_argument("--classifier-max-iter", type=int, help="of a fit (likewise)")
     parser.add_argument("--batch-size", type=int, help="instances (the default of the estimator)")
     parser.add_argument("--dim", type=int, default=256, help="of the embeddings (256)")
     parser.add_argument("--rate", type=float, default=0.003, help="of the encoder (0.003)")
@@ -123,6 +123,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rows", type=int, default=8000, help="of clusters (8,000)")
     parser.add_argument("--shards", type=int, help="components beside that many label shards")
     parser.add_argument("--ova", action="store_true", help="components beside OvALinearXC")
+    parser.add_argument(
+        "--labels", nargs="+", type=int, default=LABELS, help="of shortlist (5000 20000 80000)"
+    )
+    parser.add_argument("--dims", nargs="+", type=int, default=DIMS, help="of shortlist (64 256)")
     parser.add_argument("--seed", type=int, default=0, help="of all that is random (0)")
     parser.add_argument("--cache", help="folder that keeps loaded sets")
 
@@ -135,8 +139,8 @@ def main(
     samplers: Sequence[str] = tuple(METHODS),
     epochs: int = 15,
     cluster_size: int = 64,
-    encoder_epochs: int | None = None,
-    classifier_epochs: int | None = None,
+    max_iter: int | None = None,
+    classifier_max_iter: int | None = None,
     batch_size: int | None = None,
     dim: int = 256,
     rate: float = 0.003,
@@ -147,6 +151,8 @@ def main(
     rows: int = 8000,
     shards: int | None = None,
     ova: bool = False,
+    labels: Sequence[int] = LABELS,
+    dims: Sequence[int] = DIMS,
     seed: int = 0,
     cache: Any = None,
     report: Report | None = None,
@@ -157,17 +163,17 @@ def main(
     ----------
     data : path-like, default=None
         Folder of the data sets.
-    parts : sequence of {"samplers", "misses", "clusters", "components", "tail"}
-        What to measure.
+    parts : sequence of {"samplers", "misses", "clusters", "components", "tail", "shortlist"}
+        What to measure. The part shortlist needs no data set.
     sets : sequence of {"english_wordnet", "yso_finna_en"}
         Data sets.
     samplers : sequence of str
-        Keys of ``ngame_curves.METHODS``.
+        Keys of ``curves.METHODS``.
     epochs : int
         Of the part samplers.
     cluster_size : int
         Of its "ngame_fixed".
-    encoder_epochs, classifier_epochs : int or None
+    max_iter, classifier_max_iter : int or None
         Of the fit that the parts components and tail share; misses and clusters share an encoder
         of as many epochs.
     batch_size, dim : int
@@ -187,6 +193,8 @@ def main(
         The part components also fits a model whose classifiers are trained in so many label shards.
     ova : bool
         Whether the part components also fits ``OvALinearXC``.
+    labels, dims : sequence of int
+        Numbers of labels, and dimensions, of the part shortlist.
     seed : int
         Of all that is random.
     cache : path-like, default=None
@@ -201,11 +209,13 @@ def main(
     """
     report = report or Report("ngame")
     parameters = {
-        "batch_size": _or_auto(batch_size), "embedding_dim": dim, "encoder_learning_rate": rate,
+        "batch_size": _or_auto(batch_size), "embedding_dim": dim, "learning_rate": rate,
         "margin": margin, "radius": radius, "n_jobs": 1, "random_state": seed,
     }  # fmt: skip
     found: list[dict[str, Any]] = []
-    for name in sets:
+    if "shortlist" in parts:
+        found += measure_shortlist(labels, dims, seed, report)
+    for name in sets if set(parts) - {"shortlist"} else ():
         labelled = load_labelled_set(name, data, cache=cache)
         report.line()
         report.line(
@@ -215,7 +225,7 @@ def main(
         if "samplers" in parts:
             found += measure_samplers(labelled, samplers, parameters, cluster_size, epochs, report)
         if "misses" in parts or "clusters" in parts:
-            embedded = trained(labelled, parameters, encoder_epochs)
+            embedded = trained(labelled, parameters, max_iter)
             if "misses" in parts:
                 found += measure_misses(
                     embedded, sizes, radii, margin, batch_size or 1600, seed, report
@@ -225,8 +235,8 @@ def main(
         if "components" not in parts and "tail" not in parts:
             continue
         model = _fitted(
-            labelled, encoder_epochs=_or_auto(encoder_epochs),
-            classifier_epochs=_or_auto(classifier_epochs), **parameters,
+            labelled, max_iter=_or_auto(max_iter),
+            classifier_max_iter=_or_auto(classifier_max_iter), **parameters,
         )  # fmt: skip
         if "components" in parts:
             found += measure_components(labelled, model, shards, ova, report)
@@ -334,7 +344,7 @@ def _own(model: NGAMEEmbeddingXC) -> dict[str, Any]:
 
 def _fitted(labelled: LabelledSet, **parameters: Any) -> TimedEmbedding:
     model = TimedEmbedding(label_features=labelled.Z, **parameters)
-    few = copy.copy(model).set_params(encoder_epochs=1, classifier_epochs=1)
+    few = copy.copy(model).set_params(max_iter=1, classifier_max_iter=1)
     few.fit(labelled.X_train[:_FEW], labelled.Y_train[:_FEW])  # compiled
     return model.fit(labelled.X_train, labelled.Y_train)
 

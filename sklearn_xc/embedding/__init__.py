@@ -2,15 +2,21 @@
 
 ::
 
-    ngame.py             the estimator: what is trained in which order
-      |-- _examples.py         instances with labels and weights, whole or by label shard
-      |-- _rows.py             rows as encoders read them
-      |-- _encoding.py         what encoders give, checked
-      |-- _label_features.py   what the encoder reads of the labels
-      |-- _training.py         epochs of Siamese training, of an encoder or of classifiers
-      '-- _model.py            what a trained model answers
-            |-- _ranking.py          what a label scores, and which labels are worth scoring
-            '-- _fusion.py           one score of several
+    ngame.py             the estimator: parameters, and the methods that users call
+      '-- _fitting.py          what is trained in which order
+            |-- _label_features.py   what the encoder reads of the labels
+            |-- _training.py         epochs of Siamese training, with mini-batches of a sampler
+            |     '-- _modules.py    what learns in them: the encoder, or the classifiers
+            |-- _lessons.py          what the fusion learns from
+            |-- _report.py           what training did
+            |-- _new_classes.py      class labels of labels that are added
+            '-- _model.py            what a trained model answers
+                  |-- _ranking.py          what a label scores, which labels are worth scoring
+                  |-- _shortlist.py        an index of the labels with the best classifiers
+                  '-- _fusion.py           one score of several
+
+    _examples.py  instances with labels and weights     _rows.py, _texts.py  what encoders read
+    _memory.py    what all of it takes                  _encoding.py         calls of encoders
 """
 
 from sklearn_xc.embedding.ngame import NGAMEEmbeddingXC

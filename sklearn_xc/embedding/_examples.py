@@ -6,7 +6,8 @@ import numpy as np
 
 from sklearn_xc._blank_rows import LabelFrequencies, is_blank
 from sklearn_xc._data import CsrRows
-from sklearn_xc._distinct import distinct_instances
+from sklearn_xc._distinct import distinct_by_hash, distinct_instances
+from sklearn_xc.embedding._texts import TextRows
 from sklearn_xc.samplers.protocol import Positives
 from sklearn_xc.solvers.batch_sgd import entry_places
 
@@ -32,7 +33,10 @@ class Examples(NamedTuple):
         cls, X: CsrRows, indptr: np.ndarray, labels: np.ndarray, weight: np.ndarray
     ) -> "Examples":
         """Return the distinct instances, each with the weight of all that are equal to it."""
-        rows, total = distinct_instances(X, indptr, labels, weight)
+        if isinstance(X, TextRows):
+            rows, total = distinct_by_hash(X.hashes(), indptr, labels, weight)
+        else:
+            rows, total = distinct_instances(X, indptr, labels, weight)
         return cls(X.take(rows), labels_of_rows(Positives(indptr, labels), rows), total)
 
     def take(self, rows: np.ndarray) -> "Examples":
@@ -81,6 +85,39 @@ def labels_of_rows(positives: Positives, rows: np.ndarray) -> Positives:
     indptr, labels = positives
     at, bounds = entry_places(indptr[rows], indptr[rows + 1] - indptr[rows])
     return Positives(bounds, labels[at])
+
+
+def held_out(
+    positives: Positives, n_labels: int, n_wanted: int, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Choose instances that training does not see; no label loses its last instance.
+
+    Parameters
+    ----------
+    positives : Positives
+        Labels of all instances.
+    n_labels, n_wanted : int
+        Labels, and instances to hold out at most.
+    seed : int
+
+    Returns
+    -------
+    train, chosen : ndarray of int64
+        Instances to train on and those held out, both rising.
+    """
+    indptr, labels = positives
+    n = len(indptr) - 1
+    left = np.bincount(labels, minlength=n_labels)
+    chosen: list[int] = []
+    for i in np.random.default_rng((seed, 1)).permutation(n):
+        if len(chosen) >= n_wanted:
+            break
+        own = labels[indptr[i] : indptr[i + 1]]
+        if (left[own] > 1).all():
+            left[own] -= 1
+            chosen.append(i)
+    rows = np.sort(np.array(chosen, np.int64))
+    return np.setdiff1d(np.arange(n), rows), rows
 
 
 def label_shards(n_labels: int, n_shards: int, seed: int) -> list[np.ndarray]:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_xc._data import read_only
+from sklearn_xc.kernels.embedding.tree_walk import add_tree_values
 
 #: A leaf holds at least so many pairs, so that its value, a share of relevant pairs, does not hang
 #: on one of them, and at least so large a share of all. With the pairs of 400 instances, 25 and 50
@@ -149,15 +150,13 @@ class ScoreFusion:
         ndarray of float
             Of the shape (...), float32 if the scores are.
         """
-        from sklearn_xc.kernels.embedding.tree_walk import add_tree_values
-
         if self.tree_ is None:
             raise ValueError("ScoreFusion: there is no tree yet; call fit first.")
         scores = np.asarray(scores)
         if scores.shape[-1:] != (self.n_scores_,):
             raise ValueError(
-                f"ScoreFusion: scores of shape {scores.shape} came, (..., {self.n_scores_}) was "
-                "expected, as in fit."
+                f"ScoreFusion: scores must have shape (..., {self.n_scores_}), as in fit. Got "
+                f"{scores.shape}."
             )
         dtype = np.float32 if scores.dtype == np.float32 else np.float64
         shape = scores.shape[:-1]
@@ -177,14 +176,14 @@ def _check_pairs(scores: np.ndarray, given: dict[str, Any]) -> None:
     shape = np.shape(scores)
     if len(shape) != 2 or 0 in shape:
         raise ValueError(
-            f"ScoreFusion: scores of at least one pair, shape (n_pairs, n_scores), were expected; "
-            f"shape {shape} came."
+            "ScoreFusion: scores must be of at least one pair, shape (n_pairs, n_scores). Got "
+            f"shape {shape}."
         )
     for name, values in given.items():
         if np.shape(values) != shape[:1]:
             raise ValueError(
-                f"ScoreFusion: {name} has shape {np.shape(values)}, expected {shape[:1]}: one for "
-                "each pair."
+                f"ScoreFusion: {name} must have shape {shape[:1]}, one for each pair. Got "
+                f"{np.shape(values)}."
             )
     for name, values in {"scores": scores, **given}.items():
         if not np.isfinite(values).all():

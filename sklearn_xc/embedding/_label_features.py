@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from sklearn_xc._data import CsrRows, as_csr_rows
 from sklearn_xc._label_features import LabelFeatures, check_features
 from sklearn_xc.embedding._rows import readable_rows
+from sklearn_xc.embedding._texts import TextRows, text_rows
 
 
 def label_rows(
@@ -59,12 +60,7 @@ def label_rows(
     if label_features is None:
         return None
     name = f"{estimator_name}: label_features"
-    held, is_bare = (
-        held_features(label_features, name),
-        not isinstance(label_features, LabelFeatures),
-    )
-    if held.n_labels != n_labels:
-        raise ValueError(_wrong_rows(estimator_name, held.n_labels, n_labels, is_bare))
+    held = _held_for(estimator_name, label_features, n_labels)
     features = held.features
     if label_vectorizer is not None:
         features = _vectorize(estimator_name, features, label_vectorizer)
@@ -72,8 +68,8 @@ def label_rows(
         shape = np.shape(features)
         if len(shape) != 2:
             raise ValueError(
-                f"{name}: a matrix with a row for each label was expected of it, "
-                f"{type(features).__name__} of shape {shape} came."
+                f"{name} must make a matrix with a row for each label. Got "
+                f"{type(features).__name__} of shape {shape}."
             )
         check_features(features, f"{name}: what it made")
     elif held.is_text:
@@ -82,24 +78,59 @@ def label_rows(
             "fitted vectorizer that made X as label_vectorizer."
         )
     if getattr(getattr(features, "dtype", None), "kind", "") == "c":
-        raise ValueError(f"{name}: Complex data not supported, dtype {features.dtype} came.")
+        raise ValueError(f"{name}: Complex data not supported. Got dtype {features.dtype}.")
     try:
         matrix = check_array(
             features, accept_sparse="csr", dtype=dtype, input_name="label_features"
         )
     except (ValueError, TypeError) as error:
         raise type(error)(f"{name}: {error}") from error
+    whose = "label_features have" if label_vectorizer is None else "label_vectorizer made"
     if matrix.shape[0] != n_labels:
-        came = "label_features have" if label_vectorizer is None else "label_vectorizer made"
-        raise ValueError(f"{estimator_name}: {came} {matrix.shape[0]} rows of {n_labels} labels.")
+        raise ValueError(f"{estimator_name}: {whose} {matrix.shape[0]} rows of {n_labels} labels.")
     if matrix.shape[1] != n_features:
-        came = "label_features have" if label_vectorizer is None else "label_vectorizer made"
         raise ValueError(
-            f"{estimator_name}: {came} {matrix.shape[1]} features, X has {n_features}: one encoder "
-            "reads both. Vectorize label texts with the vectorizer that made X, or pass the texts, "
-            "and that vectorizer as label_vectorizer."
+            f"{estimator_name}: {whose} {matrix.shape[1]} features, X has {n_features}: one "
+            "encoder reads both. Vectorize label texts with the vectorizer that made X, or pass "
+            "the texts, and that vectorizer as label_vectorizer."
         )
     return readable_rows(as_csr_rows(matrix), name, is_training=True)
+
+
+def label_texts(
+    estimator_name: str, label_features: Any, label_vectorizer: Any, n_labels: int
+) -> TextRows:
+    """Return the texts of the labels, for an encoder that reads texts.
+
+    Parameters
+    ----------
+    estimator_name : str
+        Named in messages.
+    label_features : LabelFeatures or array-like of str of shape (n_labels,)
+    label_vectorizer : None
+    n_labels : int
+        What the training data have.
+
+    Raises
+    ------
+    TypeError
+        If `label_features` are masked, or neither a matrix nor texts.
+    ValueError
+        Without texts, for a matrix, another number of texts, or a `label_vectorizer`.
+    """
+    name = f"{estimator_name}: label_features"
+    if label_vectorizer is not None:
+        raise ValueError(
+            f"{estimator_name}: label_vectorizer must be None, the encoder reads texts. Got "
+            f"{type(label_vectorizer).__name__}."
+        )
+    needed = f"{name} must be a text for each label, which the encoder reads."
+    if label_features is None:
+        raise ValueError(f"{needed} Got None.")
+    held = _held_for(estimator_name, label_features, n_labels)
+    if not held.is_text:
+        raise ValueError(f"{needed} Got a matrix: encoder='bag' reads features.")
+    return text_rows(held.features, name)
 
 
 def held_features(label_features: Any, name: str) -> LabelFeatures:
@@ -172,10 +203,19 @@ def _vectorize(estimator_name: str, features: Any, vectorizer: Any) -> Any:
     return vectorizer.transform(features)
 
 
-def _wrong_rows(estimator_name: str, came: int, n_labels: int, is_bare: bool) -> str:
+def _held_for(estimator_name: str, label_features: Any, n_labels: int) -> LabelFeatures:
+    """Return label features that are held, of as many labels as there are."""
+    held = held_features(label_features, f"{estimator_name}: label_features")
+    if held.n_labels != n_labels:
+        is_bare = not isinstance(label_features, LabelFeatures)
+        raise ValueError(_wrong_rows(estimator_name, held.n_labels, n_labels, is_bare))
+    return held
+
+
+def _wrong_rows(estimator_name: str, given: int, n_labels: int, is_bare: bool) -> str:
     message = (
-        f"{estimator_name}: label_features have {came} rows, one for each of the {n_labels} labels "
-        "of y was expected."
+        f"{estimator_name}: label_features must have a row for each of the {n_labels} labels of y. "
+        f"Got {given} rows."
     )
     if not is_bare:
         return message

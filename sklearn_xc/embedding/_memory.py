@@ -5,7 +5,7 @@ largest one is named where the sum is too much.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +28,7 @@ _FEWER_FEATURES = (
 _FEWER_LABELS = _SMALLER + "leave rare labels out."
 _FEWER_INSTANCES = _SMALLER + "fit fewer instances, and the others by partial_fit."
 _SMALLER_BATCH = "Lower batch_size."
-_SHORTER_LIST = "Lower shortlist_size or validation_fraction."
+_SHORTER_LIST = "Lower n_candidates or validation_fraction."
 _FEWER_AT_A_TIME = "Ask for fewer labels, or for fewer instances at a time."
 
 
@@ -189,13 +189,19 @@ class Asked(NamedTuple):
         if not n_listed:
             best = (1, k), 16 + self.itemsize, 2, _FEWER_AT_A_TIME
             return [vector, Held("the best labels of an instance", *best)]
-        listed = (1, n_listed), 40 + (3 + self.n_scores) * self.itemsize, 1, "Lower shortlist_size."
+        listed = (1, n_listed), 40 + (3 + self.n_scores) * self.itemsize, 1, "Lower n_candidates."
         return [vector, Held("scores of the shortlist of an instance", *listed)]
 
     def all_scores(self, n: int, n_copies: int) -> list[Held]:
         """Return what dense scores of n instances take."""
         advice = "Use predict_topk, which never makes them, or fit with a sparse y."
         return [Held("scores of all labels", (n, self.n_labels), self.itemsize, n_copies, advice)]
+
+
+def of_index(n_labels: int, dim: int, itemsize: int, copies: float) -> list[Held]:
+    """Return what an index of the labels takes, which holds so many copies of their vectors."""
+    held = (int(copies * n_labels), dim), itemsize, 1, "Use index='exact' or index='product'."
+    return [Held("the index of the labels", *held)]
 
 
 # A fit
@@ -228,7 +234,8 @@ class FitSizes(NamedTuple):
         Of the encoder: what, shape, and how many; empty where it does not tell.
     batch_size, n_pool : int
         Instances of a mini-batch, and labels at most.
-    sampler : str
+    reads : collection of str
+        Which embeddings the sampler looks at; see `BatchSampler`.
     n_copies : int
         Copies of all instances' embeddings that shards take at a time.
     n_listed, n_scores : int
@@ -246,7 +253,7 @@ class FitSizes(NamedTuple):
     parameters: Sequence[tuple[str, tuple[int, ...], int]]
     batch_size: int
     n_pool: int
-    sampler: str
+    reads: Collection[str]
     n_copies: int
     n_listed: int
     n_scores: int
@@ -260,11 +267,12 @@ class FitSizes(NamedTuple):
             *(Held(f"{what} of the encoder", shape, size, times, _FEWER_FEATURES)
               for what, shape, times in self.parameters),
         ]  # fmt: skip
-        n_embedded = {"ngame": 1, "tas": 2, "ance": 1}.get(self.sampler, 0)
+        arrays = {"instances": 1, "last_seen": 1, "initial": 2}  # the initial ones are a copy
+        n_embedded = sum(arrays.get(each, 0) for each in self.reads)
         encoder = [
             Held("embeddings of the instances", (self.n, dim), size, n_embedded, _FEWER_INSTANCES),
             Held("embeddings of the labels", (self.n_labels, dim), size,
-                 int(self.sampler == "ance"), _FEWER_LABELS),
+                 int("labels" in self.reads), _FEWER_LABELS),
             *self.batch(10),
         ]  # fmt: skip
         classifiers = self.classifiers(4 + (self.n_copies > 0), self.n_copies)
@@ -290,7 +298,7 @@ class FitSizes(NamedTuple):
         n_copies : int
             Copies of the instances' embeddings.
         """
-        n_of_instances = 1 + (self.sampler == "tas") + n_copies
+        n_of_instances = 1 + ("initial" in self.reads) + n_copies
         return [
             Held("vectors of the labels and means of their gradients", (self.n_labels, self.dim),
                  self.itemsize, n_of_labels, _FEWER_LABELS),

@@ -14,9 +14,11 @@ from sklearn_xc._topk import check_topk_size
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.embedding._encoding import encoded, first_strange, name_of
 from sklearn_xc.embedding._fusion import ScoreFusion
-from sklearn_xc.embedding._memory import Asked, Budget, pieces_of
+from sklearn_xc.embedding._memory import Asked, Budget, of_index, pieces_of
 from sklearn_xc.embedding._ranking import KnownFeatures, Ranking
 from sklearn_xc.embedding._rows import readable_rows
+from sklearn_xc.embedding._shortlist import COPIES, ShortlistIndex
+from sklearn_xc.embedding._texts import looks_like_texts, text_rows
 from sklearn_xc.encoders.protocol import Encoder
 from sklearn_xc.parallel.threads import count_threads
 
@@ -26,7 +28,7 @@ COMPONENTS = ("fused", "embedding", "classifier", "features")
 class RankingModel(XCClassifier):
     """Answers of an encoder, a vector or two for each label, and a fusion of their scores.
 
-    A subclass sets the attributes below in fit, and has the parameters ``shortlist_size``,
+    A subclass sets the attributes below in fit, and has the parameters ``n_candidates``, ``index``,
     ``top_k``, ``max_memory`` and ``n_jobs``.
     """
 
@@ -37,11 +39,19 @@ class RankingModel(XCClassifier):
     encoder_: Encoder
     fusion_: ScoreFusion | None
     threshold_: float
-    shortlist_size: int
+    n_candidates: int
+    index: Any
     top_k: int
     max_memory: int | str | None
     n_jobs: int | None
+    #: Features of the labels, of which the cosine with those of an instance is a score.
     _features: KnownFeatures | None
+    #: Which labels have features or a text of their own, bool of shape (n_labels,); None if fit had
+    #: no label features.
+    _described: np.ndarray | None
+    #: Whether the encoder reads texts.
+    _reads_texts: bool
+    _seed: int
     #: Summed weights of the instances of each label that were trained on, float64: what the tree
     #: takes for its frequency.
     _frequencies: np.ndarray
@@ -56,7 +66,7 @@ class RankingModel(XCClassifier):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n, n_features)
+        X : {array-like, sparse matrix} of shape (n, n_features), or array-like of str
             Instances, or other texts with the same features.
 
         Returns
@@ -89,14 +99,14 @@ class RankingModel(XCClassifier):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n, n_features)
-            Instances.
+        X : {array-like, sparse matrix} of shape (n, n_features), or array-like of str
+            Instances, in the form that the encoder reads.
         k : int, default=5
             How many labels; may exceed their number.
         component : {"fused", "embedding", "classifier", "features"}, default="fused"
             What scores: the cosine with the label's embedding, with its classifier, that of the
             features of both without any training, where label features are known; or all of these
-            and the tree, for the ``shortlist_size`` labels (at least k; both of two classes) of the
+            and the tree, for the ``n_candidates`` labels (at least k; both of two classes) of the
             best classifiers, and as many of the nearest features. An instance of which it knows
             nothing, without features or with none that fit has seen, has the most frequent labels,
             scored by the share of the instances that have them.
@@ -112,18 +122,31 @@ class RankingModel(XCClassifier):
         check_is_fitted(self)
         k = check_topk_size(k, X)
         if not isinstance(component, str) or component not in COMPONENTS:
-            raise ValueError(f"component must be one of {COMPONENTS}, got {component!r}.")
+            raise ValueError(f"component must be one of {COMPONENTS}. Got {component!r}.")
         if component == "features" and self._features is None:
+            why = "its encoder reads texts" if self._reads_texts else "it had none in fit"
             raise ValueError(
-                f"component='features' needs label_features, of which {type(self).__name__} had "
-                "none in fit."
+                f"component='features' must have features of the labels to compare with, and "
+                f"{type(self).__name__} has none: {why}."
             )
         return self._unseen_last(*self._topk_of(self._instances(X), k, component, n_copies=1))
 
     def _instances(self, X: Any, *, reset: bool = False, is_training: bool = False) -> CsrRows:
         """Check X, and return its rows as the encoder reads them."""
+        name = f"{type(self).__name__}: X"
+        if self._reads_texts:
+            if reset:  # an earlier fit may have set them
+                self.__dict__.pop("n_features_in_", None)
+                self.__dict__.pop("feature_names_in_", None)
+            return text_rows(X, name)
+        if looks_like_texts(X):
+            raise ValueError(
+                f"{name} must be a matrix of features, which the encoder reads. Got texts: put a "
+                "vectorizer before the classifier, make_pipeline(TfidfVectorizer(), "
+                f"{type(self).__name__}()), or pass an encoder that reads texts."
+            )
         instances = check_instances(self, X, reset=reset)
-        return readable_rows(instances, f"{type(self).__name__}: X", is_training=is_training)
+        return readable_rows(instances, name, is_training=is_training)
 
     def _encode(self, inputs: CsrRows, dim: int, dtype: Any) -> np.ndarray:
         """Return embeddings; there may be NaN or infinity among them."""
@@ -150,12 +173,27 @@ class RankingModel(XCClassifier):
         n_threads = count_threads(self.n_jobs)
         return n_threads if n_threads > 1 else None
 
-    @property
-    def _ranking(self) -> Ranking:
+    def _ranking(self, *, with_shortlists: bool) -> Ranking:
+        """Return what scores labels; the index of shortlists is built only if it is needed."""
+        index = self._shortlist_index() if with_shortlists else None
         return Ranking(
             self.label_embeddings_, self.coef_, self._features, self._unseen_labels,
-            self._n_threads,
+            self._n_threads, index,
         )  # fmt: skip
+
+    def _shortlist_index(self) -> ShortlistIndex | None:
+        """Return the index of these classifiers, which is built on first use; None for "exact"."""
+        if isinstance(self.index, str) and self.index == "exact":
+            return None
+        of_model = self.coef_, self._unseen_labels, self.index
+        found = self.__dict__.get("_search_index")
+        if found is None or not found.is_of(*of_model):
+            copies = COPIES.get(self.index, 2.0) if isinstance(self.index, str) else 2.0
+            n_labels, dim = self.coef_.shape
+            self._budget.require(of_index(n_labels, dim, self.coef_.itemsize, copies))
+            found = ShortlistIndex.built(*of_model, self._n_threads, self._seed)
+            self._search_index = found
+        return found
 
     @property
     def _budget(self) -> Budget:
@@ -176,7 +214,7 @@ class RankingModel(XCClassifier):
 
         The caller makes `n_copies` of them in all.
         """
-        ranking, asked = self._ranking, self._asked
+        ranking, asked = self._ranking(with_shortlists=component == "fused"), self._asked
         n, n_found = instances.shape[0], min(k, ranking.n_known)
         n_listed = self._n_listed(n_found) if component == "fused" else 0
         n_together = self._budget.rows_together(
@@ -200,7 +238,7 @@ class RankingModel(XCClassifier):
         if component != "fused":
             labels, scores = ranking.best(component, instances, V, k)
         else:
-            listed = ranking.shortlist(instances, V, self._shortlist_size(k))
+            listed = ranking.shortlist(instances, V, self._n_candidates_for(k), at_least=k)
             fused = self._fused(ranking.scores(instances, V, listed), listed)
             order = np.lexsort((listed, -fused), axis=1)[:, :k]
             labels, scores = (np.take_along_axis(all_, order, axis=1) for all_ in (listed, fused))
@@ -209,15 +247,16 @@ class RankingModel(XCClassifier):
             labels[is_blank], scores[is_blank] = self._most_frequent(k, V.dtype)
         return labels, scores
 
-    def _shortlist_size(self, k: int) -> int:
-        size, n_labels = self.shortlist_size, len(self.classes_)
-        size = check_count(size, f"{type(self).__name__}: shortlist_size")
+    def _n_candidates_for(self, k: int) -> int:
+        """Return how many labels of the best classifiers a shortlist for the k best has."""
+        size, n_labels = self.n_candidates, len(self.classes_)
+        size = check_count(size, f"{type(self).__name__}: n_candidates")
         return n_labels if self._is_binary else min(max(size, k), n_labels)
 
     def _n_listed(self, k: int) -> int:
         """Return how many labels a shortlist for the k best has at most."""
         twice = 2 if self._features is not None else 1
-        return min(twice * self._shortlist_size(k), len(self.classes_))
+        return min(twice * self._n_candidates_for(k), len(self.classes_))
 
     def _most_frequent(self, k: int, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return what is to be said of an instance of which nothing is known.
@@ -247,9 +286,7 @@ class RankingModel(XCClassifier):
 
     def _find_unseen(self) -> np.ndarray:
         unseen = super()._find_unseen()
-        if self._features is None:
-            return unseen
-        return unseen[np.diff(self._features.rows.indptr)[unseen] == 0]
+        return unseen if self._described is None else unseen[~self._described[unseen]]
 
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         return self._topk_of(self._instances(X), k, "fused", n_copies=4)  # a CSR is made of them
@@ -257,7 +294,8 @@ class RankingModel(XCClassifier):
     def _all_scores(self, X: Any, n_copies: int = 1) -> np.ndarray:
         """Return the scores of all labels, of which the caller makes `n_copies` in all."""
         instances, n_labels = self._instances(X), len(self.classes_)
-        ranking, asked, n = self._ranking, self._asked, instances.shape[0]
+        ranking, asked = self._ranking(with_shortlists=False), self._asked
+        n = instances.shape[0]
         n_together = self._budget.rows_together(
             asked.row(0, n_labels), asked.all_scores(n, n_copies)
         )
@@ -282,3 +320,8 @@ class RankingModel(XCClassifier):
         scores = self._all_scores(X, n_copies=3)
         scores -= self.threshold_
         return scores
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        state.pop("_search_index", None)  # is built again where it is asked for
+        return state

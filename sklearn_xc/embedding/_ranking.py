@@ -7,6 +7,9 @@ from sklearn.preprocessing import normalize
 from sklearn_xc._blank_rows import shares_any
 from sklearn_xc._data import CsrRows, as_csr_rows, read_only
 from sklearn_xc.embedding._label_features import joined_rows
+from sklearn_xc.embedding._shortlist import ShortlistIndex
+from sklearn_xc.kernels.embedding.pair_scores import score_pairs
+from sklearn_xc.kernels.steps.row_moves import squared_norms
 from sklearn_xc.mips import ExactIndex
 from sklearn_xc.model.label_weights import LabelWeights
 from sklearn_xc.parallel.row_ranges import for_row_ranges
@@ -60,8 +63,6 @@ class KnownFeatures:
 
         There must be as many besides those passed over.
         """
-        from sklearn_xc.kernels.steps.row_moves import squared_norms
-
         weights = self._weights
         if passed_over.size:
             intercept = np.zeros_like(weights.intercept)
@@ -84,6 +85,8 @@ class Ranking:
         Labels of which nothing is known, rising: they are in no list. Not all labels.
     n_jobs : int or None
         Threads, on which nothing depends.
+    index : ShortlistIndex or None, default=None
+        Finds the labels of a shortlist; None finds them exactly.
 
     Attributes
     ----------
@@ -95,11 +98,11 @@ class Ranking:
 
     def __init__(
         self, embeddings: np.ndarray, classifiers: np.ndarray, features: KnownFeatures | None,
-        unseen: np.ndarray, n_jobs: int | None,
+        unseen: np.ndarray, n_jobs: int | None, index: ShortlistIndex | None = None,
     ) -> None:  # fmt: skip
         self._embeddings, self._classifiers = embeddings, classifiers
         self._features, self._n_jobs = features, n_jobs
-        self._unseen = unseen
+        self._unseen, self._index = unseen, index
         self.n_known = len(classifiers) - len(unseen)
         self.n_scores = 2 if features is None else 3
 
@@ -160,8 +163,18 @@ class Ranking:
         """Return the labels that are not unseen, rising."""
         return np.delete(np.arange(len(self._classifiers)), self._unseen)
 
-    def shortlist(self, X: CsrRows, V: np.ndarray, size: int) -> np.ndarray:
+    def shortlist(self, X: CsrRows, V: np.ndarray, size: int, at_least: int = 1) -> np.ndarray:
         """Return the labels with the best classifiers, and those with the nearest features.
+
+        Parameters
+        ----------
+        X : CsrRows of shape (n, n_features)
+        V : ndarray of shape (n, dim)
+            Embeddings of X.
+        size : int
+            Labels of each kind.
+        at_least : int
+            If an index finds fewer labels than this, all are found exactly.
 
         Returns
         -------
@@ -171,11 +184,21 @@ class Ranking:
         """
         if size >= self.n_known:
             return np.tile(self._known(), (len(V), 1))
-        labels, _ = self.best("classifier", X, V, size)
+        labels = self._best_classifiers(X, V, size, at_least)
         if self._features is None:
             return labels
         near, cosines = self._features.nearest(X, size, self._n_jobs, self._unseen)
         return each_once(np.concatenate([labels, np.where(cosines > 0, near, -1)], axis=1))
+
+    def _best_classifiers(self, X: CsrRows, V: np.ndarray, size: int, at_least: int) -> np.ndarray:
+        if self._index is None:
+            return self.best("classifier", X, V, size)[0]
+        labels, counts = self._index.query(V, size)
+        short = np.flatnonzero(counts < at_least)
+        if short.size:
+            rows = np.ascontiguousarray(V[short])
+            labels[short] = self.best("classifier", X, rows, size)[0]
+        return labels
 
     def scores(self, X: CsrRows, V: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return all scores of some labels of each instance.
@@ -193,8 +216,6 @@ class Ranking:
         ndarray of float of shape (n, m, n_scores)
             Embedding, classifier, features; -inf where there is no label.
         """
-        from sklearn_xc.kernels.embedding.pair_scores import score_pairs
-
         vectors = tuple(map(read_only, (self._embeddings, self._classifiers)))
         # Without features X stands in, which nobody reads.
         known = X if self._features is None else self._features.rows

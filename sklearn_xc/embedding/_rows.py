@@ -36,8 +36,8 @@ def readable_rows(rows: CsrRows, name: str, *, is_training: bool) -> CsrRows:
         at = int(sizes.argmax())
         row = int(np.searchsorted(rows.indptr, at, side="right")) - 1
         raise ValueError(
-            f"{name} holds {rows.data[at]:g} in row {row}; values up to {largest:g} were expected "
-            f"of {rows.dtype}. Scale all of them (sklearn.preprocessing.MaxAbsScaler)."
+            f"{name} must have values up to {largest:g} in {rows.dtype}. Got {rows.data[at]:g} in "
+            f"row {row}. Scale all of them (sklearn.preprocessing.MaxAbsScaler)."
         )
     is_kept = sizes >= smallest
     if is_kept.all():
@@ -47,8 +47,8 @@ def readable_rows(rows: CsrRows, name: str, *, is_training: bool) -> CsrRows:
     lost = np.flatnonzero((np.diff(kept.indptr) == 0) & (np.diff(rows.indptr) > 0))
     if is_training and lost.size:
         raise ValueError(
-            f"{name} holds {rows.data[rows.indptr[lost[0]]]:g} in row {lost[0]} and nothing of at "
-            f"least {smallest:g}, as was expected of {rows.dtype}. Scale all values "
-            "(sklearn.preprocessing.MaxAbsScaler)."
+            f"{name} must have a value of at least {smallest:g} in {rows.dtype} in each row that "
+            f"is not empty. Got {rows.data[rows.indptr[lost[0]]]:g} in row {lost[0]}. Scale all "
+            "values (sklearn.preprocessing.MaxAbsScaler)."
         )
     return kept

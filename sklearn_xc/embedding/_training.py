@@ -1,28 +1,26 @@
 """Epochs of Siamese training: an encoder (module M1), then classifiers beside it (module M2).
 
-The way of the data, for the rows of a mini-batch::
+The way of the data, for the rows of a mini-batch, whose labels are called its pool::
 
     rows -> a positive each, and further negatives -> pool of labels
     rows, pool -> module.begin -> V, Z -> scores -> gradient by the scores       triplet_batch.py
                   module.learn <- gradients by V and by Z <-'
 """
 
-import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_xc._data import CsrRows, read_only
-from sklearn_xc.embedding._encoding import checked, encoded, first_strange, name_of
+from sklearn_xc._data import read_only
 from sklearn_xc.embedding._examples import labels_of_rows
-from sklearn_xc.encoders.protocol import Encoder
+from sklearn_xc.embedding._modules import Module
+from sklearn_xc.embedding._report import EpochReport
+from sklearn_xc.kernels.embedding.triplet_batch import triplet_gradient
 from sklearn_xc.parallel.team import Team
-from sklearn_xc.samplers.protocol import BatchSampler, Positives, Scene
-from sklearn_xc.solvers.adam import LazyAdam
-from sklearn_xc.solvers.batch_sgd import Entries
+from sklearn_xc.samplers.protocol import BatchSampler, Positives, TrainingState
 
 #: Scores whose gradients are worth a second thread.
 _LEAST_WORK = 200_000
@@ -52,7 +50,7 @@ class TripletLoss:
 
 
 class Pool(NamedTuple):
-    """The labels of a mini-batch.
+    """The labels of a mini-batch: one drawn for each instance, and further negatives.
 
     Attributes
     ----------
@@ -76,191 +74,6 @@ class Pool(NamedTuple):
         return cls(labels.astype(np.int32), places[:n].astype(np.int64))
 
 
-class Module(Protocol):
-    """What learns: it has embeddings of the instances and of the labels."""
-
-    def begin(
-        self, rows: np.ndarray, labels: np.ndarray, rng: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the embeddings of some instances and labels, (n, dim) and (m, dim)."""
-
-    def learn(self, by_instances: np.ndarray | None, by_labels: np.ndarray, rate: float,
-              team: Team) -> None:  # fmt: skip
-        """Take a step with the gradients by what ``begin`` has returned."""
-
-    @property
-    def moves_instances(self) -> bool:
-        """Whether the instances' embeddings learn."""
-
-    @property
-    def n_labels(self) -> int:
-        """Of all."""
-
-    def instances(self) -> np.ndarray:
-        """Return the embeddings of all instances, (n, dim)."""
-
-    def labels(self) -> np.ndarray:
-        """Return the embeddings of all labels, (n_labels, dim)."""
-
-
-class SiameseModule:
-    """Module M1: one encoder of instances and labels.
-
-    Parameters
-    ----------
-    encoder : Encoder
-        Started; learns.
-    X : CsrRows of shape (n, n_features)
-        Instances.
-    Z : CsrRows of shape (n_labels, n_features)
-        What is known of the labels.
-    dim : int
-        Of the embeddings.
-    n_jobs : int or None
-        Threads that encode.
-    name : str
-        The estimator's, for messages.
-    keep : bool, default=False
-        Whether the embeddings of instances that training has seen are kept for those who ask for
-        them, who get them as they were then. Otherwise all are encoded anew.
-    """
-
-    moves_instances = True
-
-    def __init__(
-        self, encoder: Encoder, X: CsrRows, Z: CsrRows, dim: int, n_jobs: int | None, name: str,
-        keep: bool = False,
-    ) -> None:  # fmt: skip
-        self._encoder, self._X, self._Z, self._n_jobs = encoder, X, Z, n_jobs
-        self._dim, self._name, self._has_learnt = dim, name, False
-        self.n_labels = Z.shape[0]
-        self._visit: Any = None
-        self._seen: np.ndarray | None = None
-        self._is_new = np.ones(X.shape[0] if keep else 0, bool)
-
-    def begin(
-        self, rows: np.ndarray, labels: np.ndarray, rng: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the embeddings of some instances and labels."""
-        self._visit = self._encoder.visit([(self._X, rows), (self._Z, labels)], rng)
-        name, shape = (
-            f"{self._name}: {name_of(self._encoder)}",
-            (len(rows) + len(labels), self._dim),
-        )
-        V = checked(getattr(self._visit, "V", None), f"{name}: V of visit", shape, self._X.dtype)
-        if not self._has_learnt and first_strange(V) >= 0:
-            raise ValueError(f"{name} gives NaN or infinity before it has learnt anything.")
-        if len(self._is_new):
-            self._keep(rows, V[: len(rows)])
-        return V[: len(rows)], V[len(rows) :]
-
-    def learn(
-        self, by_instances: np.ndarray | None, by_labels: np.ndarray, rate: float, team: Team
-    ) -> None:
-        """Take a step with the encoder."""
-        assert by_instances is not None
-        self._has_learnt = True
-        self._encoder.learn(self._visit, np.concatenate([by_instances, by_labels]), rate, team)
-
-    def instances(self) -> np.ndarray:
-        """Return the embeddings of all instances."""
-        if self._seen is not None and not self._is_new.any():
-            return self._seen
-        return self._encoded(self._X)
-
-    def _keep(self, rows: np.ndarray, V: np.ndarray) -> None:
-        if self._seen is None:
-            self._seen = np.zeros((len(self._is_new), V.shape[1]), V.dtype)
-        self._seen[rows], self._is_new[rows] = V, False
-
-    def labels(self) -> np.ndarray:
-        """Return the embeddings of all labels."""
-        return self._encoded(self._Z)
-
-    def _encoded(self, inputs: CsrRows) -> np.ndarray:
-        return encoded(self._encoder, inputs, self._dim, inputs.dtype, self._n_jobs, self._name)
-
-
-class ClassifierModule:
-    """Module M2: a unit vector for each label; the instances' embeddings stay.
-
-    Parameters
-    ----------
-    V : ndarray of float of shape (n, dim)
-        Embeddings of the instances.
-    W : ndarray of float of shape (n_labels, dim)
-        What the label vectors start at; changed in place. Rows have norm 1, or 0: then they have it
-        after their first step.
-    steps : LazyAdam or None
-        What steps depend on besides gradients; None begins anew.
-    """
-
-    moves_instances = False
-
-    def __init__(self, V: np.ndarray, W: np.ndarray, steps: LazyAdam | None = None) -> None:
-        self._V, self._W, self.n_labels = V, W, len(W)
-        self._steps = LazyAdam((W.shape[0], W.shape[1]), W.dtype) if steps is None else steps
-        self._at = np.empty(0, np.int32)
-
-    def begin(
-        self, rows: np.ndarray, labels: np.ndarray, rng: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the embeddings of some instances, and label vectors."""
-        self._at = labels
-        return self._V[rows], self._W[labels]
-
-    def learn(
-        self, by_instances: np.ndarray | None, by_labels: np.ndarray, rate: float, team: Team
-    ) -> None:
-        """Take a step along the sphere, and return to it."""
-        m, W = len(self._at), self._W
-        w = W[self._at]
-        along = by_labels - np.einsum("ij,ij->i", by_labels, w)[:, None] * w
-        entries = Entries(np.arange(m), np.ones(m, np.int64), self._at, np.ones(m, W.dtype))
-        self._steps.step(W, entries, np.ascontiguousarray(along), rate, team)
-        w = W[self._at]
-        norms = np.sqrt(np.einsum("ij,ij->i", w, w))
-        norms[np.isinf(norms)] = np.nan  # 0 would be a label that nothing is known of
-        W[self._at] = w / np.where(norms == 0, 1, norms)[:, None]
-
-    def instances(self) -> np.ndarray:
-        """Return the embeddings of all instances."""
-        return self._V
-
-    def labels(self) -> np.ndarray:
-        """Return the vectors of all labels."""
-        return self._W
-
-
-class EpochReport(NamedTuple):
-    """What an epoch has seen.
-
-    Attributes
-    ----------
-    loss : float
-        Weighted mean of the instances, as seen in the steps.
-    hit_share : float
-        The share of the pool's negatives that were within the margin, of all pairs of an instance
-        and a label of its pool.
-    sampler_s, seconds : float
-        Wall seconds of the sampler's refresh, and of all.
-    """
-
-    loss: float
-    hit_share: float
-    sampler_s: float
-    seconds: float
-
-    @classmethod
-    def joined(cls, reports: Sequence["EpochReport"]) -> "EpochReport":
-        """Return what label shards have seen in an epoch: means, and the time of all."""
-        losses, hit_shares, sampler_s, seconds = map(np.array, zip(*reports, strict=True))
-        return cls(
-            float(losses.mean()), float(hit_shares.mean()), float(sampler_s.sum()),
-            float(seconds.sum()),
-        )  # fmt: skip
-
-
 class SiameseTraining:
     """Epochs with mini-batches of a sampler.
 
@@ -274,6 +87,7 @@ class SiameseTraining:
         Of the instances. They are divided by their mean: Adam does not step along gradients that
         are all tiny.
     sampler : BatchSampler
+        Started.
     loss : TripletLoss
     rate : float
         Of Adam's steps at the beginning; it falls to 0 in a line.
@@ -293,10 +107,10 @@ class SiameseTraining:
         self._weight, self._n_workers = weight / weight.mean(), n_workers
         self._columns = np.full(module.n_labels, -1, np.int32)
         n = len(positives.indptr) - 1
-        self._static: np.ndarray | None = None
-        self._scene = Scene(
-            n, n_epochs, positives, module.instances, module.labels, self._static_embeddings,
-            module.moves_instances,
+        self._initial: np.ndarray | None = None
+        self._state = TrainingState(
+            n, positives, module.instances, module.last_seen, self._initial_embeddings,
+            module.labels, module.moves_instances,
         )  # fmt: skip
 
     def run(self) -> Iterator[EpochReport]:
@@ -305,15 +119,15 @@ class SiameseTraining:
             for epoch in range(self._n_epochs):
                 yield self._epoch(epoch, team)
 
-    def _static_embeddings(self) -> np.ndarray:
+    def _initial_embeddings(self) -> np.ndarray:
         """Return what embeddings were when first asked for: before they move, at epoch 0."""
-        if self._static is None:
-            self._static = self._module.instances().copy()
-        return self._static
+        if self._initial is None:
+            self._initial = self._module.instances().copy()
+        return self._initial
 
     def _epoch(self, epoch: int, team: Team) -> EpochReport:
         began = time.perf_counter()
-        self._sampler.refresh(epoch, self._scene)
+        self._sampler.refresh(epoch, self._state)
         refreshed = time.perf_counter()
         indptr, labels = self._positives
         counts = np.diff(indptr)
@@ -352,8 +166,6 @@ class SiameseTraining:
         self, scores: np.ndarray, rows: np.ndarray, pool: Pool, team: Team
     ) -> tuple[np.ndarray, np.ndarray]:
         """Overwrite scores with the gradient by them; return losses and hits of the instances."""
-        from sklearn_xc.kernels.embedding.triplet_batch import triplet_gradient
-
         n, m = scores.shape
         bounds, own = labels_of_rows(self._positives, rows)
         self._columns[pool.labels] = np.arange(m, dtype=np.int32)
@@ -373,13 +185,3 @@ class SiameseTraining:
         team.run(share)
         self._columns[pool.labels] = -1
         return losses, n_hits
-
-
-def show_epoch(name: str, module: str, epoch: int, n_epochs: int, report: EpochReport) -> None:
-    """Print a line for an epoch."""
-    print(
-        f"[{name}] {module}, epoch {epoch + 1} of {n_epochs}: loss {report.loss:.4g}, "
-        f"{100 * report.hit_share:.2g} % of the pool within the margin, {report.seconds:.1f} s",
-        file=sys.stdout,
-        flush=True,
-    )

@@ -1,67 +1,24 @@
 """Siamese encoder, classifiers and fused scores, trained on mini-batches of near instances."""
 
-import copy
-from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
-from sklearn.base import clone
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._blank_rows import features_of
-from sklearn_xc._checks import (
-    check_further_targets,
-    check_targets,
-    check_weights,
-    distinct_classes,
-    require_labels,
-)
-from sklearn_xc._data import CsrRows, Targets
+from sklearn_xc._checks import check_further_targets
 from sklearn_xc._sklearn import HasMethods, Interval, StrOptions, fit_context
 from sklearn_xc._state import built_apart
-from sklearn_xc.base import threshold_for
-from sklearn_xc.embedding._encoding import first_strange, name_of
-from sklearn_xc.embedding._examples import Examples, label_shards
-from sklearn_xc.embedding._fusion import ScoreFusion
-from sklearn_xc.embedding._label_features import held_features, label_rows, mean_rows
-from sklearn_xc.embedding._memory import FitSizes, of_added, pieces_by_width
-from sklearn_xc.embedding._model import RankingModel
-from sklearn_xc.embedding._ranking import KnownFeatures, each_once
-from sklearn_xc.embedding._training import (
-    ClassifierModule,
-    EpochReport,
-    Module,
-    SiameseModule,
-    SiameseTraining,
-    TripletLoss,
-    show_epoch,
-)
+from sklearn_xc.embedding._fitting import ENCODER_METHODS, SAMPLER_METHODS, TrainableModel
 from sklearn_xc.encoders import ENCODERS
-from sklearn_xc.parallel.row_ranges import for_row_ranges, one_blas_thread
-from sklearn_xc.parallel.threads import count_threads
+from sklearn_xc.mips import INDEXES
+from sklearn_xc.parallel.row_ranges import one_blas_thread
 from sklearn_xc.samplers import SAMPLERS
-from sklearn_xc.samplers.ance import N_NEGATIVES
-from sklearn_xc.samplers.protocol import Positives
-from sklearn_xc.solvers.adam import LazyAdam
 
-#: Held-out instances by which scores are fused and the threshold is set, at most. Source: appendix
-#: C of the paper.
-_MOST_HELD_OUT = 10_000
-#: Instances of a mini-batch by default: an epoch has 200 of them, but for very few or many
-#: instances. The largest is the paper's.
-_STEPS_OF_EPOCH, _SMALLEST_BATCH, _LARGEST_BATCH = 200, 64, 1600
-#: Weights of instances between which sums and products stay numbers, also of float32 in the tree.
-_LIGHTEST, _HEAVIEST = 1e-20, 1e20
 #: Scores times so much stay numbers, also of float32.
 _LARGEST_FUSION_WEIGHT = 1e30
-#: How often a pair of an instance and a label is drawn by default, and epochs at most. The fewest
-#: epochs are those of one label each.
-_DRAWS, _MOST_EPOCHS = {"encoder": 5, "classifier": 10}, 20
 
 
-class NGAMEEmbeddingXC(RankingModel):
+class NGAMEEmbeddingXC(TrainableModel):
     """Classifier that maps instances and what is known of their labels to the same sphere.
 
     Labels often have a text of their own: a product's title, a subject's name. One encoder reads
@@ -79,20 +36,23 @@ class NGAMEEmbeddingXC(RankingModel):
     ----------
     encoder : {"bag"} or Encoder, default="bag"
         What maps features to unit vectors. "bag" is ``BagOfEmbeddings()``: a weighted sum of
-        trained vectors of the features, and a residual block. An instance is cloned.
+        trained vectors of the features, and a residual block. An instance is cloned; if it declares
+        ``reads = "texts"``, X and `label_features` are texts.
     label_features : LabelFeatures, {array-like, sparse matrix} of shape (n_labels, n_features), \
             array-like of str, or None, default=None
         What is known of each label, in the order of the columns of y (of ``classes_`` after a 1-D
         y): rows with the features of X, or texts. ``LabelFeatures`` keeps cross-validation from
-        cutting them. None takes the mean of a label's training instances.
+        cutting them. None takes the mean of a label's training instances; an encoder of texts needs
+        texts.
     label_vectorizer : object with ``transform``, or None, default=None
         Makes rows of label texts: the fitted vectorizer that made X. Searches clone parameters,
         which unfits it: wrap it in ``sklearn.frozen.FrozenEstimator``.
     embedding_dim : int, default=256
         Dimension of the sphere's space.
-    sampler : {"ngame", "in_batch", "ance", "tas", "o_sgd"}, default="ngame"
+    sampler : {"ngame", "in_batch", "ance", "tas", "o_sgd"} or BatchSampler, default="ngame"
         Where mini-batches come from, or the negatives: clusters of embeddings; at random; a search
-        of labels; clusters of what the untrained encoder gives; at random, the hardest half.
+        of labels; clusters of what the untrained encoder gives; at random, the hardest half. An
+        instance, such as ``NgameSampler(refresh_interval=3)``, is cloned.
     margin, classifier_margin : float, default=0.3, 0.5
         Of the encoder and of the classifiers: a negative counts if its score is not that much below
         the positive's; scores are cosines.
@@ -101,25 +61,24 @@ class NGAMEEmbeddingXC(RankingModel):
         is for all in the mini-batch. Distances on the sphere are 0 to 2.
     batch_size : int or "auto", default="auto"
         Instances of a mini-batch. "auto" takes a two-hundredth of the instances, from 64 to 1600.
-    refresh_interval : int, default=5
-        Epochs between clusterings of "ngame", from the second epoch on, or searches of "ance".
-    cluster_size : int or None, default=None
-        Instances of a cluster, for "ngame" and "tas". None is a curriculum for "ngame": 8, doubled
-        every twelfth of the epochs; for "tas" a cluster is a mini-batch.
-    encoder_epochs : int or "auto", default="auto"
-        Epochs of module M1. An instance draws one of its labels in an epoch; "auto" has each pair
-        drawn 5 times on average, in 5 to 20 epochs.
-    classifier_epochs : int or "auto", default="auto"
-        Epochs of module M2; 0 leaves the classifiers at the labels' embeddings. "auto" has each
-        pair drawn 10 times on average, in 10 to 20 epochs.
+    max_iter : int or "auto", default="auto"
+        Epochs of the encoder (module M1). An instance draws one of its labels in an epoch; "auto"
+        has each pair drawn 5 times on average, in 5 to 20 epochs.
+    classifier_max_iter : int or "auto", default="auto"
+        Epochs of the classifiers (module M2); 0 leaves them at the labels' embeddings. "auto" has
+        each pair drawn 10 times on average, in 10 to 20 epochs.
     n_shards : int, default=1
         Random parts of the labels whose classifiers are trained each on their own, in threads, with
         the labels of the part as the only negatives: less work, and another model.
-    encoder_learning_rate, classifier_learning_rate : float, default=0.003, 0.01
-        Of Adam's steps at the beginning; they fall to 0 in a line.
-    shortlist_size : int, default=100
+    learning_rate, classifier_learning_rate : float, default=0.003, 0.01
+        Of the encoder and of the classifiers: of Adam's steps at the beginning; they fall to 0 in a
+        line.
+    n_candidates : int, default=100
         Labels with the best classifiers, whose scores are fused; where label features are known
         also as many labels of the nearest features.
+    index : {"exact", "product", "spherical", "faiss"} or MipsIndex, default="exact"
+        What finds the labels with the best classifiers. All but "exact" find most of them, in less
+        time where there are very many. Built on first use and not pickled; an instance is cloned.
     fusion : bool, default=True
         Whether a regression tree takes part in fused scores. They are the sum of the scores
         without one, or if nothing can be held out.
@@ -140,7 +99,7 @@ class NGAMEEmbeddingXC(RankingModel):
     random_state : int, RandomState instance or None, default=None
         Of the encoder's start, mini-batches, positives drawn, and instances held out.
     verbose : int, default=0
-        If not 0, print a line for each epoch.
+        If not 0, print a line for each epoch, at most one a second.
 
     Attributes
     ----------
@@ -157,15 +116,19 @@ class NGAMEEmbeddingXC(RankingModel):
     threshold_ : float
         After an indicator fit: labels with a higher fused score are predicted. Such that held-out
         instances (training instances, if none are) get as many labels as they have.
-    encoder_curve_, classifier_curve_ : list of EpochReport
-        Loss, the share of hits in the margin, and seconds of each epoch.
+    fit_report_ : dict of ndarray
+        A row for each epoch, as ``pandas.DataFrame(clf.fit_report_)`` shows it: ``module``
+        ("encoder" or "classifier"), ``epoch`` from 1 on, ``loss``, ``hits`` (the share of negatives
+        that were within the margin), ``seconds``.
+    n_iter_ : int
+        Rows of ``fit_report_``.
     label_counts_ : ndarray of int64 of shape (n_labels,)
         Instances of each label that were passed to fit and ``partial_fit``, those held out and
         repeated ones included. Instances of weight 0 do not count, all others count once.
     n_samples_fit_ : int
         Instances that were passed to fit and ``partial_fit``, counted likewise.
     n_features_in_, feature_names_in_
-        As in scikit-learn.
+        As in scikit-learn; not there if the encoder reads texts.
 
     See Also
     --------
@@ -211,23 +174,22 @@ class NGAMEEmbeddingXC(RankingModel):
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012
-        "encoder": [StrOptions(set(ENCODERS)), HasMethods(["start", "encode", "visit", "learn"])],
+        "encoder": [StrOptions(set(ENCODERS)), HasMethods(ENCODER_METHODS)],
         "label_features": "no_validation",
         "label_vectorizer": "no_validation",
         "embedding_dim": [Interval(Integral, 1, None, closed="left")],
-        "sampler": [StrOptions(set(SAMPLERS))],
+        "sampler": [StrOptions(set(SAMPLERS)), HasMethods(SAMPLER_METHODS)],
         "margin": [Interval(Real, 0, 2, closed="both")],
         "classifier_margin": [Interval(Real, 0, 2, closed="both")],
         "radius": [Interval(Real, 0, None, closed="neither"), None],
         "batch_size": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"})],
-        "refresh_interval": [Interval(Integral, 1, None, closed="left")],
-        "cluster_size": [Interval(Integral, 1, None, closed="left"), None],
-        "encoder_epochs": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        "classifier_epochs": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        "max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        "classifier_max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "n_shards": [Interval(Integral, 1, None, closed="left")],
-        "encoder_learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "classifier_learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "shortlist_size": [Interval(Integral, 1, None, closed="left")],
+        "n_candidates": [Interval(Integral, 1, None, closed="left")],
+        "index": [StrOptions(set(INDEXES)), HasMethods(["build", "query"])],
         "fusion": ["boolean"],
         "fusion_weight": [Interval(Real, 0, _LARGEST_FUSION_WEIGHT, closed="both")],
         "validation_fraction": [Interval(Real, 0, 1, closed="left")],
@@ -238,10 +200,6 @@ class NGAMEEmbeddingXC(RankingModel):
         "verbose": ["verbose"],
     }
 
-    encoder_curve_: list[EpochReport]
-    classifier_curve_: list[EpochReport]
-    _steps: LazyAdam | None
-
     def __init__(
         self,
         encoder: Any = "bag",
@@ -249,19 +207,18 @@ class NGAMEEmbeddingXC(RankingModel):
         label_features: Any = None,
         label_vectorizer: Any = None,
         embedding_dim: int = 256,
-        sampler: str = "ngame",
+        sampler: Any = "ngame",
         margin: float = 0.3,
         classifier_margin: float = 0.5,
         radius: float | None = None,
         batch_size: Any = "auto",
-        refresh_interval: int = 5,
-        cluster_size: int | None = None,
-        encoder_epochs: Any = "auto",
-        classifier_epochs: Any = "auto",
+        max_iter: Any = "auto",
+        classifier_max_iter: Any = "auto",
         n_shards: int = 1,
-        encoder_learning_rate: float = 0.003,
+        learning_rate: float = 0.003,
         classifier_learning_rate: float = 0.01,
-        shortlist_size: int = 100,
+        n_candidates: int = 100,
+        index: Any = "exact",
         fusion: bool = True,
         fusion_weight: float = 0.1,
         validation_fraction: float = 0.1,
@@ -280,14 +237,13 @@ class NGAMEEmbeddingXC(RankingModel):
         self.classifier_margin = classifier_margin
         self.radius = radius
         self.batch_size = batch_size
-        self.refresh_interval = refresh_interval
-        self.cluster_size = cluster_size
-        self.encoder_epochs = encoder_epochs
-        self.classifier_epochs = classifier_epochs
+        self.max_iter = max_iter
+        self.classifier_max_iter = classifier_max_iter
         self.n_shards = n_shards
-        self.encoder_learning_rate = encoder_learning_rate
+        self.learning_rate = learning_rate
         self.classifier_learning_rate = classifier_learning_rate
-        self.shortlist_size = shortlist_size
+        self.n_candidates = n_candidates
+        self.index = index
         self.fusion = fusion
         self.fusion_weight = fusion_weight
         self.validation_fraction = validation_fraction
@@ -306,8 +262,9 @@ class NGAMEEmbeddingXC(RankingModel):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n, n_features)
-            Instances. float32 and float64 are kept, other dtypes become float64.
+        X : {array-like, sparse matrix} of shape (n, n_features), or array-like of str
+            Instances, in the form that the encoder reads. float32 and float64 are kept, other
+            dtypes become float64.
         y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
             One class per instance, or a binary indicator, dense or sparse; rows without labels are
             passed over.
@@ -354,8 +311,8 @@ class NGAMEEmbeddingXC(RankingModel):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n, n_features)
-            Instances.
+        X : {array-like, sparse matrix} of shape (n, n_features), or array-like of str
+            Instances, in the form that the encoder reads.
         y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
             Their labels, in the form of the first call; also labels that ``add_labels`` has added.
         classes : array-like of shape (n_labels,), default=None
@@ -421,7 +378,7 @@ class NGAMEEmbeddingXC(RankingModel):
             If a label has no feature: nothing is known of it then.
         """
         check_is_fitted(self)
-        if self._features is None:
+        if self._described is None:
             raise ValueError(
                 f"{type(self).__name__}.add_labels needs a fit with label_features; labels were "
                 "the means of their instances, which new ones do not have."
@@ -433,362 +390,13 @@ class NGAMEEmbeddingXC(RankingModel):
             self._warn_of_added()
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if getattr(self.encoder, "reads", "rows") == "texts":
+            tags.input_tags.string = tags.input_tags.one_d_array = True
+            tags.input_tags.sparse = tags.input_tags.two_d_array = False
+        return tags
+
     def _warn_of_added(self) -> None:
         """Warn of unseen labels, as deep below the caller as where ``fit`` does it."""
         self._warn_of_unseen()
-
-    # What a fit is made of
-
-    def _check_parameters(self) -> None:
-        name = type(self).__name__
-        if self.cluster_size is not None and self.sampler not in ("ngame", "tas"):
-            raise ValueError(
-                f"{name}: cluster_size={self.cluster_size} is for sampler='ngame' and 'tas', "
-                f"sampler={self.sampler!r} came."
-            )
-
-    def _fit(self, X: Any, y: Any, classes: Any, sample_weight: Any, label_features: Any) -> None:
-        self._check_parameters()
-        instances = self._instances(X, reset=True, is_training=True)
-        targets = check_targets(self, y, instances.shape[0], classes)
-        weight = self._weights(sample_weight, instances.shape[0])
-        examples = self._examples(instances, targets, weight)
-        self._keep_targets(targets)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        train, held_out = self._split(examples.positives, seed)
-        self._train(examples, train, held_out, label_features, seed)
-        self._seen = examples.frequencies(len(self.classes_))
-        self._count_instances(targets, weight)
-        self._fuse(examples, train, held_out, seed)
-        self._seed, self._n_further, self._steps = seed, 0, None
-
-    def _weights(self, sample_weight: Any, n: int) -> np.ndarray:
-        weight = check_weights(self, sample_weight, n)
-        if weight is None:
-            return np.ones(n)
-        strange = (weight > 0) & ((weight < _LIGHTEST) | (weight > _HEAVIEST))
-        if strange.any():
-            at = int(strange.argmax())
-            raise ValueError(
-                f"{type(self).__name__}: sample_weight holds {weight[at]:g} in row {at}; 0 and "
-                f"weights from {_LIGHTEST:g} to {_HEAVIEST:g} were expected. Divide all by their "
-                "mean."
-            )
-        return weight
-
-    def _examples(self, instances: CsrRows, targets: Targets, weight: np.ndarray) -> Examples:
-        indptr, labels = targets.by_instance(instances.shape[0])
-        examples = Examples.distinct(instances, indptr, labels, weight)
-        require_labels(self, targets, examples.weight)
-        return examples
-
-    def _split(self, positives: Positives, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows to train on and those held out, of which no label is the last."""
-        indptr, labels = positives
-        n = len(indptr) - 1
-        n_wanted = min(_MOST_HELD_OUT, int(self.validation_fraction * n))
-        left = np.bincount(labels, minlength=len(self.classes_))
-        held_out: list[int] = []
-        for i in np.random.default_rng((seed, 1)).permutation(n):
-            if len(held_out) >= n_wanted:
-                break
-            own = labels[indptr[i] : indptr[i + 1]]
-            if (left[own] > 1).all():
-                left[own] -= 1
-                held_out.append(i)
-        chosen = np.sort(np.array(held_out, np.int64))
-        return np.setdiff1d(np.arange(n), chosen), chosen
-
-    def _train(
-        self, every: Examples, train: np.ndarray, held_out: np.ndarray, label_features: Any,
-        seed: int,
-    ) -> None:  # fmt: skip
-        """Train encoder and classifiers on some of the examples."""
-        n_labels = len(self.classes_)
-        Z = self._label_rows(label_features, n_labels, every.X.dtype)
-        is_name = isinstance(self.encoder, str)
-        self.encoder_ = ENCODERS[self.encoder]() if is_name else clone(self.encoder)
-        self._budget.require(self._sizes(every, train, held_out, Z).largest_phase())
-        examples = every.take(train)
-        X = examples.X
-        self._features = None if Z is None else KnownFeatures(Z)
-        self._known = features_of(every.X)
-        if Z is not None:
-            self._known |= features_of(Z)
-        else:
-            Z = mean_rows(X, *examples.positives, n_labels, examples.weight)
-        self._frequencies = examples.frequencies(n_labels).counts
-        self.encoder_.start(X, self.embedding_dim, seed)
-        self.encoder_curve_ = self._train_encoder(examples.with_features(), Z, seed)
-        self.label_embeddings_ = self._encode(Z, int(self.embedding_dim), Z.dtype)
-        self._require_finite("encoder_learning_rate", self.label_embeddings_)
-        self.coef_ = self.label_embeddings_.copy()
-        self.classifier_curve_ = self._train_classifiers(examples.with_features(), seed + 1)
-        self._require_finite("classifier_learning_rate", self.coef_)
-
-    def _sizes(
-        self, every: Examples, train: np.ndarray, held_out: np.ndarray, Z: CsrRows | None
-    ) -> FitSizes:
-        """Return what memory is told by: of a fit, or of further training without held-out rows."""
-        X, n_labels, n = every.X, len(self.classes_), len(train)
-        shapes: Any = getattr(self.encoder_, "parameter_shapes", lambda n_features, dim: [])
-        batch_size = min(self._batch_size_for(n), n)
-        n_further = N_NEGATIVES if self.sampler == "ance" else 0
-        counts, n_values = np.diff(every.positives.indptr), np.diff(X.indptr)
-        n_of_means = np.bincount(
-            every.positives.labels, np.repeat(n_values, counts), minlength=n_labels
-        )
-        n_shards = min(self.n_shards, n_labels)
-        n_scores = 2 if Z is None else 3
-        return FitSizes(
-            n=n,
-            n_held_out=len(held_out),
-            n_values=len(X.data),
-            n_true=int(counts[held_out].sum()),
-            n_labels=n_labels,
-            n_label_values=len(Z.data)
-            if Z is not None
-            else int(np.minimum(n_of_means, X.shape[1]).sum()),
-            dim=int(self.embedding_dim),
-            itemsize=X.dtype.itemsize,
-            parameters=shapes(X.shape[1], int(self.embedding_dim)),
-            batch_size=batch_size,
-            n_pool=min(batch_size * (1 + n_further), n_labels),
-            sampler=self.sampler,
-            n_copies=min(n_shards, count_threads(self.n_jobs)) if n_shards > 1 else 0,
-            n_listed=min((n_scores - 1) * self.shortlist_size, n_labels),
-            n_scores=n_scores,
-        )
-
-    def _train_encoder(self, examples: Examples, Z: CsrRows, seed: int) -> list[EpochReport]:
-        """Train the encoder on what it can embed: instances and labels that have a feature."""
-        known, n_jobs = np.flatnonzero(np.diff(Z.indptr) > 0), count_threads(self.n_jobs)
-        _, examples = examples.of_labels(known, Z.shape[0])
-        module = SiameseModule(
-            self.encoder_, examples.X, Z.take(known), int(self.embedding_dim), n_jobs,
-            type(self).__name__, keep=self.sampler == "ngame",
-        )  # fmt: skip
-        return self._run("encoder", module, examples, self._epochs_for("encoder", examples), seed)
-
-    def _label_rows(self, label_features: Any, n_labels: int, dtype: Any) -> CsrRows | None:
-        given = self.label_features if label_features is None else label_features
-        return label_rows(
-            type(self).__name__, given, self.label_vectorizer, n_labels, self.n_features_in_, dtype
-        )
-
-    def _train_classifiers(self, examples: Examples, seed: int) -> list[EpochReport]:
-        """Train the classifiers, of all labels together or shard by shard."""
-        V = self._encode(examples.X, self.coef_.shape[1], self.coef_.dtype)
-        self._require_finite("encoder_learning_rate", V)
-        n_labels, n_epochs = len(self.classes_), self._epochs_for("classifier", examples)
-        if min(self.n_shards, n_labels) < 2:
-            module = ClassifierModule(V, self.coef_)
-            return self._run("classifiers", module, examples, n_epochs, seed)
-        shards = label_shards(n_labels, min(self.n_shards, n_labels), seed)
-        reports: list[list[EpochReport]] = [[] for _ in shards]
-
-        def work(first: int, last: int) -> None:
-            for s in range(first, last):
-                rows, own = examples.of_labels(shards[s], n_labels)
-                W, what = self.coef_[shards[s]], f"classifiers, shard {s + 1}"
-                reports[s] = self._run(
-                    what, ClassifierModule(V[rows], W), own, n_epochs, seed + s, 1
-                )
-                self.coef_[shards[s]] = W
-
-        for_row_ranges(work, len(shards), 1, count_threads(self.n_jobs))
-        return [
-            EpochReport.joined(of_epoch) for of_epoch in zip(*filter(None, reports), strict=True)
-        ]
-
-    def _partial_fit(self, examples: Examples) -> None:
-        self._n_further += 1
-        further = examples.frequencies(len(self.classes_))
-        self._seen = self._seen.plus(further)
-        self._frequencies = self._frequencies + further.counts
-        examples = examples.with_features()
-        everything = np.arange(len(examples.weight))
-        sizes = self._sizes(examples, everything, everything[:0], None)
-        self._budget.require(sizes._replace(dim=self.coef_.shape[1]).further())
-        V = self._embed(examples.X, "a row")  # equal ones are one: their numbers say nothing
-        self.coef_ = self.coef_.copy()
-        steps = copy.deepcopy(self._steps)  # this call may be interrupted
-        if steps is None:
-            steps = LazyAdam(self.coef_.shape, self.coef_.dtype)
-        module, self._steps = ClassifierModule(V, self.coef_, steps), steps
-        seed = self._seed + self._n_further + 1
-        self.classifier_curve_ = [
-            *self.classifier_curve_, *self._run("classifiers", module, examples, 1, seed)
-        ]  # fmt: skip
-        self._require_finite("classifier_learning_rate", self.coef_)
-
-    def _add_labels(self, label_features: Any, classes: Any) -> None:
-        assert self._features is not None
-        held = held_features(label_features, f"{type(self).__name__}: label_features")
-        Z = self._label_rows(held, held.n_labels, self.coef_.dtype)
-        assert Z is not None
-        classes = self._classes_with(classes, held.n_labels)
-        n_values = len(Z.data) + len(self._features.rows.data)
-        dim, itemsize = self.coef_.shape[1], self.coef_.itemsize
-        self._budget.require(of_added(len(classes), dim, itemsize, n_values))
-        order = np.argsort(classes, kind="stable")
-        self.classes_ = classes[order]
-        self._features = self._features.joined(Z, order)
-        self._known = self._known | features_of(Z)
-        vectors, zeros = self._embed(Z, "new label {}"), np.zeros(held.n_labels, np.int64)
-        for name, new in (
-            ("label_embeddings_", vectors), ("coef_", vectors), ("label_counts_", zeros),
-            ("_frequencies", zeros),
-        ):  # fmt: skip
-            setattr(self, name, np.concatenate([getattr(self, name), new])[order])
-        self._seen = self._seen.with_labels(held.n_labels, order)
-        self._unseen_labels = self._find_unseen()
-        self._steps = None
-
-    def _classes_with(self, classes: Any, n_new: int) -> np.ndarray:
-        """Return the classes, and new ones after them."""
-        name, n_old = type(self).__name__, len(self.classes_)
-        if self._targets_kind != "classes":
-            if classes is not None:
-                raise ValueError(
-                    f"{name}: classes are the columns of an indicator y, the new ones follow from "
-                    f"{n_old} on; classes must be None, {type(classes).__name__} came."
-                )
-            return np.arange(n_old + n_new)
-        if self._is_binary:
-            raise ValueError(
-                f"{name}: add_labels would make more than two classes of two; fit with an "
-                "indicator y, or with more classes."
-            )
-        if classes is None:
-            raise ValueError(f"{name}: classes must name the {n_new} new labels, None came.")
-        n_distinct, new = len(distinct_classes(classes, name)), np.asarray(classes)
-        if len(new) != n_new:
-            raise ValueError(
-                f"{name}: classes must name the {n_new} new labels, one each; {len(new)} came."
-            )
-        both = _joined_classes(self.classes_, new)
-        if both is None:
-            raise ValueError(
-                f"{name}: classes must be of the kind of those known, {self.classes_.dtype}; "
-                f"{new.dtype} came."
-            )
-        if n_distinct < n_new or len(np.unique(both)) < len(both):
-            raise ValueError(f"{name}: classes hold one that is known already, or one twice.")
-        return both
-
-    def _require_finite(self, rate: str, values: np.ndarray) -> None:
-        """Raise an error for what overflowed: NaN is within no margin, so that no loss tells."""
-        if first_strange(values) < 0:
-            return
-        whose = name_of(self.encoder_) if rate == "encoder_learning_rate" else "a label's vector"
-        raise ValueError(
-            f"{type(self).__name__}: training diverged at {rate}={getattr(self, rate):g}: "
-            f"{whose} has NaN or infinity. Lower it, or scale X and label_features "
-            "(sklearn.preprocessing.normalize)."
-        )
-
-    def _run(
-        self, what: str, module: Module, examples: Examples, n_epochs: int, seed: int,
-        n_workers: int | None = None,
-    ) -> list[EpochReport]:  # fmt: skip
-        """Train a module; what it is for names its parameters."""
-        kind = "encoder" if module.moves_instances else "classifier"
-        margin = self.margin if kind == "encoder" else self.classifier_margin
-        n = len(examples.weight)
-        if n == 0:  # nothing of what there is has a feature
-            return []
-        options: dict[str, Any] = {}
-        if self.sampler in ("ngame", "tas"):
-            options["cluster_size"] = self.cluster_size
-        make: Callable[..., Any] = SAMPLERS[self.sampler]
-        n_jobs = count_threads(self.n_jobs)
-        sampler = make(self._batch_size_for(n), self.refresh_interval, seed, n_jobs, **options)
-        training = SiameseTraining(
-            module, examples.positives, examples.weight, sampler,
-            TripletLoss(float(margin), self.radius), getattr(self, f"{kind}_learning_rate"),
-            n_epochs, seed, n_workers or n_jobs,
-        )  # fmt: skip
-        reports = []
-        for report in training.run():
-            reports.append(report)
-            if self.verbose:
-                show_epoch(type(self).__name__, what, len(reports) - 1, n_epochs, report)
-        return reports
-
-    def _epochs_for(self, kind: str, examples: Examples) -> int:
-        n_epochs = getattr(self, f"{kind}_epochs")
-        if n_epochs != "auto":
-            return int(n_epochs)
-        n_pairs, n = len(examples.positives.labels), len(examples.weight)
-        return round(min(_MOST_EPOCHS, _DRAWS[kind] * n_pairs / max(1, n)))
-
-    def _batch_size_for(self, n: int) -> int:
-        if self.batch_size != "auto":
-            return int(self.batch_size)
-        return min(_LARGEST_BATCH, max(_SMALLEST_BATCH, n // _STEPS_OF_EPOCH))
-
-    def _fuse(self, examples: Examples, train: np.ndarray, held_out: np.ndarray, seed: int) -> None:
-        """Grow the tree by held-out instances, and set the threshold of predictions."""
-        self.fusion_ = None
-        rng = np.random.default_rng((seed, 2))
-        rows = held_out if len(held_out) else np.sort(rng.permutation(train)[:_MOST_HELD_OUT])
-        unseen = examples.take(rows)
-        if self.fusion and len(held_out):
-            self._grow_tree(unseen, seed)
-        self.threshold_ = 0.0
-        if self._targets_kind != "classes":
-            _, scores = self._topk_of(unseen.X, self._n_considered(), "fused", n_copies=2)
-            self.threshold_ = threshold_for(scores, len(unseen.positives.labels))
-
-    def _grow_tree(self, examples: Examples, seed: int) -> None:
-        """Grow the tree by pairs of the shortlists, and the true ones."""
-        n_listed, n_scores = self._n_listed(1), self._ranking.n_scores
-        widths = n_listed + np.diff(examples.positives.indptr)
-        lessons = [
-            self._lessons(examples.take(rows))
-            for rows in pieces_by_width(widths, self._budget.piece // (100 * n_scores))
-        ]
-        scores, label, is_own, weight = (
-            np.concatenate(part) for part in zip(*lessons, strict=True)
-        )
-        if len(weight):  # otherwise the tree would be asked of no instance
-            fusion = ScoreFusion(weight=float(self.fusion_weight), random_state=seed)
-            self.fusion_ = fusion.fit(scores, self._frequencies[label], is_own, weight)
-
-    def _lessons(self, examples: Examples) -> tuple[np.ndarray, ...]:
-        """Return scores, label, truth and weight of pairs of some instances, for the tree."""
-        V, ranking = self._embed(examples.X, "a row"), self._ranking
-        known = np.flatnonzero(~ranking.is_blank("fused", examples.X, V))
-        examples, V = examples.take(known), V[known]
-        X, true, n_labels, n = examples.X, examples.positives, len(self.classes_), len(known)
-        listed = ranking.shortlist(X, V, self.shortlist_size)
-        counts = np.diff(true.indptr)
-        own = np.full((n, counts.max(initial=0)), -1, np.int64)
-        own[np.arange(own.shape[1]) < counts[:, None]] = true.labels
-        labels = each_once(np.concatenate([listed, own], axis=1))
-        # No label of a held-out instance is without training instances, by choice. The tree would
-        # take it for a fact about such labels; so they are left out, and like the rarest it knows.
-        labels[self._frequencies[labels] == 0] = -1
-        at = labels >= 0
-        of, label = np.nonzero(at)[0], labels[at]
-        is_own = np.isin(
-            of * n_labels + label, np.repeat(np.arange(n), counts) * n_labels + true.labels
-        )
-        return ranking.scores(X, V, labels)[at], label, is_own, examples.weight[of]
-
-
-def _joined_classes(known: np.ndarray, new: np.ndarray) -> np.ndarray | None:
-    """Return known classes and new ones in one array, or None if they are not of one kind."""
-    new = np.asarray(new.tolist()) if new.dtype == object else new
-    try:
-        both = np.concatenate([known, new])
-    except TypeError:  # dates and texts
-        return None
-    # As texts, numbers and bytes would be something else; so would a bool that is a number.
-    kinds = {"n" if part.dtype.kind in "iuf" else part.dtype.kind for part in (known, new, both)}
-    if known.dtype == object:
-        kinds = {"U" if isinstance(one, str) else "O" for one in both.tolist()}
-    is_whole = known.dtype.kind in "iu" and both.dtype.kind not in "iu"
-    rounds = both[len(known) :].tolist() != new.tolist()
-    return None if len(kinds) > 1 or is_whole or rounds else both

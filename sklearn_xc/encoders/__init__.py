@@ -2,18 +2,19 @@
 
 ::
 
-    inputs, rows --> visit --> V --> [loss] --> gradient by V --> learn --> parameters take a step
-              '----> encode --> V                                           (solvers/adam.py)
+    inputs --> forward --> V --> [loss] --> gradient by V --> learn --> parameters take a step
+        '----> encode --> V                                             (solvers/adam.py)
 
 * ``BagOfEmbeddings`` adds up the vectors of the features of sparse rows.
 
-An encoder has no say in the loss. To add one, write its file, after the protocol in
-``protocol.py``, and give it a line in ``ENCODERS``: the tests read that table.
+Inputs are sparse rows, or texts for an encoder that declares ``reads = "texts"``. An encoder has no
+say in the loss. To add one, write its file, after the protocol in ``protocol.py``, and give it a
+line in ``ENCODERS``: the tests read that table. One of your own is passed as an instance.
 """
 
 from sklearn_xc.encoders.bag import BagOfEmbeddings
-from sklearn_xc.encoders.protocol import Encoder, Visit
+from sklearn_xc.encoders.protocol import Encoder, ForwardPass
 
-__all__ = ["ENCODERS", "BagOfEmbeddings", "Encoder", "Visit"]
+__all__ = ["ENCODERS", "BagOfEmbeddings", "Encoder", "ForwardPass"]
 
 ENCODERS: dict[str, type[Encoder]] = {"bag": BagOfEmbeddings}

@@ -1,24 +1,37 @@
 """Sums of feature vectors, with a residual block, on the unit sphere."""
 
-from collections.abc import Sequence
 from numbers import Real
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from sklearn_xc._data import CsrRows, read_only
+from sklearn_xc._data import read_only
 from sklearn_xc._sklearn import Interval
+from sklearn_xc.kernels.embedding.residual import (
+    gradient_before_norms,
+    gradient_before_rectifier,
+    multiply_rows,
+    normalise_rows,
+    rectify_rows,
+)
+from sklearn_xc.kernels.rows.entries import thin_entries
+from sklearn_xc.kernels.steps.row_moves import add_rows, squared_norms
 from sklearn_xc.parallel.row_ranges import for_row_ranges, one_blas_thread
 from sklearn_xc.parallel.team import Team
+from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.solvers.adam import Adam, LazyAdam
 from sklearn_xc.solvers.batch_sgd import Entries
 
 #: Inputs that a thread encodes together: 512 kB of float32 at 128 dimensions.
 _TOGETHER = 1024
+#: Products in a step of the feature vectors that are worth a second thread, which takes 0.1 ms to
+#: start.
+_LEAST_WORK = 2_000_000
 
 
-class BagVisit(NamedTuple):
+class BagPass(NamedTuple):
     """A mini-batch as a bag of embeddings sees it.
 
     Attributes
@@ -103,8 +116,8 @@ class BagOfEmbeddings(BaseEstimator):
     residual : bool, default=True
         Whether there is a residual block; otherwise y = u.
     dropout : float, default=0.0
-        The share of the features of an input that are left out of a visit, at random [1]_; below 1.
-        The others count so much more that u is the same on average.
+        The share of the features of an input that are left out in training, at random [1]_; below
+        1. The others count so much more that u is the same on average.
 
     Attributes
     ----------
@@ -128,14 +141,16 @@ class BagOfEmbeddings(BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_xc._checks import DenseRows
+    >>> from scipy.sparse import csr_array
     >>> from sklearn_xc.encoders import BagOfEmbeddings
-    >>> inputs = DenseRows(np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0]])).to_csr()
+    >>> inputs = csr_array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0]])
     >>> encoder = BagOfEmbeddings()
     >>> encoder.start(inputs, dim=4, seed=0)
     >>> np.linalg.norm(encoder.encode(inputs), axis=1).round(6)
     array([1., 0.])
     """
+
+    reads: Literal["rows"] = "rows"
 
     _parameter_constraints: dict = {  # noqa: RUF012
         "residual": ["boolean"],
@@ -146,14 +161,12 @@ class BagOfEmbeddings(BaseEstimator):
         self.residual = residual
         self.dropout = dropout
 
-    def start(self, inputs: CsrRows, dim: int, seed: int) -> None:
+    def start(self, inputs: sp.csr_array, dim: int, seed: int) -> None:
         """Make initial parameters; see `Encoder.start`."""
-        from sklearn_xc.kernels.steps.row_moves import squared_norms
-
         self._validate_params()
         rng, dtype = np.random.default_rng(seed), inputs.dtype
-        starts, counts = read_only(inputs.indptr[:-1]), np.diff(inputs.indptr)
-        squares = squared_norms(starts, counts, inputs.data)
+        indptr = inputs.indptr.astype(np.int64)
+        squares = squared_norms(read_only(indptr[:-1]), np.diff(indptr), read_only(inputs.data))
         squares = squares[squares > 0]
         mean_square = float(squares.mean()) if len(squares) else 1.0
         shape = inputs.shape[1], dim
@@ -176,11 +189,9 @@ class BagOfEmbeddings(BaseEstimator):
             shapes.append(("the residual block and means of its gradients", (2, dim, dim), 3))
         return shapes
 
-    def encode(
-        self, inputs: CsrRows, rows: np.ndarray | None = None, n_jobs: int | None = None
-    ) -> np.ndarray:
+    def encode(self, inputs: sp.csr_array, n_jobs: int | None = None) -> np.ndarray:
         """Return embeddings, (n, dim); see `Encoder.encode`."""
-        whole = self._entries(inputs, rows)
+        whole = self._entries(inputs)
         n, dim = len(whole.starts), self.embeddings_.shape[1]
         out = np.zeros((n, dim), self.embeddings_.dtype)
 
@@ -190,24 +201,17 @@ class BagOfEmbeddings(BaseEstimator):
         for_row_ranges(work, n, _TOGETHER, n_jobs)
         return out
 
-    def visit(
-        self, parts: Sequence[tuple[CsrRows, np.ndarray]], rng: np.random.Generator
-    ) -> BagVisit:
-        """Return the embeddings of a mini-batch in training; see `Encoder.visit`."""
-        entries = self._joined([self._entries(inputs, rows) for inputs, rows in parts])
+    def forward(self, inputs: sp.csr_array, rng: np.random.Generator) -> BagPass:
+        """Return the embeddings of a mini-batch in training; see `Encoder.forward`."""
+        entries = self._entries(inputs)
         if self.dropout > 0.0:
-            self._thin(entries, rng)
+            entries = self._thinned(entries, rng)
         V = np.zeros((len(entries.starts), self.embeddings_.shape[1]), self.embeddings_.dtype)
-        return BagVisit(V, entries, *self._forward(entries, V))
+        return BagPass(V, entries, *self._forward(entries, V))
 
-    def gradients(self, visit: BagVisit, gradient: np.ndarray) -> BagGradients:
-        """Return the gradients by all parameters from that by ``visit.V``, (n, dim)."""
-        from sklearn_xc.kernels.embedding.residual import (
-            gradient_before_norms,
-            gradient_before_rectifier,
-        )
-
-        V, entries, U, H, inverse_norms = visit
+    def gradients(self, passed: BagPass, gradient: np.ndarray) -> BagGradients:
+        """Return the gradients by all parameters from that by ``passed.V``, (n, dim)."""
+        V, entries, U, H, inverse_norms = passed
         G = read_only(np.ascontiguousarray(gradient, V.dtype))
         by_Y = np.zeros_like(V)
         gradient_before_norms(G, read_only(V), read_only(inverse_norms), by_Y)
@@ -222,10 +226,14 @@ class BagOfEmbeddings(BaseEstimator):
         by_sums += by_Y
         return BagGradients(entries, by_sums, by_block)
 
-    def learn(self, visit: BagVisit, gradient: np.ndarray, rate: float, team: Team) -> None:
+    def learn(
+        self, passed: BagPass, gradient: np.ndarray, rate: float, n_jobs: int | None = None
+    ) -> None:
         """Take a step; see `Encoder.learn`."""
-        entries, by_sums, by_block = self.gradients(visit, gradient)
-        self.embedding_steps_.step(self.embeddings_, entries, by_sums, rate, team)
+        entries, by_sums, by_block = self.gradients(passed, gradient)
+        n_products = int(entries.counts.sum()) * by_sums.shape[1]
+        with Team(count_threads(n_jobs) if n_products >= _LEAST_WORK else 1) as team:
+            self.embedding_steps_.step(self.embeddings_, entries, by_sums, rate, team)
         if self.block_ is not None and by_block is not None:
             for steps, values, by_values in zip(
                 self.block_steps_, self.block_, by_block, strict=True
@@ -235,14 +243,7 @@ class BagOfEmbeddings(BaseEstimator):
     def _forward(
         self, entries: Entries, V: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
-        """Write embeddings to V, and return U, H and the inverse norms of a visit."""
-        from sklearn_xc.kernels.embedding.residual import (
-            multiply_rows,
-            normalise_rows,
-            rectify_rows,
-        )
-        from sklearn_xc.kernels.steps.row_moves import add_rows
-
+        """Write embeddings to V, and return U, H and the inverse norms."""
         U, H, inverse_norms = np.zeros_like(V), None, np.zeros(len(V), V.dtype)
         add_rows(read_only(self.embeddings_), *(read_only(part) for part in entries), U)
         Y = U
@@ -255,35 +256,23 @@ class BagOfEmbeddings(BaseEstimator):
         normalise_rows(read_only(U), read_only(Y), H is not None, V, inverse_norms)
         return U, H, inverse_norms
 
-    def _entries(self, inputs: CsrRows, rows: np.ndarray | None) -> Entries:
+    def _entries(self, inputs: sp.csr_array) -> Entries:
+        """Return the features of the inputs, in the types that kernels read."""
         n_features, dtype = len(self.embeddings_), self.embeddings_.dtype
         if inputs.shape[1] != n_features:
             raise ValueError(
-                f"{type(self).__name__}: inputs have {inputs.shape[1]} features, the encoder was "
-                f"started with {n_features}."
+                f"{type(self).__name__}: inputs must have {n_features} features, as in start. Got "
+                f"{inputs.shape[1]}."
             )
-        starts, ends = inputs.indptr[:-1], inputs.indptr[1:]
-        if rows is not None:
-            starts, ends = starts[rows], ends[rows]
-        return Entries(starts, ends - starts, inputs.indices, inputs.data.astype(dtype, copy=False))
+        indptr = inputs.indptr.astype(np.int64)
+        ids = inputs.indices.astype(np.int32, copy=False)
+        values = inputs.data.astype(dtype, copy=False)
+        return Entries(indptr[:-1], np.diff(indptr), ids, values)
 
-    def _joined(self, parts: Sequence[Entries]) -> Entries:
-        """Return copies of the entries of all parts, one row after another."""
-        from sklearn_xc.kernels.rows.entries import copy_entries
-
-        counts = np.concatenate([part.counts for part in parts])
-        ends = np.cumsum(counts)
-        n_entries = int(ends[-1]) if len(ends) else 0
-        ids, values = np.zeros(n_entries, np.int32), np.zeros(n_entries, self.embeddings_.dtype)
-        at = 0
-        for part in parts:
-            at = copy_entries(*(read_only(array) for array in part), at, ids, values)
-        return Entries(ends - counts, counts, ids, values)
-
-    def _thin(self, entries: Entries, rng: np.random.Generator) -> None:
-        """Leave some entries out, and scale the others."""
-        from sklearn_xc.kernels.rows.entries import thin_entries
-
-        draws = rng.random(len(entries.ids), np.float32)
-        scale = entries.values.dtype.type(1.0 / (1.0 - self.dropout))
-        thin_entries(*entries, read_only(draws), np.float32(self.dropout), scale)
+    def _thinned(self, entries: Entries, rng: np.random.Generator) -> Entries:
+        """Return the entries with some left out, and the others scaled."""
+        left = Entries(*(part.copy() for part in entries))
+        draws = rng.random(len(left.ids), np.float32)
+        scale = left.values.dtype.type(1.0 / (1.0 - self.dropout))
+        thin_entries(*left, read_only(draws), np.float32(self.dropout), scale)
+        return left

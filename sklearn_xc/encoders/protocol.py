@@ -1,23 +1,17 @@
 """What an encoder is."""
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from sklearn_xc._data import CsrRows
-from sklearn_xc.parallel.team import Team
 
-
-class Visit(Protocol):
-    """Some inputs as an encoder sees them in training.
-
-    What else it holds is the encoder's own.
+class ForwardPass(Protocol):
+    """What ``forward`` returns: embeddings, and what else the encoder needs to learn from them.
 
     Attributes
     ----------
     V : ndarray of float of shape (n, dim)
-        Their embeddings, part by part.
+        The embeddings.
     """
 
     @property
@@ -28,37 +22,45 @@ class Visit(Protocol):
 class Encoder(Protocol):
     """Maps inputs to unit vectors, and learns from gradients by them.
 
-    The constructor stores parameters only; ``get_params``, ``set_params`` and ``clone`` work. What
-    is learnt are attributes that ``start`` makes.
+    The constructor stores parameters only; ``get_params``, ``set_params`` and ``clone`` work, as
+    those of ``sklearn.base.BaseEstimator`` do. What is learnt are attributes that ``start`` makes.
+
+    Inputs are a ``scipy.sparse.csr_array`` of shape (n, n_features), in rows whose columns rise and
+    without stored zeros; or, for an encoder with ``reads = "texts"``, an ndarray of str objects of
+    shape (n,), none of them empty. They are not to be changed.
 
     A method ``parameter_shapes(n_features, dim)`` may be missing. It tells before ``start`` what
     will be made, as tuples of what it is, its shape, and how many there are: a fit that has not the
-    memory for it is refused then.
+    memory for it is refused then. `n_features` is None for texts.
+
+    Attributes
+    ----------
+    reads : {"rows", "texts"}
+        What inputs are. It may be missing, which is "rows".
     """
 
-    def start(self, inputs: CsrRows, dim: int, seed: int) -> None:
+    reads: Literal["rows", "texts"]
+
+    def start(self, inputs: Any, dim: int, seed: int) -> None:
         """Make initial parameters; what was learnt before is forgotten.
 
         Parameters
         ----------
-        inputs : CsrRows of shape (n, n_features)
-            Instances: their width and dtype count, and what else an encoder may want to know.
+        inputs : csr_array of shape (n, n_features), or ndarray of str of shape (n,)
+            Training instances: their width and dtype count, and what else an encoder may want to
+            know.
         dim : int
             Of the embeddings.
         seed : int
             Of what is random.
         """
 
-    def encode(
-        self, inputs: CsrRows, rows: np.ndarray | None = None, n_jobs: int | None = None
-    ) -> np.ndarray:
+    def encode(self, inputs: Any, n_jobs: int | None = None) -> np.ndarray:
         """Return embeddings.
 
         Parameters
         ----------
-        inputs : CsrRows of shape (n_inputs, n_features)
-        rows : ndarray of int of shape (n,), default=None
-            Which; None is for all.
+        inputs : csr_array of shape (n, n_features), or ndarray of str of shape (n,)
         n_jobs : int or None
             Threads, as joblib counts them.
 
@@ -69,28 +71,30 @@ class Encoder(Protocol):
             the others nor on the number of threads.
         """
 
-    def visit(self, parts: Sequence[tuple[CsrRows, np.ndarray]], rng: np.random.Generator) -> Any:
-        """Return the embeddings of a mini-batch in training, as a `Visit`.
+    def forward(self, inputs: Any, rng: np.random.Generator) -> Any:
+        """Return the embeddings of a mini-batch in training, as a `ForwardPass`.
 
         Parameters
         ----------
-        parts : sequence of tuple (CsrRows, ndarray of int)
-            Inputs and which of their rows, such as instances and then labels.
+        inputs : csr_array of shape (n, n_features), or ndarray of str of shape (n,)
+            Some instances, then some labels.
         rng : numpy.random.Generator
             Draws what is random in training, such as features that are left out.
         """
 
-    def learn(self, visit: Any, gradient: np.ndarray, rate: float, team: Team) -> None:
+    def learn(
+        self, passed: Any, gradient: np.ndarray, rate: float, n_jobs: int | None = None
+    ) -> None:
         """Take a step.
 
         Parameters
         ----------
-        visit : Visit
-            From ``visit`` of this encoder, which has not learnt since.
+        passed : ForwardPass
+            From ``forward`` of this encoder, which has not learnt since.
         gradient : ndarray of float of shape (n, dim)
-            By ``visit.V``.
+            By ``passed.V``.
         rate : float
             Of the step.
-        team : Team
+        n_jobs : int or None
             Threads, on which nothing depends.
         """

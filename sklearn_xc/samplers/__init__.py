@@ -2,7 +2,9 @@
 
 ::
 
-    refresh(epoch, scene)          embeddings of now, true labels
+    start(batch_size, n_epochs, seed, n_jobs)
+          |
+    refresh(epoch, state)          embeddings, true labels
           |
           v
       [sampler] --> batches(epoch)      instances of each mini-batch, each instance once
@@ -14,23 +16,22 @@
 * ``NgameSampler``: clusters of the embeddings, made anew every few epochs; larger ones with time.
 * ``InBatchSampler``: random instances.
 * ``AnceSampler``: random instances, and negatives that a search finds every few epochs.
-* ``TasSampler``: clusters of features that never change.
+* ``TasSampler``: clusters of the untrained encoder's embeddings, which never change.
 * ``OrderedSgdSampler``: random instances, of which those with the largest losses count.
 * ``balanced_clusters`` makes the clusters.
 
-Random numbers depend on the seed and the epoch, and no result on the number of threads. To add a
-sampler, write its file, after the protocol in ``protocol.py``, and give it a line in ``SAMPLERS``:
-the tests read that table.
+Parameters are those of the constructor; what training knows is told by ``start``. Random numbers
+depend on the seed and the epoch, and no result on the number of threads. To add a sampler, write
+its file, after the protocol in ``protocol.py``, and give it a line in ``SAMPLERS``: the tests read
+that table. One of your own is passed as an instance.
 """
-
-from collections.abc import Callable
 
 from sklearn_xc.samplers.ance import AnceSampler
 from sklearn_xc.samplers.balanced import balanced_clusters
 from sklearn_xc.samplers.in_batch import InBatchSampler
 from sklearn_xc.samplers.ngame import NgameSampler
 from sklearn_xc.samplers.o_sgd import OrderedSgdSampler
-from sklearn_xc.samplers.protocol import BatchSampler, Positives, Scene
+from sklearn_xc.samplers.protocol import BatchSampler, Positives, TrainingState
 from sklearn_xc.samplers.tas import TasSampler
 
 __all__ = [
@@ -41,12 +42,12 @@ __all__ = [
     "NgameSampler",
     "OrderedSgdSampler",
     "Positives",
-    "Scene",
     "TasSampler",
+    "TrainingState",
     "balanced_clusters",
 ]
 
-SAMPLERS: dict[str, Callable[..., BatchSampler]] = {
+SAMPLERS: dict[str, type[BatchSampler]] = {
     "ngame": NgameSampler,
     "in_batch": InBatchSampler,
     "ance": AnceSampler,

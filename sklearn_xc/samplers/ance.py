@@ -1,13 +1,17 @@
 """Random mini-batches, with negatives that a search finds now and then."""
 
-import numpy as np
+from numbers import Integral
 
+import numpy as np
+from sklearn.base import clone
+
+from sklearn_xc._data import read_only
+from sklearn_xc._sklearn import HasMethods, Interval, StrOptions
+from sklearn_xc.kernels.embedding.wrong_labels import keep_wrong
 from sklearn_xc.mips import INDEXES, MipsIndex
 from sklearn_xc.samplers.in_batch import InBatchSampler
-from sklearn_xc.samplers.protocol import Scene
+from sklearn_xc.samplers.protocol import TrainingState
 
-#: Labels found for an instance.
-N_NEGATIVES = 10
 #: Queries of a search.
 _TOGETHER = 8192
 #: Labels found at a time, for instances with very many of their own.
@@ -16,23 +20,24 @@ _CANDIDATES = 2**23
 _INDEX = 2
 
 
+def new_index(index: str | MipsIndex, n_jobs: int | None) -> MipsIndex:
+    """Return an index that is not built yet, from its name or a copy of one."""
+    if isinstance(index, str):
+        return INDEXES[index](n_jobs=n_jobs)
+    return clone(index, safe=False)
+
+
 class AnceSampler(InBatchSampler):
     """Random mini-batches, and for each instance the wrong labels that scored best.
 
     Parameters
     ----------
-    batch_size : int
-        Instances of a mini-batch.
     refresh_interval : int, default=5
         Epochs between searches.
-    seed : int, default=0
-        Of the order of the instances and of the index.
-    n_jobs : int or None, default=None
-        Threads of an index that is given by name, as joblib counts them.
     n_negatives : int, default=10
         Labels found for each instance; fewer where there are not as many.
     index : str or MipsIndex, default="exact"
-        A key of ``mips.INDEXES``, or an index.
+        A key of ``mips.INDEXES``, or an index, which is cloned.
 
     Notes
     -----
@@ -48,17 +53,21 @@ class AnceSampler(InBatchSampler):
        ICLR 2021.
     """
 
+    reads = ("instances", "labels")
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "refresh_interval": [Interval(Integral, 1, None, closed="left")],
+        "n_negatives": [Interval(Integral, 1, None, closed="left")],
+        "index": [StrOptions(set(INDEXES)), HasMethods(["build", "query"])],
+    }
+
     def __init__(
         self,
-        batch_size: int,
         refresh_interval: int = 5,
-        seed: int = 0,
-        n_jobs: int | None = None,
-        *,
-        n_negatives: int = N_NEGATIVES,
+        n_negatives: int = 10,
         index: str | MipsIndex = "exact",
     ) -> None:
-        super().__init__(batch_size, refresh_interval, seed, n_jobs)
+        self.refresh_interval = refresh_interval
         self.n_negatives = n_negatives
         self.index = index
 
@@ -66,24 +75,22 @@ class AnceSampler(InBatchSampler):
         """Return the negatives that the last search found; see `BatchSampler.negatives`."""
         return self._negatives[rows]
 
-    def _look(self, epoch: int, scene: Scene) -> None:
-        from sklearn_xc._data import read_only
-        from sklearn_xc.kernels.embedding.wrong_labels import keep_wrong
+    def _due(self, epoch: int, state: TrainingState) -> int:
+        return epoch - epoch % self.refresh_interval
 
-        W = np.ascontiguousarray(scene.labels())
-        V = scene.instances().astype(W.dtype, copy=False)
-        index = self.index
-        if isinstance(index, str):
-            index = INDEXES[index](n_jobs=self.n_jobs)
-        number = np.random.default_rng((self.seed, epoch, _INDEX)).integers(2**31)
+    def _look(self, epoch: int, state: TrainingState) -> None:
+        W = np.ascontiguousarray(state.labels())
+        V = state.instances().astype(W.dtype, copy=False)
+        index = new_index(self.index, self.n_jobs_)
+        number = np.random.default_rng((self.seed_, epoch, _INDEX)).integers(2**31)
         index.build(W, seed=int(number))
-        indptr, labels = (read_only(array) for array in scene.is_positive)
+        indptr, labels = (read_only(array) for array in state.positives)
         degrees = np.diff(indptr)
-        self._negatives = np.full((scene.n, self.n_negatives), -1, np.int32)
+        self._negatives = np.full((state.n, self.n_negatives), -1, np.int32)
         # By the number of true labels, so that instances with few do not search as far as others.
         order = np.argsort(degrees, kind="stable")
         first = 0
-        while first < scene.n:
+        while first < state.n:
             rows = order[first : first + _TOGETHER]
             n_candidates = min(len(W), self.n_negatives + int(degrees[rows[-1]]))
             rows = rows[: max(1, _CANDIDATES // n_candidates)]

@@ -7,6 +7,9 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from sklearn_xc._arguments import check_count, refuse_disguised
+from sklearn_xc._data import read_only
+from sklearn_xc.kernels.embedding.balanced_tree import rows_on_the_left, split_subtree
+from sklearn_xc.kernels.softmax.negatives import mix_key
 from sklearn_xc.parallel.row_ranges import for_row_ranges
 
 #: Levels whose nodes are split one by one, so that threads have 64 subtrees to share.
@@ -81,24 +84,20 @@ def balanced_clusters(
     n_clusters, n = check_count(n_clusters, "balanced_clusters: n_clusters"), len(V)
     if n_clusters > n:
         raise ValueError(
-            f"balanced_clusters: n_clusters must be from 1 to the number of rows, {n}, "
-            f"not {n_clusters}."
+            f"balanced_clusters: n_clusters must be from 1 to the number of rows, {n}. Got "
+            f"{n_clusters}."
         )
     given: Any = seed
     is_whole = isinstance(given, Integral) and not isinstance(given, bool | np.bool_)
     if not is_whole or not 0 <= given < 2**63:
         raise ValueError(
-            f"balanced_clusters: seed must be an integer from 0 to 2**63 - 1, got {seed!r}."
+            f"balanced_clusters: seed must be an integer from 0 to 2**63 - 1. Got {seed!r}."
         )
     return clusters_of(V, n_clusters, int(seed), n_jobs)
 
 
 def clusters_of(V: np.ndarray, n_clusters: int, seed: int, n_jobs: int | None) -> np.ndarray:
     """Return what ``balanced_clusters`` does, of arrays that have been checked; NaN are any row."""
-    from sklearn_xc._data import read_only
-    from sklearn_xc.kernels.embedding.balanced_tree import rows_on_the_left, split_subtree
-    from sklearn_xc.kernels.softmax.negatives import mix_key
-
     V, n = read_only(np.ascontiguousarray(V)), len(V)
     order, cluster = np.arange(n, dtype=np.int32), np.zeros(n, np.int64)
     key = mix_key(seed, 0)

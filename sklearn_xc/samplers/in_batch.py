@@ -1,28 +1,24 @@
 """Random mini-batches, whose labels are each other's negatives."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from sklearn_xc.samplers._batches import shuffled_batches
-from sklearn_xc.samplers.protocol import Scene
+from sklearn_xc.samplers.protocol import TrainingState
 
 
-class InBatchSampler:
+class InBatchSampler(BaseEstimator):
     """Random mini-batches.
 
-    Other samplers are this one with a part of their own.
+    The other samplers are subclasses that replace a part of it, and a user's may be: most need a
+    constructor, ``reads``, and one of ``batches``, ``negatives`` and ``select``.
 
-    Parameters
+    Attributes
     ----------
-    batch_size : int
-        Instances of a mini-batch.
-    refresh_interval : int, default=5
-        Epochs between refreshes; there is nothing to refresh here.
-    seed : int, default=0
-        Of the order of the instances. An epoch's depends on the seed and the epoch alone.
-    n_jobs : int or None, default=None
-        Threads of a refresh, as joblib counts them. Results do not depend on it.
+    batch_size_, n_epochs_, seed_, n_jobs_
+        As given to ``start``.
 
     Notes
     -----
@@ -32,34 +28,50 @@ class InBatchSampler:
     ----------
     .. [1] V. Karpukhin, B. Oguz, S. Min, P. Lewis, L. Wu, S. Edunov, D. Chen, W. Yih. Dense passage
        retrieval for open-domain question answering. EMNLP 2020.
+
+    Examples
+    --------
+    >>> from sklearn_xc import NGAMEEmbeddingXC
+    >>> from sklearn_xc.samplers import InBatchSampler
+    >>> NGAMEEmbeddingXC(sampler=InBatchSampler())
+    NGAMEEmbeddingXC(sampler=InBatchSampler())
     """
 
-    def __init__(
-        self,
-        batch_size: int,
-        refresh_interval: int = 5,
-        seed: int = 0,
-        n_jobs: int | None = None,
+    reads: Collection[str] = ()
+    n_negatives: int = 0
+
+    _parameter_constraints: dict = {}  # noqa: RUF012
+
+    def start(
+        self, batch_size: int, n_epochs: int = 1, seed: int = 0, n_jobs: int | None = None
     ) -> None:
-        self.batch_size = batch_size
-        self.refresh_interval = refresh_interval
-        self.seed = seed
-        self.n_jobs = n_jobs
+        """Begin a training; see `BatchSampler.start`.
+
+        Raises
+        ------
+        ValueError
+            For parameters out of range.
+        """
+        self._validate_params()
+        self.batch_size_ = batch_size
+        self.n_epochs_ = n_epochs
+        self.seed_ = seed
+        self.n_jobs_ = n_jobs
         self._n = 0
         self._refreshed: int | None = None
 
-    def refresh(self, epoch: int, scene: Scene) -> None:
+    def refresh(self, epoch: int, state: TrainingState) -> None:
         """Look at the embeddings, if it is time to; see `BatchSampler.refresh`."""
-        self._n = scene.n
-        due = self._due(epoch, scene)
+        self._n = state.n
+        due = self._due(epoch, state)
         # A refresh that is due now is done even if one for this epoch is there: that of other data.
         if due == epoch or due != self._refreshed:
-            self._look(due, scene)
+            self._look(due, state)
             self._refreshed = due
 
     def batches(self, epoch: int) -> Iterator[np.ndarray]:
         """Yield the instances of each mini-batch; see `BatchSampler.batches`."""
-        return shuffled_batches(self._n, self.batch_size, (self.seed, epoch))
+        return shuffled_batches(self._n, self.batch_size_, (self.seed_, epoch))
 
     def negatives(self, rows: np.ndarray) -> np.ndarray | None:
         """Return None: there are only those of the mini-batch."""
@@ -69,9 +81,9 @@ class InBatchSampler:
         """Return None: all instances count."""
         return None
 
-    def _due(self, epoch: int, scene: Scene) -> int:
+    def _due(self, epoch: int, state: TrainingState) -> int:
         """Return the epoch of the last refresh that should have been, or should be now."""
-        return epoch - epoch % self.refresh_interval
+        return 0
 
-    def _look(self, epoch: int, scene: Scene) -> None:
+    def _look(self, epoch: int, state: TrainingState) -> None:
         """Do the refresh of an epoch."""

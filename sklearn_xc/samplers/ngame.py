@@ -1,12 +1,14 @@
 """Mini-batches of instances that are near each other, so that their labels are hard negatives."""
 
 from collections.abc import Iterator
+from numbers import Integral
 
 import numpy as np
 
+from sklearn_xc._sklearn import Interval
 from sklearn_xc.samplers._batches import shuffled_batches
 from sklearn_xc.samplers._cluster_sampler import ClusterSampler
-from sklearn_xc.samplers.protocol import Scene
+from sklearn_xc.samplers.protocol import TrainingState
 
 #: Rows of a cluster at the start of the curriculum, and how often it doubles if epochs last.
 _SMALLEST, _DOUBLINGS = 8, 12
@@ -23,17 +25,12 @@ class NgameSampler(ClusterSampler):
 
     Parameters
     ----------
-    batch_size : int
-        Instances of a mini-batch.
     refresh_interval : int, default=5
-        Epochs between clusterings.
-    seed : int, default=0
-        Of clusters and mini-batches.
-    n_jobs : int or None, default=None
-        Threads of the clustering, as joblib counts them. Results do not depend on it.
+        Epochs between clusterings, from the second epoch on.
     cluster_size : int or None, default=None
         Instances of a cluster, at most. None is a curriculum: 8, doubled every
-        ``max(1, n_epochs // 12)`` epochs. Never above `batch_size`; 1 makes random mini-batches.
+        ``max(1, n_epochs // 12)`` epochs. Never above the size of a mini-batch; 1 makes random
+        mini-batches.
 
     Notes
     -----
@@ -53,38 +50,49 @@ class NgameSampler(ClusterSampler):
        M. Varma. NGAME: negative mining-aware mini-batching for extreme classification. WSDM 2023.
     """
 
-    def cluster_size_at(self, epoch: int, n_epochs: int) -> int:
-        """Return how many instances a cluster has in an epoch, at most."""
-        if self.cluster_size is not None:
-            return min(self.cluster_size, self.batch_size)
-        smallest = min(_SMALLEST, self.batch_size)
-        times = epoch // max(1, n_epochs // _DOUBLINGS)
-        return smallest << min(times, (self.batch_size // smallest).bit_length() - 1)
+    reads = ("last_seen",)
 
-    def refresh(self, epoch: int, scene: Scene) -> None:
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "refresh_interval": [Interval(Integral, 1, None, closed="left")],
+        "cluster_size": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(self, refresh_interval: int = 5, cluster_size: int | None = None) -> None:
+        self.refresh_interval = refresh_interval
+        self.cluster_size = cluster_size
+
+    def cluster_size_at(self, epoch: int) -> int:
+        """Return how many instances a cluster has in an epoch of the training, at most."""
+        if self.cluster_size is not None:
+            return min(self.cluster_size, self.batch_size_)
+        smallest = min(_SMALLEST, self.batch_size_)
+        times = epoch // max(1, self.n_epochs_ // _DOUBLINGS)
+        return smallest << min(times, (self.batch_size_ // smallest).bit_length() - 1)
+
+    def refresh(self, epoch: int, state: TrainingState) -> None:
         """Look at the embeddings again, if it is time to; clusters grow in any case."""
-        self._is_random = scene.moves and epoch == 0
+        self._is_random = state.moves and epoch == 0
         if self._is_random:
-            self._n, self._refreshed = scene.n, None
+            self._n, self._refreshed = state.n, None
             return
-        super().refresh(epoch, scene)
-        clustered = self._n_clusters(self._due(epoch, scene), scene)
-        self._clusters = self._found.merged(clustered // self._n_clusters(epoch, scene))
+        super().refresh(epoch, state)
+        clustered = self._n_clusters(self._due(epoch, state), state)
+        self._clusters = self._found.merged(clustered // self._n_clusters(epoch, state))
 
     def batches(self, epoch: int) -> Iterator[np.ndarray]:
         """Yield the instances of each mini-batch; see `BatchSampler.batches`."""
         if self._is_random:
-            return shuffled_batches(self._n, self.batch_size, (self.seed, epoch))
+            return shuffled_batches(self._n, self.batch_size_, (self.seed_, epoch))
         return super().batches(epoch)
 
-    def _n_clusters(self, epoch: int, scene: Scene) -> int:
-        n_clusters = -(-scene.n // self.cluster_size_at(epoch, scene.n_epochs))
+    def _n_clusters(self, epoch: int, state: TrainingState) -> int:
+        n_clusters = -(-state.n // self.cluster_size_at(epoch))
         if self.cluster_size is None:
             n_clusters = 1 << (n_clusters - 1).bit_length()
-        return min(n_clusters, scene.n)
+        return min(n_clusters, state.n)
 
-    def _due(self, epoch: int, scene: Scene) -> int:
-        return epoch - (epoch - 1) % self.refresh_interval if scene.moves else 0
+    def _due(self, epoch: int, state: TrainingState) -> int:
+        return epoch - (epoch - 1) % self.refresh_interval if state.moves else 0
 
-    def _look(self, epoch: int, scene: Scene) -> None:
-        self._found = self._clustered(scene.instances(), self._n_clusters(epoch, scene), epoch)
+    def _look(self, epoch: int, state: TrainingState) -> None:
+        self._found = self._clustered(state.last_seen(), self._n_clusters(epoch, state), epoch)

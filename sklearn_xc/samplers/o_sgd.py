@@ -1,7 +1,10 @@
 """Random mini-batches of which the instances with the largest losses count."""
 
+from numbers import Real
+
 import numpy as np
 
+from sklearn_xc._sklearn import Interval
 from sklearn_xc.samplers.in_batch import InBatchSampler
 
 
@@ -10,14 +13,6 @@ class OrderedSgdSampler(InBatchSampler):
 
     Parameters
     ----------
-    batch_size : int
-        Instances of a mini-batch.
-    refresh_interval : int, default=5
-        Not used.
-    seed : int, default=0
-        Of the order of the instances.
-    n_jobs : int or None, default=None
-        Not used.
     share : float, default=0.5
         Of the instances of a mini-batch, those that count; rounded, and one at least.
 
@@ -32,16 +27,11 @@ class OrderedSgdSampler(InBatchSampler):
        empirical risk minimization. AISTATS 2020.
     """
 
-    def __init__(
-        self,
-        batch_size: int,
-        refresh_interval: int = 5,
-        seed: int = 0,
-        n_jobs: int | None = None,
-        *,
-        share: float = 0.5,
-    ) -> None:
-        super().__init__(batch_size, refresh_interval, seed, n_jobs)
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "share": [Interval(Real, 0, 1, closed="right")],
+    }
+
+    def __init__(self, share: float = 0.5) -> None:
         self.share = share
 
     def select(self, losses: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
 """What a sampler of mini-batches is, and what it may ask for."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -22,60 +22,88 @@ class Positives(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Scene:
-    """What a refresh may look at. Embeddings are computed by those who ask for them.
+class TrainingState:
+    """What a sampler may look at. Embeddings are computed when they are asked for.
 
     Attributes
     ----------
     n : int
         Instances.
-    n_epochs : int
-        Epochs that are planned in all.
-    is_positive : Positives
+    positives : Positives
         The true labels of each instance.
     instances : callable
-        Returns the embeddings of the instances, ndarray of shape (n, dim): those of now, or of when
-        training saw them last.
+        Returns the embeddings of the instances now, ndarray of shape (n, dim).
+    last_seen : callable
+        Returns the embeddings of the instances as they were in their last mini-batch, ndarray of
+        shape (n, dim): as good as those of now for most purposes, and nothing to compute.
+    initial : callable
+        Returns the embeddings that the instances had before training, ndarray of shape (n, dim).
     labels : callable
         Returns the embeddings of the labels now, ndarray of shape (n_labels, dim).
-    static : callable
-        Returns embeddings of the instances that are the same in all epochs, ndarray of shape
-        (n, dim).
     moves : bool, default=True
         Whether the embeddings of the instances change from epoch to epoch.
     """
 
     n: int
-    n_epochs: int
-    is_positive: Positives
+    positives: Positives
     instances: Callable[[], np.ndarray]
+    last_seen: Callable[[], np.ndarray]
+    initial: Callable[[], np.ndarray]
     labels: Callable[[], np.ndarray]
-    static: Callable[[], np.ndarray]
     moves: bool = True
 
 
 class BatchSampler(Protocol):
     """Chooses the instances of mini-batches, and the labels that they are set against.
 
+    The constructor stores parameters only; ``get_params``, ``set_params`` and ``clone`` work, as
+    those of ``sklearn.base.BaseEstimator`` do. Training clones a sampler and calls ``start``; what
+    the sampler keeps are attributes that ``start`` and ``refresh`` make.
+
     Attributes
     ----------
-    refresh_interval : int
-        Epochs between refreshes.
+    reads : collection of {"instances", "last_seen", "initial", "labels"}
+        The embeddings of a `TrainingState` that ``refresh`` asks for. Training keeps them only for
+        samplers that name them here, and plans memory by it.
+    n_negatives : int
+        How many labels ``negatives`` returns for an instance, 0 for None.
     """
 
-    refresh_interval: int
+    @property
+    def reads(self) -> Collection[str]:
+        """Which embeddings ``refresh`` asks for."""
 
-    def refresh(self, epoch: int, scene: Scene) -> None:
+    @property
+    def n_negatives(self) -> int:
+        """How many further negatives an instance has."""
+
+    def start(self, batch_size: int, n_epochs: int, seed: int, n_jobs: int | None) -> None:
+        """Begin a training; what earlier ones have left is forgotten.
+
+        Parameters
+        ----------
+        batch_size : int
+            Instances of a mini-batch.
+        n_epochs : int
+            Epochs that are planned in all.
+        seed : int
+            Of what is random. An epoch's mini-batches depend on the seed and the epoch alone, and
+            on what ``refresh`` has seen.
+        n_jobs : int or None
+            Threads, as joblib counts them. Results do not depend on it.
+        """
+
+    def refresh(self, epoch: int, state: TrainingState) -> None:
         """Look at the embeddings again, if it is time to.
 
         Parameters
         ----------
         epoch : int
-            That begins, from 0. Called before each epoch; a sampler that was not there when its
-            last refresh was due makes up for it.
-        scene : Scene
+            The one that begins, from 0. Called before each epoch; a sampler that was not there when
+            its last refresh was due makes up for it.
+        state : TrainingState
             What the sampler keeps depends on its seed, the epoch that the refresh was due at, and
-            the scene it was done with.
+            the state it was done with.
         """
 
     def batches(self, epoch: int) -> Iterator[np.ndarray]:

@@ -1,25 +1,22 @@
 """Mini-batches from clusters that are made once."""
 
+from numbers import Integral
+
+from sklearn_xc._sklearn import Interval
 from sklearn_xc.samplers._cluster_sampler import ClusterSampler
-from sklearn_xc.samplers.protocol import Scene
+from sklearn_xc.samplers.protocol import TrainingState
 
 
 class TasSampler(ClusterSampler):
-    """Topic-aware sampling: mini-batches of clusters of features that never change.
+    """Topic-aware sampling: mini-batches of clusters that never change.
+
+    They are clusters of what the untrained encoder makes of the instances.
 
     Parameters
     ----------
-    batch_size : int
-        Instances of a mini-batch.
-    refresh_interval : int, default=5
-        Not used.
-    seed : int, default=0
-        Of clusters and mini-batches.
-    n_jobs : int or None, default=None
-        Threads of the clustering, as joblib counts them. Results do not depend on it.
     cluster_size : int or None, default=None
-        Instances of a cluster; None is `batch_size`, which it never exceeds: a mini-batch is a
-        cluster.
+        Instances of a cluster, at most the size of a mini-batch. None is that size: a mini-batch is
+        a cluster.
 
     Notes
     -----
@@ -32,10 +29,16 @@ class TasSampler(ClusterSampler):
        dense retriever with balanced topic aware sampling. SIGIR 2021.
     """
 
-    def _due(self, epoch: int, scene: Scene) -> int:
-        return 0
+    reads = ("initial",)
 
-    def _look(self, epoch: int, scene: Scene) -> None:
-        size = self.batch_size if self.cluster_size is None else self.cluster_size
-        n_clusters = -(-scene.n // min(size, self.batch_size))
-        self._clusters = self._clustered(scene.static(), n_clusters, epoch)
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "cluster_size": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(self, cluster_size: int | None = None) -> None:
+        self.cluster_size = cluster_size
+
+    def _look(self, epoch: int, state: TrainingState) -> None:
+        size = self.batch_size_ if self.cluster_size is None else self.cluster_size
+        n_clusters = -(-state.n // min(size, self.batch_size_))
+        self._clusters = self._clustered(state.initial(), n_clusters, epoch)

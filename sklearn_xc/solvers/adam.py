@@ -8,6 +8,8 @@ References
 import numpy as np
 
 from sklearn_xc._data import read_only
+from sklearn_xc.kernels.steps.adam import adam_rows, adam_step
+from sklearn_xc.kernels.steps.row_moves import group_entries
 from sklearn_xc.parallel.team import Team
 from sklearn_xc.solvers.batch_sgd import Entries
 
@@ -61,8 +63,6 @@ class Adam:
             C-contiguous.
         rate : float
         """
-        from sklearn_xc.kernels.steps.adam import adam_step
-
         self.n_steps += 1
         by_first, by_second = _corrections(self.n_steps)
         number = values.dtype.type
@@ -127,9 +127,6 @@ class LazyAdam:
         team : Team
             Threads, on which nothing depends.
         """
-        from sklearn_xc.kernels.steps.adam import adam_rows
-        from sklearn_xc.kernels.steps.row_moves import group_entries
-
         self.n_steps += 1
         n_entries = int(entries.counts.sum())
         rows = np.zeros(min(n_entries, len(values)), np.int32)

@@ -12,6 +12,7 @@ from asv_bench.embedding import samplers as ngame
 from asv_bench.embedding.label_texts import LabelledSet
 from sklearn_xc import NGAMEEmbeddingXC
 from sklearn_xc.embedding._training import SiameseTraining
+from sklearn_xc.samplers import SAMPLERS
 from sklearn_xc.samplers._batches import Clusters
 from sklearn_xc.samplers.protocol import Positives
 
@@ -65,15 +66,15 @@ def test_epochs_are_those_of_a_fit(labelled, key):
     rows = ngame_curves.follow_samplers(labelled, [key], parameters, 8, 3, Report())
     model = NGAMEEmbeddingXC(**parameters)
     examples, Z = ngame_curves.examples_of(model, labelled)
-    training = ngame_curves.epochs_of(model, examples, Z, key, {}, 3)[2]
+    training = ngame_curves.epochs_of(model, examples, Z, SAMPLERS[key](), 3)[2]
     assert isinstance(training, SiameseTraining)
     losses = [report.loss for report in training.run()]  # no look at held-out instances between
     assert losses == [row["loss"] for row in rows]
     fitted = NGAMEEmbeddingXC(
         **{**parameters, "random_state": 3}, sampler=key, label_features=labelled.Z,
-        validation_fraction=0.0, encoder_epochs=3, classifier_epochs=0,
+        validation_fraction=0.0, max_iter=3, classifier_max_iter=0,
     ).fit(labelled.X_train, labelled.Y_train)  # fmt: skip
-    assert losses == [report.loss for report in fitted.encoder_curve_]
+    assert losses == fitted.fit_report_["loss"].tolist()
 
 
 def test_a_timed_fit_is_a_fit(labelled):
@@ -95,7 +96,7 @@ def test_a_timed_fit_is_a_fit(labelled):
 
 def test_components_and_tail(loaded, labelled):
     rows = ngame.main(
-        parts=("components", "tail"), encoder_epochs=6, classifier_epochs=3, ova=True, **SMALL
+        parts=("components", "tail"), max_iter=6, classifier_max_iter=3, ova=True, **SMALL
     )
     components = {r["system"]: r for r in rows if r["part"] == "components" and "system" in r}
     assert list(components) == [
@@ -193,9 +194,7 @@ class TestMisses:
 
 
 def test_part_clusters(loaded, capsys):
-    rows = ngame.main(
-        parts=("misses", "clusters"), encoder_epochs=2, sizes=(8, 24), rows=100, **SMALL
-    )
+    rows = ngame.main(parts=("misses", "clusters"), max_iter=2, sizes=(8, 24), rows=100, **SMALL)
     clusters = [row for row in rows if row["part"] == "clusters"]
     assert [(row["features"], row["clusters"]) for row in clusters] == [
         ("embeddings", 13), ("embeddings", 5), ("tf-idf, SVD", 13), ("tf-idf, SVD", 5)
@@ -227,3 +226,15 @@ def test_instances_and_labels_that_nothing_is_known_of_are_left_out(labelled):
 def test_inertia():
     V = np.array([[0.0, 0], [2, 0], [5, 5]])
     assert ngame_batches._inertia(V, np.array([1, 1, 0])) == pytest.approx(2 / 3)
+
+
+def test_part_shortlist(capsys, monkeypatch):
+    monkeypatch.setattr(ngame, "load_labelled_set", None)  # no data set is loaded
+    rows = ngame.main(parts=("shortlist",), labels=(400, 900), dims=(8,), report=Report("ngame"))
+    assert [(row["labels"], row["index"]) for row in rows] == [
+        (n, name) for n in (400, 900) for name in ("exact", "product", "spherical")
+    ]
+    for row in rows:
+        assert row["recall"] == 1 if row["index"] == "exact" else row["recall"] > 0.3
+        assert min(row["us"], row["us_alone"]) > 0
+    assert "recall@10" in capsys.readouterr().out

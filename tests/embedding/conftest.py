@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 from sklearn_xc import NGAMEEmbeddingXC
+from sklearn_xc.samplers import NgameSampler
 
 
 class Documents(NamedTuple):
@@ -19,9 +20,9 @@ class Documents(NamedTuple):
 
 
 def _make(**parameters):
-    own = {"embedding_dim": 12, "batch_size": 30, "encoder_epochs": 3, "classifier_epochs": 2,
-           "encoder_learning_rate": 0.01, "classifier_learning_rate": 0.01, "refresh_interval": 2,
-           "shortlist_size": 8, "random_state": 0}  # fmt: skip
+    own = {"embedding_dim": 12, "batch_size": 30, "max_iter": 3, "classifier_max_iter": 2,
+           "learning_rate": 0.01, "classifier_learning_rate": 0.01, "n_candidates": 8,
+           "sampler": NgameSampler(refresh_interval=2), "random_state": 0}  # fmt: skip
     return NGAMEEmbeddingXC(**{**own, **parameters})
 
 
@@ -54,6 +55,20 @@ def _make_documents(
     made = (normalize(values) for values in (X, Z))
     X, Z = (sp.csr_array(values.astype(dtype)) for values in made)
     return Documents(X, sp.csr_array(Y), Z)
+
+
+def curve(model, module):
+    """Return losses and shares of hits of a module, epoch by epoch."""
+    report = model.fit_report_
+    own = report["module"] == module
+    assert report["epoch"][own].tolist() == list(range(1, own.sum() + 1))
+    return list(zip(report["loss"][own].tolist(), report["hits"][own].tolist(), strict=True))
+
+
+@pytest.fixture(scope="session")
+def curve_of():
+    """Return a function that returns losses and shares of hits of a module, epoch by epoch."""
+    return curve
 
 
 @pytest.fixture(scope="session")

@@ -98,10 +98,10 @@ def test_a_vectorizer_transforms():
 
 
 def test_another_number_of_rows_names_the_trap():
-    expected = r"NGAMEEmbeddingXC: label_features have 4 rows, one for each of the 7 labels"
+    expected = r"NGAMEEmbeddingXC: label_features must have a row for each of the 7 labels"
     with pytest.raises(ValueError, match=f"{expected}.*slices a bare.*LabelFeatures"):
         resolve(Z, n_labels=7)
-    with pytest.raises(ValueError, match=f"{expected} of y was expected.$"):  # it is held whole
+    with pytest.raises(ValueError, match=rf"{expected} of y\. Got 4 rows\.$"):  # it is held whole
         resolve(LabelFeatures(Z), n_labels=7)
 
 
@@ -138,12 +138,16 @@ MADE = {
         ValueError,
         "Input label_features contains infinity",
     ),
-    "complex": (Z * 1j, ValueError, "Complex data not supported, dtype complex128 came"),
-    "sparse complex": (sp.csr_array(Z * 1j), ValueError, "Complex data not supported, dtype"),
-    "vector": (Z[0], ValueError, r"a matrix .* was expected of it, ndarray of shape \(3,\) came"),
-    "None": (None, ValueError, r"a matrix .* was expected of it, NoneType of shape \(\) came"),
-    "texts": (TEXTS, ValueError, r"a matrix .* was expected of it, list of shape \(4,\) came"),
-    "large": (Z * 1e20, ValueError, r"holds 4e\+20 in row 2; values up to 1e\+15 were expected"),
+    "complex": (Z * 1j, ValueError, "Complex data not supported. Got dtype complex128"),
+    "sparse complex": (sp.csr_array(Z * 1j), ValueError, "Complex data not supported"),
+    "vector": (Z[0], ValueError, r"must make a matrix .* Got ndarray of shape \(3,\)"),
+    "None": (None, ValueError, r"must make a matrix .* Got NoneType of shape \(\)"),
+    "texts": (TEXTS, ValueError, r"must make a matrix .* Got list of shape \(4,\)"),
+    "large": (
+        Z * 1e20,
+        ValueError,
+        r"must have values up to 1e\+15 in float32. Got 4e\+20 in row 2",
+    ),
 }
 
 

@@ -30,7 +30,7 @@ def data(make_documents):
 def model(make, data):
     """Return a model of the old labels, for the test alone."""
     X, Y, Z, has_new = data
-    own = {"label_features": Z[:N_OLD], "validation_fraction": 0.25, "encoder_epochs": 8}
+    own = {"label_features": Z[:N_OLD], "validation_fraction": 0.25, "max_iter": 8}
     return make(**own).fit(X[~has_new], Y[~has_new, :N_OLD])
 
 
@@ -71,7 +71,7 @@ class TestDocumentsOfNewLabels:
     def test_as_if_they_had_been_there(self, dtype, make, data):
         """Without training, a label that is added is one without instances."""
         X, Y, Z, has_new = data
-        X, own = X.astype(dtype), {"encoder_epochs": 0, "classifier_epochs": 0, "fusion": False}
+        X, own = X.astype(dtype), {"max_iter": 0, "classifier_max_iter": 0, "fusion": False}
         added = make(label_features=Z[:N_OLD], **own).fit(X[~has_new], Y[~has_new, :N_OLD])
         added.add_labels(Z[N_OLD:].astype(np.float32))
         known = make(label_features=Z, **own).fit(X[~has_new], Y[~has_new])
@@ -235,10 +235,15 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("features", "classes", "error", "message"),
         [
-            (lambda Z: Z, range(20, 40), ValueError, "columns of an indicator y, .* from 15 on"),
+            (
+                lambda Z: Z,
+                range(20, 40),
+                ValueError,
+                "None after an indicator y, .* from 15 on. Got range",
+            ),
             (lambda Z: Z[:, :79], None, ValueError, "label_features have 79 features, X has 80"),
             (lambda Z: Z * np.nan, None, ValueError, "label_features: .* contains NaN"),
-            (lambda Z: Z[:0], None, ValueError, "features are empty"),
+            (lambda Z: Z[:0], None, ValueError, "features must not be empty"),
             (lambda Z: ["a name"], None, ValueError, "are texts, label_vectorizer is None"),
             (lambda Z: "a name", None, TypeError, "a matrix with a row for each label, or a seq"),
             (lambda Z: None, None, TypeError, "a matrix with a row for each label, or a seq"),
@@ -254,19 +259,22 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("classes", "message"),
         [
-            (None, "classes must name the 2 new labels, None came"),
-            (["gnu"], "classes must name the 2 new labels, one each; 1 came"),
+            (None, "classes must name the 2 new labels. Got None"),
+            (["gnu"], "classes must name the 2 new labels, one each. Got 1"),
             ([["gnu", "yak"]], r"classes must be a sequence .*, got list of shape \(1, 2\)"),
             (["gnu", ["yak"]], "classes must be a sequence of class labels: .*inhomogeneous"),
             ({"gnu"}, r"classes must be a sequence of class labels, got set of shape"),
             (["gnu", None], "classes must not be missing, entry 1 is None"),
             (["gnu", np.nan], "classes must not be missing, entry 1 is nan"),
             (["gnu", 3], "classes must be of one kind that can be sorted"),
-            ([b"gnu", b"yak"], "classes must be of the kind of those known, <U3; .S3 came"),
-            (np.array(["2020", "2021"], "M8[Y]"), "of the kind of those known, <U3; datetime64"),
-            (["gnu", "gnu"], "classes hold one that is known already, or one twice"),
-            (["gnu", "t3"], "classes hold one that is known already, or one twice"),
-            ([7, 8], "classes must be of the kind of those known, <U3; int64 came"),
+            ([b"gnu", b"yak"], "classes must be of the kind of those known, <U3. Got .S3"),
+            (
+                np.array(["2020", "2021"], "M8[Y]"),
+                "of the kind of those known, <U3. Got datetime64",
+            ),
+            (["gnu", "gnu"], "classes must be new and distinct. Got one that is known already"),
+            (["gnu", "t3"], "classes must be new and distinct. Got one that is known already"),
+            ([7, 8], "classes must be of the kind of those known, <U3. Got int64"),
         ],
         ids=str,
     )
@@ -284,7 +292,7 @@ class TestErrors:
         X, Y, Z, _ = data
         model = make(label_features=Z).fit(X, Y.toarray().argmax(axis=1))
         before = pickle.dumps(model)
-        with pytest.raises(ValueError, match="of the kind of those known, int64; <U3 came"):
+        with pytest.raises(ValueError, match=r"of the kind of those known, int64. Got <U3"):
             model.add_labels(Z[:1], classes=["gnu"])
         assert pickle.dumps(model) == before
         assert model.add_labels(Z[:1], classes=[-3]).classes_.tolist() == [-3, *range(20)]

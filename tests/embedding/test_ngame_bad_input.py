@@ -1,4 +1,4 @@
-"""Bad input: each either works or raises an error that names what was wrong and what came."""
+"""Bad input: each either works or raises an error that names what was wrong and what it got."""
 
 import pickle
 
@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from sklearn_xc import LabelFeatures
-from sklearn_xc.samplers import SAMPLERS
+from sklearn_xc.samplers import SAMPLERS, NgameSampler, TasSampler
 
 NOT_BINARY = r"y must be a binary indicator of 0 and 1 .* row {}, column {} holds {}"
 ANSWERS = ("predict", "predict_topk", "decision_function", "embed")
@@ -182,7 +182,7 @@ class TestTargets:
         assert np.isfinite(model.coef_).all()
 
     @pytest.mark.parametrize("sampler", sorted(SAMPLERS))
-    def test_instances_with_all_labels(self, sampler, make, documents):
+    def test_instances_with_all_labels(self, sampler, make, documents, curve_of):
         """They have no negatives, and others do."""
         X, Y, Z = documents
         Y = Y.tolil()
@@ -191,7 +191,7 @@ class TestTargets:
         assert np.isfinite(model.coef_).all()
         full = make(label_features=Z, sampler=sampler).fit(X, np.ones((160, 20)))
         np.testing.assert_allclose(full.coef_, full.label_embeddings_, atol=1e-15)
-        assert [report.loss for report in full.encoder_curve_] == [0.0] * 3
+        assert [loss for loss, _ in curve_of(full, "encoder")] == [0.0] * 3
 
 
 class TestLabelFeatures:
@@ -199,9 +199,12 @@ class TestLabelFeatures:
     def test_wrong_rows(self, in_fit, make, documents):
         X, Y, Z = documents
         for features, message in (
-            (Z[:19], r"label_features have 19 rows, .* 20 labels .*sklearn_xc.LabelFeatures\("),
-            (LabelFeatures(Z[:19]), r"label_features have 19 rows, .* 20 labels of y was expected"),
-            (list("ab"), r"label_features have 2 rows"),
+            (
+                Z[:19],
+                r"label_features must .* labels of y. Got 19 .*sklearn_xc.LabelFeatures\(",
+            ),
+            (LabelFeatures(Z[:19]), r"label_features must .* 20 labels of y. Got 19 rows"),
+            (list("ab"), r"label_features must have a row .* Got 2 rows"),
         ):
             own = {} if in_fit else {"label_features": features}
             with pytest.raises(ValueError, match="NGAMEEmbeddingXC: " + message):
@@ -272,24 +275,26 @@ class TestParameters:
             ({"batch_size": 32.0}, r"'batch_size' .* Got 32\.0"),
             ({"batch_size": "all"}, "'batch_size' .*'auto'.* Got 'all'"),
             ({"batch_size": None}, "'batch_size' .* Got None"),
-            ({"refresh_interval": 0}, "'refresh_interval' .* Got 0"),
-            ({"cluster_size": 0}, "'cluster_size' .* Got 0"),
-            ({"encoder_epochs": -1}, "'encoder_epochs' .* Got -1"),
-            ({"encoder_epochs": "few"}, "'encoder_epochs' .*'auto'.* Got 'few'"),
-            ({"classifier_epochs": -1}, "'classifier_epochs' .* Got -1"),
-            ({"classifier_epochs": "few"}, "'classifier_epochs' .*'auto'.* Got 'few'"),
+            ({"sampler": NgameSampler(refresh_interval=0)}, "'refresh_interval' .* Got 0"),
+            ({"sampler": TasSampler(cluster_size=0)}, "'cluster_size' .* Got 0"),
+            ({"sampler": 7}, "'sampler' .* Got 7"),
+            ({"index": "fast"}, "'index' .*'exact'.* Got 'fast'"),
+            ({"max_iter": -1}, "'max_iter' .* Got -1"),
+            ({"max_iter": "few"}, "'max_iter' .*'auto'.* Got 'few'"),
+            ({"classifier_max_iter": -1}, "'classifier_max_iter' .* Got -1"),
+            ({"classifier_max_iter": "few"}, "'classifier_max_iter' .*'auto'.* Got 'few'"),
             ({"n_shards": 0}, "'n_shards' .* Got 0"),
             ({"n_shards": 2.0}, r"'n_shards' .* Got 2\.0"),
-            ({"encoder_learning_rate": 0}, "'encoder_learning_rate' .* Got 0"),
-            ({"encoder_learning_rate": np.nan}, "'encoder_learning_rate' .* Got nan"),
-            ({"encoder_learning_rate": np.inf}, "'encoder_learning_rate' .* Got inf"),
+            ({"learning_rate": 0}, "'learning_rate' .* Got 0"),
+            ({"learning_rate": np.nan}, "'learning_rate' .* Got nan"),
+            ({"learning_rate": np.inf}, "'learning_rate' .* Got inf"),
             ({"classifier_learning_rate": 0}, "'classifier_learning_rate' .* Got 0"),
             ({"classifier_learning_rate": np.inf}, "'classifier_learning_rate' .* Got inf"),
-            ({"shortlist_size": 0}, "'shortlist_size' .* Got 0"),
+            ({"n_candidates": 0}, "'n_candidates' .* Got 0"),
             ({"fusion": "tree"}, "'fusion' .* Got 'tree'"),
             ({"fusion_weight": -0.1}, r"'fusion_weight' .* Got -0\.1"),
             ({"fusion_weight": 1e31}, r"'fusion_weight' .* Got 1e\+31"),
-            ({"shortlist_size": 2**62}, r"shortlist_size must be below 2\*\*62"),
+            ({"n_candidates": 2**62}, r"n_candidates must be below 2\*\*62"),
             ({"embedding_dim": 10**30}, r"embedding_dim must be below 2\*\*62"),
             ({"validation_fraction": 1.0}, r"'validation_fraction' .* Got 1\.0"),
             ({"validation_fraction": -0.1}, r"'validation_fraction' .* Got -0\.1"),
@@ -304,18 +309,10 @@ class TestParameters:
         with pytest.raises(ValueError, match=expected):
             make(**parameters).fit(*documents[:2])
 
-    @pytest.mark.parametrize("sampler", ["in_batch", "ance", "o_sgd"])
-    def test_a_cluster_size_without_clusters(self, sampler, make, documents):
-        model = make(sampler=sampler, cluster_size=4)
-        message = f"cluster_size=4 is for sampler='ngame' and 'tas', sampler='{sampler}' came"
-        with pytest.raises(ValueError, match=message):
-            model.fit(*documents[:2])
-        assert not [name for name in vars(model) if name.endswith("_")]
-
     @pytest.mark.parametrize("component", ["both", None, "Fused", 0])
     def test_component(self, component, fitted, documents):
         names = r"\('fused', 'embedding', 'classifier', 'features'\)"
-        message = f"component must be one of {names}, got "
+        message = f"component must be one of {names}. Got "
         with pytest.raises(ValueError, match=message + repr(component)):
             fitted.predict_topk(documents.X, component=component)
 
@@ -328,18 +325,22 @@ class TestParameters:
         "parameters",
         [
             {"margin": 0}, {"margin": 2}, {"radius": 1e-9}, {"radius": 99.0},
-            {"embedding_dim": 1}, {"batch_size": 2}, {"shortlist_size": 10**9},
-            {"top_k": 10**9}, {"refresh_interval": 10**9}, {"validation_fraction": 0.999},
-            {"encoder_learning_rate": 1e3}, {"encoder_epochs": 0, "classifier_epochs": 0},
-            {"classifier_learning_rate": 1e6}, {"cluster_size": 1}, {"cluster_size": 10**9},
-            {"n_jobs": -1}, {"encoder_learning_rate": 1e-300}, {"classifier_margin": 0},
+            {"embedding_dim": 1}, {"batch_size": 2}, {"n_candidates": 10**9},
+            {"top_k": 10**9}, {"sampler": NgameSampler(refresh_interval=10**9)},
+            {"validation_fraction": 0.999},
+            {"learning_rate": 1e3}, {"max_iter": 0, "classifier_max_iter": 0},
+            {"classifier_learning_rate": 1e6}, {"sampler": NgameSampler(cluster_size=1)},
+            {"sampler": NgameSampler(cluster_size=10**9)},
+            {"n_jobs": -1}, {"learning_rate": 1e-300}, {"classifier_margin": 0},
             {"classifier_margin": 2}, {"fusion_weight": 0}, {"n_shards": 10**9},
-            {"batch_size": "auto", "encoder_epochs": "auto", "classifier_epochs": "auto"},
+            {"batch_size": "auto", "max_iter": "auto", "classifier_max_iter": "auto"},
             {"radius": 1e300}, {"radius": 1e-300}, {"fusion_weight": 1e30}, {"top_k": 2**61},
-            {"shortlist_size": 2**61}, {"n_shards": 2**61}, {"batch_size": 2**61},
-            {"cluster_size": 2**61}, {"refresh_interval": 2**61}, {"n_jobs": 10**12},
+            {"n_candidates": 2**61}, {"n_shards": 2**61}, {"batch_size": 2**61},
+            {"sampler": NgameSampler(cluster_size=2**61)},
+            {"sampler": NgameSampler(refresh_interval=2**61)}, {"n_jobs": 10**12},
             {"validation_fraction": 1 - 1e-16}, {"sampler": "ance", "batch_size": 2**61},
-            {"sampler": "tas", "cluster_size": 2**61}, {"cluster_size": 161},
+            {"sampler": TasSampler(cluster_size=2**61)},
+            {"sampler": NgameSampler(cluster_size=161)},
         ],
         ids=str,
     )  # fmt: skip
@@ -357,8 +358,8 @@ class TestParameters:
     def test_a_shortlist_after_fit(self, size, make, documents):
         X, Y, Z = documents
         model = make(label_features=Z).fit(X, Y)
-        model.shortlist_size = size
-        message = f"NGAMEEmbeddingXC: shortlist_size must be an integer of at least 1, got {size!r}"
+        model.n_candidates = size
+        message = f"NGAMEEmbeddingXC: n_candidates must be an integer of at least 1, got {size!r}"
         for method in ("predict", "predict_topk", "decision_function"):
             with pytest.raises(ValueError, match=message):
                 getattr(model, method)(X)
@@ -371,8 +372,8 @@ class TestDivergence:
     @pytest.mark.parametrize(
         ("parameters", "named"),
         [
-            ({"encoder_learning_rate": 1e30}, r"encoder_learning_rate=1e\+30"),
-            ({"encoder_learning_rate": 1e300}, r"encoder_learning_rate=1e\+300"),
+            ({"learning_rate": 1e30}, r"learning_rate=1e\+30"),
+            ({"learning_rate": 1e300}, r"learning_rate=1e\+300"),
             ({"classifier_learning_rate": 1e300}, r"classifier_learning_rate=1e\+300"),
             ({"classifier_learning_rate": 1e160}, r"classifier_learning_rate=1e\+160"),
             ({"classifier_learning_rate": 1e25}, r"classifier_learning_rate=1e\+25"),
@@ -406,14 +407,18 @@ class TestRange:
             (
                 np.float64,
                 1e200,
-                r"holds 6\.54654e\+199 in row 2; values up to 1e\+100 were expected",
+                r"must have values up to 1e\+100 in float64. Got 6\.54654e\+199 in row 2",
             ),
-            (np.float64, 1e-300, r"in row 0 and nothing of at least 1e-100, as was expected"),
-            (np.float32, 1e25, r"holds 6\.54654e\+24 in row 2; values up to 1e\+15 were expected"),
+            (np.float64, 1e-300, r"must have a value of at least 1e-100 in float64 .* in row 0"),
+            (
+                np.float32,
+                1e25,
+                r"must have values up to 1e\+15 in float32. Got 6\.54654e\+24 in row 2",
+            ),
             (
                 np.float32,
                 1e-25,
-                r"in row 0 and nothing of at least 1e-15, as was expected of float32",
+                r"must have a value of at least 1e-15 in float32 .* in row 0",
             ),
         ],
     )
@@ -428,7 +433,10 @@ class TestRange:
     @pytest.mark.parametrize("scale", [1e200, 1e-300])
     def test_label_features(self, scale, model, make, documents):
         X, Y, Z = documents
-        before, message = pickle.dumps(model), "NGAMEEmbeddingXC: label_features holds .* in row 0"
+        before, message = (
+            pickle.dumps(model),
+            "NGAMEEmbeddingXC: label_features must have .* in row 0",
+        )
         for call in (
             lambda: make(label_features=Z * scale).fit(X, Y),
             lambda: model.fit(X, Y, label_features=Z * scale),
@@ -443,7 +451,7 @@ class TestRange:
         X.data[:] *= 1e200
         for method in ANSWERS:
             with pytest.raises(
-                ValueError, match=r"X holds .*e\+199 in row 2; values up to 1e\+100"
+                ValueError, match=r"X must have values up to 1e\+100 .*e\+199 in row 2"
             ):
                 getattr(model, method)(X)
 
@@ -456,7 +464,7 @@ class TestRange:
         X, Y, _ = documents
         weights, before = np.ones(160), pickle.dumps(model)
         weights[:n] = weight
-        message = f"sample_weight holds {named} in row 0; 0 and weights from 1e-20 to 1e\\+20 were"
+        message = f"sample_weight must be 0 or from 1e-20 to 1e\\+20. Got {named} in row 0"
         with pytest.raises(ValueError, match=message):
             getattr(model, method)(X, Y, sample_weight=weights)
         assert pickle.dumps(model) == before

@@ -49,7 +49,7 @@ def vectorizer(texts):
 class TestPipelines:
     def test_texts_of_documents_and_labels(self, make, texts, vectorizer):
         made, Y, names = texts
-        own = {"encoder_epochs": 10}
+        own = {"max_iter": 10}
         model = make(label_features=names, label_vectorizer=vectorizer, **own)
         pipeline = make_pipeline(vectorizer, model).fit(made, Y)
         assert pipeline.score(made, Y) > 0.9
@@ -143,11 +143,11 @@ class TestSearches:
     @pytest.mark.parametrize("n_jobs", [None, 2])
     def test_grid_search_with_sparse_labels_and_top_k_scores(self, n_jobs, make, documents):
         X, Y, Z = documents
-        model = make(label_features=LabelFeatures(Z), encoder_epochs=5)
+        model = make(label_features=LabelFeatures(Z), max_iter=5)
         with joblib.parallel_config("threading"):
             search = GridSearchCV(
                 make_pipeline(MaxAbsScaler(), model),
-                {f"{LAST}__encoder_learning_rate": [1e-12, 0.02]}, refit="P@1", cv=3,
+                {f"{LAST}__learning_rate": [1e-12, 0.02]}, refit="P@1", cv=3,
                 n_jobs=n_jobs, scoring=TopKScorer(ks=(1, 3)), error_score="raise",
             ).fit(X, Y)  # fmt: skip
         results = search.cv_results_
@@ -161,7 +161,7 @@ class TestSearches:
     def test_label_texts_and_a_frozen_vectorizer(self, make, texts, vectorizer):
         made, Y, names = texts
         holder = LabelFeatures(names)
-        model = make(label_features=holder, label_vectorizer=vectorizer, encoder_epochs=10)
+        model = make(label_features=holder, label_vectorizer=vectorizer, max_iter=10)
         search = GridSearchCV(
             make_pipeline(vectorizer, model), {f"{LAST}__sampler": ["ngame", "in_batch"]}, cv=3,
             scoring=TopKScorer(ks=(1,)), refit="P@1", error_score="raise",
@@ -196,12 +196,12 @@ class TestCrossValidation:
 
     def test_of_scikit_learn(self, make, documents):
         y = np.array(list("dbacf"))[documents.Y.toarray().argmax(axis=1) // 4]
-        assert plain_cross_val_score(make(encoder_epochs=6), documents.X, y, cv=3).mean() > 0.8
+        assert plain_cross_val_score(make(max_iter=6), documents.X, y, cv=3).mean() > 0.8
 
     def test_train_test_split(self, make, documents):
         X, Y, Z = documents
         X, X_test, Y, Y_test = train_test_split(X, Y, random_state=0)
-        model = make(label_features=Z, encoder_epochs=6).fit(X, Y)
+        model = make(label_features=Z, max_iter=6).fit(X, Y)
         assert model.score(X_test, Y_test) > 0.7
 
 

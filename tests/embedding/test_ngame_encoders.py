@@ -13,30 +13,30 @@ from sklearn_xc.encoders import BagOfEmbeddings
 class Own(BaseEstimator):
     """A bag of embeddings whose answers are changed by a function, from a number of calls on."""
 
-    def __init__(self, of_encode=None, of_visit=None, after=0):
+    def __init__(self, of_encode=None, of_forward=None, after=0):
         self.of_encode = of_encode
-        self.of_visit = of_visit
+        self.of_forward = of_forward
         self.after = after
 
     def start(self, inputs, dim, seed):
-        self.bag_, self.n_encoded_, self.n_visits_ = BagOfEmbeddings(), 0, 0
+        self.bag_, self.n_encoded_, self.n_passes_ = BagOfEmbeddings(), 0, 0
         self.bag_.start(inputs, dim, seed)
 
-    def encode(self, inputs, rows=None, n_jobs=None):
-        V = self.bag_.encode(inputs, rows, n_jobs)
+    def encode(self, inputs, n_jobs=None):
+        V = self.bag_.encode(inputs, n_jobs)
         self.n_encoded_ += 1
         is_due = self.of_encode is not None and self.n_encoded_ > self.after
         return self.of_encode(V) if is_due else V
 
-    def visit(self, parts, rng):
-        visit = self.bag_.visit(parts, rng)
-        self.n_visits_ += 1
-        is_due = self.of_visit is not None and self.n_visits_ > self.after
-        return SimpleNamespace(V=self.of_visit(visit.V) if is_due else visit.V, own=visit)
+    def forward(self, inputs, rng):
+        own = self.bag_.forward(inputs, rng)
+        self.n_passes_ += 1
+        is_due = self.of_forward is not None and self.n_passes_ > self.after
+        return SimpleNamespace(V=self.of_forward(own.V) if is_due else own.V, own=own)
 
-    def learn(self, visit, gradient, rate, team):
+    def learn(self, passed, gradient, rate, n_jobs=None):
         assert gradient.dtype == self.bag_.embeddings_.dtype
-        self.bag_.learn(visit.own, gradient, rate, team)
+        self.bag_.learn(passed.own, gradient, rate, n_jobs)
 
 
 def with_nan(V):
@@ -52,22 +52,22 @@ def with_infinity(V):
 
 
 SHAPES = {
-    "narrow": (lambda V: V[:, :5], r"array of floats of shape \(\d+, 12\), got ndarray float64 of"),
+    "narrow": (lambda V: V[:, :5], r"array of floats of shape \(\d+, 12\). Got ndarray float64 of"),
     "few": (
         lambda V: V[:-1],
-        r"array of floats of shape \(\d+, 12\), got ndarray float64 of shape",
+        r"array of floats of shape \(\d+, 12\). Got ndarray float64 of shape",
     ),
     "flat": (
         lambda V: V.ravel(),
-        r"array of floats of shape \(\d+, 12\), got ndarray float64 of s",
+        r"array of floats of shape \(\d+, 12\). Got ndarray float64 of s",
     ),
-    "list": (lambda V: V.tolist(), r"array of floats of shape .*, got list of shape \(\d+, 12\)"),
+    "list": (lambda V: V.tolist(), r"array of floats of shape .*. Got list of shape \(\d+, 12\)"),
     "integers": (
         lambda V: V.astype(int),
-        r"array of floats of shape .*, got ndarray int64 of shape",
+        r"array of floats of shape .*. Got ndarray int64 of shape",
     ),
-    "complex": (lambda V: V * 1j, r"array of floats of shape .*, got ndarray complex128 of shape"),
-    "none": (lambda V: None, r"array of floats of shape .*, got NoneType of shape \(\)"),
+    "complex": (lambda V: V * 1j, r"array of floats of shape .*. Got ndarray complex128 of shape"),
+    "none": (lambda V: None, r"array of floats of shape .*. Got NoneType of shape \(\)"),
 }
 
 
@@ -92,7 +92,10 @@ class TestTheProtocol:
     def test_wrong_shapes(self, which, make, documents):
         X, Y, Z = documents
         change, message = SHAPES[which]
-        for own, of in (({"of_encode": change}, "encode"), ({"of_visit": change}, "V of visit")):
+        for own, of in (
+            ({"of_encode": change}, "encode"),
+            ({"of_forward": change}, "V of forward"),
+        ):
             expected = "NGAMEEmbeddingXC: "
             expected += f"{of} of encoder Own" if of == "encode" else f"encoder Own: {of}"
             for after in (0, 1):
@@ -104,12 +107,12 @@ class TestTheProtocol:
     @pytest.mark.parametrize("change", [with_nan, with_infinity])
     def test_no_numbers(self, change, make, documents):
         X, Y, Z = documents
-        message = "training diverged at encoder_learning_rate=0.01: encoder Own has NaN or infin"
+        message = "training diverged at learning_rate=0.01: encoder Own has NaN or infin"
         with pytest.raises(ValueError, match=message):
             make(encoder=Own(change), label_features=Z).fit(X, Y)
         message = "NGAMEEmbeddingXC: encoder Own gives NaN or infinity before it has learnt"
         with pytest.raises(ValueError, match=message):
-            make(encoder=Own(of_visit=change), label_features=Z).fit(X, Y)
+            make(encoder=Own(of_forward=change), label_features=Z).fit(X, Y)
 
 
 class TestAnswers:

@@ -28,7 +28,7 @@ def data(make_documents):
 def model(make, data):
     """Return a model that was trained on the other rows, with a tree."""
     X, Y, Z, has_unseen = data
-    own = {"label_features": Z, "validation_fraction": 0.4, "encoder_epochs": 8}
+    own = {"label_features": Z, "validation_fraction": 0.4, "max_iter": 8}
     return make(**own).fit(X[~has_unseen], Y[~has_unseen])
 
 
@@ -73,7 +73,7 @@ class TestFeatures:
     def test_training_does_not_matter(self, make, documents):
         X, Y, Z = documents
         answers = [
-            make(label_features=Z, encoder_epochs=n_epochs).fit(X, Y).predict_topk(X, 5, "features")
+            make(label_features=Z, max_iter=n_epochs).fit(X, Y).predict_topk(X, 5, "features")
             for n_epochs in (0, 4)
         ]
         for p, q in zip(*answers, strict=True):
@@ -90,14 +90,16 @@ class TestFeatures:
         model = make(label_features=Z).fit(X, Y).set_params(label_features=None)
         assert model.predict_topk(X, 1, "features")[0].shape == (160, 1)
         model.fit(X, Y)
-        message = "component='features' needs label_features, of which NGAMEEmbeddingXC had none"
+        message = (
+            "component='features' must have features .* NGAMEEmbeddingXC has none: it had none"
+        )
         with pytest.raises(ValueError, match=message):
             model.predict_topk(X, component="features")
 
     def test_the_nearest_features_are_on_the_shortlist(self, make, data):
         """Though their classifiers are far from the best."""
         X, Y, Z, has_unseen = data
-        own = {"label_features": Z, "encoder_epochs": 0, "shortlist_size": 2, "fusion": False}
+        own = {"label_features": Z, "max_iter": 0, "n_candidates": 2, "fusion": False}
         model = make(**own).fit(X[~has_unseen], Y[~has_unseen])
         model.coef_ = np.where(np.isin(np.arange(20), UNSEEN)[:, None], 0, model.coef_)
         texts = Z[UNSEEN]
@@ -137,7 +139,9 @@ class TestFusedScores:
         rows = np.flatnonzero(has_unseen)
         true = Y[rows].toarray()[:, UNSEEN] > 0
         labels = np.tile(UNSEEN, (len(rows), 1))
-        scores = model._ranking.scores(as_csr_rows(X[rows]), model.embed(X[rows]), labels)
+        scores = model._ranking(with_shortlists=False).scores(
+            as_csr_rows(X[rows]), model.embed(X[rows]), labels
+        )
         tree = model.fusion_(scores, model._frequencies[labels]) - 0.1 * scores.sum(axis=-1)
         assert tree[true].mean() > 0.5
         assert tree[~true].mean() < 0.1
@@ -156,9 +160,9 @@ class TestFusedScores:
             def fit(self, scores, frequencies, is_relevant, weight):
                 seen.append((scores, frequencies, is_relevant, weight))
 
-        monkeypatch.setattr("sklearn_xc.embedding.ngame.ScoreFusion", Recorder)
+        monkeypatch.setattr("sklearn_xc.embedding._fitting.ScoreFusion", Recorder)
         X, Y, Z, has_unseen = data
-        own = {"label_features": Z, "validation_fraction": 0.4, "shortlist_size": 20}
+        own = {"label_features": Z, "validation_fraction": 0.4, "n_candidates": 20}
         make(**own).fit(X[~has_unseen], Y[~has_unseen].toarray())
         ((scores, frequencies, is_relevant, weight),) = seen
         n_held_out = len(scores) / 15

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn_xc.embedding import _memory
 from sklearn_xc.embedding._memory import Budget, Held, pieces_by_width
 from sklearn_xc.exceptions import MemoryBudgetError
+from sklearn_xc.samplers import NgameSampler
 
 MB = 2**20
 
@@ -60,7 +61,7 @@ SIZES = {
     "labels": (Sized, (900, 300, 12000), {}),
     "batch": (Sized, (1500, 300, 1500), {"batch_size": 10**6, "sampler": "in_batch"}),
     "searched": (Sized, (1500, 300, 3000), {"batch_size": 300, "sampler": "ance"}),
-    "shortlist": (Sized, (1500, 300, 900), {"shortlist_size": 300, "validation_fraction": 0.4}),
+    "shortlist": (Sized, (1500, 300, 900), {"n_candidates": 300, "validation_fraction": 0.4}),
     "shards": (Sized, (6000, 300, 900), {"n_shards": 3, "n_jobs": 3}),
     "clusters once": (Sized, (6000, 300, 200), {"sampler": "tas"}),
 }
@@ -79,7 +80,13 @@ class TestWhatIsTold:
         make_data, shape, parameters = SIZES[which]
         data = make_data(*shape)
         own = {"label_features": data.Z} if known else {}
-        own = {"embedding_dim": 64, "encoder_epochs": 2, "refresh_interval": 1, **own, **parameters}
+        own = {
+            "embedding_dim": 64,
+            "max_iter": 2,
+            "sampler": NgameSampler(refresh_interval=1),
+            **own,
+            **parameters,
+        }
         few = Sized(60, 300, 20)  # kernels are compiled
         make(**{**own, "label_features": few.Z if known else None}).fit(few.X, few.Y)
         told.clear()
@@ -115,8 +122,8 @@ class TestRefusals:
             ({"max_memory": "1MB", "embedding_dim": 500}, "residual block"),
             ({"max_memory": 1.5 * MB, "embedding_dim": 99, "batch_size": 10**6},
              r"embeddings of a mini-batch, \d+ x 99 x 8 bytes, 10 times. Lower batch_size"),
-            ({"max_memory": "0.3 MB", "shortlist_size": 10**9, "validation_fraction": 0.5},
-             r"scores of pairs held out, \d+ x 3 x 32 bytes. Lower shortlist_size or valid"),
+            ({"max_memory": "0.3 MB", "n_candidates": 10**9, "validation_fraction": 0.5},
+             r"scores of pairs held out, \d+ x 3 x 32 bytes. Lower n_candidates or valid"),
         ],
         ids=str,
     )  # fmt: skip
@@ -257,7 +264,7 @@ class TestPieces:
     def test_they_keep_to_what_is_allowed(self, container, make):
         """In one piece these answers take four times as much."""
         data = Sized(4000, 100, 100)
-        model = make(label_features=data.Z, shortlist_size=100).fit(data.X, container(data.Y))
+        model = make(label_features=data.Z, n_candidates=100).fit(data.X, container(data.Y))
         model.predict(data.X)
         whole = peak_of(lambda: model.predict_topk(data.X, 3))[1]
         allowed = whole // 4
@@ -293,7 +300,7 @@ class TestPieces:
         X, Y, Z = documents
         Y = Y.tolil()
         Y[:2] = 1
-        own = {"label_features": Z, "validation_fraction": 0.5, "shortlist_size": 2}
+        own = {"label_features": Z, "validation_fraction": 0.5, "n_candidates": 2}
         expected = make(**own).fit(X, Y.tocsr())
         monkeypatch.setattr(_memory, "PIECE", 3000)
         model = make(**own).fit(X, Y.tocsr())

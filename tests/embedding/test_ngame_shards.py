@@ -8,7 +8,8 @@ from sklearn.utils import check_random_state
 from sklearn_xc._sklearn import InvalidParameterError
 from sklearn_xc.embedding import _examples, _training
 from sklearn_xc.embedding._examples import label_shards
-from sklearn_xc.embedding._training import ClassifierModule, Pool, SiameseTraining
+from sklearn_xc.embedding._modules import ClassifierModule
+from sklearn_xc.embedding._training import Pool, SiameseTraining
 from sklearn_xc.encoders import bag
 from sklearn_xc.samplers import SAMPLERS
 
@@ -24,8 +25,8 @@ def shards_of(model):
 def assert_same_model(a, b):
     for name in ("coef_", "label_embeddings_", "threshold_"):
         assert np.asarray(getattr(a, name)).tobytes() == np.asarray(getattr(b, name)).tobytes()
-    for p, q in zip(a.classifier_curve_, b.classifier_curve_, strict=True):
-        assert p[:2] == q[:2]
+    for name in ("module", "epoch", "loss", "hits"):
+        np.testing.assert_array_equal(a.fit_report_[name], b.fit_report_[name])
 
 
 class TestSameBytes:
@@ -34,6 +35,7 @@ class TestSameBytes:
         X, Y, Z = documents
         monkeypatch.setattr(_training, "_LEAST_WORK", 1)
         monkeypatch.setattr(bag, "_TOGETHER", 16)
+        monkeypatch.setattr(bag, "_LEAST_WORK", 1)
         own = {"label_features": Z, "sampler": sampler, "n_shards": 4}
         models = [make(n_jobs=n_jobs, **own).fit(X, Y) for n_jobs in (1, 2, 3)]
         assert_same_model(models[1], models[0])
@@ -55,7 +57,7 @@ class TestSameBytes:
         X, Y, Z = documents
         times = 1 + np.arange(X.shape[0]) % 3
         rows = np.repeat(np.arange(X.shape[0]), times)
-        own = {"label_features": Z, "n_shards": 3, "encoder_epochs": 0, "validation_fraction": 0.0}
+        own = {"label_features": Z, "n_shards": 3, "max_iter": 0, "validation_fraction": 0.0}
         weighted = make(**own).fit(X, Y, sample_weight=times)
         assert_same_model(weighted, make(**own).fit(X[rows], Y[rows]))
         assert (weighted.coef_ != make(**own).fit(X, Y).coef_).any()
@@ -76,12 +78,12 @@ class TestAnotherModel:
     def test_it_learns(self, make, documents):
         """From no training of the encoder, so that the classifiers do all of it."""
         X, Y, Z = documents
-        own = {"encoder_epochs": 0, "label_features": Z[np.roll(np.arange(N_LABELS), 7)]}
-        own = {**own, "classifier_learning_rate": 0.05, "classifier_epochs": 15}
+        own = {"max_iter": 0, "label_features": Z[np.roll(np.arange(N_LABELS), 7)]}
+        own = {**own, "classifier_learning_rate": 0.05, "classifier_max_iter": 15}
         best = [
             make(**own, n_shards=n_shards).set_params(**more).fit(X, Y)
             .predict_topk(X, 1, "classifier")[0][:, 0]
-            for n_shards, more in ((3, {}), (3, {"classifier_epochs": 0}))
+            for n_shards, more in ((3, {}), (3, {"classifier_max_iter": 0}))
         ]  # fmt: skip
         after, before = (Y.toarray()[np.arange(X.shape[0]), labels].mean() for labels in best)
         assert before < 0.2
@@ -100,34 +102,34 @@ class TestAnotherModel:
         make(label_features=Z, n_shards=4).fit(X, Y)
         assert len(seeds) == len(set(seeds)) == 5  # and the encoder
 
-    def test_a_report_an_epoch(self, make, documents):
+    def test_a_report_an_epoch(self, make, documents, curve_of):
         X, Y, Z = documents
-        model = make(label_features=Z, n_shards=3, classifier_epochs=5).fit(X, Y)
-        assert len(model.classifier_curve_) == 5
-        assert len(model.encoder_curve_) == 3
-        assert all(report.loss > 0 for report in model.classifier_curve_)
-        assert all(0 < report.hit_share < 1 for report in model.classifier_curve_)
-        none = make(label_features=Z, n_shards=3, classifier_epochs=0).fit(X, Y)
-        assert none.classifier_curve_ == []
+        model = make(label_features=Z, n_shards=3, classifier_max_iter=5).fit(X, Y)
+        epochs = curve_of(model, "classifier")
+        assert len(epochs) == 5
+        assert len(curve_of(model, "encoder")) == 3
+        assert all(loss > 0 and 0 < hits < 1 for loss, hits in epochs)
+        none = make(label_features=Z, n_shards=3, classifier_max_iter=0).fit(X, Y)
+        assert curve_of(none, "classifier") == []
         np.testing.assert_array_equal(none.coef_, none.label_embeddings_)
 
     @pytest.mark.parametrize("sampler", sorted(SAMPLERS))
     @pytest.mark.parametrize("n_shards", [N_LABELS, 10**6])
-    def test_a_shard_for_each_label(self, n_shards, sampler, make, documents):
+    def test_a_shard_for_each_label(self, n_shards, sampler, make, documents, curve_of):
         """There are no negatives, and nothing to learn."""
         X, Y, Z = documents
         model = make(label_features=Z, n_shards=n_shards, sampler=sampler).fit(X, Y)
         np.testing.assert_allclose(model.coef_, model.label_embeddings_, atol=1e-15)
-        assert [report.loss for report in model.classifier_curve_] == [0.0, 0.0]
+        assert [loss for loss, _ in curve_of(model, "classifier")] == [0.0, 0.0]
 
-    def test_shards_without_instances(self, make, make_documents):
+    def test_shards_without_instances(self, make, make_documents, curve_of):
         X, Y, Z = make_documents(rare=15)
         own = {"label_features": Z, "validation_fraction": 0.0}
         model = make(n_shards=10, **own).fit(X, Y)
         shards = shards_of(model)
         assert any((shard >= 5).all() for shard in shards)
         np.testing.assert_array_equal(model.coef_[5:], model.label_embeddings_[5:])
-        assert len(model.classifier_curve_) == 2
+        assert len(curve_of(model, "classifier")) == 2
 
     def test_two_classes(self, make, documents):
         X, Y, _ = documents
@@ -147,8 +149,8 @@ class TestNegatives:
         # The order of the instances follows from their content, and the mini-batches from that.
         monkeypatch.setattr(_examples, "distinct_instances", as_given)
         X, Y, Z = documents
-        own = {"label_features": Z, "sampler": sampler, "n_shards": 3, "encoder_epochs": 0,
-               "validation_fraction": 0.0, "classifier_epochs": 3}  # fmt: skip
+        own = {"label_features": Z, "sampler": sampler, "n_shards": 3, "max_iter": 0,
+               "validation_fraction": 0.0, "classifier_max_iter": 3}  # fmt: skip
         model = make(**own).fit(X, Y)
         shard = shards_of(model)[1]
         others = np.setdiff1d(np.arange(N_LABELS), shard)
@@ -177,9 +179,9 @@ class TestNegatives:
                 modules.append((len(V), len(W)))
 
         monkeypatch.setattr(Pool, "of", of)
-        monkeypatch.setattr("sklearn_xc.embedding.ngame.ClassifierModule", Kept)
+        monkeypatch.setattr("sklearn_xc.embedding._fitting.ClassifierModule", Kept)
         X, Y, Z = documents
-        own = {"encoder_epochs": 0, "validation_fraction": 0.0, "n_shards": 3}
+        own = {"max_iter": 0, "validation_fraction": 0.0, "n_shards": 3}
         model = make(label_features=Z, **own).fit(X, Y)
         shards = shards_of(model)
         assert [len(shard) for shard in shards] == [7, 7, 6]

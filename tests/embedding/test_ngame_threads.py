@@ -41,7 +41,7 @@ def test_readers_see_whole_states(make, documents):
     X, Y, Z = documents
     X = sp.vstack([X, sp.csr_array((1, 80))]).tocsr()  # and a row of which nothing is known
     Y = sp.vstack([Y, Y[:1]]).tocsr()
-    own = {"encoder_epochs": 1, "classifier_epochs": 1, "validation_fraction": 0.2}
+    own = {"max_iter": 1, "classifier_max_iter": 1, "validation_fraction": 0.2}
     known = {}
     for state in states(make(**own), X, Y, Z):
         for name, answer in ask(state, X, Z).items():

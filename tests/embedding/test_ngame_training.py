@@ -4,14 +4,11 @@ import numpy as np
 import pytest
 
 from sklearn_xc.embedding import _training
-from sklearn_xc.embedding._training import (
-    ClassifierModule,
-    EpochReport,
-    Pool,
-    SiameseTraining,
-    TripletLoss,
-)
+from sklearn_xc.embedding._modules import ClassifierModule
+from sklearn_xc.embedding._report import EpochReport
+from sklearn_xc.embedding._training import Pool, SiameseTraining, TripletLoss
 from sklearn_xc.parallel.team import Team
+from sklearn_xc.samplers import InBatchSampler, NgameSampler
 from sklearn_xc.samplers.protocol import Positives
 
 N_LABELS = 9
@@ -35,6 +32,8 @@ class Recorder:
     def instances(self):
         return self.V
 
+    last_seen = instances
+
     def labels(self):
         return self.Z
 
@@ -42,12 +41,10 @@ class Recorder:
 class Prescribed:
     """A sampler that gives the mini-batches, negatives and choices it is made with."""
 
-    refresh_interval = 1
-
     def __init__(self, batches, negatives=None, select=None):
         self._batches, self._negatives, self._select = batches, negatives, select
 
-    def refresh(self, epoch, scene):
+    def refresh(self, epoch, state):
         pass
 
     def batches(self, epoch):
@@ -324,13 +321,13 @@ class TestClassifiers:
 
 
 class TestMining:
-    def test_near_instances_hit_twice_as_often(self, make, make_documents):
+    def test_near_instances_hit_twice_as_often(self, make, make_documents, curve_of):
         X, Y, Z = make_documents(n=600, n_topics=24, labels_of_topic=5)
-        own = {"encoder_epochs": 8, "classifier_epochs": 0, "encoder_learning_rate": 0.02,
+        own = {"max_iter": 8, "classifier_max_iter": 0, "learning_rate": 0.02,
                "batch_size": 40, "label_features": Z, "validation_fraction": 0.0,
-               "embedding_dim": 24, "refresh_interval": 1}  # fmt: skip
+               "embedding_dim": 24}  # fmt: skip
         shares = {
-            sampler: make(sampler=sampler, **own).fit(X, Y).encoder_curve_[-1].hit_share
-            for sampler in ("in_batch", "ngame")
+            type(sampler): curve_of(make(sampler=sampler, **own).fit(X, Y), "encoder")[-1][1]
+            for sampler in (InBatchSampler(), NgameSampler(refresh_interval=1))
         }
-        assert shares["ngame"] > 2 * shares["in_batch"]
+        assert shares[NgameSampler] > 2 * shares[InBatchSampler]

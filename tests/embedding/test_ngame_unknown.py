@@ -159,7 +159,7 @@ class TestLabels:
     @pytest.mark.parametrize("size", [1, 4, 100])
     def test_they_come_last(self, size, container, fusion, make, data):
         X, Y, _ = data
-        own = {"shortlist_size": size, "fusion": fusion, "validation_fraction": 0.3}
+        own = {"n_candidates": size, "fusion": fusion, "validation_fraction": 0.3}
         model = self.fit(make, X, CONTAINERS[container](Y), **own)
         assert (model.fusion_ is not None) == fusion
         assert model._unseen_labels.tolist() == UNSEEN

@@ -8,12 +8,8 @@ import scipy.sparse as sp
 
 from sklearn_xc._data import as_csr_rows
 from sklearn_xc.embedding._examples import Examples
-from sklearn_xc.embedding._training import (
-    ClassifierModule,
-    Pool,
-    SiameseTraining,
-    TripletLoss,
-)
+from sklearn_xc.embedding._modules import ClassifierModule
+from sklearn_xc.embedding._training import Pool, SiameseTraining, TripletLoss
 from sklearn_xc.samplers import SAMPLERS
 from sklearn_xc.samplers.protocol import Positives
 
@@ -97,7 +93,7 @@ class TestRealWeights:
     def test_means_of_instances_are_weighted(self, make, documents):
         """Without label features a label is the mean of its instances."""
         X, Y, _ = documents
-        own = {"encoder_epochs": 0, "classifier_epochs": 0, "validation_fraction": 0.0}
+        own = {"max_iter": 0, "classifier_max_iter": 0, "validation_fraction": 0.0}
         weight = np.random.default_rng(0).uniform(0.1, 3.0, X.shape[0])
         model = make(**own).fit(X, Y, sample_weight=weight)
         means = model.embed(sp.csr_array(sp.csr_array(Y * weight[:, None]).T @ X))
@@ -113,10 +109,10 @@ class TestRealWeights:
             def fit(self, scores, frequencies, is_relevant, weight):
                 seen.append(weight)
 
-        monkeypatch.setattr("sklearn_xc.embedding.ngame.ScoreFusion", Recorder)
+        monkeypatch.setattr("sklearn_xc.embedding._fitting.ScoreFusion", Recorder)
         X, Y, Z = documents
         given = np.random.default_rng(0).uniform(0.1, 3.0, X.shape[0])
-        own = {"label_features": Z, "validation_fraction": 0.3, "shortlist_size": 20}
+        own = {"label_features": Z, "validation_fraction": 0.3, "n_candidates": 20}
         make(**own).fit(X, Y.toarray(), sample_weight=given)
         targets = Y.indptr.astype(np.int64), Y.indices
         total = Examples.distinct(as_csr_rows(X), *targets, given).weight
@@ -131,7 +127,7 @@ class TestRealWeights:
         wrong = np.arange(X.shape[0]) // 20 % 2 == 1
         both = Y.tolil()
         both[wrong] = Y[:, np.roll(np.arange(20), 7)][wrong]
-        own = {"classifier_epochs": 15, "classifier_learning_rate": 0.05, "label_features": Z}
+        own = {"classifier_max_iter": 15, "classifier_learning_rate": 0.05, "label_features": Z}
         scores = [
             make(**own)
             .fit(X, both.tocsr(), sample_weight=np.where(wrong, light, 1.0))
@@ -146,14 +142,12 @@ class TestRealWeights:
 class Recorder:
     """A sampler of one mini-batch; as a module it keeps the gradients of vectors that stay."""
 
-    refresh_interval = 1
-
     def __init__(self, V=None, Z=None, moves_instances=True):
         self.V, self.Z, self.moves_instances = V, Z, moves_instances
         self.n_labels = None if Z is None else len(Z)
 
-    def refresh(self, epoch, scene):
-        self.rows = np.arange(scene.n)[::-1].copy()
+    def refresh(self, epoch, state):
+        self.rows = np.arange(state.n)[::-1].copy()
 
     def batches(self, epoch):
         yield self.rows
@@ -173,6 +167,8 @@ class Recorder:
 
     def instances(self):
         return self.V
+
+    last_seen = instances
 
     def labels(self):
         return self.Z

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc._data import as_csr_rows
 from sklearn_xc.encoders import BagOfEmbeddings
-from sklearn_xc.parallel.team import Team
 
 D, DIM = 11, 5
 RESIDUAL = pytest.mark.parametrize("residual", [True, False])
@@ -18,7 +16,12 @@ def make_inputs(seed, n=8, dtype=np.float64):
     X = rng.normal(size=(n, D)) * (rng.random((n, D)) < 0.5)
     X[1] = 0.0
     X = X.astype(dtype)
-    return as_csr_rows(sp.csr_array(X)), X
+    return sp.csr_array(X), X
+
+
+def joined(*parts):
+    """Return the rows of all parts."""
+    return sp.csr_array(sp.vstack(parts))
 
 
 def make_encoder(residual, dtype=np.float64, **params):
@@ -52,9 +55,9 @@ def test_embeddings(residual, dtype, tol):
     np.testing.assert_allclose(V, reference(encoder, X), atol=10 * tol)
     assert not V[1].any()
     rows, (others, Z) = np.array([3, 1, 3]), make_inputs(1, dtype=dtype)
-    visit = encoder.visit([(others, rows), (inputs, np.arange(4))], np.random.default_rng(0))
+    passed = encoder.forward(joined(others[rows], inputs[:4]), np.random.default_rng(0))
     expected = reference(encoder, np.concatenate([Z[rows], X[:4]]))
-    np.testing.assert_allclose(visit.V, expected, atol=10 * tol)
+    np.testing.assert_allclose(passed.V, expected, atol=10 * tol)
 
 
 def parameters(encoder):
@@ -82,24 +85,21 @@ def slopes(function, arrays, step=1e-6):
 def test_gradients(residual, dropout):
     """Of a loss that couples inputs of two parts, with weights; some come twice, some are empty."""
     encoder = make_encoder(residual, dropout=dropout)
-    parts = [
-        (make_inputs(0)[0], np.array([0, 1, 5, 2, 5])),
-        (make_inputs(1)[0], np.array([4, 7, 1, 0])),
-    ]
+    inputs = joined(make_inputs(0)[0][[0, 1, 5, 2, 5]], make_inputs(1)[0][[4, 7, 1, 0]])
     weight = np.array([1.0, 3.0, 0.25, 0.0, 2.0])
 
-    def visit():
-        return encoder.visit(parts, np.random.default_rng(3))
+    def forward():
+        return encoder.forward(inputs, np.random.default_rng(3))
 
     def loss():
-        V = visit().V
+        V = forward().V
         return float((weight[:, None] * (V[:5] @ V[5:].T) ** 2).sum())
 
-    V = visit().V
+    V = forward().V
     G = np.zeros_like(V)
     scores = 2 * weight[:, None] * (V[:5] @ V[5:].T)
     G[:5], G[5:] = scores @ V[5:], scores.T @ V[:5]
-    found = encoder.gradients(visit(), G)
+    found = encoder.gradients(forward(), G)
     arrays = [found.by_embeddings(D), *(found.by_block or ())]
     expected = slopes(loss, parameters(encoder))
     assert len(arrays) == (4 if residual else 1)
@@ -107,15 +107,15 @@ def test_gradients(residual, dropout):
         np.testing.assert_allclose(got, numeric, atol=1e-7)
         assert np.abs(numeric).max() > 0.05
     # Fortran order makes no difference.
-    again = encoder.gradients(visit(), np.asfortranarray(G))
+    again = encoder.gradients(forward(), np.asfortranarray(G))
     np.testing.assert_array_equal(again.by_sums, found.by_sums)
 
 
 def test_inputs_without_features_give_no_gradient():
     encoder, (inputs, _) = make_encoder(True), make_inputs(0)
-    visit = encoder.visit([(inputs, np.array([1, 1]))], np.random.default_rng(0))
-    assert visit.H.any()
-    found = encoder.gradients(visit, np.ones((2, DIM)))
+    passed = encoder.forward(inputs[[1, 1]], np.random.default_rng(0))
+    assert passed.H.any()
+    found = encoder.gradients(passed, np.ones((2, DIM)))
     assert not found.by_sums.any()
     for array in found.by_block:
         assert not array.any()
@@ -131,9 +131,9 @@ def test_float32_gradients_are_close(residual):
             encoder.block_ = encoder.block_._replace(
                 **{k: v.astype(dtype) for k, v in encoder.block_._asdict().items()}
             )
-        visit = encoder.visit([(make_inputs(0)[0], np.arange(8))], np.random.default_rng(0))
-        G = np.random.default_rng(1).normal(size=visit.V.shape)
-        gradients = encoder.gradients(visit, G)
+        passed = encoder.forward(make_inputs(0)[0], np.random.default_rng(0))
+        G = np.random.default_rng(1).normal(size=passed.V.shape)
+        gradients = encoder.gradients(passed, G)
         found.append([gradients.by_embeddings(D), *(gradients.by_block or ())])
     for single, double in zip(*found, strict=True):
         assert single.dtype == np.float32
@@ -147,11 +147,10 @@ def test_the_first_step_of_each_parameter_is_the_rate(residual):
     before = [array.copy() for array in parameters(encoder)]
     inputs, X = make_inputs(0)
     rows = np.array([0, 1, 2])
-    visit = encoder.visit([(inputs, rows)], np.random.default_rng(0))
-    G = np.random.default_rng(1).normal(size=visit.V.shape)
-    found = encoder.gradients(visit, G)
-    with Team(1) as team:
-        encoder.learn(visit, G, 0.01, team)
+    passed = encoder.forward(inputs[rows], np.random.default_rng(0))
+    G = np.random.default_rng(1).normal(size=passed.V.shape)
+    found = encoder.gradients(passed, G)
+    encoder.learn(passed, G, 0.01)
     gradients = [found.by_embeddings(D), *(found.by_block or ())]
     for old, new, gradient in zip(before, parameters(encoder), gradients, strict=True):
         moved = np.abs(gradient) > 1e-4
@@ -167,7 +166,7 @@ def test_the_first_step_of_each_parameter_is_the_rate(residual):
 
 def test_hidden_units_are_as_large_as_what_goes_in():
     encoder, dim = BagOfEmbeddings(), 400
-    encoder.start(as_csr_rows(sp.csr_array(np.eye(3))), dim, 0)
+    encoder.start(sp.csr_array(np.eye(3)), dim, 0)
     A = encoder.block_.A
     assert np.linalg.norm(A, axis=0).mean() == pytest.approx(1, abs=0.02)
     assert not encoder.block_.bias.any()
@@ -189,43 +188,43 @@ def test_sums_have_norm_about_one_at_the_start(scale):
     rng = np.random.default_rng(0)
     X = scale * rng.random((50, 300)) * (rng.random((50, 300)) < 0.1)
     encoder = BagOfEmbeddings()
-    encoder.start(as_csr_rows(sp.csr_array(X)), 64, 0)
+    encoder.start(sp.csr_array(X), 64, 0)
     norms = np.linalg.norm(X @ encoder.embeddings_, axis=1)
     assert 0.9 < np.sqrt((norms**2).mean()) < 1.1
-    encoder.start(as_csr_rows(sp.csr_array(0 * X)), 64, 0)  # nothing to go by
+    encoder.start(sp.csr_array(0 * X), 64, 0)  # nothing to go by
     assert np.isfinite(encoder.embeddings_).all()
 
 
 def test_what_is_left_out_is_drawn_anew_and_the_rest_scaled():
     encoder, (inputs, X) = make_encoder(False, dropout=0.25), make_inputs(0)
     rows, rng = np.array([0, 1, 4, 0]), np.random.default_rng(0)
-    n_visits, total, kept = 600, np.zeros((4, D)), 0
-    for _ in range(n_visits):
-        visit = encoder.visit([(inputs, rows)], rng)
+    n_passes, total, kept = 600, np.zeros((4, D)), 0
+    for _ in range(n_passes):
+        passed = encoder.forward(inputs[rows], rng)
         seen = np.zeros((4, D))
-        starts, counts, ids, values = visit.entries
+        starts, counts, ids, values = passed.entries
         for i in range(4):
             own = slice(starts[i], starts[i] + counts[i])
             seen[i, ids[own]] = values[own]
         np.testing.assert_allclose(seen, np.where(seen != 0, X[rows] / 0.75, 0.0))
-        np.testing.assert_allclose(visit.U, seen @ encoder.embeddings_, atol=1e-13)
+        np.testing.assert_allclose(passed.U, seen @ encoder.embeddings_, atol=1e-13)
         kept += ((seen != 0) != (seen[3] != 0))[0].any()
         total += seen
-    assert kept > n_visits / 2  # the same input twice: other features
-    np.testing.assert_allclose(total / n_visits, X[rows], atol=0.15 * np.abs(X).max())
+    assert kept > n_passes / 2  # the same input twice: other features
+    np.testing.assert_allclose(total / n_passes, X[rows], atol=0.15 * np.abs(X).max())
     # Nothing is left out of answers, and what the caller passed is as it was.
     np.testing.assert_allclose(encoder.encode(inputs), reference(encoder, X), atol=1e-13)
-    np.testing.assert_array_equal(inputs.to_dense().values, X)
+    np.testing.assert_array_equal(inputs.toarray(), X)
 
 
 def test_an_input_may_lose_all_its_features():
     encoder = make_encoder(True, dropout=0.9)
     inputs, _ = make_inputs(0)
-    visit = encoder.visit([(inputs, np.arange(8))], np.random.default_rng(0))
-    lost = visit.entries.counts == 0
+    passed = encoder.forward(inputs, np.random.default_rng(0))
+    lost = passed.entries.counts == 0
     assert 1 < lost.sum() < 8
-    np.testing.assert_allclose(np.linalg.norm(visit.V, axis=1), np.where(lost, 0.0, 1.0))
-    found = encoder.gradients(visit, np.ones_like(visit.V))
+    np.testing.assert_allclose(np.linalg.norm(passed.V, axis=1), np.where(lost, 0.0, 1.0))
+    found = encoder.gradients(passed, np.ones_like(passed.V))
     assert not found.by_sums[lost].any()
     assert found.by_sums[~lost].any(axis=1).all()
 

@@ -1,12 +1,12 @@
-"""A scene for samplers: embeddings on the sphere, and a few true labels for each instance."""
+"""What samplers look at: embeddings on the sphere, and a few true labels for each instance."""
 
 import numpy as np
 import pytest
 
-from sklearn_xc.samplers import Positives, Scene
+from sklearn_xc.samplers import Positives, TrainingState
 
 
-def _make_scene(n=300, n_labels=40, dim=8, n_epochs=30, seed=0):
+def _make_state(n=300, n_labels=40, dim=8, seed=0):
     rng = np.random.default_rng(seed)
 
     def directions(n):
@@ -18,10 +18,10 @@ def _make_scene(n=300, n_labels=40, dim=8, n_epochs=30, seed=0):
     labels = [np.sort(rng.choice(n_labels, degree, replace=False)) for degree in degrees]
     indptr = np.concatenate([[0], np.cumsum(degrees)])
     positives = Positives(indptr, np.concatenate(labels).astype(np.int32))
-    return Scene(n, n_epochs, positives, lambda: V, lambda: W, lambda: features)
+    return TrainingState(n, positives, lambda: V, lambda: V, lambda: features, lambda: W)
 
 
 @pytest.fixture
-def make_scene():
-    """Return a function that makes a scene of n instances, planned for `n_epochs`, from a seed."""
-    return _make_scene
+def make_state():
+    """Return a function that makes the state of a training with n instances, from a seed."""
+    return _make_state

@@ -4,9 +4,10 @@ import dataclasses
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from sklearn_xc.mips import SphericalIndex
-from sklearn_xc.samplers import SAMPLERS, InBatchSampler, NgameSampler, ance
+from sklearn_xc.samplers import SAMPLERS, ance
 
 each_sampler = pytest.mark.parametrize("name", SAMPLERS)
 
@@ -15,9 +16,24 @@ def no_look():
     raise AssertionError("nothing should be looked at")
 
 
-def blind(scene):
-    """Return the scene without its embeddings."""
-    return dataclasses.replace(scene, instances=no_look, labels=no_look, static=no_look)
+def blind(state):
+    """Return the state without its embeddings."""
+    return dataclasses.replace(
+        state, instances=no_look, labels=no_look, initial=no_look, last_seen=no_look
+    )
+
+
+def started(name, n_epochs=30, batch_size=32, seed=0, n_jobs=None, **parameters):
+    """Return a sampler, or one of its class, that has started."""
+    sampler = SAMPLERS[name](**parameters)
+    sampler.start(batch_size, n_epochs, seed, n_jobs)
+    return sampler
+
+
+def interval(name, refresh_interval):
+    """Return the parameter of a sampler, if it has it."""
+    has = "refresh_interval" in SAMPLERS[name]().get_params()
+    return {"refresh_interval": refresh_interval} if has else {}
 
 
 def outcome(sampler, epoch, n):
@@ -27,12 +43,12 @@ def outcome(sampler, epoch, n):
     return batches, None if negatives is None else negatives.tobytes()
 
 
-def run(sampler, epochs, scene):
+def run(sampler, epochs, state):
     """Return the outcome of each epoch, refreshed before it."""
     outcomes = []
     for epoch in epochs:
-        sampler.refresh(epoch, scene)
-        outcomes.append(outcome(sampler, epoch, scene.n))
+        sampler.refresh(epoch, state)
+        outcomes.append(outcome(sampler, epoch, state.n))
     return outcomes
 
 
@@ -40,105 +56,133 @@ def run(sampler, epochs, scene):
 class TestEach:
     @pytest.mark.parametrize("n", [1, 7, 64, 300])
     @pytest.mark.parametrize("batch_size", [1, 7, 32, 64, 1000])
-    def test_each_instance_is_in_one_mini_batch(self, name, n, batch_size, make_scene):
-        scene, sampler = make_scene(n), SAMPLERS[name](batch_size=batch_size)
+    def test_each_instance_is_in_one_mini_batch(self, name, n, batch_size, make_state):
+        state, sampler = make_state(n), started(name, batch_size=batch_size)
         for epoch in (0, 1, 12, 29):
-            sampler.refresh(epoch, scene)
+            sampler.refresh(epoch, state)
             batches = list(sampler.batches(epoch))
             assert all(batch.dtype == np.int64 for batch in batches)
             np.testing.assert_array_equal(np.sort(np.concatenate(batches)), np.arange(n))
             sizes = [len(batch) for batch in batches]
             assert sizes[:-1] == [batch_size] * (-(-n // batch_size) - 1)
 
-    def test_an_epoch_can_be_repeated_and_the_next_differs(self, name, make_scene):
-        scene = make_scene()
-        once = run(SAMPLERS[name](batch_size=32, seed=3), range(8), scene)
-        assert run(SAMPLERS[name](batch_size=32, seed=3), range(8), scene) == once
+    def test_clones_have_parameters_only(self, name, make_state):
+        sampler = started(name)
+        run(sampler, [0, 1], make_state())
+        copy = clone(sampler)
+        assert set(vars(copy)) == set(copy.get_params())
+        assert copy.get_params() == sampler.get_params()
+        assert set(sampler.reads) <= {"instances", "last_seen", "initial", "labels"}
+
+    def test_what_it_reads_and_gives_is_what_it_says(self, name, make_state):
+        sampler, state = started(name), make_state()
+        asked = {
+            each: no_look
+            for each in ("instances", "last_seen", "initial", "labels")
+            if each not in sampler.reads
+        }
+        run(sampler, range(7), dataclasses.replace(state, **asked))
+        negatives = sampler.negatives(np.arange(9))
+        assert (0 if negatives is None else negatives.shape[1]) == sampler.n_negatives
+
+    def test_a_start_forgets(self, name, make_state):
+        sampler = started(name)
+        expected = run(sampler, range(3), make_state())
+        run(sampler, range(3, 9), make_state(seed=1))
+        sampler.start(32, 30, 0, None)
+        assert run(sampler, range(3), make_state()) == expected
+
+    def test_an_epoch_can_be_repeated_and_the_next_differs(self, name, make_state):
+        state = make_state()
+        once = run(started(name, batch_size=32, seed=3), range(8), state)
+        assert run(started(name, batch_size=32, seed=3), range(8), state) == once
         assert len({str(batches) for batches, _ in once}) == 8
-        other = run(SAMPLERS[name](batch_size=32, seed=4), range(8), scene)
+        other = run(started(name, batch_size=32, seed=4), range(8), state)
         assert all(a[0] != b[0] for a, b in zip(once, other, strict=True))
 
     @pytest.mark.parametrize("n_jobs", [1, 2, 3])
-    def test_threads_change_nothing(self, name, n_jobs, make_scene):
-        scene = make_scene(1500)
-        once = run(SAMPLERS[name](batch_size=32), [0, 6], scene)
-        assert run(SAMPLERS[name](batch_size=32, n_jobs=n_jobs), [0, 6], scene) == once
+    def test_threads_change_nothing(self, name, n_jobs, make_state):
+        state = make_state(1500)
+        once = run(started(name, batch_size=32), [0, 6], state)
+        assert run(started(name, batch_size=32, n_jobs=n_jobs), [0, 6], state) == once
 
     @pytest.mark.parametrize("refresh_interval", [1, 3, 5])
-    def test_who_comes_later_finds_the_same(self, name, refresh_interval, make_scene):
-        scene = make_scene(n_epochs=24)
-        how = {"batch_size": 64, "refresh_interval": refresh_interval}
-        whole = run(SAMPLERS[name](**how), range(24), scene)
+    def test_who_comes_later_finds_the_same(self, name, refresh_interval, make_state):
+        state = make_state()
+        how = {"batch_size": 64, "n_epochs": 24, **interval(name, refresh_interval)}
+        whole = run(started(name, **how), range(24), state)
         for epoch in range(24):
-            assert run(SAMPLERS[name](**how), [epoch], scene) == [whole[epoch]]
+            assert run(started(name, **how), [epoch], state) == [whole[epoch]]
 
-    def test_embeddings_are_looked_at_when_a_refresh_is_due_alone(self, name, make_scene):
-        scene = make_scene(n_epochs=10_000)
-        sampler = SAMPLERS[name](batch_size=32, refresh_interval=4)
+    def test_embeddings_are_looked_at_when_a_refresh_is_due_alone(self, name, make_state):
+        state = make_state()
+        sampler = started(name, n_epochs=10_000, **interval(name, 4))
         first = 1 if name == "ngame" else 0
-        run(sampler, range(first), blind(scene))
-        run(sampler, [first], scene)
-        run(sampler, [first + 1, first + 2, first + 3], blind(scene))
-        run(sampler, [first + 4], scene)
-        run(sampler, [first + 5, first + 7], blind(scene))
+        run(sampler, range(first), blind(state))
+        run(sampler, [first], state)
+        run(sampler, [first + 1, first + 2, first + 3], blind(state))
+        run(sampler, [first + 4], state)
+        run(sampler, [first + 5, first + 7], blind(state))
 
-    def test_other_data_are_looked_at_anew(self, name, make_scene):
-        sampler = SAMPLERS[name](batch_size=32)
-        run(sampler, [0], make_scene(seed=0))
-        again = run(sampler, [0], make_scene(200, seed=1))
-        assert again == run(SAMPLERS[name](batch_size=32), [0], make_scene(200, seed=1))
+    def test_other_data_are_looked_at_anew(self, name, make_state):
+        sampler = started(name, batch_size=32)
+        run(sampler, [0], make_state(seed=0))
+        again = run(sampler, [0], make_state(200, seed=1))
+        assert again == run(started(name, batch_size=32), [0], make_state(200, seed=1))
 
 
 class TestNgame:
     def test_curriculum(self):
-        sampler = NgameSampler(batch_size=100)
-        sizes = [sampler.cluster_size_at(epoch, 36) for epoch in range(36)]
-        assert sizes == [8] * 3 + [16] * 3 + [32] * 3 + [64] * 27
-        assert [sampler.cluster_size_at(epoch, 5) for epoch in range(5)] == [8, 16, 32, 64, 64]
-        assert sampler.cluster_size_at(100_000, 1) == 64
-        assert NgameSampler(batch_size=5).cluster_size_at(0, 36) == 5
+        def sizes(n_epochs, batch_size=100):
+            sampler = started("ngame", n_epochs, batch_size)
+            return [sampler.cluster_size_at(epoch) for epoch in range(n_epochs)]
+
+        assert sizes(36) == [8] * 3 + [16] * 3 + [32] * 3 + [64] * 27
+        assert sizes(5) == [8, 16, 32, 64, 64]
+        assert started("ngame", 1, 100).cluster_size_at(100_000) == 64
+        assert sizes(36, batch_size=5) == [5] * 36
 
     def test_a_given_size_stays(self):
-        sampler = NgameSampler(batch_size=100, cluster_size=20)
-        assert {sampler.cluster_size_at(epoch, 36) for epoch in range(36)} == {20}
-        assert NgameSampler(batch_size=10, cluster_size=20).cluster_size_at(0, 36) == 10
+        sampler = started("ngame", batch_size=100, cluster_size=20)
+        assert {sampler.cluster_size_at(epoch) for epoch in range(36)} == {20}
+        assert started("ngame", batch_size=10, cluster_size=20).cluster_size_at(0) == 10
 
     @pytest.mark.parametrize(("moves", "looks"), [(True, [1, 6, 11, 16, 21]), (False, [0])])
-    def test_clusters_grow_without_a_look(self, moves, looks, make_scene):
-        scene, seen = make_scene(n_epochs=48), []
-        instances = scene.instances
+    def test_clusters_grow_without_a_look(self, moves, looks, make_state):
+        state, seen = make_state(), []
+        last_seen = state.last_seen
         epoch = 0
-        scene = dataclasses.replace(
-            scene, instances=lambda: seen.append(epoch) or instances(), moves=moves
+        state = dataclasses.replace(
+            state, last_seen=lambda: seen.append(epoch) or last_seen(), moves=moves
         )
-        sampler = NgameSampler(batch_size=64, refresh_interval=5)
+        sampler = started("ngame", 48, batch_size=64, refresh_interval=5)
         for epoch in range(26):
-            sampler.refresh(epoch, scene)
+            sampler.refresh(epoch, state)
             if moves and epoch == 0:
-                random = InBatchSampler(batch_size=64)
-                random.refresh(0, scene)
-                assert outcome(sampler, 0, scene.n) == outcome(random, 0, scene.n)
+                random = started("in_batch", batch_size=64)
+                random.refresh(0, state)
+                assert outcome(sampler, 0, state.n) == outcome(random, 0, state.n)
                 continue
             sizes = np.diff(sampler._clusters.starts)
-            assert sizes.max() <= sampler.cluster_size_at(epoch, 48) < 2 * sizes.max() + 2
-            assert sizes.max() - sizes.min() <= sampler.cluster_size_at(epoch, 48) // 8
+            assert sizes.max() <= sampler.cluster_size_at(epoch) < 2 * sizes.max() + 2
+            assert sizes.max() - sizes.min() <= sampler.cluster_size_at(epoch) // 8
         assert seen == looks
 
-    def test_grown_clusters_are_made_of_whole_ones(self, make_scene):
+    def test_grown_clusters_are_made_of_whole_ones(self, make_state):
         """Epochs of a size: 0 to 3, 4 to 7, ..., and a look every fifth."""
-        scene, sampler = make_scene(313, n_epochs=48), NgameSampler(batch_size=64)
-        sampler.refresh(3, scene)
+        state, sampler = make_state(313), started("ngame", 48, batch_size=64)
+        sampler.refresh(3, state)
         small = sampler._clusters
-        sampler.refresh(4, scene)
+        sampler.refresh(4, state)
         large = sampler._clusters
         np.testing.assert_array_equal(large.rows, small.rows)
         np.testing.assert_array_equal(large.starts, small.starts[::2])
 
     @pytest.mark.parametrize(("n", "cluster_size"), [(320, 16), (313, 16), (300, 20), (290, 64)])
-    def test_clusters_stay_whole_but_for_a_few(self, n, cluster_size, make_scene):
-        scene, batch_size = make_scene(n), 64
-        sampler = NgameSampler(batch_size=batch_size, cluster_size=cluster_size)
-        sampler.refresh(1, scene)
+    def test_clusters_stay_whole_but_for_a_few(self, n, cluster_size, make_state):
+        state, batch_size = make_state(n), 64
+        sampler = started("ngame", batch_size=batch_size, cluster_size=cluster_size)
+        sampler.refresh(1, state)
         rows, starts = sampler._clusters.rows, sampler._clusters.starts
         sizes = np.diff(starts)
         assert sizes.max() <= cluster_size
@@ -155,13 +199,13 @@ class TestNgame:
             counts = np.bincount(cluster[batch], minlength=len(sizes))
             assert (counts == sizes)[counts > 0].sum() >= n_whole - (n % batch_size != 0)
 
-    def test_near_instances_are_together(self, make_scene):
-        scene = make_scene(640)
-        V = scene.instances()
+    def test_near_instances_are_together(self, make_state):
+        state = make_state(640)
+        V = state.instances()
 
         def mean_product(cluster_size):
-            sampler = NgameSampler(batch_size=32, cluster_size=cluster_size)
-            sampler.refresh(1, scene)
+            sampler = started("ngame", batch_size=32, cluster_size=cluster_size)
+            sampler.refresh(1, state)
             return np.mean([(V[batch] @ V[batch].T).mean() for batch in sampler.batches(1)])
 
         alone, few, all_ = (mean_product(size) for size in (1, 8, 32))
@@ -170,16 +214,16 @@ class TestNgame:
 
 class TestAnce:
     @pytest.mark.parametrize("n_negatives", [1, 10, 38, 50])
-    def test_negatives_are_those_of_brute_force(self, n_negatives, make_scene):
-        scene = make_scene()
-        sampler = SAMPLERS["ance"](batch_size=32, n_negatives=n_negatives)
-        sampler.refresh(0, scene)
+    def test_negatives_are_those_of_brute_force(self, n_negatives, make_state):
+        state = make_state()
+        sampler = started("ance", batch_size=32, n_negatives=n_negatives)
+        sampler.refresh(0, state)
         rows = np.random.default_rng(0).permutation(300)[:77]
         found = sampler.negatives(rows)
         assert found.dtype == np.int32
         assert found.shape == (77, n_negatives)
-        indptr, labels = scene.is_positive
-        scores = scene.instances().astype(float) @ scene.labels().astype(float).T
+        indptr, labels = state.positives
+        scores = state.instances().astype(float) @ state.labels().astype(float).T
         for row, negatives in zip(rows, found, strict=True):
             own = labels[indptr[row] : indptr[row + 1]]
             ranked = np.argsort(-scores[row])
@@ -188,49 +232,59 @@ class TestAnce:
 
     @pytest.mark.parametrize("n_candidates", [1, 50, 1000])
     def test_searches_are_cut_where_instances_have_many_labels(
-        self, n_candidates, make_scene, monkeypatch
+        self, n_candidates, make_state, monkeypatch
     ):
-        scene, found = make_scene(), []
+        state, found = make_state(), []
         for most in (2**23, n_candidates):
             monkeypatch.setattr(ance, "_CANDIDATES", most)
-            sampler = SAMPLERS["ance"](batch_size=32)
-            sampler.refresh(0, scene)
+            sampler = started("ance", batch_size=32)
+            sampler.refresh(0, state)
             found.append(sampler.negatives(np.arange(300)))
         assert (found[0] >= 0).any(axis=1).all()
         np.testing.assert_array_equal(*found)
 
-    def test_a_given_index_is_asked(self, make_scene):
-        scene, index = make_scene(), SphericalIndex(4)
-        sampler = SAMPLERS["ance"](batch_size=32, index=index)
-        sampler.refresh(0, scene)
-        assert index.centroids_.shape == (4, 9)
-        indptr, labels = scene.is_positive
+    def test_a_copy_of_a_given_index_is_asked(self, make_state, monkeypatch):
+        state, index = make_state(), SphericalIndex(4)
+        built = []
+
+        def build(self, *args, **kwargs):
+            built.append(self)
+            plain(self, *args, **kwargs)
+
+        plain = SphericalIndex.build
+        monkeypatch.setattr(SphericalIndex, "build", build)
+        sampler = started("ance", index=index)
+        sampler.refresh(0, state)
+        assert built[0] is not index
+        assert built[0].centroids_.shape == (4, 9)
+        assert not hasattr(index, "centroids_")
+        indptr, labels = state.positives
         for row, negatives in enumerate(sampler.negatives(np.arange(300))):
             assert not np.isin(negatives, labels[indptr[row] : indptr[row + 1]]).any()
             assert len(np.unique(negatives[negatives >= 0])) == (negatives >= 0).sum()
 
-    def test_embeddings_of_other_types(self, make_scene):
-        scene = make_scene()
-        wide = dataclasses.replace(scene, instances=lambda: scene.instances().astype(np.float64))
-        found = run(SAMPLERS["ance"](batch_size=32), [0], wide)
-        assert found == run(SAMPLERS["ance"](batch_size=32), [0], scene)
+    def test_embeddings_of_other_types(self, make_state):
+        state = make_state()
+        wide = dataclasses.replace(state, instances=lambda: state.instances().astype(np.float64))
+        found = run(started("ance", batch_size=32), [0], wide)
+        assert found == run(started("ance", batch_size=32), [0], state)
 
 
 class TestTas:
-    def test_it_never_looks_again(self, make_scene):
-        scene = make_scene()
-        static = dataclasses.replace(scene, instances=no_look, labels=no_look)
-        sampler = SAMPLERS["tas"](batch_size=32, refresh_interval=1, cluster_size=32)
+    def test_it_never_looks_again(self, make_state):
+        state = make_state()
+        static = dataclasses.replace(state, instances=no_look, labels=no_look)
+        sampler = started("tas", batch_size=32, cluster_size=32)
         sampler.refresh(0, static)
         clusters = sampler._clusters
         for epoch in range(1, 30):
-            sampler.refresh(epoch, blind(scene))
+            sampler.refresh(epoch, blind(state))
             assert sampler._clusters is clusters
 
-    def test_a_mini_batch_is_a_cluster(self, make_scene):
-        scene = make_scene(320)
-        sampler = SAMPLERS["tas"](batch_size=32)
-        sampler.refresh(0, scene)
+    def test_a_mini_batch_is_a_cluster(self, make_state):
+        state = make_state(320)
+        sampler = started("tas", batch_size=32)
+        sampler.refresh(0, state)
         first, second = ({frozenset(b) for b in sampler.batches(e)} for e in (0, 1))
         assert len(first) == 10
         assert first == second
@@ -239,23 +293,41 @@ class TestTas:
 class TestOrderedSgd:
     @pytest.mark.parametrize(("share", "n", "q"), [(0.5, 8, 4), (0.25, 8, 2), (1.0, 3, 3)])
     def test_the_largest_losses_count(self, share, n, q):
-        sampler = SAMPLERS["o_sgd"](batch_size=8, share=share)
+        sampler = started("o_sgd", batch_size=8, share=share)
         losses = np.random.default_rng(0).permutation(n).astype(np.float32)
         np.testing.assert_array_equal(sampler.select(losses), losses >= n - q)
 
     def test_ties_go_to_the_first_and_one_always_counts(self):
-        sampler = SAMPLERS["o_sgd"](batch_size=8, share=0.5)
+        sampler = started("o_sgd", batch_size=8, share=0.5)
         assert sampler.select(np.array([0.0, 1.0, 1.0, 1.0])).tolist() == [False, True, True, False]
-        assert SAMPLERS["o_sgd"](batch_size=8, share=0.01).select(np.zeros(3)).tolist() == [
+        assert started("o_sgd", batch_size=8, share=0.01).select(np.zeros(3)).tolist() == [
             True, False, False,
         ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["ngame", "in_batch", "ance", "tas"])
 def test_others_select_all(name):
-    assert SAMPLERS[name](batch_size=8).select(np.ones(8)) is None
+    assert started(name, batch_size=8).select(np.ones(8)) is None
 
 
 @pytest.mark.parametrize("name", ["ngame", "in_batch", "tas", "o_sgd"])
 def test_others_have_the_negatives_of_the_mini_batch_alone(name):
-    assert SAMPLERS[name](batch_size=8).negatives(np.arange(8)) is None
+    assert started(name, batch_size=8).negatives(np.arange(8)) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("ngame", {"refresh_interval": 0}), ("ngame", {"cluster_size": 0}),
+        ("ngame", {"cluster_size": 2.0}), ("ance", {"refresh_interval": 0}),
+        ("ance", {"n_negatives": 0}), ("ance", {"index": "fast"}), ("tas", {"cluster_size": 0}),
+        ("o_sgd", {"share": 0.0}), ("o_sgd", {"share": 1.1}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_parameters_out_of_range(name, parameters):
+    parameter = next(iter(parameters))
+    with pytest.raises(
+        ValueError, match=f"The '{parameter}' parameter of {SAMPLERS[name].__name__}"
+    ):
+        started(name, **parameters)

@@ -1,0 +1,62 @@
+"""What the tree of the fusion learns from: pairs of a held-out instance and a label."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sklearn_xc.embedding._examples import Examples
+from sklearn_xc.embedding._memory import pieces_by_width
+from sklearn_xc.embedding._ranking import Ranking, each_once
+
+#: Scores, label, truth and weight of pairs.
+Pairs = tuple[np.ndarray, ...]
+
+
+def pieces_of_pairs(examples: Examples, n_listed: int, n_at_most: int) -> Iterator[np.ndarray]:
+    """Yield ranges of instances that have at most so many pairs, listed labels and true ones."""
+    yield from pieces_by_width(n_listed + np.diff(examples.positives.indptr), n_at_most)
+
+
+def pairs_of(
+    examples: Examples, V: np.ndarray, ranking: Ranking, n_candidates: int, frequencies: np.ndarray
+) -> Pairs:
+    """Return pairs of instances with the labels of their shortlists, and with their own.
+
+    Parameters
+    ----------
+    examples : Examples
+        Held-out instances.
+    V : ndarray of shape (n, dim)
+        Their embeddings.
+    ranking : Ranking
+    n_candidates : int
+        Labels of a shortlist.
+    frequencies : ndarray of shape (n_labels,)
+        Training instances of each label.
+
+    Returns
+    -------
+    scores : ndarray of shape (n_pairs, n_scores)
+    label : ndarray of int64 of shape (n_pairs,)
+    is_own : ndarray of bool of shape (n_pairs,)
+        Whether the instance has the label.
+    weight : ndarray of shape (n_pairs,)
+        The instance's.
+    """
+    known = np.flatnonzero(~ranking.is_blank("fused", examples.X, V))
+    examples, V = examples.take(known), V[known]
+    X, true, n_labels, n = examples.X, examples.positives, len(frequencies), len(known)
+    listed = ranking.shortlist(X, V, n_candidates)
+    counts = np.diff(true.indptr)
+    own = np.full((n, counts.max(initial=0)), -1, np.int64)
+    own[np.arange(own.shape[1]) < counts[:, None]] = true.labels
+    labels = each_once(np.concatenate([listed, own], axis=1))
+    # No label of a held-out instance is without training instances, by choice. The tree would
+    # take it for a fact about such labels; so they are left out, and like the rarest it knows.
+    labels[frequencies[labels] == 0] = -1
+    at = labels >= 0
+    of, label = np.nonzero(at)[0], labels[at]
+    is_own = np.isin(
+        of * n_labels + label, np.repeat(np.arange(n), counts) * n_labels + true.labels
+    )
+    return ranking.scores(X, V, labels)[at], label, is_own, examples.weight[of]

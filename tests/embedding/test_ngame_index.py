@@ -1,0 +1,182 @@
+"""The index of shortlists: exact by default, near it otherwise, built when it is needed."""
+
+import pickle
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+
+from sklearn_xc.embedding import _shortlist
+from sklearn_xc.embedding._memory import Budget
+from sklearn_xc.exceptions import MemoryBudgetError, UnseenLabelWarning
+from sklearn_xc.mips import ExactIndex, ProductIndex, SphericalIndex
+
+INDEXES = ["product", "spherical", SphericalIndex(3), ExactIndex()]
+
+
+@pytest.fixture
+def built(monkeypatch):
+    """Return a list of the indexes that were built."""
+    kept, plain = [], _shortlist.ShortlistIndex.built.__func__
+
+    def noted(cls, *args):
+        kept.append(plain(cls, *args))
+        return kept[-1]
+
+    monkeypatch.setattr(_shortlist.ShortlistIndex, "built", classmethod(noted))
+    return kept
+
+
+def as_bytes(answer):
+    return [part.tobytes() for part in answer]
+
+
+def test_the_default_builds_none(make, documents, built):
+    X, Y, Z = documents
+    model = make(label_features=Z).fit(X, Y)
+    model.predict_topk(X)
+    assert not built
+    assert not hasattr(model, "_search_index")
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_an_exact_instance_gives_the_same_bytes(known, make, documents):
+    X, Y, Z = documents
+    own = {"label_features": Z if known else None}
+    a = make(**own).fit(X, Y)
+    b = make(index=ExactIndex(), **own).fit(X, Y)
+    for method in ("predict_topk", "decision_function"):
+        p, q = getattr(a, method)(X), getattr(b, method)(X)
+        if isinstance(p, tuple):
+            assert as_bytes(p) == as_bytes(q)
+        else:
+            assert p.data.tobytes() == q.data.tobytes()
+    assert a.threshold_ == b.threshold_
+
+
+@pytest.mark.parametrize("index", INDEXES, ids=str)
+@pytest.mark.parametrize("known", [True, False])
+def test_answers_are_scored_alike(index, known, make, make_documents):
+    """What is found has the score that it has among all labels, best first, and most is found."""
+    X, Y, Z = make_documents(n=300, n_topics=10, rare=3)
+    model = make(index=index, label_features=Z if known else None, n_candidates=12)
+    with pytest.warns(UnseenLabelWarning) if not known else nullcontext():
+        model.fit(X, Y)
+    labels, scores = model.predict_topk(X, 5)
+    every, all_scores = model.predict_topk(X, Y.shape[1])
+    assert (labels >= 0).all()
+    assert (np.diff(scores, axis=1) <= 0).all()
+    assert (np.diff(np.sort(labels, axis=1), axis=1) > 0).all()
+    assert np.isin(labels, model._unseen_labels).sum() == 0
+    of_label = np.empty_like(all_scores)
+    np.put_along_axis(of_label, every, all_scores, axis=1)
+    np.testing.assert_allclose(np.take_along_axis(of_label, labels, axis=1), scores)
+    assert (labels[:, 0] == every[:, 0]).mean() > 0.7
+
+
+class TestWhenItIsBuilt:
+    def test_once_and_again_after_changes(self, make, documents, built):
+        X, Y, Z = documents
+        model = make(index="spherical", label_features=Z).fit(X, Y)
+        assert len(built) == 1  # the tree asks for it
+        for _ in range(2):
+            model.predict_topk(X)
+        for component in ("embedding", "classifier", "features"):
+            model.predict_topk(X, 3, component)
+        assert len(built) == 1
+        model.partial_fit(X, Y)
+        assert len(built) == 1
+        model.predict_topk(X)
+        model.predict(X)
+        assert len(built) == 2
+        model.add_labels(Z[:2])
+        model.predict_topk(X)
+        assert len(built) == 3
+        assert len(built[-1].labels) == 22
+        model.set_params(index="product").predict_topk(X)
+        assert len(built) == 4
+        model.set_params(index="exact").predict_topk(X)
+        assert len(built) == 4
+
+    def test_never_if_no_shortlist_is_asked_for(self, make, documents, built):
+        X, Y, Z = documents
+        y = Y.toarray().argmax(axis=1)
+        model = make(index="spherical", label_features=Z, fusion=False).fit(X, y)
+        model.predict_topk(X, 3, "embedding")
+        model.embed(X)
+        assert not built
+
+    @pytest.mark.parametrize("index", INDEXES, ids=str)
+    def test_it_is_not_stored(self, index, make, documents):
+        X, Y, Z = documents
+        model = make(index=index, label_features=Z).fit(X, Y)
+        expected = as_bytes(model.predict_topk(X))
+        again = pickle.loads(pickle.dumps(model))
+        assert not hasattr(again, "_search_index")
+        assert as_bytes(again.predict_topk(X)) == expected
+
+    def test_an_instance_stays(self, make, documents):
+        X, Y, Z = documents
+        index = ProductIndex()
+        before = dict(vars(index))
+        model = make(index=index, label_features=Z).fit(X, Y)
+        model.predict_topk(X)
+        assert vars(index) == before
+        assert model.index is index
+
+    def test_other_settings_of_the_instance_build_another(self, make, documents, built):
+        X, Y, Z = documents
+        index = SphericalIndex(3)
+        model = make(index=index, label_features=Z).fit(X, Y)
+        model.predict_topk(X)
+        assert len(built) == 1
+        index.n_clusters = 5
+        model.predict_topk(X)
+        assert len(built) == 2
+        assert built[1].index.centroids_.shape[0] == 5
+
+    def test_threads_change_nothing(self, make, documents):
+        X, Y, Z = documents
+        a, b = (
+            make(index="spherical", label_features=Z, n_jobs=n).fit(X, Y).predict_topk(X)
+            for n in (1, 2)
+        )
+        assert as_bytes(a) == as_bytes(b)
+
+    def test_it_must_fit_into_memory(self, make, documents, monkeypatch):
+        X, Y, Z = documents
+        model = make(index="spherical", label_features=Z, fusion=False, validation_fraction=0.0)
+        model.fit(X, Y.toarray())
+        del model.__dict__["_search_index"]
+        seen = []
+        plain = Budget.require
+
+        def require(self, held):
+            seen.extend(each.what for each in held)
+            return plain(self, held)
+
+        monkeypatch.setattr(Budget, "require", require)
+        model.predict_topk(X)
+        assert "the index of the labels" in seen
+        del model.__dict__["_search_index"]
+        model.max_memory = 2000
+        with pytest.raises(MemoryBudgetError, match="the index of the labels, 40 x 12 x 8 bytes"):
+            model.predict_topk(X)
+
+
+class Forgetful(ExactIndex):
+    """An index that finds one label of those it is asked for."""
+
+    def query(self, V, n_candidates):
+        found = super().query(V, n_candidates)
+        found.labels[:, 1:], found.scores[:, 1:], found.counts[:] = -1, -np.inf, 1
+        return found
+
+
+def test_where_an_index_finds_too_few_all_labels_are_searched(make, documents):
+    X, Y, _ = documents
+    a, b = (make(index=index, fusion=False).fit(X, Y) for index in ("exact", Forgetful()))
+    assert as_bytes(a.predict_topk(X, 5)) == as_bytes(b.predict_topk(X, 5))
+    labels, scores = b.predict_topk(X, 1)
+    assert (labels >= 0).all()
+    assert np.isfinite(scores).all()
