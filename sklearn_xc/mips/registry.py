@@ -1,8 +1,9 @@
 """Search indexes by name, and an index of one's own from a name or from an instance."""
 
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
+import numpy as np
 from sklearn.base import clone
 
 from sklearn_xc.mips.exact import ExactIndex
@@ -55,3 +56,24 @@ def make_index(index: str | MipsIndex, n_jobs: int | None = None, who: str = "in
             f"{', '.join(INDEX_METHODS)} (see sklearn_xc.mips.MipsIndex). Got {index!r}."
         )
     return cast(MipsIndex, clone(index, safe=False))
+
+
+def same_index(a: str | MipsIndex, b: str | MipsIndex) -> bool:
+    """Tell whether two names or instances stand for the same kind of index, with equal parameters.
+
+    Parameters of an instance are what ``get_params`` returns, or its attributes if it has none.
+    """
+    if isinstance(a, str) or isinstance(b, str):
+        return a is b or (isinstance(a, str) and a == b)
+    first, second = _parameters(a), _parameters(b)
+    return (
+        type(a) is type(b)
+        and first.keys() == second.keys()
+        and all(np.array_equal(first[name], second[name]) for name in first)
+    )
+
+
+def _parameters(index: Any) -> dict[str, Any]:
+    if hasattr(index, "get_params"):
+        return dict(index.get_params(deep=False))
+    return dict(vars(index))
