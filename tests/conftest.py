@@ -53,7 +53,7 @@ def _compiled_loss(loss, name):
 
 @functools.cache
 def _compiled_label_set_loss(loss):
-    gradient = LABEL_SET_LOSSES[loss].gradient
+    gradient = LABEL_SET_LOSSES[loss]().gradient
 
     @kernel
     def door(scores, n_positive, parameters, out, work):

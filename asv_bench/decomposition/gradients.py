@@ -214,7 +214,7 @@ class Searches:
         return [Candidates(labels, batch.V[:, a:b] @ W[:, a:b].T, counts) for a, b in self._columns]
 
     def couple(self, blocks: Sequence[Candidates], batch: Batch, n_rounds: int) -> LabelGradient:
-        """Return what ``MessagePassing`` gives, for blocks searched before, instances of weight 1."""
+        """Return what ``MessagePassing`` gives for blocks searched before, with weights of 1."""
         room = sum(found.labels.shape[1] for found in blocks) + int(np.diff(batch.indptr).max())
         out = LabelGradient.empty(len(batch.V), room, self._W.dtype)
         V = np.repeat(batch.V, np.diff(batch.indptr), axis=0)

@@ -1,15 +1,18 @@
 """Gradients by name."""
 
+import functools
+from collections.abc import Callable
+
 from sklearn_xc.gradients.exact import ExactGradient
 from sklearn_xc.gradients.protocol import Gradient
 from sklearn_xc.gradients.sampled import SampledGradient
 from sklearn_xc.gradients.searched import SearchedGradient
 
-GRADIENTS: dict[str, Gradient] = {
-    "decomp_mips": SearchedGradient(),
-    "mips": SearchedGradient(default_index="spherical"),
-    "sampled": SampledGradient(),
-    "exact": ExactGradient(),
+GRADIENTS: dict[str, Callable[..., Gradient]] = {
+    "decomp_mips": SearchedGradient,
+    "mips": functools.partial(SearchedGradient, default_index="spherical"),
+    "sampled": SampledGradient,
+    "exact": ExactGradient,
 }
 
 
@@ -29,7 +32,7 @@ def make_gradient(gradient: str | Gradient, who: str = "gradient") -> Gradient:
         If `gradient` is neither.
     """
     if isinstance(gradient, str) and gradient in GRADIENTS:
-        return GRADIENTS[gradient]
+        return GRADIENTS[gradient]()
     if isinstance(gradient, type) or not isinstance(gradient, Gradient):
         names = ", ".join(map(repr, GRADIENTS))
         raise ValueError(

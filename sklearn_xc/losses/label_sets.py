@@ -64,10 +64,10 @@ class LabelSetLoss(Protocol):
         """Return what both are given besides."""
 
 
-LABEL_SET_LOSSES: dict[str, LabelSetLoss] = {
-    "margin": MaxMargin(),
-    "softmax": CrossEntropy(),
-    "triplet": Triplet(),
+LABEL_SET_LOSSES: dict[str, Callable[..., LabelSetLoss]] = {
+    "margin": MaxMargin,
+    "softmax": CrossEntropy,
+    "triplet": Triplet,
 }
 
 
@@ -87,7 +87,7 @@ def make_label_set_loss(loss: str | LabelSetLoss, who: str = "loss") -> LabelSet
         If `loss` is neither.
     """
     if isinstance(loss, str) and loss in LABEL_SET_LOSSES:
-        return LABEL_SET_LOSSES[loss]
+        return LABEL_SET_LOSSES[loss]()
     if isinstance(loss, type) or not isinstance(loss, LabelSetLoss):
         names = ", ".join(map(repr, LABEL_SET_LOSSES))
         raise ValueError(

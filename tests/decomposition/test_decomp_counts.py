@@ -79,7 +79,7 @@ def test_whole_weights_are_repeated_rows(problem, seed, method, make):
     rows = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(X)), weight))
     weighted, repeated = make(**method).fit(X, Y, weight), make(**method).fit(X[rows], Y[rows])
     for name in PROMISED[:-1]:
-        a, b = getattr(weighted, name), getattr(repeated, name)
+        a, b = value_of(weighted, name), value_of(repeated, name)
         assert np.asarray(a).tobytes() == np.asarray(b).tobytes(), name
     assert weighted.n_samples_fit_ == np.count_nonzero(weight)
     np.testing.assert_array_equal(weighted.label_counts_, Y[weight > 0].sum(axis=0))

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 PROMISED = (
-    "coef_", "intercept_", "feature_embedding_", "fit_report_", "threshold_", "index_recall_",
+    "coef_", "intercept_", "feature_embedding_", "threshold_", "index_recall_", "label_counts_",
 )  # fmt: skip
 
 

@@ -37,7 +37,7 @@ def make(dtype=np.float64, seed=0):
 
 
 def set_loss(name):
-    return SetLoss.of(MaxMargin(MU) if name == "margin" else LABEL_SET_LOSSES[name])
+    return SetLoss.of(MaxMargin(MU) if name == "margin" else LABEL_SET_LOSSES[name]())
 
 
 def as_dense(gradient):

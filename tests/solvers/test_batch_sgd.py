@@ -41,8 +41,8 @@ def make(scale=0.2, seed=0):
 
 def step(layer, W, sets, rows, rate, loss="softmax", squares=None):
     weights = MovingRows(W, squares)
-    of_loss = MaxMargin(MU) if loss == "margin" else LABEL_SET_LOSSES[loss]
-    method = Exact(SetLoss.of(of_loss))
+    own = MaxMargin(MU) if loss == "margin" else LABEL_SET_LOSSES[loss]()
+    method = Exact(SetLoss.of(own))
     rows = np.asarray(rows)
     with Team(1) as team:
         (one,) = take_steps(
@@ -233,7 +233,7 @@ class Noting:
     looks_ahead = True
 
     def __init__(self):
-        self.exact = Exact(SetLoss.of(LABEL_SET_LOSSES["softmax"]))
+        self.exact = Exact(SetLoss.of(LABEL_SET_LOSSES["softmax"]()))
         self.searched, self.seen = [], []
 
     def search(self, W, V, team):
@@ -302,7 +302,7 @@ def test_the_ridge_is_an_implicit_step(is_hidden, ridge, objective):
     W = W if is_hidden else np.random.default_rng(1).normal(size=(K, D))
     rows, expected, vectors, rate = np.array([5, 0, 7, 1, 6, 2]), W.copy(), E.copy(), 0.3
     layer = layers(X, E)[is_hidden]
-    moving, method = MovingRows(W, None), Exact(SetLoss.of(LABEL_SET_LOSSES["softmax"]))
+    moving, method = MovingRows(W, None), Exact(SetLoss.of(LABEL_SET_LOSSES["softmax"]()))
     for first in (0, 4):
         own = rows[first : first + 4]
         V = X[own] @ vectors if is_hidden else X[own]
@@ -366,7 +366,7 @@ def test_intercepts_take_steps_and_do_not_shrink(is_hidden, ridge, dtype, object
     layer = IdentityLayer(DenseRows(X.astype(dtype)))
     if is_hidden:
         layer = HiddenLayer(csr_rows(X.astype(dtype)), MovingRows(E.astype(dtype), None))
-    method = Exact(SetLoss.of(LABEL_SET_LOSSES["softmax"]))
+    method = Exact(SetLoss.of(LABEL_SET_LOSSES["softmax"]()))
     with Team(1) as team:
         list(take_steps(layer, moving, sets, method, rows, 4, lambda: rate, ridge, team))
     shrunk = 1 + rate * ridge * 4

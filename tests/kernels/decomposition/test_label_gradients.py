@@ -61,7 +61,7 @@ def expected_over(data, label_set_loss, loss, considered):
 
 def kernels_of(name):
     """Return the kernels of a loss, and its parameters."""
-    loss = MaxMargin(MU) if name == "margin" else LABEL_SET_LOSSES[name]
+    loss = MaxMargin(MU) if name == "margin" else LABEL_SET_LOSSES[name]()
     return label_gradient_kernels(loss.gradient, loss.support_floor), loss.parameters
 
 

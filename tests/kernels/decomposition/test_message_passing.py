@@ -62,7 +62,7 @@ def make_batch(seed=0, n=5, n_labels=30, n_blocks=3, width=6, n_positive=2, shif
 
 def kernels_of(name, smoothing):
     """Return the kernels of a loss, and its parameters."""
-    loss = MaxMargin(smoothing) if name == "margin" else LABEL_SET_LOSSES[name]
+    loss = MaxMargin(smoothing) if name == "margin" else LABEL_SET_LOSSES[name]()
     has_floor = is_sparse(loss.support_floor, loss.parameters)
     return message_passing_kernels(loss.gradient, is_sparse=has_floor), loss.parameters
 
