@@ -111,4 +111,4 @@ class Guide:
         self._build_at = int(_BUILD_AGAIN * self._n_moved) + len(W)
         if self.queries is not None:
             k = min(RECALL_K, self._n_candidates)
-            self.recall = self._asked.recall(W, self.queries(), k)
+            self.recall = self._asked.recall(W, self.queries, k)

@@ -102,8 +102,16 @@ class GradientMethod(ABC):
     def moved(self, rows: np.ndarray, lengths: np.ndarray) -> None:  # noqa: B027
         """Take notice that some rows of W, distinct, have moved so far; nothing by default."""
 
-    def recall(self, W: np.ndarray, V: np.ndarray, k: int) -> float | None:
-        """Return the share of the k best labels that are found; None, the default, if none are."""
+    def recall(self, W: np.ndarray, queries: Callable[[], np.ndarray], k: int) -> float | None:
+        """Return the share of the k best labels that are found; None, the default, if none are.
+
+        Parameters
+        ----------
+        W : ndarray of float of shape (n_labels, dim)
+        queries : callable
+            Returns what the scores of some instances are linear in, (n, dim).
+        k : int
+        """
         return None
 
     def following(self: Method, W: np.ndarray) -> Method:

@@ -1,6 +1,7 @@
 """The gradient over labels that one search has found."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -107,9 +108,9 @@ class Searched(GradientMethod):
         """Tell the index."""
         self.watched.update(rows, lengths)
 
-    def recall(self, W: np.ndarray, V: np.ndarray, k: int) -> float:
+    def recall(self, W: np.ndarray, queries: Callable[[], np.ndarray], k: int) -> float:
         """Return the recall of the index."""
-        return self.watched.recall(W, V, k, self.n_candidates)
+        return self.watched.recall(W, queries(), k, self.n_candidates)
 
     def following(self, W: np.ndarray) -> "Searched":
         """Return one with an index that follows a copy of W."""

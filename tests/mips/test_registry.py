@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from sklearn_xc.mips import INDEXES, ExactIndex, FaissIndex, ProductIndex, make_index
+from sklearn_xc.mips import (
+    INDEXES,
+    ExactIndex,
+    FaissIndex,
+    ProductIndex,
+    SphericalIndex,
+    make_index,
+    same_index,
+)
 
 
 class Last:
@@ -58,3 +66,26 @@ def test_an_index_from_outside_the_package():
 def test_what_is_no_index_is_told(index):
     with pytest.raises(ValueError, match=r"Me: index must be one of 'exact', .*query.* Got "):
         make_index(index, who="Me: index")
+
+
+def test_the_same_index_has_the_same_parameters():
+    assert same_index("exact", "exact")
+    assert same_index(ProductIndex(), ProductIndex())
+    assert same_index(Last(step=2), Last(step=2))
+    assert same_index(ExactIndex(offsets=np.ones(3)), ExactIndex(offsets=np.ones(3)))
+    built = ProductIndex()
+    built.build(np.ones((30, 4), np.float32))
+    assert same_index(built, ProductIndex())
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("exact", "product"), ("exact", ExactIndex()), (ExactIndex(), "exact"),
+        (ProductIndex(), ProductIndex(block_width=4)), (Last(), Last(step=2)),
+        (SphericalIndex(n_clusters=3), FaissIndex(n_clusters=3)),
+        (ExactIndex(offsets=np.ones(3)), ExactIndex(offsets=np.zeros(3))), (Last(), ExactIndex()),
+    ],
+)  # fmt: skip
+def test_other_parameters_are_another_index(pair):
+    assert not same_index(*pair)
