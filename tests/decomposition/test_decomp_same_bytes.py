@@ -146,7 +146,7 @@ class TestContainers:
         filtered.eliminate_zeros()
         a, b = fit(stored, Y), fit(filtered, Y)
         for name in PROMISED:  # the sign of a zero apart
-            np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+            np.testing.assert_array_equal(value_of(a, name), value_of(b, name))
 
     def test_int64_indices(self, fit, xy):
         wide = [a.copy() for a in xy]
