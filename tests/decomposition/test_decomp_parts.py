@@ -308,9 +308,7 @@ def test_what_training_did(make, xy):
     assert list(report) == ["loss", "learning_rate", "index_recall", "seconds"]
     assert all(column.shape == (3,) == (model.n_iter_,) for column in report.values())
     np.testing.assert_allclose(report["learning_rate"], [1, 1 / 2, 1 / 3])
-    assert np.isnan(report["index_recall"]).tolist() == [True, False, False] or np.isnan(
-        report["index_recall"]
-    ).tolist() == [True, False, True]
+    assert np.isnan(report["index_recall"][:2]).tolist() == [True, False]
     assert (report["seconds"] > 0).all()
     model.set_params(decay=0.5).partial_fit(*xy)
     assert model.fit_report_["learning_rate"][3] == 0.125
