@@ -25,6 +25,7 @@ _SUBPACKAGES = (
     "embedding",
     "encoders",
     "exceptions",
+    "gradients",
     "initialisers",
     "inspection",
     "linear",

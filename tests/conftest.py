@@ -33,7 +33,7 @@ if "NUMBA_CACHE_DIR" not in os.environ:
 
 from sklearn_xc._data import CsrRows, DenseRows
 from sklearn_xc.initialisers import INITIALISERS, Initialiser
-from sklearn_xc.losses import LABEL_SET_LOSSES, LOSSES
+from sklearn_xc.losses import LABEL_SET_LOSSES, LOSSES, MaxMargin
 from sklearn_xc.losses.margin import compiled
 from sklearn_xc.solvers.newton_cg import solve_block
 from sklearn_xc.solvers.problem import OneVsAllProblem, sum_instances
@@ -56,11 +56,11 @@ def _compiled_loss(loss, name):
 
 @functools.cache
 def _compiled_label_set_loss(loss):
-    gradient = LABEL_SET_LOSSES[loss].gradient
+    gradient = LABEL_SET_LOSSES[loss]().gradient
 
     @kernel
-    def door(scores, n_positive, smoothing, out, work):
-        return gradient(scores, n_positive, scores.shape[0], smoothing, out, work)
+    def door(scores, n_positive, parameters, out, work):
+        return gradient(scores, n_positive, scores.shape[0], parameters, out, work)
 
     return door
 
@@ -69,7 +69,8 @@ def _evaluate_label_set_loss(loss, scores, n_positive, smoothing=1.0):
     scores = np.asarray(scores, np.float64)
     out, work = np.full(len(scores), np.nan), np.full(2 * len(scores), np.nan)
     door = _compiled_label_set_loss(loss)
-    value, floor = door(scores, n_positive, float(smoothing), out, work)
+    parameters = MaxMargin(smoothing).parameters if loss == "margin" else ()
+    value, floor = door(scores, n_positive, parameters, out, work)
     return value, out, floor
 
 

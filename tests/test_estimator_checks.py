@@ -25,7 +25,7 @@ VARIANTS = [
     ImplicitSoftmaxSGD(),
     ImplicitSoftmaxSGD(alpha=0.01, n_negatives=3, batch_size=4, early_stopping=True, n_jobs=2),
     DecompMIPSClassifier(),
-    DecompMIPSClassifier("softmax", gradient="mips", hidden_dim=8, optimizer="adagrad"),
+    DecompMIPSClassifier("softmax", gradient="mips", embedding_dim=8, optimizer="adagrad"),
     NGAMEEmbeddingXC(),
     NGAMEEmbeddingXC(sampler="ance", validation_fraction=0.0, n_shards=2),
 ]

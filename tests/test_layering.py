@@ -12,7 +12,7 @@ import sklearn_xc
 
 ROOT = Path(sklearn_xc.__file__).parent
 ESTIMATORS = {"decomposition", "embedding", "linear", "softmax"}
-PARTS = {"solvers", "initialisers", "samplers", "mips", "encoders"}
+PARTS = {"solvers", "initialisers", "samplers", "mips", "encoders", "gradients"}
 FOUNDATIONS = {
     "losses", "kernels", "parallel", "model", "metrics", "base", "exceptions",
     "_arguments", "_blank_rows", "_checks", "_data", "_distinct", "_folds", "_label_features",

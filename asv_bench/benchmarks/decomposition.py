@@ -34,7 +34,7 @@ class Steps:
         rows = slice(0, 10 * STEPS)
         self.X, self.y = data.X_train[rows], data.y_train[rows]
         self.clf = DecompMIPSClassifier(
-            gradient=gradient, n_candidates=N_CANDIDATES, learning_rate=0.1, decay_interval=1e5,
+            gradient=gradient, n_candidates=N_CANDIDATES, learning_rate=0.1, decay=1.0,
             sampled_epochs=1.0, random_state=0,
         )  # fmt: skip
         self.clf.partial_fit(data.X_train, data.y_train)  # sampled

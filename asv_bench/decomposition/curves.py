@@ -11,12 +11,13 @@ from asv_bench.common.report import Report
 from asv_bench.decomposition.gradients import gradients_of, relative_errors
 from asv_bench.decomposition.training import Training, held_out, mean_loss, warm_up
 from sklearn_xc import DecompMIPSClassifier
-from sklearn_xc.decomposition._training import Trainer
+from sklearn_xc.decomposition.training import Trainer
+from sklearn_xc.gradients import Batch, GradientMethod, LabelGradient, MessagePassing
+from sklearn_xc.gradients.exact import Exact
 from sklearn_xc.metrics import precision_at_k
 from sklearn_xc.mips.protocol import Candidates
 from sklearn_xc.parallel.row_ranges import one_blas_thread
 from sklearn_xc.parallel.team import Team
-from sklearn_xc.solvers.label_gradients import Batch, Exact, GradientMethod, LabelGradient
 
 #: What is compared, by key.
 METHODS = {
@@ -33,7 +34,7 @@ _POINTS = (1 / 30, 1 / 15, 2 / 15, 1 / 3, 2 / 3, 1.0)
 _BATCHES_A_LOOK = 20
 
 
-class _Timed:
+class _Timed(GradientMethod):
     """A way to the gradient, with a clock for what it does."""
 
     def __init__(self, method: GradientMethod) -> None:
@@ -41,7 +42,7 @@ class _Timed:
         self.search_s, self.update_s = 0.0, 0.0
 
     @property
-    def looks_ahead(self) -> bool:
+    def looks_ahead(self) -> bool:  # type: ignore[override]
         """As of the method."""
         return self._method.looks_ahead
 
@@ -95,7 +96,6 @@ def compare_speed(
     """
     n_labels = state.n_labels
     usual, few = max(1, round(n_labels / 100)), max(1, round(n_labels / 1000))
-    coupled = {"index": "spherical", "n_rounds": 1}
     ways: list[tuple[str, str, dict[str, Any]]] = [
         (key, method, {"gradient": key, "n_candidates": usual}) for key, method in METHODS.items()
     ]
@@ -103,7 +103,7 @@ def compare_speed(
     ways.append(
         (
             "alg2", "algorithm 2, T = 1, spherical blocks",
-            {"gradient": "decomp_mips", "n_candidates": usual, **coupled},
+            {"gradient": MessagePassing(n_rounds=1), "n_candidates": usual},
         )
     )  # fmt: skip
     batch = held_out(X_test, y_test, n_instances, state.label_vectors)
@@ -131,7 +131,7 @@ def time_steps(
     with one_blas_thread(), Team(1) as team:
         method = guide.method(moving.weights, False)  # compiled, and its index built
         if guide.recall is not None:
-            _, build_s = cpu_seconds(guide._build, W)
+            _, build_s = cpu_seconds(method.build, W)
         error = float(relative_errors(exact, gradients_of(method, W, batch)).mean())
         began = process_time()
         for number in range(_WARM_UP + -(-n_batches * size // moving.n_ahead)):
@@ -172,7 +172,7 @@ def _time_of_look(trainer: Trainer) -> float:
     """Return the CPU seconds of bringing averages up to date, the second time."""
     seconds = 0.0
     for further in (1, 2):
-        _, seconds = cpu_seconds(trainer.averages.look, trainer.schedule.visits + further)
+        _, seconds = cpu_seconds(trainer.averages.look, trainer.visits + further)
     return seconds
 
 
@@ -215,9 +215,8 @@ def follow_epochs(
     rows = []
     for key, method, gradient, n_sampled in ways:
         model = DecompMIPSClassifier(
-            gradient=gradient, learning_rate=rate, decay_interval=len(X),
-            sampled_epochs=n_sampled, random_state=0,
-        )  # fmt: skip
+            gradient=gradient, learning_rate=rate, sampled_epochs=n_sampled, random_state=0
+        )
         warm_up(model, X, y)
         training = Training(model, X, y)
         seen = training.batch(training.some_rows(n_instances))
@@ -273,9 +272,8 @@ def follow_time(
     for key in methods:
         for choice in choices:
             model = DecompMIPSClassifier(
-                gradient=key, decay_interval=X.shape[0], sampled_epochs=sampled, random_state=0,
-                **choice,
-            )  # fmt: skip
+                gradient=key, sampled_epochs=sampled, random_state=0, **choice
+            )
             warm_up(model, X, y)
             training = Training(model, X, y)
             words = f"rate {choice['learning_rate']:g}, alpha {choice['alpha']:g}"

@@ -3,7 +3,6 @@
 import functools
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numba
@@ -11,11 +10,12 @@ import numpy as np
 
 from asv_bench.decomposition.training import parts
 from sklearn_xc._data import read_only
-from sklearn_xc.kernels.decomposition.label_gradients import _DEVIATIONS, next_number
+from sklearn_xc.gradients import Batch, GradientMethod, LabelGradient, SetLoss
+from sklearn_xc.gradients.exact import Exact
+from sklearn_xc.kernels.decomposition.label_gradients import DEVIATIONS, next_number
 from sklearn_xc.mips import ExactIndex, ProductIndex, SphericalIndex
 from sklearn_xc.mips.protocol import Candidates, MipsIndex
 from sklearn_xc.parallel.team import Team
-from sklearn_xc.solvers.label_gradients import Batch, Exact, GradientMethod, LabelGradient, SetLoss
 
 #: Blocks of message passing: the paper's for dense instances.
 N_BLOCKS = 8
@@ -214,7 +214,7 @@ class Searches:
         return [Candidates(labels, batch.V[:, a:b] @ W[:, a:b].T, counts) for a, b in self._columns]
 
     def couple(self, blocks: Sequence[Candidates], batch: Batch, n_rounds: int) -> LabelGradient:
-        """Return what ``Coupled`` does, for blocks searched before and instances of weight 1."""
+        """Return what ``MessagePassing`` gives for blocks searched before, with weights of 1."""
         room = sum(found.labels.shape[1] for found in blocks) + int(np.diff(batch.indptr).max())
         out = LabelGradient.empty(len(batch.V), room, self._W.dtype)
         V = np.repeat(batch.V, np.diff(batch.indptr), axis=0)
@@ -338,7 +338,7 @@ def labels_rescored(loss: SetLoss, W: np.ndarray, batch: Batch, found: Candidate
 
     It follows the kernel, which does not tell, in ``kernels/decomposition/label_gradients.py``.
     """
-    gradient = _compiled(loss.module)
+    gradient = _compiled(loss.gradient)
     numbers = np.empty(len(batch.V), np.int64)
     for i, v in enumerate(batch.V):
         positives = batch.positives[batch.indptr[i] : batch.indptr[i + 1]]
@@ -350,12 +350,12 @@ def labels_rescored(loss: SetLoss, W: np.ndarray, batch: Batch, found: Candidate
             among = is_negative[:n]
             z = np.concatenate([W[positives] @ v, scores[:n][among]]).astype(np.float64)
             _, floor = gradient(
-                z, len(positives), len(z), loss.smoothing, np.empty(len(z)), np.empty(2 * len(z))
+                z, len(positives), len(z), loss.parameters, np.empty(len(z)), np.empty(2 * len(z))
             )
             slack = 0.0
             if among.any():
                 seen = errors[:n][among]
-                slack = seen.mean() + _DEVIATIONS * seen.std()
+                slack = seen.mean() + DEVIATIONS * seen.std()
             if found.scores[i, n] + slack <= floor:
                 break
             n = int(next_number(n))
@@ -364,8 +364,9 @@ def labels_rescored(loss: SetLoss, W: np.ndarray, batch: Batch, found: Candidate
 
 
 @functools.cache
-def _compiled(loss: ModuleType) -> Callable[..., Any]:
-    return numba.njit(loss.gradient)
+def _compiled(gradient: Callable[..., Any]) -> Callable[..., Any]:
+    compiled: Callable[..., Any] = numba.njit(gradient)
+    return compiled
 
 
 def _part(V: np.ndarray, first: int, last: int) -> np.ndarray:

@@ -41,7 +41,7 @@ from asv_bench.decomposition.figures import (
 from asv_bench.decomposition.gradients import compare_rounds, compare_searches, gradients_of
 from asv_bench.decomposition.training import Training, held_out, train_state
 from sklearn_xc.datasets import make_hierarchical_classes
-from sklearn_xc.solvers.label_gradients import Exact
+from sklearn_xc.gradients.exact import Exact
 
 PARTS = ("error", "speed", "epochs", "accuracy")
 SETS = ("hierarchy", "yso_finna_en")

@@ -7,12 +7,16 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from sklearn_xc import DecompMIPSClassifier
-from sklearn_xc.decomposition._course import with_intercepts
+from sklearn_xc._seeds import draw_seed
+from sklearn_xc.decomposition.course import Weights, with_intercepts
+from sklearn_xc.decomposition.fitting import Fitting
+from sklearn_xc.decomposition.start import resume_course, start_course
+from sklearn_xc.decomposition.training import Trainer
+from sklearn_xc.gradients import Batch, SetLoss
+from sklearn_xc.gradients.exact import Exact
 from sklearn_xc.parallel.row_ranges import one_blas_thread
-from sklearn_xc.solvers.label_gradients import Batch, Exact, SetLoss
 
 #: Instances whose exact gradients are computed at a time: they have room for all labels.
 _TOGETHER = 8
@@ -38,8 +42,8 @@ class Training:
     ----------
     model : DecompMIPSClassifier
         See ``answer``.
-    trainer : Trainer
-        Holds what moves.
+    fitting : Fitting
+        Of the model.
     n_visits : int
         Instances of an epoch.
     cpu_s : float
@@ -50,18 +54,23 @@ class Training:
 
     def __init__(self, model: DecompMIPSClassifier, X: Any, y: Any) -> None:
         self.model, self.cpu_s, self.diverged = model, 0.0, False
-        self._instances, targets, weight = model._check(X, y, None, None, False)
-        self._examples = model._examples(self._instances, targets, weight)
-        self._seed = int(check_random_state(model.random_state).randint(2**31 - 1))
-        model._start(self._instances, targets, self._examples, self._seed)
-        self.trainer = model._trainer(self._instances, self._examples, self._seed)
-        self.n_visits = int(self._examples.visits.sum())
+        training = model._check(X, y, None, None, False)
+        settings, seed = model._settings(), draw_seed(model.random_state)
+        course = start_course(settings, training, seed)
+        model._keep_targets(training.targets)
+        self.fitting = Fitting(settings, training, course, seed)
+        self.n_visits = training.epoch_visits
         self._n_passes, self._left = 0, np.empty(0, np.int64)
+
+    @property
+    def trainer(self) -> Trainer:
+        """Holds what moves."""
+        return self.fitting.trainer
 
     @property
     def visits(self) -> int:
         """Instances visited so far."""
-        return self.trainer.schedule.visits
+        return self.trainer.visits
 
     @property
     def label_vectors(self) -> np.ndarray:
@@ -76,14 +85,14 @@ class Training:
     def averages(self) -> np.ndarray:
         """The label vectors of the model, likewise."""
         model = self.model
-        if model._course.is_trained:
+        if self.fitting.course.is_trained:
             return with_intercepts(model.coef_, model.intercept_)
         return model.coef_
 
     @property
     def loss(self) -> SetLoss:
         """What is trained for."""
-        return self.model._set_loss()
+        return self.fitting.settings.loss
 
     @property
     def n_labels(self) -> int:
@@ -107,25 +116,28 @@ class Training:
         began = process_time()
         self.trainer.averages.look(self.visits)
         self.cpu_s += process_time() - began
-        self.model._settle(self.trainer)
+        self.model._keep(self.fitting, is_further=False)
         return self.model
 
     def next_rows(self, n: int) -> np.ndarray:
         """Return the next n instances, or fewer at the end of an epoch."""
         if not len(self._left):
-            self._left = self._examples.order((self._seed, 4, self._n_passes))
-            self.trainer.begin_pass(self._seed, self._n_passes)
+            seed = self.fitting.seed
+            self._left = self.fitting.training.order((seed, 4, self._n_passes))
+            self.trainer.begin_pass(seed, self._n_passes)
             self._n_passes += 1
         rows, self._left = self._left[:n], self._left[n:]
         return rows
 
     def fork(self, **parameters: Any) -> "Training":
         """Return a training that continues from here with other parameters and without sampling."""
-        self.model._settle(self.trainer)
-        other = copy.copy(self)
-        other.model = copy.copy(self.model).set_params(**parameters, sampled_epochs=0.0)
-        other.model._resume(self._instances, self._examples, is_further=False)
-        other.trainer = other.model._trainer(self._instances, self._examples, self._seed)
+        self.model._keep(self.fitting, is_further=False)
+        other, model = copy.copy(self), self.model
+        other.model = copy.copy(model).set_params(**parameters, sampled_epochs=0.0)
+        settings, training = other.model._settings(), self.fitting.training
+        weights = Weights(model.coef_, model.intercept_, model.feature_embedding_)
+        course = resume_course(settings, model._course, weights, training, is_further=False)
+        other.fitting = Fitting(settings, training, course, self.fitting.seed, weights)
         other.cpu_s = 0.0
         return other
 
@@ -136,7 +148,7 @@ class Training:
 
     def some_rows(self, n: int) -> np.ndarray:
         """Return n training instances, always the same."""
-        return np.random.default_rng(0).permutation(self._examples.rows)[:n]
+        return np.random.default_rng(0).permutation(self.fitting.training.rows)[:n]
 
 
 def warm_up(model: DecompMIPSClassifier, X: Any, y: Any) -> None:
@@ -192,9 +204,7 @@ def train_state(
     words : str
         How it was trained.
     """
-    model = DecompMIPSClassifier(
-        gradient="sampled", learning_rate=rate, decay_interval=len(X), random_state=0
-    )
+    model = DecompMIPSClassifier(gradient="sampled", learning_rate=rate, random_state=0)
     training = Training(model, X, y)
     _advance(training, int(sampled * len(X)), most_s)
     n_sampled = training.visits

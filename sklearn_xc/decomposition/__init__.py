@@ -2,14 +2,21 @@
 
 ::
 
-    DecompMIPSClassifier                     decomp_mips.py: parameters, fit, partial_fit
-            |-- _model.py                    what a fitted model answers
-            |-- _training_set.py             equal instances merged, in an order of their content
-            |-- _training.py                 epochs: rates, when an index is built
-            |
-    solvers/batch_sgd.py                     one mini-batch
-    solvers/label_gradients.py               exact, sampled, searched, coupled by messages
-    mips/                                    the searches
+    DecompMIPSClassifier          decomp_mips.py: parameters, fit, partial_fit
+      |-- _model.py               what a fitted model answers
+      '-- _trainable.py           the way of the data through a fit:
+            |-- _training_set.py    equal instances merged, in an order of their content
+            |-- settings.py         the parameters, with names resolved
+            |-- start.py            fresh weights, or those of an earlier call: a course.py
+            |-- fitting.py          from a course down to steps, and back up to weights
+            |     |-- training.py     an epoch
+            |     '-- guide.py        the gradient of the next step, and what it searches
+            |-- _finite.py          numbers that are not finite
+            '-- _threshold.py       from which score on a label is predicted
+
+    solvers/batch_sgd.py          one mini-batch
+    gradients/                    exact, sampled, searched, coupled by messages
+    mips/                         the searches
 """
 
 from sklearn_xc.decomposition.decomp_mips import DecompMIPSClassifier

@@ -16,9 +16,8 @@ import math
 import numpy as np
 
 from sklearn_xc._blank_rows import LabelFrequencies, is_blank
-from sklearn_xc._data import CsrRows, DenseRows
 from sklearn_xc.decomposition._training_set import TrainingSet
-from sklearn_xc.solvers.batch_sgd import entry_places
+from sklearn_xc.solvers.moving_rows import entry_places
 
 #: What of the log frequencies intercepts start at.
 _START = 0.01
@@ -34,16 +33,14 @@ def intercept_rate(n_labels: int) -> float:
     return min(1.0, _RATE / math.sqrt(n_labels))
 
 
-def frequencies_of(
-    X: CsrRows | DenseRows, examples: TrainingSet, n_labels: int
-) -> LabelFrequencies:
-    """Return how often labels are on some training instances of X."""
-    rows, sets = examples.rows, examples.sets
+def frequencies_of(training: TrainingSet) -> LabelFrequencies:
+    """Return how often labels are on the training instances."""
+    rows, sets = training.rows, training.sets
     starts, ends = sets.indptr[rows], sets.indptr[rows + 1]
     at, _ = entry_places(starts, ends - starts)
     of_pair = np.repeat(np.arange(len(rows)), ends - starts)
-    blank = is_blank(X)[rows]
-    return LabelFrequencies.of(of_pair, sets.labels[at], examples.weight, blank, n_labels)
+    blank = is_blank(training.instances)[rows]
+    return LabelFrequencies.of(of_pair, sets.labels[at], training.weight, blank, training.n_labels)
 
 
 def first_intercepts(frequencies: LabelFrequencies, dtype: np.dtype) -> np.ndarray:

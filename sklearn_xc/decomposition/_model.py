@@ -15,12 +15,21 @@ from sklearn_xc._data import CsrRows, DenseRows, read_only
 from sklearn_xc._state import reads_one_state
 from sklearn_xc._topk import check_topk_size
 from sklearn_xc.base import XCClassifier
-from sklearn_xc.decomposition._course import with_intercepts
 from sklearn_xc.decomposition._intercept import log_odds_of_blank
-from sklearn_xc.mips import INDEXES, ExactIndex, MipsIndex
+from sklearn_xc.decomposition.course import with_intercepts
+from sklearn_xc.mips import (
+    ExactIndex,
+    FaissIndex,
+    MipsIndex,
+    ProductIndex,
+    SphericalIndex,
+    make_index,
+    same_index,
+)
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.row_ranges import for_row_ranges
-from sklearn_xc.solvers.batch_sgd import HiddenLayer, IdentityLayer, MovingRows
+from sklearn_xc.solvers.layers import HiddenLayer, IdentityLayer
+from sklearn_xc.solvers.moving_rows import MovingRows
 
 #: Values of embedded instances that are held at a time.
 _TOGETHER = 2**23
@@ -29,7 +38,7 @@ _QUERIES = 256
 #: Without max_memory, arrays of fewer bytes are made without a look at the memory that is left.
 _SMALL = 2**26
 #: An index holds about so many copies of the weights, or less than one if it holds codes.
-_COPIES = {"product": 0.1, "exact": 0.0, "spherical": 2.0, "faiss": 1.5}
+_COPIES = {ProductIndex: 0.1, ExactIndex: 0.0, SphericalIndex: 2.0, FaissIndex: 1.5}
 
 #: The labels and scores of some instances, best first.
 Found = tuple[np.ndarray, np.ndarray]
@@ -43,8 +52,8 @@ class SearchIndex:
     ----------
     coef, intercept : ndarray
         Of the model; for others another index is built.
-    name : str
-        A key of ``INDEXES``.
+    kind : str or MipsIndex
+        A name, or a copy of the instance that was asked for.
     labels : ndarray of int32
         The labels that it has, those with a training instance.
     index : MipsIndex
@@ -53,7 +62,7 @@ class SearchIndex:
 
     coef: np.ndarray
     intercept: np.ndarray
-    name: str
+    kind: str | MipsIndex
     labels: np.ndarray
     index: MipsIndex
 
@@ -145,7 +154,7 @@ class EmbeddingModel(XCClassifier):
         check_is_fitted(self)
         k = check_topk_size(k, X)
         if not isinstance(exact, bool | np.bool_):
-            raise ValueError(f"{type(self).__name__}: exact must be True or False, got {exact!r}.")
+            raise ValueError(f"{type(self).__name__}: exact must be True or False. Got {exact!r}.")
         return self._unseen_last(*self._topk(X, k, self._best if exact else self._search))
 
     def _topk_scores(self, X: Any, k: int) -> Found:
@@ -225,11 +234,11 @@ class EmbeddingModel(XCClassifier):
 
     def _search_index_for_answers(self) -> SearchIndex:
         """Return the index of these weights, which is built on first use."""
-        name = self._index_name()
+        kind = self._index_kind()
 
         def held() -> SearchIndex | None:
             found = self.__dict__.get("_search_index")
-            if found is None or found.name != name:
+            if found is None or not same_index(found.kind, kind):
                 return None
             is_own = found.coef is self.coef_ and found.intercept is self.intercept_
             return found if is_own else None
@@ -237,28 +246,29 @@ class EmbeddingModel(XCClassifier):
         if held() is None:
             with _building.lock:
                 if held() is None:
-                    self._search_index = self._build_index(name)
+                    self._search_index = self._build_index(kind)
         search = held()
         assert search is not None
         return search
 
-    def _build_index(self, name: str) -> SearchIndex:
+    def _build_index(self, kind: str | MipsIndex) -> SearchIndex:
         n_labels, dim = self.coef_.shape
         labels = np.delete(np.arange(n_labels, dtype=np.int32), self._unseen_labels)
         has_intercept = self._course.is_trained  # others are 0
         is_copy = has_intercept or len(labels) < n_labels
         itemsize = self.coef_.itemsize
+        index = make_index(kind, self.n_jobs, f"{type(self).__name__}: index")
         self._require_bytes(
-            int((is_copy + _COPIES.get(name, 2.0)) * len(labels) * dim * itemsize),
+            int((is_copy + _COPIES.get(type(index), 2.0)) * len(labels) * dim * itemsize),
             f"the index, of {len(labels)} labels x {dim} x {itemsize} bytes",
             "Use exact=True, or index='product'.",
         )
-        index = INDEXES[name](n_jobs=self.n_jobs)
         W = self.coef_ if len(labels) == n_labels else self.coef_[labels]
         if has_intercept:
             W = with_intercepts(W, self.intercept_[labels])
         index.build(np.ascontiguousarray(W))
-        return SearchIndex(self.coef_, self.intercept_, name, labels, index)
+        kind = kind if isinstance(kind, str) else make_index(kind)
+        return SearchIndex(self.coef_, self.intercept_, kind, labels, index)
 
     def _all_scores(self, X: Any) -> np.ndarray:
         instances = check_rows(self, X, reset=False)
@@ -308,7 +318,7 @@ class EmbeddingModel(XCClassifier):
         offsets[self._unseen_labels] = -np.inf
         return offsets
 
-    def _index_name(self) -> str:
+    def _index_kind(self) -> str | MipsIndex:
         raise NotImplementedError  # this class is not an estimator by itself
 
     def _parts(

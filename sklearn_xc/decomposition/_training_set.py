@@ -1,4 +1,4 @@
-"""Instances and their label sets, with equal ones merged."""
+"""What is trained on: instances and their label sets, with equal ones merged."""
 
 from dataclasses import dataclass
 
@@ -23,6 +23,12 @@ class TrainingSet:
 
     Attributes
     ----------
+    instances : CsrRows or DenseRows of shape (n_given, n_features)
+        All that were passed, checked.
+    targets : Targets
+        Their labels.
+    given_weight : ndarray of float64 of shape (n_given,)
+        Their weights.
     rows : ndarray of int64 of shape (n,)
         A row of X for each.
     sets : LabelSets
@@ -34,10 +40,32 @@ class TrainingSet:
         Of each, in all visits.
     """
 
+    instances: CsrRows | DenseRows
+    targets: Targets
+    given_weight: np.ndarray
     rows: np.ndarray
     sets: LabelSets
     visits: np.ndarray
     weight: np.ndarray
+
+    @property
+    def n_labels(self) -> int:
+        """Return the number of labels."""
+        return len(self.targets.classes)
+
+    @property
+    def epoch_visits(self) -> int:
+        """Return the number of visits in an epoch."""
+        return int(self.visits.sum())
+
+    @property
+    def share_of_nonzeros(self) -> float:
+        """Return the share of the entries of the rows that are not 0, in whatever container."""
+        X, rows, total = self.instances, self.rows, 0
+        n_together = max(1, _VALUES // X.shape[1])
+        for first in range(0, len(rows), n_together):
+            total += int(np.count_nonzero(X.take(rows[first : first + n_together]).arrays[-1]))
+        return total / (len(rows) * X.shape[1])
 
     def order(self, seed: tuple[int, ...]) -> np.ndarray:
         """Return the rows of an epoch, in random order."""
@@ -46,31 +74,40 @@ class TrainingSet:
         return order
 
 
-def merge_instances(X: CsrRows | DenseRows, targets: Targets, weight: np.ndarray) -> TrainingSet:
+def merge_instances(
+    name: str, X: CsrRows | DenseRows, targets: Targets, weight: np.ndarray
+) -> TrainingSet:
     """Return the distinct instances with at least one label and a weight above 0.
 
     Parameters
     ----------
+    name : str
+        Of the estimator, for messages.
     X : CsrRows or DenseRows of shape (n, d)
         Checked instances.
     targets : Targets
         Their labels.
     weight : ndarray of float64 of shape (n,)
         Not negative. Those of equal instances with equal label sets are summed.
+
+    Raises
+    ------
+    ValueError
+        If the weights have no finite sum.
     """
+    with np.errstate(over="ignore"):
+        total = weight.sum()
+    if not np.isfinite(total):
+        raise ValueError(
+            f"{name}: the sum of sample_weight must be finite, the largest is {weight.max():g}. "
+            "Divide them by it."
+        )
     n = X.shape[0]
     indptr, labels = targets.by_instance(n)
     rows, total = distinct_instances(X, indptr, labels, weight)
     visits = np.minimum(np.ceil(total), _MOST_VISITS).astype(np.int64)
     per_visit = np.zeros(n)
     per_visit[rows] = total / visits
-    return TrainingSet(rows, LabelSets(indptr, labels, per_visit), visits, total)
-
-
-def share_of_nonzeros(X: CsrRows | DenseRows, rows: np.ndarray) -> float:
-    """Return the share of the entries of some rows that are not 0, in whatever container."""
-    d, total = X.shape[1], 0
-    n_together = max(1, _VALUES // d)
-    for first in range(0, len(rows), n_together):
-        total += int(np.count_nonzero(X.take(rows[first : first + n_together]).arrays[-1]))
-    return total / (len(rows) * d)
+    return TrainingSet(
+        X, targets, weight, rows, LabelSets(indptr, labels, per_visit), visits, total
+    )

@@ -9,19 +9,18 @@ References
 """
 
 import math
+from dataclasses import dataclass
 
 from sklearn_xc.kernels.arithmetic.vector_math import vector_exp
 from sklearn_xc.kernels.arithmetic.vectors import largest_entry, sum_of
 from sklearn_xc.kernels.compiling.jit import inlined
 
-#: Whether ``smoothing`` changes anything.
-SMOOTHED = False
 #: Below the floor the gradient of another negative is less than this.
 NEGLIGIBLE = 1e-3
 
 
 @inlined
-def gradient(scores, n_positive, n, smoothing, out, work):
+def gradient(scores, n_positive, n, parameters, out, work):
     """Write the gradient, and return the loss and the score up to which negatives hardly matter.
 
     Parameters
@@ -30,7 +29,7 @@ def gradient(scores, n_positive, n, smoothing, out, work):
         The positives, then the negatives. A NaN makes the loss NaN.
     n_positive, n : int
         At least one is positive; there need not be a negative.
-    smoothing : float
+    parameters : tuple
         Not used.
     out : ndarray of float64 of shape (>= n,)
         The leading n entries are overwritten.
@@ -61,6 +60,15 @@ def gradient(scores, n_positive, n, smoothing, out, work):
 
 
 @inlined
-def support_floor(largest_negative, smallest_positive, smoothing):
+def support_floor(largest_negative, smallest_positive, parameters):
     """Return -inf: every negative has a gradient."""
     return -math.inf
+
+
+@dataclass(frozen=True)
+class CrossEntropy:
+    """Softmax cross-entropy, summed over the labels of an instance."""
+
+    gradient = staticmethod(gradient)
+    support_floor = staticmethod(support_floor)
+    parameters = ()

@@ -27,17 +27,20 @@ References
    simplex of R^n", Journal of Optimization Theory and Applications 50, 1986.
 """
 
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
 from sklearn_xc.kernels.arithmetic.vectors import largest_entry
 from sklearn_xc.kernels.compiling.jit import inlined
 
-#: Whether ``smoothing`` changes anything: it is mu, positive.
-SMOOTHED = True
 #: From this step on, every other one halves the bracket.
 _NEWTON_STEPS = 16
 
 
 @inlined
-def gradient(scores, n_positive, n, smoothing, out, work):
+def gradient(scores, n_positive, n, parameters, out, work):
     """Write the gradient, and return the loss and the score up to which negatives do not matter.
 
     A few passes over the labels; one positive is the fastest.
@@ -48,7 +51,7 @@ def gradient(scores, n_positive, n, smoothing, out, work):
         The positives, then the negatives. A NaN makes the loss NaN.
     n_positive, n : int
         At least one is positive; there need not be a negative.
-    smoothing : float
+    parameters : tuple of one float
         mu.
     out : ndarray of float64 of shape (>= n,)
         The leading n entries are overwritten.
@@ -60,6 +63,7 @@ def gradient(scores, n_positive, n, smoothing, out, work):
     loss, floor : float
         Another negative with a score up to `floor` would have gradient zero, and change no other.
     """
+    smoothing = parameters[0]
     z_p, z_n = scores[:n_positive], scores[n_positive:n]
     out_p, out_n = out[:n_positive], out[n_positive:n]
     wet_p, wet_n = work[:n_positive], work[n_positive:n]
@@ -101,12 +105,12 @@ def gradient(scores, n_positive, n, smoothing, out, work):
 
 
 @inlined
-def support_floor(largest_negative, smallest_positive, smoothing):
+def support_floor(largest_negative, smallest_positive, parameters):
     """Return a score up to which negatives have gradient zero, of these two scores alone."""
     # Negatives have water where their depth below the largest is less than the level r. The largest
     # alone has r of it, so that r <= mu; and r <= gap, for s >= 0. The floor rises with the largest
     # negative: that of a part of the negatives is valid for all.
-    return max(largest_negative - smoothing, smallest_positive - 1.0)
+    return max(largest_negative - parameters[0], smallest_positive - 1.0)
 
 
 @inlined
@@ -180,3 +184,37 @@ def _meet(negatives, positives, gap, low, high):
             n_before, p_before = -1, -1
             if not low < level < high:
                 return level
+
+
+@dataclass(frozen=True)
+class MaxMargin:
+    """The largest violation of ``z_own >= z_other + 1``, smoothed.
+
+    Parameters
+    ----------
+    smoothing : float, default=1.0
+        mu, positive: larger values spread the gradient over more labels. [1]_ has 1 for one class
+        per instance, and 5 for several labels, with which steps are smaller and no answer was
+        better here.
+
+    Raises
+    ------
+    ValueError
+        If `smoothing` is not a positive number.
+    """
+
+    smoothing: float = 1.0
+
+    gradient = staticmethod(gradient)
+    support_floor = staticmethod(support_floor)
+
+    def __post_init__(self) -> None:
+        mu: Any = self.smoothing
+        is_number = isinstance(mu, Real) and not isinstance(mu, bool)
+        if not is_number or not 0.0 < float(mu) < math.inf:
+            raise ValueError(f"MaxMargin: smoothing must be a positive number. Got {mu!r}.")
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """What the functions are given: mu."""
+        return (float(self.smoothing),)

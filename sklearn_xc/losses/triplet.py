@@ -9,14 +9,13 @@ References
    decomposition for fast learning in large output spaces", ICML 2018.
 """
 
-from sklearn_xc.kernels.compiling.jit import inlined
+from dataclasses import dataclass
 
-#: Whether ``smoothing`` changes anything.
-SMOOTHED = False
+from sklearn_xc.kernels.compiling.jit import inlined
 
 
 @inlined
-def gradient(scores, n_positive, n, smoothing, out, work):
+def gradient(scores, n_positive, n, parameters, out, work):
     """Write a subgradient, and return the loss and the score up to which negatives do not matter.
 
     At a kink it is that of the side without a loss. A vectorised pass over the negatives for each
@@ -28,7 +27,7 @@ def gradient(scores, n_positive, n, smoothing, out, work):
         The positives, then the negatives. A NaN makes the loss NaN.
     n_positive, n : int
         At least one is positive; there need not be a negative.
-    smoothing : float
+    parameters : tuple
         Not used.
     out : ndarray of float64 of shape (>= n,)
         The leading n entries are overwritten.
@@ -60,6 +59,15 @@ def gradient(scores, n_positive, n, smoothing, out, work):
 
 
 @inlined
-def support_floor(largest_negative, smallest_positive, smoothing):
+def support_floor(largest_negative, smallest_positive, parameters):
     """Return the score up to which negatives have gradient zero: 1 below the smallest positive."""
     return smallest_positive - 1.0
+
+
+@dataclass(frozen=True)
+class Triplet:
+    """The violations of ``z_own >= z_other + 1``, summed over all pairs of labels."""
+
+    gradient = staticmethod(gradient)
+    support_floor = staticmethod(support_floor)
+    parameters = ()

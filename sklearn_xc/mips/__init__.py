@@ -17,16 +17,16 @@
 * ``search_recall`` tells how many of the truly best rows an index finds.
 
 An index has no say in what the scores are for. To add one, write its file, after the protocol in
-``protocol.py``, and give it a line in ``INDEXES``: the tests read that table.
+``protocol.py``, and give it a line in ``INDEXES`` (``registry.py``): the tests read that table.
+Whoever takes an index as a parameter, by name or as an instance, calls ``make_index``.
 """
-
-from collections.abc import Callable
 
 from sklearn_xc.mips.exact import ExactIndex
 from sklearn_xc.mips.faiss import FaissIndex
 from sklearn_xc.mips.product import ProductIndex
 from sklearn_xc.mips.protocol import Candidates, MipsIndex
 from sklearn_xc.mips.recall import check_recall, search_recall
+from sklearn_xc.mips.registry import INDEXES, make_index, same_index
 from sklearn_xc.mips.spherical import SphericalIndex
 
 __all__ = [
@@ -38,12 +38,7 @@ __all__ = [
     "ProductIndex",
     "SphericalIndex",
     "check_recall",
+    "make_index",
+    "same_index",
     "search_recall",
 ]
-
-INDEXES: dict[str, Callable[..., MipsIndex]] = {
-    "exact": ExactIndex,
-    "product": ProductIndex,
-    "spherical": SphericalIndex,
-    "faiss": FaissIndex,
-}

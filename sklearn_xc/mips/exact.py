@@ -1,7 +1,16 @@
 """Search that scores every row."""
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
+from sklearn_xc._data import read_only
+from sklearn_xc.kernels.search.candidates import (
+    choose_labels,
+    keep_best,
+    rank_labels,
+    room_to_choose,
+    score_labels,
+)
 from sklearn_xc.mips.protocol import Candidates
 from sklearn_xc.parallel.row_ranges import for_row_ranges
 
@@ -15,7 +24,7 @@ _FEW_QUERIES = 10
 _SPARE, _SPARE_SHARE = 8, 64
 
 
-class ExactIndex:
+class ExactIndex(BaseEstimator):
     """The rows of W with the largest inner products, by scoring all of them.
 
     W is read where it stands, in blocks of labels against blocks of queries. Labels are chosen by
@@ -52,8 +61,6 @@ class ExactIndex:
 
     def build(self, W: np.ndarray, first: int = 0, last: int | None = None, seed: int = 0) -> None:
         """Remember W and the columns; see `MipsIndex.build`."""
-        from sklearn_xc._data import read_only
-
         self._W = read_only(W)
         self._first, self._last = first, W.shape[1] if last is None else last
 
@@ -68,15 +75,6 @@ class ExactIndex:
 
     def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
         """Return the `n_candidates` best rows of each query; see `MipsIndex.query`."""
-        from sklearn_xc._data import read_only
-        from sklearn_xc.kernels.search.candidates import (
-            choose_labels,
-            keep_best,
-            rank_labels,
-            room_to_choose,
-            score_labels,
-        )
-
         W, V, first = self._W, read_only(V), self._first
         has_offsets = self.offsets is not None
         offsets = read_only(np.empty(0, W.dtype) if self.offsets is None else self.offsets)

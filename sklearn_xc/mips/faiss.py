@@ -7,7 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
+from sklearn_xc._data import read_only
+from sklearn_xc.kernels.search.candidates import rank_labels
 from sklearn_xc.mips.protocol import Candidates
 from sklearn_xc.parallel.row_ranges import for_row_ranges
 from sklearn_xc.parallel.threads import count_threads
@@ -20,7 +23,7 @@ _REACH = 2.0
 _QUERIES = 256
 
 
-class FaissIndex:
+class FaissIndex(BaseEstimator):
     """The best rows of W among those of a few inverted lists of faiss (``IndexIVFFlat``).
 
     Rows are listed by their nearest of `n_clusters` centroids, which are found by spherical
@@ -73,8 +76,6 @@ class FaissIndex:
 
     def build(self, W: np.ndarray, first: int = 0, last: int | None = None, seed: int = 0) -> None:
         """Train the centroids and list the rows; see `MipsIndex.build`."""
-        from sklearn_xc._data import read_only
-
         faiss = _import_faiss()
         self._W = read_only(W)
         self._first, self._last = first, W.shape[1] if last is None else last
@@ -101,8 +102,6 @@ class FaissIndex:
 
     def following(self, W: np.ndarray) -> "FaissIndex":
         """Return an index with the same lists; see `MipsIndex.following`."""
-        from sklearn_xc._data import read_only
-
         other = copy.copy(self)
         other._W = read_only(W)
         other._index = _import_faiss().clone_index(self._index)
@@ -110,9 +109,6 @@ class FaissIndex:
 
     def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
         """Return the best rows of the best lists; see `MipsIndex.query`."""
-        from sklearn_xc._data import read_only
-        from sklearn_xc.kernels.search.candidates import rank_labels
-
         faiss = _import_faiss()
         V = read_only(V)
         found = Candidates.empty(len(V), n_candidates, V.dtype)

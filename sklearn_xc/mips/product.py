@@ -3,7 +3,13 @@
 import copy
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
+from sklearn_xc._data import read_only
+from sklearn_xc.kernels.emitters.byte_lanes import LANES, TABLE
+from sklearn_xc.kernels.emitters.centroid_lanes import WIDTH
+from sklearn_xc.kernels.search.product_codes import cluster_blocks, encode_rows, fill_tables
+from sklearn_xc.kernels.search.product_scan import search_codes
 from sklearn_xc.mips.protocol import Candidates
 from sklearn_xc.parallel.row_ranges import for_row_ranges
 
@@ -18,7 +24,7 @@ _CODES = 2**26
 _QUERIES = 40
 
 
-class ProductIndex:
+class ProductIndex(BaseEstimator):
     """The rows of W with the largest scores, where each row is made of centroids.
 
     The columns are cut into blocks of two or four, and each block is clustered on its own, around
@@ -79,11 +85,6 @@ class ProductIndex:
 
     def build(self, W: np.ndarray, first: int = 0, last: int | None = None, seed: int = 0) -> None:
         """Cluster the blocks and encode all rows; see `MipsIndex.build`."""
-        from sklearn_xc._data import read_only
-        from sklearn_xc.kernels.emitters.byte_lanes import LANES, TABLE
-        from sklearn_xc.kernels.emitters.centroid_lanes import WIDTH
-        from sklearn_xc.kernels.search.product_codes import cluster_blocks
-
         self._W = read_only(W)
         self._first, self._last = first, W.shape[1] if last is None else last
         self._width = self.block_width or (2 if len(W) <= _FINE_LABELS else 4)
@@ -108,8 +109,6 @@ class ProductIndex:
 
     def following(self, W: np.ndarray) -> "ProductIndex":
         """Return an index with the same centroids and codes; see `MipsIndex.following`."""
-        from sklearn_xc._data import read_only
-
         other = copy.copy(self)
         other._W = read_only(W)
         other._codes, other._frequencies = self._codes.copy(), self._frequencies.copy()
@@ -117,8 +116,6 @@ class ProductIndex:
 
     def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
         """Return the rows that are estimated to score best; see `MipsIndex.query`."""
-        from sklearn_xc._data import read_only
-
         V, n, type_ = read_only(V), len(V), self._W.dtype
         shape = n, n_candidates
         found = Candidates(np.empty(shape, np.int32), np.empty(shape, type_), np.empty(n, np.int64))
@@ -136,9 +133,6 @@ class ProductIndex:
     def _search(
         self, V: np.ndarray, labels: np.ndarray, scores: np.ndarray, counts: np.ndarray
     ) -> None:
-        from sklearn_xc.kernels.search.product_codes import fill_tables
-        from sklearn_xc.kernels.search.product_scan import search_codes
-
         n, n_labels = len(V), len(self._W)
         tables = np.empty((n, *self._frequencies.shape), np.uint8)
         tops, steps = np.empty(n), np.empty(n)
@@ -148,9 +142,6 @@ class ProductIndex:
         search_codes(self._codes, n_labels, *tables_out, labels, scores, counts)
 
     def _encode(self, rows: np.ndarray, is_new: bool) -> None:
-        from sklearn_xc._data import read_only
-        from sklearn_xc.kernels.search.product_codes import encode_rows
-
         encode_rows(
             self._W, read_only(rows), self._first, self._last, self._width,
             self._centroids, self._halves, self._codes, self._frequencies, is_new,

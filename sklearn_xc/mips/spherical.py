@@ -3,7 +3,19 @@
 import copy
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
+from sklearn_xc._data import read_only
+from sklearn_xc.kernels.search.clusters import (
+    Layout,
+    augment_rows,
+    fill_slots,
+    largest_norm,
+    move_labels,
+    refresh_rows,
+    room_for,
+    search_clusters,
+)
 from sklearn_xc.mips._sphere import cluster_directions, nearest_centroids, points_together
 from sklearn_xc.mips.protocol import Candidates
 from sklearn_xc.parallel.row_ranges import for_row_ranges
@@ -17,7 +29,7 @@ _WORK = 2**24
 _ROUNDING = 64
 
 
-class SphericalIndex:
+class SphericalIndex(BaseEstimator):
     """The best rows of W among those of the clusters whose centroids are best.
 
     Rows are augmented by one number that gives all of them the same norm, so that a large inner
@@ -72,9 +84,6 @@ class SphericalIndex:
 
     def build(self, W: np.ndarray, first: int = 0, last: int | None = None, seed: int = 0) -> None:
         """Cluster the rows and copy them; see `MipsIndex.build`."""
-        from sklearn_xc._data import read_only
-        from sklearn_xc.kernels.search.clusters import augment_rows, largest_norm
-
         self._W = read_only(W)
         self._first, self._d = first, (W.shape[1] if last is None else last) - first
         n_labels, rng = len(W), np.random.default_rng(seed)
@@ -91,9 +100,6 @@ class SphericalIndex:
 
     def update(self, rows: np.ndarray) -> None:
         """Copy rows again, and move those with another nearest centroid; see `MipsIndex.update`."""
-        from sklearn_xc._data import read_only
-        from sklearn_xc.kernels.search.clusters import move_labels, refresh_rows
-
         loose = np.empty(len(rows), np.int32)
         rounding = _ROUNDING * float(np.finfo(self._W.dtype).eps) * self.bound_
         n_loose = refresh_rows(
@@ -109,8 +115,6 @@ class SphericalIndex:
 
     def following(self, W: np.ndarray) -> "SphericalIndex":
         """Return an index with the same clusters; see `MipsIndex.following`."""
-        from sklearn_xc._data import read_only
-
         other = copy.copy(self)
         other._W = read_only(W)
         other._layout = type(self._layout)(*(array.copy() for array in self._layout))
@@ -118,9 +122,6 @@ class SphericalIndex:
 
     def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
         """Return the best rows of the best clusters; see `MipsIndex.query`."""
-        from sklearn_xc._data import read_only
-        from sklearn_xc.kernels.search.clusters import search_clusters
-
         V, centroids = read_only(V), read_only(self.centroids_)
         found = Candidates.empty(len(V), n_candidates, V.dtype)
 
@@ -135,8 +136,6 @@ class SphericalIndex:
 
     def _assign(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the nearest centroid of some labels and its lead on the next."""
-        from sklearn_xc.kernels.search.clusters import augment_rows
-
         nearest, gap = np.empty(len(labels), np.int32), np.empty(len(labels))
 
         def assign(begin: int, end: int) -> None:
@@ -149,8 +148,6 @@ class SphericalIndex:
 
     def _arrange(self, cluster: np.ndarray, gap: np.ndarray) -> None:
         """Copy all rows cluster by cluster, with slots to spare in and behind the clusters."""
-        from sklearn_xc.kernels.search.clusters import Layout, fill_slots, room_for
-
         n_labels, n_clusters = len(cluster), len(self.centroids_)
         size = np.bincount(cluster, minlength=n_clusters)
         room = size + size // 8 + 4

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from sklearn_xc._data import read_only
-from sklearn_xc.solvers.batch_sgd import MovingRows
+from sklearn_xc.kernels.steps.averages import blend
+from sklearn_xc.solvers.moving_rows import MovingRows
 
 #: Looks at the weights while as many instances are visited as the weights have rows: an average
 #: then costs next to nothing, and hardly differs from that over all steps.
@@ -62,8 +63,6 @@ class CourseAverages:
 
     def look(self, visits: int) -> None:
         """Bring the averages up to date."""
-        from sklearn_xc.kernels.steps.averages import blend
-
         if visits == self.last_look:
             return
         share = 1.0 - (self.last_look / visits) ** _POWER

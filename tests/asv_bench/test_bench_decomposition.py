@@ -11,10 +11,13 @@ from asv_bench.decomposition import progress as decomposition
 from asv_bench.decomposition.training import Training, held_out, mean_loss, train_state
 from sklearn_xc import DecompMIPSClassifier
 from sklearn_xc.datasets import make_hierarchical_classes, make_xc_classification
+from sklearn_xc.gradients import LabelGradient
+from sklearn_xc.gradients.exact import Exact
+from sklearn_xc.gradients.message_passing import Coupled
+from sklearn_xc.gradients.watched_index import WatchedIndex
 from sklearn_xc.mips import ProductIndex
 from sklearn_xc.mips.protocol import Candidates
 from sklearn_xc.parallel.team import Team
-from sklearn_xc.solvers.label_gradients import Coupled, Exact, LabelGradient, WatchedIndex
 
 SMALL = {"levels": (2,), "branching": 12, "instances": 6, "per_class": 4, "state_epochs": 0.2}
 
@@ -41,12 +44,12 @@ def batch(made, state):
 def test_training_in_pieces_is_a_fit(made, gradient, is_sparse):
     if is_sparse:
         X, y = make_xc_classification(150, 80, 90, random_state=0)
-        parameters = {"hidden_dim": 12}
+        parameters = {"embedding_dim": 12}
     else:
         X, y, parameters = made.X_train[:303], made.y_train[:303], {}
     model = DecompMIPSClassifier(
-        gradient=gradient, decay_interval=X.shape[0], max_iter=2,
-        sampled_epochs=0.5, n_candidates=30, random_state=3, **parameters,
+        gradient=gradient, max_iter=2, sampled_epochs=0.5, n_candidates=30, random_state=3,
+        **parameters,
     )  # fmt: skip
     fitted = DecompMIPSClassifier(**model.get_params()).fit(X, y)
     training = Training(model, X, y)

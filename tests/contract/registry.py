@@ -18,7 +18,7 @@ ESTIMATORS = {
     "OvALinearXCCV": lambda: OvALinearXCCV(Cs=[0.1, 1.0], cv=2, random_state=0),
     "SoftmaxUMax": lambda: SoftmaxUMax(learning_rate=0.1, **FEW),
     "ImplicitSoftmaxSGD": lambda: ImplicitSoftmaxSGD(learning_rate=0.1, **FEW),
-    "DecompMIPSClassifier": lambda: DecompMIPSClassifier(hidden_dim=4, **FEW),
+    "DecompMIPSClassifier": lambda: DecompMIPSClassifier(embedding_dim=4, **FEW),
     "NGAMEEmbeddingXC": lambda: NGAMEEmbeddingXC(
         embedding_dim=4, max_iter=1, classifier_max_iter=1, batch_size=8, random_state=0
     ),

@@ -8,7 +8,7 @@ from sklearn_xc import DecompMIPSClassifier
 
 
 def _make(loss="margin", **parameters):
-    own = {"gradient": "exact", "hidden_dim": 6, "learning_rate": 1.0, "max_iter": 3,
+    own = {"gradient": "exact", "embedding_dim": 6, "learning_rate": 1.0, "max_iter": 3,
            "dropout": 0.0, "alpha": 0.0, "random_state": 0}  # fmt: skip
     return DecompMIPSClassifier(loss, **{**own, **parameters})
 

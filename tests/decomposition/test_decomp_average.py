@@ -33,7 +33,9 @@ def test_is_the_mean_of_models_of_fewer_epochs(make, few, gradient, optimizer):
     for name in WEIGHTS:
         mean = sum(share * getattr(end, name) for share, end in zip(shares, ends, strict=True))
         np.testing.assert_allclose(getattr(model, name), mean, atol=1e-13)
-    np.testing.assert_array_equal(model.loss_curve_, ends[-1].loss_curve_)  # of the steps
+    np.testing.assert_array_equal(
+        model.fit_report_["loss"], ends[-1].fit_report_["loss"]
+    )  # of the steps
 
 
 def test_within_an_epoch_too(make, few):
@@ -48,14 +50,14 @@ def test_within_an_epoch_too(make, few):
     assert np.abs(model.coef_ - end.coef_).max() > 1e-3 * np.abs(end.coef_).max()
 
 
-@pytest.mark.parametrize("hidden_dim", [None, 6])
-def test_goes_on_where_it_was(make, xy, hidden_dim):
+@pytest.mark.parametrize("embedding_dim", [None, 6])
+def test_goes_on_where_it_was(make, xy, embedding_dim):
     X = xy[0].toarray()
-    whole = make(hidden_dim=hidden_dim, max_iter=4).fit(X, xy[1])
-    part = make(hidden_dim=hidden_dim, max_iter=1, warm_start=True)
+    whole = make(embedding_dim=embedding_dim, max_iter=4).fit(X, xy[1])
+    part = make(embedding_dim=embedding_dim, max_iter=1, warm_start=True)
     for _ in range(4):
         part.fit(X, xy[1])
-    steps = make(hidden_dim=hidden_dim)
+    steps = make(embedding_dim=embedding_dim)
     for _ in range(4):
         steps.partial_fit(X, xy[1])
         file = io.BytesIO()
@@ -63,7 +65,7 @@ def test_goes_on_where_it_was(make, xy, hidden_dim):
         file.seek(0)
         steps = joblib.load(file)
     for model in (part, steps):
-        for name in WEIGHTS[: 1 + (hidden_dim is not None)]:
+        for name in WEIGHTS[: 1 + (embedding_dim is not None)]:
             np.testing.assert_array_equal(getattr(model, name), getattr(whole, name))
 
 

@@ -12,8 +12,11 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 from sklearn_xc._sklearn import InvalidParameterError
-from sklearn_xc.decomposition import _training
+from sklearn_xc.decomposition import training
 from sklearn_xc.exceptions import MemoryBudgetError, RecallWarning
+from sklearn_xc.gradients import MessagePassing
+from sklearn_xc.losses import MaxMargin
+from sklearn_xc.mips import ProductIndex
 
 # A label of the common data has no instance.
 pytestmark = pytest.mark.filterwarnings("ignore:.*have no training instance")
@@ -131,7 +134,7 @@ class TestTargets:
         """It works: the others are still classes."""
         X, _ = xy
         y = np.arange(120) % 3
-        model = make(max_iter=20, decay_interval=1000).fit(X, y, (y == 1).astype(float))
+        model = make(max_iter=20, decay=0.94).fit(X, y, (y == 1).astype(float))
         assert model.classes_.tolist() == [0, 1, 2]
         trained = (y == 1) & (np.diff(X.indptr) > 0)
         assert (model.predict(X)[trained] == 1).mean() > 0.8
@@ -210,16 +213,17 @@ class TestWeights:
     def test_a_tiny_weight_is_a_tiny_step(self, make, xy):
         X, Y = xy[0].toarray(), xy[1]
         small, tiny = (
-            make(hidden_dim=None, max_iter=1).fit(X, Y, np.full(120, w)) for w in (1e-6, 1e-12)
+            make(embedding_dim=None, max_iter=1).fit(X, Y, np.full(120, w)) for w in (1e-6, 1e-12)
         )
         np.testing.assert_allclose(tiny.coef_, 1e-6 * small.coef_, atol=1e-15)
-        assert small.loss_curve_[0] == pytest.approx(tiny.loss_curve_[0], rel=1e-4)
+        assert small.fit_report_["loss"][0] == pytest.approx(tiny.fit_report_["loss"][0], rel=1e-4)
 
     def test_a_huge_weight_is_64_visits(self, make, xy):
         """And weighs what it weighs: the step of a visit is a 64th of it."""
         X, Y = xy[0].toarray()[:2], sp.csr_array([[1, 0, 0], [0, 1, 0]])
         parameters = {
-            "hidden_dim": None, "max_iter": 1, "loss": "triplet", "batch_size": 1, "average": False
+            "embedding_dim": None, "max_iter": 1, "loss": "triplet", "batch_size": 1,
+            "average": False,
         }  # fmt: skip
         model = make(learning_rate=1e-9, **parameters).fit(X, Y, [1000.0, 1.0])
         # All scores are 0: the gradient of each visit is the same, with a rate that falls.
@@ -236,22 +240,18 @@ class TestParameters:
             ({"loss": "hinge"}, "'loss' .*'margin'.* Got 'hinge'"),
             ({"gradient": "full"}, "'gradient' .*'decomp_mips'.* Got 'full'"),
             ({"index": "hnsw"}, "'index' .*'product'.* Got 'hnsw'"),
-            ({"n_blocks": 0}, "'n_blocks' .* Got 0"),
-            ({"n_rounds": -1}, "'n_rounds' .* Got -1"),
-            ({"n_rounds": 1.0}, "'n_rounds' .* Got 1.0"),
-            ({"n_rounds": 10**12}, "'n_rounds' .* Got 1000000000000"),
             ({"n_candidates": 0}, "'n_candidates' .* Got 0"),
-            ({"hidden_dim": -1}, "'hidden_dim' .* Got -1"),
-            ({"hidden_dim": "yes"}, "'hidden_dim' .* Got 'yes'"),
+            ({"embedding_dim": -1}, "'embedding_dim' .* Got -1"),
+            ({"embedding_dim": "yes"}, "'embedding_dim' .* Got 'yes'"),
             ({"dropout": 1.0}, r"'dropout' .* Got 1\.0"),
             ({"dropout": -0.1}, r"'dropout' .* Got -0\.1"),
-            ({"smoothing": 0}, "'smoothing' .* Got 0"),
-            ({"smoothing": np.nan}, "'smoothing' .* Got nan"),
             ({"optimizer": "adam"}, "'optimizer' .*'adagrad'.* Got 'adam'"),
             ({"learning_rate": 0}, "'learning_rate' .* Got 0"),
             ({"learning_rate": np.inf}, "'learning_rate' .* Got inf"),
             ({"learning_rate": "auto"}, "'learning_rate' .* Got 'auto'"),
-            ({"decay_interval": 0}, "'decay_interval' .* Got 0"),
+            ({"decay": 0}, "'decay' .* Got 0"),
+            ({"decay": 1.5}, r"'decay' .* Got 1\.5"),
+            ({"decay": "1/n"}, "'decay' .* Got '1/n'"),
             ({"batch_size": 0}, "'batch_size' .* Got 0"),
             ({"max_iter": 0}, "'max_iter' .* Got 0"),
             ({"sampled_epochs": -0.1}, "'sampled_epochs' .* Got -0.1"),
@@ -273,32 +273,18 @@ class TestParameters:
     @pytest.mark.parametrize(
         ("parameters", "message"),
         [
+            ({"gradient": MessagePassing(n_blocks=0)}, "n_blocks must be a positive .* Got 0"),
+            ({"gradient": MessagePassing(n_rounds=-1)}, "n_rounds must be .* Got -1"),
+            ({"gradient": MessagePassing(n_rounds=1.0)}, r"n_rounds must be .* Got 1\.0"),
+            ({"gradient": MessagePassing(n_rounds=10**12)}, "n_rounds must be .* Got 10{12}"),
+            ({"gradient": MessagePassing(n_blocks=7)}, "at most the 6 columns .* Got 7"),
             (
-                {"gradient": "mips", "index": "product"},
-                "index='product' is a decomposed .*gradient='mips'.* Set gradient='decomp_mips'",
+                {"gradient": MessagePassing(), "index": "product"},
+                "index must have exact scores.* Got ProductIndex",
             ),
-            (
-                {"gradient": "decomp_mips", "index": "spherical"},
-                "index='spherical' .* coupled by messages: set n_rounds",
-            ),
-            ({"gradient": "decomp_mips", "index": "exact"}, "index='exact' .* set n_rounds"),
-            ({"gradient": "mips", "n_rounds": 1}, "n_rounds=1 .* gradient='mips' came"),
-            ({"gradient": "exact", "n_rounds": 0}, "n_rounds=0 .* gradient='exact' came"),
-            (
-                {"gradient": "decomp_mips", "n_rounds": 1, "n_blocks": 7},
-                "n_blocks=7 is more than the 6 columns",
-            ),
-            (
-                {"gradient": "decomp_mips", "n_rounds": 1, "index": "product"},
-                "index='product' couples .* Leave n_rounds=1 or the index out",
-            ),
-            ({"gradient": "decomp_mips", "n_blocks": 2}, "n_blocks=2 .* set n_rounds too"),
-            ({"loss": "softmax", "smoothing": 2.0}, "smoothing=2 .*'margin', loss='softmax' came"),
-            ({"loss": "triplet", "smoothing": 2.0}, "smoothing=2 .*'margin', loss='triplet' came"),
-            (
-                {"optimizer": "adagrad", "decay_interval": 50},
-                "decay_interval=50 is for optimizer='sgd'",
-            ),
+            ({"gradient": MessagePassing}, "gradient must be one of 'decomp_mips', .* Got <class"),
+            ({"index": ProductIndex}, "index must be one of 'exact', .* Got <class"),
+            ({"loss": MaxMargin}, "loss must be one of 'margin', .* Got <class"),
         ],
         ids=str,
     )
@@ -315,17 +301,17 @@ class TestParameters:
         assert b.n_candidates_ == 15
 
     def test_no_more_blocks_than_columns(self, make, xy):
-        model = make(gradient="decomp_mips", n_rounds=1, hidden_dim=2, sampled_epochs=0).fit(*xy)
+        model = make(gradient=MessagePassing(), embedding_dim=2, sampled_epochs=0).fit(*xy)
         assert np.isfinite(model.coef_).all()
 
     def test_a_batch_larger_than_the_data(self, make, xy):
         model = make(batch_size=10_000, learning_rate=0.1, max_iter=40).fit(*xy)
-        assert model.loss_curve_[-1] < 0.95 * model.loss_curve_[0]
+        assert model.fit_report_["loss"][-1] < 0.95 * model.fit_report_["loss"][0]
 
     def test_an_index_that_finds_too_little_warns(self, make):
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(200, 16)), np.arange(200)
-        model = make(hidden_dim=None, gradient="mips", n_candidates=10, min_recall=0.99)
+        model = make(embedding_dim=None, gradient="mips", n_candidates=10, min_recall=0.99)
         message = (
             r"^DecompMIPSClassifier finds 0\.\d+ of the 10 best labels among n_candidates=10, "
             r"expected at least 0.99. Raise n_candidates, or set gradient='exact'"
@@ -357,7 +343,7 @@ class TestMemory:
         with pytest.raises(
             MemoryBudgetError,
             match=r"5.2 KiB are needed and max_memory allows 1.0 KiB.* weights, 15 labels x 6 x 8 "
-            "bytes and 40 features x 6 x 8 bytes, as much again for their averages.*hidden_dim",
+            "bytes and 40 features x 6 x 8 bytes, as much again for their averages.*embedding_dim",
         ):
             getattr(make(max_memory="1KB"), method)(*xy)
 
@@ -372,14 +358,14 @@ class TestMemory:
 
     def test_without_a_hidden_layer_labels_count(self, make, xy):
         X, Y = xy[0].toarray(), xy[1]
-        make(hidden_dim=None, average=False, max_memory=15 * 40 * 8).fit(X, Y)
+        make(embedding_dim=None, average=False, max_memory=15 * 40 * 8).fit(X, Y)
         with pytest.raises(MemoryBudgetError, match=r"the weights, 15 labels x 40 x 8 bytes\."):
-            make(hidden_dim=None, average=False, max_memory=15 * 40 * 8 - 1).fit(X, Y)
+            make(embedding_dim=None, average=False, max_memory=15 * 40 * 8 - 1).fit(X, Y)
 
     def test_absurd_sizes_are_refused_at_once(self, make):
         X = sp.csr_array(([1.0, 1.0], ([0, 1], [0, 2**30])), shape=(2, 2**31 - 2))
         with pytest.raises(MemoryBudgetError, match=r"needed and this machine has.*as float32"):
-            make(hidden_dim=10**6).fit(X, sp.csr_array([[1, 0], [0, 1]]))
+            make(embedding_dim=10**6).fit(X, sp.csr_array([[1, 0], [0, 1]]))
 
 
 class TestDivergence:
@@ -392,10 +378,10 @@ class TestDivergence:
 
     @pytest.mark.parametrize("loss", ["margin", "softmax", "triplet"])
     @pytest.mark.parametrize("gradient", ["exact", "sampled", "mips"])
-    @pytest.mark.parametrize("hidden_dim", [None, 4])
+    @pytest.mark.parametrize("embedding_dim", [None, 4])
     @pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
-    def test_the_rate_is_named(self, hidden_dim, gradient, loss, make, data):
-        model = make(loss, gradient=gradient, hidden_dim=hidden_dim, sampled_epochs=0.1)
+    def test_the_rate_is_named(self, embedding_dim, gradient, loss, make, data):
+        model = make(loss, gradient=gradient, embedding_dim=embedding_dim, sampled_epochs=0.1)
         coef = model.fit(*data).coef_.copy()
         model.set_params(learning_rate=2e38)
         message = r"training diverged at learning_rate=2e\+38. Lower it, or scale X"
@@ -405,7 +391,7 @@ class TestDivergence:
 
     @pytest.mark.parametrize("gradient", ["exact", "sampled"])
     def test_numpy_does_not_warn_before(self, gradient, make, data):
-        model = make(gradient=gradient, hidden_dim=None, learning_rate=1e39, sampled_epochs=0.1)
+        model = make(gradient=gradient, embedding_dim=None, learning_rate=1e39, sampled_epochs=0.1)
         with pytest.raises(ValueError, match="training diverged"):
             model.fit(*data)
 
@@ -413,7 +399,7 @@ class TestDivergence:
     @pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
     def test_in_the_last_step(self, method, make, data):
         """Of which no loss is seen."""
-        model = make(hidden_dim=None, learning_rate=1e39, max_iter=1, batch_size=1000)
+        model = make(embedding_dim=None, learning_rate=1e39, max_iter=1, batch_size=1000)
         with pytest.raises(ValueError, match="training diverged"):
             getattr(model, method)(*data)
 
@@ -448,7 +434,7 @@ class TestAnEarlierFit:
         ).partial_fit(*xy)  # fmt: skip
         before, course = dict(vars(model)), dict(vars(model._course))
         arrays = [v for v in [*before.values(), *course.values()] if isinstance(v, np.ndarray)]
-        arrays += vars(course["guide"]._indexes[0].index).values()
+        arrays += vars(course["guide"]._asked.watched.index).values()
         arrays = [(a, a.copy()) for a in arrays if isinstance(a, np.ndarray)]
         assert len(arrays) > 12
         top = model.predict_topk(xy[0], 3)
@@ -488,7 +474,7 @@ class TestAnEarlierFit:
 
     def test_an_interrupted_fit_leaves_it_intact(self, fitted, xy, monkeypatch):
         _, call, check = fitted
-        plain, calls = _training.take_steps, []
+        plain, calls = training.take_steps, []
 
         def interrupt(*arguments):
             for step in plain(*arguments):
@@ -497,21 +483,21 @@ class TestAnEarlierFit:
                     raise KeyboardInterrupt
                 yield step
 
-        monkeypatch.setattr(_training, "take_steps", interrupt)
+        monkeypatch.setattr(training, "take_steps", interrupt)
         with pytest.raises(KeyboardInterrupt):
             call(*xy)
         check()
 
     def test_a_fit_that_diverged_leaves_it_intact(self, fitted, xy, monkeypatch):
         _, call, check = fitted
-        plain, calls = _training.take_steps, []
+        plain, calls = training.take_steps, []
 
         def diverge(*arguments):
             for step in plain(*arguments):
                 calls.append(1)
                 yield step._replace(loss=np.nan) if len(calls) == 8 else step
 
-        monkeypatch.setattr(_training, "take_steps", diverge)
+        monkeypatch.setattr(training, "take_steps", diverge)
         with pytest.raises(ValueError, match=r"training diverged at learning_rate=1\. Lower"):
             call(*xy)
         assert len(calls) == 8  # it stops at once
@@ -522,9 +508,9 @@ class TestAnEarlierFit:
         own = {"gradient": "decomp_mips", "n_candidates": 4, "sampled_epochs": 0.1}
         models = [make(**own).partial_fit(*xy) for _ in range(2)]
         with monkeypatch.context() as patch:
-            plain = _training.take_steps
+            plain = training.take_steps
             patch.setattr(
-                _training, "take_steps",
+                training, "take_steps",
                 lambda *a: (step._replace(loss=np.nan) for step in plain(*a)),
             )  # fmt: skip
             with pytest.raises(ValueError, match="training diverged"):
@@ -541,11 +527,11 @@ class TestLargeNumbers:
         {"X": (1e200, 1.0, 1.0), "weight": (1.0, 1e300, 1.0), "rate": (1.0, 1.0, 1e307)}
     )
 
-    @pytest.mark.parametrize("hidden_dim", [None, 4])
+    @pytest.mark.parametrize("embedding_dim", [None, 4])
     @pytest.mark.parametrize("place", PLACES)
     @pytest.mark.parametrize("kind", ["classes", "indicator"])
     @pytest.mark.parametrize("gradient", ["exact", "sampled", "mips", "decomp_mips"])
-    def test_training(self, gradient, kind, place, hidden_dim, make, xy):
+    def test_training(self, gradient, kind, place, embedding_dim, make, xy):
         """Of one mini-batch, whose losses are still finite: the weights, or their scores, are not.
 
         A step of 1e307 may end in finite weights and scores. That is a model, of no use.
@@ -553,7 +539,12 @@ class TestLargeNumbers:
         X, Y = xy
         y = Y if kind == "indicator" else X.toarray()[:, :4].argmax(axis=1)
         x_scale, weight, rate = self.PLACES[place]
-        own = {"batch_size": 1000, "max_iter": 1, "hidden_dim": hidden_dim, "gradient": gradient}
+        own = {
+            "batch_size": 1000,
+            "max_iter": 1,
+            "embedding_dim": embedding_dim,
+            "gradient": gradient,
+        }
         for dtype, method in itertools.product((np.float64, np.float32), ("fit", "partial_fit")):
             big = (X * (x_scale if dtype == np.float64 else min(x_scale, 1e36))).astype(dtype)
             model = make(sampled_epochs=0.0, **own).fit(X.astype(dtype), y)
@@ -588,17 +579,17 @@ class TestLargeNumbers:
         X, Y = xy[0].astype(dtype), xy[1]
         model = make(max_iter=1).fit(X, Y, np.full(120, weight))
         assert float(np.abs(model.coef_).max()) < 1e-290
-        assert np.isfinite(model.loss_curve_).all()
+        assert np.isfinite(model.fit_report_["loss"]).all()
         assert np.isfinite(model.predict_topk(X, 3)[1]).all()
 
-    @pytest.mark.parametrize("hidden_dim", [None, 6])
+    @pytest.mark.parametrize("embedding_dim", [None, 6])
     @pytest.mark.parametrize("kind", ["classes", "two classes", "sparse", "dense"])
-    def test_answers(self, kind, hidden_dim, make, xy):
+    def test_answers(self, kind, embedding_dim, make, xy):
         X, Y = xy
         places = X.toarray()[:, :4].argmax(axis=1)
         y = {"classes": places, "two classes": places > 1, "sparse": Y, "dense": Y.toarray()}[kind]
         for dtype, big in ((np.float32, 1e30), (np.float64, 1e300)):
-            model = make(hidden_dim=hidden_dim).fit(X.astype(dtype), y)
+            model = make(embedding_dim=embedding_dim).fit(X.astype(dtype), y)
             model.coef_ = model.coef_ * dtype(big)
             for answer in (*ANSWERS[:3], "search"):
                 ask = getattr(model, answer, None) or (lambda x: model.predict_topk(x, exact=False))  # noqa: B023
@@ -607,8 +598,8 @@ class TestLargeNumbers:
                     ask(X.astype(dtype) * dtype(1e30 if dtype == np.float32 else 1e300))
 
     def test_numbers_that_the_type_of_the_model_cannot_hold(self, make, xy):
-        for hidden_dim in (None, 6):
-            model = make(hidden_dim=hidden_dim).fit(xy[0].astype(np.float32), xy[1])
+        for embedding_dim in (None, 6):
+            model = make(embedding_dim=embedding_dim).fit(xy[0].astype(np.float32), xy[1])
             for answer in ANSWERS:
                 with pytest.raises(ValueError, match=r"entries that are too large, .* in float32"):
                     getattr(model, answer)(xy[0] * 1e60)

@@ -23,7 +23,7 @@ def texts():
 
 def test_dense_instances_lose_nothing(make, xy):
     X, Y = xy[0].toarray(), xy[1]
-    with_, without = (make(hidden_dim=None, dropout=p).fit(X, Y) for p in (0.5, 0.0))
+    with_, without = (make(embedding_dim=None, dropout=p).fit(X, Y) for p in (0.5, 0.0))
     np.testing.assert_array_equal(with_.coef_, without.coef_)
 
 
@@ -39,7 +39,7 @@ def test_each_epoch_leaves_out_others(make, xy):
     seen = []
     for dropout in (0.0, 0.5):
         model = make(
-            dropout=dropout, learning_rate=1e-9, max_iter=1, decay_interval=np.inf, average=False,
+            dropout=dropout, learning_rate=1e-9, max_iter=1, decay=1.0, average=False,
             warm_start=True, batch_size=200,
         )  # fmt: skip
         first = model.fit(X, Y).coef_.copy()
@@ -52,7 +52,8 @@ def test_new_instances_gain(make, texts):
     """With as good a fit to the training instances."""
     X, y, X_new, y_new = texts
     plain, thinned = (
-        make(dropout=p, hidden_dim=20, max_iter=60, learning_rate=0.5).fit(X, y) for p in (0.0, 0.5)
+        make(dropout=p, embedding_dim=20, max_iter=60, learning_rate=0.5).fit(X, y)
+        for p in (0.0, 0.5)
     )
     assert plain.score(X, y) > 0.97
     assert thinned.score(X_new, y_new) > plain.score(X_new, y_new) + 0.01

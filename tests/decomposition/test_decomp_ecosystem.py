@@ -56,7 +56,7 @@ class TestPipelines:
         binarizer = MultiLabelBinarizer(sparse_output=True)
         Y = binarizer.fit_transform(labels)
         vectorizer = TfidfVectorizer(dtype=np.float32)
-        pipeline = make_pipeline(vectorizer, make(max_iter=20, decay_interval=1000))
+        pipeline = make_pipeline(vectorizer, make(max_iter=20, decay=0.94))
         pipeline.fit(documents, Y)
         model = pipeline[-1]
         assert model.coef_.dtype == model.feature_embedding_.dtype == np.float32
@@ -76,7 +76,7 @@ class TestPipelines:
         Y = MultiLabelBinarizer(sparse_output=True).fit_transform(labels)
         vectorizer = TfidfVectorizer(dtype=np.float32)
         X = vectorizer.fit_transform(documents)
-        model = make(hidden_dim=20, max_iter=30, decay_interval=1000).fit(X, Y)
+        model = make(embedding_dim=20, max_iter=30, decay=0.95).fit(X, Y)
         vectors = model.embed(vectorizer.transform(documents[:9]))
         assert vectors.shape == (9, 20)
         np.testing.assert_allclose(vectors, (X[:9] @ model.feature_embedding_), atol=1e-5)
@@ -122,7 +122,7 @@ class TestSearches:
     @pytest.mark.parametrize("n_jobs", [None, 2])
     def test_grid_search_with_sparse_labels_and_top_k_scores(self, n_jobs, make, xy):
         X, Y = xy
-        pipeline = make_pipeline(MaxAbsScaler(), make(max_iter=10, decay_interval=1000))
+        pipeline = make_pipeline(MaxAbsScaler(), make(max_iter=10, decay=0.94))
         with joblib.parallel_config("threading"):
             search = GridSearchCV(
                 pipeline, {f"{LAST}__learning_rate": [1e-12, 1.0]}, refit="PSP@3", cv=3,
@@ -138,7 +138,7 @@ class TestSearches:
         np.testing.assert_array_equal(labels, best[-1].predict_topk(best[:-1].transform(X), 4)[0])
 
     def test_cross_validation_with_a_sparse_indicator(self, make, xy):
-        model = make(max_iter=20, decay_interval=1000, hidden_dim=20)
+        model = make(max_iter=20, decay=0.94, embedding_dim=20)
         scores = cross_val_score(model, *xy, cv=3, scoring="P@1")
         assert ((scores > 0.1) & (scores < 1)).all()  # by chance 0.09
         result = cross_validate(make(), *xy, cv=KFold(3), scoring=["P@1", "PSP@3"])
@@ -147,12 +147,12 @@ class TestSearches:
     def test_cross_validation_of_scikit_learn(self, make, xy):
         X, _ = xy
         y = np.array(list("dbac"))[X.toarray()[:, :4].argmax(axis=1)]
-        model = make(max_iter=20, decay_interval=1000)
+        model = make(max_iter=20, decay=0.94)
         assert plain_cross_val_score(model, X, y, cv=3).mean() > 0.5
 
     def test_train_test_split(self, make, xy):
         X, X_test, Y, Y_test = train_test_split(*xy, random_state=0)
-        model = make(max_iter=20, decay_interval=1000).fit(X, Y)
+        model = make(max_iter=20, decay=0.94).fit(X, Y)
         assert 0.1 < model.score(X_test, Y_test) < 1
 
 
@@ -221,8 +221,13 @@ def fitted(request, make, xy):
         "no hidden layer": Y,
     }[request.param]
     if request.param == "no hidden layer":
-        return make(hidden_dim=None, top_k=3).fit(X.toarray(), y)
+        return make(embedding_dim=None, top_k=3).fit(X.toarray(), y)
     return make(top_k=3, optimizer="adagrad").fit(X, y)
+
+
+def value_of(model, name):
+    """Return an attribute; of what training did, the losses: seconds differ."""
+    return model.fit_report_["loss"] if name == "fit_report_" else getattr(model, name)
 
 
 def assert_same_answers(a, b, X):
@@ -233,8 +238,8 @@ def assert_same_answers(a, b, X):
             p, q = p.toarray(), q.toarray()
         np.testing.assert_array_equal(p, q)
     np.testing.assert_array_equal(a.predict_topk(X, exact=False), b.predict_topk(X, exact=False))
-    for name in ("coef_", "feature_embedding_", "loss_curve_", "label_counts_", "threshold_"):
-        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+    for name in ("coef_", "feature_embedding_", "fit_report_", "label_counts_", "threshold_"):
+        np.testing.assert_array_equal(value_of(a, name), value_of(b, name))
     assert repr(a.get_params()) == repr(b.get_params())
 
 
@@ -258,7 +263,7 @@ class TestPersistence:
             ("sgd", False, 1), ("adagrad", False, 2), ("sgd", True, 2), ("adagrad", True, 3)
         ):  # fmt: skip
             parameters = {"optimizer": optimizer, "average": average, "max_iter": 1}
-            model = make(hidden_dim=None, **parameters).fit(X, np.arange(30))
+            model = make(embedding_dim=None, **parameters).fit(X, np.arange(30))
             model.predict_topk(X, exact=False)
             size = len(pickle.dumps(model))
             weights = copies * 30 * 400 * 8
@@ -289,8 +294,8 @@ class TestParameters:
         model = DecompMIPSClassifier()
         assert (model.loss, model.gradient, model.average) == ("margin", "decomp_mips", True)
         assert (model.learning_rate, model.batch_size, model.max_iter) == (0.3, 10, 10)
-        assert model.hidden_dim == "auto"
-        for name in ("n_blocks", "n_candidates", "smoothing"):
+        assert model.embedding_dim == "auto"
+        for name in ("index", "n_candidates"):
             assert getattr(model, name) is None
 
     def test_what_none_stands_for(self, xy):
@@ -300,7 +305,7 @@ class TestParameters:
         model.fit(X.toarray(), np.arange(120))
         assert model.n_candidates_ == 64
         wide = sp.csr_array((120, 7000 - 14))
-        assert model.set_params(hidden_dim=4).fit(X, sp.hstack([Y, wide])).n_candidates_ == 70
+        assert model.set_params(embedding_dim=4).fit(X, sp.hstack([Y, wide])).n_candidates_ == 70
 
     def test_the_constructor_stores_and_does_not_check(self):
         assert DecompMIPSClassifier(loss="nonsense").loss == "nonsense"
@@ -319,6 +324,6 @@ class TestProgress:
     def test_a_line_for_the_first_and_the_last_epoch(self, make, xy, capsys):
         model = make(verbose=1, gradient="mips", index="exact").fit(*xy)
         hidden, *lines = capsys.readouterr().out.splitlines()
-        assert hidden == "[DecompMIPSClassifier] a hidden layer of 6: hidden_dim=6"
+        assert hidden == "[DecompMIPSClassifier] a hidden layer of 6: embedding_dim=6"
         assert lines[0].startswith("[DecompMIPSClassifier] epoch 1 of 3: loss ")
-        assert f"epoch 3 of 3: loss {model.loss_curve_[-1]:.4g}, recall@10 of" in lines[-1]
+        assert f"epoch 3 of 3: loss {model.fit_report_['loss'][-1]:.4g}, recall@10 of" in lines[-1]

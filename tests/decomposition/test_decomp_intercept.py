@@ -9,16 +9,17 @@ import scipy.sparse as sp
 from sklearn.datasets import load_iris
 
 from sklearn_xc._blank_rows import LabelFrequencies
-from sklearn_xc.decomposition import _course
+from sklearn_xc.decomposition import course as courses
 from sklearn_xc.decomposition._intercept import first_intercepts, log_odds_of_blank
 from sklearn_xc.exceptions import UnseenLabelWarning
+from sklearn_xc.gradients import MessagePassing
 
 WAYS = {
     "product": {"gradient": "decomp_mips"},
     "spherical": {"gradient": "mips"},
     "faiss": {"gradient": "mips", "index": "faiss"},
     "exact": {"gradient": "mips", "index": "exact"},
-    "rounds": {"gradient": "decomp_mips", "n_rounds": 1, "n_blocks": 2},
+    "rounds": {"gradient": MessagePassing(n_rounds=1, n_blocks=2)},
     "sampled": {"gradient": "sampled"},
 }
 
@@ -78,9 +79,9 @@ class TestInstancesWithoutFeatures:
     @pytest.mark.parametrize("average", [True, False])
     def test_the_most_frequent_labels(self, average, kind, loss, exact, way, make):
         X, Y = texts()
-        own = {"hidden_dim": "auto", "n_candidates": 20, "average": average, "dropout": 0.2}
+        own = {"embedding_dim": "auto", "n_candidates": 20, "average": average, "dropout": 0.2}
         model = make(loss, learning_rate=0.1, **own, **way).fit(of_kind(X, kind), sp.csr_array(Y))
-        assert model.hidden_dim_ == (100 if kind == "sparse" else 0)
+        assert model.embedding_dim_ == (100 if kind == "sparse" else 0)
         assert model.intercept_.any() == (kind == "dense")
         np.testing.assert_array_equal(model.label_counts_, Y.sum(axis=0))
         zeros = sp.csr_array(np.eye(3, 80))
@@ -92,11 +93,11 @@ class TestInstancesWithoutFeatures:
             expected = log_odds(Y.sum(axis=0), 600)[labels] + model.threshold_
             np.testing.assert_allclose(scores, expected, rtol=1e-12)
 
-    @pytest.mark.parametrize("hidden_dim", [0, 7])
+    @pytest.mark.parametrize("embedding_dim", [0, 7])
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     @pytest.mark.parametrize("kind", ["sparse", "dense"])
     @pytest.mark.parametrize("targets", ["sparse", "dense", "classes", "two classes"])
-    def test_all_answers(self, targets, kind, dtype, hidden_dim, make):
+    def test_all_answers(self, targets, kind, dtype, embedding_dim, make):
         """Of instances with features, too: each has the same answer as alone."""
         X, Y = texts()
         Y[np.arange(600) % 5 > 0, 7] = 1  # 4 of 5 instances have it
@@ -105,7 +106,7 @@ class TestInstancesWithoutFeatures:
             "two classes": np.where(Y[:, 7] > 0, "b", "a"),
         }[targets]  # fmt: skip
         X = of_kind(X, kind).astype(dtype)
-        model = make(hidden_dim=hidden_dim, top_k=5).fit(X, y)
+        model = make(embedding_dim=embedding_dim, top_k=5).fit(X, y)
         counts = model.label_counts_
         order, expected = by_frequency(counts), log_odds(counts, 600)
         tol = {"rtol": 1e-5 if dtype == np.float32 else 1e-12}
@@ -139,7 +140,7 @@ class TestInstancesWithoutFeatures:
     def test_other_zeros(self, make):
         """What is 0 in the first column alone is an ordinary instance."""
         X, Y = texts()
-        model = make(hidden_dim=None).fit(of_kind(X, "dense"), Y)
+        model = make(embedding_dim=None).fit(of_kind(X, "dense"), Y)
         x = np.zeros((1, 80))
         x[0, 5] = 1e-3
         expected = x @ model.coef_.T + model.intercept_
@@ -219,7 +220,7 @@ class TestInstancesWithoutFeatures:
         """A label of one instance wins against the most frequent one by its own word alone."""
         X = sp.csr_array(np.eye(31)[[*[0] * 30, 1]])
         y = np.repeat([0, 1], [30, 1])
-        model = make(hidden_dim="auto", max_iter=20, decay_interval=1e3).fit(X, y)
+        model = make(embedding_dim="auto", max_iter=20, decay=0.94).fit(X, y)
         assert model.predict(X[[0, 30]]).tolist() == [0, 1]
         assert model.predict(X[[0]] * 0).tolist() == [0]
 
@@ -241,11 +242,11 @@ class TestInstancesWithoutFeatures:
 
 class TestScores:
     @pytest.mark.parametrize("fit_intercept", [True, False])
-    @pytest.mark.parametrize("hidden_dim", [None, 5])
-    def test_are_inner_products_and_intercepts(self, hidden_dim, fit_intercept, way, make):
+    @pytest.mark.parametrize("embedding_dim", [None, 5])
+    def test_are_inner_products_and_intercepts(self, embedding_dim, fit_intercept, way, make):
         X, y = dense()
-        model = make(hidden_dim=hidden_dim, fit_intercept=fit_intercept, **way).fit(X, y)
-        assert model.coef_.shape == (6, hidden_dim or 4)
+        model = make(embedding_dim=embedding_dim, fit_intercept=fit_intercept, **way).fit(X, y)
+        assert model.coef_.shape == (6, embedding_dim or 4)
         assert model.coef_.flags.c_contiguous
         assert model.intercept_.shape == (6,)
         assert model.intercept_.any() == fit_intercept
@@ -260,7 +261,7 @@ class TestScores:
         """Label vectors are noise, and what scores best are large intercepts."""
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(600, 8)), np.arange(600) % 300
-        model = make(hidden_dim=None, n_candidates=20, max_iter=1, **way).fit(X, y)
+        model = make(embedding_dim=None, n_candidates=20, max_iter=1, **way).fit(X, y)
         model.coef_ = 0.01 * rng.normal(size=(300, 8))
         model.intercept_ = np.where(rng.permutation(300) < 8, 5.0, 0.0)
         high = set(np.flatnonzero(model.intercept_).tolist())
@@ -273,7 +274,7 @@ class TestScores:
 
     def test_the_index_belongs_to_the_intercepts(self, make):
         X, y = dense()
-        model = make(hidden_dim=None, gradient="mips", n_candidates=1).fit(X, y)
+        model = make(embedding_dim=None, gradient="mips", n_candidates=1).fit(X, y)
         model.predict_topk(X, 1, exact=False)
         model.intercept_ = np.where(np.arange(6) == 4, 1e3, 0.0)
         assert (model.predict_topk(X, 1, exact=False)[0] == 4).all()
@@ -283,27 +284,27 @@ class TestDenseInstances:
     @pytest.mark.parametrize("loss", ["margin", "softmax"])
     def test_they_need_them(self, loss, make):
         X, y = load_iris(return_X_y=True)
-        own = {"hidden_dim": "auto", "max_iter": 50, "learning_rate": 0.1}
+        own = {"embedding_dim": "auto", "max_iter": 50, "learning_rate": 0.1}
         with_, without = (
             make(loss, fit_intercept=f, **own).fit(X / 8, y).score(X / 8, y) for f in (True, False)
         )
         assert with_ > without + 0.05
 
     @pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.coo_matrix])
-    @pytest.mark.parametrize("hidden_dim", ["auto", 5])
-    def test_they_train_them(self, hidden_dim, container, make):
+    @pytest.mark.parametrize("embedding_dim", ["auto", 5])
+    def test_they_train_them(self, embedding_dim, container, make):
         X, y = dense()
-        start = make(hidden_dim=hidden_dim, learning_rate=1e-300).fit(container(X), y)
+        start = make(embedding_dim=embedding_dim, learning_rate=1e-300).fit(container(X), y)
         expected = 0.01 * np.log(np.bincount(y) / len(y))
         np.testing.assert_allclose(start.intercept_, expected, rtol=1e-12)
-        model = make(hidden_dim=hidden_dim).fit(container(X), y)
+        model = make(embedding_dim=embedding_dim).fit(container(X), y)
         assert np.abs(model.intercept_ - expected).min() > 0.01
 
     def test_dropout_does_not_drop_them(self, make):
         """Where nearly all features are left out, intercepts are all that can be learnt."""
         X, y = dense()
         y = np.minimum(y, 2)
-        own = {"hidden_dim": 5, "dropout": 0.9999, "loss": "softmax", "learning_rate": 0.01}
+        own = {"embedding_dim": 5, "dropout": 0.9999, "loss": "softmax", "learning_rate": 0.01}
         model = make(max_iter=30, **own).fit(X, y)
         expected = np.log(np.bincount(y) / len(y))
         found = model.intercept_ - model.intercept_.mean()
@@ -316,7 +317,7 @@ class TestDenseInstances:
     def test_training_goes_on_with_them(self, alpha, optimizer, average, way, make, tmp_path):
         """In passes of their own, after a warm start, and from a file."""
         X, y = dense()
-        own = {"average": average, "optimizer": optimizer, "alpha": alpha, "hidden_dim": None,
+        own = {"average": average, "optimizer": optimizer, "alpha": alpha, "embedding_dim": None,
                "n_candidates": 3, "sampled_epochs": 0.5, "learning_rate": 0.1, **way}  # fmt: skip
         whole = make(max_iter=3, **own).fit(X, y)
         parts, stored = make(**own), make(**own)
@@ -335,7 +336,7 @@ class TestDenseInstances:
 
     def test_averages_left_out_and_taken_up_again(self, make):
         X, y = dense()
-        own = {"hidden_dim": None, "alpha": 5.0, "max_iter": 2, "warm_start": True}
+        own = {"embedding_dim": None, "alpha": 5.0, "max_iter": 2, "warm_start": True}
         model, last = make(**own).fit(X, y), make(average=False, **own).fit(X, y)
         assert (model.intercept_ != last.intercept_).all()
         model.set_params(average=False).fit(X, y)
@@ -351,7 +352,7 @@ class TestDenseInstances:
     def test_classes_that_come_later(self, make):
         X, y = dense()
         early = y < 4
-        model = make(hidden_dim=None, learning_rate=0.3)
+        model = make(embedding_dim=None, learning_rate=0.3)
         model.partial_fit(X[early], y[early], np.arange(6))
         assert np.isfinite(model.intercept_).all()
         for _ in range(60):
@@ -361,14 +362,14 @@ class TestDenseInstances:
 
     def test_without(self, make):
         X, y = dense()
-        model = make(hidden_dim=None, fit_intercept=False).fit(X, y)
+        model = make(embedding_dim=None, fit_intercept=False).fit(X, y)
         assert model.intercept_.tolist() == [0.0] * 6
 
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     def test_two_classes(self, dtype, make):
         X, y = dense()
         y = y > 1
-        model = make(hidden_dim=None, max_iter=20, learning_rate=0.3).fit(X.astype(dtype), y)
+        model = make(embedding_dim=None, max_iter=20, learning_rate=0.3).fit(X.astype(dtype), y)
         scores = (model.embed(X) @ model.coef_.T + model.intercept_) @ [-1, 1]
         assert model.intercept_.shape == (2,)
         assert model.decision_function(X).dtype == model.intercept_.dtype == dtype
@@ -381,7 +382,7 @@ class TestDenseInstances:
         Y = np.zeros((150, 9), int)
         Y[np.arange(150), y] = 1
         with pytest.warns(UnseenLabelWarning):
-            model = make(hidden_dim=None, gradient="mips", n_candidates=2).fit(X, Y)
+            model = make(embedding_dim=None, gradient="mips", n_candidates=2).fit(X, Y)
         rows = np.vstack([X[:3], np.zeros(4)])
         for exact in (True, False):
             labels, scores = model.predict_topk(rows, 9, exact=exact)
@@ -396,14 +397,14 @@ class TestDenseInstances:
     def test_what_overflows(self, make):
         """A bounded gradient, of a mini-batch of 1: only an intercept goes beyond float32."""
         X = np.full((40, 3), 1e-30, np.float32)
-        model = make("triplet", hidden_dim=None, learning_rate=3e37, batch_size=1, average=False)
+        model = make("triplet", embedding_dim=None, learning_rate=3e37, batch_size=1, average=False)
         with pytest.raises(ValueError, match=r"training diverged at learning_rate=3e\+37"):
             model.fit(X, np.arange(40))
 
     @pytest.mark.parametrize("average", [True, False])
     def test_what_overflows_in_the_last_step(self, average, make):
         X = np.linspace(1e-30, 2e-30, 10, dtype=np.float32).reshape(5, 2)
-        own = {"hidden_dim": None, "learning_rate": 2e38, "batch_size": 5, "max_iter": 1}
+        own = {"embedding_dim": None, "learning_rate": 2e38, "batch_size": 5, "max_iter": 1}
         model = make("triplet", average=average, **own)
         with pytest.raises(ValueError, match=r"training diverged at learning_rate=2e\+38"):
             model.fit(X, [0, 0, 0, 0, 1])
@@ -413,7 +414,7 @@ class TestParameter:
     def test_it_belongs_to_the_weights(self, make):
         X, y = dense()
         for before in (True, False):
-            model = make(hidden_dim=None, fit_intercept=before, warm_start=True).fit(X, y)
+            model = make(embedding_dim=None, fit_intercept=before, warm_start=True).fit(X, y)
             model.set_params(fit_intercept=not before)
             message = f"fit_intercept={not before} does not go with .* with fit_intercept={before}"
             for call in (model.fit, model.partial_fit):
@@ -428,16 +429,16 @@ class TestParameter:
     def test_memory(self, make):
         X, y = dense()
         need = 2 * 6 * 5 * 8
-        make(hidden_dim=None, max_memory=need).fit(X, y)
+        make(embedding_dim=None, max_memory=need).fit(X, y)
         message = r"the weights, 6 labels x 5 x 8 bytes, as much again for their averages\."
         with pytest.raises(MemoryError, match=message):
-            make(hidden_dim=None, max_memory=need - 1).fit(X, y)
-        make(hidden_dim=None, fit_intercept=False, max_memory=2 * 6 * 4 * 8).fit(X, y)
+            make(embedding_dim=None, max_memory=need - 1).fit(X, y)
+        make(embedding_dim=None, fit_intercept=False, max_memory=2 * 6 * 4 * 8).fit(X, y)
 
     def test_pickles(self, make):
         X, y = dense()
         for average in (True, False):
-            model = make(hidden_dim=None, average=average).fit(X, y)
+            model = make(embedding_dim=None, average=average).fit(X, y)
             again = pickle.loads(pickle.dumps(model))
             np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
 
@@ -445,12 +446,12 @@ class TestParameter:
 @pytest.mark.parametrize("together", [1, 7, 2**20])
 @pytest.mark.parametrize("shape", [(1, 2), (5, 2), (23, 9)])
 def test_columns_are_parted_in_place(shape, together, monkeypatch):
-    monkeypatch.setattr(_course, "_TOGETHER", together)
+    monkeypatch.setattr(courses, "_TOGETHER", together)
     rng = np.random.default_rng(0)
     vectors, intercepts = rng.normal(size=(shape[0], shape[1] - 1)), rng.normal(size=shape[0])
-    rows = _course.with_intercepts(vectors, intercepts)
+    rows = courses.with_intercepts(vectors, intercepts)
     assert rows.shape == shape
-    found = _course.without_intercepts(rows)
+    found = courses.without_intercepts(rows)
     np.testing.assert_array_equal(found[0], vectors)
     np.testing.assert_array_equal(found[1], intercepts)
     assert np.shares_memory(found[0], rows)

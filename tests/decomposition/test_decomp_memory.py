@@ -67,12 +67,12 @@ def test_threads_set_after_fit(n_jobs, make, xy):
             ask(xy[0])
 
 
-@pytest.mark.parametrize("hidden_dim", [None, 6])
+@pytest.mark.parametrize("embedding_dim", [None, 6])
 @pytest.mark.parametrize("method", ["predict_topk", "decision_function", "search"])
-def test_instances_are_embedded_some_at_a_time(method, hidden_dim, make, xy, monkeypatch):
+def test_instances_are_embedded_some_at_a_time(method, embedding_dim, make, xy, monkeypatch):
     """With the same answer, bit for bit."""
     X, Y = xy
-    model = make(hidden_dim=hidden_dim).fit(X.toarray(), Y.toarray())
+    model = make(embedding_dim=embedding_dim).fit(X.toarray(), Y.toarray())
 
     def ask():
         if method == "search":
@@ -96,7 +96,7 @@ def test_no_dense_copy_of_a_wide_sparse_x():
     rng = np.random.default_rng(0)
     X = sp.csr_array((np.ones(160), rng.integers(0, 10**6, 160), 2 * np.arange(81)), (80, 10**6))
     y = np.arange(80) % 2
-    parameters = {"hidden_dim": None, "average": False, "max_iter": 1, "gradient": "exact",
+    parameters = {"embedding_dim": None, "average": False, "max_iter": 1, "gradient": "exact",
                   "batch_size": 1}  # fmt: skip
     model = DecompMIPSClassifier(random_state=0, **parameters)
     tracemalloc.start()

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc.solvers.batch_sgd import MovingRows
+from sklearn_xc.gradients import MessagePassing
+from sklearn_xc.losses import MaxMargin
+from sklearn_xc.solvers.moving_rows import MovingRows
 
 # A label of the common data has no instance.
 pytestmark = pytest.mark.filterwarnings("ignore:.*have no training instance")
@@ -31,7 +33,7 @@ STEPS = {
     "adagrad": {"gradient": "exact", "optimizer": "adagrad", "sampled_epochs": 0.5},
     "sampled": {"gradient": "sampled", "n_candidates": 4},
     "mips": {"gradient": "mips", "index": "exact", "n_candidates": 4, "sampled_epochs": 1.5},
-    "dense": {"gradient": "exact", "hidden_dim": None},
+    "dense": {"gradient": "exact", "embedding_dim": None},
 }
 
 
@@ -49,22 +51,25 @@ class TestEpochs:
             model.partial_fit(X, Y)
             fitted = of_step(max_iter=k).fit(X, Y)
             assert_same_weights(model, fitted)
-            np.testing.assert_array_equal(model.loss_curve_, fitted.loss_curve_)
+            np.testing.assert_array_equal(model.fit_report_["loss"], fitted.fit_report_["loss"])
             assert model.threshold_ == fitted.threshold_
             assert model.n_iter_ == fitted.n_iter_ == k
-        assert len(set(model.loss_curve_)) == 3
+        assert len(set(model.fit_report_["loss"])) == 3
 
     @pytest.mark.parametrize(
         "parameters",
-        [{"n_candidates": 4, "sampled_epochs": 0.5}, {"n_rounds": 1, "sampled_epochs": 1.5}],
+        [
+            {"n_candidates": 4, "sampled_epochs": 0.5},
+            {"gradient": MessagePassing(), "sampled_epochs": 1.5},
+        ],
     )
     def test_an_index_goes_on_from_call_to_call(self, parameters, make, xy):
         X, Y = xy[0].toarray(), xy[1]
-        model = make(gradient="decomp_mips", **parameters)
+        model = make(**{"gradient": "decomp_mips", **parameters})
         for k in (1, 2, 3):
             model.partial_fit(X, Y)
             assert_same_weights(
-                model, make(gradient="decomp_mips", max_iter=k, **parameters).fit(X, Y)
+                model, make(**{"gradient": "decomp_mips", **parameters}, max_iter=k).fit(X, Y)
             )
 
     def test_the_index_is_kept_between_calls(self, make, xy, monkeypatch):
@@ -91,7 +96,7 @@ class TestEpochs:
         X, Y = xy[0].toarray(), xy[1]
         model = of_step(max_iter=2).fit(X, Y).partial_fit(X, Y)
         assert_same_weights(model, of_step(max_iter=3).fit(X, Y))
-        assert model.n_iter_ == len(model.loss_curve_) == 3
+        assert model.n_iter_ == len(model.fit_report_["loss"]) == 3
         assert model.n_samples_fit_ == 240
 
     def test_a_warm_start_is_gone_on_with(self, of_step, xy):
@@ -99,7 +104,7 @@ class TestEpochs:
         model = of_step(max_iter=2, warm_start=True).fit(X, Y).set_params(max_iter=1).fit(X, Y)
         whole = of_step(max_iter=3).fit(X, Y)
         assert_same_weights(model, whole)
-        np.testing.assert_array_equal(model.loss_curve_, whole.loss_curve_[2:])
+        np.testing.assert_array_equal(model.fit_report_["loss"], whole.fit_report_["loss"][2:])
         assert model.n_iter_ == 1
         assert model.n_samples_fit_ == 120
         np.testing.assert_array_equal(model.label_counts_, whole.label_counts_)
@@ -110,7 +115,7 @@ class TestEpochs:
         """With an integer as random_state, labels are not the same in each call."""
         X, y = data
         X = np.hstack([X.toarray(), np.ones((120, 1))])
-        model = make(gradient="sampled", n_candidates=1, hidden_dim=None, loss="triplet",
+        model = make(gradient="sampled", n_candidates=1, embedding_dim=None, loss="triplet",
                      learning_rate=1e-3)  # fmt: skip
         rows = np.flatnonzero(y == "a")[:5]
         for _ in range(20):
@@ -121,7 +126,7 @@ class TestEpochs:
 class TestFirstCall:
     def test_classes_that_are_not_there_yet(self, make, data):
         X, y = data
-        model = make(decay_interval=1000)
+        model = make(decay=1.0)
         model.partial_fit(X[y == "a"], y[y == "a"], classes=["d", "c", "b", "a"])
         assert model.classes_.tolist() == ["a", "b", "c", "d"]
         assert model.label_counts_.tolist() == [(y == "a").sum(), 0, 0, 0]
@@ -160,7 +165,7 @@ class TestFurtherCalls:
         expected = [(y[:70] == c).sum() + (y[50:] == c).sum() for c in "abcd"]
         assert model.label_counts_.tolist() == expected
         assert model.n_iter_ == 2
-        assert model.loss_curve_.shape == (2,)
+        assert model.fit_report_["loss"].shape == (2,)
 
     def test_rows_of_weight_zero_and_rows_without_labels(self, make, xy):
         X, Y = xy
@@ -174,23 +179,24 @@ class TestFurtherCalls:
         np.testing.assert_array_equal(model.label_counts_, without.label_counts_)
         assert (make().partial_fit(X, Y).coef_ != model.coef_).any()
 
-    def test_the_rate_halves_after_as_many_instances_as_the_first_call_had(self, make):
+    def test_an_epoch_of_the_rate_has_as_many_instances_as_the_first_call_had(self, make):
         """One instance, whose gradient is the same as long as weights are tiny."""
         X, y = np.array([[1.0, 2.0]] * 5), np.array([1, 0, 0, 0, 0])
-        for interval, halving in ((None, 4), (2.0, 2)):
-            parameters = {"learning_rate": 1e-6, "decay_interval": interval, "average": False}
-            model = make("triplet", hidden_dim=None, **parameters)
+        for decay in ("auto", 0.5):
+            parameters = {"learning_rate": 1e-6, "decay": decay, "average": False}
+            model = make("triplet", embedding_dim=None, **parameters)
             model.partial_fit(X[1:], y[1:], classes=[0, 1])
             for visits in range(4, 9):
                 before = model.coef_.copy()
                 model.partial_fit(X[:1], y[:1])
                 step = np.linalg.norm(model.coef_ - before) / np.linalg.norm([[1, 2], [1, 2]])
-                assert step == pytest.approx(1e-6 / (1 + visits / halving), rel=1e-6)
+                share = 1 / (1 + visits / 4) if decay == "auto" else 0.5 ** (visits // 4)
+                assert step == pytest.approx(1e-6 * share, rel=1e-6)
 
     def test_squares_of_gradients_are_kept(self, make):
         X, y = np.array([[1.0, -2.0]]), np.array([1])
         parameters = {"learning_rate": 1e-3, "optimizer": "adagrad", "average": False}
-        model = make("triplet", hidden_dim=None, **parameters)
+        model = make("triplet", embedding_dim=None, **parameters)
         for t in range(1, 5):
             before = np.zeros((2, 2)) if t == 1 else model.coef_.copy()
             model.partial_fit(X, y, classes=[0, 1])
@@ -202,15 +208,17 @@ class TestFurtherCalls:
 
     def test_chunks_come_to_where_fit_comes(self, make, data):
         X, y = data
-        parameters = {"loss": "softmax", "decay_interval": 2000.0, "learning_rate": 0.2}
+        parameters = {"loss": "softmax", "decay": 0.97, "learning_rate": 0.2}
         fitted = make(max_iter=60, **parameters).fit(X, y)
         model = make(**parameters)
         order = np.random.default_rng(0).permutation(120)
         for _ in range(60):
             for rows in np.array_split(order, 5):
                 model.partial_fit(X[rows], y[rows], classes=list("abcd"))
-        assert model.loss_curve_[-5:].mean() < 0.5 * model.loss_curve_[:5].mean()
-        assert model.loss_curve_[-5:].mean() == pytest.approx(fitted.loss_curve_[-1], rel=0.2)
+        assert model.fit_report_["loss"][-5:].mean() < 0.5 * model.fit_report_["loss"][:5].mean()
+        assert model.fit_report_["loss"][-5:].mean() == pytest.approx(
+            fitted.fit_report_["loss"][-1], rel=0.2
+        )
 
     @pytest.mark.parametrize("copy", ["pickle", "joblib", "memory map"])
     @pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
@@ -231,8 +239,8 @@ class TestFurtherCalls:
 
     def test_float32_after_float64(self, make, xy):
         X, Y = xy
-        for hidden_dim in (None, 6):
-            model = make(hidden_dim=hidden_dim).partial_fit(X.astype(np.float32), Y)
+        for embedding_dim in (None, 6):
+            model = make(embedding_dim=embedding_dim).partial_fit(X.astype(np.float32), Y)
             model.partial_fit(X, Y).partial_fit(X.toarray(), Y)
             assert model.coef_.dtype == np.float32
             assert model.n_iter_ == 3
@@ -295,9 +303,21 @@ class TestOtherParameters:
     @pytest.mark.parametrize(
         ("first", "then", "message"),
         [
-            ({}, {"hidden_dim": 7}, r"hidden_dim=7 does not go with .* with hidden_dim=6\. Set it"),
-            ({}, {"hidden_dim": None}, r"hidden_dim=None does not go with .* with hidden_dim=6\."),
-            ({"hidden_dim": 0}, {"hidden_dim": 6}, r"hidden_dim=6 does .* with hidden_dim=0\."),
+            (
+                {},
+                {"embedding_dim": 7},
+                r"embedding_dim=7 does not .* embedding_dim=6\. Set it",
+            ),
+            (
+                {},
+                {"embedding_dim": None},
+                r"embedding_dim=None does not .* embedding_dim=6\.",
+            ),
+            (
+                {"embedding_dim": 0},
+                {"embedding_dim": 6},
+                r"embedding_dim=6 does .* embedding_dim=0\.",
+            ),
             ({}, {"optimizer": "adagrad"}, r"optimizer='adagrad' does .* with optimizer='sgd'\."),
             ({"optimizer": "adagrad"}, {"optimizer": "sgd"}, "optimizer='sgd' does not go with"),
         ],
@@ -307,16 +327,17 @@ class TestOtherParameters:
         with pytest.raises(ValueError, match=message):
             go_on(first, then)
 
-    @pytest.mark.parametrize("then", [{"hidden_dim": "auto"}, {"hidden_dim": 6}], ids=str)
+    @pytest.mark.parametrize("then", [{"embedding_dim": "auto"}, {"embedding_dim": 6}], ids=str)
     def test_the_same_in_other_words(self, then, go_on):
         np.testing.assert_array_equal(go_on({}, then).coef_, go_on({}, {}).coef_)
-        assert go_on({"hidden_dim": 0}, {"hidden_dim": None}).hidden_dim_ == 0
+        assert go_on({"embedding_dim": 0}, {"embedding_dim": None}).embedding_dim_ == 0
 
     @pytest.mark.parametrize(
         "then",
         [
-            {"decay_interval": 7.0}, {"learning_rate": 0.1}, {"loss": "softmax"}, {"alpha": 3.0},
-            {"smoothing": 3.0}, {"dropout": 0.5}, {"average": False}, {"batch_size": 3},
+            {"decay": 0.1}, {"learning_rate": 0.1}, {"loss": "softmax"}, {"alpha": 3.0},
+            {"loss": MaxMargin(smoothing=3.0)}, {"dropout": 0.5}, {"average": False},
+            {"batch_size": 3},
             {"gradient": "sampled", "n_candidates": 3}, {"sampled_epochs": 3, "n_candidates": 3},
         ],
         ids=str,
@@ -324,7 +345,7 @@ class TestOtherParameters:
     def test_taken_up(self, then, go_on):
         assert (go_on({"sampled_epochs": 0.1}, then).coef_ != go_on({}, {}).coef_).any()
 
-    @pytest.mark.parametrize("then", [{"decay_interval": 7.0}, {"sampled_epochs": 0.5}], ids=str)
+    @pytest.mark.parametrize("then", [{"decay": 0.1}, {"sampled_epochs": 0.5}], ids=str)
     def test_as_if_they_had_been_so(self, then, make, xy):
         """What is counted in visits is counted from the beginning."""
         X, Y = xy[0].toarray(), xy[1]
@@ -339,5 +360,4 @@ class TestOtherParameters:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(MovingRows, "step", step)
             model.set_params(**then).partial_fit(X, Y)
-        interval = then.get("decay_interval", 120)
-        assert rates[0] == pytest.approx(1e-7 / (1 + 120 / interval))
+        assert rates[0] == pytest.approx(1e-7 * then.get("decay", 0.5))

@@ -8,6 +8,11 @@ import scipy.optimize
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
+from sklearn_xc.gradients import MessagePassing
+from sklearn_xc.gradients.exact import Exact
+from sklearn_xc.gradients.sampled import Sampled
+from sklearn_xc.losses import MaxMargin
+
 N, D, K, BATCH = 24, 8, 12, 5
 
 WAYS = {
@@ -15,8 +20,7 @@ WAYS = {
     "sampled": {"gradient": "sampled", "n_candidates": K},
     "mips": {"gradient": "mips", "index": "exact", "n_candidates": K},
     "rounds": {
-        "gradient": "decomp_mips", "index": "exact", "n_rounds": 2000, "n_blocks": 2,
-        "n_candidates": K,
+        "gradient": MessagePassing(n_rounds=2000, n_blocks=2), "index": "exact", "n_candidates": K,
     },
 }  # fmt: skip
 LOSSES = ("margin", "softmax", "triplet")
@@ -124,17 +128,17 @@ def orders(monkeypatch):
     return Recorder(monkeypatch).orders
 
 
-def fitted(make, X, y, loss, way, hidden_dim=None, **parameters):
+def fitted(make, X, y, loss, way, embedding_dim=None, **parameters):
     own = {"batch_size": BATCH, "max_iter": 2, "sampled_epochs": 0, "learning_rate": 0.2}
-    own |= {"hidden_dim": hidden_dim, **WAYS[way], **parameters}
-    if own.get("optimizer") != "adagrad":
-        own["decay_interval"] = 30.0
+    own |= {"embedding_dim": embedding_dim, **WAYS[way], **parameters}
     return make(loss, **own).fit(X, y)
 
 
-def start_of(make, X, y, hidden_dim, **parameters):
+def start_of(make, X, y, embedding_dim, **parameters):
     """Return the feature vectors before training: a step so small that nothing moves."""
-    model = make(hidden_dim=hidden_dim, max_iter=1, learning_rate=1e-300, **parameters).fit(X, y)
+    model = make(embedding_dim=embedding_dim, max_iter=1, learning_rate=1e-300, **parameters).fit(
+        X, y
+    )
     return model.feature_embedding_
 
 
@@ -142,24 +146,26 @@ class TestSteps:
     @pytest.mark.parametrize("loss", LOSSES)
     @pytest.mark.parametrize("way", WAYS)
     @pytest.mark.parametrize("kind", ["sets", "classes"])
-    @pytest.mark.parametrize("hidden_dim", [None, 5])
+    @pytest.mark.parametrize("embedding_dim", [None, 5])
     @pytest.mark.parametrize("fit_intercept", [False, True])
-    def test_two_epochs(self, fit_intercept, hidden_dim, kind, way, loss, make, slow_loss, orders):
+    def test_two_epochs(
+        self, fit_intercept, embedding_dim, kind, way, loss, make, slow_loss, orders
+    ):
         X, sets, y = make_data(kind)
-        if hidden_dim:
+        if embedding_dim:
             X[:3] *= 3  # longer than 1
-        E = None if hidden_dim is None else start_of(make, X, y, hidden_dim)
+        E = None if embedding_dim is None else start_of(make, X, y, embedding_dim)
         orders.clear()
-        model = fitted(make, X, y, loss, way, hidden_dim, fit_intercept=fit_intercept)
+        model = fitted(make, X, y, loss, way, embedding_dim, fit_intercept=fit_intercept)
         b = 0.01 * log_frequencies(sets) if fit_intercept else None
-        twin = Twin(slow_loss, loss, 1.0, E, b, rate=0.2, interval=30.0)
+        twin = Twin(slow_loss, loss, 1.0, E, b, rate=0.2, interval=float(N))
         losses = [twin.run(X, sets, order, np.ones(N)) for order in orders]
         assert len(losses) == 2
         # Messages pass for labels with a gradient above 1e-3 only.
         tol = 1e-12 if way != "rounds" else 1e-3
         if way == "rounds" and loss == "triplet":
             return self.assert_near(model, twin, losses)
-        np.testing.assert_allclose(model.loss_curve_, losses, rtol=tol, atol=tol)
+        np.testing.assert_allclose(model.fit_report_["loss"], losses, rtol=tol, atol=tol)
         np.testing.assert_allclose(model.coef_, twin.W, atol=tol)
         np.testing.assert_allclose(model.intercept_, twin.b, atol=tol)
         if E is not None:
@@ -174,7 +180,7 @@ class TestSteps:
     @staticmethod
     def assert_near(model, twin, losses):
         """Hinges that are just beyond their kink on one side only are of one size with the rest."""
-        np.testing.assert_allclose(model.loss_curve_, losses, rtol=0.05)
+        np.testing.assert_allclose(model.fit_report_["loss"], losses, rtol=0.05)
         distance = np.linalg.norm(model.coef_ - twin.W)
         assert distance < 0.2 * np.linalg.norm(twin.W)
 
@@ -183,7 +189,7 @@ class TestSteps:
         X, sets, y = make_data(dtype=np.float32)
         model = fitted(make, X, y, "margin", "exact", optimizer=optimizer)
         twin = Twin(slow_loss, "margin", 1.0, b=0.01 * log_frequencies(sets), rate=0.2,
-                    interval=30.0, adagrad=optimizer == "adagrad")  # fmt: skip
+                    interval=float(N), adagrad=optimizer == "adagrad")  # fmt: skip
         for order in orders:
             twin.run(X.astype(float), sets, order, np.ones(N))
         np.testing.assert_allclose(model.coef_, twin.W, atol=2e-5)
@@ -197,26 +203,28 @@ class TestSteps:
         orders.clear()
         model = fitted(make, X, y, loss, "exact", 5, optimizer="adagrad")
         b = 0.01 * log_frequencies(sets)
-        twin = Twin(slow_loss, loss, 1.0, E, b, rate=0.2, interval=30.0, adagrad=True)
+        twin = Twin(slow_loss, loss, 1.0, E, b, rate=0.2, interval=float(N), adagrad=True)
         losses = [twin.run(X, sets, order, np.ones(N)) for order in orders]
-        np.testing.assert_allclose(model.loss_curve_, losses, rtol=1e-7)
+        np.testing.assert_allclose(model.fit_report_["loss"], losses, rtol=1e-7)
         np.testing.assert_allclose(model.coef_, twin.W, atol=1e-6)
         np.testing.assert_allclose(model.feature_embedding_, twin.E, atol=1e-6)
         np.testing.assert_allclose(model.intercept_, twin.b, atol=1e-6)
         assert np.abs(twin.b - b).min() > 1e-3
 
     @pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
-    @pytest.mark.parametrize("hidden_dim", [None, 5])
+    @pytest.mark.parametrize("embedding_dim", [None, 5])
     @pytest.mark.parametrize("alpha", [1.0, 300.0])
-    def test_ridge(self, alpha, hidden_dim, optimizer, make, slow_loss, orders):
+    def test_ridge(self, alpha, embedding_dim, optimizer, make, slow_loss, orders):
         """It shrinks all vectors, and no intercept; 300 is folded into them in between."""
         X, sets, y = make_data()
-        E = None if hidden_dim is None else start_of(make, X, y, hidden_dim)
+        E = None if embedding_dim is None else start_of(make, X, y, embedding_dim)
         orders.clear()
-        model = fitted(make, X, y, "softmax", "exact", hidden_dim, optimizer=optimizer, alpha=alpha)
+        model = fitted(
+            make, X, y, "softmax", "exact", embedding_dim, optimizer=optimizer, alpha=alpha
+        )
         is_adagrad = optimizer == "adagrad"
         twin = Twin(slow_loss, "softmax", 1.0, E, 0.01 * log_frequencies(sets), rate=0.2,
-                    interval=30.0, adagrad=is_adagrad, ridge=alpha / N)  # fmt: skip
+                    interval=float(N), adagrad=is_adagrad, ridge=alpha / N)  # fmt: skip
         for order in orders:
             twin.run(X, sets, order, np.ones(N))
         tol = 1e-6 if is_adagrad else 1e-12
@@ -235,7 +243,7 @@ class TestSteps:
         X, sets, y = make_data()
         model = fitted(make, X, y, "margin", "exact", average=True)
         twin = Twin(slow_loss, "margin", 1.0, b=0.01 * log_frequencies(sets), rate=0.2,
-                    interval=30.0)  # fmt: skip
+                    interval=float(N))  # fmt: skip
         means, last = [twin.W.copy(), twin.b.copy()], 0
         for order in orders:
             for first in range(0, len(order), BATCH):
@@ -262,8 +270,9 @@ class TestSteps:
         X[:, 0] = 0
         for way in WAYS:
             models = [fitted(make, X, y, "margin", way, 5, fit_intercept=f) for f in (True, False)]
-            for name in ("coef_", "feature_embedding_", "loss_curve_"):
+            for name in ("coef_", "feature_embedding_"):
                 np.testing.assert_array_equal(*(getattr(model, name) for model in models))
+            np.testing.assert_array_equal(*(model.fit_report_["loss"] for model in models))
             assert not models[0].intercept_.any()
             assert not models[1].intercept_.any()
 
@@ -271,22 +280,22 @@ class TestSteps:
         X, sets, y = make_data()
         weight = np.random.default_rng(0).choice([0.5, 1.0, 2.5, 100.0], N)
         way = {**WAYS["exact"], "batch_size": BATCH, "max_iter": 1, "sampled_epochs": 0}
-        model = make(hidden_dim=None, decay_interval=30.0, learning_rate=0.01, **way)
+        model = make(embedding_dim=None, learning_rate=0.01, **way)
         model.fit(X, y, weight)
         (order,) = orders
         visits = np.bincount(order, minlength=N)
         np.testing.assert_array_equal(visits, np.minimum(np.ceil(weight), 64))
         b = 0.01 * log_frequencies(sets, weight)
-        twin = Twin(slow_loss, "margin", 1.0, b=b, rate=0.01, interval=30.0)
+        twin = Twin(slow_loss, "margin", 1.0, b=b, rate=0.01, interval=float(len(order)))
         loss = twin.run(X, sets, order, weight / visits)
-        assert model.loss_curve_[0] == pytest.approx(loss, rel=1e-12)
+        assert model.fit_report_["loss"][0] == pytest.approx(loss, rel=1e-12)
         np.testing.assert_allclose(model.coef_, twin.W, atol=1e-12)
 
     def test_smoothing(self, make, slow_loss, orders):
         X, sets, y = make_data()
-        model = fitted(make, X, y, "margin", "exact", smoothing=0.3)
+        model = fitted(make, X, y, MaxMargin(smoothing=0.3), "exact")
         b = 0.01 * log_frequencies(sets)
-        twin = Twin(slow_loss, "margin", 0.3, b=b, rate=0.2, interval=30.0)
+        twin = Twin(slow_loss, "margin", 0.3, b=b, rate=0.2, interval=float(N))
         for order in orders:
             twin.run(X, sets, order, np.ones(N))
         np.testing.assert_allclose(model.coef_, twin.W, atol=1e-12)
@@ -301,7 +310,7 @@ class TestSearch:
         model = fitted(make, X, y, "margin", "exact", max_iter=20, gradient="decomp_mips")
         assert model.index_recall_ == 1.0
         assert exact.index_recall_ is None
-        np.testing.assert_allclose(model.loss_curve_, exact.loss_curve_, rtol=0.02)
+        np.testing.assert_allclose(model.fit_report_["loss"], exact.fit_report_["loss"], rtol=0.02)
         distance = np.linalg.norm(model.coef_ - exact.coef_)
         assert distance < 0.05 * np.linalg.norm(exact.coef_)
 
@@ -313,7 +322,7 @@ class TestSearch:
         X /= np.linalg.norm(X, axis=1, keepdims=True)
 
         def loss(**way):
-            own = {"hidden_dim": None, "n_candidates": 20, "max_iter": 4, "decay_interval": 1e4}
+            own = {"embedding_dim": None, "n_candidates": 20, "max_iter": 4, "decay": 0.9}
             own["fit_intercept"] = False
             scores = make(**{**own, **way}).fit(X, y).decision_function(X)
             best = scores[np.arange(1200), y].copy()
@@ -324,7 +333,7 @@ class TestSearch:
         searched = [
             loss(gradient="decomp_mips"),
             loss(gradient="mips"),
-            loss(gradient="decomp_mips", n_rounds=1, n_blocks=3),
+            loss(gradient=MessagePassing(n_rounds=1, n_blocks=3)),
         ]
         assert max(searched) < exact + 0.5 * (sampled - exact)
         assert searched[0] == pytest.approx(exact, rel=0.1)
@@ -334,7 +343,7 @@ class TestSearch:
             loss(fit_intercept=True, average=True, **way)
             for way in (
                 {"gradient": "exact"}, {"gradient": "sampled"}, {"gradient": "decomp_mips"},
-                {"gradient": "mips"}, {"gradient": "decomp_mips", "n_rounds": 1, "n_blocks": 3},
+                {"gradient": "mips"}, {"gradient": MessagePassing(n_rounds=1, n_blocks=3)},
             )
         )  # fmt: skip
         assert max(searched) < exact + 0.7 * (sampled - exact)
@@ -342,8 +351,6 @@ class TestSearch:
 
     def test_sampled_epochs_come_first(self, make, monkeypatch):
         """As a share: half an epoch is 12 of 24 instances, three batches of five."""
-        from sklearn_xc.solvers.label_gradients import Exact, Sampled
-
         X, _, y = make_data()
         seen = []
         for kind in (Exact, Sampled):
@@ -370,7 +377,7 @@ class TestMinimum:
     def trained(self, make, loss, X, y, **parameters):
         """Return label vectors and intercepts side by side."""
         model = make(
-            loss, hidden_dim=None, max_iter=150, learning_rate=0.05, decay_interval=1000.0,
+            loss, embedding_dim=None, max_iter=150, learning_rate=0.05, decay=0.97,
             sampled_epochs=0, **parameters,
         )  # fmt: skip
         model.fit(X, y)

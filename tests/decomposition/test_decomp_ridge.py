@@ -40,8 +40,8 @@ def test_training_comes_to_the_minimum_of_loss_and_ridge(fit_intercept, make, cl
         return loss, (P.T @ np.hstack([X, ones]) + alpha * penalised).ravel()
 
     best = scipy.optimize.minimize(objective, np.zeros(28), jac=True, tol=1e-10)
-    own = {"hidden_dim": None, "learning_rate": 0.3, "fit_intercept": fit_intercept}
-    model = make("softmax", alpha=alpha, max_iter=400, decay_interval=len(X) * 4, **own).fit(X, y)
+    own = {"embedding_dim": None, "learning_rate": 0.3, "fit_intercept": fit_intercept}
+    model = make("softmax", alpha=alpha, max_iter=400, decay=0.985, **own).fit(X, y)
     W = np.column_stack([model.coef_, model.intercept_ - model.intercept_.mean()])
     expected = best.x.reshape(4, 7)
     expected[:, 6] -= expected[:, 6].mean()  # what is added to all of them changes nothing
@@ -58,7 +58,7 @@ def test_training_comes_to_the_minimum_of_loss_and_ridge(fit_intercept, make, cl
 def test_goes_on_where_it_was(make, xy, average, gradient, alpha):
     """Passes of their own are epochs, also where the scale is applied in between."""
     X, y = xy[0].toarray(), xy[1]
-    own = {"hidden_dim": None, "alpha": alpha, "average": average, "gradient": gradient}
+    own = {"embedding_dim": None, "alpha": alpha, "average": average, "gradient": gradient}
     whole, parts = make(max_iter=3, **own).fit(X, y), make(**own)
     for _ in range(3):
         parts.partial_fit(X, y)
@@ -74,7 +74,7 @@ def test_goes_on_where_it_was(make, xy, average, gradient, alpha):
 def test_a_repeated_epoch_halves_it(make, xy):
     """The ridge is beside the sum over the instances."""
     X, y = xy[0].toarray(), xy[1]
-    own = {"hidden_dim": None, "learning_rate": 0.3, "max_iter": 400, "decay_interval": 4 * len(X)}
+    own = {"embedding_dim": None, "learning_rate": 0.3, "max_iter": 400, "decay": 0.985}
     once = make("softmax", alpha=2.0, **own).fit(X, y)
     twice = make("softmax", alpha=4.0, **own).fit(X, y, sample_weight=np.full(len(X), 2.0))
     other = make("softmax", alpha=4.0, **own).fit(X, y)
@@ -85,7 +85,7 @@ def test_a_repeated_epoch_halves_it(make, xy):
 
 def test_averages_can_be_left_out_later(make, xy):
     X, y = xy[0].toarray(), xy[1]
-    own = {"hidden_dim": None, "alpha": 5.0, "warm_start": True}
+    own = {"embedding_dim": None, "alpha": 5.0, "warm_start": True}
     model, last = make(**own).fit(X, y), make(average=False, **own).fit(X, y)
     model.set_params(average=False).fit(X, y)
     last.fit(X, y)

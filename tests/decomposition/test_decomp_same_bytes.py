@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc.solvers import label_gradients
+from sklearn_xc.gradients import MessagePassing, sharing
 
 # A label of the common data has no instance.
 pytestmark = pytest.mark.filterwarnings("ignore:.*have no training instance")
@@ -17,16 +17,21 @@ METHODS = {
     "sampled": {"gradient": "sampled", "n_candidates": 5},
     "decomp_mips": {"gradient": "decomp_mips", "n_candidates": 8},
     "mips": {"gradient": "mips", "n_candidates": 5},
-    "rounds": {"gradient": "decomp_mips", "n_rounds": 2, "n_blocks": 2, "n_candidates": 4},
+    "rounds": {"gradient": MessagePassing(n_rounds=2, n_blocks=2), "n_candidates": 4},
 }
 PROMISED = (
-    "coef_", "intercept_", "feature_embedding_", "loss_curve_", "threshold_", "index_recall_",
+    "coef_", "intercept_", "feature_embedding_", "fit_report_", "threshold_", "index_recall_",
 )  # fmt: skip
+
+
+def value_of(model, name):
+    """Return an attribute; of what training did, the losses: seconds differ."""
+    return model.fit_report_["loss"] if name == "fit_report_" else getattr(model, name)
 
 
 def assert_same_bytes(a, b, names=PROMISED):
     for name in names:
-        p, q = np.asarray(getattr(a, name)), np.asarray(getattr(b, name))
+        p, q = np.asarray(value_of(a, name)), np.asarray(value_of(b, name))
         assert p.dtype == q.dtype
         assert p.shape == q.shape
         assert p.tobytes() == q.tobytes(), name
@@ -60,13 +65,13 @@ def test_intercepts_are_trained_on_some(any_xy, fit):
 
 
 class TestThreads:
-    @pytest.mark.parametrize("hidden_dim", [None, 6])
-    def test_n_jobs(self, hidden_dim, fit, any_xy, monkeypatch):
-        X, Y = any_xy if hidden_dim else (any_xy[0].toarray().astype(np.float32), any_xy[1])
-        expected = fit(X, Y, hidden_dim=hidden_dim, n_jobs=1)
-        monkeypatch.setattr(label_gradients, "_LEAST_WORK", 1)
+    @pytest.mark.parametrize("embedding_dim", [None, 6])
+    def test_n_jobs(self, embedding_dim, fit, any_xy, monkeypatch):
+        X, Y = any_xy if embedding_dim else (any_xy[0].toarray().astype(np.float32), any_xy[1])
+        expected = fit(X, Y, embedding_dim=embedding_dim, n_jobs=1)
+        monkeypatch.setattr(sharing, "LEAST_WORK", 1)
         for n_jobs in (1, 2, 3):
-            model = fit(X, Y, hidden_dim=hidden_dim, n_jobs=n_jobs)
+            model = fit(X, Y, embedding_dim=embedding_dim, n_jobs=n_jobs)
             assert_same_bytes(model, expected)
             for exact in (True, False):
                 for a, b in zip(
@@ -76,7 +81,7 @@ class TestThreads:
                     assert a.tobytes() == b.tobytes()
 
     def test_threads_of_joblib(self, fit, xy, monkeypatch):
-        monkeypatch.setattr(label_gradients, "_LEAST_WORK", 1)
+        monkeypatch.setattr(sharing, "LEAST_WORK", 1)
         expected = fit(*xy)
         with joblib.parallel_config("threading", n_jobs=2):
             assert_same_bytes(fit(*xy), expected)
@@ -88,7 +93,7 @@ class TestThreads:
         own = {"gradient": gradient, "batch_size": 25, "n_candidates": 20, "sampled_epochs": 0}
         if gradient == "mips":
             own["index"] = "exact"
-        monkeypatch.setattr(label_gradients, "_LEAST_WORK", 1)
+        monkeypatch.setattr(sharing, "LEAST_WORK", 1)
         expected = make(n_jobs=1, **own).fit(X, Y)
         for n_jobs in (2, 3):
             assert_same_bytes(make(n_jobs=n_jobs, **own).fit(X, Y), expected)
@@ -102,10 +107,10 @@ class TestRandomState:
         assert_same_bytes(first.fit(*xy), fit(*xy))
         np.testing.assert_array_equal(first.coef_, coef)
 
-    @pytest.mark.parametrize("hidden_dim", [None, 6])
-    def test_another_seed_gives_another_model(self, hidden_dim, fit, xy):
+    @pytest.mark.parametrize("embedding_dim", [None, 6])
+    def test_another_seed_gives_another_model(self, embedding_dim, fit, xy):
         X = xy[0].toarray()
-        a, b = (fit(X, xy[1], hidden_dim=hidden_dim, random_state=r) for r in (0, 1))
+        a, b = (fit(X, xy[1], embedding_dim=embedding_dim, random_state=r) for r in (0, 1))
         assert (a.coef_ != b.coef_).any()
 
     def test_a_generator_moves_on(self, make, xy):
@@ -126,9 +131,10 @@ class TestContainers:
     def test_negative_zeros_of_a_dense_x(self, fit, xy):
         X, Y = xy
         dense = X.toarray()
-        for hidden_dim in (None, 6):
+        for embedding_dim in (None, 6):
             a, b = (
-                fit(x, Y, hidden_dim=hidden_dim) for x in (dense, np.where(dense == 0, -0.0, dense))
+                fit(x, Y, embedding_dim=embedding_dim)
+                for x in (dense, np.where(dense == 0, -0.0, dense))
             )
             np.testing.assert_array_equal(a.coef_, b.coef_)
 
@@ -140,7 +146,7 @@ class TestContainers:
         filtered.eliminate_zeros()
         a, b = fit(stored, Y), fit(filtered, Y)
         for name in PROMISED:  # the sign of a zero apart
-            np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+            np.testing.assert_array_equal(value_of(a, name), value_of(b, name))
 
     def test_int64_indices(self, fit, xy):
         wide = [a.copy() for a in xy]
@@ -210,7 +216,7 @@ class TestInputs:
         arrays += [dense, weight]
         before = [a.copy() for a in arrays]
         model = fit(X, Y, weight)
-        fit(dense, Y, weight, hidden_dim=None)
+        fit(dense, Y, weight, embedding_dim=None)
         model.partial_fit(X, Y, sample_weight=weight)
         model.predict(X), model.predict_topk(X, exact=False), model.score(X, Y), model.embed(X)
         model.decision_function(dense)
@@ -258,7 +264,7 @@ class TestRows:
     def test_a_weight_is_of_an_instance_with_its_labels(self, make):
         """Equal instances with other labels stay apart."""
         X = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-        a = make(hidden_dim=None).fit(X, [0, 1, 2], [2.0, 1.0, 1.0])
-        b = make(hidden_dim=None).fit(X[[0, 1, 0, 2]], [0, 1, 0, 2])
+        a = make(embedding_dim=None).fit(X, [0, 1, 2], [2.0, 1.0, 1.0])
+        b = make(embedding_dim=None).fit(X[[0, 1, 0, 2]], [0, 1, 0, 2])
         assert_same_bytes(a, b)
         assert a.coef_[0, 0] > a.coef_[1, 0] > a.coef_[2, 0]

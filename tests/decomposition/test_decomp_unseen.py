@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from sklearn_xc.exceptions import UnseenLabelWarning
+from sklearn_xc.gradients import MessagePassing
 
 UNSEEN = [1, 2, 6, 11, 12, 13]
 WAYS = {
@@ -15,7 +16,7 @@ WAYS = {
     "spherical": {"gradient": "mips"},
     "faiss": {"gradient": "mips", "index": "faiss"},
     "exact": {"gradient": "mips", "index": "exact"},
-    "rounds": {"gradient": "decomp_mips", "n_rounds": 1},
+    "rounds": {"gradient": MessagePassing()},
 }
 
 
@@ -37,7 +38,7 @@ def fitted(make, data):
 
     def fit(y=data[1], **parameters):
         with pytest.warns(UnseenLabelWarning):
-            model = make(hidden_dim=None, **parameters).fit(data[0], y)
+            model = make(embedding_dim=None, **parameters).fit(data[0], y)
         coef = model.coef_.copy()
         coef[UNSEEN] = 100.0
         model.coef_ = coef
@@ -46,14 +47,14 @@ def fitted(make, data):
     return fit
 
 
-@pytest.mark.parametrize("hidden_dim", [None, 4])
+@pytest.mark.parametrize("embedding_dim", [None, 4])
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("exact", [True, False])
-def test_they_come_last(exact, way, hidden_dim, make, data):
+def test_they_come_last(exact, way, embedding_dim, make, data):
     if way == "faiss":
         pytest.importorskip("faiss")
     X, Y = data
-    model = make(hidden_dim=hidden_dim, n_candidates=1, sampled_epochs=0.2, **WAYS[way])
+    model = make(embedding_dim=embedding_dim, n_candidates=1, sampled_epochs=0.2, **WAYS[way])
     with pytest.warns(UnseenLabelWarning):
         model.fit(X, Y)
     coef = model.coef_.copy()
@@ -96,7 +97,7 @@ def test_sparse_answers_lack_them(fitted, data):
 def test_classes(make, data):
     X, Y = data
     y = np.array(list("abcdefghijklmn"))[Y.argmax(axis=1)]
-    model = make(hidden_dim=None).partial_fit(X, y, list("abcdefghijklmnz"))
+    model = make(embedding_dim=None).partial_fit(X, y, list("abcdefghijklmnz"))
     coef = model.coef_.copy()
     coef[model.label_counts_ == 0] = 100.0
     model.coef_ = coef
@@ -107,7 +108,7 @@ def test_classes(make, data):
 def test_two_classes_of_which_one_is_there(seen, make, data):
     X, _ = data
     y = np.full(90, ["no", "yes"][seen])
-    model = make(hidden_dim=None).partial_fit(X, y, ["no", "yes"])
+    model = make(embedding_dim=None).partial_fit(X, y, ["no", "yes"])
     for coef in (model.coef_, -model.coef_):
         model.coef_ = coef
         assert (model.predict(X) == y).all()
@@ -119,7 +120,7 @@ def test_two_classes_of_which_one_is_there(seen, make, data):
 
 def test_a_label_that_comes_later_is_one_of_the_others(make, data):
     X, Y = data
-    model = make(hidden_dim=None).partial_fit(X, Y)
+    model = make(embedding_dim=None).partial_fit(X, Y)
     assert not np.isin(model.predict_topk(X, 8)[0], UNSEEN).any()
     model.predict_topk(X, 3, exact=False)
     later = Y.copy()

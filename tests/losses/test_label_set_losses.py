@@ -12,7 +12,7 @@ import scipy.special
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sklearn_xc.losses import LABEL_SET_LOSSES, LOSSES
+from sklearn_xc.losses import LABEL_SET_LOSSES, LOSSES, MaxMargin, make_label_set_loss
 
 STEP = 1e-6
 #: The most that a negative up to the floor may change a gradient.
@@ -216,7 +216,10 @@ def test_labels_below_the_support_floor_are_not_needed(label_set_loss, loss, ins
     assume(len(scores) > n_positive)
     negatives = scores[n_positive:]
     value, gradient, floor = label_set_loss(loss, scores, n_positive, mu)
-    known = LABEL_SET_LOSSES[loss].support_floor(negatives.max(), scores[:n_positive].min(), mu)
+    parameters = MaxMargin(mu).parameters if loss == "margin" else ()
+    known = LABEL_SET_LOSSES[loss]().support_floor(
+        negatives.max(), scores[:n_positive].min(), parameters
+    )
     assert known <= floor + 4 * np.spacing(abs(scores).max())
     kept = np.append(np.ones(n_positive, bool), negatives > known)
     assert abs(gradient[~kept]).max(initial=0.0) <= 4 * np.spacing(abs(scores).max()) / mu
@@ -228,7 +231,7 @@ def test_labels_below_the_support_floor_are_not_needed(label_set_loss, loss, ins
 @pytest.mark.parametrize(("largest", "mu"), [(2.0, 0.75), (0.0, 5.0)])
 def test_the_support_floor_of_the_margin_is_the_best_there_is(label_set_loss, largest, mu):
     """With many equal positives the level is as high as it can be."""
-    known = LABEL_SET_LOSSES["margin"].support_floor(largest, 0.5, mu)
+    known = MaxMargin.support_floor(largest, 0.5, (mu,))
     scores = np.append(np.full(1000, 0.5), [largest, known + 0.01])
     assert label_set_loss("margin", scores, 1000, mu)[1][-1] > 0
 
@@ -253,11 +256,67 @@ def test_nan_is_not_swallowed(label_set_loss, loss, at):
     assert math.isnan(label_set_loss(loss, scores, 2)[0])
 
 
-@each_loss
-def test_smoothing_is_used_where_it_is_said_to_be(label_set_loss, loss):
-    scores = np.linspace(-1.0, 1.0, 7)
-    a, b = (label_set_loss(loss, scores, 2, mu)[0] for mu in (0.5, 5.0))
-    assert (a != b) == LABEL_SET_LOSSES[loss].SMOOTHED
+def test_a_loss_holds_its_parameters():
+    assert MaxMargin().parameters == (1.0,)
+    assert MaxMargin(smoothing=np.float32(0.5)).parameters == (0.5,)
+    assert MaxMargin(2) == MaxMargin(2.0)
+    assert repr(MaxMargin(2)) == "MaxMargin(smoothing=2)"
+    assert LABEL_SET_LOSSES["margin"]() == MaxMargin()
+
+
+@pytest.mark.parametrize("smoothing", [0, -1.0, math.nan, math.inf, "1", None, True])
+def test_smoothing_is_a_positive_number(smoothing):
+    with pytest.raises(ValueError, match=r"MaxMargin: smoothing must be .* number\. Got "):
+        MaxMargin(smoothing=smoothing)
+
+
+class Foreign:
+    """A loss from outside the package."""
+
+    parameters = (1.0,)
+
+    @staticmethod
+    def gradient(scores, n_positive, n, parameters, out, work):
+        return 0.0, 0.0
+
+    @staticmethod
+    def support_floor(largest_negative, smallest_positive, parameters):
+        return 0.0
+
+
+class Bound(Foreign):
+    def gradient(self, scores, n_positive, n, parameters, out, work):
+        return 0.0, 0.0
+
+
+class Numbers(Foreign):
+    parameters = [1.0]  # noqa: RUF012
+
+
+class Text(Foreign):
+    parameters = ("1",)
+
+
+def test_a_name_or_an_object():
+    foreign = Foreign()
+    assert make_label_set_loss("triplet") == LABEL_SET_LOSSES["triplet"]()
+    assert make_label_set_loss(foreign) is foreign
+
+
+@pytest.mark.parametrize(
+    ("loss", "message"),
+    [
+        ("hinge", "must be one of 'margin', 'softmax', 'triplet', .* Got 'hinge'"),
+        (Foreign, "must be one of .* Got <class"),
+        (None, "must be one of .* Got None"),
+        (Bound(), "gradient of Bound must be a static method"),
+        (Numbers(), r"parameters of Numbers must be a tuple of numbers. Got \[1.0\]"),
+        (Text(), r"parameters of Text must be a tuple of numbers. Got \('1',\)"),
+    ],
+)
+def test_what_is_no_loss_is_told(loss, message):
+    with pytest.raises(ValueError, match=f"Me: loss.*{message}|Me: loss: {message}"):
+        make_label_set_loss(loss, "Me: loss")
 
 
 def test_the_two_registries_share_no_name():

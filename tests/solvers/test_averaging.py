@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_xc.solvers.averaging import CourseAverages
-from sklearn_xc.solvers.batch_sgd import MovingRows
+from sklearn_xc.solvers.moving_rows import MovingRows
 
 
 def course(n_looks=9, shape=(4, 3), dtype=np.float64, seed=0):

@@ -6,18 +6,14 @@ import scipy.optimize
 import scipy.sparse as sp
 
 from sklearn_xc._data import CsrRows, DenseRows
-from sklearn_xc.losses import LABEL_SET_LOSSES
+from sklearn_xc.gradients import SetLoss
+from sklearn_xc.gradients.exact import Exact
+from sklearn_xc.losses import LABEL_SET_LOSSES, MaxMargin
 from sklearn_xc.mips.protocol import Candidates
 from sklearn_xc.parallel.team import Team
-from sklearn_xc.solvers.batch_sgd import (
-    Entries,
-    HiddenLayer,
-    IdentityLayer,
-    LabelSets,
-    MovingRows,
-    take_steps,
-)
-from sklearn_xc.solvers.label_gradients import Exact, SetLoss
+from sklearn_xc.solvers.batch_sgd import LabelSets, take_steps
+from sklearn_xc.solvers.layers import HiddenLayer, IdentityLayer
+from sklearn_xc.solvers.moving_rows import Entries, MovingRows
 
 N, D, K, DIM = 8, 12, 9, 5
 MU = 2.0
@@ -45,7 +41,8 @@ def make(scale=0.2, seed=0):
 
 def step(layer, W, sets, rows, rate, loss="softmax", squares=None):
     weights = MovingRows(W, squares)
-    method = Exact(SetLoss(LABEL_SET_LOSSES[loss], MU))
+    own = MaxMargin(MU) if loss == "margin" else LABEL_SET_LOSSES[loss]()
+    method = Exact(SetLoss.of(own))
     rows = np.asarray(rows)
     with Team(1) as team:
         (one,) = take_steps(
@@ -190,7 +187,7 @@ def test_adagrad_of_both_layers():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_rows_that_move_are_returned_once(dtype):
-    from sklearn_xc.solvers.batch_sgd import Entries
+    from sklearn_xc.solvers.moving_rows import Entries
 
     values = np.zeros((6, 2), dtype)
     rows = MovingRows(values, None)
@@ -236,7 +233,7 @@ class Noting:
     looks_ahead = True
 
     def __init__(self):
-        self.exact = Exact(SetLoss(LABEL_SET_LOSSES["softmax"], MU))
+        self.exact = Exact(SetLoss.of(LABEL_SET_LOSSES["softmax"]()))
         self.searched, self.seen = [], []
 
     def search(self, W, V, team):
@@ -305,7 +302,7 @@ def test_the_ridge_is_an_implicit_step(is_hidden, ridge, objective):
     W = W if is_hidden else np.random.default_rng(1).normal(size=(K, D))
     rows, expected, vectors, rate = np.array([5, 0, 7, 1, 6, 2]), W.copy(), E.copy(), 0.3
     layer = layers(X, E)[is_hidden]
-    moving, method = MovingRows(W, None), Exact(SetLoss(LABEL_SET_LOSSES["softmax"], MU))
+    moving, method = MovingRows(W, None), Exact(SetLoss.of(LABEL_SET_LOSSES["softmax"]()))
     for first in (0, 4):
         own = rows[first : first + 4]
         V = X[own] @ vectors if is_hidden else X[own]
@@ -369,7 +366,7 @@ def test_intercepts_take_steps_and_do_not_shrink(is_hidden, ridge, dtype, object
     layer = IdentityLayer(DenseRows(X.astype(dtype)))
     if is_hidden:
         layer = HiddenLayer(csr_rows(X.astype(dtype)), MovingRows(E.astype(dtype), None))
-    method = Exact(SetLoss(LABEL_SET_LOSSES["softmax"], MU))
+    method = Exact(SetLoss.of(LABEL_SET_LOSSES["softmax"]()))
     with Team(1) as team:
         list(take_steps(layer, moving, sets, method, rows, 4, lambda: rate, ridge, team))
     shrunk = 1 + rate * ridge * 4

@@ -1,14 +1,18 @@
 """Gradients of a loss over label sets, for the labels that a search has found or for all."""
 
 import functools
-from types import ModuleType, SimpleNamespace
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
 from sklearn_xc.kernels.arithmetic.vectors import largest_entry
-from sklearn_xc.kernels.compiling.jit import inlined, kernel
+from sklearn_xc.kernels.compiling.jit import inlined
 from sklearn_xc.kernels.compiling.scratch import scratch
+from sklearn_xc.kernels.decomposition.outside import callable_in_kernels, kernel_over
 from sklearn_xc.kernels.emitters.dense_dot import dense_dot
+from sklearn_xc.kernels.rows.positives import hide_positives, is_positive
 
 #: Labels whose exact scores are computed at first; then a share more of them, and so on.
 _FIRST_LABELS = 32
@@ -17,7 +21,7 @@ _SHARE_MORE = 0.25
 #: estimates' errors below what would give it a gradient. With 100,000 labels, a whole one takes 6 %
 #: more time and lowers the error of the gradient from 0.033 to 0.026, which is small beside that of
 #: drawing instances.
-_DEVIATIONS = 0.5
+DEVIATIONS = 0.5
 
 
 @inlined
@@ -34,15 +38,6 @@ def score(W, label, V, i):
 
 
 @inlined
-def is_among(label, labels, first, last):
-    """Tell whether a label is one of ``labels[first:last]``."""
-    found = False
-    for t in range(first, last):
-        found |= labels[t] == label
-    return found
-
-
-@inlined
 def write_gradient(labels, gradient, n, weight, labels_out, gradient_out):
     """Write the labels with a gradient that is not 0, and return their number."""
     written = 0
@@ -55,28 +50,37 @@ def write_gradient(labels, gradient, n, weight, labels_out, gradient_out):
 
 
 @functools.cache
-def label_gradient_kernels(loss: ModuleType) -> SimpleNamespace:
-    """Return the kernels for a loss of ``LABEL_SET_LOSSES``.
+def label_gradient_kernels(
+    gradient: Callable[..., Any], support_floor: Callable[..., Any]
+) -> SimpleNamespace:
+    """Return the kernels for the two functions of a `LabelSetLoss`.
 
     Both write, for instance i of n, ``counts[i]`` labels with a gradient that is not 0, with it, at
     the beginning of row i of `labels_out` (int32) and `gradient_out` (float), and the loss over the
     labels considered in `losses` (float64). Gradient and loss are multiplied by the instance's
-    weight. The positives of i, distinct, are ``positives[indptr[i] : indptr[i + 1]]``.
+    weight. The positives of i, distinct, are ``positives[indptr[i] : indptr[i + 1]]``. `parameters`
+    are those of the loss.
 
-    searched(W, V, indptr, positives, weight, found, scores, n_found, is_exact, smoothing, \
+    searched(W, V, indptr, positives, weight, found, scores, n_found, is_exact, parameters, \
 labels_out, gradient_out, counts, losses, wants_more)
         Over labels found by a search: `found`, int32 (n, n_candidates), their scores or estimates
         of them, and how many there are. If they are estimates, they come best first, and exact
         scores take their place until no further candidate seems to have a gradient.
         ``wants_more[i]``, bool, tells that there may be some behind the last.
-    dense(scores, indptr, positives, weight, smoothing, labels_out, gradient_out, counts, losses)
+    dense(scores, indptr, positives, weight, parameters, labels_out, gradient_out, counts, losses)
         Over all labels, from all scores, (n, n_labels), which are overwritten in part.
     """
-    find_gradient, support_floor = loss.gradient, loss.support_floor
+    return SimpleNamespace(
+        searched=_searched_kernel(gradient), dense=_dense_kernel(gradient, support_floor)
+    )
 
-    @kernel
+
+def _searched_kernel(gradient: Callable[..., Any]) -> Any:
+    find_gradient = callable_in_kernels(gradient)
+
+    @kernel_over(gradient)
     def searched(
-        W, V, indptr, positives, weight, found, scores, n_found, is_exact, smoothing,
+        W, V, indptr, positives, weight, found, scores, n_found, is_exact, parameters,
         labels_out, gradient_out, counts, losses, wants_more,
     ):  # fmt: skip
         room = found.shape[1] + np.max(indptr[1:] - indptr[:-1])
@@ -94,7 +98,7 @@ labels_out, gradient_out, counts, losses, wants_more)
                 until = min(until, n_found[i])
                 for t in range(done, until):
                     label = found[i, t]
-                    if is_among(label, positives, first, last):
+                    if is_positive(label, positives, first, last):
                         continue
                     labels[n] = label
                     if is_exact:
@@ -107,14 +111,14 @@ labels_out, gradient_out, counts, losses, wants_more)
                         n_scored += 1
                     n += 1
                 done = until
-                loss, floor = find_gradient(z, n_positive, n, smoothing, gradient, work)
+                loss, floor = find_gradient(z, n_positive, n, parameters, gradient, work)
                 wants_more[i] = False
                 if done == n_found[i] and (is_exact or done == 0):
                     break
                 slack = np.inf  # of candidates that are all positives nothing is learnt
                 if n_scored > 0:
                     mean = total / n_scored
-                    slack = mean + _DEVIATIONS * np.sqrt(max(squares / n_scored - mean * mean, 0.0))
+                    slack = mean + DEVIATIONS * np.sqrt(max(squares / n_scored - mean * mean, 0.0))
                 # Behind the last candidate, none is estimated to be better than that.
                 if scores[i, min(done, n_found[i] - 1)] + slack <= floor:
                     break
@@ -127,9 +131,15 @@ labels_out, gradient_out, counts, losses, wants_more)
                 labels, gradient, n, weight[i], labels_out[i], gradient_out[i]
             )
 
-    @kernel
+    return searched
+
+
+def _dense_kernel(gradient: Callable[..., Any], support_floor: Callable[..., Any]) -> Any:
+    find_gradient, find_floor = callable_in_kernels(gradient), callable_in_kernels(support_floor)
+
+    @kernel_over(gradient, support_floor)
     def dense(
-        scores, indptr, positives, weight, smoothing, labels_out, gradient_out, counts, losses
+        scores, indptr, positives, weight, parameters, labels_out, gradient_out, counts, losses
     ):
         n_labels = scores.shape[1]
         labels, z = scratch(n_labels, np.int32), scratch(n_labels, np.float64)
@@ -140,21 +150,21 @@ labels_out, gradient_out, counts, losses, wants_more)
             for t in range(indptr[i], indptr[i + 1]):
                 labels[n], z[n] = positives[t], scores[i, positives[t]]
                 smallest = min(smallest, z[n])
-                scores[i, positives[t]] = -np.inf
                 n += 1
+            hide_positives(scores[i], positives, indptr[i], indptr[i + 1])
             n_positive = n
             largest = largest_entry(scores[i])
-            bound = support_floor(np.float64(largest), smallest, smoothing)
+            bound = find_floor(np.float64(largest), smallest, parameters)
             # Of scores beyond 1e16 the floor is rounded to the largest, which must not be left out.
             top = largest if largest > -np.inf else np.nan
             for k in range(n_labels):
                 if scores[i, k] > bound or scores[i, k] == top:
                     labels[n], z[n] = k, scores[i, k]
                     n += 1
-            loss, _ = find_gradient(z, n_positive, n, smoothing, gradient, work)
+            loss, _ = find_gradient(z, n_positive, n, parameters, gradient, work)
             losses[i] = weight[i] * loss
             counts[i] = write_gradient(
                 labels, gradient, n, weight[i], labels_out[i], gradient_out[i]
             )
 
-    return SimpleNamespace(searched=searched, dense=dense)
+    return dense

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_xc.kernels.decomposition.label_gradients import _FIRST_LABELS, label_gradient_kernels
-from sklearn_xc.losses import LABEL_SET_LOSSES
+from sklearn_xc.losses import LABEL_SET_LOSSES, MaxMargin
 
 MU = 0.7
 DIM = 4
@@ -59,14 +59,21 @@ def expected_over(data, label_set_loss, loss, considered):
     return losses, dense
 
 
+def kernels_of(name):
+    """Return the kernels of a loss, and its parameters."""
+    loss = MaxMargin(MU) if name == "margin" else LABEL_SET_LOSSES[name]()
+    return label_gradient_kernels(loss.gradient, loss.support_floor), loss.parameters
+
+
 def search(data, loss, found, scores, is_exact, n_found=None, wants_more=None):
     n_found = np.full(data.n, found.shape[1]) if n_found is None else np.asarray(n_found)
     most = int(np.diff(data.indptr).max())
     out = empty(data.n, found.shape[1] + most)
     wants_more = np.empty(data.n, np.bool_) if wants_more is None else wants_more
-    label_gradient_kernels(LABEL_SET_LOSSES[loss]).searched(
+    kernels, parameters = kernels_of(loss)
+    kernels.searched(
         data.W, data.V, data.indptr, data.positives, data.weight, found.astype(np.int32), scores,
-        n_found, is_exact, MU, *out, wants_more,
+        n_found, is_exact, parameters, *out, wants_more,
     )  # fmt: skip
     return as_dense(data, out)
 
@@ -80,9 +87,8 @@ def best(data, n_candidates, estimates=None):
 
 def over_all(data, loss):
     out = empty(data.n, data.n_labels)
-    label_gradient_kernels(LABEL_SET_LOSSES[loss]).dense(
-        data.scores.copy(), data.indptr, data.positives, data.weight, MU, *out
-    )
+    kernels, parameters = kernels_of(loss)
+    kernels.dense(data.scores.copy(), data.indptr, data.positives, data.weight, parameters, *out)
     return as_dense(data, out)
 
 
@@ -322,5 +328,4 @@ def test_instances_do_not_depend_on_each_other(loss):
 
 
 def test_kernels_are_made_once():
-    loss = LABEL_SET_LOSSES["margin"]
-    assert label_gradient_kernels(loss) is label_gradient_kernels(loss)
+    assert kernels_of("margin")[0] is kernels_of("margin")[0]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.special
 
-from sklearn_xc.kernels.decomposition.message_passing import message_passing_kernels
-from sklearn_xc.losses import LABEL_SET_LOSSES
+from sklearn_xc.kernels.decomposition.message_passing import is_sparse, message_passing_kernels
+from sklearn_xc.losses import LABEL_SET_LOSSES, MaxMargin
 
 MU = 0.5
 
@@ -60,6 +60,13 @@ def make_batch(seed=0, n=5, n_labels=30, n_blocks=3, width=6, n_positive=2, shif
     return Batch(z, positives, best.tolist(), width)
 
 
+def kernels_of(name, smoothing):
+    """Return the kernels of a loss, and its parameters."""
+    loss = MaxMargin(smoothing) if name == "margin" else LABEL_SET_LOSSES[name]()
+    has_floor = is_sparse(loss.support_floor, loss.parameters)
+    return message_passing_kernels(loss.gradient, is_sparse=has_floor), loss.parameters
+
+
 def couple(loss, batch, tau=1e-3, n_rounds=1, smoothing=MU, dtype=np.float64, weight=None):
     """Return the loss and the gradient, a dict from labels, of each instance."""
     arguments = batch.arguments(dtype)
@@ -68,8 +75,8 @@ def couple(loss, batch, tau=1e-3, n_rounds=1, smoothing=MU, dtype=np.float64, we
     labels, gradients = np.full((n, cap), -7, np.int32), np.full((n, cap), np.nan)
     counts, losses = np.full(n, -7, np.int64), np.full(n, np.nan)
     weight = np.ones(n) if weight is None else weight
-    kernel = message_passing_kernels(LABEL_SET_LOSSES[loss]).couple
-    kernel(*arguments, weight, smoothing, tau, n_rounds, labels, gradients, counts, losses)
+    kernels, parameters = kernels_of(loss, smoothing)
+    kernels.couple(*arguments, weight, parameters, tau, n_rounds, labels, gradients, counts, losses)
     found = [
         dict(zip(row[:m].tolist(), g[:m].tolist(), strict=True))
         for row, g, m in zip(labels, gradients, counts, strict=True)
@@ -79,8 +86,8 @@ def couple(loss, batch, tau=1e-3, n_rounds=1, smoothing=MU, dtype=np.float64, we
 
 def couple_one(loss, batch, i=0, tau=1e-3, n_rounds=1, smoothing=MU):
     """Return the labels, z~ and Lambda of one instance."""
-    kernel = message_passing_kernels(LABEL_SET_LOSSES[loss]).couple_one
-    return kernel(i, *batch.arguments(), smoothing, tau, n_rounds)
+    kernels, parameters = kernels_of(loss, smoothing)
+    return kernels.couple_one(i, *batch.arguments(), parameters, tau, n_rounds)
 
 
 def pass_messages_as_printed(loss_of, batch, i, tau, n_rounds):
@@ -327,5 +334,4 @@ def test_float32_scores_are_read_as_they_are(loss):
 
 
 def test_kernels_are_made_once():
-    loss = LABEL_SET_LOSSES["margin"]
-    assert message_passing_kernels(loss) is message_passing_kernels(loss)
+    assert kernels_of("margin", 1.0)[0] is kernels_of("margin", 2.0)[0]

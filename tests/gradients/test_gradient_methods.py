@@ -6,20 +6,18 @@ import threading
 import numpy as np
 import pytest
 
-from sklearn_xc.losses import LABEL_SET_LOSSES
+from sklearn_xc.gradients import exact as exact_module
+from sklearn_xc.gradients import sharing
+from sklearn_xc.gradients.batch import Batch, LabelGradient
+from sklearn_xc.gradients.exact import Exact
+from sklearn_xc.gradients.message_passing import Coupled
+from sklearn_xc.gradients.sampled import Sampled
+from sklearn_xc.gradients.searched import Searched
+from sklearn_xc.gradients.set_loss import SetLoss
+from sklearn_xc.gradients.watched_index import WatchedIndex
+from sklearn_xc.losses import LABEL_SET_LOSSES, MaxMargin
 from sklearn_xc.mips import INDEXES, Candidates
 from sklearn_xc.parallel.team import Team
-from sklearn_xc.solvers import label_gradients
-from sklearn_xc.solvers.label_gradients import (
-    Batch,
-    Coupled,
-    Exact,
-    LabelGradient,
-    Sampled,
-    Searched,
-    SetLoss,
-    WatchedIndex,
-)
 
 MU = 2.0
 N, K, DIM = 7, 60, 6
@@ -39,7 +37,7 @@ def make(dtype=np.float64, seed=0):
 
 
 def set_loss(name):
-    return SetLoss(LABEL_SET_LOSSES[name], MU)
+    return SetLoss.of(MaxMargin(MU) if name == "margin" else LABEL_SET_LOSSES[name]())
 
 
 def as_dense(gradient):
@@ -117,7 +115,7 @@ def test_estimates_of_all_labels_give_nearly_the_exact_gradient(loss, exact_grad
 
 @each_loss
 def test_labels_are_multiplied_a_part_at_a_time(loss, exact_gradient, monkeypatch):
-    monkeypatch.setattr(label_gradients, "_LABELS_PER_PRODUCT", 7)
+    monkeypatch.setattr(exact_module, "_LABELS_PER_PRODUCT", 7)
     W, batch = make()
     for n_workers in (1, 2):
         found = as_dense(gradient_of(Exact(set_loss(loss)), W, batch, n_workers))
@@ -198,7 +196,7 @@ def test_many_rounds_over_all_labels_come_to_the_exact_gradient(loss, exact_grad
 def test_threads_change_no_bit(name, dtype, monkeypatch):
     W, batch = make(dtype)
     expected = gradient_of(methods("margin", W, 10)[name], W, batch)
-    monkeypatch.setattr(label_gradients, "_LEAST_WORK", 1)
+    monkeypatch.setattr(sharing, "LEAST_WORK", 1)
     for n_workers in (2, 3, 16):  # more than there are instances
         found = gradient_of(methods("margin", W, 10)[name], W, batch, n_workers)
         assert found.counts.tobytes() == expected.counts.tobytes()
@@ -243,7 +241,7 @@ def test_threads_share_the_instances_where_there_is_enough_to_do(monkeypatch):
 
     W, batch = make()
     for least, expected in ((N * K, [3, 4]), (N * K + 1, [7])):
-        monkeypatch.setattr(label_gradients, "_LEAST_WORK", least)
+        monkeypatch.setattr(sharing, "LEAST_WORK", least)
         index = Index()
         gradient_of(Searched(set_loss("margin"), 5, WatchedIndex(index)), W, batch, 2)
         assert sorted(index.asked) == expected
@@ -270,7 +268,7 @@ class RightIndex:
 def test_what_is_retrieved_at_first_makes_no_difference(
     loss, n_workers, exact_gradient, monkeypatch
 ):
-    monkeypatch.setattr(label_gradients, "_LEAST_WORK", 1)
+    monkeypatch.setattr(sharing, "LEAST_WORK", 1)
     W, batch = make()
     expected = exact_gradient(loss, W, batch)
     shares = []

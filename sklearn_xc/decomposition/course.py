@@ -1,20 +1,32 @@
 """Where training stands, beside the model that it has come to."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sklearn_xc._blank_rows import LabelFrequencies
-from sklearn_xc.decomposition._training import Guide
+from sklearn_xc.decomposition.guide import Guide
 
 Rows = np.ndarray | None
 #: Numbers that are moved at a time.
 _TOGETHER = 2**20
 
 
-class NotFiniteError(ArithmeticError):
-    """Training has come to weights, losses or scores that are not finite."""
+class Weights(NamedTuple):
+    """The weights of a model.
+
+    Attributes
+    ----------
+    coef : ndarray of float of shape (n_labels, dim)
+    intercept : ndarray of float of shape (n_labels,)
+    features : ndarray of float of shape (n_features, dim) or None
+        None where there is no hidden layer.
+    """
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    features: Rows
 
 
 @dataclass

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 PROMISED = (
-    "coef_", "intercept_", "feature_embedding_", "loss_curve_", "threshold_", "index_recall_",
+    "coef_", "intercept_", "feature_embedding_", "threshold_", "index_recall_", "label_counts_",
 )  # fmt: skip
 
 
@@ -48,34 +48,35 @@ def in_containers(X, rng):
 
 @pytest.mark.filterwarnings("ignore:pandas.DataFrame with sparse columns")
 @pytest.mark.parametrize("gradient", ["exact", "decomp_mips"])
-@pytest.mark.parametrize("hidden_dim", ["auto", None, 0, 5])
+@pytest.mark.parametrize("embedding_dim", ["auto", None, 0, 5])
 @hypothesis.settings(max_examples=8)
 @hypothesis.given(share=st.sampled_from([0.05, 0.19, 0.2, 0.5, 1.0]), seed=st.integers(0, 999))
-def test_the_same_data_give_the_same_bytes(gradient, hidden_dim, share, seed, make):
+def test_the_same_data_give_the_same_bytes(gradient, embedding_dim, share, seed, make):
     rng = np.random.default_rng(seed)
     X = with_share(20, 10, int(200 * share), seed)
     y = np.arange(20)  # equal rows count once, but for those of other labels
     found = {}
     for name, x in in_containers(X, rng).items():
-        model = make(hidden_dim=hidden_dim, gradient=gradient, sampled_epochs=0.3).fit(x, y)
+        model = make(embedding_dim=embedding_dim, gradient=gradient, sampled_epochs=0.3).fit(x, y)
         found[name] = [np.asarray(getattr(model, p)).tobytes() for p in PROMISED]
-        found[name] += [model.hidden_dim_, model.embed(x).tobytes()]
+        found[name] += [model.embedding_dim_, model.embed(x).tobytes()]
         found[name] += [a.tobytes() for a in model.predict_topk(x, 3)]
         found[name] += [model.decision_function(x).tobytes()]
     for name, one in found.items():
         assert one == found["dense"], name
     assert (
-        model.hidden_dim_ == {None: 0, 0: 0, 5: 5, "auto": 0 if share >= 0.2 else 100}[hidden_dim]
+        model.embedding_dim_
+        == {None: 0, 0: 0, 5: 5, "auto": 0 if share >= 0.2 else 100}[embedding_dim]
     )
-    assert (model.feature_embedding_ is None) == (model.hidden_dim_ == 0)
+    assert (model.feature_embedding_ is None) == (model.embedding_dim_ == 0)
 
 
 @pytest.mark.parametrize(("n_nonzero", "expected"), [(79, 100), (80, 0)])
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.csc_array])
 def test_a_fifth(container, n_nonzero, expected, make):
     X, y = with_share(20, 20, n_nonzero), np.arange(20)
-    model = make(hidden_dim="auto").fit(container(X), y)
-    assert model.hidden_dim_ == expected
+    model = make(embedding_dim="auto").fit(container(X), y)
+    assert model.embedding_dim_ == expected
 
 
 def test_only_instances_that_train_count_and_equal_ones_once(make):
@@ -87,7 +88,7 @@ def test_only_instances_that_train_count_and_equal_ones_once(make):
     weight = np.ones(20)
 
     def chosen(X, y, weight=None):
-        return make(hidden_dim="auto", max_iter=1).fit(X, y, weight).hidden_dim_
+        return make(embedding_dim="auto", max_iter=1).fit(X, y, weight).embedding_dim_
 
     assert chosen(X, y) == 100
     assert chosen(X[:4], y[:4]) == 0
@@ -104,24 +105,28 @@ def test_later_calls_keep_it(make):
     dense, sparse = with_share(20, 20, 300), with_share(20, 20, 30)
     y = np.arange(20) % 3
     for first, then, expected in ((dense, sparse, 0), (sparse, dense, 100)):
-        model = make(hidden_dim="auto", warm_start=True).fit(first, y)
-        assert model.partial_fit(then, y).hidden_dim_ == expected
-        assert model.fit(then, y).hidden_dim_ == expected
+        model = make(embedding_dim="auto", warm_start=True).fit(first, y)
+        assert model.partial_fit(then, y).embedding_dim_ == expected
+        assert model.fit(then, y).embedding_dim_ == expected
         assert model.coef_.shape[1] == expected or 20
-        assert model.set_params(warm_start=False).fit(then, y).hidden_dim_ == 100 - expected
+        assert model.set_params(warm_start=False).fit(then, y).embedding_dim_ == 100 - expected
 
 
 def test_it_is_announced(make, capsys):
     y = np.arange(20)
     for (n, parameters), method in itertools.product(
-        ((30, {}), (300, {}), (30, {"hidden_dim": None}), (300, {"hidden_dim": 7})),
+        ((30, {}), (300, {}), (30, {"embedding_dim": None}), (300, {"embedding_dim": 7})),
         ("fit", "partial_fit"),
     ):
-        model = make(verbose=1, **{"hidden_dim": "auto", **parameters})
+        model = make(verbose=1, **{"embedding_dim": "auto", **parameters})
         getattr(model, method)(with_share(20, 20, n), y)
         line = capsys.readouterr().out.splitlines()[0]
-        layer = f"a hidden layer of {model.hidden_dim_}" if model.hidden_dim_ else "no hidden layer"
-        how = f"hidden_dim={parameters.get('hidden_dim', 'auto')!r}"
+        layer = (
+            f"a hidden layer of {model.embedding_dim_}"
+            if model.embedding_dim_
+            else "no hidden layer"
+        )
+        how = f"embedding_dim={parameters.get('embedding_dim', 'auto')!r}"
         if not parameters:
             how += f", and {n / 4:.1f}% of the entries of X are not 0"
         assert line == f"[DecompMIPSClassifier] {layer}: {how}"

@@ -1,0 +1,194 @@
+"""The way of the data through a fit: from arrays that are checked to fitted attributes.
+
+::
+
+    check -> training set -> start, or resume -> epochs -> weights -> counts -> threshold -> report
+"""
+
+from typing import Any
+
+import numpy as np
+
+from sklearn_xc._checks import (
+    check_further_targets,
+    check_rows,
+    check_targets,
+    check_weights,
+    require_labels,
+)
+from sklearn_xc._seeds import draw_seed
+from sklearn_xc.decomposition._finite import explained, require_finite_model
+from sklearn_xc.decomposition._model import EmbeddingModel
+from sklearn_xc.decomposition._threshold import threshold_of
+from sklearn_xc.decomposition._training_set import TrainingSet, merge_instances
+from sklearn_xc.decomposition.course import Course, Weights
+from sklearn_xc.decomposition.fitting import EpochReport, Fitting
+from sklearn_xc.decomposition.guide import RECALL_K, Guide
+from sklearn_xc.decomposition.settings import Settings
+from sklearn_xc.decomposition.start import resume_course, start_course
+from sklearn_xc.gradients import Gradient, SetLoss, make_gradient
+from sklearn_xc.losses import LabelSetLoss, make_label_set_loss
+from sklearn_xc.mips import MipsIndex, make_index
+from sklearn_xc.mips.recall import warn_of_recall
+from sklearn_xc.parallel.progress import Progress
+from sklearn_xc.parallel.threads import count_threads
+from sklearn_xc.solvers.schedule import Schedule
+
+
+class TrainableModel(EmbeddingModel):
+    """A model that steps on mini-batches train; parameters as of `DecompMIPSClassifier`."""
+
+    loss: str | LabelSetLoss
+    gradient: str | Gradient
+    index: str | MipsIndex | None
+    n_candidates: int | None
+    embedding_dim: int | str | None
+    fit_intercept: bool
+    dropout: float
+    alpha: float
+    optimizer: str
+    learning_rate: float
+    decay: float | str
+    batch_size: int
+    average: bool
+    sampled_epochs: float
+    min_recall: float
+    random_state: Any
+    verbose: int
+
+    embedding_dim_: int
+    fit_report_: dict[str, np.ndarray]
+    index_recall_: float | None
+    n_iter_: int
+    _course: Course
+
+    def _check(
+        self, X: Any, y: Any, sample_weight: Any, classes: Any, goes_on: bool
+    ) -> TrainingSet:
+        """Return what is trained on, of weights that are known if training goes on."""
+        self._settings()
+        if goes_on:
+            self._require_same_shape()
+        instances = check_rows(self, X, reset=not goes_on)
+        n = instances.shape[0]
+        targets = (check_further_targets if goes_on else check_targets)(self, y, n, classes)
+        weight = check_weights(self, sample_weight, n)
+        training = merge_instances(
+            type(self).__name__, instances, targets, np.ones(n) if weight is None else weight
+        )
+        require_labels(self, targets, training.rows)
+        return training
+
+    def _train(
+        self, training: TrainingSet, n_epochs: int, *, goes_on: bool, is_partial: bool
+    ) -> None:
+        """Train, and set all fitted attributes."""
+        settings, seed = self._settings(), draw_seed(self.random_state)
+        is_further = goes_on and is_partial
+        weights = None
+        if goes_on:
+            weights = Weights(self.coef_, self.intercept_, self.feature_embedding_)
+            course = resume_course(settings, self._course, weights, training, is_further=is_further)
+        else:
+            course = start_course(settings, training, seed)
+            self._keep_targets(training.targets)
+        fitting = Fitting(settings, training, course, seed, weights)
+        with explained(settings.name, self.learning_rate, training):
+            epochs = self._run(fitting, n_epochs)
+            self._keep(fitting, is_further=is_further)
+            require_finite_model(self, training)
+            self.threshold_ = threshold_of(self, training, seed)
+        self._report(epochs, is_further=is_further)
+        self._keep_guide(fitting.trainer.guide, is_partial=is_partial)
+
+    def _run(self, fitting: Fitting, n_epochs: int) -> list[EpochReport]:
+        """Return what the epochs have done, and print it if asked for."""
+        progress = Progress(type(self).__name__, "epoch", n_epochs)
+        epochs: list[EpochReport] = []
+        for n_done in range(1, n_epochs + 1):
+            epochs.append(fitting.epoch())
+            if self.verbose:
+                recall = fitting.trainer.guide.recall
+                found = "" if recall is None else f", recall@{RECALL_K} of the index {recall:.3f}"
+                progress.show(n_done, f"loss {epochs[-1].loss:.4g}{found}")
+        return epochs
+
+    def _keep(self, fitting: Fitting, *, is_further: bool) -> None:
+        """Set the weights, and count instances; a label seen in any call is never unseen again."""
+        training, course = fitting.training, fitting.course
+        self.coef_, self.intercept_, self.feature_embedding_ = fitting.settle()
+        features = self.feature_embedding_
+        self.embedding_dim_ = 0 if features is None else features.shape[1]
+        self.n_candidates_, self._course = fitting.n_candidates, course
+        self.__dict__.pop("_search_index", None)  # of weights that have moved
+        self._count_instances(training.targets, training.given_weight, is_further=is_further)
+        is_seen = self.label_counts_ > 0
+        course.is_seen = is_seen if course.is_seen is None else course.is_seen | is_seen
+        self._unseen_labels = np.flatnonzero(~course.is_seen)
+
+    def _report(self, epochs: list[EpochReport], *, is_further: bool) -> None:
+        """Set what the epochs have done, after those of earlier calls."""
+        columns = zip(EpochReport._fields, zip(*epochs, strict=True), strict=True)
+        report = {name: np.array(values) for name, values in columns}
+        if is_further:
+            before = self.fit_report_
+            report = {name: np.append(before[name], report[name]) for name in report}
+        self.fit_report_, self.n_iter_ = report, len(report["loss"])
+
+    def _keep_guide(self, guide: Guide, *, is_partial: bool) -> None:
+        """Keep what was built for the next partial fit, and warn of a low recall."""
+        guide.queries = None
+        self._course.guide = guide if is_partial else None
+        self.index_recall_ = guide.recall
+        if self.index_recall_ is not None:
+            k = min(RECALL_K, self.n_candidates_)
+            how = type(self).__name__, self.index_recall_, self.min_recall, k, self.n_candidates_
+            warn_of_recall(*how, "or set gradient='exact'")
+
+    # What the parameters mean
+
+    def _settings(self) -> Settings:
+        """Return the parameters, checked, with names resolved."""
+        name, decay = type(self).__name__, self.decay
+        if isinstance(decay, str) and decay == "auto":
+            decay = 1.0 if self.optimizer == "adagrad" else "1/t"
+        make_index(self._index_kind(), who=f"{name}: index")
+        return Settings(
+            name=name,
+            loss=SetLoss.of(make_label_set_loss(self.loss, f"{name}: loss")),
+            gradient=make_gradient(self.gradient, f"{name}: gradient"),
+            index=self._index_kind(),
+            n_candidates=self.n_candidates,
+            embedding_dim=self.embedding_dim,
+            fit_intercept=self.fit_intercept,
+            dropout=self.dropout,
+            alpha=self.alpha,
+            optimizer=self.optimizer,
+            schedule=Schedule(self.learning_rate, decay),
+            batch_size=self.batch_size,
+            average=self.average,
+            sampled_epochs=self.sampled_epochs,
+            allowed_bytes=self._allowed_bytes(),
+            n_workers=count_threads(self.n_jobs, f"{name}: n_jobs"),
+            verbose=self.verbose,
+        )
+
+    def _index_kind(self) -> str | MipsIndex:
+        if self.index is not None:
+            return self.index
+        return make_gradient(self.gradient, f"{type(self).__name__}: gradient").default_index
+
+    def _require_same_shape(self) -> None:
+        """Raise an error for parameters that weights of another call do not fit."""
+        before: dict[str, Any] = {"optimizer": self._course.optimizer}
+        before["fit_intercept"] = self._course.has_intercept
+        if not isinstance(self.embedding_dim, str):
+            before["embedding_dim"] = self.embedding_dim_
+        for name, value in before.items():
+            now = getattr(self, name)
+            if (now or 0) != value:
+                raise ValueError(
+                    f"{type(self).__name__}: {name}={now!r} does not go with the weights to go on "
+                    f"from, which were trained with {name}={value!r}. Set it back, or fit anew "
+                    "with warm_start=False."
+                )

@@ -1,0 +1,126 @@
+"""Where training starts from: fresh weights, or those that an earlier call has come to."""
+
+import math
+
+import numpy as np
+
+from sklearn_xc._blank_rows import features_of
+from sklearn_xc._data import DENSE_SHARE
+from sklearn_xc.decomposition._intercept import first_intercepts, frequencies_of
+from sklearn_xc.decomposition._training_set import TrainingSet
+from sklearn_xc.decomposition.course import Course, Rows, Weights, copy_of, with_intercepts
+from sklearn_xc.decomposition.settings import Settings
+from sklearn_xc.parallel.memory import require_bytes
+from sklearn_xc.parallel.progress import say
+
+#: embedding_dim="auto": the dimension that a sparse X gets. Source: section 5 of the paper.
+_EMBEDDING_DIM = 100
+#: The norm of feature vectors at the start, on average. Long ones hardly turn before the label
+#: vectors fit them as they are.
+_NORM = 0.3
+
+
+def start_course(settings: Settings, training: TrainingSet, seed: int) -> Course:
+    """Return the course of a first call.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If the weights do not fit; nothing was made yet.
+    """
+    n_labels, d, dtype = training.n_labels, training.instances.shape[1], training.instances.dtype
+    share = training.share_of_nonzeros
+    embedding_dim = _choose_embedding_dim(settings, share)
+    dim = embedding_dim or d
+    is_trained = settings.fit_intercept and share >= DENSE_SHARE
+    shapes = [(n_labels, dim + is_trained)] + [(d, dim)] * (embedding_dim > 0)
+    _require_memory(settings, shapes, dtype.itemsize)
+    features = _first_features(training, dim, seed) if embedding_dim > 0 else None
+    labels = np.zeros(shapes[0], dtype)
+    squares: tuple[Rows, Rows] = None, None
+    frequencies = frequencies_of(training)
+    if is_trained:
+        labels[:, -1] = first_intercepts(frequencies, dtype)
+    if settings.optimizer == "adagrad":
+        squares = np.zeros_like(labels), None if features is None else np.zeros_like(features)
+    return Course(
+        labels, features, *squares, settings.optimizer, training.epoch_visits,
+        settings.fit_intercept, is_trained, frequencies,
+    )  # fmt: skip
+
+
+def resume_course(
+    settings: Settings, course: Course, weights: Weights, training: TrainingSet, *, is_further: bool
+) -> Course:
+    """Return a copy of a course, to go on from.
+
+    Parameters
+    ----------
+    settings : Settings
+    course : Course
+        Of the last call.
+    weights : Weights
+        Of the model: they are where training stands if the course holds none.
+    training : TrainingSet
+    is_further : bool
+        Whether these instances come on top of those so far, or take their place.
+    """
+    n_labels, dim = weights.coef.shape
+    shapes = [(n_labels, dim + course.is_trained)]
+    if weights.features is not None:
+        shapes.append(weights.features.shape)
+    _require_memory(settings, shapes, weights.coef.itemsize)
+    course = course.copied()
+    if course.label_rows is None:
+        course.label_rows = (
+            with_intercepts(weights.coef, weights.intercept)
+            if course.is_trained
+            else copy_of(weights.coef)
+        )
+        course.feature_rows = copy_of(weights.features)
+    frequencies = frequencies_of(training)
+    course.frequencies = course.frequencies.plus(frequencies) if is_further else frequencies
+    if not is_further:
+        course.guide = None
+    return course
+
+
+def _choose_embedding_dim(settings: Settings, share: float) -> int:
+    """Return the dimension of the hidden layer, by the share of entries that are not 0."""
+    how = f"embedding_dim={settings.embedding_dim!r}"
+    if isinstance(settings.embedding_dim, str):
+        dim = _EMBEDDING_DIM if share < DENSE_SHARE else 0
+        how += f", and {share:.1%} of the entries of X are not 0"
+    else:
+        dim = int(settings.embedding_dim or 0)
+    if settings.verbose:
+        layer = f"a hidden layer of {dim}" if dim else "no hidden layer"
+        say(settings.name, f"{layer}: {how}")
+    return dim
+
+
+def _first_features(training: TrainingSet, dim: int, seed: int) -> np.ndarray:
+    """Return random vectors of the features that there are."""
+    rng, shape = np.random.default_rng((seed, 2)), (training.instances.shape[1], dim)
+    vectors = rng.standard_normal(shape, np.float32) * np.float32(_NORM / np.sqrt(dim))
+    features = vectors.astype(training.instances.dtype, copy=False)
+    features[~features_of(training.instances, training.rows)] = 0
+    return features
+
+
+def _require_memory(settings: Settings, shapes: list[tuple[int, int]], itemsize: int) -> None:
+    """Raise an error if weights of labels, and of features if there are, do not fit."""
+    extras = ["their averages"] if settings.average else []
+    extras += ["adagrad"] if settings.optimizer == "adagrad" else []
+    arrays = [
+        f"{n} {kind} x {columns} x {itemsize} bytes"
+        for (n, columns), kind in zip(shapes, ("labels", "features"), strict=False)
+    ]
+    copies = "".join(f", as much again for {extra}" for extra in extras)
+    require_bytes(
+        (1 + len(extras)) * sum(math.prod(shape) for shape in shapes) * itemsize,
+        settings.allowed_bytes,
+        f"the weights, {' and '.join(arrays)}{copies}",
+        "Pass X as float32, lower embedding_dim, set average=False, or leave rare features and "
+        "labels out.",
+    )

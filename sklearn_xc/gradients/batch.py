@@ -1,0 +1,65 @@
+"""Instances of a mini-batch, and the gradient of their losses by the scores."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Batch(NamedTuple):
+    """Instances of a mini-batch.
+
+    Attributes
+    ----------
+    V : ndarray of float of shape (n, dim)
+        What their scores are linear in.
+    indptr : ndarray of int64 of shape (n + 1,)
+        Where the labels of each instance are.
+    positives : ndarray of int32
+        Labels of each instance, at least one.
+    weight : ndarray of float64 of shape (n,)
+        Of the instances.
+    """
+
+    V: np.ndarray
+    indptr: np.ndarray
+    positives: np.ndarray
+    weight: np.ndarray
+
+    def part(self, first: int, last: int) -> "Batch":
+        """Return some of the instances."""
+        indptr = self.indptr[first : last + 1]
+        positives = self.positives[indptr[0] : indptr[-1]]
+        return Batch(self.V[first:last], indptr - indptr[0], positives, self.weight[first:last])
+
+
+class LabelGradient(NamedTuple):
+    """Gradients by the scores, where they are not 0; times the weights of the instances.
+
+    Attributes
+    ----------
+    labels : ndarray of int32 of shape (n, room)
+        The first ``counts[i]`` of row i hold.
+    values : ndarray of float of shape (n, room)
+        Their gradients.
+    counts : ndarray of int64 of shape (n,)
+        Labels of each instance.
+    losses : ndarray of float64 of shape (n,)
+        Over the labels considered.
+    """
+
+    labels: np.ndarray
+    values: np.ndarray
+    counts: np.ndarray
+    losses: np.ndarray
+
+    @classmethod
+    def empty(cls, n: int, room: int, dtype: np.dtype) -> "LabelGradient":
+        """Return room for n instances."""
+        return cls(
+            np.empty((n, room), np.int32), np.empty((n, room), dtype),
+            np.empty(n, np.int64), np.empty(n),
+        )  # fmt: skip
+
+    def part(self, first: int, last: int) -> "LabelGradient":
+        """Return a view of some of the instances."""
+        return LabelGradient(*(array[first:last] for array in self))

@@ -1,0 +1,110 @@
+"""Losses of the scores of all labels of an instance at once: what they are, and a table of them."""
+
+import inspect
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, Protocol, runtime_checkable
+
+from sklearn_xc.losses.cross_entropy import CrossEntropy
+from sklearn_xc.losses.max_margin import MaxMargin
+from sklearn_xc.losses.triplet import Triplet
+
+
+@runtime_checkable
+class LabelSetLoss(Protocol):
+    """A loss of the scores of all labels of one instance, positives first, in float64.
+
+    `gradient` and `support_floor` are plain Python functions, static methods of the class, that
+    :mod:`numba` compiles into the training loops. What they call must be compiled by numba, as by
+    ``numba.njit``. Functions of another package are compiled once in each process.
+
+    Attributes
+    ----------
+    gradient : callable
+        ``gradient(scores, n_positive, n, parameters, out, work)`` writes the gradient of the
+        leading n scores to `out`, and returns the loss, and a score up to which further negatives
+        would change next to nothing; -inf if there is none. `work`, of shape (>= 2 n,), may be
+        overwritten.
+    support_floor : callable
+        ``support_floor(largest_negative, smallest_positive, parameters)`` returns a bound on that
+        score before the others are known.
+    parameters : tuple of float
+        What both are given besides.
+
+    Examples
+    --------
+    The squared distance of positives from 1 and of negatives from 0:
+
+    >>> class SquaredError:
+    ...     parameters = ()
+    ...
+    ...     @staticmethod
+    ...     def gradient(scores, n_positive, n, parameters, out, work):
+    ...         loss = 0.0
+    ...         for j in range(n):
+    ...             out[j] = scores[j] - (1.0 if j < n_positive else 0.0)
+    ...             loss += 0.5 * out[j] ** 2
+    ...         return loss, -float("inf")
+    ...
+    ...     @staticmethod
+    ...     def support_floor(largest_negative, smallest_positive, parameters):
+    ...         return -float("inf")
+    """
+
+    @property
+    def gradient(self) -> Callable[..., Any]:
+        """Write the gradient, and return the loss and a floor."""
+
+    @property
+    def support_floor(self) -> Callable[..., Any]:
+        """Return a floor of two scores alone."""
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """Return what both are given besides."""
+
+
+LABEL_SET_LOSSES: dict[str, Callable[..., LabelSetLoss]] = {
+    "margin": MaxMargin,
+    "softmax": CrossEntropy,
+    "triplet": Triplet,
+}
+
+
+def make_label_set_loss(loss: str | LabelSetLoss, who: str = "loss") -> LabelSetLoss:
+    """Return the loss of a name, or the caller's own.
+
+    Parameters
+    ----------
+    loss : str or LabelSetLoss
+        A key of ``LABEL_SET_LOSSES``, or an object.
+    who : str, default="loss"
+        How messages name the argument, such as "DecompMIPSClassifier: loss".
+
+    Raises
+    ------
+    ValueError
+        If `loss` is neither.
+    """
+    if isinstance(loss, str) and loss in LABEL_SET_LOSSES:
+        return LABEL_SET_LOSSES[loss]()
+    if isinstance(loss, type) or not isinstance(loss, LabelSetLoss):
+        names = ", ".join(map(repr, LABEL_SET_LOSSES))
+        raise ValueError(
+            f"{who} must be one of {names}, or an instance with gradient, support_floor and "
+            f"parameters (see sklearn_xc.losses.LabelSetLoss). Got {loss!r}."
+        )
+    for name in ("gradient", "support_floor"):
+        function = getattr(loss, name)
+        if not callable(function) or inspect.ismethod(function):
+            raise ValueError(
+                f"{who}: {name} of {type(loss).__name__} must be a static method, a plain function "
+                f"of arrays and numbers. Got {function!r}."
+            )
+    values = loss.parameters
+    if not isinstance(values, tuple) or not all(isinstance(value, Real) for value in values):
+        raise ValueError(
+            f"{who}: parameters of {type(loss).__name__} must be a tuple of numbers. "
+            f"Got {values!r}."
+        )
+    return loss

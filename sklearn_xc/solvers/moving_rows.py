@@ -1,0 +1,144 @@
+"""A matrix of which a few rows take a step at a time."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_xc._data import read_only
+from sklearn_xc.kernels.steps.row_moves import add_rows, group_entries, move_rows
+
+#: Rows are multiplied by their scale when it has come down to this: steps are divided by it.
+_LEAST_SCALE = 1e-3
+
+
+class Entries(NamedTuple):
+    """The non-zeros of n sparse rows, in flat arrays with gaps.
+
+    Attributes
+    ----------
+    starts, counts : ndarray of int64 of shape (n,)
+        Where those of each row begin, and how many there are.
+    ids : ndarray of int32
+        Their columns.
+    values : ndarray of float
+    """
+
+    starts: np.ndarray
+    counts: np.ndarray
+    ids: np.ndarray
+    values: np.ndarray
+
+    def part(self, first: int, last: int) -> "Entries":
+        """Return some of the rows."""
+        return self._replace(starts=self.starts[first:last], counts=self.counts[first:last])
+
+
+def entry_places(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return where entries of rows are that begin there, and where those of each row end up."""
+    bounds = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=bounds[1:])
+    return np.arange(bounds[-1]) + np.repeat(starts - bounds[:-1], counts), bounds
+
+
+class MovingRows:
+    """A matrix of which a few rows take a step at a time, while all of them may shrink.
+
+    The matrix is ``scale * values``: to shrink is one multiplication.
+
+    Parameters
+    ----------
+    values : ndarray of float of shape (n_rows, dim)
+        Changed in place.
+    squares : ndarray of float of shape (n_rows, dim) or None
+        Sums of squared gradients, by whose roots steps are divided (Adagrad [1]_); changed in
+        place. None is for plain steps.
+    scale : float
+        See above.
+    intercept_rate : float or None
+        None, unless the last column is an intercept: it takes steps for an instance's 1, at this
+        share of the rate of the others, and neither shrinks nor is scaled.
+
+    Attributes
+    ----------
+    vectors : ndarray of float
+        A view of the values, but for the intercept.
+
+    References
+    ----------
+    .. [1] J. Duchi, E. Hazan and Y. Singer, "Adaptive subgradient methods for online learning and
+       stochastic optimization", JMLR 12, 2011.
+    """
+
+    def __init__(
+        self,
+        values: np.ndarray,
+        squares: np.ndarray | None,
+        scale: float = 1.0,
+        intercept_rate: float | None = None,
+    ) -> None:
+        self.values, self.scale, self._intercept_rate = values, scale, intercept_rate
+        self.vectors = values if intercept_rate is None else values[:, :-1]
+        self._squares = np.empty((0, 0), values.dtype) if squares is None else squares
+        self._slots = np.full(len(values), -1, np.int32)
+
+    def scaled(self, V: np.ndarray) -> np.ndarray:
+        """Return queries: their inner products with the values are the scores of the rows.
+
+        That is V times the scale, and beside it a 1 for an intercept.
+        """
+        if self._intercept_rate is not None:
+            queries = np.empty((len(V), self.values.shape[1]), V.dtype)
+            np.multiply(V, V.dtype.type(self.scale), out=queries[:, :-1])
+            queries[:, -1] = 1
+            return queries
+        return V if self.scale == 1.0 else V * V.dtype.type(self.scale)
+
+    def shrink(self, by: float) -> None:
+        """Divide all rows by ``1 + by``."""
+        self.scale /= 1.0 + by
+        if self.scale < _LEAST_SCALE:
+            self.apply_scale()
+
+    def apply_scale(self) -> None:
+        """Multiply the values by the scale, which rises to 1."""
+        if self.scale != 1.0:
+            self.vectors *= self.values.dtype.type(self.scale)
+            self.scale = 1.0
+
+    def sums(self, entries: Entries) -> np.ndarray:
+        """Return ``sum_k entries_ik row_k`` for each row i of the entries, without intercepts."""
+        out = np.empty((len(entries.starts), self.values.shape[1]), self.values.dtype)
+        add_rows(read_only(self.values), *(read_only(part) for part in entries), out)
+        out = out[:, : self.vectors.shape[1]]
+        return out * out.dtype.type(self.scale) if self.scale != 1.0 else np.ascontiguousarray(out)
+
+    def step(self, entries: Entries, V: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
+        """Take a step with the gradients ``sum_i entries_ik V_i``, and return what moved how far.
+
+        Parameters
+        ----------
+        entries : Entries
+            n rows, with columns that are rows of this matrix.
+        V : ndarray of float of shape (n, dim)
+        rate : float
+
+        Returns
+        -------
+        rows : ndarray of int32 of shape (m,)
+            Distinct.
+        lengths : ndarray of float of shape (m,)
+            Of the moves of their values.
+        """
+        n_entries = int(entries.counts.sum())
+        rows = np.empty(min(n_entries, len(self.values)), np.int32)
+        bounds = np.empty(len(rows) + 1, np.int64)
+        order, owners = np.empty(n_entries, np.int64), np.empty(n_entries, np.int64)
+        starts, counts, ids, values = entries
+        n = group_entries(starts, counts, ids, self._slots, rows, bounds, order, owners)
+        number = self.values.dtype.type
+        rates = number(rate / self.scale), number(rate * (self._intercept_rate or 0.0))
+        lengths = np.empty(n, self.values.dtype)
+        move_rows(
+            self.values, rows, bounds, order, owners, values, V, *rates, self._squares, lengths
+        )
+        return rows[:n], lengths

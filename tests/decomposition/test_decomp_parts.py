@@ -1,0 +1,328 @@
+"""Parts with parameters of their own, also from outside the package: loss, gradient, index."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from sklearn_xc.gradients import (
+    GRADIENTS,
+    ExactGradient,
+    GradientMethod,
+    LabelGradient,
+    MessagePassing,
+    SampledGradient,
+    SearchedGradient,
+)
+from sklearn_xc.losses import CrossEntropy, MaxMargin, Triplet
+from sklearn_xc.mips import Candidates, ExactIndex, ProductIndex, SphericalIndex
+
+WAYS = {**{name: name for name in GRADIENTS}, "messages": MessagePassing(n_blocks=2)}
+
+
+def weights_of(model):
+    parts = model.coef_, model.intercept_, model.feature_embedding_
+    return [part for part in parts if part is not None]
+
+
+def assert_close(a, b, tol=1e-9):
+    for p, q in zip(weights_of(a), weights_of(b), strict=True):
+        np.testing.assert_allclose(p, q, atol=tol)
+
+
+def assert_same(a, b):
+    for p, q in zip(weights_of(a), weights_of(b), strict=True):
+        assert p.tobytes() == q.tobytes()
+
+
+class Violations:
+    """The triplet loss with a margin of its own, as a user would write it."""
+
+    def __init__(self, margin=1.0):
+        self.margin = margin
+
+    @property
+    def parameters(self):
+        return (self.margin,)
+
+    @staticmethod
+    def gradient(scores, n_positive, n, parameters, out, work):
+        out[:n] = 0.0
+        loss, smallest = 0.0, scores[0]
+        for k in range(n_positive):
+            smallest = min(smallest, scores[k])
+            for j in range(n_positive, n):
+                violation = scores[j] - scores[k] + parameters[0]
+                if violation > 0.0:
+                    loss += violation
+                    out[j] += 1.0
+                    out[k] -= 1.0
+        return loss, smallest - parameters[0]
+
+    @staticmethod
+    def support_floor(largest_negative, smallest_positive, parameters):
+        return smallest_positive - parameters[0]
+
+
+class Halved(Violations):
+    """Half of it: functions of the same names."""
+
+    @staticmethod
+    def gradient(scores, n_positive, n, parameters, out, work):
+        out[:n] = 0.0
+        loss, smallest = 0.0, scores[0]
+        for k in range(n_positive):
+            smallest = min(smallest, scores[k])
+            for j in range(n_positive, n):
+                violation = scores[j] - scores[k] + parameters[0]
+                if violation > 0.0:
+                    loss += 0.5 * violation
+                    out[j] += 0.5
+                    out[k] -= 0.5
+        return loss, smallest - parameters[0]
+
+
+class TestLoss:
+    @pytest.mark.parametrize("way", WAYS)
+    def test_one_from_outside_the_package(self, way, make, xy):
+        own = {"gradient": WAYS[way], "sampled_epochs": 0.2, "n_candidates": 8}
+        given = Violations()
+        model = make(given, **own).fit(*xy)
+        assert_close(model, make("triplet", **own).fit(*xy))
+        assert model.loss is given
+        assert vars(given) == {"margin": 1.0}
+
+    def test_its_parameters_are_read_in_each_fit(self, make, xy):
+        given = Violations()
+        model = make(given).fit(*xy)
+        given.margin = 3.0
+        wide = clone(model).fit(*xy)
+        assert_same(wide, make(Violations(margin=3.0)).fit(*xy))
+        assert not np.array_equal(wide.coef_, model.coef_)
+
+    def test_functions_of_the_same_name_are_told_apart(self, make, xy):
+        whole, half = make(Violations()).fit(*xy), make(Halved()).fit(*xy)
+        assert half.fit_report_["loss"][0] < 0.8 * whole.fit_report_["loss"][0]
+
+    @pytest.mark.parametrize(
+        ("name", "loss"),
+        [("margin", MaxMargin()), ("softmax", CrossEntropy()), ("triplet", Triplet())],
+    )
+    def test_a_name_stands_for_the_defaults(self, name, loss, make, xy):
+        assert_same(make(name).fit(*xy), make(loss).fit(*xy))
+
+    def test_it_changes_between_partial_fits(self, make, xy):
+        own = {"gradient": "decomp_mips", "sampled_epochs": 0}
+        model, other = (make(MaxMargin(1.0), **own).partial_fit(*xy) for _ in range(2))
+        model.set_params(loss=MaxMargin(smoothing=9.0)).partial_fit(*xy)
+        assert not np.array_equal(model.coef_, other.partial_fit(*xy).coef_)
+
+
+class Best(GradientMethod):
+    """The labels that score best, found by sorting all."""
+
+    def __init__(self, task, share):
+        self.loss, self.n = task.loss, max(1, int(share * task.n_candidates))
+
+    def of(self, W, batch, found, team):
+        scores = batch.V @ W.T
+        labels = np.argsort(-scores, axis=1, kind="stable")[:, : self.n].astype(np.int32)
+        best = Candidates(
+            labels, np.take_along_axis(scores, labels, axis=1), np.full(len(scores), self.n)
+        )
+        room = self.n + int(np.diff(batch.indptr).max())
+        out = LabelGradient.empty(len(scores), room, W.dtype)
+        self.loss.over_found(W, batch, best, True, out)
+        return out
+
+
+class BestGradient:
+    """A gradient as a user would write it."""
+
+    default_index = "exact"
+
+    def __init__(self, share=1.0):
+        self.share = share
+
+    def start(self, task):
+        return Best(task, self.share)
+
+
+class TestGradient:
+    def test_one_from_outside_the_package(self, make, xy):
+        own = {"n_candidates": 6, "sampled_epochs": 0.3}
+        given = BestGradient()
+        model = make(gradient=given, **own).fit(*xy)
+        assert_close(model, make(gradient="mips", index="exact", **own).fit(*xy))
+        assert model.gradient is given
+        assert vars(given) == {"share": 1.0}
+        assert model.index_recall_ is None
+        assert np.isnan(model.fit_report_["index_recall"]).all()
+        half = make(gradient=BestGradient(share=0.5), **own).fit(*xy)
+        assert not np.array_equal(half.coef_, model.coef_)
+        assert pickle.loads(pickle.dumps(model)).partial_fit(*xy).n_iter_ == model.n_iter_ + 1
+
+    @pytest.mark.parametrize(
+        ("name", "gradient"),
+        [
+            ("decomp_mips", SearchedGradient()),
+            ("mips", SearchedGradient(default_index="spherical")),
+            ("sampled", SampledGradient()),
+            ("exact", ExactGradient()),
+        ],
+    )
+    def test_a_name_stands_for_the_defaults(self, name, gradient, make, xy):
+        own = {"n_candidates": 8, "sampled_epochs": 0.3}
+        assert_same(make(gradient=name, **own).fit(*xy), make(gradient=gradient, **own).fit(*xy))
+
+    @pytest.mark.parametrize("index", ["spherical", "exact", "product"])
+    def test_both_searches_take_any_index(self, index, make, xy):
+        own = {"index": index, "n_candidates": 8, "sampled_epochs": 0.3}
+        models = [make(gradient=name, **own).fit(*xy) for name in ("decomp_mips", "mips")]
+        assert_same(*models)
+
+    def test_blocks_and_rounds_are_those_of_the_messages(self, make, xy):
+        own = {"n_candidates": 4, "sampled_epochs": 0}
+        models = [
+            make(gradient=MessagePassing(n_rounds=n_rounds, n_blocks=n_blocks), **own).fit(*xy)
+            for n_rounds, n_blocks in ((0, 2), (3, 2), (0, 3))
+        ]
+        assert len({model.coef_.tobytes() for model in models}) == 3
+
+    def test_an_index_built_for_some_blocks_serves_no_others(self, make, xy):
+        own = {"n_candidates": 4, "sampled_epochs": 0}
+        model = make(gradient=MessagePassing(n_blocks=2), **own).partial_fit(*xy)
+        same = copy.deepcopy(model).partial_fit(*xy)
+        other = model.set_params(gradient=MessagePassing(n_blocks=3)).partial_fit(*xy)
+        assert not np.array_equal(same.coef_, other.coef_)
+
+
+class Sorting:
+    """An index as a user would write it: sorts all scores."""
+
+    has_exact_scores = True
+
+    def __init__(self, sign=1):
+        self.sign = sign
+
+    def build(self, W, first=0, last=None, seed=0):
+        self.W, self.columns = W, slice(first, last)
+
+    def update(self, rows):
+        pass
+
+    def following(self, W):
+        other = Sorting(self.sign)
+        other.W, other.columns = W, self.columns
+        return other
+
+    def query(self, V, n_candidates):
+        scores = V @ self.W[:, self.columns].T
+        labels = np.argsort(-self.sign * scores, axis=1, kind="stable")[:, :n_candidates]
+        counts = np.full(len(V), n_candidates)
+        return Candidates(labels.astype(np.int32), np.take_along_axis(scores, labels, 1), counts)
+
+
+class TestIndex:
+    @pytest.mark.parametrize("gradient", ["decomp_mips", MessagePassing(n_blocks=2)], ids=str)
+    def test_one_from_outside_the_package(self, gradient, make, xy):
+        own = {"gradient": gradient, "n_candidates": 5, "sampled_epochs": 0.3}
+        given = Sorting()
+        model = make(index=given, **own).fit(*xy)
+        assert_close(model, make(index="exact", **own).fit(*xy))
+        assert model.index_recall_ == 1.0
+        found = model.predict_topk(xy[0], 3, exact=False)
+        np.testing.assert_array_equal(found[0], model.predict_topk(xy[0], 3)[0])
+        assert model.index is given
+        assert vars(given) == {"sign": 1}
+        wrong = make(index=Sorting(sign=-1), **own).fit(*xy)
+        assert wrong.index_recall_ < 0.9
+
+    @pytest.mark.parametrize(
+        ("gradient", "name", "index"),
+        [
+            ("decomp_mips", "product", ProductIndex()),
+            ("mips", "spherical", SphericalIndex()),
+            (MessagePassing(), "exact", ExactIndex()),
+        ],
+        ids=str,
+    )
+    def test_a_name_stands_for_the_defaults(self, gradient, name, index, make, xy):
+        own = {"gradient": gradient, "n_candidates": 5, "sampled_epochs": 0.3}
+        a, b = (make(index=one, **own).fit(*xy) for one in (name, index))
+        assert_same(a, b)
+        assert set(vars(index)) == set(index.get_params())
+
+    def test_parameters_of_an_index(self, make):
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(300, 8)), np.arange(300)
+        own = {"embedding_dim": None, "gradient": "mips", "n_candidates": 20, "max_iter": 1}
+        few, many = (make(index=SphericalIndex(n_clusters=n), **own).fit(X, y) for n in (1, 100))
+        assert few.index_recall_ == 1.0
+        assert many.index_recall_ < 1.0
+
+    def test_an_index_is_kept_while_it_has_the_same_parameters(self, make, xy, monkeypatch):
+        built, build = [], ProductIndex.build
+
+        def counted(self, *arguments):
+            built.append(self.block_width)
+            build(self, *arguments)
+
+        monkeypatch.setattr(ProductIndex, "build", counted)
+        X, Y = xy[0].toarray()[:4], xy[1][:4]
+        model = make(gradient="decomp_mips", sampled_epochs=0, learning_rate=1e-6)
+        for _ in range(3):
+            given = ProductIndex(block_width=2)
+            model.set_params(index=given).partial_fit(X, Y)
+        assert len(built) < 3
+        n_built = len(built)
+        given.block_width = 4
+        model.partial_fit(X, Y)
+        assert built == [2] * n_built + [4]
+        built.clear()
+        assert model.predict_topk(X, 2, exact=False)[0].shape == (4, 2)
+        assert model.predict_topk(X, 2, exact=False)[0].shape == (4, 2)
+        assert built == [4]
+        model.set_params(index="product").predict_topk(X, 2, exact=False)
+        assert built == [4, None]
+
+
+def test_an_estimator_with_parts_is_cloned_and_shown(make):
+    model = make(
+        MaxMargin(smoothing=2.0), gradient=MessagePassing(n_rounds=2),
+        index=SphericalIndex(n_clusters=9),
+    )  # fmt: skip
+    again = clone(model)
+    assert again.index is not model.index
+    text = repr(again)
+    for part in ("MaxMargin(smoothing=2.0)", "n_rounds=2", "SphericalIndex(n_clusters=9)"):
+        assert part in text
+    assert again.get_params()["index__n_clusters"] == 9
+
+
+def test_what_training_did(make, xy):
+    model = make(gradient="decomp_mips", max_iter=3, sampled_epochs=1.5, decay="auto").fit(*xy)
+    report = model.fit_report_
+    assert list(report) == ["loss", "learning_rate", "index_recall", "seconds"]
+    assert all(column.shape == (3,) == (model.n_iter_,) for column in report.values())
+    np.testing.assert_allclose(report["learning_rate"], [1, 1 / 2, 1 / 3])
+    assert np.isnan(report["index_recall"][:2]).tolist() == [True, False]
+    assert (report["seconds"] > 0).all()
+    model.set_params(decay=0.5).partial_fit(*xy)
+    assert model.fit_report_["learning_rate"][3] == 0.125
+    assert len(report["loss"]) == 3  # replaced, not changed
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "decay", "rates"),
+    [
+        ("sgd", "auto", [1, 1 / 2, 1 / 3]), ("sgd", "1/t", [1, 1 / 2, 1 / 3]),
+        ("sgd", 0.5, [1, 0.5, 0.25]), ("adagrad", "auto", [1, 1, 1]),
+        ("adagrad", "1/t", [1, 1 / 2, 1 / 3]), ("adagrad", 0.5, [1, 0.5, 0.25]),
+    ],
+)  # fmt: skip
+def test_the_rate_of_each_epoch(optimizer, decay, rates, make, xy):
+    report = make(optimizer=optimizer, decay=decay).fit(*xy).fit_report_
+    np.testing.assert_allclose(report["learning_rate"], rates)
