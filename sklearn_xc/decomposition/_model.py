@@ -17,15 +17,7 @@ from sklearn_xc._topk import check_topk_size
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.decomposition._intercept import log_odds_of_blank
 from sklearn_xc.decomposition.course import with_intercepts
-from sklearn_xc.mips import (
-    ExactIndex,
-    FaissIndex,
-    MipsIndex,
-    ProductIndex,
-    SphericalIndex,
-    make_index,
-    same_index,
-)
+from sklearn_xc.mips import ExactIndex, MipsIndex, index_bytes, make_index, same_index
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.row_ranges import for_row_ranges
 from sklearn_xc.solvers.layers import HiddenLayer, IdentityLayer
@@ -37,8 +29,6 @@ _TOGETHER = 2**23
 _QUERIES = 256
 #: Without max_memory, arrays of fewer bytes are made without a look at the memory that is left.
 _SMALL = 2**26
-#: An index holds about so many copies of the weights, or less than one if it holds codes.
-_COPIES = {ProductIndex: 0.1, ExactIndex: 0.0, SphericalIndex: 2.0, FaissIndex: 1.5}
 
 #: The labels and scores of some instances, best first.
 Found = tuple[np.ndarray, np.ndarray]
@@ -259,7 +249,8 @@ class EmbeddingModel(XCClassifier):
         itemsize = self.coef_.itemsize
         index = make_index(kind, self.n_jobs, f"{type(self).__name__}: index")
         self._require_bytes(
-            int((is_copy + _COPIES.get(type(index), 2.0)) * len(labels) * dim * itemsize),
+            is_copy * len(labels) * dim * itemsize
+            + index_bytes(index, (len(labels), dim), itemsize),
             f"the index, of {len(labels)} labels x {dim} x {itemsize} bytes",
             "Use exact=True, or index='product'.",
         )

@@ -198,10 +198,10 @@ class Asked(NamedTuple):
         return [Held("scores of all labels", (n, self.n_labels), self.itemsize, n_copies, advice)]
 
 
-def of_index(n_labels: int, dim: int, itemsize: int, copies: float) -> list[Held]:
-    """Return what an index of the labels takes, which holds so many copies of their vectors."""
-    held = (int(copies * n_labels), dim), itemsize, 1, "Use index='exact' or index='product'."
-    return [Held("the index of the labels", *held)]
+def of_index(n_bytes: int) -> list[Held]:
+    """Return what an index of the labels takes."""
+    advice = "Use index='exact' or index='product'."
+    return [Held("the index of the labels", (n_bytes,), 1, 1, advice)]
 
 
 # A fit

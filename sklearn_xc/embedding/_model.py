@@ -17,9 +17,10 @@ from sklearn_xc.embedding._fusion import ScoreFusion
 from sklearn_xc.embedding._memory import Asked, Budget, of_index, pieces_of
 from sklearn_xc.embedding._ranking import KnownFeatures, Ranking
 from sklearn_xc.embedding._rows import readable_rows
-from sklearn_xc.embedding._shortlist import COPIES, ShortlistIndex
+from sklearn_xc.embedding._shortlist import ShortlistIndex
 from sklearn_xc.embedding._texts import looks_like_texts, text_rows
 from sklearn_xc.encoders.protocol import Encoder
+from sklearn_xc.mips import index_bytes
 from sklearn_xc.parallel.threads import count_threads
 
 COMPONENTS = ("fused", "embedding", "classifier", "features")
@@ -188,9 +189,8 @@ class RankingModel(XCClassifier):
         of_model = self.coef_, self._unseen_labels, self.index
         found = self.__dict__.get("_search_index")
         if found is None or not found.is_of(*of_model):
-            copies = COPIES.get(self.index, 2.0) if isinstance(self.index, str) else 2.0
-            n_labels, dim = self.coef_.shape
-            self._budget.require(of_index(n_labels, dim, self.coef_.itemsize, copies))
+            n_bytes = index_bytes(self.index, self.coef_.shape, self.coef_.itemsize)
+            self._budget.require(of_index(n_bytes))
             found = ShortlistIndex.built(*of_model, self._n_threads, self._seed)
             self._search_index = found
         return found

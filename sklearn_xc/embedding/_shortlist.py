@@ -5,11 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc.mips import Candidates, MipsIndex
-from sklearn_xc.samplers.ance import new_index
-
-#: An index holds about so many copies of the label vectors, or less than one if it holds codes.
-COPIES = {"product": 0.1, "spherical": 2.0, "faiss": 1.5}
+from sklearn_xc.mips import Candidates, MipsIndex, make_index
 
 
 @dataclass(frozen=True)
@@ -43,7 +39,7 @@ class ShortlistIndex:
     ) -> "ShortlistIndex":
         """Return an index of the labels that are not unseen."""
         labels = np.delete(np.arange(len(coef)), unseen)
-        index = new_index(parameter, n_jobs)
+        index = make_index(parameter, n_jobs, "NGAMEEmbeddingXC: index")
         index.build(np.ascontiguousarray(coef[labels] if unseen.size else coef), seed=seed)
         return cls(coef, unseen, parameter, _settings(parameter), labels, index)
 

@@ -26,7 +26,7 @@ from sklearn_xc.mips.faiss import FaissIndex
 from sklearn_xc.mips.product import ProductIndex
 from sklearn_xc.mips.protocol import Candidates, MipsIndex
 from sklearn_xc.mips.recall import check_recall, search_recall
-from sklearn_xc.mips.registry import INDEXES, make_index, same_index
+from sklearn_xc.mips.registry import INDEXES, index_bytes, make_index, same_index
 from sklearn_xc.mips.spherical import SphericalIndex
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "ProductIndex",
     "SphericalIndex",
     "check_recall",
+    "index_bytes",
     "make_index",
     "same_index",
     "search_recall",

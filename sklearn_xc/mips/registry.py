@@ -19,6 +19,9 @@ INDEXES: dict[str, Callable[..., MipsIndex]] = {
     "faiss": FaissIndex,
 }
 
+#: An index holds about so many copies of the rows, or less than one if it holds codes.
+_COPIES = {ProductIndex: 0.1, ExactIndex: 0.0, SphericalIndex: 2.0, FaissIndex: 1.5}
+_COPIES_OF_OTHERS = 2.0
 #: What every index has; see `MipsIndex`.
 INDEX_METHODS = ("build", "update", "following", "query")
 
@@ -56,6 +59,22 @@ def make_index(index: str | MipsIndex, n_jobs: int | None = None, who: str = "in
             f"{', '.join(INDEX_METHODS)} (see sklearn_xc.mips.MipsIndex). Got {index!r}."
         )
     return cast(MipsIndex, clone(index, safe=False))
+
+
+def index_bytes(index: str | MipsIndex, shape: tuple[int, int], itemsize: int) -> int:
+    """Return about how much memory an index of rows takes, besides the rows.
+
+    Parameters
+    ----------
+    index : str or MipsIndex
+        A key of ``INDEXES``, or an instance.
+    shape : tuple of int
+        Of the rows.
+    itemsize : int
+        Bytes of a number.
+    """
+    kind: Any = INDEXES[index] if isinstance(index, str) else type(index)
+    return int(_COPIES.get(kind, _COPIES_OF_OTHERS) * shape[0] * shape[1] * itemsize)
 
 
 def same_index(a: str | MipsIndex, b: str | MipsIndex) -> bool:

@@ -3,12 +3,11 @@
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import clone
 
 from sklearn_xc._data import read_only
 from sklearn_xc._sklearn import HasMethods, Interval, StrOptions
 from sklearn_xc.kernels.embedding.wrong_labels import keep_wrong
-from sklearn_xc.mips import INDEXES, MipsIndex
+from sklearn_xc.mips import INDEXES, MipsIndex, make_index
 from sklearn_xc.samplers.in_batch import InBatchSampler
 from sklearn_xc.samplers.protocol import TrainingState
 
@@ -18,13 +17,6 @@ _TOGETHER = 8192
 _CANDIDATES = 2**23
 #: What the random numbers of an index are for.
 _INDEX = 2
-
-
-def new_index(index: str | MipsIndex, n_jobs: int | None) -> MipsIndex:
-    """Return an index that is not built yet, from its name or a copy of one."""
-    if isinstance(index, str):
-        return INDEXES[index](n_jobs=n_jobs)
-    return clone(index, safe=False)
 
 
 class AnceSampler(InBatchSampler):
@@ -81,7 +73,7 @@ class AnceSampler(InBatchSampler):
     def _look(self, epoch: int, state: TrainingState) -> None:
         W = np.ascontiguousarray(state.labels())
         V = state.instances().astype(W.dtype, copy=False)
-        index = new_index(self.index, self.n_jobs_)
+        index = make_index(self.index, self.n_jobs_, "AnceSampler: index")
         number = np.random.default_rng((self.seed_, epoch, _INDEX)).integers(2**31)
         index.build(W, seed=int(number))
         indptr, labels = (read_only(array) for array in state.positives)
