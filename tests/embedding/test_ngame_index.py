@@ -160,7 +160,7 @@ class TestWhenItIsBuilt:
         assert "the index of the labels" in seen
         del model.__dict__["_search_index"]
         model.max_memory = 2000
-        with pytest.raises(MemoryBudgetError, match="the index of the labels, 40 x 12 x 8 bytes"):
+        with pytest.raises(MemoryBudgetError, match="the index of the labels, 3840 x 1 bytes"):
             model.predict_topk(X)
 
 
