@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from asv_bench.softmax.biased_rules import BIASED_RULES, ShiftedSettings
 from sklearn_xc._sklearn import Interval, StrOptions
 from sklearn_xc.softmax._classifier import SoftmaxClassifier
 from sklearn_xc.softmax.search import GRID
@@ -30,7 +31,7 @@ class SampledSoftmax(SoftmaxClassifier):
     Parameters
     ----------
     method : {"ove", "nce", "is", "vanilla", "raman"}, default="is"
-        The step; see ``sklearn_xc.kernels.softmax.biased`` for losses and sources.
+        The step; see ``biased_rules`` for losses and sources.
     n_negatives : int, default=5
         Classes sampled at each step.
     batch_size : int, default=1
@@ -108,16 +109,11 @@ verbose
         self.verbose = verbose
 
     def _settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
-        second = float(self.shift) if self.method == "raman" else np.inf
-        return SgdSettings(
-            self.method,
-            self.n_negatives,
-            self.batch_size,
-            seed,
-            0,
-            float(self.delta),
-            second,
-        )
+        rule = BIASED_RULES[self.method]
+        if self.method == "raman":
+            shifted = ShiftedSettings(float(self.delta), float(self.shift))
+            rule = rule._replace(settings=shifted)
+        return SgdSettings(rule, self.n_negatives, self.batch_size, seed)
 
     def _rates(self, settings: SgdSettings) -> Any:
         return np.concatenate([[1e-5, 1e-4], GRID]) if self.method == "vanilla" else GRID

@@ -3,6 +3,7 @@
 from numbers import Integral
 
 from sklearn_xc._sklearn import Interval
+from sklearn_xc.kernels.softmax.rules import RULES
 from sklearn_xc.softmax._classifier import SoftmaxClassifier
 from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem
 
@@ -210,7 +211,7 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
                 f"{self.batch_size} came: the instances of a batch share their classes."
             )
         return SgdSettings(
-            "implicit",
+            RULES["implicit"],
             self.n_negatives,
             self.batch_size,
             seed,

@@ -4,6 +4,7 @@ import math
 from numbers import Real
 
 from sklearn_xc._sklearn import Interval
+from sklearn_xc.kernels.softmax.rules import RULES, UMaxSettings
 from sklearn_xc.softmax._classifier import SoftmaxClassifier
 from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem
 
@@ -204,14 +205,13 @@ class SoftmaxUMax(SoftmaxClassifier):
     _diverging_advice = ", or use ImplicitSoftmaxSGD."
 
     def _settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
+        largest_u = math.inf if self.fit_intercept else problem.largest_normaliser()
         return SgdSettings(
-            "umax",
+            RULES["umax"]._replace(settings=UMaxSettings(float(self.delta), largest_u)),
             self.n_negatives,
             1,
             seed,
             self.n_hard_negatives,
-            float(self.delta),
-            math.inf if self.fit_intercept else problem.largest_normaliser(),
             problem.radius(),
             self.sampling,
         )

@@ -30,6 +30,16 @@ from sklearn_xc._data import CsrRows, read_only
 from sklearn_xc.kernels.softmax.batch import BatchWork, count_blocks, softmax_batch_kernels
 from sklearn_xc.kernels.softmax.epoch import fold_scale, softmax_kernels
 from sklearn_xc.kernels.softmax.negatives import mix_key
+from sklearn_xc.kernels.softmax.passes import (
+    Ball,
+    Batches,
+    Crew,
+    Draws,
+    Model,
+    Rates,
+    Visits,
+)
+from sklearn_xc.kernels.softmax.rules import StepRule
 from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.team import Team
@@ -210,6 +220,11 @@ class SoftmaxState:
             self.hard[chosen].copy(),
         )  # fmt: skip
 
+    @property
+    def model(self) -> Model:
+        """What kernels move."""
+        return Model(self.V, self.scale, self.intercept, self.u)
+
     def fold(self) -> None:
         """Multiply the scales into the weights."""
         fold_scale(self.V, self.scale)
@@ -229,8 +244,8 @@ class SgdSettings:
 
     Attributes
     ----------
-    method : str
-        A key of ``kernels.softmax_epoch.RULES``.
+    rule : StepRule
+        What a step does; those of the estimators are in ``kernels.softmax.rules.RULES``.
     n_negatives : int
         Classes sampled at each step; at most all others are taken.
     batch_size : int
@@ -239,8 +254,6 @@ class SgdSettings:
         Of the order of the pairs and of the sampled classes.
     n_hard : int
         Hard negatives of a step, for single steps.
-    first, second : float
-        What the method's rule is given: delta, and a bound on u or the parameterisation of u.
     radius : float
         Bound on the norm of W, for single steps.
     sampling : {"uniform", "frequency"}
@@ -249,13 +262,11 @@ class SgdSettings:
         What steps of intercepts are multiplied by; 0 leaves them as they are.
     """
 
-    method: str
+    rule: StepRule
     n_negatives: int
     batch_size: int
     seed: int
     n_hard: int = 0
-    first: float = 1.0
-    second: float = np.inf
     radius: float = np.inf
     sampling: str = "uniform"
     intercept_rate: float = 0.0
@@ -325,39 +336,33 @@ def run_epoch(
     np.random.default_rng((settings.seed, epoch)).shuffle(order)
     weight = problem.weight / problem.visits * (everything.n / everything.weight)
     per_pair = (settings.n_negatives + settings.n_hard + 1) * (1 + len(X.data) / max(1, X.shape[0]))
-    visits = _Visits(
-        epoch, read_only(order), read_only(weight), mix_key(settings.seed, epoch), rate, slowing,
-        problem.alpha / everything.weight, settings.intercept_rate,
-        read_only(np.array([settings.first, settings.second])),
-        max(1, int(_WORK_PER_CALL / per_pair)), stop,
+    visits = Visits(
+        X.arrays, problem.squared_norms, problem.rows, problem.classes, read_only(weight),
+        read_only(order),
     )  # fmt: skip
+    rates = Rates(
+        float(rate), float(slowing), problem.alpha / everything.weight, settings.intercept_rate
+    )
+    pace = _Pace(max(1, int(_WORK_PER_CALL / per_pair)), stop)
     if settings.batch_size == 1:
-        total = _run_steps(problem, state, settings, visits)
+        total = _run_steps(problem, state, settings, epoch, visits, rates, pace)
     else:
-        total = _run_batches(problem, state, settings, visits, n_jobs)
+        total = _run_batches(problem, state, settings, epoch, visits, rates, pace, n_jobs)
     if np.isnan(total):
         raise FloatingPointError("the scores are no longer finite")
     require_finite(state.u, state.intercept)
     return total / weight[order].sum()
 
 
-class _Visits(NamedTuple):
-    """The visits of an epoch, and what their kernels are told of all of them."""
+class _Pace(NamedTuple):
+    """How many visits a call of a kernel makes, and what ends them."""
 
-    epoch: int
-    order: np.ndarray  # the pair of each
-    weight: np.ndarray  # of each pair, 1 in the mean
-    key: np.uint64
-    rate: float
-    slowing: float
-    ridge: float
-    intercept_rate: float
-    setting: np.ndarray  # of the rule
     per_call: int
     stop: StopFlag | None
 
-    def calls(self, n: int, per_call: int) -> Iterator[tuple[int, int]]:
-        """Yield the ends of parts of n steps, until a stop is asked for."""
+    def calls(self, n: int, size: int = 1) -> Iterator[tuple[int, int]]:
+        """Yield the ends of parts of n steps of `size` visits, until a stop is asked for."""
+        per_call = max(1, self.per_call // size)
         for first in range(0, n, per_call):
             if self.stop is not None and self.stop.is_set():
                 return
@@ -365,8 +370,9 @@ class _Visits(NamedTuple):
 
 
 def _run_steps(
-    problem: SoftmaxProblem, state: SoftmaxState, settings: SgdSettings, visits: _Visits
-) -> float:
+    problem: SoftmaxProblem, state: SoftmaxState, settings: SgdSettings, epoch: int,
+    visits: Visits, rates: Rates, pace: _Pace,
+) -> float:  # fmt: skip
     """Take one visit a step; return the sum of their objectives."""
     everything = problem.population
     squares = np.zeros(problem.n_classes)
@@ -375,51 +381,47 @@ def _run_steps(
         squares = np.einsum("kj,kj->k", state.V, state.V, dtype=np.float64)
     sampler, m = choose_sampler(
         everything.counts, settings.sampling, settings.n_negatives, state.hard.shape[1],
-        (settings.seed, visits.epoch),
+        (settings.seed, epoch),
     )  # fmt: skip
     beta = everything.n / expected_touches(
         everything.counts, problem.classes, problem.visits, state.hard, sampler, m
     )
-    run_steps, total = softmax_kernels(settings.method), 0.0
-    for first, last in visits.calls(len(visits.order), visits.per_call):
+    draws = Draws(sampler, m, mix_key(settings.seed, epoch))
+    ball, hard = Ball(float(settings.radius), squares), read_only(state.hard)
+    run_steps, total = softmax_kernels(settings.rule.step), 0.0
+    for first, last in pace.calls(len(visits.order)):
         total += run_steps(
-            problem.instances.arrays, problem.squared_norms, problem.rows, problem.classes,
-            visits.weight, visits.order, first, last, state.V, state.scale, state.intercept,
-            squares, state.u, visits.rate, visits.slowing, visits.ridge, visits.intercept_rate,
-            read_only(beta), visits.setting, settings.radius, sampler, m, read_only(state.hard),
-            visits.key,
+            visits, first, last, state.model, ball, rates, read_only(beta), draws, hard,
+            settings.rule.settings,
         )  # fmt: skip
     return total
 
 
 def _run_batches(
-    problem: SoftmaxProblem,
-    state: SoftmaxState,
-    settings: SgdSettings,
-    visits: _Visits,
-    n_jobs: int | None,
-) -> float:
+    problem: SoftmaxProblem, state: SoftmaxState, settings: SgdSettings, epoch: int,
+    visits: Visits, rates: Rates, pace: _Pace, n_jobs: int | None,
+) -> float:  # fmt: skip
     """Take a mini-batch of visits a step, in threads; return the sum of their objectives."""
-    everything, X, order = problem.population, problem.instances, visits.order
-    n_steps = -(-len(order) // settings.batch_size)
-    bounds = read_only(np.linspace(0, len(order), n_steps + 1).astype(np.int64))
+    everything, rule = problem.population, settings.rule
+    n_steps = -(-len(visits.order) // settings.batch_size)
+    bounds = np.linspace(0, len(visits.order), n_steps + 1).astype(np.int64)
+    batches = Batches(read_only(bounds), everything.counts, everything.n)
     sampler, m = choose_sampler(
-        everything.counts, settings.sampling, settings.n_negatives, 0,
-        (settings.seed, visits.epoch), with_target=True,
+        everything.counts, settings.sampling, settings.n_negatives, 0, (settings.seed, epoch),
+        with_target=True,
     )  # fmt: skip
-    run_batches, total = softmax_batch_kernels(settings.method), 0.0
+    draws = Draws(sampler, m, mix_key(settings.seed, epoch))
+    run_batches, total = softmax_batch_kernels(rule.step, rule.is_implicit), 0.0
     n_workers = min(count_threads(n_jobs), count_blocks(m, state.V.dtype) + 1)
-    work = BatchWork.for_pass(X.indptr, problem.rows, order, bounds, m, state.V)
+    work = BatchWork.for_pass(visits, batches, m, state.V)
     with Team(n_workers) as team:
 
         def run(first: int, last: int, worker: int) -> float:
             return run_batches(
-                X.arrays, problem.rows, problem.classes, everything.counts, everything.n,
-                visits.weight, order, bounds, first, last, state.V, state.scale, state.intercept,
-                state.u, visits.rate, visits.slowing, visits.ridge, visits.intercept_rate,
-                visits.setting, sampler, m, visits.key, work, team.barrier, worker, n_workers,
+                visits, batches, first, last, state.model, rates, draws, rule.settings, work,
+                Crew(team.barrier, worker, n_workers),
             )  # fmt: skip
 
-        for first, last in visits.calls(n_steps, max(1, visits.per_call // settings.batch_size)):
+        for first, last in pace.calls(n_steps, settings.batch_size):
             total += team.run(partial(run, first, last))[0]
     return total
