@@ -45,8 +45,30 @@ _SINGLE_PRECISION = 1e-7
 _TARGETS = 8
 
 
+class ScoreWork(NamedTuple):
+    """Scores of a batch of at most n pairs and m classes, and where its step is solved.
+
+    Attributes
+    ----------
+    q, p : ndarray of float64 of shape (n * m,)
+        Scores and steps of the sampled classes, at the head.
+    solver : ndarray of float64 of shape (N_WORK * n * m,)
+        Work space of ``solve_batch``.
+    own, totals, old_u, new_u : ndarray of float64 of shape (n,)
+        Of each pair.
+    """
+
+    q: np.ndarray
+    p: np.ndarray
+    solver: np.ndarray
+    own: np.ndarray
+    totals: np.ndarray
+    old_u: np.ndarray
+    new_u: np.ndarray
+
+
 class BatchWork(NamedTuple):
-    """What the threads of a pass share: room for at most n pairs and m classes.
+    """What the threads of a pass share.
 
     Attributes
     ----------
@@ -56,24 +78,14 @@ class BatchWork(NamedTuple):
         Where they are made ready.
     blocks : ndarray of shape (n_units, n_touched, width)
         Weights of the sampled classes side by side, ``width`` of them in a block.
-    q, p : ndarray of float64 of shape (n * m,)
-        Scores and steps of the sampled classes, at the head.
-    solver : ndarray of float64 of shape (N_WORK * n * m,)
-        Work space of ``solve_batch``.
-    own, totals, old_u, new_u : ndarray of float64 of shape (n,)
-        Of each pair.
+    scores : ScoreWork
+        Written by the first thread, but for `q` and `own`.
     """
 
     batches: tuple[BatchRows, BatchRows]
     room: Preparation
     blocks: np.ndarray
-    q: np.ndarray
-    p: np.ndarray
-    solver: np.ndarray
-    own: np.ndarray
-    totals: np.ndarray
-    old_u: np.ndarray
-    new_u: np.ndarray
+    scores: ScoreWork
 
     @classmethod
     def for_pass(cls, visits: Visits, batches: Batches, m: int, V: np.ndarray) -> "BatchWork":
@@ -85,11 +97,13 @@ class BatchWork(NamedTuple):
         nnz, d = int(np.diff(ends).max(initial=0)), V.shape[1]
         even, odd = (BatchRows.with_room(n, m, nnz, d, V.dtype) for _ in range(2))
         shape = count_blocks(m, V.dtype), min(nnz, d), lanes_of(V.dtype)
+        sizes = n * m, n * m, N_WORK * n * m, n, n, n, n
         return cls(
-            (even, odd), Preparation.with_room(nnz, d, V.dtype),
+            (even, odd),
+            Preparation.with_room(nnz, d, V.dtype),
             aligned_blocks(shape, V.dtype),
-            *(scratch(size, np.float64) for size in (n * m, n * m, N_WORK * n * m, n, n, n, n)),
-        )  # fmt: skip
+            ScoreWork(*(scratch(size, np.float64) for size in sizes)),
+        )
 
 
 class ThreadWork(NamedTuple):
@@ -114,39 +128,37 @@ def count_blocks(m: int, dtype: np.dtype) -> int:
 
 
 @inlined
-def _score_units(size, q, visits, model, work, batch, mine, crew):
+def _score_units(size, q, X, model, blocks, batch, own, mine, crew):
     """Write what shrinkage makes of the scores of a batch: the units of this thread."""
-    n_blocks, n_groups = _count_units(size, q, work)
+    n_blocks, n_groups = _count_units(size, q, blocks)
     for unit in range(crew.worker, n_blocks + n_groups, crew.n_workers):
         if unit < n_blocks:
-            _score_block(unit, size, model, batch, work.blocks[unit], mine, q)
+            _score_block(unit, size, model, batch, blocks[unit], mine, q)
         else:
             at = (unit - n_blocks) * _TARGETS
-            _score_targets(at, min(at + _TARGETS, size), visits.X, model, batch, work.own)
+            _score_targets(at, min(at + _TARGETS, size), X, model, batch, own)
 
 
 @inlined
-def _move_units(size, p, visits, model, intercept_rate, work, batch, mine, crew):
+def _move_units(size, p, X, model, intercept_rate, blocks, batch, totals, mine, crew):
     """Make the step in weights: the units of this thread."""
-    n_blocks, n_groups = _count_units(size, p, work)
+    n_blocks, n_groups = _count_units(size, p, blocks)
     for unit in range(crew.worker, n_blocks + n_groups, crew.n_workers):
         if unit < n_blocks:
             _move_block(
-                unit, size, model, intercept_rate, batch, work.blocks[unit], mine.moves, p,
-                work.totals,
-            )  # fmt: skip
+                unit, size, model, intercept_rate, batch, blocks[unit], mine.moves, p, totals
+            )
         else:
             at = (unit - n_blocks) * _TARGETS
             _move_targets(
-                at, min(at + _TARGETS, size), size, visits.X, model, intercept_rate, batch,
-                work.totals,
-            )  # fmt: skip
+                at, min(at + _TARGETS, size), size, X, model, intercept_rate, batch, totals
+            )
 
 
 @inlined
-def _count_units(size, q, work):
+def _count_units(size, q, blocks):
     """Return how many blocks of classes and how many groups of targets a step has."""
-    return -(-q.shape[1] // work.blocks.shape[2]), -(-size // _TARGETS)
+    return -(-q.shape[1] // blocks.shape[2]), -(-size // _TARGETS)
 
 
 @inlined
@@ -258,11 +270,11 @@ def softmax_batch_kernels(take_step: Callable[..., Any], is_implicit: bool) -> A
                     n += 1
 
     @inlined
-    def solve_scores(pairs, q, p, weight, u, batch, work, settings, precision, objective):
+    def solve_scores(pairs, q, p, weight, u, batch, scores, settings, precision, objective):
         """Make the step in scores: write p, totals and u; add to the objective and return it."""
         size, m = q.shape
-        place, own, totals = batch.place[:size], work.own[:size], work.totals[:size]
-        old_u, new_u = work.old_u[:size], work.new_u[:size]
+        place, own, totals = batch.place[:size], scores.own[:size], scores.totals[:size]
+        old_u, new_u = scores.old_u[:size], scores.new_u[:size]
         alpha, c, c_y = batch.alpha[:m], batch.c[:m], batch.c_y[:size]
         b, b_y = batch.b[:m], batch.b_y[:size]
         for i in range(size):
@@ -275,7 +287,7 @@ def softmax_batch_kernels(take_step: Callable[..., Any], is_implicit: bool) -> A
             )
         if is_implicit:
             gram = batch.gram[: size * size].reshape((size, size))
-            solver = work.solver[: N_WORK * size * m].reshape((N_WORK, size, m))
+            solver = scores.solver[: N_WORK * size * m].reshape((N_WORK, size, m))
             solve_batch(
                 batch.scale[:size], alpha, gram, place, batch.group[:size], q, c, own, c_y, new_u,
                 p, totals, solver, precision,
@@ -317,10 +329,11 @@ def softmax_batch_kernels(take_step: Callable[..., Any], is_implicit: bool) -> A
             The threads, and which of them this is.
         """
         precision = _SINGLE_PRECISION if model.V.itemsize == 4 else PRECISION
-        width = work.blocks.shape[2]
+        X, blocks, scores = visits.X, work.blocks, work.scores
+        width = blocks.shape[2]
         mine = ThreadWork(
             np.ones(width, model.V.dtype), np.empty(width, model.V.dtype),
-            np.zeros((work.own.shape[0], width), model.V.dtype),
+            np.zeros((scores.own.shape[0], width), model.V.dtype),
         )  # fmt: skip
         objective = 0.0
         for step in range(first - 1, last):
@@ -330,16 +343,16 @@ def softmax_batch_kernels(take_step: Callable[..., Any], is_implicit: bool) -> A
                 pairs = visits.order[batches.bounds[step] : batches.bounds[step + 1]]
                 m = batch.sizes[0]
             size = pairs.shape[0]
-            q = work.q[: size * m].reshape((size, m))
-            p = work.p[: size * m].reshape((size, m))
+            q = scores.q[: size * m].reshape((size, m))
+            p = scores.p[: size * m].reshape((size, m))
             # 1. Scores of the batch, as the shrinkage of their class alone makes them.
-            _score_units(size, q, visits, model, work, batch, mine, crew)
+            _score_units(size, q, X, model, blocks, batch, scores.own, mine, crew)
             if not wait_for_all(crew.barrier, crew.n_workers):
                 break
             # 2. The step in scores.
             if crew.worker == 0 and size > 0:
                 objective = solve_scores(
-                    pairs, q, p, visits.weight, model.u, batch, work, settings, precision,
+                    pairs, q, p, visits.weight, model.u, batch, scores, settings, precision,
                     objective,
                 )  # fmt: skip
             if crew.worker == crew.n_workers - 1 and step + 1 < last:
@@ -347,7 +360,9 @@ def softmax_batch_kernels(take_step: Callable[..., Any], is_implicit: bool) -> A
             if not wait_for_all(crew.barrier, crew.n_workers):
                 break
             # 3. The step in weights.
-            _move_units(size, p, visits, model, rates.intercept, work, batch, mine, crew)
+            _move_units(
+                size, p, X, model, rates.intercept, blocks, batch, scores.totals, mine, crew
+            )
             if not wait_for_all(crew.barrier, crew.n_workers):
                 break
         return objective
