@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
+from sklearn_xc.kernels.softmax.rules import RULES
 from sklearn_xc.softmax import _classifier, training
 from sklearn_xc.softmax.training import Average, Schedule, train
 from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem, SoftmaxState
@@ -92,7 +93,7 @@ class TestWhen:
         for n_hard in (0, 4):
             events.clear()
             state = SoftmaxState.at(np.zeros((15, 40)), np.full(len(rows), np.log(15)))
-            settings = SgdSettings("implicit", 1, 1, 0, n_hard)
+            settings = SgdSettings(RULES["implicit"], 1, 1, 0, n_hard)
             train(
                 problem, state, settings, Schedule(1.0, 0.9), 10, first_epoch=first_epoch,
                 average=Average(),

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 from sklearn_xc._checks import check_instances, check_targets
 from sklearn_xc.exceptions import ConvergenceWarning
+from sklearn_xc.kernels.softmax.rules import RULES
 from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.softmax import search, training
 from sklearn_xc.softmax.pairs import (
@@ -220,7 +221,7 @@ def problem_of(make_xy, alpha=0.0, n=60, scale=1.0):
     return SoftmaxProblem(instances_of(X * scale), rows, classes, np.ones(len(rows)), 11, alpha)
 
 
-SETTINGS = SgdSettings("implicit", 2, 1, 0, intercept_rate=0.1)
+SETTINGS = SgdSettings(RULES["implicit"], 2, 1, 0, intercept_rate=0.1)
 
 
 def start(problem):
@@ -421,7 +422,7 @@ class TestSearch:
             return state.V, state.intercept, None
 
         monkeypatch.setattr(search, "train", trial)
-        settings = SgdSettings("implicit", 2, batch_size, 0)
+        settings = SgdSettings(RULES["implicit"], 2, batch_size, 0)
         found = search_rate(
             problem, SoftmaxState.at(W, u), settings, 0.8, 7, rates,
             lambda found, part: abs(np.log(found.coef[0, 0] / rates[best])), n_jobs,
