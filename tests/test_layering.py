@@ -16,7 +16,7 @@ PARTS = {"solvers", "initialisers", "samplers", "mips", "encoders"}
 FOUNDATIONS = {
     "losses", "kernels", "parallel", "model", "metrics", "base", "exceptions",
     "_arguments", "_blank_rows", "_distinct", "_folds", "_label_features", "_sparse_input",
-    "_state", "_topk", "_checks", "_data", "_sklearn",
+    "_state", "_topk", "_checks", "_data", "_seeds", "_sklearn",
 }  # fmt: skip
 SHELVES = {"datasets", "inspection", "model_selection"}
 #: The package itself: its version.
