@@ -30,7 +30,7 @@ def distinct_instances(
         Their weights.
     """
     used = np.flatnonzero((np.diff(indptr) > 0) & (weight > 0))
-    hashes = np.column_stack([_hash_instances(X), _hash_sets(indptr, labels)])[used]
+    hashes = np.column_stack([hash_instances(X), _hash_sets(indptr, labels)])[used]
     order = np.lexsort((weight[used], *hashes.T))  # sums of weights round by their order
     is_first = np.ones(len(used), bool)
     is_first[1:] = (hashes[order][1:] != hashes[order][:-1]).any(axis=1)
@@ -38,7 +38,8 @@ def distinct_instances(
     return used[order][is_first], total
 
 
-def _hash_instances(X: CsrRows | DenseRows) -> np.ndarray:
+def hash_instances(X: CsrRows | DenseRows) -> np.ndarray:
+    """Return two hashes of each instance, equal for equal ones, uint64 of shape (n, 2)."""
     from sklearn_xc.kernels.rows.row_hash import hash_rows
 
     n, d = X.shape

@@ -50,7 +50,7 @@ verbose
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012
-        **SoftmaxClassifier._common_constraints,
+        **SoftmaxClassifier._parameter_constraints,
         "method": [StrOptions(set(METHODS))],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "delta": [Interval(Real, 0, None, closed="neither")],
@@ -84,29 +84,18 @@ verbose
         random_state=None,
         verbose=0,
     ):
+        super().__init__(
+            alpha=alpha, fit_intercept=fit_intercept, n_negatives=n_negatives, sampling="uniform",
+            n_hard_negatives=0, init=init, learning_rate=learning_rate, decay=decay,
+            average=average, max_iter=max_iter, multilabel=multilabel,
+            early_stopping=early_stopping, validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change, tol=tol, top_k=top_k, warm_start=warm_start,
+            max_memory=max_memory, n_jobs=n_jobs, random_state=random_state, verbose=verbose,
+        )  # fmt: skip
         self.method = method
-        self.n_negatives = n_negatives
         self.batch_size = batch_size
         self.delta = delta
         self.shift = shift
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.init = init
-        self.learning_rate = learning_rate
-        self.decay = decay
-        self.average = average
-        self.max_iter = max_iter
-        self.multilabel = multilabel
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.top_k = top_k
-        self.warm_start = warm_start
-        self.max_memory = max_memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
         rule = BIASED_RULES[self.method]

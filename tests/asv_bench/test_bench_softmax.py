@@ -68,7 +68,7 @@ def test_a_method_learns(split, method, batch_size):
         method, batch_size=batch_size, learning_rate=rate, max_iter=30, random_state=0
     )
     model = clone(model).fit(split.X_train, split.Y_train)
-    assert model.log_loss_[-1] < model.log_loss_[0]
+    assert model.fit_report_["log_loss"][-1] < model.fit_report_["log_loss"][0]
     assert model.score(split.X_train, split.Y_train) > 0.4
 
 

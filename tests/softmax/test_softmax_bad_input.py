@@ -291,7 +291,7 @@ class TestParameters:
     def test_a_batch_larger_than_the_data(self, xy):
         model = ImplicitSoftmaxSGD(batch_size=10_000, n_negatives=5, learning_rate=100.0,
                                    max_iter=30, random_state=0).fit(*xy)  # fmt: skip
-        assert model.log_loss_[-1] < 0.9 * np.log(15)
+        assert model.fit_report_["log_loss"][-1] < 0.9 * np.log(15)
 
     def test_nothing_left_beside_what_is_held_out(self, make):
         X = np.array([[1.0, 0.0], [1.0, 0.0]])
@@ -376,7 +376,7 @@ class TestDivergence:
         else:
             assert np.isfinite(model.coef_).all()
             assert np.isfinite(model.u_).all()
-            assert np.isfinite(model.log_loss_).all()
+            assert np.isfinite(model.fit_report_["log_loss"]).all()
             assert (model.coef_ != coef).any()
 
     def test_float32_weights_that_overflow(self, xy):
@@ -404,7 +404,7 @@ class TestDivergence:
         X, Y = xy
         model = make(learning_rate="auto", max_iter=20).fit(X * 5, Y)
         assert np.isfinite(model.coef_).all()
-        assert model.log_loss_[-1] < np.log(15)
+        assert model.fit_report_["log_loss"][-1] < np.log(15)
 
 
 #: Steps that go through code of their own.

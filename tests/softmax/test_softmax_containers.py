@@ -352,7 +352,7 @@ class TestClasses:
         wide_model, expected = fit(wide, Y), fit(X, Y)
         assert not wide_model.coef_[:, :offset].any()
         # The order of the pairs follows from their content, hence not the same bytes.
-        assert wide_model.log_loss_[-1] == pytest.approx(expected.log_loss_[-1], rel=0.1)
+        assert wide_model.fit_report_["log_loss"][-1] == pytest.approx(expected.fit_report_["log_loss"][-1], rel=0.1)
 
 
 class TestInstances:
@@ -388,7 +388,7 @@ class TestInstances:
             assert model.predict_topk(x)[1].dtype == expected
             assert model.predict_proba(x).dtype == expected
             assert model.predict_log_proba(x).dtype == expected
-            assert model.u_.dtype == model.log_loss_.dtype == np.float64
+            assert model.u_.dtype == model.fit_report_["log_loss"].dtype == np.float64
 
 
 class TestUnpleasantRows:
@@ -455,14 +455,14 @@ class TestUnpleasantRows:
         model = fit(X, Y, estimator, alpha=alpha, sampling="uniform", fit_intercept=False)
         assert not model.coef_.any()
         np.testing.assert_allclose(model.u_, np.log(15))
-        np.testing.assert_allclose(model.log_loss_, np.log(15))
+        np.testing.assert_allclose(model.fit_report_["log_loss"], np.log(15))
         Y = Y[:, [j for j in range(15) if j != 4]]  # 4 has no instance
         model = fit(X, Y, estimator, alpha=alpha, n_negatives=13)  # all others
         assert not model.coef_.any()
         losses = -np.log(Y.sum(axis=0) / Y.nnz)
         np.testing.assert_allclose(model.intercept_, -losses, rtol=1e-14)
         np.testing.assert_allclose(model.u_, losses[model.u_index_[:, 1]])
-        np.testing.assert_allclose(model.log_loss_, losses[Y.indices].mean())
+        np.testing.assert_allclose(model.fit_report_["log_loss"], losses[Y.indices].mean())
 
     @pytest.mark.parametrize("estimator", ESTIMATORS)
     def test_a_single_instance(self, estimator):

@@ -225,7 +225,7 @@ class TestAllOthers:
         a, b = (make(n_hard_negatives=h, max_iter=8, alpha=0.1).fit(*xy) for h in (14, n_hard))
         assert a.coef_.tobytes() == b.coef_.tobytes()
         assert np.isfinite(a.coef_).all()
-        assert a.log_loss_[-1] < 0.9 * np.log(15)
+        assert a.fit_report_["log_loss"][-1] < 0.9 * np.log(15)
         # Nothing is left to sample, however many are asked for.
         c = make(n_hard_negatives=n_hard, n_negatives=9, max_iter=2).fit(*xy).coef_
         assert np.isfinite(c).all()
@@ -239,7 +239,7 @@ class TestAllOthers:
         assert model.score(X, y) > 0.8
         best = LogisticRegression(C=2.0, tol=1e-9).fit(X, y)
         expected = -best.predict_log_proba(X)[np.arange(120), y.astype(int)].mean()
-        assert model.log_loss_[-1] == pytest.approx(expected, rel=0.01)
+        assert model.fit_report_["log_loss"][-1] == pytest.approx(expected, rel=0.01)
 
     def test_steps_are_exact(self, make, xy):
         """The objective is that of all classes: it does not vary from one epoch to the next."""
@@ -250,10 +250,10 @@ class TestAllOthers:
         rows, places = model.u_index_.T
         log_losses = -log_softmax(X @ model.coef_.T + model.intercept_, axis=1)[rows, places]
         expected = np.mean(model.u_ + np.exp(log_losses - model.u_) - 1)
-        np.testing.assert_allclose(model.loss_curve_[1:], expected, rtol=1e-8)
+        np.testing.assert_allclose(model.fit_report_["loss"][1:], expected, rtol=1e-8)
         few = make(n_hard_negatives=3, max_iter=6, warm_start=True).fit(X, Y)
         few.set_params(learning_rate=STILL, max_iter=10).fit(X, Y)
-        assert few.loss_curve_[1:].std() > 1e-5
+        assert few.fit_report_["loss"][1:].std() > 1e-5
 
 
 class TestPartialFit:
@@ -279,10 +279,10 @@ class TestPartialFit:
 
     def test_after_a_fit(self, make, xy):
         model = make(max_iter=5).fit(*xy)
-        before = model.log_loss_[-1]
+        before = model.fit_report_["log_loss"][-1]
         for _ in range(10):
             model.partial_fit(*xy, index=np.arange(120))
-        assert len(model.loss_curve_) == 15
+        assert len(model.fit_report_["loss"]) == 15
         assert model.u_.shape == (xy[1].nnz,)
         log_losses = -model.predict_log_proba(xy[0]).toarray()[tuple(model.u_index_.T)]
         assert log_losses.mean() < before
@@ -308,7 +308,7 @@ def test_warm_starts_and_early_stopping(make, xy):
     model = make(max_iter=200, early_stopping=True, n_iter_no_change=3, decay=1.0).fit(X, Y)
     assert 3 < model.n_iter_ < 200
     model.set_params(warm_start=True, early_stopping=False, max_iter=3).fit(X, Y)
-    assert model.log_loss_.shape == (3,)
+    assert model.fit_report_["log_loss"].shape == (3,)
     assert np.isfinite(model.coef_).all()
 
 

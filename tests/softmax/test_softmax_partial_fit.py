@@ -48,7 +48,7 @@ class TestFirstCall:
         fitted = make(sampling="uniform", max_iter=1, init="zero").fit(X, y)
         assert model.classes_.tolist() == ["a", "b", "c", "d"]
         assert model.coef_.shape == (4, 40)
-        assert model.n_iter_ == len(model.loss_curve_) == 1
+        assert model.n_iter_ == len(model.fit_report_["loss"]) == 1
         np.testing.assert_array_equal(model.u_index_[:, 0], np.arange(120))
         np.testing.assert_array_equal(model.label_counts_, fitted.label_counts_)
         assert model.score(X, y) > 0.5
@@ -72,7 +72,7 @@ class TestFirstCall:
         after = log_losses(model.coef_, model.intercept_, X, places).mean()
         assert after < seen < guessing
         model.set_params(learning_rate=1e-9).partial_fit(X, y, index=np.arange(120))
-        assert after < model.loss_curve_[1] < seen  # its u are of the first pass
+        assert after < model.fit_report_["loss"][1] < seen  # its u are of the first pass
 
     def test_classes_that_are_not_there_yet(self, make, data):
         X, y = data
@@ -234,10 +234,10 @@ class TestPasses:
         assert model.label_counts_.tolist() == expected
         assert propensity(model.label_counts_, model.n_samples_fit_).shape == (4,)
         assert model.n_iter_ == 2
-        assert model.loss_curve_.shape == (2,)
+        assert model.fit_report_["loss"].shape == (2,)
         model = make(max_iter=3).fit(X, y)
         model.partial_fit(X[:10], y[:10])
-        assert model.n_iter_ == len(model.loss_curve_) == 4
+        assert model.n_iter_ == len(model.fit_report_["loss"]) == 4
         assert model.n_samples_fit_ == 130
 
     def test_the_rate_falls_with_the_passes_over_all_pairs(self, make, data):
@@ -443,7 +443,7 @@ class TestWarmStart:
         model.set_params(max_iter=2, average=False).fit(X, y)
         np.testing.assert_array_equal(model.coef_, whole.coef_)
         np.testing.assert_array_equal(model.u_, whole.u_)
-        np.testing.assert_array_equal(model.loss_curve_, whole.loss_curve_[3:])
+        np.testing.assert_array_equal(model.fit_report_["loss"], whole.fit_report_["loss"][3:])
         assert model.n_iter_ == 2
 
     def test_without_it_a_fit_starts_anew(self, make, data):

@@ -323,8 +323,8 @@ class TestEarlyStopping:
             max_iter=200, early_stopping=True, n_iter_no_change=4, **parameters
         ).fit(X, Y)  # fmt: skip
         assert 4 < model.n_iter_ < 200
-        assert len(model.log_loss_) == len(model.loss_curve_) == model.n_iter_
-        best = int(model.log_loss_.argmin())
+        assert len(model.fit_report_["log_loss"]) == len(model.fit_report_["loss"]) == model.n_iter_
+        best = int(model.fit_report_["log_loss"].argmin())
         assert best < model.n_iter_ - 1
         # The same fit, cut at its best epoch, ends where that one was best.
         with warnings.catch_warnings():  # it may still have been falling
@@ -333,7 +333,7 @@ class TestEarlyStopping:
                 max_iter=best + 1, early_stopping=True, n_iter_no_change=best + 1, **parameters
             ).fit(X, Y)  # fmt: skip
         np.testing.assert_array_equal(cut.coef_, model.coef_)
-        np.testing.assert_array_equal(cut.log_loss_, model.log_loss_[: best + 1])
+        np.testing.assert_array_equal(cut.fit_report_["log_loss"], model.fit_report_["log_loss"][: best + 1])
 
     @pytest.mark.parametrize("estimator", ESTIMATORS)
     def test_held_out_pairs_are_never_trained(self, estimator, data):
@@ -399,8 +399,8 @@ class TestProgress:
         lines = capsys.readouterr().out.splitlines()
         assert 2 <= len(lines) <= 8
         assert lines[0].startswith(f"[{estimator.__name__}] epoch 1 of 30: ")
-        assert f"epoch 30 of 30: log-loss {model.log_loss_[-1]:.4g}" in lines[-1]
-        assert f"log-loss {model.log_loss_[-1]:.4g}," in lines[-1]
+        assert f"epoch 30 of 30: log-loss {model.fit_report_["log_loss"][-1]:.4g}" in lines[-1]
+        assert f"log-loss {model.fit_report_["log_loss"][-1]:.4g}," in lines[-1]
 
 
 class TestSearch:
@@ -474,7 +474,7 @@ class TestSearch:
         ]
         assert len(model.u_) < 256  # all are monitored
         assert model.learning_rate_ == GRID[int(np.argmin(losses))]
-        assert model.log_loss_[-1] == min(losses)
+        assert model.fit_report_["log_loss"][-1] == min(losses)
 
     @pytest.mark.parametrize("estimator", ESTIMATORS)
     def test_no_rate_converges(self, estimator, xy, monkeypatch):
