@@ -68,12 +68,12 @@ def _records(types: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the fields of each NamedTuple in a signature: numba's types tell their number only."""
     for each in types:
         if isinstance(each, BaseTuple):
-            kind = getattr(each, "instance_class", tuple)
+            kind: Any = getattr(each, "instance_class", tuple)
             if kind is not tuple:
                 if not _is_importable(kind):  # the next process has another class of that name
                     raise NoKeyError(f"{kind.__qualname__} cannot be imported")
                 yield kind.__qualname__, kind._fields
-            yield from _records(each.types)
+            yield from _records(tuple(each))
 
 
 def _is_importable(kind: type) -> bool:

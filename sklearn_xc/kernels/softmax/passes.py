@@ -28,7 +28,7 @@ class Visits(NamedTuple):
         The pair of each visit.
     """
 
-    X: tuple[np.ndarray, np.ndarray, np.ndarray]
+    X: tuple[np.ndarray, ...]
     squared_norms: np.ndarray
     rows: np.ndarray
     classes: np.ndarray
