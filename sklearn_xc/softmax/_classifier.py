@@ -13,7 +13,7 @@ from sklearn_xc._sklearn import fit_context
 from sklearn_xc._state import built_apart
 from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.parallel.memory import require_bytes
-from sklearn_xc.softmax._epochs import choose_rate, diverged, run_fit, run_pass, warn_of_fit
+from sklearn_xc.softmax._epochs import choose_rate, run_fit, run_pass, warn_of_fit
 from sklearn_xc.softmax._inputs import check_index, check_pairs, hold_out
 from sklearn_xc.softmax._parameters import SoftmaxParameters
 from sklearn_xc.softmax.pairs import (
@@ -225,16 +225,10 @@ class SoftmaxClassifier(SoftmaxParameters):
         state = SoftmaxState.at(W, u, b)
         if is_first or self.learning_rate != "auto":
             self.learning_rate_ = choose_rate(self, problem, state, settings, None)
-        try:
-            history = run_pass(self, problem, state, settings, self._epochs_done, self._n_epochs)
-            state.fold()
-            b = state.intercept
-            mean, mean_b = (W, b) if average is None else average.add(W, b)
-            with np.errstate(over="ignore"):
-                require_finite(W, mean, b.astype(W.dtype))
-        except FloatingPointError as error:
-            raise diverged(self, f"learning_rate={self.learning_rate_:g}") from error
-        self._keep_weights(mean, mean_b, state, average)
+        W, b, history = run_pass(
+            self, problem, state, settings, average, self._epochs_done, self._n_epochs
+        )
+        self._keep_weights(W, b, state, average)
         self._normalisers = self._normalisers.updated(keys, state.u, n_classes)
         self._population = problem.population
         self._next_number = max(self._next_number, int(numbers.max()) + 1)

@@ -19,6 +19,7 @@ from sklearn_xc.solvers.softmax_sgd import (
     SgdSettings,
     SoftmaxProblem,
     SoftmaxState,
+    require_finite,
     run_epoch,
     search_hard_negatives,
 )
@@ -92,10 +93,11 @@ def run_pass(
     problem: SoftmaxProblem,
     state: SoftmaxState,
     settings: SgdSettings,
+    average: Average | None,
     epochs_done: float,
     epoch: int,
-) -> History:
-    """Make the pass of a partial fit; return its row of the report.
+) -> tuple[np.ndarray, np.ndarray, History]:
+    """Make the pass of a partial fit; see ``train`` for what is returned.
 
     Parameters
     ----------
@@ -103,24 +105,29 @@ def run_pass(
         With ``learning_rate_``.
     problem, state, settings
         As of ``run_epoch``.
+    average : Average or None
+        Takes the iterate in.
     epochs_done : float
         Passes over all pairs so far, for the learning rate.
     epoch : int
         Number of the call, for the random numbers.
-
-    Raises
-    ------
-    FloatingPointError
-        If it diverges.
     """
     began, history = time.perf_counter(), History()
-    if settings.n_hard and state.V.any():
-        search_hard_negatives(problem, state, settings, estimator.n_jobs)
     schedule = Schedule(estimator.learning_rate_, estimator.decay)
     rate, slowing = schedule.within_epoch(epochs_done, problem.population.n)
-    loss = run_epoch(problem, state, settings, epoch, rate, slowing, None, estimator.n_jobs)
+    try:
+        if settings.n_hard and state.V.any():
+            search_hard_negatives(problem, state, settings, estimator.n_jobs)
+        loss = run_epoch(problem, state, settings, epoch, rate, slowing, None, estimator.n_jobs)
+        state.fold()
+        W, b = state.V, state.intercept
+        mean, mean_b = (W, b) if average is None else average.add(W, b)
+        with np.errstate(over="ignore"):
+            require_finite(W, mean, b.astype(W.dtype))
+    except FloatingPointError as error:
+        raise diverged(estimator, f"learning_rate={estimator.learning_rate_:g}") from error
     history.add(loss, np.nan, rate, time.perf_counter() - began)
-    return history
+    return mean, mean_b, history
 
 
 def _log_loss_of(X: CsrRows, pairs: Pairs, n_jobs: int | None) -> Callable[[ClassWeights], float]:

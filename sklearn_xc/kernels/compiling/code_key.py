@@ -67,13 +67,15 @@ def code_key(function: Any, signature: Any) -> bytes:
 def _records(types: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the fields of each NamedTuple in a signature: numba's types tell their number only."""
     for each in types:
-        if isinstance(each, BaseTuple):
-            kind: Any = getattr(each, "instance_class", tuple)
-            if kind is not tuple:
-                if not _is_importable(kind):  # the next process has another class of that name
-                    raise NoKeyError(f"{kind.__qualname__} cannot be imported")
-                yield kind.__qualname__, kind._fields
-            yield from _records(tuple(each))
+        if not isinstance(each, BaseTuple):
+            continue
+        found: Any = each
+        kind = getattr(found, "instance_class", tuple)
+        if kind is not tuple:
+            if not _is_importable(kind):  # the next process has another class of that name
+                raise NoKeyError(f"{kind.__qualname__} cannot be imported")
+            yield kind.__qualname__, kind._fields
+        yield from _records(found.types)
 
 
 def _is_importable(kind: type) -> bool:
