@@ -1,9 +1,10 @@
 """What a kernel is compiled from, as bytes that are the same in every process.
 
 The texts of the package's own sources are in the checksum of all of them: their functions are named
-here. Functions of others, which kernels may close over, are taken apart: their code, and all that
-they close over or name, function by function. What cannot be taken apart, such as a foreign module
-whose functions are called by name, has no key, and what is compiled from it is not kept.
+here. Functions of others, which kernels may close over, are taken apart: their code, the text of
+their file, and all that they close over or name, function by function. What cannot be taken apart,
+such as a foreign module whose functions are called by name, has no key, and what is compiled from
+it is not kept. A numba ``overload`` counts if it is in the file of the function that it is for.
 """
 
 import functools
@@ -60,8 +61,16 @@ def code_key(function: Any, signature: Any) -> bytes:
     content = (code.co_code, code.co_consts, code.co_names, closure)
     whole = () if _is_compiled_source(code.co_filename) else (function,)
     buffer = io.BytesIO()
-    _KeyPickler(buffer, protocol=4).dump((content, whole, [*_records(signature)]))
-    return buffer.getvalue()
+    pickler = _KeyPickler(buffer, protocol=4)
+    pickler.dump((content, whole, [*_records(signature)]))
+    return b"".join([buffer.getvalue(), *map(_text_of, sorted(pickler.foreign_files))])
+
+
+def _text_of(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError:  # typed in, or made by a program
+        return b""
 
 
 def _records(types: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -70,7 +79,7 @@ def _records(types: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
         if not isinstance(each, BaseTuple):
             continue
         found: Any = each
-        kind = getattr(found, "instance_class", tuple)
+        kind: Any = getattr(found, "instance_class", tuple)
         if kind is not tuple:
             if not _is_importable(kind):  # the next process has another class of that name
                 raise NoKeyError(f"{kind.__qualname__} cannot be imported")
@@ -106,6 +115,10 @@ class _KeyPickler(NumbaPickler):
     them. A kernel that closes over one would never be found again, and leave a file each time.
     """
 
+    def __init__(self, file: io.BytesIO, protocol: int) -> None:
+        super().__init__(file, protocol=protocol)
+        self.foreign_files: set[str] = set()
+
     def reducer_override(self, obj: Any) -> Any:
         """Pickle intrinsics and kernels as the functions that they are made of."""
         if isinstance(obj, Intrinsic):
@@ -115,6 +128,7 @@ class _KeyPickler(NumbaPickler):
         if isinstance(obj, FunctionType) and not _is_compiled_source(obj.__code__.co_filename):
             if _is_known(obj.__module__):
                 return super().reducer_override(obj)
+            self.foreign_files.add(obj.__code__.co_filename)
             return self._dynamic_function_reduce(obj)
         if isinstance(obj, ModuleType) and not _is_known(obj.__name__):
             raise NoKeyError(f"the module {obj.__name__} may change")

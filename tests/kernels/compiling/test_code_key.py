@@ -27,10 +27,10 @@ def key_of(function, *arguments):
     return code_key(of_kernel, tuple(map(typeof, arguments)))
 
 
-def made(source, **names):
+def made(source, file="/somewhere.py", **names):
     """Return the function f of a text, as of another version of one file."""
     space = {"__name__": "somewhere", "register_jitable": register_jitable, **names}
-    exec(compile(source, "/somewhere.py", "exec"), space)
+    exec(compile(source, file, "exec"), space)
     return space["f"]
 
 
@@ -74,6 +74,16 @@ def test_a_function_that_calls_itself():
     source = "def f(x): return 1 if x < 1 else f(x - {}) * x"
     assert key_of(made(source.format(1))) == key_of(made(source.format(1)))
     assert key_of(made(source.format(1))) != key_of(made(source.format(2)))
+
+
+def test_the_text_of_the_file_counts(tmp_path):
+    """numba's overload of a function does not show in its code."""
+    file = tmp_path / "rule.py"
+    keys = []
+    for text in ("once", "once", "twice"):
+        file.write_text(text)
+        keys.append(key_of(made("def f(x): return x", str(file))))
+    assert keys[0] == keys[1] != keys[2]
 
 
 def test_names_of_the_package_and_of_numpy_have_a_key():
