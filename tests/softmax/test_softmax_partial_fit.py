@@ -193,7 +193,7 @@ class TestIndex:
         largest = (2**63 - 1) // 4 - 1
         model = make().partial_fit(X[:2], y[:2], classes=list("abcd"), index=[largest, 3])
         assert model.u_index_[:, 0].tolist() == [3, largest]
-        with pytest.raises(ValueError, match=f"index must be between 0 and {largest}, 0 to "):
+        with pytest.raises(ValueError, match=f"index must be between 0 and {largest}. Got 0 to "):
             model.partial_fit(X[:2], y[:2], index=[0, largest + 1])
 
 
