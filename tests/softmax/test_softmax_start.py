@@ -11,6 +11,7 @@ from sklearn_xc._data import CsrRows
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.model import class_weights
 from sklearn_xc.softmax import _classifier, start
+from sklearn_xc.softmax._inputs import hold_out
 from sklearn_xc.softmax.start import _best_multiple, start_at_means
 from sklearn_xc.solvers.softmax_sgd import SoftmaxProblem, SoftmaxState
 
@@ -533,15 +534,15 @@ class TestFit:
             start_at_means(problem, state, seed, n_jobs)
             starts.append((problem, state.V.copy(), state.scale.copy()))
 
-        class Spied(estimator):
-            def _hold_out(self, pairs, seed):
-                found = super()._hold_out(pairs, seed)
-                held.append(found[1])
-                return found
+        def spy_hold_out(model, pairs, seed):
+            found = hold_out(model, pairs, seed)
+            held.append(found[1])
+            return found
 
         monkeypatch.setattr(_classifier, "start_at_means", spy_start)
+        monkeypatch.setattr(_classifier, "hold_out", spy_hold_out)
         # Without intercepts, whose frequencies say more here than the means.
-        fit(Spied, X, Y, early_stopping=True, validation_fraction=0.4, fit_intercept=False)
+        fit(estimator, X, Y, early_stopping=True, validation_fraction=0.4, fit_intercept=False)
         ((problem, V, scale),), (pairs,) = starts, held
         assert len(pairs.rows) > 100
         assert not set(pairs.rows) & set(problem.rows)
