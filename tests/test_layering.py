@@ -15,8 +15,8 @@ ESTIMATORS = {"decomposition", "embedding", "linear", "softmax"}
 PARTS = {"solvers", "initialisers", "samplers", "mips", "encoders"}
 FOUNDATIONS = {
     "losses", "kernels", "parallel", "model", "metrics", "base", "exceptions",
-    "_arguments", "_blank_rows", "_distinct", "_folds", "_label_features", "_sparse_input",
-    "_state", "_topk", "_checks", "_data", "_seeds", "_sklearn",
+    "_arguments", "_blank_rows", "_checks", "_data", "_distinct", "_folds", "_label_features",
+    "_seeds", "_sklearn", "_sparse_input", "_state", "_topk",
 }  # fmt: skip
 SHELVES = {"datasets", "inspection", "model_selection"}
 #: The package itself: its version.

@@ -159,9 +159,8 @@ def train(
         If weights are no longer finite.
     """
     history = History()
-    best, best_loss, worse = None, np.inf, 0
+    best = _Best(tol)
     W, intercept = state.V, state.intercept
-    best_intercept = intercept
     for epoch in range(max_iter):
         began = time.perf_counter()
         if settings.n_hard and _is_search_due(epoch, state):
@@ -186,17 +185,36 @@ def train(
         history.add(objective, loss, rate, seconds)
         if progress is not None:
             progress.show(epoch + 1, f"log-loss {loss:.4g}")
-        if patience is None:
-            continue
-        worse = 0 if loss < best_loss - tol else worse + 1
-        if loss < best_loss:
-            best_loss = loss
-            best, best_intercept = _copy_into(best, W, scale), intercept.copy()
-        if worse >= patience:
-            break
+        if patience is not None:
+            best.see(loss, W, scale, intercept)
+            if best.n_worse >= patience:
+                break
     state.fold()
     require_finite(state.V, W)
-    return (W, intercept, history) if best is None else (best, best_intercept, history)
+    return (W, intercept, history) if best.W is None else (best.W, best.intercept, history)
+
+
+class _Best:
+    """A copy of the weights with the lowest log-loss so far.
+
+    Attributes
+    ----------
+    n_worse : int
+        Epochs since the log-loss fell by more than `tol` below the lowest.
+    """
+
+    def __init__(self, tol: float) -> None:
+        self.tol, self.loss, self.n_worse = tol, np.inf, 0
+        self.W: np.ndarray | None = None
+        self.intercept = np.empty(0)
+
+    def see(self, loss: float, W: np.ndarray, scale: np.ndarray, intercept: np.ndarray) -> None:
+        """Take in the weights ``scale[k] * W[k]`` after an epoch."""
+        self.n_worse = 0 if loss < self.loss - self.tol else self.n_worse + 1
+        if loss < self.loss:
+            self.loss, self.intercept = loss, intercept.copy()
+            self.W = np.empty_like(W) if self.W is None else self.W
+            np.multiply(W, scale.astype(W.dtype)[:, None], out=self.W)
 
 
 def _is_search_due(epoch: int, state: SoftmaxState) -> bool:
@@ -205,10 +223,3 @@ def _is_search_due(epoch: int, state: SoftmaxState) -> bool:
         return bool(state.V.any())
     third = epoch // 3 if epoch % 3 == 0 else epoch
     return third & (third - 1) == 0
-
-
-def _copy_into(copy: np.ndarray | None, W: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    if copy is None:
-        copy = np.empty_like(W)
-    np.multiply(W, scale.astype(W.dtype)[:, None], out=copy)
-    return copy

@@ -10,7 +10,7 @@ from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 from sklearn_xc._data import CsrRows
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.model import class_weights
-from sklearn_xc.softmax import _classifier, start
+from sklearn_xc.softmax import classifier, start
 from sklearn_xc.softmax._inputs import hold_out
 from sklearn_xc.softmax.start import _best_multiple, start_at_means
 from sklearn_xc.solvers.softmax_sgd import SoftmaxProblem, SoftmaxState
@@ -457,7 +457,7 @@ class TestFit:
         def never(*arguments):
             raise AssertionError
 
-        monkeypatch.setattr(_classifier, "start_at_means", never)
+        monkeypatch.setattr(classifier, "start_at_means", never)
         fit(estimator, *xy, init="zero")
         with pytest.raises(AssertionError):
             fit(estimator, *xy)
@@ -466,7 +466,7 @@ class TestFit:
     @each_estimator
     def test_a_warm_start_goes_on_from_its_weights(self, monkeypatch, estimator, xy):
         calls = []
-        monkeypatch.setattr(_classifier, "start_at_means", lambda *a: calls.append(a))
+        monkeypatch.setattr(classifier, "start_at_means", lambda *a: calls.append(a))
         model = fit(estimator, *xy, warm_start=True)
         assert len(calls) == 1
         model.fit(*xy)
@@ -539,8 +539,8 @@ class TestFit:
             held.append(found[1])
             return found
 
-        monkeypatch.setattr(_classifier, "start_at_means", spy_start)
-        monkeypatch.setattr(_classifier, "hold_out", spy_hold_out)
+        monkeypatch.setattr(classifier, "start_at_means", spy_start)
+        monkeypatch.setattr(classifier, "hold_out", spy_hold_out)
         # Without intercepts, whose frequencies say more here than the means.
         fit(estimator, X, Y, early_stopping=True, validation_fraction=0.4, fit_intercept=False)
         ((problem, V, scale),), (pairs,) = starts, held
