@@ -9,7 +9,8 @@ from asv_bench.softmax.biased_rules import BIASED_RULES, ShiftedSettings
 from sklearn_xc._sklearn import Interval, StrOptions
 from sklearn_xc.softmax.classifier import SoftmaxClassifier
 from sklearn_xc.softmax.search import GRID
-from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem
+from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
+from sklearn_xc.solvers.softmax_sgd import SgdSettings
 
 #: Methods and their names in tables.
 METHODS = {

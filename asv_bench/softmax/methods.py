@@ -29,7 +29,8 @@ from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 from sklearn_xc._checks import check_instances
 from sklearn_xc.kernels.softmax.rules import RULES
 from sklearn_xc.model.class_weights import ClassWeights
-from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem, SoftmaxState, run_epoch
+from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
+from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState, run_epoch
 
 PARTS = ("table", "speed", "curves")
 SETS = ("bibtex", "delicious", "english_wordnet")

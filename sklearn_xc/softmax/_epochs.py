@@ -15,9 +15,9 @@ from sklearn_xc.softmax.pairs import Pairs
 from sklearn_xc.softmax.search import search_rate
 from sklearn_xc.softmax.training import Average, History, train
 from sklearn_xc.solvers.schedule import Schedule
+from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import (
     SgdSettings,
-    SoftmaxProblem,
     SoftmaxState,
     require_finite,
     run_epoch,

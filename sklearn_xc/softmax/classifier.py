@@ -27,13 +27,8 @@ from sklearn_xc.softmax.pairs import (
 from sklearn_xc.softmax.search import GRID
 from sklearn_xc.softmax.start import start_at_means
 from sklearn_xc.softmax.training import Average, History
-from sklearn_xc.solvers.softmax_sgd import (
-    Population,
-    SgdSettings,
-    SoftmaxProblem,
-    SoftmaxState,
-    require_finite,
-)
+from sklearn_xc.solvers.softmax_problem import Population, SoftmaxProblem
+from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState, require_finite
 
 
 class SoftmaxClassifier(SoftmaxParameters):

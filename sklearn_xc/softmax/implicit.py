@@ -6,7 +6,8 @@ from sklearn_xc._sklearn import Interval
 from sklearn_xc.kernels.softmax.rules import RULES
 from sklearn_xc.softmax._parameters import documented
 from sklearn_xc.softmax.classifier import SoftmaxClassifier
-from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem
+from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
+from sklearn_xc.solvers.softmax_sgd import SgdSettings
 
 
 @documented

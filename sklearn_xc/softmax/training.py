@@ -10,9 +10,9 @@ from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.progress import Progress
 from sklearn_xc.solvers.schedule import Schedule
+from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import (
     SgdSettings,
-    SoftmaxProblem,
     SoftmaxState,
     require_finite,
     run_epoch,

@@ -15,7 +15,8 @@ from sklearn_xc import SoftmaxUMax
 from sklearn_xc._checks import check_instances
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.kernels.softmax.rules import RULES
-from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem, SoftmaxState, run_epoch
+from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
+from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState, run_epoch
 
 
 @pytest.fixture(scope="module")

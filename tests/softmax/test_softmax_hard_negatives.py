@@ -14,7 +14,8 @@ from sklearn_xc.kernels.softmax.rules import RULES
 from sklearn_xc.softmax import _epochs, training
 from sklearn_xc.softmax.training import Average, train
 from sklearn_xc.solvers.schedule import Schedule
-from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem, SoftmaxState
+from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
+from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState
 
 #: Rates at which a few epochs end worse than they began are of interest here.
 pytestmark = pytest.mark.filterwarnings(

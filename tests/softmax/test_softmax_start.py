@@ -13,7 +13,8 @@ from sklearn_xc.model import class_weights
 from sklearn_xc.softmax import classifier, start
 from sklearn_xc.softmax._inputs import hold_out
 from sklearn_xc.softmax.start import _best_multiple, start_at_means
-from sklearn_xc.solvers.softmax_sgd import SoftmaxProblem, SoftmaxState
+from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
+from sklearn_xc.solvers.softmax_sgd import SoftmaxState
 
 PRIORS = (1.0, 3.0, 10.0, 30.0, 100.0)
 

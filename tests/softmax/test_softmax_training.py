@@ -27,7 +27,8 @@ from sklearn_xc.softmax.pairs import (
 from sklearn_xc.softmax.search import GRID, search_rate
 from sklearn_xc.softmax.training import Average, History, train
 from sklearn_xc.solvers.schedule import Schedule
-from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem, SoftmaxState
+from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
+from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState
 
 #: Rates at which a few epochs end worse than they began are of interest here.
 pytestmark = pytest.mark.filterwarnings(

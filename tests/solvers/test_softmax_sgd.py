@@ -12,10 +12,9 @@ from sklearn_xc.kernels.softmax.negatives import mix_key
 from sklearn_xc.kernels.softmax.rules import RULES, UMaxSettings
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.solvers import softmax_sgd
+from sklearn_xc.solvers.softmax_problem import Population, SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import (
-    Population,
     SgdSettings,
-    SoftmaxProblem,
     SoftmaxState,
     run_epoch,
     search_hard_negatives,
