@@ -91,7 +91,8 @@ colours = ["#D55E00", "#000000", "#0072B2", "#009E73", "#CC79A7", "#E69F00"]
 looks = dict(zip(models, colours, strict=True))
 for name, model in models.items():
     style = {"color": looks[name], "label": name, "marker": "o", "markersize": 4}
-    left.plot(1 + np.arange(model.n_iter_), model.log_loss_, **{**style, "markevery": 5})
+    losses = model.fit_report_["log_loss"]
+    left.plot(1 + np.arange(model.n_iter_), losses, **{**style, "markevery": 5})
     claimed, right_ones = top[name]
     edges = np.quantile(claimed, np.linspace(0, 1, 11))
     bins = np.clip(np.searchsorted(edges, claimed, side="right") - 1, 0, 9)

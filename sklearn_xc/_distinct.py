@@ -30,7 +30,7 @@ def distinct_instances(
     total : ndarray of float64 of shape (m,)
         Their weights.
     """
-    return distinct_by_hash(_hash_instances(X), indptr, labels, weight)
+    return distinct_by_hash(hash_instances(X), indptr, labels, weight)
 
 
 def distinct_by_hash(
@@ -54,7 +54,8 @@ def distinct_by_hash(
     return used[order][is_first], total
 
 
-def _hash_instances(X: CsrRows | DenseRows) -> np.ndarray:
+def hash_instances(X: CsrRows | DenseRows) -> np.ndarray:
+    """Return two hashes of each instance, equal for equal ones, uint64 of shape (n, 2)."""
     n, d = X.shape
     hashes = np.empty((n, 2), np.uint64)
     if isinstance(X, CsrRows):

@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from asv_bench.softmax.biased_rules import BIASED_RULES, ShiftedSettings
 from sklearn_xc._sklearn import Interval, StrOptions
-from sklearn_xc.softmax._classifier import SoftmaxClassifier
+from sklearn_xc.softmax.classifier import SoftmaxClassifier
 from sklearn_xc.softmax.search import GRID
-from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem
+from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
+from sklearn_xc.solvers.softmax_sgd import SgdSettings
 
 #: Methods and their names in tables.
 METHODS = {
@@ -30,7 +32,7 @@ class SampledSoftmax(SoftmaxClassifier):
     Parameters
     ----------
     method : {"ove", "nce", "is", "vanilla", "raman"}, default="is"
-        The step; see ``sklearn_xc.kernels.softmax.biased`` for losses and sources.
+        The step; see ``biased_rules`` for losses and sources.
     n_negatives : int, default=5
         Classes sampled at each step.
     batch_size : int, default=1
@@ -49,7 +51,7 @@ verbose
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012
-        **SoftmaxClassifier._common_constraints,
+        **SoftmaxClassifier._parameter_constraints,
         "method": [StrOptions(set(METHODS))],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "delta": [Interval(Real, 0, None, closed="neither")],
@@ -83,41 +85,25 @@ verbose
         random_state=None,
         verbose=0,
     ):
+        super().__init__(
+            alpha=alpha, fit_intercept=fit_intercept, n_negatives=n_negatives, sampling="uniform",
+            n_hard_negatives=0, init=init, learning_rate=learning_rate, decay=decay,
+            average=average, max_iter=max_iter, multilabel=multilabel,
+            early_stopping=early_stopping, validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change, tol=tol, top_k=top_k, warm_start=warm_start,
+            max_memory=max_memory, n_jobs=n_jobs, random_state=random_state, verbose=verbose,
+        )  # fmt: skip
         self.method = method
-        self.n_negatives = n_negatives
         self.batch_size = batch_size
         self.delta = delta
         self.shift = shift
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.init = init
-        self.learning_rate = learning_rate
-        self.decay = decay
-        self.average = average
-        self.max_iter = max_iter
-        self.multilabel = multilabel
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.top_k = top_k
-        self.warm_start = warm_start
-        self.max_memory = max_memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
-        second = float(self.shift) if self.method == "raman" else np.inf
-        return SgdSettings(
-            self.method,
-            self.n_negatives,
-            self.batch_size,
-            seed,
-            0,
-            float(self.delta),
-            second,
-        )
+        rule = BIASED_RULES[self.method]
+        if self.method == "raman":
+            shifted = ShiftedSettings(float(self.delta), float(self.shift))
+            rule = rule._replace(settings=shifted)
+        return SgdSettings(rule, self.n_negatives, self.batch_size, seed)
 
     def _rates(self, settings: SgdSettings) -> Any:
         return np.concatenate([[1e-5, 1e-4], GRID]) if self.method == "vanilla" else GRID

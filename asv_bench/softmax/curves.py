@@ -19,8 +19,10 @@ from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.softmax.pairs import pairs_of
 from sklearn_xc.softmax.start import start_at_means
-from sklearn_xc.softmax.training import Schedule, train
-from sklearn_xc.solvers.softmax_sgd import SoftmaxProblem, SoftmaxState
+from sklearn_xc.softmax.training import train
+from sklearn_xc.solvers.schedule import Schedule
+from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
+from sklearn_xc.solvers.softmax_sgd import SoftmaxState
 
 #: C of scikit-learn's solvers: the best of 1, 3, 10 and 30 for the held-out log-loss.
 _C = 10.0

@@ -27,8 +27,10 @@ from asv_bench.softmax.curves import draw_curves, measure_curves
 from asv_bench.softmax.numpy_softmax import implicit_steps, umax_steps
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 from sklearn_xc._checks import check_instances
+from sklearn_xc.kernels.softmax.rules import RULES
 from sklearn_xc.model.class_weights import ClassWeights
-from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem, SoftmaxState, run_epoch
+from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
+from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState, run_epoch
 
 PARTS = ("table", "speed", "curves")
 SETS = ("bibtex", "delicious", "english_wordnet")
@@ -245,7 +247,7 @@ def time_steps(X: Any, y: np.ndarray) -> list[dict[str, Any]]:
 
     rows = []
     for label, method, m, rate in (("U-max", "umax", 5, 0.1), ("implicit", "implicit", 1, 1.0)):
-        settings = SgdSettings(method, m, 1, 0)
+        settings = SgdSettings(RULES[method], m, 1, 0)
         run_epoch(problem, start(), settings, 0, rate, 0.0)  # compiled, or loaded
         state, rates = start(), []
         for epoch in range(9):

@@ -2,14 +2,19 @@
 
 ::
 
-    SoftmaxUMax  ImplicitSoftmaxSGD          umax.py, implicit.py: parameters and documentation
+    SoftmaxUMax  ImplicitSoftmaxSGD    umax.py, implicit.py: what is each one's own
             |
-    SoftmaxClassifier                        _classifier.py: fit, partial_fit, probabilities
-            |-- pairs.py                     y as (instance, class) pairs, and their u
-            |-- training.py                  epochs: rates, averaging, early stopping
-            |-- search.py                    learning_rate="auto"
+    SoftmaxClassifier                  classifier.py: fit, partial_fit, fitted state
+            |-- _parameters.py         common parameters and their documentation
+            |-- _model.py              probabilities, scores, best classes
+            |-- _inputs.py             weights and numbers of instances checked, some held out
+            |-- pairs.py               y as (instance, class) pairs, and their u
+            |-- start.py               class means
+            |-- _epochs.py             the learning rate, a fit's epochs or one pass, warnings
+            |     |-- search.py        learning_rate="auto"
+            |     |-- training.py      epochs: averaging, early stopping, the report
             |
-    solvers/softmax_sgd.py                   one epoch
+    solvers/softmax_sgd.py             one epoch
 """
 
 from sklearn_xc.softmax.implicit import ImplicitSoftmaxSGD

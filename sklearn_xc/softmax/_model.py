@@ -12,6 +12,7 @@ from sklearn_xc._checks import check_instances
 from sklearn_xc._data import CsrRows
 from sklearn_xc._state import reads_one_state
 from sklearn_xc.base import XCClassifier
+from sklearn_xc.kernels.prediction.class_scores import log_normalisers
 from sklearn_xc.model.class_weights import ClassWeights
 
 
@@ -110,8 +111,6 @@ class SoftmaxModel(XCClassifier):
 
 def _log_softmax(scores: np.ndarray, unseen: np.ndarray) -> np.ndarray:
     """Turn scores into log-probabilities, in place; classes without an instance have none."""
-    from sklearn_xc.kernels.prediction.class_scores import log_normalisers
-
     if unseen.size < scores.shape[1]:
         scores[:, unseen] = -np.inf
     normalisers = np.empty(len(scores))

@@ -1,10 +1,13 @@
 """Targets as (instance, class) pairs, and the variable u that each pair keeps between calls."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from sklearn_xc._blank_rows import LabelFrequencies, is_blank
 from sklearn_xc._data import CsrRows, Targets
+from sklearn_xc._distinct import hash_instances
 from sklearn_xc.model.class_weights import ClassWeights
 
 
@@ -74,15 +77,9 @@ def merge_equal(instances: CsrRows, pairs: Pairs) -> tuple[Pairs, np.ndarray]:
     merged : Pairs
         One for each content. Pairs of equal instances name the same row.
     place : ndarray of int64 of shape (n,)
-        Which of them each pair became.
+        The number of the merged pair of each.
     """
-    from sklearn_xc.kernels.rows.row_hash import hash_rows
-
-    X = instances
-    bits = (X.data + 0).astype(np.float64).view(np.uint64)  # the sum makes -0.0 a 0.0
-    hashes = np.empty((X.shape[0], 2), np.uint64)
-    hash_rows(X.indptr, X.indices, bits, hashes)
-    one, two = hashes[pairs.rows, 0], hashes[pairs.rows, 1]
+    one, two = hash_instances(instances)[pairs.rows].T
     order = np.lexsort((pairs.weight, pairs.classes, two, one))  # sums round by their order
     is_first_of_row = np.ones(len(order), bool)
     is_first_of_row[1:] = (one[order][1:] != one[order][:-1]) | (two[order][1:] != two[order][:-1])
@@ -123,6 +120,37 @@ class Normalisers:
         found = (known[inside] == asked) if len(known) else np.zeros(len(asked), bool)
         return np.where(found, inside, -1)
 
+    def of_pairs(
+        self,
+        keys: np.ndarray,
+        weights: ClassWeights,
+        instances: CsrRows,
+        pairs: Pairs,
+        n_jobs: int | None,
+    ) -> np.ndarray:
+        """Return the u that pairs start with: as it was, or exact for new ones.
+
+        Parameters
+        ----------
+        keys : ndarray of int64 of shape (n_pairs, 2)
+            The index of each pair.
+        weights : ClassWeights
+            Where training starts.
+        instances : CsrRows
+            X.
+        pairs : Pairs
+            Of its rows.
+        n_jobs : int or None
+            Threads.
+        """
+        at = self.find(keys, len(weights.coef))
+        u = np.empty(len(keys))
+        u[at >= 0] = self.u[at[at >= 0]]
+        new = np.flatnonzero(at < 0)
+        if new.size:
+            u[new] = exact_normalisers(weights, instances, pairs.take(new), n_jobs)
+        return u
+
     def updated(self, index: np.ndarray, u: np.ndarray, n_classes: int) -> "Normalisers":
         """Return these, with the u of distinct pairs set or added."""
         at = self.find(index, n_classes)
@@ -141,6 +169,27 @@ def largest_number(n_classes: int) -> int:
 
 def _keys(index: np.ndarray, n_classes: int) -> np.ndarray:
     return index[:, 0] * n_classes + index[:, 1]
+
+
+def label_frequencies(X: CsrRows, pairs: Pairs, n_classes: int) -> LabelFrequencies:
+    """Return how often classes are among pairs."""
+    blank, each = is_blank(X)[pairs.rows], np.arange(len(pairs.rows))
+    return LabelFrequencies.of(each, pairs.classes, pairs.weight, blank, n_classes)
+
+
+def summed_weights(pairs: Pairs, weight: np.ndarray) -> np.ndarray:
+    """Return the summed weights of the pairs, and of the instances that have one.
+
+    The sums are exact but for their last rounding: the order of the rows makes no difference.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        Of some instances.
+    weight : ndarray of float64 of shape (n_rows,)
+        Weights of all instances.
+    """
+    return np.array([math.fsum(pairs.weight), math.fsum(weight[np.unique(pairs.rows)])])
 
 
 def log_frequencies(weight: np.ndarray) -> np.ndarray:

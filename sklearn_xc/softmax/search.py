@@ -16,8 +16,10 @@ from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.memory import available_bytes
 from sklearn_xc.parallel.threads import count_threads
-from sklearn_xc.softmax.training import Schedule, train
-from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem, SoftmaxState
+from sklearn_xc.softmax.training import train
+from sklearn_xc.solvers.schedule import Schedule
+from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
+from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState
 
 #: Learning rates to try, for each pair of a step.
 GRID = 10.0 ** np.arange(-3, 4)

@@ -12,9 +12,11 @@ quarter are no better than guessing.
 import numpy as np
 
 from sklearn_xc._data import read_only
+from sklearn_xc.kernels.rows.class_sums import add_class_sums
 from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.softmax.pairs import log_losses_of_intercept
-from sklearn_xc.solvers.softmax_sgd import SoftmaxProblem, SoftmaxState, usual_weight
+from sklearn_xc.solvers.softmax_problem import SoftmaxProblem, usual_weight
+from sklearn_xc.solvers.softmax_sgd import SoftmaxState
 
 #: Values of c to try.
 _PRIORS = (1.0, 3.0, 10.0, 30.0, 100.0)
@@ -44,8 +46,6 @@ def start_at_means(
     n_jobs : int or None
         Threads.
     """
-    from sklearn_xc.kernels.rows.class_sums import add_class_sums
-
     X, K = problem.instances, problem.n_classes
     observed = problem.weight / usual_weight(problem.weight)
     add_class_sums(X.arrays, problem.rows, problem.classes, read_only(observed), state.V)

@@ -1,6 +1,5 @@
-"""Epochs of a softmax fit: learning rates, averaging of iterates, early stopping."""
+"""Epochs of a softmax fit: averaging of iterates, early stopping, and what is reported."""
 
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,9 +8,11 @@ import numpy as np
 
 from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.parallel.interrupt import StopFlag
+from sklearn_xc.parallel.progress import Progress
+from sklearn_xc.solvers.schedule import Schedule
+from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import (
     SgdSettings,
-    SoftmaxProblem,
     SoftmaxState,
     require_finite,
     run_epoch,
@@ -19,43 +20,40 @@ from sklearn_xc.solvers.softmax_sgd import (
 )
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """Learning rates of the epochs, in units of 1 / (total weight).
-
-    Attributes
-    ----------
-    rate : float
-        At the beginning.
-    decay : float or "1/t"
-        What the rate is multiplied with after each epoch, or ``rate / (1 + epochs)``, falling also
-        within an epoch.
-    """
-
-    rate: float
-    decay: float | str
-
-    def of_epoch(self, epochs: float, n_visits: int) -> tuple[float, float]:
-        """Return the rate after some epochs, and how much a visit slows it: see ``run_epoch``."""
-        if self.decay == "1/t":
-            return self.rate / (1.0 + epochs), 1.0 / (n_visits * (1.0 + epochs))
-        return self.rate * float(self.decay) ** int(epochs), 0.0
-
-
 @dataclass
 class History:
-    """What the epochs saw.
+    """What epochs saw, or calls of ``partial_fit``: a row for each.
 
     Attributes
     ----------
-    objective : list of float
-        Mean sampled objective of each epoch.
+    loss : list of float
+        Mean sampled objective.
     log_loss : list of float
-        Exact mean log-loss of the monitored pairs after each epoch.
+        Exact mean log-loss of the monitored pairs afterwards, NaN where there are none.
+    learning_rate : list of float
+        At the beginning, in units of 1 / (total weight).
+    seconds : list of float
+        Wall time, but for what `log_loss` takes.
     """
 
-    objective: list[float] = field(default_factory=list)
+    loss: list[float] = field(default_factory=list)
     log_loss: list[float] = field(default_factory=list)
+    learning_rate: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+
+    def add(self, loss: float, log_loss: float, learning_rate: float, seconds: float) -> None:
+        """Add a row."""
+        self.loss.append(loss)
+        self.log_loss.append(log_loss)
+        self.learning_rate.append(learning_rate)
+        self.seconds.append(seconds)
+
+    def report(self, earlier: dict[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:
+        """Return ``fit_report_``, below the rows of an earlier one."""
+        rows = {name: np.array(values, np.float64) for name, values in vars(self).items()}
+        if earlier is None:
+            return rows
+        return {name: np.append(earlier[name], values) for name, values in rows.items()}
 
 
 class Average:
@@ -109,7 +107,7 @@ def train(
     monitor: Callable[[ClassWeights], float] | None = None,
     patience: int | None = None,
     tol: float = 0.0,
-    show: Callable[[int, float, float], None] | None = None,
+    progress: Progress | None = None,
     n_jobs: int | None = None,
     stop: StopFlag | None = None,
 ) -> tuple[np.ndarray, np.ndarray, History]:
@@ -138,8 +136,9 @@ def train(
         weights. None runs all epochs.
     tol : float
         See `patience`.
-    show : callable, default=None
-        Is told the epoch, its objective and its log-loss.
+    progress : Progress, default=None
+        Is told the log-loss of each epoch, and not the sampled objective: a rare class with a large
+        weight makes that of U-max as large as 1e47 while the log-loss falls.
     n_jobs : int or None
         Threads of mini-batches and of the searches for hard negatives.
     stop : StopFlag, default=None
@@ -152,7 +151,7 @@ def train(
     intercept : ndarray of float64 of shape (n_classes,)
         The intercepts with them.
     history : History
-        Curves.
+        A row for each epoch.
 
     Raises
     ------
@@ -160,43 +159,62 @@ def train(
         If weights are no longer finite.
     """
     history = History()
-    best, best_loss, worse = None, np.inf, 0
+    best = _Best(tol)
     W, intercept = state.V, state.intercept
-    best_intercept = intercept
     for epoch in range(max_iter):
+        began = time.perf_counter()
         if settings.n_hard and _is_search_due(epoch, state):
             search_hard_negatives(problem, state, settings, n_jobs)
-        rate, slowing = schedule.of_epoch(epoch, problem.population.n)
+        rate, slowing = schedule.within_epoch(epoch, problem.population.n)
         objective = run_epoch(
             problem, state, settings, first_epoch + epoch, rate, slowing, stop, n_jobs
         )
         if stop is not None and stop.is_set():
             break
-        history.objective.append(objective)
         scale = state.scale
         if average is not None:
             state.fold()
             W, intercept = average.add(state.V, state.intercept)
             scale = np.ones(len(state.V))
+        seconds = time.perf_counter() - began
         loss = np.nan
         if monitor is not None:
             loss = monitor(ClassWeights(W, scale, intercept))
-            history.log_loss.append(loss)
             if not np.isfinite(loss):
                 raise FloatingPointError("the weights are no longer finite")
-        if show is not None:
-            show(epoch, objective, loss)
-        if patience is None:
-            continue
-        worse = 0 if loss < best_loss - tol else worse + 1
-        if loss < best_loss:
-            best_loss = loss
-            best, best_intercept = _copy_into(best, W, scale), intercept.copy()
-        if worse >= patience:
-            break
+        history.add(objective, loss, rate, seconds)
+        if progress is not None:
+            progress.show(epoch + 1, f"log-loss {loss:.4g}")
+        if patience is not None:
+            best.see(loss, W, scale, intercept)
+            if best.n_worse >= patience:
+                break
     state.fold()
     require_finite(state.V, W)
-    return (W, intercept, history) if best is None else (best, best_intercept, history)
+    return (W, intercept, history) if best.W is None else (best.W, best.intercept, history)
+
+
+class _Best:
+    """A copy of the weights with the lowest log-loss so far.
+
+    Attributes
+    ----------
+    n_worse : int
+        Epochs since the log-loss fell by more than `tol` below the lowest.
+    """
+
+    def __init__(self, tol: float) -> None:
+        self.tol, self.loss, self.n_worse = tol, np.inf, 0
+        self.W: np.ndarray | None = None
+        self.intercept = np.empty(0)
+
+    def see(self, loss: float, W: np.ndarray, scale: np.ndarray, intercept: np.ndarray) -> None:
+        """Take in the weights ``scale[k] * W[k]`` after an epoch."""
+        self.n_worse = 0 if loss < self.loss - self.tol else self.n_worse + 1
+        if loss < self.loss:
+            self.loss, self.intercept = loss, intercept.copy()
+            self.W = np.empty_like(W) if self.W is None else self.W
+            np.multiply(W, scale.astype(W.dtype)[:, None], out=self.W)
 
 
 def _is_search_due(epoch: int, state: SoftmaxState) -> bool:
@@ -205,34 +223,3 @@ def _is_search_due(epoch: int, state: SoftmaxState) -> bool:
         return bool(state.V.any())
     third = epoch // 3 if epoch % 3 == 0 else epoch
     return third & (third - 1) == 0
-
-
-def _copy_into(copy: np.ndarray | None, W: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    if copy is None:
-        copy = np.empty_like(W)
-    np.multiply(W, scale.astype(W.dtype)[:, None], out=copy)
-    return copy
-
-
-def progress_of(name: str, max_iter: int) -> Callable[[int, float, float], None]:
-    """Return what prints a line per epoch, at most one a second.
-
-    It leaves the sampled objective out: a rare class with a large weight makes that of U-max as
-    large as 1e47 while the log-loss falls.
-    """
-    began = time.perf_counter()
-    shown = -1.0
-
-    def show(epoch: int, objective: float, loss: float) -> None:
-        nonlocal shown
-        seconds = time.perf_counter() - began
-        if seconds < shown + 1.0 and epoch + 1 < max_iter:
-            return
-        shown = seconds
-        print(
-            f"[{name}] epoch {epoch + 1} of {max_iter}: log-loss {loss:.4g}, {seconds:.1f} s",
-            file=sys.stdout,
-            flush=True,
-        )
-
-    return show

@@ -19,156 +19,36 @@ References
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_xc._blank_rows import features_of
-from sklearn_xc._data import CsrRows, read_only
+from sklearn_xc._data import read_only
 from sklearn_xc.kernels.softmax.batch import BatchWork, count_blocks, softmax_batch_kernels
 from sklearn_xc.kernels.softmax.epoch import fold_scale, softmax_kernels
 from sklearn_xc.kernels.softmax.negatives import mix_key
+from sklearn_xc.kernels.softmax.passes import (
+    Ball,
+    Batches,
+    Crew,
+    Draws,
+    Model,
+    Rates,
+    Visits,
+)
+from sklearn_xc.kernels.softmax.rules import StepRule
 from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.team import Team
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.solvers.class_sampling import choose_sampler, expected_touches
+from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
 
 #: Non-zeros of X times classes that one call of a kernel goes through: some tenths of a second, so
 #: that an interrupt is heard.
 _WORK_PER_CALL = 5e7
-
-
-class Population(NamedTuple):
-    """All pairs of a likelihood, of which a problem may hold a part.
-
-    Attributes
-    ----------
-    n : int
-        Visits of an epoch.
-    weight : float
-        Sum of the weights: learning rates are in units of its inverse.
-    counts : ndarray of int64 of shape (n_classes,)
-        Visits of pairs of each class.
-    """
-
-    n: int
-    weight: float
-    counts: np.ndarray
-
-
-@dataclass(frozen=True)
-class SoftmaxProblem:
-    """Instances and their classes.
-
-    Attributes
-    ----------
-    instances : CsrRows of shape (n_rows, n_features)
-        X.
-    rows, classes : ndarray of int32 of shape (n,)
-        The pairs of an instance and one of its classes.
-    weight : ndarray of float64 of shape (n,)
-        Of each pair, positive.
-    n_classes : int
-        K, at least 2.
-    alpha : float
-        Ridge.
-    whole : Population, default=None
-        The pairs of the likelihood; None for those of the problem. ``population`` holds the answer.
-    visits : ndarray of int64 of shape (n,)
-        How often an epoch comes to each pair. Heavy pairs are taken in several steps, so that none
-        has a scale that is unlike the others'; an epoch has at most 3 n visits.
-    """
-
-    instances: CsrRows
-    rows: np.ndarray
-    classes: np.ndarray
-    weight: np.ndarray
-    n_classes: int
-    alpha: float
-    whole: Population | None = None
-    population: Population = field(init=False)
-    squared_norms: np.ndarray = field(init=False)
-    visits: np.ndarray = field(init=False)
-
-    def __post_init__(self) -> None:
-        X = self.instances
-        with np.errstate(over="ignore"):
-            squares = np.append(X.data.astype(np.float64) ** 2, 0.0)
-            squares = np.where(np.diff(X.indptr) > 0, np.add.reduceat(squares, X.indptr[:-1]), 0.0)
-        if not np.isfinite(squares).all():
-            raise FloatingPointError("the squares of X are beyond the range of float64")
-        for name, value in (
-            ("rows", self.rows), ("classes", self.classes), ("weight", self.weight),
-            ("squared_norms", squares), ("visits", _count_visits(self.weight)),
-        ):  # fmt: skip
-            object.__setattr__(self, name, read_only(value))
-        own = self._count(np.ones(self.n_pairs, bool))
-        object.__setattr__(self, "population", own if self.whole is None else self.whole)
-
-    def _count(self, chosen: np.ndarray) -> Population:
-        counts = np.zeros(self.n_classes, np.int64)
-        np.add.at(counts, self.classes[chosen], self.visits[chosen])
-        return Population(
-            int(self.visits[chosen].sum()), float(self.weight[chosen].sum()), read_only(counts)
-        )
-
-    @property
-    def n_pairs(self) -> int:
-        """Number of pairs."""
-        return len(self.rows)
-
-    def radius(self) -> float:
-        """Return a bound on the norm of the optimal W (lemma 1 of [1]_), inf without a ridge."""
-        if self.alpha == 0:
-            return np.inf
-        return float(np.sqrt(2.0 / self.alpha * self.population.weight * np.log(self.n_classes)))
-
-    def largest_normaliser(self) -> float:
-        """Return a bound on the optimal u without intercepts (lemma 2 of [1]_)."""
-        longest = float(np.sqrt(self.squared_norms.max()))
-        reach = 2.0 * longest * self.radius() if longest else 0.0
-        return float(np.logaddexp(0.0, np.log(self.n_classes - 1) + reach))
-
-    def mean_square(self) -> float:
-        """Return the mean square of the entries of X over the pairs, zeros included.
-
-        Features that none of the pairs has do not count.
-        """
-        squares = self.squared_norms[self.rows]
-        n_features = int(features_of(self.instances, self.rows).sum())
-        largest = float(squares.max()) or 1.0  # the sum of all may be beyond float64
-        mean = np.average(squares / largest, weights=self.weight)
-        return float(mean * (largest / max(1, n_features)))
-
-    def take(self, chosen: np.ndarray) -> "SoftmaxProblem":
-        """Return the problem of some of the pairs."""
-        return replace(
-            self,
-            rows=self.rows[chosen],
-            classes=self.classes[chosen],
-            weight=self.weight[chosen],
-            whole=None,
-        )
-
-    def within(self, others: Population, is_new: np.ndarray) -> "SoftmaxProblem":
-        """Return the problem as a part of `others` and of those of its own pairs that are new."""
-        own = self._count(is_new)
-        counts = read_only(others.counts + own.counts)
-        return replace(self, whole=Population(others.n + own.n, others.weight + own.weight, counts))
-
-
-def usual_weight(weight: np.ndarray) -> float:
-    """Return a weight that is neither small nor large among positive weights."""
-    return max(float(np.median(weight)), 0.5 * float(weight.mean()))
-
-
-def _count_visits(weight: np.ndarray) -> np.ndarray:
-    if not len(weight):
-        return np.empty(0, np.int64)
-    return np.ceil(weight / usual_weight(weight) * (1.0 - 1e-9)).astype(np.int64)
 
 
 @dataclass
@@ -210,6 +90,11 @@ class SoftmaxState:
             self.hard[chosen].copy(),
         )  # fmt: skip
 
+    @property
+    def model(self) -> Model:
+        """What kernels move."""
+        return Model(self.V, self.scale, self.intercept, self.u)
+
     def fold(self) -> None:
         """Multiply the scales into the weights."""
         fold_scale(self.V, self.scale)
@@ -229,8 +114,8 @@ class SgdSettings:
 
     Attributes
     ----------
-    method : str
-        A key of ``kernels.softmax_epoch.RULES``.
+    rule : StepRule
+        What a step does; those of the estimators are in ``kernels.softmax.rules.RULES``.
     n_negatives : int
         Classes sampled at each step; at most all others are taken.
     batch_size : int
@@ -239,8 +124,6 @@ class SgdSettings:
         Of the order of the pairs and of the sampled classes.
     n_hard : int
         Hard negatives of a step, for single steps.
-    first, second : float
-        What the method's rule is given: delta, and a bound on u or the parameterisation of u.
     radius : float
         Bound on the norm of W, for single steps.
     sampling : {"uniform", "frequency"}
@@ -249,13 +132,11 @@ class SgdSettings:
         What steps of intercepts are multiplied by; 0 leaves them as they are.
     """
 
-    method: str
+    rule: StepRule
     n_negatives: int
     batch_size: int
     seed: int
     n_hard: int = 0
-    first: float = 1.0
-    second: float = np.inf
     radius: float = np.inf
     sampling: str = "uniform"
     intercept_rate: float = 0.0
@@ -325,39 +206,33 @@ def run_epoch(
     np.random.default_rng((settings.seed, epoch)).shuffle(order)
     weight = problem.weight / problem.visits * (everything.n / everything.weight)
     per_pair = (settings.n_negatives + settings.n_hard + 1) * (1 + len(X.data) / max(1, X.shape[0]))
-    visits = _Visits(
-        epoch, read_only(order), read_only(weight), mix_key(settings.seed, epoch), rate, slowing,
-        problem.alpha / everything.weight, settings.intercept_rate,
-        read_only(np.array([settings.first, settings.second])),
-        max(1, int(_WORK_PER_CALL / per_pair)), stop,
+    visits = Visits(
+        X.arrays, problem.squared_norms, problem.rows, problem.classes, read_only(weight),
+        read_only(order),
     )  # fmt: skip
+    rates = Rates(
+        float(rate), float(slowing), problem.alpha / everything.weight, settings.intercept_rate
+    )
+    pace = _Pace(max(1, int(_WORK_PER_CALL / per_pair)), stop)
     if settings.batch_size == 1:
-        total = _run_steps(problem, state, settings, visits)
+        total = _run_steps(problem, state, settings, epoch, visits, rates, pace)
     else:
-        total = _run_batches(problem, state, settings, visits, n_jobs)
+        total = _run_batches(problem, state, settings, epoch, visits, rates, pace, n_jobs)
     if np.isnan(total):
         raise FloatingPointError("the scores are no longer finite")
     require_finite(state.u, state.intercept)
     return total / weight[order].sum()
 
 
-class _Visits(NamedTuple):
-    """The visits of an epoch, and what their kernels are told of all of them."""
+class _Pace(NamedTuple):
+    """How many visits a call of a kernel makes, and what ends them."""
 
-    epoch: int
-    order: np.ndarray  # the pair of each
-    weight: np.ndarray  # of each pair, 1 in the mean
-    key: np.uint64
-    rate: float
-    slowing: float
-    ridge: float
-    intercept_rate: float
-    setting: np.ndarray  # of the rule
     per_call: int
     stop: StopFlag | None
 
-    def calls(self, n: int, per_call: int) -> Iterator[tuple[int, int]]:
-        """Yield the ends of parts of n steps, until a stop is asked for."""
+    def calls(self, n: int, size: int = 1) -> Iterator[tuple[int, int]]:
+        """Yield the ends of parts of n steps of `size` visits, until a stop is asked for."""
+        per_call = max(1, self.per_call // size)
         for first in range(0, n, per_call):
             if self.stop is not None and self.stop.is_set():
                 return
@@ -365,8 +240,9 @@ class _Visits(NamedTuple):
 
 
 def _run_steps(
-    problem: SoftmaxProblem, state: SoftmaxState, settings: SgdSettings, visits: _Visits
-) -> float:
+    problem: SoftmaxProblem, state: SoftmaxState, settings: SgdSettings, epoch: int,
+    visits: Visits, rates: Rates, pace: _Pace,
+) -> float:  # fmt: skip
     """Take one visit a step; return the sum of their objectives."""
     everything = problem.population
     squares = np.zeros(problem.n_classes)
@@ -375,51 +251,47 @@ def _run_steps(
         squares = np.einsum("kj,kj->k", state.V, state.V, dtype=np.float64)
     sampler, m = choose_sampler(
         everything.counts, settings.sampling, settings.n_negatives, state.hard.shape[1],
-        (settings.seed, visits.epoch),
+        (settings.seed, epoch),
     )  # fmt: skip
     beta = everything.n / expected_touches(
         everything.counts, problem.classes, problem.visits, state.hard, sampler, m
     )
-    run_steps, total = softmax_kernels(settings.method), 0.0
-    for first, last in visits.calls(len(visits.order), visits.per_call):
+    draws = Draws(sampler, m, mix_key(settings.seed, epoch))
+    ball, hard = Ball(float(settings.radius), squares), read_only(state.hard)
+    run_steps, total = softmax_kernels(settings.rule.step), 0.0
+    for first, last in pace.calls(len(visits.order)):
         total += run_steps(
-            problem.instances.arrays, problem.squared_norms, problem.rows, problem.classes,
-            visits.weight, visits.order, first, last, state.V, state.scale, state.intercept,
-            squares, state.u, visits.rate, visits.slowing, visits.ridge, visits.intercept_rate,
-            read_only(beta), visits.setting, settings.radius, sampler, m, read_only(state.hard),
-            visits.key,
+            visits, first, last, state.model, ball, rates, read_only(beta), draws, hard,
+            settings.rule.settings,
         )  # fmt: skip
     return total
 
 
 def _run_batches(
-    problem: SoftmaxProblem,
-    state: SoftmaxState,
-    settings: SgdSettings,
-    visits: _Visits,
-    n_jobs: int | None,
-) -> float:
+    problem: SoftmaxProblem, state: SoftmaxState, settings: SgdSettings, epoch: int,
+    visits: Visits, rates: Rates, pace: _Pace, n_jobs: int | None,
+) -> float:  # fmt: skip
     """Take a mini-batch of visits a step, in threads; return the sum of their objectives."""
-    everything, X, order = problem.population, problem.instances, visits.order
-    n_steps = -(-len(order) // settings.batch_size)
-    bounds = read_only(np.linspace(0, len(order), n_steps + 1).astype(np.int64))
+    everything, rule = problem.population, settings.rule
+    n_steps = -(-len(visits.order) // settings.batch_size)
+    bounds = np.linspace(0, len(visits.order), n_steps + 1).astype(np.int64)
+    batches = Batches(read_only(bounds), everything.counts, everything.n)
     sampler, m = choose_sampler(
-        everything.counts, settings.sampling, settings.n_negatives, 0,
-        (settings.seed, visits.epoch), with_target=True,
+        everything.counts, settings.sampling, settings.n_negatives, 0, (settings.seed, epoch),
+        with_target=True,
     )  # fmt: skip
-    run_batches, total = softmax_batch_kernels(settings.method), 0.0
+    draws = Draws(sampler, m, mix_key(settings.seed, epoch))
+    run_batches, total = softmax_batch_kernels(rule.step, rule.is_implicit), 0.0
     n_workers = min(count_threads(n_jobs), count_blocks(m, state.V.dtype) + 1)
-    work = BatchWork.for_pass(X.indptr, problem.rows, order, bounds, m, state.V)
+    work = BatchWork.for_pass(visits, batches, m, state.V)
     with Team(n_workers) as team:
 
         def run(first: int, last: int, worker: int) -> float:
             return run_batches(
-                X.arrays, problem.rows, problem.classes, everything.counts, everything.n,
-                visits.weight, order, bounds, first, last, state.V, state.scale, state.intercept,
-                state.u, visits.rate, visits.slowing, visits.ridge, visits.intercept_rate,
-                visits.setting, sampler, m, visits.key, work, team.barrier, worker, n_workers,
+                visits, batches, first, last, state.model, rates, draws, rule.settings, work,
+                Crew(team.barrier, worker, n_workers),
             )  # fmt: skip
 
-        for first, last in visits.calls(n_steps, max(1, visits.per_call // settings.batch_size)):
+        for first, last in pace.calls(n_steps, settings.batch_size):
             total += team.run(partial(run, first, last))[0]
     return total

@@ -14,7 +14,9 @@ from asv_bench.softmax.numpy_softmax import implicit_steps, umax_steps
 from sklearn_xc import SoftmaxUMax
 from sklearn_xc._checks import check_instances
 from sklearn_xc.datasets import make_xc_classification
-from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem, SoftmaxState, run_epoch
+from sklearn_xc.kernels.softmax.rules import RULES
+from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
+from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState, run_epoch
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +46,7 @@ def start(n_classes):
 def test_numpy_makes_the_steps_of_umax(rate):
     X, y, problem, order = small_problem(5)
     ours, twin = start(5), start(5)
-    run_epoch(problem, ours, SgdSettings("umax", 4, 1, 7), 0, rate, 0.0)  # all other classes
+    run_epoch(problem, ours, SgdSettings(RULES["umax"], 4, 1, 7), 0, rate, 0.0)  # all other classes
     umax_steps(X, y, twin.V, twin.u, order, rate, 4, 1.0, np.random.default_rng(0))
     np.testing.assert_allclose(ours.V, twin.V, atol=1e-12)
     np.testing.assert_allclose(ours.u, np.maximum(twin.u, 0), atol=1e-12)
@@ -55,7 +57,7 @@ def test_numpy_makes_the_implicit_steps(rate):
     X, y, problem, order = small_problem(2)
     kept = np.diff(X.indptr)[order] > 0  # Brent's method needs features
     ours, twin = start(2), start(2)
-    run_epoch(problem, ours, SgdSettings("implicit", 1, 1, 7), 0, rate, 0.0)
+    run_epoch(problem, ours, SgdSettings(RULES["implicit"], 1, 1, 7), 0, rate, 0.0)
     implicit_steps(X, y, twin.V, twin.u, order[kept], rate, np.random.default_rng(0))
     np.testing.assert_allclose(ours.V, twin.V, atol=1e-8)
 
@@ -67,7 +69,7 @@ def test_a_method_learns(split, method, batch_size):
         method, batch_size=batch_size, learning_rate=rate, max_iter=30, random_state=0
     )
     model = clone(model).fit(split.X_train, split.Y_train)
-    assert model.log_loss_[-1] < model.log_loss_[0]
+    assert model.fit_report_["log_loss"][-1] < model.fit_report_["log_loss"][0]
     assert model.score(split.X_train, split.Y_train) > 0.4
 
 

@@ -8,14 +8,14 @@ number, and sums in that order.
 import numpy as np
 import pytest
 
+from asv_bench.softmax.biased_rules import BIASED_RULES
 from sklearn_xc._data import read_only
 from sklearn_xc.kernels.compiling.jit import kernel
 from sklearn_xc.kernels.one_vs_all.newton_direction import direction_functions
 from sklearn_xc.kernels.rows import dense_rows
 from sklearn_xc.kernels.search import clusters
-from sklearn_xc.kernels.softmax import biased as biased_softmax
 from sklearn_xc.kernels.softmax import implicit_step
-from sklearn_xc.kernels.softmax import rules as softmax_rules
+from sklearn_xc.kernels.softmax.rules import RULES, Sampled, Target
 from sklearn_xc.losses import cross_entropy, triplet
 
 #: Arrays one after another, in bytes between them, and far from each other.
@@ -48,9 +48,15 @@ def arrays_of(n_arrays, n, seed):
     return list(0.1 + np.random.default_rng(seed).random((n_arrays, n)))
 
 
-def a_rule(rule, setting):
-    rule = kernel(rule)
-    return lambda alpha, q, c, p: rule(100.0, alpha, 1.3, 0.2, 0.2, 1.0, q, q, c, 3.0, p, setting)
+def a_rule(rule, *told):
+    step, settings = rule.step, type(rule.settings)(*told)
+
+    @kernel
+    def take_step(alpha, q, c, p, settings):
+        sampled = Sampled(alpha, q, q, c)
+        return step(100.0, 1.3, Target(0.2, 0.2, 1.0), sampled, 3.0, p, settings)
+
+    return lambda alpha, q, c, p: take_step(alpha, q, c, p, settings)
 
 
 def an_empty_row():
@@ -64,12 +70,12 @@ def a_loss(loss):
 
 
 CALLS = {
-    "U-max": lambda: a_rule(softmax_rules.umax_step, (0.5, 9.0)),
-    "implicit": lambda: a_rule(softmax_rules.implicit_step, (0.0, 0.0)),
-    "one vs each": lambda: a_rule(biased_softmax.one_vs_each_step, (0.5, 0.5)),
-    "importance": lambda: a_rule(biased_softmax.importance_sampling_step, (0.5, 0.5)),
-    "vanilla": lambda: a_rule(biased_softmax.vanilla_step, (0.5, 0.5)),
-    "shifted": lambda: a_rule(biased_softmax.shifted_step, (0.5, 0.5)),
+    "U-max": lambda: a_rule(RULES["umax"], 0.5, 9.0),
+    "implicit": lambda: a_rule(RULES["implicit"]),
+    "one vs each": lambda: a_rule(BIASED_RULES["ove"]),
+    "importance": lambda: a_rule(BIASED_RULES["is"]),
+    "vanilla": lambda: a_rule(BIASED_RULES["vanilla"]),
+    "shifted": lambda: a_rule(BIASED_RULES["raman"], 0.5, 0.5),
     "empty row": an_empty_row,
     "cross-entropy": lambda: a_loss(cross_entropy),
     "triplet": lambda: a_loss(triplet),

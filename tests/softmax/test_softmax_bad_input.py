@@ -1,4 +1,4 @@
-"""Bad input: each either works or raises an error that names what was wrong and what came."""
+"""Bad input: each either works or raises an error that names what was wrong and what was got."""
 
 import copy
 import re
@@ -21,6 +21,11 @@ pytestmark = pytest.mark.filterwarnings(
 
 NOT_BINARY = r"y must be a binary indicator of 0 and 1 .* row {}, column {} holds {}"
 ANSWERS = ("predict", "predict_topk", "decision_function", "predict_proba", "predict_log_proba")
+
+
+def learned(model, name):
+    """Return an attribute of a fitted model, or a column of its report."""
+    return model.fit_report_[name] if name in model.fit_report_ else getattr(model, name)
 
 
 @pytest.fixture(params=[SoftmaxUMax, ImplicitSoftmaxSGD])
@@ -196,7 +201,7 @@ class TestWeights:
             (-np.ones(120), r"sample_weight must not be negative, row 0 holds -1.0"),
             (np.zeros(120), "all entries of sample_weight are zero"),
             (np.full(120, 1e306), r"sample_weight must sum to less than 1e\+304 over all"),
-            (np.full(120, 1e307), "sample_weight must sum to less than .* got inf"),
+            (np.full(120, 1e307), "sample_weight must sum to less than .* Got inf"),
             (np.full(120, np.nan), "sample_weight contains NaN"),
             (np.full(120, np.inf), "sample_weight contains infinity"),
         ],
@@ -281,7 +286,7 @@ class TestParameters:
     @pytest.mark.parametrize("method", ["fit", "partial_fit"])
     def test_hard_negatives_of_batches(self, method, xy):
         model = ImplicitSoftmaxSGD(n_hard_negatives=3, batch_size=8, learning_rate=1.0)
-        message = "n_hard_negatives=3 needs batch_size=1, 8 came: .* share their classes"
+        message = "n_hard_negatives=3 needs batch_size=1, as .* share their classes. Got 8."
         with pytest.raises(ValueError, match=message):
             getattr(model, method)(*xy)
         assert not [name for name in vars(model) if name.endswith("_")]
@@ -291,7 +296,7 @@ class TestParameters:
     def test_a_batch_larger_than_the_data(self, xy):
         model = ImplicitSoftmaxSGD(batch_size=10_000, n_negatives=5, learning_rate=100.0,
                                    max_iter=30, random_state=0).fit(*xy)  # fmt: skip
-        assert model.log_loss_[-1] < 0.9 * np.log(15)
+        assert model.fit_report_["log_loss"][-1] < 0.9 * np.log(15)
 
     def test_nothing_left_beside_what_is_held_out(self, make):
         X = np.array([[1.0, 0.0], [1.0, 0.0]])
@@ -376,7 +381,7 @@ class TestDivergence:
         else:
             assert np.isfinite(model.coef_).all()
             assert np.isfinite(model.u_).all()
-            assert np.isfinite(model.log_loss_).all()
+            assert np.isfinite(model.fit_report_["log_loss"]).all()
             assert (model.coef_ != coef).any()
 
     def test_float32_weights_that_overflow(self, xy):
@@ -404,7 +409,7 @@ class TestDivergence:
         X, Y = xy
         model = make(learning_rate="auto", max_iter=20).fit(X * 5, Y)
         assert np.isfinite(model.coef_).all()
-        assert model.log_loss_[-1] < np.log(15)
+        assert model.fit_report_["log_loss"][-1] < np.log(15)
 
 
 #: Steps that go through code of their own.
@@ -432,8 +437,8 @@ class TestOverflow:
 
     @staticmethod
     def assert_finite(model, X):
-        for name in ("coef_", "intercept_", "u_", "loss_curve_"):
-            assert np.isfinite(getattr(model, name)).all(), name
+        for name in ("coef_", "intercept_", "u_", "loss"):
+            assert np.isfinite(learned(model, name)).all(), name
         assert np.isfinite(model.predict_proba(X).data).all()
 
     @pytest.mark.parametrize("size", [1e160, 1e200, 1e307])

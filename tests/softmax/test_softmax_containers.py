@@ -23,6 +23,11 @@ DTYPES = [bool, np.int8, np.uint8, np.int64, np.float32, np.float64]
 NAMES = ("zebra", "ape", "cat", "emu")
 
 
+def learned(model, name):
+    """Return an attribute of a fitted model, or a column of its report."""
+    return model.fit_report_[name] if name in model.fit_report_ else getattr(model, name)
+
+
 def fit(X, y, estimator=ImplicitSoftmaxSGD, sample_weight=None, **parameters):
     parameters = {"learning_rate": 1.0, "max_iter": 4, "random_state": 0, **parameters}
     return estimator(**parameters).fit(X, y, sample_weight)
@@ -34,11 +39,11 @@ def assert_same_model(a, b):
         "intercept_",
         "u_",
         "u_index_",
-        "loss_curve_",
-        "log_loss_",
+        "loss",
+        "log_loss",
         "label_counts_",
     ):
-        np.testing.assert_array_equal(getattr(a, name), getattr(b, name), name)
+        np.testing.assert_array_equal(learned(a, name), learned(b, name), name)
 
 
 def trained(answer):
@@ -352,7 +357,9 @@ class TestClasses:
         wide_model, expected = fit(wide, Y), fit(X, Y)
         assert not wide_model.coef_[:, :offset].any()
         # The order of the pairs follows from their content, hence not the same bytes.
-        assert wide_model.log_loss_[-1] == pytest.approx(expected.log_loss_[-1], rel=0.1)
+        assert wide_model.fit_report_["log_loss"][-1] == pytest.approx(
+            expected.fit_report_["log_loss"][-1], rel=0.1
+        )
 
 
 class TestInstances:
@@ -388,7 +395,7 @@ class TestInstances:
             assert model.predict_topk(x)[1].dtype == expected
             assert model.predict_proba(x).dtype == expected
             assert model.predict_log_proba(x).dtype == expected
-            assert model.u_.dtype == model.log_loss_.dtype == np.float64
+            assert model.u_.dtype == model.fit_report_["log_loss"].dtype == np.float64
 
 
 class TestUnpleasantRows:
@@ -399,8 +406,8 @@ class TestUnpleasantRows:
         labelled = np.flatnonzero(np.diff(Y.indptr))
         model = fit(X, container(Y), estimator)
         without = fit(X[labelled], container(Y[labelled]), estimator)
-        for name in ("coef_", "intercept_", "u_", "loss_curve_", "log_loss_", "label_counts_"):
-            np.testing.assert_array_equal(getattr(model, name), getattr(without, name))
+        for name in ("coef_", "intercept_", "u_", "loss", "log_loss", "label_counts_"):
+            np.testing.assert_array_equal(learned(model, name), learned(without, name))
         np.testing.assert_array_equal(np.unique(model.u_index_[:, 0]), labelled)
         assert model.n_samples_fit_ == 120
         predicted = (sp.csr_array(m.predict(X)).toarray() for m in (model, without))
@@ -420,8 +427,8 @@ class TestUnpleasantRows:
         model = fit(X, Y[:, kept], estimator, multilabel="first")
         one_d = fit(X, first, estimator)
         assert len(kept) > 3
-        for name in ("coef_", "intercept_", "u_", "u_index_", "loss_curve_", "log_loss_"):
-            np.testing.assert_array_equal(getattr(model, name), getattr(one_d, name), name)
+        for name in ("coef_", "intercept_", "u_", "u_index_", "loss", "log_loss"):
+            np.testing.assert_array_equal(learned(model, name), learned(one_d, name), name)
 
     def test_all_labels_are_observations(self, xy):
         X, Y = xy
@@ -455,14 +462,14 @@ class TestUnpleasantRows:
         model = fit(X, Y, estimator, alpha=alpha, sampling="uniform", fit_intercept=False)
         assert not model.coef_.any()
         np.testing.assert_allclose(model.u_, np.log(15))
-        np.testing.assert_allclose(model.log_loss_, np.log(15))
+        np.testing.assert_allclose(model.fit_report_["log_loss"], np.log(15))
         Y = Y[:, [j for j in range(15) if j != 4]]  # 4 has no instance
         model = fit(X, Y, estimator, alpha=alpha, n_negatives=13)  # all others
         assert not model.coef_.any()
         losses = -np.log(Y.sum(axis=0) / Y.nnz)
         np.testing.assert_allclose(model.intercept_, -losses, rtol=1e-14)
         np.testing.assert_allclose(model.u_, losses[model.u_index_[:, 1]])
-        np.testing.assert_allclose(model.log_loss_, losses[Y.indices].mean())
+        np.testing.assert_allclose(model.fit_report_["log_loss"], losses[Y.indices].mean())
 
     @pytest.mark.parametrize("estimator", ESTIMATORS)
     def test_a_single_instance(self, estimator):

@@ -9,9 +9,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
-from sklearn_xc.softmax import _classifier, training
-from sklearn_xc.softmax.training import Average, Schedule, train
-from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem, SoftmaxState
+from sklearn_xc._checks import check_instances
+from sklearn_xc.kernels.softmax.rules import RULES
+from sklearn_xc.softmax import _epochs, training
+from sklearn_xc.softmax.training import Average, train
+from sklearn_xc.solvers.schedule import Schedule
+from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
+from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState
 
 #: Rates at which a few epochs end worse than they began are of interest here.
 pytestmark = pytest.mark.filterwarnings(
@@ -22,6 +26,11 @@ ESTIMATORS = [SoftmaxUMax, ImplicitSoftmaxSGD]
 SEARCHED = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96]
 #: A learning rate so small that nothing moves.
 STILL = 1e-13
+
+
+def learned(model, name):
+    """Return an attribute of a fitted model, or a column of its report."""
+    return model.fit_report_[name] if name in model.fit_report_ else getattr(model, name)
 
 
 @pytest.fixture(params=ESTIMATORS)
@@ -57,7 +66,7 @@ def searches(monkeypatch):
         monkeypatch.setattr(module, "search_hard_negatives", search_and_tell)
 
     spy(training)
-    spy(_classifier)
+    spy(_epochs)
     return seen
 
 
@@ -73,7 +82,7 @@ class TestWhen:
     def test_training_searches_before_those_epochs(self, first_epoch, xy, monkeypatch):
         """Of this training, whatever the number of its first epoch."""
         X, Y = xy
-        instances = _classifier.check_instances(ImplicitSoftmaxSGD(), X, reset=True)
+        instances = check_instances(ImplicitSoftmaxSGD(), X, reset=True)
         rows, classes = (c.astype(np.int32) for c in Y.tocoo().coords)
         problem = SoftmaxProblem(instances, rows, classes, np.ones(len(rows)), 15, 0.0)
         events = []
@@ -92,7 +101,7 @@ class TestWhen:
         for n_hard in (0, 4):
             events.clear()
             state = SoftmaxState.at(np.zeros((15, 40)), np.full(len(rows), np.log(15)))
-            settings = SgdSettings("implicit", 1, 1, 0, n_hard)
+            settings = SgdSettings(RULES["implicit"], 1, 1, 0, n_hard)
             train(
                 problem, state, settings, Schedule(1.0, 0.9), 10, first_epoch=first_epoch,
                 average=Average(),
@@ -133,9 +142,9 @@ class TestWhen:
 
 class TestSameBytes:
     @staticmethod
-    def assert_same(a, b, names=("coef_", "intercept_", "u_", "loss_curve_", "log_loss_")):
+    def assert_same(a, b, names=("coef_", "intercept_", "u_", "loss", "log_loss")):
         for name in names:
-            assert getattr(a, name).tobytes() == getattr(b, name).tobytes(), name
+            assert learned(a, name).tobytes() == learned(b, name).tobytes(), name
 
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     @pytest.mark.parametrize("rate", [1.0, "auto"])
@@ -148,7 +157,7 @@ class TestSameBytes:
         self.assert_same(a, b)
         assert a.learning_rate_ == b.learning_rate_
         a.partial_fit(X.astype(dtype), Y), b.partial_fit(X.astype(dtype), Y)
-        self.assert_same(a, b, ("coef_", "intercept_", "u_", "loss_curve_"))
+        self.assert_same(a, b, ("coef_", "intercept_", "u_", "loss"))
 
     def test_the_order_of_the_rows(self, make, make_xy):
         X, Y = make_xy(n=700)
@@ -156,7 +165,7 @@ class TestSameBytes:
         order = np.random.default_rng(0).permutation(700)
         a = make(max_iter=5).fit(X, Y, weight)
         b = make(max_iter=5).fit(X[order], Y[order], weight[order])
-        self.assert_same(a, b, ("coef_", "intercept_", "loss_curve_", "log_loss_"))
+        self.assert_same(a, b, ("coef_", "intercept_", "loss", "log_loss"))
 
     @pytest.mark.parametrize("alpha", [0.0, 0.5])
     def test_a_weight_is_so_many_rows(self, alpha, make, xy):
@@ -165,7 +174,7 @@ class TestSameBytes:
         rows = np.random.default_rng(1).permutation(np.repeat(np.arange(120), counts))
         weighted = make(alpha=alpha, max_iter=5).fit(X, Y, counts)
         repeated = make(alpha=alpha, max_iter=5).fit(X[rows], Y[rows])
-        self.assert_same(weighted, repeated, ("coef_", "intercept_", "loss_curve_", "log_loss_"))
+        self.assert_same(weighted, repeated, ("coef_", "intercept_", "loss", "log_loss"))
 
     def test_the_same_twice_and_another_seed(self, make, xy):
         a, b, c = (make(max_iter=5, random_state=seed).fit(*xy) for seed in (0, 0, 1))
@@ -224,7 +233,7 @@ class TestAllOthers:
         a, b = (make(n_hard_negatives=h, max_iter=8, alpha=0.1).fit(*xy) for h in (14, n_hard))
         assert a.coef_.tobytes() == b.coef_.tobytes()
         assert np.isfinite(a.coef_).all()
-        assert a.log_loss_[-1] < 0.9 * np.log(15)
+        assert a.fit_report_["log_loss"][-1] < 0.9 * np.log(15)
         # Nothing is left to sample, however many are asked for.
         c = make(n_hard_negatives=n_hard, n_negatives=9, max_iter=2).fit(*xy).coef_
         assert np.isfinite(c).all()
@@ -238,7 +247,7 @@ class TestAllOthers:
         assert model.score(X, y) > 0.8
         best = LogisticRegression(C=2.0, tol=1e-9).fit(X, y)
         expected = -best.predict_log_proba(X)[np.arange(120), y.astype(int)].mean()
-        assert model.log_loss_[-1] == pytest.approx(expected, rel=0.01)
+        assert model.fit_report_["log_loss"][-1] == pytest.approx(expected, rel=0.01)
 
     def test_steps_are_exact(self, make, xy):
         """The objective is that of all classes: it does not vary from one epoch to the next."""
@@ -249,10 +258,10 @@ class TestAllOthers:
         rows, places = model.u_index_.T
         log_losses = -log_softmax(X @ model.coef_.T + model.intercept_, axis=1)[rows, places]
         expected = np.mean(model.u_ + np.exp(log_losses - model.u_) - 1)
-        np.testing.assert_allclose(model.loss_curve_[1:], expected, rtol=1e-8)
+        np.testing.assert_allclose(model.fit_report_["loss"][1:], expected, rtol=1e-8)
         few = make(n_hard_negatives=3, max_iter=6, warm_start=True).fit(X, Y)
         few.set_params(learning_rate=STILL, max_iter=10).fit(X, Y)
-        assert few.loss_curve_[1:].std() > 1e-5
+        assert few.fit_report_["loss"][1:].std() > 1e-5
 
 
 class TestPartialFit:
@@ -278,10 +287,10 @@ class TestPartialFit:
 
     def test_after_a_fit(self, make, xy):
         model = make(max_iter=5).fit(*xy)
-        before = model.log_loss_[-1]
+        before = model.fit_report_["log_loss"][-1]
         for _ in range(10):
             model.partial_fit(*xy, index=np.arange(120))
-        assert len(model.loss_curve_) == 15
+        assert len(model.fit_report_["loss"]) == 15
         assert model.u_.shape == (xy[1].nnz,)
         log_losses = -model.predict_log_proba(xy[0]).toarray()[tuple(model.u_index_.T)]
         assert log_losses.mean() < before
@@ -307,7 +316,7 @@ def test_warm_starts_and_early_stopping(make, xy):
     model = make(max_iter=200, early_stopping=True, n_iter_no_change=3, decay=1.0).fit(X, Y)
     assert 3 < model.n_iter_ < 200
     model.set_params(warm_start=True, early_stopping=False, max_iter=3).fit(X, Y)
-    assert model.log_loss_.shape == (3,)
+    assert model.fit_report_["log_loss"].shape == (3,)
     assert np.isfinite(model.coef_).all()
 
 

@@ -14,7 +14,7 @@ from sklearn.metrics import log_loss
 
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 from sklearn_xc._checks import check_instances
-from sklearn_xc.solvers.softmax_sgd import SoftmaxProblem
+from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
 
 #: Few epochs: the last may be the best, labels may be missing, rates may be too high.
 pytestmark = [
@@ -34,6 +34,11 @@ STEPS = {
 STILL = 1e-13
 #: Weights of rows; 0 is a missing row.
 WEIGHT = np.random.default_rng(7).choice([0.0, 0.5, 1.0, 3.0], 80)
+
+
+def learned(model, name):
+    """Return an attribute of a fitted model, or a column of its report."""
+    return model.fit_report_[name] if name in model.fit_report_ else getattr(model, name)
 
 
 @pytest.fixture(params=ESTIMATORS)
@@ -109,7 +114,9 @@ class TestWorth:
         X = np.random.default_rng(0).normal(size=(100, 4))
         model = estimator(learning_rate=STILL, max_iter=1, init="zero", random_state=0).fit(X, y)
         np.testing.assert_allclose(model.predict_proba(X), [[0.6, 0.3, 0.1]] * 100, rtol=1e-6)
-        assert model.log_loss_[0] == pytest.approx(log_loss(y, [[0.6, 0.3, 0.1]] * 100))
+        assert model.fit_report_["log_loss"][0] == pytest.approx(
+            log_loss(y, [[0.6, 0.3, 0.1]] * 100)
+        )
 
 
 class TestRowsWithoutFeatures:
@@ -293,8 +300,8 @@ class TestRidge:
 
 
 def assert_same_bytes(a, b):
-    for name in ("intercept_", "coef_", "loss_curve_", "log_loss_"):
-        assert getattr(a, name).tobytes() == getattr(b, name).tobytes(), name
+    for name in ("intercept_", "coef_", "loss", "log_loss"):
+        assert learned(a, name).tobytes() == learned(b, name).tobytes(), name
     X = sp.vstack([draw()[0], blank_rows()]).tocsr().astype(a.coef_.dtype)
     assert a.predict_log_proba(X).tobytes() == b.predict_log_proba(X).tobytes()
 
@@ -470,7 +477,7 @@ class TestGoingOn:
             "average": average, "validation_fraction": 0.4, "init": "zero",
         }  # fmt: skip
         model = estimator(max_iter=12, n_iter_no_change=12, **parameters).fit(X, y)
-        best = int(model.log_loss_.argmin())
+        best = int(model.fit_report_["log_loss"].argmin())
         assert best < 8
         cut = estimator(max_iter=best + 1, n_iter_no_change=12, **parameters).fit(X, y)
         assert model.intercept_.tobytes() == cut.intercept_.tobytes()
@@ -482,7 +489,9 @@ class TestGoingOn:
         losses = -log_softmax(scores, axis=1)[np.arange(80), y]
         is_held = np.isclose(model.u_, -np.log(shares_of(y))[y], rtol=1e-13, atol=0)
         assert is_held.sum() == 32
-        assert losses[is_held].mean() == pytest.approx(model.log_loss_.min(), rel=1e-12)
+        assert losses[is_held].mean() == pytest.approx(
+            model.fit_report_["log_loss"].min(), rel=1e-12
+        )
 
     @pytest.mark.parametrize("kind", ["classes", "sparse"])
     def test_copies_answer_alike(self, kind, make, tmp_path):

@@ -48,7 +48,7 @@ class TestFirstCall:
         fitted = make(sampling="uniform", max_iter=1, init="zero").fit(X, y)
         assert model.classes_.tolist() == ["a", "b", "c", "d"]
         assert model.coef_.shape == (4, 40)
-        assert model.n_iter_ == len(model.loss_curve_) == 1
+        assert model.n_iter_ == len(model.fit_report_["loss"]) == 1
         np.testing.assert_array_equal(model.u_index_[:, 0], np.arange(120))
         np.testing.assert_array_equal(model.label_counts_, fitted.label_counts_)
         assert model.score(X, y) > 0.5
@@ -61,18 +61,18 @@ class TestFirstCall:
         still = make(
             sampling="uniform", n_negatives=n_negatives, learning_rate=1e-9, fit_intercept=False
         )
-        assert still.partial_fit(X, y).loss_curve_[0] == pytest.approx(np.log(4), abs=1e-6)
+        assert still.partial_fit(X, y).fit_report_["loss"][0] == pytest.approx(np.log(4), abs=1e-6)
         # All others: no sample at all.
         still = make(sampling="uniform", n_negatives=3, learning_rate=1e-9)
         places = np.unique(y, return_inverse=True)[1]
         guessing = log_losses(np.zeros((4, 40)), np.log(np.bincount(places)), X, places).mean()
-        assert still.partial_fit(X, y).loss_curve_[0] == pytest.approx(guessing, abs=1e-6)
+        assert still.partial_fit(X, y).fit_report_["loss"][0] == pytest.approx(guessing, abs=1e-6)
         model = make(sampling="uniform", n_negatives=3, learning_rate=0.03)
-        seen = model.partial_fit(X, y).loss_curve_[0]
+        seen = model.partial_fit(X, y).fit_report_["loss"][0]
         after = log_losses(model.coef_, model.intercept_, X, places).mean()
         assert after < seen < guessing
         model.set_params(learning_rate=1e-9).partial_fit(X, y, index=np.arange(120))
-        assert after < model.loss_curve_[1] < seen  # its u are of the first pass
+        assert after < model.fit_report_["loss"][1] < seen  # its u are of the first pass
 
     def test_classes_that_are_not_there_yet(self, make, data):
         X, y = data
@@ -193,7 +193,7 @@ class TestIndex:
         largest = (2**63 - 1) // 4 - 1
         model = make().partial_fit(X[:2], y[:2], classes=list("abcd"), index=[largest, 3])
         assert model.u_index_[:, 0].tolist() == [3, largest]
-        with pytest.raises(ValueError, match=f"index must be between 0 and {largest}, 0 to "):
+        with pytest.raises(ValueError, match=f"index must be between 0 and {largest}. Got 0 to "):
             model.partial_fit(X[:2], y[:2], index=[0, largest + 1])
 
 
@@ -234,10 +234,10 @@ class TestPasses:
         assert model.label_counts_.tolist() == expected
         assert propensity(model.label_counts_, model.n_samples_fit_).shape == (4,)
         assert model.n_iter_ == 2
-        assert model.loss_curve_.shape == (2,)
+        assert model.fit_report_["loss"].shape == (2,)
         model = make(max_iter=3).fit(X, y)
         model.partial_fit(X[:10], y[:10])
-        assert model.n_iter_ == len(model.loss_curve_) == 4
+        assert model.n_iter_ == len(model.fit_report_["loss"]) == 4
         assert model.n_samples_fit_ == 130
 
     def test_the_rate_falls_with_the_passes_over_all_pairs(self, make, data):
@@ -392,12 +392,12 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("index", "match"),
         [
-            (np.zeros(120, int), "index holds 0 120 times; instances need numbers of their own."),
-            (np.r_[3, np.arange(119)], "index holds 3 2 times; instances need numbers of"),
-            (np.arange(120) - 1, r"index must be between 0 and \d+, -1 to 118 came"),
-            (np.arange(120.0), r"120 integers, one for each row of X; dtype float64"),
-            (np.arange(119), r"120 integers, .* shape \(119,\) came"),
-            (np.arange(240).reshape(120, 2), r"120 integers, .* shape \(120, 2\) came"),
+            (np.zeros(120, int), "index must hold distinct numbers, .* Got 0 120 times."),
+            (np.r_[3, np.arange(119)], "index must hold distinct numbers, .* Got 3 2 times."),
+            (np.arange(120) - 1, r"index must be between 0 and \d+. Got -1 to 118"),
+            (np.arange(120.0), r"120 integers, one for each row of X. Got dtype float64"),
+            (np.arange(119), r"120 integers, .* shape \(119,\)."),
+            (np.arange(240).reshape(120, 2), r"120 integers, .* shape \(120, 2\)."),
             (np.arange(120) > 0, "120 integers, .* dtype bool"),
             (np.full(120, "a"), "120 integers, .* dtype <U1"),
             (~np.arange(120, dtype=np.uint64), "index must be between 0 and"),
@@ -427,7 +427,7 @@ class TestErrors:
         X, y = data
         model = make()
         for arguments in ({"index": np.zeros(120, int)}, {"sample_weight": np.zeros(120)}):
-            with pytest.raises(ValueError, match=r"holds 0 120 times|are zero"):
+            with pytest.raises(ValueError, match=r"Got 0 120 times|are zero"):
                 model.partial_fit(X, y, **arguments)
             assert not [name for name in vars(model) if name.endswith("_")]
         assert model.partial_fit(X[:, :3], y).n_features_in_ == 3
@@ -443,7 +443,7 @@ class TestWarmStart:
         model.set_params(max_iter=2, average=False).fit(X, y)
         np.testing.assert_array_equal(model.coef_, whole.coef_)
         np.testing.assert_array_equal(model.u_, whole.u_)
-        np.testing.assert_array_equal(model.loss_curve_, whole.loss_curve_[3:])
+        np.testing.assert_array_equal(model.fit_report_["loss"], whole.fit_report_["loss"][3:])
         assert model.n_iter_ == 2
 
     def test_without_it_a_fit_starts_anew(self, make, data):

@@ -160,9 +160,9 @@ class TestWithoutRidge:
         rate = 0.3 * parameters.get("batch_size", 1)
         entropy = -(np.exp(log_shares(y, np.ones(len(y)))) @ log_shares(y, np.ones(len(y))))
         model = estimator(learning_rate=rate, max_iter=30, random_state=0, **parameters).fit(X, y)
-        assert model.log_loss_.shape == model.loss_curve_.shape == (30,)
-        assert model.log_loss_[-1] < model.log_loss_[0] < entropy
-        assert model.log_loss_[-1] < 0.9 * entropy
+        assert model.fit_report_["log_loss"].shape == model.fit_report_["loss"].shape == (30,)
+        assert model.fit_report_["log_loss"][-1] < model.fit_report_["log_loss"][0] < entropy
+        assert model.fit_report_["log_loss"][-1] < 0.9 * entropy
 
     @pytest.mark.parametrize("estimator", ESTIMATORS)
     def test_auto_finds_a_rate_that_learns(self, estimator):
@@ -171,7 +171,7 @@ class TestWithoutRidge:
         assert np.log10(model.learning_rate_) == pytest.approx(
             round(np.log10(model.learning_rate_))
         )
-        assert model.log_loss_[-1] < 0.3
+        assert model.fit_report_["log_loss"][-1] < 0.3
         assert model.score(X, y) > 0.95
 
 
@@ -187,8 +187,8 @@ class TestCurves:
                 0.1, learning_rate=2.0, max_iter=5, average=average, random_state=0, **parameters
             ).fit(X, y, weight)
             expected = log_loss(y, model.predict_proba(X), sample_weight=weight)
-            assert model.log_loss_[-1] == pytest.approx(expected, rel=1e-12)
-            assert model.log_loss_[-2] != pytest.approx(expected, rel=1e-6)
+            assert model.fit_report_["log_loss"][-1] == pytest.approx(expected, rel=1e-12)
+            assert model.fit_report_["log_loss"][-2] != pytest.approx(expected, rel=1e-6)
 
     @pytest.mark.parametrize("estimator", ESTIMATORS)
     def test_log_loss_of_held_out_rows(self, estimator):
@@ -204,7 +204,7 @@ class TestCurves:
         held = np.isclose(model.u_, losses, rtol=1e-12)  # nothing has moved them
         assert held.sum() == int(np.ceil(0.2 * len(y)))
         expected = log_loss(y[held], model.predict_proba(X[held]), labels=np.arange(8))
-        assert model.log_loss_.min() == pytest.approx(expected, rel=1e-12)
+        assert model.fit_report_["log_loss"].min() == pytest.approx(expected, rel=1e-12)
 
     @pytest.mark.parametrize("step", STEPS)
     def test_the_sampled_objective_is_exact_where_all_classes_score_the_same(self, step):
@@ -218,8 +218,8 @@ class TestCurves:
         rel = 1e-9
         if "batch_size" in parameters or "n_hard_negatives" in parameters:
             rel = 0.2  # the label, or a hard negative, may be drawn
-        np.testing.assert_allclose(model.loss_curve_, np.log(8), rtol=rel)
-        np.testing.assert_allclose(model.log_loss_, np.log(8), rtol=1e-9)
+        np.testing.assert_allclose(model.fit_report_["loss"], np.log(8), rtol=rel)
+        np.testing.assert_allclose(model.fit_report_["log_loss"], np.log(8), rtol=1e-9)
 
     def test_the_sampled_objective_is_unbiased_and_above_the_log_loss(self):
         """At weights that hardly move, over many epochs."""
@@ -229,6 +229,6 @@ class TestCurves:
         log_losses = -model.predict_log_proba(X)[np.arange(len(y)), y]
         u = model.u_
         expected = np.mean(u + np.exp(log_losses - u) - 1)
-        assert model.loss_curve_.mean() == pytest.approx(expected, rel=0.01)
-        assert model.loss_curve_.std() > 0.01 * expected
+        assert model.fit_report_["loss"].mean() == pytest.approx(expected, rel=0.01)
+        assert model.fit_report_["loss"].std() > 0.01 * expected
         assert expected > log_losses.mean()

@@ -10,11 +10,18 @@ from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 from sklearn_xc._data import CsrRows
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.model import class_weights
-from sklearn_xc.softmax import _classifier, start
+from sklearn_xc.softmax import classifier, start
+from sklearn_xc.softmax._inputs import hold_out
 from sklearn_xc.softmax.start import _best_multiple, start_at_means
-from sklearn_xc.solvers.softmax_sgd import SoftmaxProblem, SoftmaxState
+from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
+from sklearn_xc.solvers.softmax_sgd import SoftmaxState
 
 PRIORS = (1.0, 3.0, 10.0, 30.0, 100.0)
+
+
+def learned(model, name):
+    """Return an attribute of a fitted model, or a column of its report."""
+    return model.fit_report_[name] if name in model.fit_report_ else getattr(model, name)
 
 
 def problem_of(dense, rows, classes, weight=None, n_classes=None):
@@ -451,7 +458,7 @@ class TestFit:
         def never(*arguments):
             raise AssertionError
 
-        monkeypatch.setattr(_classifier, "start_at_means", never)
+        monkeypatch.setattr(classifier, "start_at_means", never)
         fit(estimator, *xy, init="zero")
         with pytest.raises(AssertionError):
             fit(estimator, *xy)
@@ -460,7 +467,7 @@ class TestFit:
     @each_estimator
     def test_a_warm_start_goes_on_from_its_weights(self, monkeypatch, estimator, xy):
         calls = []
-        monkeypatch.setattr(_classifier, "start_at_means", lambda *a: calls.append(a))
+        monkeypatch.setattr(classifier, "start_at_means", lambda *a: calls.append(a))
         model = fit(estimator, *xy, warm_start=True)
         assert len(calls) == 1
         model.fit(*xy)
@@ -477,8 +484,8 @@ class TestFit:
         a = fit(estimator, X, Y, weight, learning_rate=rate, **parameters)
         b = fit(estimator, X[order], Y[order], weight[order], learning_rate=rate, **parameters)
         assert a.coef_.any()
-        for name in ("coef_", "intercept_", "loss_curve_", "log_loss_"):
-            assert getattr(a, name).tobytes() == getattr(b, name).tobytes()
+        for name in ("coef_", "intercept_", "loss", "log_loss"):
+            assert learned(a, name).tobytes() == learned(b, name).tobytes()
 
     @ends_early
     @each_estimator
@@ -528,15 +535,15 @@ class TestFit:
             start_at_means(problem, state, seed, n_jobs)
             starts.append((problem, state.V.copy(), state.scale.copy()))
 
-        class Spied(estimator):
-            def _hold_out(self, pairs, seed):
-                found = super()._hold_out(pairs, seed)
-                held.append(found[1])
-                return found
+        def spy_hold_out(model, pairs, seed):
+            found = hold_out(model, pairs, seed)
+            held.append(found[1])
+            return found
 
-        monkeypatch.setattr(_classifier, "start_at_means", spy_start)
+        monkeypatch.setattr(classifier, "start_at_means", spy_start)
+        monkeypatch.setattr(classifier, "hold_out", spy_hold_out)
         # Without intercepts, whose frequencies say more here than the means.
-        fit(Spied, X, Y, early_stopping=True, validation_fraction=0.4, fit_intercept=False)
+        fit(estimator, X, Y, early_stopping=True, validation_fraction=0.4, fit_intercept=False)
         ((problem, V, scale),), (pairs,) = starts, held
         assert len(pairs.rows) > 100
         assert not set(pairs.rows) & set(problem.rows)

@@ -1,6 +1,5 @@
 """The parts of a fit: pairs, their u, learning rates, averages, stopping, progress, interrupts."""
 
-import re
 import threading
 import time
 import warnings
@@ -14,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 from sklearn_xc._checks import check_instances, check_targets
 from sklearn_xc.exceptions import ConvergenceWarning
+from sklearn_xc.kernels.softmax.rules import RULES
 from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.softmax import search, training
 from sklearn_xc.softmax.pairs import (
@@ -25,8 +25,10 @@ from sklearn_xc.softmax.pairs import (
     pairs_of,
 )
 from sklearn_xc.softmax.search import GRID, search_rate
-from sklearn_xc.softmax.training import Average, Schedule, progress_of, train
-from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxProblem, SoftmaxState
+from sklearn_xc.softmax.training import Average, History, train
+from sklearn_xc.solvers.schedule import Schedule
+from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
+from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState
 
 #: Rates at which a few epochs end worse than they began are of interest here.
 pytestmark = pytest.mark.filterwarnings(
@@ -179,22 +181,6 @@ class TestNormalisers:
         np.testing.assert_array_equal(zero, np.log(5))
 
 
-class TestSchedule:
-    def test_a_factor(self):
-        schedule = Schedule(2.0, 0.9)
-        for epoch in range(4):
-            assert schedule.of_epoch(epoch, 50) == (pytest.approx(2.0 * 0.9**epoch), 0.0)
-        assert Schedule(2.0, 1.0).of_epoch(1000, 50) == (2.0, 0.0)
-
-    def test_one_over_t_falls_without_a_jump_between_epochs(self):
-        """The rate after e epochs and t pairs is rate / (1 + e + t / n)."""
-        schedule = Schedule(2.0, "1/t")
-        for epoch in (0, 1, 2.5, 7):
-            rate, slowing = schedule.of_epoch(epoch, 50)
-            for t in (0, 10, 50):
-                assert rate / (1 + slowing * t) == pytest.approx(2.0 / (1 + epoch + t / 50))
-
-
 class TestAverage:
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     def test_the_kth_iterate_has_weight_k(self, dtype):
@@ -220,12 +206,53 @@ def problem_of(make_xy, alpha=0.0, n=60, scale=1.0):
     return SoftmaxProblem(instances_of(X * scale), rows, classes, np.ones(len(rows)), 11, alpha)
 
 
-SETTINGS = SgdSettings("implicit", 2, 1, 0, intercept_rate=0.1)
+SETTINGS = SgdSettings(RULES["implicit"], 2, 1, 0, intercept_rate=0.1)
 
 
 def start(problem):
     u = np.full(problem.n_pairs, np.log(problem.n_classes))
     return np.zeros((problem.n_classes, problem.instances.shape[1])), u
+
+
+class TestReport:
+    COLUMNS = ("loss", "log_loss", "learning_rate", "seconds")
+
+    def test_rows_are_added_below(self):
+        history = History()
+        history.add(1.0, 2.0, 0.5, 3.0)
+        first = history.report()
+        assert tuple(first) == self.COLUMNS
+        again = History()
+        again.add(4.0, np.nan, 0.25, 1.0)
+        both = again.report(first)
+        np.testing.assert_array_equal(both["log_loss"], [2.0, np.nan])
+        np.testing.assert_array_equal(both["loss"], [1.0, 4.0])
+        assert len(first["loss"]) == 1
+        assert all(len(values) == 0 for values in History().report().values())
+
+    @pytest.mark.parametrize("estimator", ESTIMATORS)
+    @pytest.mark.parametrize("decay", [0.5, "1/t"])
+    def test_of_a_fit_and_of_partial_fits(self, estimator, decay, xy):
+        model = estimator(learning_rate=0.2, decay=decay, max_iter=3, random_state=0).fit(*xy)
+        after_fit = model.fit_report_
+        model.partial_fit(*xy, index=np.arange(120))
+        report = model.fit_report_
+        assert tuple(report) == self.COLUMNS
+        for name, values in report.items():
+            assert values.dtype == np.float64
+            assert values.shape == (4,) == (model.n_iter_,)
+            np.testing.assert_array_equal(values[:3], after_fit[name])
+        rates = [0.2, 0.1, 0.05, 0.025] if decay == 0.5 else 0.2 / np.arange(1, 5)
+        np.testing.assert_allclose(report["learning_rate"], rates)
+        assert np.isnan(report["log_loss"]).tolist() == [False, False, False, True]
+        assert (report["seconds"] > 0).all()
+        assert model.fit(*xy).n_iter_ == 3
+
+    def test_of_partial_fits_alone(self, xy):
+        model = ImplicitSoftmaxSGD(learning_rate=0.2, random_state=0)
+        for n_calls in (1, 2, 3):
+            assert model.partial_fit(*xy).n_iter_ == n_calls
+            assert {len(values) for values in model.fit_report_.values()} == {n_calls}
 
 
 class TestTrain:
@@ -236,9 +263,10 @@ class TestTrain:
         assert W is state.V
         assert intercept is state.intercept
         assert intercept.all()
-        assert len(history.objective) == 4
-        assert history.log_loss == []
-        assert len(set(history.objective)) == 4
+        assert len(history.loss) == len(set(history.loss)) == 4
+        assert np.isnan(history.log_loss).all()
+        assert history.learning_rate == pytest.approx([1.0, 0.9, 0.81, 0.729])
+        assert len(history.seconds) == 4
 
     def test_patience(self, make_xy):
         """The log-losses are 5, 3, 4, 3, 2.95, 6: the third after the best stops."""
@@ -322,8 +350,8 @@ class TestEarlyStopping:
             max_iter=200, early_stopping=True, n_iter_no_change=4, **parameters
         ).fit(X, Y)  # fmt: skip
         assert 4 < model.n_iter_ < 200
-        assert len(model.log_loss_) == len(model.loss_curve_) == model.n_iter_
-        best = int(model.log_loss_.argmin())
+        assert len(model.fit_report_["log_loss"]) == len(model.fit_report_["loss"]) == model.n_iter_
+        best = int(model.fit_report_["log_loss"].argmin())
         assert best < model.n_iter_ - 1
         # The same fit, cut at its best epoch, ends where that one was best.
         with warnings.catch_warnings():  # it may still have been falling
@@ -332,7 +360,9 @@ class TestEarlyStopping:
                 max_iter=best + 1, early_stopping=True, n_iter_no_change=best + 1, **parameters
             ).fit(X, Y)  # fmt: skip
         np.testing.assert_array_equal(cut.coef_, model.coef_)
-        np.testing.assert_array_equal(cut.log_loss_, model.log_loss_[: best + 1])
+        np.testing.assert_array_equal(
+            cut.fit_report_["log_loss"], model.fit_report_["log_loss"][: best + 1]
+        )
 
     @pytest.mark.parametrize("estimator", ESTIMATORS)
     def test_held_out_pairs_are_never_trained(self, estimator, data):
@@ -379,16 +409,6 @@ class TestEarlyStopping:
 
 
 class TestProgress:
-    def test_at_most_one_line_a_second(self, monkeypatch, capsys):
-        clock = iter(np.arange(0.0, 10.0, 0.3))
-        monkeypatch.setattr(training.time, "perf_counter", lambda: next(clock))
-        show = progress_of("SomeClassifier", 12)
-        for epoch in range(12):
-            show(epoch, 1.5, 0.25)
-        lines = capsys.readouterr().out.splitlines()
-        assert [int(re.search(r"epoch (\d+) of 12", line)[1]) for line in lines] == [1, 5, 9, 12]
-        assert lines[0] == ("[SomeClassifier] epoch 1 of 12: log-loss 0.25, 0.3 s")
-
     @pytest.mark.parametrize("estimator", ESTIMATORS)
     def test_verbose(self, estimator, xy, capsys):
         model = estimator(learning_rate=0.5, max_iter=30, random_state=0)
@@ -398,8 +418,8 @@ class TestProgress:
         lines = capsys.readouterr().out.splitlines()
         assert 2 <= len(lines) <= 8
         assert lines[0].startswith(f"[{estimator.__name__}] epoch 1 of 30: ")
-        assert f"epoch 30 of 30: log-loss {model.log_loss_[-1]:.4g}" in lines[-1]
-        assert f"log-loss {model.log_loss_[-1]:.4g}," in lines[-1]
+        last = model.fit_report_["log_loss"][-1]
+        assert f"epoch 30 of 30: log-loss {last:.4g}, " in lines[-1]
 
 
 class TestSearch:
@@ -421,7 +441,7 @@ class TestSearch:
             return state.V, state.intercept, None
 
         monkeypatch.setattr(search, "train", trial)
-        settings = SgdSettings("implicit", 2, batch_size, 0)
+        settings = SgdSettings(RULES["implicit"], 2, batch_size, 0)
         found = search_rate(
             problem, SoftmaxState.at(W, u), settings, 0.8, 7, rates,
             lambda found, part: abs(np.log(found.coef[0, 0] / rates[best])), n_jobs,
@@ -468,12 +488,14 @@ class TestSearch:
         X, Y = make_xy(n=60)
         model = estimator(max_iter=5, random_state=0).fit(X, Y)
         losses = [
-            estimator(max_iter=5, random_state=0, learning_rate=rate).fit(X, Y).log_loss_[-1]
+            estimator(max_iter=5, random_state=0, learning_rate=rate)
+            .fit(X, Y)
+            .fit_report_["log_loss"][-1]
             for rate in GRID
         ]
         assert len(model.u_) < 256  # all are monitored
         assert model.learning_rate_ == GRID[int(np.argmin(losses))]
-        assert model.log_loss_[-1] == min(losses)
+        assert model.fit_report_["log_loss"][-1] == min(losses)
 
     @pytest.mark.parametrize("estimator", ESTIMATORS)
     def test_no_rate_converges(self, estimator, xy, monkeypatch):
@@ -586,7 +608,7 @@ class TestInterrupt:
             state.scale[:] = 0.5
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("sklearn_xc.softmax._classifier.run_epoch", interrupted_run_epoch)
+        monkeypatch.setattr("sklearn_xc.softmax._epochs.run_epoch", interrupted_run_epoch)
         with pytest.raises(KeyboardInterrupt):
             model.partial_fit(*xy, index=np.arange(120))
         assert all(value is before[name] for name, value in vars(model).items())

@@ -6,20 +6,31 @@ import scipy.optimize
 import scipy.sparse as sp
 import scipy.special
 
+from asv_bench.softmax.biased_rules import BIASED_RULES
 from sklearn_xc._data import CsrRows
 from sklearn_xc.kernels.softmax.negatives import mix_key
+from sklearn_xc.kernels.softmax.rules import RULES, UMaxSettings
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.solvers import softmax_sgd
+from sklearn_xc.solvers.softmax_problem import Population, SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import (
-    Population,
     SgdSettings,
-    SoftmaxProblem,
     SoftmaxState,
     run_epoch,
     search_hard_negatives,
 )
 
 K, D = 5, 8
+
+
+def settings_of(method, *counts, lift=True, **others):
+    """Return settings by the name of a rule; without its lift, U-max is the plain gradient."""
+    rule = (RULES | BIASED_RULES)[method]
+    if method == "umax" and not lift:
+        rule = rule._replace(settings=UMaxSettings(delta=np.inf))
+    return SgdSettings(rule, *counts, **others)
+
+
 EMPTY = {
     "none": [], "first": [0], "last": [11], "both": [0, 11], "ends": [0, 1, 10, 11],
     "middle": [4, 5, 6], "all": range(12),
@@ -187,7 +198,7 @@ def test_each_pair_is_visited_once(batch_size, method):
     state = make_state(problem)
     state.u[:] = 1.3
     before = state.V.copy()
-    settings = SgdSettings(method, 2, batch_size, 0)
+    settings = settings_of(method, 2, batch_size, 0)
     epoch_of(problem, settings, slowing=0.0, state=state)
     np.testing.assert_array_equal(state.V, before)
     if batch_size == 1:  # in batches, how much it moves depends on whether the target is sampled
@@ -201,18 +212,16 @@ def test_the_order_holds_each_visit_once(monkeypatch, batch_size, is_weighted):
     """Also where the batches do not divide the number of visits; sizes differ by 1 at most."""
     seen = []
 
-    def kernels(method):
-        def run_steps(*arguments):
-            order, *bounds = arguments[5:8]
-            seen.extend(order[bounds[0] : bounds[1]])
+    def kernels(*rule):
+        def run_steps(visits, first, last, *arguments):
+            seen.extend(visits.order[first:last])
             return 0.0
 
-        def run_batches(*arguments):
-            order, bounds, first, last = arguments[6:10]
-            sizes = np.diff(bounds)
+        def run_batches(visits, batches, first, last, *arguments):
+            sizes = np.diff(batches.bounds)
             assert sizes.max() <= batch_size
             assert sizes.max() - sizes.min() <= 1
-            seen.extend(order[bounds[first] : bounds[last]])
+            seen.extend(visits.order[batches.bounds[first] : batches.bounds[last]])
             return 0.0
 
         return run_steps if batch_size == 1 else run_batches
@@ -226,7 +235,7 @@ def test_the_order_holds_each_visit_once(monkeypatch, batch_size, is_weighted):
     orders = []
     for seed, epoch in [(0, 0), (0, 1), (1, 0), (0, 0)]:
         seen.clear()
-        epoch_of(problem, SgdSettings("umax", 2, batch_size, seed), epoch)
+        epoch_of(problem, settings_of("umax", 2, batch_size, seed), epoch)
         assert sorted(seen) == expected
         orders.append(tuple(seen))
     assert len(set(orders)) == 3
@@ -237,7 +246,7 @@ def test_the_order_holds_each_visit_once(monkeypatch, batch_size, is_weighted):
 @pytest.mark.parametrize("method", ["umax", "implicit", "is"])
 @pytest.mark.parametrize("radius", [2.0, np.inf])
 def test_calls_of_any_length_give_the_same(monkeypatch, batch_size, method, radius):
-    problem, settings = make_problem(), SgdSettings(method, 3, batch_size, 0, radius=radius)
+    problem, settings = make_problem(), settings_of(method, 3, batch_size, 0, radius=radius)
     whole, expected = epoch_of(problem, settings)
     for work in (1.0, 100.0, 300.0):
         monkeypatch.setattr(softmax_sgd, "_WORK_PER_CALL", work)
@@ -255,7 +264,7 @@ def test_calls_of_any_length_give_the_same(monkeypatch, batch_size, method, radi
 def test_an_epoch_depends_on_seed_and_epoch(batch_size):
     problem = make_problem()
     found = [
-        epoch_of(problem, SgdSettings("umax", 2, batch_size, seed), epoch)[1].V
+        epoch_of(problem, settings_of("umax", 2, batch_size, seed), epoch)[1].V
         for seed, epoch in [(0, 0), (0, 0), (1, 0), (0, 1)]
     ]
     np.testing.assert_array_equal(found[0], found[1])
@@ -268,7 +277,7 @@ def test_an_epoch_depends_on_seed_and_epoch(batch_size):
 def test_weights_scale_steps(batch_size):
     """Twice the weight of all changes nothing but for the ridge."""
     weight = np.random.default_rng(3).uniform(0.5, 2.0, 30)
-    settings = SgdSettings("vanilla", 2, batch_size, 0)
+    settings = settings_of("vanilla", 2, batch_size, 0)
     once = epoch_of(make_problem(weight=weight), settings, rate=0.02)
     twice = epoch_of(make_problem(weight=2 * weight, alpha=0.2), settings, rate=0.02)
     assert twice[0] == pytest.approx(once[0], rel=1e-13)
@@ -315,7 +324,7 @@ each_weight = pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS)
 def test_an_epoch_of_all_classes_is_the_gradient(method, weight, n_hard):
     """In however many visits: the step of a pair is in proportion to its weight."""
     problem = make_problem(weight=weight)
-    settings = SgdSettings(method, K, 1, 0, n_hard, np.inf, np.inf)
+    settings = settings_of(method, K, 1, 0, n_hard, lift=False)
     by_W, expected_W, by_u, expected_u = moves_of(problem, settings)
     np.testing.assert_allclose(by_W, expected_W, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(by_u, expected_u, rtol=1e-4, atol=1e-4)
@@ -324,14 +333,14 @@ def test_an_epoch_of_all_classes_is_the_gradient(method, weight, n_hard):
 @each_weight
 def test_a_batch_of_everything_is_the_gradient(weight):
     problem = make_problem(weight=weight)
-    by_W, expected_W, _, _ = moves_of(problem, SgdSettings("implicit", K, 1000, 0))
+    by_W, expected_W, _, _ = moves_of(problem, settings_of("implicit", K, 1000, 0))
     np.testing.assert_allclose(by_W, expected_W, rtol=1e-4, atol=1e-4)
 
 
 @each_weight
 def test_a_batch_of_everything_moves_u_by_its_gradient(weight):
     problem = make_problem(weight=weight)
-    _, _, by_u, expected_u = moves_of(problem, SgdSettings("implicit", K, 1000, 0))
+    _, _, by_u, expected_u = moves_of(problem, settings_of("implicit", K, 1000, 0))
     np.testing.assert_allclose(by_u, expected_u, rtol=1e-4, atol=1e-4)
 
 
@@ -379,7 +388,7 @@ class TestVisits:
         """The weight of a visit, 1 in the mean of an epoch, and how often classes are visited."""
         seen = []
 
-        def kernels(method):
+        def kernels(*rule):
             def run(*arguments):
                 seen.append(arguments)
                 return 0.0
@@ -389,16 +398,16 @@ class TestVisits:
         monkeypatch.setattr(softmax_sgd, "softmax_kernels", kernels)
         monkeypatch.setattr(softmax_sgd, "softmax_batch_kernels", kernels)
         problem = make_problem(weight=WEIGHTS["mostly light"])
-        epoch_of(problem, SgdSettings("implicit", 2, batch_size, 0))
+        epoch_of(problem, settings_of("implicit", 2, batch_size, 0))
         (arguments,) = seen
-        weight, order = arguments[4:6] if batch_size == 1 else arguments[5:7]
+        weight, order = arguments[0].weight, arguments[0].order
         expected = problem.weight / problem.visits
         np.testing.assert_allclose(weight / weight[0], expected / expected[0], rtol=1e-13)
         assert weight[order].mean() == pytest.approx(1.0, rel=1e-12)
         if batch_size > 1:
-            counts, n = arguments[3:5]
-            assert n == problem.visits.sum()
-            np.testing.assert_array_equal(counts, problem.population.counts)
+            batches = arguments[1]
+            assert batches.n == problem.visits.sum()
+            np.testing.assert_array_equal(batches.counts, problem.population.counts)
 
 
 def hard_problem(n_hard, seed=0):
@@ -419,7 +428,7 @@ class TestHardNegatives:
         """Over all visits and the draws from all others, so that the ridge is unbiased as well."""
         seen = []
 
-        def kernels(method):
+        def kernels(*rule):
             def run(*arguments):
                 seen.append(arguments)
                 return 0.0
@@ -428,8 +437,9 @@ class TestHardNegatives:
 
         monkeypatch.setattr(softmax_sgd, "softmax_kernels", kernels)
         problem, state = hard_problem(n_hard)
-        run_epoch(problem, state, SgdSettings("umax", n_negatives, 1, 0, n_hard), 0, 1.0, 0.0)
-        ((*_, beta, _, _, _, m, hard, _),) = seen
+        run_epoch(problem, state, settings_of("umax", n_negatives, 1, 0, n_hard), 0, 1.0, 0.0)
+        ((*_, beta, draws, hard, _),) = seen
+        m = draws.n_negatives
         np.testing.assert_array_equal(hard, state.hard)
         touched = np.zeros(K)
         for y, each, visits in zip(problem.classes, state.hard, problem.visits, strict=True):
@@ -451,7 +461,7 @@ class TestHardNegatives:
         for seed in range(2000):
             state = make_state(problem)
             state.hard = start.hard
-            settings = SgdSettings(method, 1, 1, seed, n_hard, np.inf, np.inf, sampling=sampling)
+            settings = settings_of(method, 1, 1, seed, n_hard, lift=False, sampling=sampling)
             run_epoch(problem, state, settings, 0, rate, 0.0)
             state.fold()
             moves.append(np.r_[(state.V - start.V).ravel(), state.u - start.u] / unit)
@@ -468,7 +478,7 @@ class TestHardNegatives:
             moves = []
             for seed in range(300):
                 state = SoftmaxState.at(start.V.copy(), start.u.copy())
-                settings = SgdSettings("umax", n_negatives, 1, seed, n_hard, np.inf, np.inf)
+                settings = settings_of("umax", n_negatives, 1, seed, n_hard, lift=False)
                 if n_hard:
                     search_hard_negatives(problem, state, settings, None)
                     state.u[:] = start.u
@@ -486,7 +496,7 @@ class TestHardNegatives:
         state = make_state(problem)
         state.scale[:] = np.random.default_rng(0).uniform(0.2, 3.0, K)
         V = state.V.copy()
-        search_hard_negatives(problem, state, SgdSettings("umax", 1, 1, 0, n_hard), None)
+        search_hard_negatives(problem, state, settings_of("umax", 1, 1, 0, n_hard), None)
         np.testing.assert_array_equal(state.V, V)
         scores = (dense_of(problem) @ (V * state.scale[:, None]).T)[problem.rows]
         own = scores[np.arange(30), problem.classes]
@@ -502,7 +512,7 @@ class TestHardNegatives:
 
     @pytest.mark.parametrize("method", ["umax", "implicit"])
     def test_calls_of_any_length_give_the_same(self, monkeypatch, method):
-        settings, found = SgdSettings(method, 1, 1, 0, 2), []
+        settings, found = settings_of(method, 1, 1, 0, 2), []
         for work in (5e7, 1.0, 300.0):
             monkeypatch.setattr(softmax_sgd, "_WORK_PER_CALL", work)
             problem, state = hard_problem(2)
@@ -512,7 +522,7 @@ class TestHardNegatives:
 
     def test_the_objective_estimates_the_double_sum(self):
         problem, state = hard_problem(2)
-        settings = SgdSettings("implicit", 1, 1, 0, 2)
+        settings = settings_of("implicit", 1, 1, 0, 2)
         scores = (dense_of(problem) @ state.V.T)[problem.rows]
         losses = scipy.special.logsumexp(scores, axis=1) - scores[np.arange(30), problem.classes]
         u = state.u.copy()
@@ -530,7 +540,7 @@ class TestHardNegatives:
             problem = make_problem()
             state = make_state(problem)
             before = state.V.copy()
-            settings = SgdSettings("implicit", 2, batch_size, 0)
+            settings = settings_of("implicit", 2, batch_size, 0)
             run_epoch(problem, state, settings, 0, 1.0, 0.0, stop)
             np.testing.assert_array_equal(state.V, before)
 
@@ -543,7 +553,7 @@ def test_the_objective_estimates_the_log_loss(batch_size, method):
     state = make_state(problem)
     scores = (dense_of(problem) @ state.V.T)[problem.rows]
     state.u[:] = scipy.special.logsumexp(scores, axis=1) - scores[np.arange(30), problem.classes]
-    settings = SgdSettings(method, 2, batch_size, 0)
+    settings = settings_of(method, 2, batch_size, 0)
     losses = [run_epoch(problem, state, settings, epoch, 1e-12, 0.0) for epoch in range(2000)]
     expected = problem.weight @ state.u / problem.weight.sum()
     error = np.std(losses) / np.sqrt(len(losses))
@@ -557,7 +567,7 @@ def test_epochs_of_falling_rates_reach_the_optimum(batch_size, method):
     problem = make_problem(alpha=3.0)
     W, u = optimum(problem)
     state = SoftmaxState.at(np.zeros((K, D)), np.full(30, np.log(K)))
-    settings = SgdSettings(method, 2, batch_size, 0, radius=problem.radius())
+    settings = settings_of(method, 2, batch_size, 0, radius=problem.radius())
     mean_W, mean_u = np.zeros((K, D)), np.zeros(30)
     slowness = 5 * batch_size  # rates are those of a step
     for epoch in range(3000):
@@ -573,15 +583,15 @@ def test_epochs_of_falling_rates_reach_the_optimum(batch_size, method):
 @pytest.mark.parametrize("method", ["umax", "implicit"])
 def test_more_negatives_than_classes(batch_size, method):
     problem = make_problem()
-    most = epoch_of(problem, SgdSettings(method, K if batch_size > 1 else K - 1, batch_size, 0))
-    more = epoch_of(problem, SgdSettings(method, 50, batch_size, 0))
+    most = epoch_of(problem, settings_of(method, K if batch_size > 1 else K - 1, batch_size, 0))
+    more = epoch_of(problem, settings_of(method, 50, batch_size, 0))
     assert more[0] == most[0]
     np.testing.assert_array_equal(more[1].V, most[1].V)
 
 
 def test_the_radius_counts_scales_that_are_not_folded():
     """The norm at the start of an epoch is that of the weights, whatever their scales."""
-    problem, settings = make_problem(), SgdSettings("umax", 2, 1, 0, radius=2.0)
+    problem, settings = make_problem(), settings_of("umax", 2, 1, 0, radius=2.0)
     expected = epoch_of(problem, settings)[1]
     state = make_state(problem)
     state.V *= 8.0

@@ -9,7 +9,6 @@ It stands in for numba's cache in the dispatchers of this package alone.
 
 import contextlib
 import hashlib
-import io
 import os
 import pickle
 import secrets
@@ -19,13 +18,11 @@ from typing import Any, NoReturn
 import llvmlite
 import numba
 
+from sklearn_xc.kernels.compiling.code_key import NoKeyError, code_key
 from sklearn_xc.kernels.compiling.notices import tell_compilation, warn_once
 from sklearn_xc.kernels.compiling.numba_private import (
-    Dispatcher,
     FunctionCache,
-    Intrinsic,
     NullCache,
-    NumbaPickler,
     dumps,
 )
 
@@ -58,6 +55,8 @@ class KernelCache(FunctionCache):
         found = None
         try:
             found = super().load_overload(sig, target_context)
+        except NoKeyError:  # each process compiles anew
+            pass
         except Exception as error:  # whatever is wrong with a file, there is the compiler
             self._problem = (
                 f"The cache of compiled code in {self._cache_path} is damaged "
@@ -70,12 +69,7 @@ class KernelCache(FunctionCache):
         return found
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
-        code = self._py_func.__code__
-        closure = tuple(cell.cell_contents for cell in self._py_func.__closure__ or ())
-        buffer = io.BytesIO()
-        content = (code.co_code, code.co_consts, code.co_names, closure)
-        _KeyPickler(buffer, protocol=4).dump(content)
-        return sig, codegen.magic_tuple(), _checksum(buffer.getvalue())
+        return sig, codegen.magic_tuple(), _checksum(code_key(self._py_func, sig))
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep the code for the signature, if that is possible."""
@@ -83,6 +77,8 @@ class KernelCache(FunctionCache):
         problem, self._problem = self._problem, None
         try:
             super().save_overload(sig, data)
+        except NoKeyError:
+            pass
         except Exception as error:
             problem = problem or (
                 f"Compiled code cannot be kept in {self._cache_path} "
@@ -130,22 +126,6 @@ def refuse(*args: Any, **kwargs: Any) -> NoReturn:
 def _refuse_where_disabled() -> None:
     if vars(numba.config)["DISABLE_JIT"]:
         refuse()
-
-
-class _KeyPickler(NumbaPickler):
-    """Pickle a kernel's code and what it closes over, to the same bytes in every process.
-
-    numba gives each intrinsic and each kernel a random name in each process and pickles it with
-    them. A kernel that closes over one would never be found again, and leave a file each time.
-    """
-
-    def reducer_override(self, obj: Any) -> Any:
-        """Pickle intrinsics and kernels as the functions that they are made of."""
-        if isinstance(obj, Intrinsic):
-            return tuple, ((obj._defn,),)
-        if isinstance(obj, Dispatcher):
-            return tuple, ((obj.py_func,),)
-        return super().reducer_override(obj)
 
 
 class _Files:

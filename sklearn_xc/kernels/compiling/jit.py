@@ -9,7 +9,8 @@ that all kernels share:
 * ``error_model="numpy"``: no zero-division branch inside the loops.
 * an on-disk cache, keyed by the text of *all* sources that are compiled. numba's own key is the
   file that holds the outermost function, so that an edit in a function called from another file
-  would go unnoticed. It never makes a call fail: see ``cache``.
+  would go unnoticed. Functions from outside the package that a kernel closes over are part of its
+  own key: see ``code_key``. The cache never makes a call fail: see ``cache``.
 
 Index arrays are read through ``np.uint32``/``np.uint64`` casts in the loops: numba wraps negative
 signed indices, and the test for it costs up to 1.7 times the work of a sparse product.
@@ -24,6 +25,7 @@ import numba
 from numba.extending import register_jitable
 
 from sklearn_xc.kernels.compiling.cache import KernelCache, NoCache, refuse
+from sklearn_xc.kernels.compiling.code_key import COMPILED_FOLDERS
 
 FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
 
@@ -39,7 +41,7 @@ def source_checksum() -> str:
     """
     digest = hashlib.sha256()
     root = Path(__file__).resolve().parents[2]
-    for folder in ("kernels", "losses"):
+    for folder in COMPILED_FOLDERS:
         paths = sorted((root / folder).rglob("*.py"))
         if not paths:
             raise FileNotFoundError(f"no sources in {root / folder}")

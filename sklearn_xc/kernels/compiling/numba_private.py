@@ -9,8 +9,10 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.errors import TypingError
 from numba.core.extending import _Intrinsic as Intrinsic
 from numba.core.serialize import NumbaPickler, dumps
+from numba.core.types import BaseTuple
 
 __all__ = [
+    "BaseTuple",
     "Dispatcher",
     "FunctionCache",
     "Intrinsic",

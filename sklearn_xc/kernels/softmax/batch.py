@@ -15,6 +15,7 @@ What a unit does depends on no thread, so that neither do the weights.
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,8 +34,10 @@ from sklearn_xc.kernels.softmax.batch_rows import (
     lanes_of,
     prepare_batch,
 )
-from sklearn_xc.kernels.softmax.epoch import RULES, apply_scale
+from sklearn_xc.kernels.softmax.epoch import apply_scale
 from sklearn_xc.kernels.softmax.implicit_batch import N_WORK, PRECISION, solve_batch
+from sklearn_xc.kernels.softmax.passes import Batches, Visits
+from sklearn_xc.kernels.softmax.rules import Sampled, Target
 
 #: To which share of its terms a step is solved where the weights are in float32.
 _SINGLE_PRECISION = 1e-7
@@ -42,8 +45,30 @@ _SINGLE_PRECISION = 1e-7
 _TARGETS = 8
 
 
+class ScoreWork(NamedTuple):
+    """Scores of a batch of at most n pairs and m classes, and where its step is solved.
+
+    Attributes
+    ----------
+    q, p : ndarray of float64 of shape (n * m,)
+        Scores and steps of the sampled classes, at the head.
+    solver : ndarray of float64 of shape (N_WORK * n * m,)
+        Work space of ``solve_batch``.
+    own, totals, old_u, new_u : ndarray of float64 of shape (n,)
+        Of each pair.
+    """
+
+    q: np.ndarray
+    p: np.ndarray
+    solver: np.ndarray
+    own: np.ndarray
+    totals: np.ndarray
+    old_u: np.ndarray
+    new_u: np.ndarray
+
+
 class BatchWork(NamedTuple):
-    """What the threads of a pass share: room for at most n pairs and m classes.
+    """What the threads of a pass share.
 
     Attributes
     ----------
@@ -53,42 +78,48 @@ class BatchWork(NamedTuple):
         Where they are made ready.
     blocks : ndarray of shape (n_units, n_touched, width)
         Weights of the sampled classes side by side, ``width`` of them in a block.
-    q, p : ndarray of float64 of shape (n * m,)
-        Scores and steps of the sampled classes, at the head.
-    solver : ndarray of float64 of shape (N_WORK * n * m,)
-        Work space of ``solve_batch``.
-    own, totals, old_u, new_u : ndarray of float64 of shape (n,)
-        Of each pair.
+    scores : ScoreWork
+        Written by the first thread, but for `q` and `own`.
     """
 
     batches: tuple[BatchRows, BatchRows]
     room: Preparation
     blocks: np.ndarray
-    q: np.ndarray
-    p: np.ndarray
-    solver: np.ndarray
-    own: np.ndarray
-    totals: np.ndarray
-    old_u: np.ndarray
-    new_u: np.ndarray
+    scores: ScoreWork
 
     @classmethod
-    def for_pass(
-        cls, indptr: np.ndarray, rows: np.ndarray, order: np.ndarray, bounds: np.ndarray, m: int,
-        V: np.ndarray,
-    ) -> "BatchWork":  # fmt: skip
-        """Return room for all steps of a pass, its arguments as of ``softmax_batch_kernels``."""
+    def for_pass(cls, visits: Visits, batches: Batches, m: int, V: np.ndarray) -> "BatchWork":
+        """Return room for all steps of a pass that draw m classes each, for weights like V."""
+        bounds = batches.bounds
         n = int(np.diff(bounds).max(initial=0))
-        lengths = np.diff(indptr)[rows[order[: bounds[-1]]]]
+        lengths = np.diff(visits.X[0])[visits.rows[visits.order[: bounds[-1]]]]
         ends = np.concatenate([[0], np.cumsum(lengths)])[bounds]
         nnz, d = int(np.diff(ends).max(initial=0)), V.shape[1]
-        first, second = (BatchRows.with_room(n, m, nnz, d, V.dtype) for _ in range(2))
+        even, odd = (BatchRows.with_room(n, m, nnz, d, V.dtype) for _ in range(2))
         shape = count_blocks(m, V.dtype), min(nnz, d), lanes_of(V.dtype)
+        sizes = n * m, n * m, N_WORK * n * m, n, n, n, n
         return cls(
-            (first, second), Preparation.with_room(nnz, d, V.dtype),
+            (even, odd),
+            Preparation.with_room(nnz, d, V.dtype),
             aligned_blocks(shape, V.dtype),
-            *(scratch(size, np.float64) for size in (n * m, n * m, N_WORK * n * m, n, n, n, n)),
-        )  # fmt: skip
+            ScoreWork(*(scratch(size, np.float64) for size in sizes)),
+        )
+
+
+class ThreadWork(NamedTuple):
+    """Work space of one thread.
+
+    Attributes
+    ----------
+    factors, products : ndarray of shape (width,)
+        Ones, and products with a block.
+    moves : ndarray of shape (n, width)
+        How far each pair moves the classes of a block.
+    """
+
+    factors: np.ndarray
+    products: np.ndarray
+    moves: np.ndarray
 
 
 def count_blocks(m: int, dtype: np.dtype) -> int:
@@ -97,33 +128,69 @@ def count_blocks(m: int, dtype: np.dtype) -> int:
 
 
 @inlined
-def _score_block(b, size, scale, V, intercept, batch, block, factors, products, q):
+def _score_units(size, q, X, model, blocks, batch, own, mine, crew):
+    """Write what shrinkage makes of the scores of a batch: the units of this thread."""
+    n_blocks, n_groups = _count_units(size, q, blocks)
+    for unit in range(crew.worker, n_blocks + n_groups, crew.n_workers):
+        if unit < n_blocks:
+            _score_block(unit, size, model, batch, blocks[unit], mine, q)
+        else:
+            at = (unit - n_blocks) * _TARGETS
+            _score_targets(at, min(at + _TARGETS, size), X, model, batch, own)
+
+
+@inlined
+def _move_units(size, p, X, model, intercept_rate, blocks, batch, totals, mine, crew):
+    """Make the step in weights: the units of this thread."""
+    n_blocks, n_groups = _count_units(size, p, blocks)
+    for unit in range(crew.worker, n_blocks + n_groups, crew.n_workers):
+        if unit < n_blocks:
+            _move_block(
+                unit, size, model, intercept_rate, batch, blocks[unit], mine.moves, p, totals
+            )
+        else:
+            at = (unit - n_blocks) * _TARGETS
+            _move_targets(
+                at, min(at + _TARGETS, size), size, X, model, intercept_rate, batch, totals
+            )
+
+
+@inlined
+def _count_units(size, q, blocks):
+    """Return how many blocks of classes and how many groups of targets a step has."""
+    return -(-q.shape[1] // blocks.shape[2]), -(-size // _TARGETS)
+
+
+@inlined
+def _score_block(b, size, model, batch, block, mine, q):
     """Write the weights of block b of the classes, and what shrinkage makes of their scores."""
     width = block.shape[1]
     at, m = b * width, q.shape[1]
     last = min(at + width, m)
-    gather_block(V, batch.drawn[at:last], batch.touched, batch.sizes[1], block)
+    gather_block(model.V, batch.drawn[at:last], batch.touched, batch.sizes[1], block)
     for j in range(at, last):
-        batch.b[j] = intercept[batch.drawn[j]]
+        batch.b[j] = model.intercept[batch.drawn[j]]
     for i in range(size):
         start, stop = np.uint64(batch.indptr[i]), np.uint64(batch.indptr[i + 1])
         write_row_products(
-            batch.indices, batch.data, start, stop, block, factors, products, np.uint64(0)
+            batch.indices, batch.data, start, stop, block, mine.factors, mine.products, np.uint64(0)
         )
         for j in range(at, last):
-            q[i, j] = products[j - at] * scale[batch.drawn[j]] / batch.c[j] + batch.b[j]
+            scale = model.scale[batch.drawn[j]]
+            q[i, j] = mine.products[j - at] * scale / batch.c[j] + batch.b[j]
 
 
 @inlined
-def _move_block(b, size, scale, V, intercept, intercept_rate, batch, block, moves, p, totals):
+def _move_block(b, size, model, intercept_rate, batch, block, moves, p, totals):
     """Add ``sum_i L_ij x_i`` to each class of block b, and shrink them; and to the intercepts."""
+    V, scale = model.V, model.scale
     width = block.shape[1]
     at, m = b * width, p.shape[1]
     last = min(at + width, m)
     for i in range(size):
         for j in range(at, last):
             move = totals[i] if batch.place[i] == j else -p[i, j]
-            intercept[batch.drawn[j]] += intercept_rate * move / batch.c[j]
+            model.intercept[batch.drawn[j]] += intercept_rate * move / batch.c[j]
             moves[i, j - at] = move / scale[batch.drawn[j]]
     nnz = np.uint64(batch.indptr[size])
     add_column_products(batch.columns, batch.holders, batch.values, nnz, moves, block)
@@ -146,170 +213,157 @@ def _scatter_block(block, classes, touched, n_touched, V):
 
 
 @inlined
-def _score_targets(first, last, X, scale, V, intercept, batch, own):
+def _score_targets(first, last, X, model, batch, own):
     """Write what shrinkage makes of the scores of targets that were not sampled."""
     for i in range(first, last):
         if batch.place[i] < 0:
             k = batch.y[i]
-            linear = row_dot(X, np.uint64(batch.rows[i]), V[k]) * scale[k]
-            batch.b_y[i] = intercept[k]
+            linear = row_dot(X, np.uint64(batch.rows[i]), model.V[k]) * model.scale[k]
+            batch.b_y[i] = model.intercept[k]
             own[i] = linear / batch.c_y[i] + batch.b_y[i]
 
 
 @inlined
-def _move_targets(first, last, size, X, scale, V, intercept, intercept_rate, batch, totals):
+def _move_targets(first, last, size, X, model, intercept_rate, batch, totals):
     """Move and shrink the targets that were not sampled and are first met in a range of pairs."""
+    V, scale = model.V, model.scale
     for i in range(first, last):
         if batch.place[i] < 0 and batch.group[i] == i:
             k = batch.y[i]
             for j in range(i, size):
                 if batch.group[j] == i:
                     add_row(X, np.uint64(batch.rows[j]), V.dtype.type(totals[j] / scale[k]), V[k])
-                    intercept[k] += intercept_rate * totals[j] / batch.c_y[i]
+                    model.intercept[k] += intercept_rate * totals[j] / batch.c_y[i]
             scale[k] /= batch.c_y[i]
             apply_scale(V, scale, k)
 
 
 @functools.cache
-def softmax_batch_kernels(method: str) -> Any:
-    """Return the compiled pass of a method, a key of ``softmax_epoch.RULES``."""
-    rule = RULES[method]
-    is_implicit = method == "implicit"
+def softmax_batch_kernels(take_step: Callable[..., Any], is_implicit: bool) -> Any:
+    """Return the compiled pass of a rule, by its ``step`` and whether it ``is_implicit``."""
 
     @inlined
-    def explicit_moves(scale, alpha, gram, place, q, c, b, own, c_y, b_y, u, p, totals, setting):
-        """Follow a rule for each pair from the same weights."""
-        n, m = q.shape
+    def explicit_moves(batch, size, own, q, u, p, totals, settings):
+        """Follow the rule for each pair from the same weights."""
+        m = q.shape[1]
         factors, s_of = scratch(m, np.float64), scratch(m, np.float64)
         q_of, c_of = scratch(m, np.float64), scratch(m, np.float64)
         p_of = scratch(m, np.float64)
-        for i in range(n):
-            size = 0
+        gram = batch.gram[: size * size].reshape((size, size))
+        for i in range(size):
+            place, c_y, n = batch.place[i], batch.c_y[i], 0
             for k in range(m):
-                if k != place[i]:
-                    factors[size], q_of[size], c_of[size] = alpha[k], q[i, k], c[k]
-                    s_of[size] = _unshrunk(q[i, k], c[k], b[k])
-                    size += 1
-            u[i], totals[i] = rule(
-                scale[i], factors[:size], gram[i, i], _unshrunk(own[i], c_y[i], b_y[i]), own[i],
-                c_y[i], s_of[:size], q_of[:size], c_of[:size], u[i], p_of[:size], setting,
-            )  # fmt: skip
-            size = 0
+                if k != place:
+                    factors[n], q_of[n], c_of[n] = batch.alpha[k], q[i, k], batch.c[k]
+                    s_of[n] = _unshrunk(q[i, k], batch.c[k], batch.b[k])
+                    n += 1
+            target = Target(_unshrunk(own[i], c_y, batch.b_y[i]), own[i], c_y)
+            sampled = Sampled(factors[:n], s_of[:n], q_of[:n], c_of[:n])
+            u[i], totals[i] = take_step(
+                batch.scale[i], gram[i, i], target, sampled, u[i], p_of[:n], settings
+            )
+            n = 0
             for k in range(m):
                 p[i, k] = 0.0
-                if k != place[i]:
-                    p[i, k] = p_of[size]
-                    size += 1
+                if k != place:
+                    p[i, k] = p_of[n]
+                    n += 1
+
+    @inlined
+    def solve_scores(pairs, q, p, weight, u, batch, scores, settings, precision, objective):
+        """Make the step in scores: write p, totals and u; add to the objective and return it."""
+        size, m = q.shape
+        place, own, totals = batch.place[:size], scores.own[:size], scores.totals[:size]
+        old_u, new_u = scores.old_u[:size], scores.new_u[:size]
+        alpha, c, c_y = batch.alpha[:m], batch.c[:m], batch.c_y[:size]
+        b, b_y = batch.b[:m], batch.b_y[:size]
+        for i in range(size):
+            old_u[i] = new_u[i] = u[pairs[i]]
+            if place[i] >= 0:
+                own[i], b_y[i] = q[i, place[i]], b[place[i]]
+        for i in range(size):
+            objective += weight[pairs[i]] * _batch_objective(
+                alpha, place[i], _unshrunk(own[i], c_y[i], b_y[i]), q[i], c, b, old_u[i]
+            )
+        if is_implicit:
+            gram = batch.gram[: size * size].reshape((size, size))
+            solver = scores.solver[: N_WORK * size * m].reshape((N_WORK, size, m))
+            solve_batch(
+                batch.scale[:size], alpha, gram, place, batch.group[:size], q, c, own, c_y, new_u,
+                p, totals, solver, precision,
+            )  # fmt: skip
+        else:
+            explicit_moves(batch, size, own, q, new_u, p, totals, settings)
+        for i in range(size):
+            u[pairs[i]] += new_u[i] - old_u[i]  # a pair may come twice
+            if is_implicit:
+                u[pairs[i]] = max(u[pairs[i]], 0.0)
+        return objective
 
     @kernel
-    def run_batches(
-        X, rows, classes, counts, n_pairs, weight, order, bounds, first, last, V, scale, intercept,
-        u, rate, slowing, ridge, intercept_rate, setting, sampler, n_negatives, key, work, barrier,
-        worker, n_workers,
-    ):  # fmt: skip
+    def run_batches(visits, batches, first, last, model, rates, draws, settings, work, crew):
         """Make the steps ``first`` to ``last`` of an epoch; return the sum of their objectives.
 
-        Parameters as of ``softmax_epoch.softmax_kernels``, but:
+        Each thread makes this call. The objectives are returned to number 0, and 0 to the others.
+        Nothing here may raise: the others would wait.
 
-        counts : ndarray of int64 of shape (n_classes,)
-            Visits to pairs of each class, and
-        n_pairs : int
-            of all classes, in an epoch over the likelihood.
-        sampler : ClassSampler
-            Shares of the classes, and
-        n_negatives : int
-            how many are drawn at each step, at most.
-        bounds : ndarray of int64 of shape (n_steps + 1,)
-            Where each step's pairs begin in `order`.
+        Parameters
+        ----------
+        visits : Visits
+            All of the epoch.
+        batches : Batches
+            Those of each step.
+        first, last : int
+            Steps.
+        model : Model
+            Moves.
+        rates : Rates
+            Learning rates.
+        draws : Draws
+            Of the classes that the pairs of a step share.
+        settings : tuple of float
+            Of the rule.
         work : BatchWork
-            Shared by
-        barrier : ndarray of int64
-            and where they meet,
-        worker, n_workers : int
-            the threads: each makes this call, with its own number. The objectives are returned to
-            number 0, and 0 to the others. Nothing here may raise: the others would wait.
+            Shared by all threads.
+        crew : Crew
+            The threads, and which of them this is.
         """
-        precision = _SINGLE_PRECISION if V.itemsize == 4 else PRECISION
-        width = work.blocks.shape[2]
-        factors, products = np.ones(width, V.dtype), np.empty(width, V.dtype)
-        moves = np.zeros((work.own.shape[0], width), V.dtype)
+        precision = _SINGLE_PRECISION if model.V.itemsize == 4 else PRECISION
+        X, blocks, scores = visits.X, work.blocks, work.scores
+        width = blocks.shape[2]
+        mine = ThreadWork(
+            np.ones(width, model.V.dtype), np.empty(width, model.V.dtype),
+            np.zeros((scores.own.shape[0], width), model.V.dtype),
+        )  # fmt: skip
         objective = 0.0
         for step in range(first - 1, last):
             batch, following = work.batches[step % 2], work.batches[(step + 1) % 2]
-            pairs, m = order[:0], 0  # nothing is done before the first step but to prepare it
+            pairs, m = visits.order[:0], 0  # before the first step it is only prepared
             if step >= first:
-                pairs, m = order[bounds[step] : bounds[step + 1]], batch.sizes[0]
+                pairs = visits.order[batches.bounds[step] : batches.bounds[step + 1]]
+                m = batch.sizes[0]
             size = pairs.shape[0]
-            q = work.q[: size * m].reshape((size, m))
-            p = work.p[: size * m].reshape((size, m))
-            n_blocks, n_groups = -(-m // width), -(-size // _TARGETS)
+            q = scores.q[: size * m].reshape((size, m))
+            p = scores.p[: size * m].reshape((size, m))
             # 1. Scores of the batch, as the shrinkage of their class alone makes them.
-            for unit in range(worker, n_blocks + n_groups, n_workers):
-                if unit < n_blocks:
-                    _score_block(
-                        unit, size, scale, V, intercept, batch, work.blocks[unit], factors,
-                        products, q,
-                    )  # fmt: skip
-                else:
-                    at = (unit - n_blocks) * _TARGETS
-                    _score_targets(
-                        at, min(at + _TARGETS, size), X, scale, V, intercept, batch, work.own
-                    )
-            if not wait_for_all(barrier, n_workers):
+            _score_units(size, q, X, model, blocks, batch, scores.own, mine, crew)
+            if not wait_for_all(crew.barrier, crew.n_workers):
                 break
             # 2. The step in scores.
-            if worker == 0 and size > 0:
-                place, own, totals = batch.place[:size], work.own[:size], work.totals[:size]
-                old_u, new_u = work.old_u[:size], work.new_u[:size]
-                alpha, c, c_y = batch.alpha[:m], batch.c[:m], batch.c_y[:size]
-                b, b_y = batch.b[:m], batch.b_y[:size]
-                gram = batch.gram[: size * size].reshape((size, size))
-                for i in range(size):
-                    old_u[i] = new_u[i] = u[pairs[i]]
-                    if place[i] >= 0:
-                        own[i], b_y[i] = q[i, place[i]], b[place[i]]
-                for i in range(size):
-                    objective += weight[pairs[i]] * _batch_objective(
-                        alpha, place[i], _unshrunk(own[i], c_y[i], b_y[i]), q[i], c, b, old_u[i]
-                    )
-                if is_implicit:
-                    solver = work.solver[: N_WORK * size * m].reshape((N_WORK, size, m))
-                    solve_batch(
-                        batch.scale[:size], alpha, gram, place, batch.group[:size], q, c, own, c_y,
-                        new_u, p, totals, solver, precision,
-                    )  # fmt: skip
-                else:
-                    explicit_moves(
-                        batch.scale[:size], alpha, gram, place, q, c, b, own, c_y, b_y, new_u, p,
-                        totals, setting,
-                    )  # fmt: skip
-                for i in range(size):
-                    u[pairs[i]] += new_u[i] - old_u[i]  # a pair may come twice
-                    if is_implicit:
-                        u[pairs[i]] = max(u[pairs[i]], 0.0)
-            if worker == n_workers - 1 and step + 1 < last:
-                now = rate / (1.0 + slowing * bounds[step + 1])
-                prepare_batch(
-                    X, rows, classes, counts, n_pairs, weight,
-                    order[bounds[step + 1] : bounds[step + 2]], step + 1, now, ridge,
-                    intercept_rate, sampler, n_negatives, key, work.room, following,
+            if crew.worker == 0 and size > 0:
+                objective = solve_scores(
+                    pairs, q, p, visits.weight, model.u, batch, scores, settings, precision,
+                    objective,
                 )  # fmt: skip
-            if not wait_for_all(barrier, n_workers):
+            if crew.worker == crew.n_workers - 1 and step + 1 < last:
+                prepare_batch(step + 1, visits, batches, rates, draws, work.room, following)
+            if not wait_for_all(crew.barrier, crew.n_workers):
                 break
             # 3. The step in weights.
-            for unit in range(worker, n_blocks + n_groups, n_workers):
-                if unit < n_blocks:
-                    _move_block(
-                        unit, size, scale, V, intercept, intercept_rate, batch,
-                        work.blocks[unit], moves, p, work.totals,
-                    )  # fmt: skip
-                else:
-                    at = (unit - n_blocks) * _TARGETS
-                    _move_targets(
-                        at, min(at + _TARGETS, size), size, X, scale, V, intercept, intercept_rate,
-                        batch, work.totals,
-                    )  # fmt: skip
-            if not wait_for_all(barrier, n_workers):
+            _move_units(
+                size, p, X, model, rates.intercept, blocks, batch, scores.totals, mine, crew
+            )
+            if not wait_for_all(crew.barrier, crew.n_workers):
                 break
         return objective
 

@@ -71,13 +71,14 @@ class BatchRows(NamedTuple):
     @classmethod
     def with_room(cls, n: int, m: int, nnz: int, d: int, dtype: np.dtype) -> "BatchRows":
         """Return room for a batch of n rows with `nnz` non-zeros of d features."""
-        i64, f64 = np.int64, np.float64
+        i64, f64, i32 = np.int64, np.float64, np.int32
         return cls(
-            np.zeros(2, i64), *(scratch(n, f64) for _ in range(3)),
-            *(scratch(n, i64) for _ in range(4)), scratch(m, i64),
-            *(scratch(m, f64) for _ in range(3)), np.zeros(n * n), np.zeros(n + 1, i64),
-            np.empty(nnz, np.int32), scratch(nnz, dtype), np.empty(min(nnz, d), np.int32),
-            np.empty(nnz, np.int32), np.empty(nnz, np.int32), scratch(nnz, dtype),
+            sizes=np.zeros(2, i64), scale=scratch(n, f64), c_y=scratch(n, f64), b_y=scratch(n, f64),
+            y=scratch(n, i64), rows=scratch(n, i64), place=scratch(n, i64), group=scratch(n, i64),
+            drawn=scratch(m, i64), alpha=scratch(m, f64), c=scratch(m, f64), b=scratch(m, f64),
+            gram=np.zeros(n * n), indptr=np.zeros(n + 1, i64), indices=np.empty(nnz, i32),
+            data=scratch(nnz, dtype), touched=np.empty(min(nnz, d), i32),
+            columns=np.empty(nnz, i32), holders=np.empty(nnz, i32), values=scratch(nnz, dtype),
         )  # fmt: skip
 
 
@@ -129,50 +130,50 @@ def aligned_blocks(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 
 
 @inlined
-def prepare_batch(
-    X, rows, classes, counts, n_pairs, weight, pairs, step, now, ridge, intercept_rate, sampler,
-    n_negatives, key, room, batch,
-):  # fmt: skip
+def prepare_batch(step, visits, batches, rates, draws, room, batch):
     """Write the batch of a step.
 
-    Parameters as of ``softmax_batch.softmax_batch_kernels``, but:
-
-    pairs : ndarray of int64 of shape (size,)
-        The pairs of the step.
-    now : float
-        Its learning rate.
+    Parameters
+    ----------
+    step : int
+        Its number.
+    visits, batches, rates, draws
+        As of the pass.
     room : Preparation
         Work space.
     batch : BatchRows
         Overwritten.
     """
+    start = batches.bounds[step]
+    pairs = visits.order[start : batches.bounds[step + 1]]
+    now = rates.start / (1.0 + rates.slowing * start)
+    ridge = now * rates.ridge
     size = pairs.shape[0]
-    m = draw_classes(sampler, key, step, n_negatives, batch.drawn, batch.alpha)
+    m = draw_classes(draws.sampler, draws.key, step, draws.n_negatives, batch.drawn, batch.alpha)
     for i in range(size):
         pair = pairs[i]
-        k = np.int64(classes[pair])
-        batch.y[i], batch.rows[i] = k, rows[pair]
-        batch.scale[i] = now * weight[pair] / size
-        batch.c_y[i] = _shrinkage(sampler, counts, n_pairs, size, n_negatives, now * ridge, k)
+        k = np.int64(visits.classes[pair])
+        batch.y[i], batch.rows[i] = k, visits.rows[pair]
+        batch.scale[i] = now * visits.weight[pair] / size
+        batch.c_y[i] = _shrinkage(k, size, batches, draws, ridge)
     for j in range(m):
-        k = batch.drawn[j]
-        batch.c[j] = _shrinkage(sampler, counts, n_pairs, size, n_negatives, now * ridge, k)
+        batch.c[j] = _shrinkage(batch.drawn[j], size, batches, draws, ridge)
     _find_places(batch.y[:size], batch.drawn[:m], batch.place, batch.group)
-    nnz = _copy_rows(X, batch.rows[:size], batch.indptr, batch.indices, batch.data)
+    nnz = _copy_rows(visits.X, batch.rows[:size], batch.indptr, batch.indices, batch.data)
     indices = batch.indices[:nnz]
     n_touched = number_features(indices, room.marks, room.position, batch.touched, indices)
     batch.sizes[0], batch.sizes[1] = m, n_touched
     _transpose(size, n_touched, room.starts, batch)
-    _write_gram(size, n_touched, intercept_rate, room, batch)
+    _write_gram(size, n_touched, rates.intercept, room, batch)
 
 
 @inlined
-def _shrinkage(sampler, counts, n_pairs, size, n_negatives, strength, k):
-    """Return by how much a step divides a class: the ridge comes as rarely as the class."""
+def _shrinkage(k, size, batches, draws, strength):
+    """Return by how much a step divides class k: the ridge comes as rarely as the class."""
     if strength == 0.0:
         return 1.0
-    chance = min(1.0, n_negatives * class_share(sampler, k))
-    return 1.0 + strength / _touch_probability(n_pairs, counts[k], size, chance)
+    chance = min(1.0, draws.n_negatives * class_share(draws.sampler, k))
+    return 1.0 + strength / _touch_probability(batches.n, batches.counts[k], size, chance)
 
 
 @inlined

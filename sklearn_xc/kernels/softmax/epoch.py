@@ -1,12 +1,13 @@
 """A pass over (instance, class) pairs, one at a time: sample classes, score, step.
 
-``softmax_kernels(rule)`` compiles the loop around a rule. Weights are kept as ``scale[k] * V[k]``,
-so that the ridge costs one multiplication for a class that was sampled and nothing for the rest.
-The ridge leaves intercepts alone.
+``softmax_kernels`` compiles the loop around the step of a rule. Weights are kept as ``scale[k] *
+V[k]``, so that the ridge costs one multiplication for a class that was sampled and nothing for the
+rest. The ridge leaves intercepts alone.
 """
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,20 +15,9 @@ import numpy as np
 from sklearn_xc.kernels.compiling.jit import inlined, kernel
 from sklearn_xc.kernels.compiling.scratch import scratch
 from sklearn_xc.kernels.rows.csr_rows import add_row, add_row_pair, row_dot, row_dot_pair
-from sklearn_xc.kernels.softmax import biased as biased_softmax
-from sklearn_xc.kernels.softmax import rules as softmax_rules
 from sklearn_xc.kernels.softmax.negatives import draw_negatives
+from sklearn_xc.kernels.softmax.rules import Sampled, Target
 
-#: The rules, by the name of their method.
-RULES = {
-    "umax": softmax_rules.umax_step,
-    "implicit": softmax_rules.implicit_step,
-    "ove": biased_softmax.one_vs_each_step,
-    "nce": biased_softmax.noise_contrastive_step,
-    "is": biased_softmax.importance_sampling_step,
-    "vanilla": biased_softmax.vanilla_step,
-    "raman": biased_softmax.shifted_step,
-}
 #: A scale below this is multiplied into its row, before float32 weights grow beyond their range.
 SMALLEST_SCALE = 1e-12
 
@@ -73,64 +63,39 @@ def project(V, scale, squares, radius):
 
 
 @functools.cache
-def softmax_kernels(method: str) -> Any:
-    """Return the compiled pass of a method, a key of ``RULES``."""
-    rule = RULES[method]
+def softmax_kernels(take_step: Callable[..., Any]) -> Any:
+    """Return the compiled pass of a rule, by its ``step``."""
 
     @kernel
-    def run_steps(
-        X, squared_norms, rows, classes, weight, order, first, last, V, scale, intercept, squares,
-        u, rate, slowing, ridge, intercept_rate, beta, setting, radius, sampler, n_negatives, hard,
-        key,
-    ):  # fmt: skip
+    def run_steps(visits, first, last, model, ball, rates, beta, draws, hard, settings):
         """Make the steps ``first`` to ``last`` of an epoch; return their objectives' weighted sum.
 
         Parameters
         ----------
-        X : tuple of ndarray
-            CSR rows.
-        squared_norms : ndarray of float64 of shape (n_rows,)
-            ``|x|^2``.
-        rows, classes : ndarray of int32 of shape (n,)
-            The pairs.
-        weight : ndarray of float64 of shape (n,)
-            Of each pair, 1 in the mean.
-        order : ndarray of int64 of shape (n_steps,)
-            The pair of each step.
+        visits : Visits
+            One for each step.
         first, last : int
             Steps.
-        V, scale : ndarray of shape (n_classes, n_features) and float64 (n_classes,)
-            Weights ``scale[k] * V[k]``.
-        intercept : ndarray of float64 of shape (n_classes,)
-            What each class scores besides; a feature of all instances, of value
-            ``sqrt(intercept_rate)``, moves it.
-        squares : ndarray of float64 of shape (n_classes,)
-            ``|w_k|^2``; kept only where `radius` is finite.
-        u : ndarray of float64 of shape (n,)
-            One variable per pair.
-        rate, slowing : float
-            The learning rate of step t, in units of 1 / n, is ``rate / (1 + slowing * t)``.
-        ridge : float
-            alpha / n.
-        intercept_rate : float
-            See `intercept`; 0 leaves them as they are.
+        model : Model
+            Moves.
+        ball : Ball
+            Where all weights stay.
+        rates : Rates
+            Learning rates.
         beta : ndarray of float64 of shape (n_classes,)
             The inverse of the probability that a step touches a class.
-        setting : ndarray of float64 of shape (2,)
-            Of the rule.
-        radius : float
-            Bound on the norm of all weights.
-        sampler : ClassSampler
-            Shares of the classes, and
-        n_negatives : int
-            how many are drawn at each step, besides the target; the hard ones among them are left.
+        draws : Draws
+            Of classes besides the target; the hard ones among them are left.
         hard : ndarray of int32 of shape (n, h)
             Other classes that each pair's step always takes, distinct.
-        key : uint64
-            Of the epoch.
+        settings : tuple of float
+            Of the rule.
         """
+        X, squared_norms = visits.X, visits.squared_norms
+        V, scale, intercept, u = model
+        radius, squares = ball
         n_hard = hard.shape[1]
-        most = n_hard + n_negatives
+        most = n_hard + draws.n_negatives
         all_drawn, all_alpha = scratch(most, np.int64), scratch(most, np.float64)
         all_s, all_q = scratch(most, np.float64), scratch(most, np.float64)
         all_c, all_p = scratch(most, np.float64), scratch(most, np.float64)
@@ -139,28 +104,31 @@ def softmax_kernels(method: str) -> Any:
         if is_bounded:
             total = squares.sum()
         for t in range(first, last):
-            pair = np.uint64(order[t])
-            i, y = np.uint64(rows[pair]), np.int64(classes[pair])
+            pair = np.uint64(visits.order[t])
+            i, y = np.uint64(visits.rows[pair]), np.int64(visits.classes[pair])
+            weight = visits.weight[pair]
             for j in range(n_hard):
                 all_drawn[j], all_alpha[j] = hard[pair, j], 1.0
-            m = draw_negatives(sampler, key, t, y, n_negatives, all_drawn, all_alpha, n_hard)
+            m = draw_negatives(
+                draws.sampler, draws.key, t, y, draws.n_negatives, all_drawn, all_alpha, n_hard
+            )
             drawn, alpha = all_drawn[:m], all_alpha[:m]
             s, q, c, p = all_s[:m], all_q[:m], all_c[:m], all_p[:m]
             # 1. Scores, and what the shrinkage of their class makes of them.
-            now = rate / (1.0 + slowing * t)
-            c_y = 1.0 + now * ridge * beta[y]
+            now = rates.start / (1.0 + rates.slowing * t)
+            c_y = 1.0 + now * rates.ridge * beta[y]
             own = _score(X, i, V, scale, y, drawn, s)
             s_y, q_y = own + intercept[y], own / c_y + intercept[y]
             for j in range(m):
                 b = intercept[drawn[j]]
-                c[j] = 1.0 + now * ridge * beta[drawn[j]]
+                c[j] = 1.0 + now * rates.ridge * beta[drawn[j]]
                 q[j] = s[j] / c[j] + b
                 s[j] += b
             # 2. The step in scores.
-            objective += weight[pair] * sampled_objective(alpha, s_y, s, u[pair])
-            u[pair], gain = rule(
-                now * weight[pair], alpha, squared_norms[i] + intercept_rate, s_y, q_y, c_y, s, q,
-                c, u[pair], p, setting,
+            objective += weight * sampled_objective(alpha, s_y, s, u[pair])
+            u[pair], gain = take_step(
+                now * weight, squared_norms[i] + rates.intercept, Target(s_y, q_y, c_y),
+                Sampled(alpha, s, q, c), u[pair], p, settings,
             )  # fmt: skip
             # 3. The step in weights.
             _move(X, i, V, scale, y, gain, drawn, p)
@@ -170,9 +138,9 @@ def softmax_kernels(method: str) -> Any:
                 if is_bounded:
                     linear = s[j] - intercept[k]
                     total += _track(squares, k, linear, -p[j], c[j], squared_norms[i])
-                intercept[k] -= intercept_rate * p[j] / c[j]
+                intercept[k] -= rates.intercept * p[j] / c[j]
             _shrink(V, scale, y, c_y)
-            intercept[y] += intercept_rate * gain / c_y
+            intercept[y] += rates.intercept * gain / c_y
             if is_bounded:
                 total += _track(squares, y, own, gain, c_y, squared_norms[i])
                 if total > radius * radius:

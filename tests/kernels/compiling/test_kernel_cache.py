@@ -166,6 +166,76 @@ def test_what_closes_over_intrinsics_and_kernels_is_found_again(package, tmp_pat
         assert len(list(cache.rglob("*.nbc"))) == 3
 
 
+# A kernel of the package around a function that is not, as a user's own rule or loss.
+RULE_PROBE = """
+from rule import step
+from sklearn_xc.kernels.compiling.jit import kernel
+
+def make_probe(step):
+    @kernel
+    def probe(x):
+        return step(x)
+    return probe
+
+if __name__ == "__main__":
+    probe = make_probe(step)
+    print(probe(1.0))
+    print(sum(probe.stats.cache_hits.values()))
+"""
+RULE = """
+from numba.extending import register_jitable
+from helpers import OFFSET, double
+
+@register_jitable
+def step(x):
+    return double(x) + OFFSET
+"""
+HELPERS = """
+from numba.extending import register_jitable
+OFFSET = 5.0
+
+@register_jitable
+def double(x):
+    return 2.0 * x
+"""
+
+
+@pytest.fixture
+def site(package):
+    (package / "kernels" / "probe.py").write_text(RULE_PROBE)
+    (package.parent / "rule.py").write_text(RULE)
+    (package.parent / "helpers.py").write_text(HELPERS)
+    return package
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "result"),
+    [
+        ("rule.py", "double(x) + OFFSET", "double(x) - OFFSET", "-3.0"),
+        ("helpers.py", "2.0 * x", "3.0 * x", "8.0"),
+        ("helpers.py", "OFFSET = 5.0", "OFFSET = 6.0", "8.0"),
+    ],
+)
+def test_an_edit_outside_the_package_is_noticed(site, tmp_path, file, old, new, result):
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    assert run_probe(site, **cache) == ("7.0", "0")
+    assert run_probe(site, **cache, PYTHONHASHSEED="1") == ("7.0", "1")
+    path = site.parent / file
+    assert path.read_text().count(old) == 1
+    path.write_text(path.read_text().replace(old, new))
+    assert run_probe(site, **cache) == (result, "0")
+
+
+def test_what_is_called_by_the_name_of_a_module_is_compiled_by_each_process(site, tmp_path):
+    rule = RULE.replace("from helpers import OFFSET, double", "import helpers")
+    rule = rule.replace("double(x) + OFFSET", "helpers.double(x) + helpers.OFFSET")
+    (site.parent / "rule.py").write_text(rule)
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    for _ in range(2):  # warnings are errors here
+        assert run_probe(site, **cache) == ("7.0", "0")
+    assert not list((tmp_path / "cache").rglob("*.nbc"))
+
+
 def test_without_sources_nothing_is_cached(monkeypatch, tmp_path):
     """As in a zip file; nobody knows then whether compiled code is that of other sources."""
     monkeypatch.setattr(jit, "__file__", str(tmp_path / "kernels" / "compiling" / "jit.py"))

@@ -10,6 +10,7 @@ from sklearn_xc.kernels.compiling.scratch import GAP, scratch
 from sklearn_xc.kernels.softmax.batch import BatchWork
 from sklearn_xc.kernels.softmax.batch_rows import BatchRows
 from sklearn_xc.kernels.softmax.implicit_batch import N_WORK, solve_batch
+from sklearn_xc.kernels.softmax.passes import Batches, Visits
 
 _LARGEST_DISTANCE = 4 * 64  # four registers of 64 bytes
 
@@ -66,14 +67,13 @@ def beginnings(arrays):
 
 def test_arrays_of_a_batch_are_apart():
     """Also the smallest, which an allocator puts side by side."""
-    indptr, order = np.arange(4), np.arange(3)
-    bounds = np.array([0, 2, 3])
+    n, rows = np.arange(3), np.zeros(3, np.int32)
+    visits = Visits((np.arange(4), n, n), n, rows, rows, n, n)
+    batches = Batches(np.array([0, 2, 3]), n, 3)
     for _ in range(20):
-        work = BatchWork.for_pass(
-            indptr, np.zeros(3, np.int32), order, bounds, 1, np.ones((2, 3), np.float32)
-        )
+        work = BatchWork.for_pass(visits, batches, 1, np.ones((2, 3), np.float32))
         rows = BatchRows.with_room(2, 1, 2, 3, np.float32)
-        for arrays in (work[0][0], work[4:], rows):
+        for arrays in (work.batches[0], work.scores, rows):
             places = sorted(beginnings([a for a in arrays if a is not rows.gram]))
             assert len(places) >= 6
             assert min(b - a for a, b in itertools.pairwise(places)) >= _LARGEST_DISTANCE

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from asv_bench.softmax.biased_rules import BIASED_RULES
 from sklearn_xc._data import read_only
 from sklearn_xc.kernels.compiling.jit import kernel
 from sklearn_xc.kernels.prediction import class_scores
@@ -17,6 +18,8 @@ from sklearn_xc.kernels.softmax.batch import BatchWork, softmax_batch_kernels
 from sklearn_xc.kernels.softmax.epoch import SMALLEST_SCALE
 from sklearn_xc.kernels.softmax.implicit_batch import solve_one_batch
 from sklearn_xc.kernels.softmax.negatives import ClassSampler, class_shares, draw_classes, mix_key
+from sklearn_xc.kernels.softmax.passes import Batches, Crew, Draws, Model, Rates, Visits
+from sklearn_xc.kernels.softmax.rules import RULES
 from sklearn_xc.parallel.team import Team
 
 D = 7
@@ -68,28 +71,32 @@ def with_uneven_shares(data):
     return data
 
 
+def kernels(method):
+    rule = (RULES | BIASED_RULES)[method]
+    return softmax_batch_kernels(rule.step, rule.is_implicit)
+
+
 def run(
     data, method, bounds, first, last, *, rate, slowing, ridge, m, function=None, n_workers=1
 ):  # fmt: skip
     """Return the sum of the objectives and, after the steps, all that moves."""
-    V, scale, u, intercept = (x.copy() for x in (data.V, data.scale, data.u, data.intercept))
-    function = softmax_batch_kernels(method) if function is None else function
-    rows, classes, weight, order = map(
-        read_only, (data.rows, data.classes, data.weight, data.order)
-    )
-    work = BatchWork.for_pass(data.arrays[0], data.rows, order, np.array(bounds), m, V)
+    model = Model(*(x.copy() for x in (data.V, data.scale, data.intercept, data.u)))
+    function = kernels(method) if function is None else function
+    norms = (data.dense**2).sum(axis=1)
+    inputs = norms, data.rows, data.classes, data.weight, data.order
+    visits = Visits(tuple(map(read_only, data.arrays)), *map(read_only, inputs))
+    batches = Batches(read_only(np.array(bounds)), read_only(data.counts), data.n)
+    rates, draws = Rates(rate, slowing, ridge, INTERCEPT_RATE), Draws(data.sampler, m, KEY)
+    work = BatchWork.for_pass(visits, batches, m, data.V)
     with Team(n_workers) as team:
         objective, *others = team.run(
             lambda worker: function(
-                tuple(map(read_only, data.arrays)), rows, classes, read_only(data.counts), data.n,
-                weight, order, read_only(np.array(bounds)), first, last, V, scale,
-                intercept, u, rate, slowing, ridge, INTERCEPT_RATE,
-                read_only(np.array([1.0, np.inf])), data.sampler, m, KEY, work, team.barrier,
-                worker, n_workers,
+                visits, batches, first, last, model, rates, draws, (), work,
+                Crew(team.barrier, worker, n_workers),
             )
         )  # fmt: skip
     assert others == [0.0] * (n_workers - 1)
-    return objective, V, scale, u, intercept
+    return objective, model.V, model.scale, model.u, model.intercept
 
 
 # The intrinsics of the kernels, for loops that run in Python.
@@ -296,7 +303,7 @@ def test_the_mean_step_follows_the_gradient(monkeypatch, method, shares):
         data.order = np.array(batch)
         _, V, scale, u, b = run(
             data, method, [0, size], 0, 1, rate=rate, slowing=0.0, ridge=ridge, m=m,
-            function=softmax_batch_kernels(method).py_func,
+            function=kernels(method).py_func,
         )  # fmt: skip
         by_W += length * (V * scale[:, None] - W) / rate
         by_b += length * (b - data.intercept) / (rate * INTERCEPT_RATE)
@@ -354,10 +361,10 @@ def test_an_abandoned_pass_ends():
     data, bounds = make_data(6), [0, 6, 12]
     settings = {"rate": 1.0, "slowing": 0.0, "ridge": 0.0, "m": 3}
     run(data, "implicit", bounds, 0, 2, **settings)
-    function = softmax_batch_kernels("implicit")
+    function = kernels("implicit")
 
     def fail(*arguments):
-        if arguments[-2] == 1:
+        if arguments[-1].worker == 1:
             raise MemoryError("none left")
         return function(*arguments)
 

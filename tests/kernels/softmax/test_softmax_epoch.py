@@ -8,18 +8,22 @@ import scipy.optimize
 import scipy.sparse as sp
 import scipy.special
 
+from asv_bench.softmax.biased_rules import BIASED_RULES
 from sklearn_xc._data import read_only
 from sklearn_xc.kernels.compiling.jit import kernel
 from sklearn_xc.kernels.softmax import negatives
-from sklearn_xc.kernels.softmax.epoch import RULES, SMALLEST_SCALE, fold_scale, softmax_kernels
+from sklearn_xc.kernels.softmax.epoch import SMALLEST_SCALE, fold_scale, softmax_kernels
 from sklearn_xc.kernels.softmax.negatives import ClassSampler, draw_negatives, mix_key
-from sklearn_xc.kernels.softmax.rules import umax_step
+from sklearn_xc.kernels.softmax.passes import Ball, Draws, Model, Rates, Visits
+from sklearn_xc.kernels.softmax.rules import RULES, Sampled, Target, UMaxSettings, umax_step
 from sklearn_xc.solvers.class_sampling import expected_touches
 
 K, D = 6, 7
 #: What steps of intercepts are multiplied by.
 INTERCEPT_RATE = 0.3
-#: What the rules are given: delta, and a bound on u or the parameterisation of u.
+#: Those of the package, and some from outside.
+ALL_RULES = RULES | BIASED_RULES
+#: What the rules are told.
 SETTINGS = {"umax": (1.0, 40.0), "raman": (1.0, 1.0)}
 
 
@@ -77,15 +81,21 @@ def make_beta(data, m, n_classes=K):
 def run(data, method, first, last, *, rate, slowing, ridge, m, radius=np.inf, setting=None,
         key=None, function=None):  # fmt: skip
     """Return the sum of the objectives and, after the steps, all that moves."""
-    V, scale, u, intercept = (x.copy() for x in (data.V, data.scale, data.u, data.intercept))
+    model = Model(*(x.copy() for x in (data.V, data.scale, data.intercept, data.u)))
+    V, scale, intercept, u = model
     squares = ((V * scale[:, None]) ** 2).sum(axis=1) if radius < np.inf else np.zeros(len(V))
-    setting = SETTINGS.get(method, (1.0, np.inf)) if setting is None else setting
+    rule = ALL_RULES[method]
+    told = SETTINGS.get(method) if setting is None else setting
+    if rule.settings:
+        rule = rule._replace(settings=type(rule.settings)(*told))
     inputs = (data.squared_norms, data.rows, data.classes, data.weight, data.order)
-    objective = (softmax_kernels(method) if function is None else function)(
-        tuple(map(read_only, data.arrays)), *map(read_only, inputs), first, last, V, scale,
-        intercept, squares, u, rate, slowing, ridge, data.intercept_rate,
-        read_only(make_beta(data, m, len(V))), read_only(np.array(setting)), radius, data.sampler,
-        m, read_only(data.hard), mix_key(0, 0) if key is None else key,
+    visits = Visits(tuple(map(read_only, data.arrays)), *map(read_only, inputs))
+    objective = (softmax_kernels(rule.step) if function is None else function)(
+        visits, first, last, model, Ball(radius, squares),
+        Rates(rate, float(slowing), ridge, data.intercept_rate),
+        read_only(make_beta(data, m, len(V))),
+        Draws(data.sampler, m, mix_key(0, 0) if key is None else key), read_only(data.hard),
+        rule.settings,
     )  # fmt: skip
     return objective, V, scale, squares, u, intercept
 
@@ -191,7 +201,7 @@ def slow_steps(data, method, first, last, *, rate, slowing, ridge, m, radius=np.
     """Return the sum of the objectives and, after the steps, all weights, u and intercepts."""
     W, u = data.V.astype(np.float64) * data.scale[:, None], data.u.copy()
     intercept, h = data.intercept.copy(), data.intercept_rate
-    setting = SETTINGS.get(method, (1.0, np.inf)) if setting is None else setting
+    setting = SETTINGS.get(method) if setting is None else setting
     beta = make_beta(data, m, len(W))
     draws, objective = draws_of(data, m), 0.0
     for t in range(first, last):
@@ -230,11 +240,11 @@ def assert_equals_twin(data, method, first=0, last=None, tol=1e-10, **settings):
     return V, scale
 
 
-each_method = pytest.mark.parametrize("method", RULES)
+each_method = pytest.mark.parametrize("method", ALL_RULES)
 
 
 def test_every_rule_has_a_twin():
-    assert RULES.keys() == SLOW_RULES.keys()
+    assert ALL_RULES.keys() == SLOW_RULES.keys()
 
 
 with_hard_negatives = pytest.mark.parametrize(
@@ -364,8 +374,10 @@ def test_umax_leaves_no_u_below_zero():
     @kernel
     def step(scale, u, p):
         none = np.zeros(1)
-        one, bounds = none + 1.0, (9.0, 40.0)
-        return umax_step(scale, none, 1.0, 0.0, 0.0, 1.0, none, none, one, u, p, bounds)[0]
+        sampled = Sampled(none, none, none, none + 1.0)
+        return umax_step(scale, 1.0, Target(0.0, 0.0, 1.0), sampled, u, p, UMaxSettings(9.0, 40.0))[
+            0
+        ]
 
     for scale in (3.0, 50.0):
         assert 0.5 - scale * (1 - np.exp(-0.5)) < 0
@@ -428,7 +440,7 @@ def step_from(monkeypatch, data, method, pair, start, ridge, setting):
     data.order = np.arange(data.n)
     _, V, scale, _, u, b = run(
         data, method, pair, pair + 1, rate=RATE, slowing=0.0, ridge=ridge, m=N_DRAWN,
-        setting=setting, key=np.uint64(0), function=softmax_kernels(method).py_func,
+        setting=setting, key=np.uint64(0), function=softmax_kernels(ALL_RULES[method].step).py_func,
     )  # fmt: skip
     W = data.V * data.scale[:, None]
     by_b = (b - data.intercept) / (RATE * data.intercept_rate)
@@ -514,7 +526,7 @@ def assert_gradient(data, ridge, by_W, by_b, by_u):
 
 @pytest.mark.parametrize(
     ("method", "setting"),
-    [("umax", (np.inf, np.inf)), ("vanilla", (1.0, np.inf)), ("implicit", (1.0, np.inf))],
+    [("umax", (np.inf, np.inf)), ("vanilla", None), ("implicit", None)],
 )
 @pytest.mark.parametrize("ridge", [0.0, 0.5])
 @pytest.mark.parametrize("shares", [lambda data: data, with_uneven_shares])
@@ -524,9 +536,7 @@ def test_steps_are_unbiased(monkeypatch, method, setting, ridge, shares):
     assert_gradient(data, ridge, *mean_step(monkeypatch, data, method, ridge, setting))
 
 
-@pytest.mark.parametrize(
-    ("method", "setting"), [("umax", (np.inf, np.inf)), ("implicit", (1.0, np.inf))]
-)
+@pytest.mark.parametrize(("method", "setting"), [("umax", (np.inf, np.inf)), ("implicit", None)])
 @pytest.mark.parametrize("n_hard", [1, 2, 4, 5])
 @pytest.mark.parametrize("ridge", [0.0, 0.5])
 def test_steps_with_hard_negatives_are_unbiased(monkeypatch, method, setting, n_hard, ridge):

@@ -1,93 +1,48 @@
-"""How both softmax estimators are trained: all but the step."""
+"""Fit and partial fit of both softmax estimators: all but the step."""
 
-import math
-import warnings
-from collections.abc import Callable
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from sklearn_xc._arguments import refuse_disguised
-from sklearn_xc._blank_rows import LabelFrequencies, is_blank
-from sklearn_xc._checks import (
-    check_further_targets,
-    check_instances,
-    check_targets,
-    check_weights,
-    require_labels,
-)
+from sklearn_xc._blank_rows import LabelFrequencies
+from sklearn_xc._checks import check_further_targets, check_instances, check_targets
 from sklearn_xc._data import CsrRows, Targets
-from sklearn_xc._sklearn import Interval, StrOptions, fit_context
+from sklearn_xc._seeds import draw_seed
+from sklearn_xc._sklearn import fit_context
 from sklearn_xc._state import built_apart
-from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.parallel.memory import require_bytes
-from sklearn_xc.softmax._model import SoftmaxModel
+from sklearn_xc.softmax._epochs import choose_rate, run_fit, run_pass, warn_of_fit
+from sklearn_xc.softmax._inputs import check_index, check_pairs, hold_out
+from sklearn_xc.softmax._parameters import SoftmaxParameters
 from sklearn_xc.softmax.pairs import (
     Normalisers,
     Pairs,
-    exact_normalisers,
-    largest_number,
+    label_frequencies,
     log_frequencies,
     merge_equal,
-    pairs_of,
+    summed_weights,
 )
-from sklearn_xc.softmax.search import GRID, search_rate
+from sklearn_xc.softmax.search import GRID
 from sklearn_xc.softmax.start import start_at_means
-from sklearn_xc.softmax.training import Average, Schedule, progress_of, train
-from sklearn_xc.solvers.softmax_sgd import (
-    Population,
-    SgdSettings,
-    SoftmaxProblem,
-    SoftmaxState,
-    require_finite,
-    run_epoch,
-    search_hard_negatives,
-)
-
-#: Weights of more in all may leave the range of float64.
-_HEAVIEST = 1e304
-#: Training pairs whose log-loss is followed, where no pairs are held out.
-MONITORED = 256
+from sklearn_xc.softmax.training import Average, History
+from sklearn_xc.solvers.softmax_problem import Population, SoftmaxProblem
+from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState, require_finite
 
 
-class SoftmaxClassifier(SoftmaxModel):
+class SoftmaxClassifier(SoftmaxParameters):
     """Fit and partial fit of a linear softmax model trained by sampled classes.
 
-    A subclass has the parameters of ``_common_constraints`` and defines ``_settings(problem,
-    seed)``.
+    A subclass defines ``_settings(problem, seed)``.
     """
 
-    _common_constraints: dict = {  # noqa: RUF012
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "fit_intercept": ["boolean"],
-        "n_negatives": [Interval(Integral, 1, None, closed="left")],
-        "sampling": [StrOptions({"uniform", "frequency"})],
-        "n_hard_negatives": [Interval(Integral, 0, None, closed="left")],
-        "init": [StrOptions({"means", "zero"})],
-        "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "decay": [Interval(Real, 0, 1, closed="right"), StrOptions({"1/t"})],
-        "average": ["boolean"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "multilabel": [StrOptions({"all", "first"})],
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "top_k": [Interval(Integral, 1, None, closed="left")],
-        "warm_start": ["boolean"],
-        "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
+    #: The end of the message on a learning rate at which training diverges.
+    _diverging_advice = "."
 
     intercept_: np.ndarray
     label_counts_: np.ndarray
-    loss_curve_: np.ndarray
+    fit_report_: dict[str, np.ndarray]
     n_samples_fit_: int
     n_iter_: int
     _iterate: np.ndarray | None  # what epochs move, where coef_ is its average
@@ -153,19 +108,20 @@ class SoftmaxClassifier(SoftmaxModel):
         is_warm = self.warm_start and hasattr(self, "coef_")
         instances = check_instances(self, X, reset=not is_warm).without_zeros()
         targets = self._check_targets(y, instances.shape[0], None, is_warm)
-        weight, pairs = self._pairs(targets, instances.shape[0], sample_weight)
+        weight, pairs = check_pairs(self, targets, instances.shape[0], sample_weight)
         W = self._first_weights(instances, targets, is_warm)
         index = np.column_stack([pairs.rows, pairs.classes]).astype(np.int64)
         merged, place = merge_equal(instances, pairs)
         first = np.unique(place, return_index=True)[1]
         old = self._normalisers if is_warm else Normalisers.none()
-        seed = self._draw_seed()
-        kept, held_out = self._hold_out(merged, seed)
+        seed = draw_seed(self.random_state)
+        kept, held_out = hold_out(self, merged, seed)
         n_classes = len(targets.classes)
-        b = self._first_intercept(_frequencies(instances, merged, n_classes), is_warm)
+        b = self._first_intercept(label_frequencies(instances, merged, n_classes), is_warm)
         with self._in_range(instances):
             problem = self._problem(instances, merged.take(kept), n_classes)
-            u = self._first_u(old, index[first], ClassWeights(W, intercept=b), instances, merged)
+            weights = ClassWeights(W, intercept=b)
+            u = old.of_pairs(index[first], weights, instances, merged, self.n_jobs)
             state = SoftmaxState.at(W, u[kept], b)
             if self.init == "means" and not is_warm:
                 start_at_means(problem, state, seed, self.n_jobs)
@@ -174,21 +130,21 @@ class SoftmaxClassifier(SoftmaxModel):
         self._intercept_rate = problem.mean_square()
         settings = self._all_settings(problem, seed)
         average = Average() if self.average else None
-        W, b, history = self._train(problem, state, settings, held_out, first_epoch, average)
+        self.learning_rate_ = choose_rate(self, problem, state, settings, held_out)
+        W, b, history = run_fit(self, problem, state, settings, held_out, first_epoch, average)
         u[kept] = state.u
         self._keep_targets(targets)
         self._keep_weights(W, b, state, average)
         self._normalisers = Normalisers.none().updated(index, u[place], n_classes)
         self._population = problem.population
         self._next_number = instances.shape[0]
-        self._epochs_done = float(len(history.objective))
-        self._n_epochs = first_epoch + len(history.objective)
         self._count_instances(targets, weight)
-        self._labelled = _labelled(pairs, weight)
-        self.n_iter_ = len(history.objective)
-        self.loss_curve_ = np.array(history.objective)
-        self.log_loss_ = np.array(history.log_loss)
-        self._warn()
+        self._labelled = summed_weights(pairs, weight)
+        self.fit_report_ = history.report()
+        self.n_iter_ = len(history.loss)
+        self._epochs_done = float(self.n_iter_)
+        self._n_epochs = first_epoch + self.n_iter_
+        warn_of_fit(self, stacklevel=4)
         self._warn_of_unseen()
         return self
 
@@ -239,80 +195,52 @@ class SoftmaxClassifier(SoftmaxModel):
         is_first = not hasattr(self, "coef_")
         instances = check_instances(self, X, reset=is_first).without_zeros()
         targets = self._check_targets(y, instances.shape[0], classes, not is_first)
-        weight, pairs = self._pairs(targets, instances.shape[0], sample_weight)
+        weight, pairs = check_pairs(self, targets, instances.shape[0], sample_weight)
         n_classes = len(targets.classes)
-        numbers = self._check_index(index, instances.shape[0], n_classes)
+        next_number = getattr(self, "_next_number", 0)
+        numbers = check_index(self, index, instances.shape[0], n_classes, next_number)
         if is_first:
             self._keep_first(targets)
         W, average = self._further_weights(instances, targets, is_first)
         is_late = self._frequencies.counts == 0
         keys = np.column_stack([numbers[pairs.rows], pairs.classes]).astype(np.int64)
         is_new = self._normalisers.find(keys, n_classes) < 0
-        further = _frequencies(instances, pairs.take(is_new), n_classes)
+        further = label_frequencies(instances, pairs.take(is_new), n_classes)
         b = self._further_intercept(further, is_first)
         if average is not None and average.intercept is not None:
             average.intercept[is_late] = b[is_late]
         with self._in_range(instances):
             problem = self._problem(instances, pairs, n_classes)
             weights = ClassWeights(W, intercept=b)
-            u = self._first_u(self._normalisers, keys, weights, instances, pairs)
+            u = self._normalisers.of_pairs(keys, weights, instances, pairs, self.n_jobs)
         problem = self._enlarge(problem, is_new)
         if is_first:
             self._intercept_rate = problem.mean_square()
-        settings = self._all_settings(problem, self._draw_seed())
+        settings = self._all_settings(problem, draw_seed(self.random_state))
         state = SoftmaxState.at(W, u, b)
         if is_first or self.learning_rate != "auto":
-            self._choose_rate(problem, state, settings, None)
-        try:
-            objective = self._one_pass(problem, state, settings)
-            state.fold()
-            b = state.intercept
-            mean, mean_b = (W, b) if average is None else average.add(W, b)
-            with np.errstate(over="ignore"):
-                require_finite(W, mean, b.astype(W.dtype))
-        except FloatingPointError as error:
-            raise self._diverged(f"learning_rate={self.learning_rate_:g}") from error
-        self._keep_weights(mean, mean_b, state, average)
+            self.learning_rate_ = choose_rate(self, problem, state, settings, None)
+        W, b, history = run_pass(
+            self, problem, state, settings, average, self._epochs_done, self._n_epochs
+        )
+        self._keep_weights(W, b, state, average)
         self._normalisers = self._normalisers.updated(keys, state.u, n_classes)
         self._population = problem.population
         self._next_number = max(self._next_number, int(numbers.max()) + 1)
         self._epochs_done += int(problem.visits.sum()) / problem.population.n
         self._n_epochs += 1
-        self.n_iter_ += 1
         self._count_instances(targets, weight, is_further=True)
-        self._labelled = self._labelled + _labelled(pairs, weight)
-        self.loss_curve_ = np.append(self.loss_curve_, objective)
+        self._labelled = self._labelled + summed_weights(pairs, weight)
+        self.fit_report_ = history.report(self.fit_report_)
+        self.n_iter_ = len(self.fit_report_["loss"])
         return self
 
     # What a fit is made of
-
-    #: The end of the message on a learning rate at which training diverges.
-    _diverging_advice = "."
 
     def _check_targets(self, y: Any, n: int, classes: Any, is_known: bool) -> Targets:
         if not is_known:
             return check_targets(self, y, n, classes)
         return check_further_targets(self, y, n, classes)
-
-    def _pairs(self, targets: Targets, n: int, sample_weight: Any) -> tuple[np.ndarray, Pairs]:
-        """Return the weights of the instances, and their pairs."""
-        weight = check_weights(self, sample_weight, n)
-        weight = np.ones(n) if weight is None else weight
-        pairs = pairs_of(targets, weight, self.multilabel == "first")
-        require_labels(self, targets, pairs.rows)
-        with np.errstate(over="ignore"):
-            total = float(pairs.weight.sum())
-        if not total < _HEAVIEST:
-            raise ValueError(
-                f"{type(self).__name__}: sample_weight must sum to less than {_HEAVIEST:g} over "
-                f"all labels, got {total:g}. Divide all by their mean."
-            )
-        if len(pairs.rows) >= 2**31 - 1:
-            raise ValueError(
-                f"{type(self).__name__}: y has {len(pairs.rows)} labels in all; at most 2**31 - 2 "
-                "are supported."
-            )
-        return weight, pairs
 
     def _first_weights(self, instances: CsrRows, targets: Targets, is_warm: bool) -> np.ndarray:
         """Return the weights that a fit starts from, in an array of its own."""
@@ -399,164 +327,10 @@ class SoftmaxClassifier(SoftmaxModel):
         """Return the positions of classes that no pair was ever of, rising."""
         return np.flatnonzero(self._frequencies.counts == 0)
 
-    def _first_u(
-        self,
-        known: Normalisers,
-        keys: np.ndarray,
-        weights: ClassWeights,
-        X: CsrRows,
-        pairs: Pairs,
-    ) -> np.ndarray:
-        """Return the u of pairs: as it was, or exact for new ones."""
-        at = known.find(keys, len(weights.coef))
-        u = np.empty(len(keys))
-        u[at >= 0] = known.u[at[at >= 0]]
-        new = np.flatnonzero(at < 0)
-        if new.size:
-            u[new] = exact_normalisers(weights, X, pairs.take(new), self.n_jobs)
-        return u
-
-    def _draw_seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _hold_out(self, pairs: Pairs, seed: int) -> tuple[np.ndarray, Pairs | None]:
-        """Return the pairs to train on, and those whose log-loss decides when to stop."""
-        everything = np.arange(len(pairs.rows))
-        if not self.early_stopping:
-            return everything, None
-        rows, first, row = np.unique(pairs.rows, return_index=True, return_inverse=True)
-        n_held = int(np.ceil(self.validation_fraction * len(rows)))
-        if n_held >= len(rows):
-            raise ValueError(
-                f"{type(self).__name__}: early_stopping holds out {n_held} of {len(rows)} distinct "
-                "instances; none is left to train on."
-            )
-        by_content = np.argsort(first)  # pairs are sorted by content, row numbers are not
-        drawn = np.random.default_rng((seed, 2**32)).permutation(len(rows))[:n_held]
-        is_held = np.zeros(len(rows), bool)
-        is_held[by_content[drawn]] = True
-        return everything[~is_held[row]], pairs.take(np.flatnonzero(is_held[row]))
-
     def _problem(self, instances: CsrRows, pairs: Pairs, n_classes: int) -> SoftmaxProblem:
         return SoftmaxProblem(
             instances, pairs.rows, pairs.classes, pairs.weight, n_classes, float(self.alpha)
         )
-
-    def _monitor(self, X: CsrRows, pairs: Pairs) -> Callable[[ClassWeights], float]:
-        """Return what gives the exact mean log-loss of pairs."""
-
-        def log_loss(weights: ClassWeights) -> float:
-            losses = weights.log_losses(X, pairs.rows, pairs.classes, self.n_jobs)
-            return float(np.average(losses, weights=pairs.weight))
-
-        return log_loss
-
-    def _choose_rate(
-        self,
-        problem: SoftmaxProblem,
-        state: SoftmaxState,
-        settings: SgdSettings,
-        held_out: Pairs | None,
-    ) -> None:
-        if self.learning_rate != "auto":
-            self.learning_rate_ = float(self.learning_rate)
-            return
-
-        def log_loss(weights: ClassWeights, part: SoftmaxProblem) -> float:
-            pairs = held_out or Pairs(part.rows, part.classes, part.weight)
-            return self._monitor(problem.instances, pairs)(weights)
-
-        try:
-            self.learning_rate_ = search_rate(
-                problem,
-                state,
-                settings,
-                self.decay,
-                self.max_iter,
-                self._rates(settings),
-                log_loss,
-                self.n_jobs,
-                self._show_trial if self.verbose else None,
-            )
-        except FloatingPointError as error:
-            raise self._diverged("any of the rates tried") from error
-
-    def _show_trial(self, rate: float, loss: float) -> None:
-        ended = f"log-loss {loss:.4g}" if np.isfinite(loss) else "diverged"
-        print(
-            f"[{type(self).__name__}] learning rate {rate:g} on a tenth of the data: {ended}",
-            flush=True,
-        )
-
-    def _train(
-        self,
-        problem: SoftmaxProblem,
-        state: SoftmaxState,
-        settings: SgdSettings,
-        held_out: Pairs | None,
-        first_epoch: int,
-        average: Average | None,
-    ) -> Any:
-        self._choose_rate(problem, state, settings, held_out)
-        monitored = held_out
-        if monitored is None:
-            drawn = np.random.default_rng((settings.seed, 2**32 + 1)).permutation(problem.n_pairs)
-            chosen = np.sort(drawn[:MONITORED])
-            monitored = Pairs(problem.rows[chosen], problem.classes[chosen], problem.weight[chosen])
-        try:
-            return train(
-                problem, state, settings, Schedule(self.learning_rate_, self.decay), self.max_iter,
-                first_epoch=first_epoch, average=average,
-                monitor=self._monitor(problem.instances, monitored),
-                patience=self.n_iter_no_change if self.early_stopping else None, tol=self.tol,
-                show=progress_of(type(self).__name__, self.max_iter) if self.verbose else None,
-                n_jobs=self.n_jobs,
-            )  # fmt: skip
-        except FloatingPointError as error:
-            raise self._diverged(f"learning_rate={self.learning_rate_:g}") from error
-
-    def _diverged(self, rate: str) -> ValueError:
-        return ValueError(
-            f"{type(self).__name__}: training diverged at {rate}. Lower learning_rate, or scale X "
-            "(sklearn.preprocessing.normalize)" + self._diverging_advice
-        )
-
-    def _one_pass(
-        self, problem: SoftmaxProblem, state: SoftmaxState, settings: SgdSettings
-    ) -> float:
-        if settings.n_hard and state.V.any():
-            search_hard_negatives(problem, state, settings, self.n_jobs)
-        schedule = Schedule(self.learning_rate_, self.decay)
-        rate, slowing = schedule.of_epoch(self._epochs_done, problem.population.n)
-        return run_epoch(problem, state, settings, self._n_epochs, rate, slowing, None, self.n_jobs)
-
-    def _check_index(self, index: Any, n: int, n_classes: int) -> np.ndarray:
-        if index is None:
-            first = getattr(self, "_next_number", 0)
-            return np.arange(first, first + n)
-        name = type(self).__name__
-        try:
-            numbers = np.asarray(index)
-        except ValueError as error:  # of different lengths
-            raise ValueError(f"{name}: index must hold {n} integers: {error}") from error
-        refuse_disguised(index, f"{name}: index")
-        if numbers.dtype.kind not in "iu" or numbers.shape != (n,):
-            raise ValueError(
-                f"{name}: index must hold {n} integers, one for each row of X; dtype "
-                f"{numbers.dtype} and shape {numbers.shape} came."
-            )
-        if numbers.min() < 0 or numbers.max() > largest_number(n_classes):
-            raise ValueError(
-                f"{name}: index must be between 0 and {largest_number(n_classes)}, "
-                f"{numbers.min()} to {numbers.max()} came."
-            )
-        if len(np.unique(numbers)) < n:
-            values, repeats = np.unique(numbers, return_counts=True)
-            raise ValueError(
-                f"{name}: index holds {values[repeats.argmax()]} {repeats.max()} times; instances "
-                "need numbers of their own."
-            )
-        return numbers.astype(np.int64)
 
     def _keep_first(self, targets: Targets) -> None:
         """Set what a first partial fit starts from, but for the weights."""
@@ -564,36 +338,17 @@ class SoftmaxClassifier(SoftmaxModel):
         self._normalisers = Normalisers.none()
         self._population = None
         self._next_number, self._epochs_done, self._n_epochs = 0, 0.0, 0
-        self.n_iter_, self.n_samples_fit_ = 0, 0
+        self.n_samples_fit_ = 0
         self.label_counts_ = np.zeros(len(targets.classes), np.int64)
         self._frequencies = LabelFrequencies.none(len(targets.classes))
         self._labelled = np.zeros(2)
-        self.loss_curve_ = np.empty(0)
+        self.fit_report_ = History().report()
 
     def _enlarge(self, problem: SoftmaxProblem, is_new: np.ndarray) -> SoftmaxProblem:
         """Return the problem as a part of all pairs met so far."""
         if self._population is None:
             return problem
         return problem.within(self._population, is_new)
-
-    def _warn(self) -> None:
-        name, losses = type(self).__name__, self.log_loss_
-        guessing = np.log(len(self.classes_))
-        if losses[-1] > 2.0 * guessing and not self.early_stopping:
-            warnings.warn(
-                f"{name}: the training log-loss is {losses[-1]:.3g} after the last epoch, "
-                f"guessing has {guessing:.3g}: learning_rate={self.learning_rate_:g} is too high.",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
-        is_last_best = len(losses) > 1 and losses[-1] < losses[:-1].min() - self.tol
-        if self.early_stopping and self.n_iter_ == self.max_iter and is_last_best:
-            warnings.warn(
-                f"{name}: the held-out log-loss was still falling by over tol={self.tol:g} after "
-                f"max_iter={self.max_iter} epochs. Raise max_iter or learning_rate.",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
 
     def _keep_weights(
         self, W: np.ndarray, intercept: np.ndarray, state: SoftmaxState, average: Average | None
@@ -620,17 +375,3 @@ class SoftmaxClassifier(SoftmaxModel):
             return self.__dict__["_normalisers"]
         except KeyError:
             raise AttributeError(f"{name}: this {type(self).__name__} is not fitted yet.") from None
-
-
-def _frequencies(X: CsrRows, pairs: Pairs, n_classes: int) -> LabelFrequencies:
-    """Return how often classes are among pairs."""
-    blank, each = is_blank(X)[pairs.rows], np.arange(len(pairs.rows))
-    return LabelFrequencies.of(each, pairs.classes, pairs.weight, blank, n_classes)
-
-
-def _labelled(pairs: Pairs, weight: np.ndarray) -> np.ndarray:
-    """Return the summed weights of the pairs, and of the instances that have one.
-
-    The sums are exact but for their last rounding: the order of the rows makes no difference.
-    """
-    return np.array([math.fsum(pairs.weight), math.fsum(weight[np.unique(pairs.rows)])])

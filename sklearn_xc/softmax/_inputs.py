@@ -1,0 +1,113 @@
+"""What the caller gives, as pairs: weights and numbers of instances checked, some held out."""
+
+from typing import Any
+
+import numpy as np
+
+from sklearn_xc._arguments import refuse_disguised
+from sklearn_xc._checks import check_weights, require_labels
+from sklearn_xc._data import Targets
+from sklearn_xc.softmax.pairs import Pairs, largest_number, pairs_of
+
+#: Weights of more in all may leave the range of float64.
+_HEAVIEST = 1e304
+
+
+def check_pairs(
+    estimator: Any, targets: Targets, n: int, sample_weight: Any
+) -> tuple[np.ndarray, Pairs]:
+    """Return the weights of the instances, and their pairs.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Named in messages; it has the parameter ``multilabel``.
+    targets : Targets
+        Checked targets.
+    n : int
+        Number of instances.
+    sample_weight : array-like of shape (n,) or None
+        As the caller gave it.
+    """
+    weight = check_weights(estimator, sample_weight, n)
+    weight = np.ones(n) if weight is None else weight
+    pairs = pairs_of(targets, weight, estimator.multilabel == "first")
+    require_labels(estimator, targets, pairs.rows)
+    name = type(estimator).__name__
+    with np.errstate(over="ignore"):
+        total = float(pairs.weight.sum())
+    if not total < _HEAVIEST:
+        raise ValueError(
+            f"{name}: sample_weight must sum to less than {_HEAVIEST:g} over all labels. Got "
+            f"{total:g}. Divide all by their mean."
+        )
+    if len(pairs.rows) >= 2**31 - 1:
+        raise ValueError(
+            f"{name}: y must have at most 2**31 - 2 labels in all. Got {len(pairs.rows)}."
+        )
+    return weight, pairs
+
+
+def check_index(estimator: Any, index: Any, n: int, n_classes: int, first: int) -> np.ndarray:
+    """Return the numbers of instances, int64 of shape (n,); without any, those from `first` on."""
+    if index is None:
+        return np.arange(first, first + n)
+    name = type(estimator).__name__
+    try:
+        numbers = np.asarray(index)
+    except ValueError as error:  # of different lengths
+        raise ValueError(f"{name}: index must hold {n} integers: {error}") from error
+    refuse_disguised(index, f"{name}: index")
+    if numbers.dtype.kind not in "iu" or numbers.shape != (n,):
+        raise ValueError(
+            f"{name}: index must hold {n} integers, one for each row of X. Got dtype "
+            f"{numbers.dtype} and shape {numbers.shape}."
+        )
+    if numbers.min() < 0 or numbers.max() > largest_number(n_classes):
+        raise ValueError(
+            f"{name}: index must be between 0 and {largest_number(n_classes)}. Got "
+            f"{numbers.min()} to {numbers.max()}."
+        )
+    if len(np.unique(numbers)) < n:
+        values, repeats = np.unique(numbers, return_counts=True)
+        raise ValueError(
+            f"{name}: index must hold distinct numbers, one for each instance. Got "
+            f"{values[repeats.argmax()]} {repeats.max()} times."
+        )
+    return numbers.astype(np.int64)
+
+
+def hold_out(estimator: Any, pairs: Pairs, seed: int) -> tuple[np.ndarray, Pairs | None]:
+    """Return the pairs to train on, and those whose log-loss decides when to stop.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With the parameters ``early_stopping`` and ``validation_fraction``.
+    pairs : Pairs
+        Merged: sorted by content.
+    seed : int
+        Of the choice of instances.
+
+    Returns
+    -------
+    kept : ndarray of int64
+        Positions of the pairs to train on.
+    held_out : Pairs or None
+        The others; None without early stopping.
+    """
+    everything = np.arange(len(pairs.rows))
+    if not estimator.early_stopping:
+        return everything, None
+    rows, first, row = np.unique(pairs.rows, return_index=True, return_inverse=True)
+    n_held = int(np.ceil(estimator.validation_fraction * len(rows)))
+    if n_held >= len(rows):
+        raise ValueError(
+            f"{type(estimator).__name__}: early_stopping holds out {n_held} of {len(rows)} "
+            "distinct instances; none is left to train on."
+        )
+    by_content = np.argsort(first)  # pairs are sorted by content, row numbers are not
+    drawn = np.random.default_rng((seed, 2**32)).permutation(len(rows))[:n_held]
+    is_held = np.zeros(len(rows), bool)
+    is_held[by_content[drawn]] = True
+    return everything[~is_held[row]], pairs.take(np.flatnonzero(is_held[row]))

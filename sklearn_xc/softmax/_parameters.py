@@ -1,0 +1,202 @@
+"""The parameters that both softmax estimators have, and their documentation."""
+
+import textwrap
+from numbers import Integral, Real
+from typing import TypeVar
+
+from sklearn_xc._sklearn import Interval, StrOptions
+from sklearn_xc.softmax._model import SoftmaxModel
+
+Estimator = TypeVar("Estimator", bound=type)
+
+
+class SoftmaxParameters(SoftmaxModel):
+    """Parameters of both estimators. A subclass has a signature of its own, with defaults."""
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "n_negatives": [Interval(Integral, 1, None, closed="left")],
+        "sampling": [StrOptions({"uniform", "frequency"})],
+        "n_hard_negatives": [Interval(Integral, 0, None, closed="left")],
+        "init": [StrOptions({"means", "zero"})],
+        "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "decay": [Interval(Real, 0, 1, closed="right"), StrOptions({"1/t"})],
+        "average": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "multilabel": [StrOptions({"all", "first"})],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "top_k": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
+        "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        *,
+        alpha,
+        fit_intercept,
+        n_negatives,
+        sampling,
+        n_hard_negatives,
+        init,
+        learning_rate,
+        decay,
+        average,
+        max_iter,
+        multilabel,
+        early_stopping,
+        validation_fraction,
+        n_iter_no_change,
+        tol,
+        top_k,
+        warm_start,
+        max_memory,
+        n_jobs,
+        random_state,
+        verbose,
+    ):
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.n_negatives = n_negatives
+        self.sampling = sampling
+        self.n_hard_negatives = n_hard_negatives
+        self.init = init
+        self.learning_rate = learning_rate
+        self.decay = decay
+        self.average = average
+        self.max_iter = max_iter
+        self.multilabel = multilabel
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.top_k = top_k
+        self.warm_start = warm_start
+        self.max_memory = max_memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+def documented(estimator: Estimator) -> Estimator:
+    """Put the shared parts in place of their names in the docstring of an estimator.
+
+    Its docstring holds ``{name}`` for each of ``SHARED``, on a line of its own.
+    """
+    if estimator.__doc__ is not None:  # python -OO
+        lines = []
+        for line in estimator.__doc__.splitlines():
+            name = line.strip().removeprefix("{").removesuffix("}")
+            is_shared = line.strip() == f"{{{name}}}"
+            indent = line[: len(line) - len(line.lstrip())]
+            lines.append(textwrap.indent(SHARED[name], indent) if is_shared else line)
+        estimator.__doc__ = "\n".join(lines)
+    return estimator
+
+
+#: Parts of the docstrings of both estimators.
+SHARED = {
+    "alpha": """\
+alpha : float, default=0.0
+    Ridge beside the summed log-loss: C = 1 / alpha in scikit-learn's terms.""",
+    "fit_intercept": """\
+fit_intercept : bool, default=True
+    Whether to train intercepts b, without a ridge, from the log frequencies of the classes. An
+    instance without features then has these frequencies as its probabilities.""",
+    "n_negatives": """\
+Classes other than the instance's own that are sampled at each step. More of them cost more and
+lower the variance; from n_classes - 1 on, all are taken.""",
+    "sampling": """\
+sampling : {"frequency", "uniform"}, default="frequency"
+    How classes are sampled: as often as they occur, but for a fifth of the draws, which is spread
+    evenly, or all equally often. Either way each counts for the inverse of its probability, and
+    gradients are unbiased; where frequent classes hold most of the normaliser, their variance is
+    far lower.""",
+    "n_hard_negatives": """\
+n_hard_negatives : int, default=0
+    Classes that a step takes besides: those that score best for the instance. They are searched for
+    exactly, before epochs 0, 1, 2, 3, 4, 6, 8, 12, 16, 24 and so on (unless the weights are 0),
+    which costs as much as a prediction for all instances; sampled classes then stand for the rest.
+    Gradients stay unbiased and lose most of their variance, so that the likelihood of the training
+    data rises far faster.""",
+    "init": """\
+init : {"means", "zero"}, default="means"
+    Where ``fit`` starts: at the means of the instances of each class, shrunken, times the factor
+    that suits instances left out of them; one pass over X. Without a ridge, and with few epochs,
+    the start matters for new instances: it is the better one.""",
+    "decay_to_max_memory": """\
+decay : float or "1/t", default=0.9
+    Factor on the learning rate after each epoch, or "1/t" for learning_rate / (1 + epochs). A
+    factor below 1 stops at a finite distance; with "1/t" and `average`, the iterates converge to
+    the maximum of the likelihood.
+average : bool, default=False
+    Whether to return the average of the iterates at the ends of the epochs, later ones with more
+    weight.
+max_iter : int, default=50
+    Epochs.
+multilabel : {"all", "first"}, default="all"
+    For an indicator y: each label of a row is an observation, or only the first column.
+early_stopping : bool, default=False
+    Whether to hold out `validation_fraction` of the instances, to stop when their log-loss has not
+    fallen by `tol` for `n_iter_no_change` epochs, and to return the best weights.
+validation_fraction : float, default=0.1
+    See `early_stopping`.
+n_iter_no_change : int, default=5
+    See `early_stopping`.
+tol : float, default=1e-4
+    See `early_stopping`; without it, all epochs are run.
+top_k : int, default=100
+    After a sparse fit, how many of the best labels predict, decision_function and predict_proba
+    consider.
+warm_start : bool, default=False
+    Whether ``fit`` goes on from the weights, and from u where rows and classes agree.
+max_memory : int or str, default=None
+    Bytes, or a text as "8GB", that the weights may take, and each dense answer. None is what the
+    machine has.""",
+    "random_state_and_verbose": """\
+random_state : int, RandomState instance or None, default=None
+    Of the order of the instances and of the sampled classes.
+verbose : int, default=0
+    If not 0, print progress.""",
+    "attributes": """\
+classes_ : ndarray of shape (n_classes,)
+    Class labels after a 1-D y, else column numbers.
+coef_ : ndarray of shape (n_classes, n_features)
+    Weights, also two rows for two classes.
+intercept_ : ndarray of shape (n_classes,)
+    Intercepts, also two for two classes; zeros without `fit_intercept`.
+learning_rate_ : float
+    Given, or found, in units of 1 / n.
+fit_report_ : dict of str to ndarray of float64 of shape (n_iter_,)
+    One entry per epoch, or per call of ``partial_fit``; ``pandas.DataFrame(clf.fit_report_)`` shows
+    it. `loss` is the mean of the sampled double sum, less 1, over the steps: unbiased, noisy, and
+    in the mean at least the training log-loss. `log_loss` is the exact mean log-loss afterwards, of
+    the held-out instances, or without early stopping of 256 training instances; NaN after
+    ``partial_fit``, which does not measure it. `learning_rate` is the rate at the beginning, in
+    units of 1 / n. `seconds` is wall time, without what `log_loss` takes.
+n_iter_ : int
+    Entries of the report.
+u_ : ndarray of float64 of shape (n_pairs,)
+    One variable per pair of an instance and one of its classes.
+u_index_ : ndarray of int64 of shape (n_pairs, 2)
+    Number of the instance and position of the class of each.
+label_counts_ : ndarray of int64 of shape (n_classes,)
+    Instances of each class.
+n_samples_fit_ : int
+    Instances seen.
+n_features_in_, feature_names_in_
+    As in scikit-learn.""",
+    "notes": """\
+An intercept is the weight of a constant feature, the root mean square of X over the features that
+occur: it takes steps like those of other features. An instance of which no feature occurred in
+training scores the logarithms of the class frequencies. Memory: the weights, n_classes x n_features
+values, once more for each of `average` and `early_stopping`, and O(n). Equal instances of one class
+share their u.""",
+}

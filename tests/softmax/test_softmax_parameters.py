@@ -1,0 +1,76 @@
+"""Parameters of both estimators: one documentation, written once, and a signature for each."""
+
+import inspect
+import re
+
+import pytest
+from sklearn.base import clone
+
+from asv_bench.softmax.biased_softmax import SampledSoftmax
+from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
+from sklearn_xc.softmax._parameters import SHARED, SoftmaxParameters, documented
+
+each_estimator = pytest.mark.parametrize("estimator", [SoftmaxUMax, ImplicitSoftmaxSGD])
+OWN = {SoftmaxUMax: "delta", ImplicitSoftmaxSGD: "batch_size"}
+
+
+def section(estimator, title):
+    """Return a section of the docstring, without its indent."""
+    doc = inspect.getdoc(estimator)
+    return re.search(rf"^{title}\n-+\n(.*?)(?=^\w[^\n]*\n---|\Z)", doc, re.M | re.S)[1]
+
+
+@each_estimator
+def test_every_parameter_is_documented_in_the_order_of_the_signature(estimator):
+    entries = re.findall(r"^(\w+) : (.*)$", section(estimator, "Parameters"), re.M)
+    parameters = inspect.signature(estimator).parameters.values()
+    assert [name for name, _ in entries] == [parameter.name for parameter in parameters]
+    for parameter, (name, text) in zip(parameters, entries, strict=True):
+        value = repr(parameter.default).replace("'", '"')
+        found = re.search(r"default=(.*)$", text)[1]
+        assert found == value or float(found) == float(value), name
+
+
+@each_estimator
+def test_every_fitted_attribute_is_documented(estimator, xy):
+    model = estimator(learning_rate=0.1, max_iter=2, random_state=0).fit(*xy)
+    text = section(estimator, "Attributes")
+    documented_names = set(re.findall(r"\w+_\b", "\n".join(re.findall(r"^\S.*$", text, re.M))))
+    fitted = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
+    assert fitted | {"u_", "u_index_"} <= documented_names
+    assert documented_names <= fitted | {"u_", "u_index_", "feature_names_in_"}
+
+
+@each_estimator
+def test_no_placeholder_is_left(estimator):
+    doc = estimator.__doc__
+    assert not re.search(r"^ *\{\w+\}$", doc, re.M)
+    for text in SHARED.values():
+        lines = [line.strip() for line in text.splitlines()]
+        assert all(line in doc for line in lines)
+    assert all(len(line) <= 104 for line in doc.splitlines())
+
+
+@each_estimator
+def test_constraints_are_those_of_the_signature(estimator):
+    names = set(inspect.signature(estimator).parameters)
+    assert set(estimator._parameter_constraints) == names
+    assert names == set(SoftmaxParameters._parameter_constraints) | {OWN[estimator]}
+
+
+@pytest.mark.parametrize("estimator", [SoftmaxUMax, ImplicitSoftmaxSGD, SampledSoftmax])
+def test_every_parameter_is_stored(estimator):
+    values = {name: object() for name in inspect.signature(estimator).parameters}
+    model = estimator(**values)
+    assert all(getattr(model, name) is value for name, value in values.items())
+    plain = estimator()
+    assert clone(plain).get_params() == plain.get_params()
+
+
+def test_a_name_that_is_not_shared_is_an_error():
+    with pytest.raises(KeyError, match="alhpa"):
+        documented(type("Misspelt", (), {"__doc__": "Title.\n\n    {alhpa}\n"}))
+
+
+def test_without_docstrings():
+    assert documented(type("Bare", (), {"__doc__": None})).__doc__ is None
