@@ -3,11 +3,11 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_xc.kernels.compiling.jit import inlined
+from sklearn_xc.kernels.compiling.jit import callable_in_kernels
 
 #: Where the derivatives of a loss are compared with difference quotients.
 _MARGINS = (-3.21, -0.37, 0.43, 0.87, 1.63, 5.3)
@@ -113,15 +113,11 @@ def compiled(loss: MarginLoss) -> CompiledLoss:
         For parameters that cannot be hashed.
     """
     if loss not in _COMPILED:
-        value, slope, curvature = map(_inlined, loss.functions())
+        value, slope, curvature = map(callable_in_kernels, loss.functions())
         _COMPILED[loss] = CompiledLoss(
             value, slope, curvature, float(loss.active_below), float(loss.msi_negative_score)
         )
     return _COMPILED[loss]
-
-
-def _inlined(function: Any) -> Any:
-    return inlined(function)
 
 
 def check_margin_loss(loss: MarginLoss, name: str) -> None:

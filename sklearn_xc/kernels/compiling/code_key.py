@@ -59,7 +59,7 @@ def code_key(function: Any, signature: Any) -> bytes:
     code = function.__code__
     closure = tuple(cell.cell_contents for cell in function.__closure__ or ())
     content = (code.co_code, code.co_consts, code.co_names, closure)
-    whole = () if _is_compiled_source(code.co_filename) else (function,)
+    whole = () if is_compiled_source(code.co_filename) else (function,)
     buffer = io.BytesIO()
     pickler = _KeyPickler(buffer, protocol=4)
     pickler.dump((content, whole, [*_records(signature)]))
@@ -95,7 +95,7 @@ def _is_importable(kind: type) -> bool:
 
 
 @functools.cache
-def _is_compiled_source(path: str) -> bool:
+def is_compiled_source(path: str) -> bool:
     """Tell whether a file is in the checksum of the package's sources."""
     return any(Path(path).resolve().is_relative_to(folder) for folder in _FOLDERS)
 
@@ -125,7 +125,7 @@ class _KeyPickler(NumbaPickler):
             return tuple, ((obj._defn,),)
         if isinstance(obj, Dispatcher):
             return tuple, ((obj.py_func, _in_words(obj.targetoptions)),)
-        if isinstance(obj, FunctionType) and not _is_compiled_source(obj.__code__.co_filename):
+        if isinstance(obj, FunctionType) and not is_compiled_source(obj.__code__.co_filename):
             if _is_known(obj.__module__):
                 return super().reducer_override(obj)
             self.foreign_files.add(obj.__code__.co_filename)

@@ -25,7 +25,8 @@ import numba
 from numba.extending import register_jitable
 
 from sklearn_xc.kernels.compiling.cache import KernelCache, NoCache, refuse
-from sklearn_xc.kernels.compiling.code_key import COMPILED_FOLDERS
+from sklearn_xc.kernels.compiling.code_key import COMPILED_FOLDERS, is_compiled_source
+from sklearn_xc.kernels.compiling.numba_private import Dispatcher
 
 FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
 
@@ -59,6 +60,17 @@ def inlined(function: Any) -> Any:
     reordered, copies round differently: a model would have other bits the second time.
     """
     return register_jitable(forceinline=True)(function)
+
+
+@functools.cache
+def callable_in_kernels(function: Any) -> Any:
+    """Return what kernels may call in place of a function from outside, such as a user's loss.
+
+    It is `inlined`, unless the package has done so or numba has compiled it.
+    """
+    if isinstance(function, Dispatcher) or is_compiled_source(function.__code__.co_filename):
+        return function
+    return inlined(function)
 
 
 def kernel(function: Any) -> Any:

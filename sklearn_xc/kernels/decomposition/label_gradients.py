@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc.kernels.arithmetic.vectors import largest_entry
-from sklearn_xc.kernels.compiling.jit import inlined
+from sklearn_xc.kernels.compiling.jit import callable_in_kernels, inlined, kernel
 from sklearn_xc.kernels.compiling.scratch import scratch
-from sklearn_xc.kernels.decomposition.outside import callable_in_kernels, kernel_over
 from sklearn_xc.kernels.emitters.dense_dot import dense_dot
 from sklearn_xc.kernels.rows.positives import hide_positives, is_positive
 
@@ -78,7 +77,7 @@ labels_out, gradient_out, counts, losses, wants_more)
 def _searched_kernel(gradient: Callable[..., Any]) -> Any:
     find_gradient = callable_in_kernels(gradient)
 
-    @kernel_over(gradient)
+    @kernel
     def searched(
         W, V, indptr, positives, weight, found, scores, n_found, is_exact, parameters,
         labels_out, gradient_out, counts, losses, wants_more,
@@ -137,7 +136,7 @@ def _searched_kernel(gradient: Callable[..., Any]) -> Any:
 def _dense_kernel(gradient: Callable[..., Any], support_floor: Callable[..., Any]) -> Any:
     find_gradient, find_floor = callable_in_kernels(gradient), callable_in_kernels(support_floor)
 
-    @kernel_over(gradient, support_floor)
+    @kernel
     def dense(
         scores, indptr, positives, weight, parameters, labels_out, gradient_out, counts, losses
     ):

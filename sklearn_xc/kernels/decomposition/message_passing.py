@@ -33,14 +33,13 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc.kernels.compiling.jit import inlined
+from sklearn_xc.kernels.compiling.jit import callable_in_kernels, inlined, kernel
 from sklearn_xc.kernels.decomposition.message_lists import (
     list_rest,
     list_retrieved,
     make_lists,
     move_scores,
 )
-from sklearn_xc.kernels.decomposition.outside import callable_in_kernels, kernel_over
 
 
 @functools.cache
@@ -119,7 +118,7 @@ def _rounds_of(gradient: Callable[..., Any], is_sparse: bool) -> SimpleNamespace
 def _couple_kernel(gradient: Callable[..., Any], rounds: SimpleNamespace) -> Any:
     pass_messages, add_gradients = rounds.pass_messages, rounds.add_gradients
 
-    @kernel_over(gradient)
+    @kernel
     def couple(
         block_labels, block_scores, block_counts, positive_indptr, positive_labels,
         positive_scores, weight, parameters, tau, n_rounds, labels_out, gradient_out, counts_out,
@@ -189,7 +188,7 @@ def _couple_kernel(gradient: Callable[..., Any], rounds: SimpleNamespace) -> Any
 def _couple_one_kernel(gradient: Callable[..., Any], rounds: SimpleNamespace) -> Any:
     pass_messages = rounds.pass_messages
 
-    @kernel_over(gradient)
+    @kernel
     def couple_one(
         i, block_labels, block_scores, block_counts, positive_indptr, positive_labels,
         positive_scores, parameters, tau, n_rounds,
