@@ -22,7 +22,7 @@ from sklearn_xc.parallel.memory import parse_bytes
 from sklearn_xc.parallel.threads import count_threads
 
 #: Raised when the meaning of pickled attributes changes.
-STATE_FORMAT = 2
+STATE_FORMAT = 3
 #: Loops count in int64.
 _LARGEST_INT = 2**62
 

@@ -17,6 +17,7 @@ from sklearn_xc._topk import check_topk_size
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.decomposition._intercept import log_odds_of_blank
 from sklearn_xc.decomposition.course import with_intercepts
+from sklearn_xc.kernels.search.candidates import rank_labels
 from sklearn_xc.mips import ExactIndex, MipsIndex, index_bytes, make_index, same_index
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.row_ranges import for_row_ranges
@@ -195,8 +196,6 @@ class EmbeddingModel(XCClassifier):
 
     def _search(self, V: np.ndarray, k: int) -> Found:
         """Return the best k among the candidates of the index."""
-        from sklearn_xc.kernels.search.candidates import rank_labels
-
         search = self._search_index_for_answers()
         index = copy.copy(search.index)
         index.n_jobs = self.n_jobs  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sklearn_xc.kernels.search.clusters import sum_members, two_nearest
 from sklearn_xc.parallel.row_ranges import for_row_ranges
 
 #: Affinities that a thread holds at a time, and points at most.
@@ -34,8 +35,6 @@ def cluster_directions(
     ndarray of shape (n_clusters, width)
         Of norm 1, of the type of the points.
     """
-    from sklearn_xc.kernels.search.clusters import sum_members
-
     starts = points[rng.choice(len(points), n_clusters, replace=False)].astype(np.float64)
     # Where a start is 0: the other points are 0, too, but rows that have moved will find it.
     anywhere = rng.normal(size=starts.shape)
@@ -73,8 +72,6 @@ def nearest_centroids(
     affinity, gap : ndarray of float64 of shape (n,)
         The inner product, and its lead on that of the next centroid.
     """
-    from sklearn_xc.kernels.search.clusters import two_nearest
-
     n = len(points)
     nearest, affinity, gap = np.empty(n, np.int32), np.empty(n), np.empty(n)
 
