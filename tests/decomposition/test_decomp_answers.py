@@ -1,0 +1,332 @@
+"""Answers are those of the weights: scores, the threshold, searches, embeddings."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from sklearn_xc.losses import MaxMargin
+
+# A label of the common data has no instance.
+pytestmark = pytest.mark.filterwarnings("ignore:.*have no training instance")
+
+SPARSE = [
+    sp.csr_matrix, sp.csr_array, sp.csc_matrix, sp.csc_array, sp.coo_matrix, sp.coo_array,
+    sp.lil_array, sp.bsr_matrix,
+]  # fmt: skip
+DTYPES = [bool, np.int8, np.uint8, np.int64, np.float32, np.float64]
+NAMES = ("zebra", "ape", "cat", "emu")
+
+
+def value_of(model, name):
+    """Return an attribute; of what training did, the losses: seconds differ."""
+    return model.fit_report_["loss"] if name == "fit_report_" else getattr(model, name)
+
+
+def assert_same_model(a, b):
+    for name in ("coef_", "feature_embedding_", "fit_report_", "label_counts_", "threshold_"):
+        np.testing.assert_array_equal(value_of(a, name), value_of(b, name), name)
+
+
+def log_odds(model):
+    """Return those of labels on instances without features."""
+    frequencies = model._course.frequencies
+    counts, n = frequencies.of_blank(), frequencies.total
+    half = 0.5 * model.label_counts_[model.label_counts_ > 0].min()
+    return np.log(np.maximum(counts, half) / np.maximum(n - counts, half))
+
+
+def scores_of(model, X):
+    """Return all scores in float64; those of labels without instances are below all others."""
+    X = X.toarray() if sp.issparse(X) else np.asarray(X)
+    V = X.astype(np.float64)
+    if model.feature_embedding_ is not None:
+        V = V @ model.feature_embedding_.astype(np.float64)
+    scores = V @ model.coef_.T.astype(np.float64) + model.intercept_
+    if model.fit_intercept:
+        scores[~X.any(axis=1)] = log_odds(model) + model.threshold_
+    unseen = model.label_counts_ == 0
+    scores[:, unseen] = scores[:, ~unseen].min(axis=1)[:, None] - 1
+    return scores
+
+
+@pytest.fixture
+def places(xy):
+    return xy[0].toarray()[:, :4].argmax(axis=1)
+
+
+@pytest.fixture
+def partly_labelled(xy):
+    """Return X and Y without label 7, which every row has, and 9, which ties with 2.
+
+    Many rows have no label then.
+    """
+    X, Y = xy
+    Y = Y[:, [j for j in range(15) if j not in (7, 9)]]
+    assert 0 < (np.diff(Y.indptr) == 0).sum() < 60
+    return X, Y
+
+
+class TestSparseTargets:
+    def test_sparse_answers_hold_the_top_k(self, make, xy):
+        X, Y = xy
+        model = make(top_k=4).fit(X, Y)
+        scores = scores_of(model, X)
+        answer = model.decision_function(X)
+        assert np.diff(answer.indptr).tolist() == [4] * 120
+        filled = np.diff(X.indptr) > 0
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :4]
+        labels = answer.indices.reshape(120, 4)
+        np.testing.assert_array_equal(labels[filled], np.sort(order, axis=1)[filled])
+        expected = np.take_along_axis(scores, labels, axis=1).ravel()
+        np.testing.assert_allclose(answer.data, expected, atol=1e-13)
+
+    def test_a_score_of_zero_is_stored(self, make, xy):
+        X, Y = xy
+        model = make(top_k=6, fit_intercept=False).fit(X, Y)
+        answer = model.decision_function(X[[3]])  # the empty instance
+        assert answer.indices.tolist() == [0, 1, 2, 3, 5, 6]  # 4 has no instance
+        assert answer.data.tolist() == [0.0] * 6
+
+
+class TestThreshold:
+    @pytest.mark.parametrize("loss", ["margin", "softmax"])
+    @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_array.toarray])
+    def test_as_many_labels_as_there_are(self, container, loss, make, xy):
+        X, Y = xy
+        Y = Y[:, [j for j in range(15) if j != 9]]  # it ties with another
+        model = make(loss, max_iter=20, decay=0.94).fit(X, container(Y))
+        predicted, filled = sp.csr_array(model.predict(X)), np.diff(X.indptr) > 0
+        assert 0 < (~filled).sum() < 10
+        assert predicted[filled].nnz == Y[filled].nnz
+        margins = scores_of(model, X) - model.threshold_
+        np.testing.assert_array_equal(predicted.toarray() > 0, margins > 0)
+        assert (predicted * Y).nnz > 0.5 * Y.nnz
+
+    def test_instances_without_labels_have_no_say(self, make, partly_labelled):
+        X, Y = partly_labelled
+        labelled = np.diff(Y.indptr) > 0
+        seen = labelled & (np.diff(X.indptr) > 0)
+        model = make().fit(X, Y)
+        assert model.predict(X[seen]).nnz == Y[seen].nnz
+        assert model.predict(X[~labelled]).nnz > 0
+
+    def test_equal_instances_are_counted_once(self, make, xy):
+        X, Y = xy
+        model = make().fit(sp.vstack([X] + [X[:10]] * 5), sp.vstack([Y] + [Y[:10]] * 5))
+        filled = np.diff(X.indptr) > 0
+        assert model.predict(X[filled]).nnz == Y[filled].nnz
+
+    @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_array.toarray])
+    def test_all_labels_of_all_instances(self, container, make, xy):
+        X, _ = xy
+        model = make().fit(X, container(sp.csr_array(np.ones((120, 3)))))
+        assert np.asarray(model.predict(X).sum()) == 360
+
+    def test_classes_have_none(self, make, places, xy):
+        assert make().fit(xy[0], places).threshold_ == 0.0
+
+
+class TestTopK:
+    @pytest.mark.parametrize("kind", ["classes", "dense", "sparse"])
+    def test_the_order_is_that_of_the_scores(self, kind, make, places, xy):
+        X, Y = xy
+        model = make().fit(X, {"classes": places, "dense": Y.toarray(), "sparse": Y}[kind])
+        scores = scores_of(model, X)
+        K = scores.shape[1]
+        labels, best = model.predict_topk(X, 3)
+        assert labels.dtype == np.int64
+        assert best.dtype == np.float64
+        np.testing.assert_allclose(best, np.take_along_axis(scores, labels, axis=1), atol=1e-13)
+        np.testing.assert_allclose(best, -np.sort(-scores, axis=1)[:, :3], atol=1e-13)
+        labels, best = model.predict_topk(X, K + 2)
+        np.testing.assert_array_equal(np.sort(labels[:, :K]), np.tile(np.arange(K), (120, 1)))
+        assert (np.diff(best[:, :K]) <= 0).all()
+        assert (labels[:, K:] == -1).all()
+        assert (best[:, K:] == -np.inf).all()
+
+
+class TestSearch:
+    """predict_topk(exact=False)."""
+
+    @pytest.mark.parametrize("index", [None, "exact", "spherical"])
+    @pytest.mark.parametrize("k", [1, 5, 17])
+    def test_among_all_labels_it_is_exact(self, k, index, make, xy):
+        X, Y = xy
+        model = make(gradient="decomp_mips", index=index).fit(X, Y)
+        assert model.n_candidates_ == 15
+        for a, b in zip(model.predict_topk(X, k), model.predict_topk(X, k, False), strict=True):
+            assert a.dtype == b.dtype
+            np.testing.assert_array_equal(a, b)
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_among_some_labels_scores_are_exact(self, dtype, make):
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(300, 8)).astype(dtype), np.arange(300)
+        model = make(embedding_dim=None, n_candidates=30).fit(X, y)
+        labels, best = model.predict_topk(X, 5, exact=False)
+        expected, _ = model.predict_topk(X, 5)
+        recall = np.mean([np.isin(*pair).mean() for pair in zip(expected, labels, strict=True)])
+        assert 0.7 < recall < 1
+        scores = np.take_along_axis(scores_of(model, X), labels, axis=1)
+        np.testing.assert_allclose(best, scores, rtol=1e-5 if dtype == np.float32 else 1e-12)
+        assert (np.diff(best) <= 0).all()
+        assert best.dtype == dtype
+        assert all(len(set(row)) == 5 for row in labels.tolist())
+
+    def test_at_least_k_candidates(self, make, xy):
+        X, Y = xy
+        model = make("margin", gradient="mips", index="exact", n_candidates=1).fit(X, Y)
+        labels, _ = model.predict_topk(X, 6, exact=False)
+        assert (np.sort(labels)[:, 0] >= 0).all()
+        assert (np.diff(np.sort(labels)) > 0).all()
+
+    @pytest.mark.parametrize("way", ["fit", "partial_fit"])
+    def test_the_index_follows_the_weights(self, way, make):
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(300, 8)), np.arange(300)
+        model, asked = (make(embedding_dim=None, n_candidates=30).fit(X, y) for _ in range(2))
+        before = asked.predict_topk(X, 5, exact=False)[0]
+        for m in (model, asked):
+            getattr(m, way)(X, y[::-1])
+        expected, found = (m.predict_topk(X, 5, exact=False) for m in (model, asked))
+        np.testing.assert_array_equal(found, expected)
+        assert (found[0] != before).any()
+
+
+class TestEmbed:
+    @pytest.mark.parametrize("container", [sp.csr_array, sp.csc_matrix, sp.csr_array.toarray])
+    @pytest.mark.parametrize("embedding_dim", [None, 6])
+    def test_scores_are_linear_in_it(self, embedding_dim, container, make, xy):
+        X, Y = xy
+        x = container(X)
+        model = make(embedding_dim=embedding_dim).fit(x, Y.toarray())
+        V = model.embed(x)
+        dim = embedding_dim or 40
+        assert V.shape == (120, dim)
+        assert model.coef_.shape == (15, dim)
+        seen, scores = model.label_counts_ > 0, model.decision_function(x)
+        expected, filled = V @ model.coef_.T + model.intercept_, np.diff(X.indptr) > 0
+        shown = np.ix_(filled, seen)
+        np.testing.assert_allclose(expected[shown], scores[shown], atol=1e-13)
+        np.testing.assert_allclose(scores, scores_of(model, X), atol=1e-13)
+        assert model.embedding_dim_ == (embedding_dim or 0)
+        if embedding_dim is None:
+            assert model.feature_embedding_ is None
+            np.testing.assert_array_equal(V, X.toarray())
+        else:
+            assert model.feature_embedding_.shape == (40, dim)
+
+    def test_the_other_container(self, make, xy):
+        """Fitted on one, asked for the other."""
+        X, Y = xy
+        for fitted, asked in ((X, X.toarray()), (X.toarray(), X)):
+            for embedding_dim in (None, 6):
+                model = make(embedding_dim=embedding_dim).fit(fitted, Y)
+                np.testing.assert_array_equal(model.embed(asked), model.embed(fitted))
+                for a, b in zip(model.predict_topk(X), model.predict_topk(asked), strict=True):
+                    np.testing.assert_array_equal(a, b)
+
+
+class TestClasses:
+    def test_each_class_is_a_label(self, make, places, xy):
+        X, _ = xy
+        one_d, indicator = (make().fit(X, y) for y in (places, np.eye(4)[places]))
+        np.testing.assert_array_equal(one_d.coef_, indicator.coef_)
+        np.testing.assert_array_equal(
+            make(MaxMargin(smoothing=1.0)).fit(X, places).coef_, one_d.coef_
+        )
+        assert (make(MaxMargin(smoothing=5.0)).fit(X, places).coef_ != one_d.coef_).any()
+
+    @pytest.mark.parametrize("names", [("no", "yes"), (-1, 3), (False, True)], ids=str)
+    def test_two_classes(self, names, make, places, xy):
+        X, _ = xy
+        second = places > 1
+        y = np.array(names)[second.astype(int)]
+        model = make(max_iter=20, decay=0.94).fit(X, y)
+        assert model.coef_.shape == (2, 6)
+        assert model.label_counts_.tolist() == [(~second).sum(), second.sum()]
+        score = model.decision_function(X)
+        assert score.shape == (120,)
+        both = scores_of(model, X)
+        np.testing.assert_allclose(score, both[:, 1] - both[:, 0], atol=1e-13)
+        np.testing.assert_array_equal(model.predict(X) == names[1], score > 0)
+        assert model.score(X, y) > 0.8
+        labels, best = model.predict_topk(X, 3)
+        assert (labels[:, 2] == -1).all()
+        np.testing.assert_array_equal(labels[:, 0], score > 0)
+        np.testing.assert_allclose(np.sort(both, axis=1)[:, ::-1], best[:, :2], atol=1e-13)
+
+    def test_more_than_65536_labels(self, make, xy):
+        X, Y = xy
+        offset = 65_530
+        many = sp.csr_array((Y.data, Y.indices + offset, Y.indptr), shape=(120, offset + 15))
+        model = make(gradient="sampled", n_candidates=200).fit(X, many)
+        assert model.coef_.shape == (offset + 15, 6)
+        counts = np.asarray(Y.sum(axis=0)).ravel()
+        np.testing.assert_array_equal(model.label_counts_[offset:], counts)
+        first = model.predict_topk(X, 1)[0][:, 0]
+        assert (first >= offset).mean() > 0.9
+
+
+class TestInstances:
+    @pytest.mark.parametrize("embedding_dim", [None, 6])
+    @pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+    @pytest.mark.parametrize(
+        ("dtype", "expected"),
+        [
+            (np.float32, np.float32),
+            (np.float64, np.float64),
+            (np.float16, np.float64),
+            (np.int64, np.float64),
+            (bool, np.float64),
+        ],
+    )
+    def test_the_arithmetic_follows_x(self, dtype, expected, optimizer, embedding_dim, make, xy):
+        X, Y = xy
+        dense = (X.toarray() * 2).astype(dtype)
+        for x in [dense] if dtype == np.float16 else [dense, sp.csr_array(dense)]:
+            model = make(embedding_dim=embedding_dim, optimizer=optimizer).fit(x, Y)
+            assert model.coef_.dtype == expected
+            assert model.embed(x).dtype == expected
+            if model.feature_embedding_ is not None:
+                assert model.feature_embedding_.dtype == expected
+            assert model.decision_function(x).dtype == expected
+            assert model.predict_topk(x)[1].dtype == expected
+            assert model.predict_topk(x, exact=False)[1].dtype == expected
+
+    def test_more_than_65536_features(self, make, xy):
+        X, Y = xy
+        offset = 65_530
+        wide = sp.csr_array((X.data, X.indices + offset, X.indptr), shape=(120, offset + 40))
+        start = make(max_iter=1, learning_rate=1e-12).fit(wide, Y).feature_embedding_
+        model = make(max_iter=20, decay=0.94).fit(wide, Y)
+        moved = np.abs(model.feature_embedding_ - start).max(axis=1) > 1e-3
+        np.testing.assert_array_equal(np.flatnonzero(moved), np.arange(40) + offset)
+        assert model.score(wide, Y) > 0.7
+
+
+class TestUnpleasantRows:
+    def test_empty_label_columns(self, make, xy):
+        X, Y = xy
+        model = make(max_iter=20).fit(X, Y)
+        counts = np.asarray(Y.sum(axis=0)).ravel()
+        np.testing.assert_array_equal(model.label_counts_, counts)
+        assert counts[4] == 0
+        assert model.coef_[4].any()  # it is a negative of every row
+        mean = scores_of(model, X).mean(axis=0)
+        assert mean[4] < mean[7]
+        assert mean[7] == mean.max()
+
+    @pytest.mark.parametrize("embedding_dim", [None, 6])
+    @pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+    def test_nothing_but_zeros(self, optimizer, embedding_dim, make, xy):
+        _, Y = xy
+        for X in (sp.csr_array((120, 6)), np.zeros((120, 6))):
+            own = {"embedding_dim": embedding_dim, "optimizer": optimizer}
+            model = make(fit_intercept=False, **own).fit(X, Y)
+            assert not model.coef_.any()
+            assert not model.decision_function(X).toarray().any()
+            model = make(**own).fit(X, Y)
+            assert not model.coef_.any()
+            expected = np.argsort(-model.label_counts_, kind="stable")
+            np.testing.assert_array_equal(model.predict_topk(X, 15)[0], [expected] * 120)

@@ -1,0 +1,268 @@
+"""Extreme parameters, features and weights: what works, and what is refused by its range."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from sklearn_xc.samplers import SAMPLERS, NgameSampler, TasSampler
+
+ANSWERS = ("predict", "predict_topk", "decision_function", "embed")
+
+
+def model_counts(Y):
+    return np.asarray(Y.sum(axis=0)).ravel()
+
+
+class TestInstances:
+    @pytest.mark.parametrize("sampler", sorted(SAMPLERS))
+    @pytest.mark.parametrize("known", [True, False])
+    def test_empty_rows(self, known, sampler, make, documents, blank_counts):
+        """They have the embedding 0 and the most frequent labels."""
+        X, Y, Z = documents
+        X = X.tolil()
+        X[::9] = 0
+        X = X.tocsr()
+        expected = np.argsort(-blank_counts(X, Y), kind="stable")[:4].tolist()
+        model = make(label_features=Z if known else None, sampler=sampler, fusion=False).fit(X, Y)
+        assert np.isfinite(model.coef_).all()
+        empty = sp.csr_array((2, 80))
+        assert not model.embed(empty).any()
+        for component in ("fused", "embedding", "classifier"):
+            labels, _ = model.predict_topk(empty, 4, component)
+            assert labels.tolist() == [expected] * 2
+        assert model.predict(empty).shape == (2, 20)
+
+    @pytest.mark.parametrize("fraction", [0.0, 0.3])
+    def test_nothing_but_zeros(self, fraction, make, documents):
+        model = make(validation_fraction=fraction).fit(sp.csr_array((160, 6)), documents.Y)
+        assert not model.coef_.any()
+        expected = np.argsort(-model_counts(documents.Y), kind="stable")[:2].tolist()
+        assert model.predict_topk(sp.csr_array((1, 6)), 2, "embedding")[0].tolist() == [expected]
+
+    def test_negative_features(self, make, documents):
+        X, Y, Z = documents
+        negative, plain = make(label_features=-Z).fit(-X, Y), make(label_features=Z).fit(X, Y)
+        assert np.isfinite(negative.coef_).all()
+        assert negative.score(-X, Y) == pytest.approx(plain.score(X, Y), abs=0.2)
+
+    @pytest.mark.parametrize("scale", [1e-30, 1e30])
+    def test_tiny_and_huge_features(self, scale, make, documents):
+        X, Y, Z = documents
+        model = make(label_features=Z * scale).fit(X * scale, Y)
+        expected = make(label_features=Z).fit(X, Y)
+        assert np.isfinite(model.coef_).all()
+        np.testing.assert_allclose(np.linalg.norm(model.embed(X * scale), axis=1), 1)
+        assert model.coef_.shape == expected.coef_.shape
+
+
+class TestTargets:
+    def test_an_empty_label_column(self, make, documents):
+        X, Y, Z = documents
+        Y = Y.tolil()
+        Y[:, 4] = 0
+        known, unknown = make(label_features=Z).fit(X, Y.tocsr()), make().fit(X, Y.tocsr())
+        assert known.label_counts_[4] == unknown.label_counts_[4] == 0
+        assert known.coef_[4].any()
+        assert not unknown.coef_[4].any()  # nothing is known of it
+        assert not unknown.label_embeddings_[4].any()
+
+    @pytest.mark.parametrize("sampler", sorted(SAMPLERS))
+    def test_a_label_on_every_row(self, sampler, make, documents):
+        X, Y, Z = documents
+        Y = Y.tolil()
+        Y[:, 7] = 1
+        model = make(label_features=Z, sampler=sampler, validation_fraction=0.0).fit(X, Y.tocsr())
+        assert model.label_counts_[7] == 160
+        assert np.isfinite(model.coef_).all()
+
+    @pytest.mark.parametrize("sampler", sorted(SAMPLERS))
+    def test_instances_with_all_labels(self, sampler, make, documents, curve_of):
+        """They have no negatives, and others do."""
+        X, Y, Z = documents
+        Y = Y.tolil()
+        Y[:40] = 1
+        model = make(label_features=Z, sampler=sampler).fit(X, Y.tocsr())
+        assert np.isfinite(model.coef_).all()
+        full = make(label_features=Z, sampler=sampler).fit(X, np.ones((160, 20)))
+        np.testing.assert_allclose(full.coef_, full.label_embeddings_, atol=1e-15)
+        assert [loss for loss, _ in curve_of(full, "encoder")] == [0.0] * 3
+
+
+class TestLabelFeatures:
+    def test_empty_rows_work(self, make, documents):
+        X, Y, Z = documents
+        Z = Z.tolil()
+        Z[3] = 0
+        model = make(label_features=Z.tocsr()).fit(X, Y)
+        assert not model.label_embeddings_[3].any()
+        assert np.linalg.norm(model.coef_[3]) == pytest.approx(1)  # learnt of its instances
+
+
+class TestParameters:
+    @pytest.mark.parametrize("component", ["both", None, "Fused", 0])
+    def test_component(self, component, fitted, documents):
+        names = r"\('fused', 'embedding', 'classifier', 'features'\)"
+        message = f"component must be one of {names}. Got "
+        with pytest.raises(ValueError, match=message + repr(component)):
+            fitted.predict_topk(documents.X, component=component)
+
+    @pytest.mark.parametrize(
+        "parameters",
+        [
+            {"margin": 0}, {"margin": 2}, {"radius": 1e-9}, {"radius": 99.0},
+            {"embedding_dim": 1}, {"batch_size": 2}, {"n_candidates": 10**9},
+            {"top_k": 10**9}, {"sampler": NgameSampler(refresh_interval=10**9)},
+            {"validation_fraction": 0.999},
+            {"learning_rate": 1e3}, {"max_iter": 0, "classifier_max_iter": 0},
+            {"classifier_learning_rate": 1e6}, {"sampler": NgameSampler(cluster_size=1)},
+            {"sampler": NgameSampler(cluster_size=10**9)},
+            {"n_jobs": -1}, {"learning_rate": 1e-300}, {"classifier_margin": 0},
+            {"classifier_margin": 2}, {"fusion_weight": 0}, {"n_shards": 10**9},
+            {"batch_size": "auto", "max_iter": "auto", "classifier_max_iter": "auto"},
+            {"radius": 1e300}, {"radius": 1e-300}, {"fusion_weight": 1e30}, {"top_k": 2**61},
+            {"n_candidates": 2**61}, {"n_shards": 2**61}, {"batch_size": 2**61},
+            {"sampler": NgameSampler(cluster_size=2**61)},
+            {"sampler": NgameSampler(refresh_interval=2**61)}, {"n_jobs": 10**12},
+            {"validation_fraction": 1 - 1e-16}, {"sampler": "ance", "batch_size": 2**61},
+            {"sampler": TasSampler(cluster_size=2**61)},
+            {"sampler": NgameSampler(cluster_size=161)},
+        ],
+        ids=str,
+    )  # fmt: skip
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_extremes_work(self, dtype, parameters, make, documents):
+        X, Y, Z = documents
+        X, own = X.astype(dtype), {"validation_fraction": 0.25, **parameters}
+        model = make(label_features=Z, **own).fit(X, Y)
+        for values in (model.coef_, model.embed(X), model.predict_topk(X, 3)[1], model.threshold_):
+            assert np.isfinite(values).all()
+        assert model.predict(X).shape == (160, 20)
+        assert (model.fusion_ is None) == (own["validation_fraction"] == 0)
+
+    @pytest.mark.parametrize("size", [0, -1, True, 1.5, "many", None])
+    def test_a_shortlist_after_fit(self, size, make, documents):
+        X, Y, Z = documents
+        model = make(label_features=Z).fit(X, Y)
+        model.n_candidates = size
+        message = f"NGAMEEmbeddingXC: n_candidates must be an integer of at least 1, got {size!r}"
+        for method in ("predict", "predict_topk", "decision_function"):
+            with pytest.raises(ValueError, match=message):
+                getattr(model, method)(X)
+
+
+class TestDivergence:
+    """It takes rates at which float32 overflows."""
+
+    @pytest.mark.parametrize("fraction", [0.0, 0.3])
+    @pytest.mark.parametrize(
+        ("parameters", "named"),
+        [
+            ({"learning_rate": 1e30}, r"learning_rate=1e\+30"),
+            ({"learning_rate": 1e300}, r"learning_rate=1e\+300"),
+            ({"classifier_learning_rate": 1e300}, r"classifier_learning_rate=1e\+300"),
+            ({"classifier_learning_rate": 1e160}, r"classifier_learning_rate=1e\+160"),
+            ({"classifier_learning_rate": 1e25}, r"classifier_learning_rate=1e\+25"),
+        ],
+        ids=str,
+    )
+    @pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+    def test_the_rate_is_named(self, parameters, named, fraction, make, documents):
+        X, Y, Z = documents
+        X, Z = X.astype(np.float32), Z.astype(np.float32)
+        model = make(label_features=documents.Z).fit(documents.X, Y)
+        coef = model.coef_
+        model.set_params(label_features=Z, validation_fraction=fraction, **parameters)
+        message = f"NGAMEEmbeddingXC: training diverged at {named}: .* has NaN .*Lower it, or scale"
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, Y)
+        assert model.coef_ is coef
+
+
+class TestRange:
+    """Values whose squares would leave the range of their dtype."""
+
+    @pytest.fixture
+    def model(self, make, documents):
+        """Return a fitted model, for the test alone."""
+        return make(label_features=documents.Z).fit(*documents[:2])
+
+    @pytest.mark.parametrize(
+        ("dtype", "scale", "message"),
+        [
+            (
+                np.float64,
+                1e200,
+                r"must have values up to 1e\+100 in float64. Got 6\.54654e\+199 in row 2",
+            ),
+            (np.float64, 1e-300, r"must have a value of at least 1e-100 in float64 .* in row 0"),
+            (
+                np.float32,
+                1e25,
+                r"must have values up to 1e\+15 in float32. Got 6\.54654e\+24 in row 2",
+            ),
+            (
+                np.float32,
+                1e-25,
+                r"must have a value of at least 1e-15 in float32 .* in row 0",
+            ),
+        ],
+    )
+    @pytest.mark.parametrize("method", ["fit", "partial_fit"])
+    def test_instances(self, method, dtype, scale, message, model, documents):
+        X, Y, _ = documents
+        before = pickle.dumps(model)
+        with pytest.raises(ValueError, match=f"NGAMEEmbeddingXC: X .*{message}"):
+            getattr(model, method)((X * scale).astype(dtype), Y)
+        assert pickle.dumps(model) == before
+
+    @pytest.mark.parametrize("scale", [1e200, 1e-300])
+    def test_label_features(self, scale, model, make, documents):
+        X, Y, Z = documents
+        before, message = (
+            pickle.dumps(model),
+            "NGAMEEmbeddingXC: label_features must have .* in row 0",
+        )
+        for call in (
+            lambda: make(label_features=Z * scale).fit(X, Y),
+            lambda: model.fit(X, Y, label_features=Z * scale),
+            lambda: model.add_labels(Z * scale),
+        ):
+            with pytest.raises(ValueError, match=message):
+                call()
+        assert pickle.dumps(model) == before
+
+    def test_answers(self, model, documents):
+        X = documents.X.copy()
+        X.data[:] *= 1e200
+        for method in ANSWERS:
+            with pytest.raises(
+                ValueError, match=r"X must have values up to 1e\+100 .*e\+199 in row 2"
+            ):
+                getattr(model, method)(X)
+
+    @pytest.mark.parametrize(
+        ("weight", "named"), [(1e300, r"1e\+300"), (1e-300, "1e-300"), (1e21, r"1e\+21")]
+    )
+    @pytest.mark.parametrize("n", [1, 160])
+    @pytest.mark.parametrize("method", ["fit", "partial_fit"])
+    def test_weights(self, method, n, weight, named, model, documents):
+        X, Y, _ = documents
+        weights, before = np.ones(160), pickle.dumps(model)
+        weights[:n] = weight
+        message = f"sample_weight must be 0 or from 1e-20 to 1e\\+20. Got {named} in row 0"
+        with pytest.raises(ValueError, match=message):
+            getattr(model, method)(X, Y, sample_weight=weights)
+        assert pickle.dumps(model) == before
+
+    @pytest.mark.parametrize("weight", [5e19, 1e-20])
+    def test_weights_that_are_alike(self, weight, make, documents):
+        """They matter by their ratios alone."""
+        X, Y, Z = documents
+        weights = np.random.default_rng(0).uniform(1, 2, 160)
+        own = {"label_features": Z, "validation_fraction": 0.25}
+        a, b = (make(**own).fit(X, Y, sample_weight=w) for w in (weights, weights * weight))
+        np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-9)
+        for p, q in zip(a.predict_topk(X, 5), b.predict_topk(X, 5), strict=True):
+            np.testing.assert_allclose(p, q, atol=1e-9)

@@ -1,0 +1,74 @@
+"""Weights of instances, of positives and of negatives."""
+
+import numpy as np
+import pytest
+
+from sklearn_xc import OvALinearXC
+from sklearn_xc.losses import LOSSES
+from sklearn_xc.metrics import propensity
+
+
+def fit(X, y, sample_weight=None, **parameters):
+    return OvALinearXC(**{"prune": 0, "tol": 1e-9, **parameters}).fit(X, y, sample_weight)
+
+
+def assert_close(a, b, atol=1e-7):
+    np.testing.assert_allclose(a.coef_.toarray(), b.coef_.toarray(), atol=atol)
+    np.testing.assert_allclose(a.intercept_, b.intercept_, atol=atol)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("init", ["msi", "zero", "ovap"])
+@pytest.mark.parametrize("positive_weight", [None, "propensity"])
+def test_a_weight_of_two_is_a_repeated_row_and_of_zero_a_missing_one(
+    positive_weight, init, loss, xy
+):
+    X, Y = xy
+    counts = np.random.default_rng(0).integers(0, 4, 120)
+    rows = np.repeat(np.arange(120), counts)
+    parameters = {"init": init, "loss": loss, "positive_weight": positive_weight}
+    weighted, repeated = fit(X, Y, counts, **parameters), fit(X[rows], Y[rows], **parameters)
+    assert_close(weighted, repeated)
+    for name in ("objective", "gradient_tolerance"):
+        np.testing.assert_allclose(
+            weighted.fit_report_[name], repeated.fit_report_[name], rtol=1e-9
+        )
+
+
+def test_weights_that_are_all_equal_scale_the_loss(xy):
+    X, Y = xy
+    assert_close(fit(X, Y, np.full(120, 3.0)), fit(X, Y, C=3.0))
+    assert_close(fit(X, Y, positive_weight=2.0, negative_weight=2.0), fit(X, Y, C=2.0))
+
+
+def test_label_weights_by_number_and_by_array(xy):
+    X, Y = xy
+    plus, minus = np.linspace(0.5, 2, 15), np.linspace(3, 1, 15)
+    model = fit(X, Y, positive_weight=plus, negative_weight=list(minus))
+    for label in (0, 7, 14):
+        one = fit(X, Y[:, [label]], positive_weight=plus[label], negative_weight=minus[label])
+        np.testing.assert_allclose(
+            one.coef_.toarray()[0], model.coef_[[label]].toarray()[0], atol=1e-12
+        )
+
+
+def test_identical_labels_of_different_weight_are_solved_apart(xy):
+    plus = np.ones(15)
+    plus[9] = 5.0
+    model = fit(*xy, positive_weight=plus)
+    assert (model.coef_[[2]].toarray() != model.coef_[[9]].toarray()).any()
+
+
+def test_propensity_weights_are_inverse_propensities(xy):
+    X, Y = xy
+    inverse = 1 / propensity(np.asarray(Y.sum(axis=0)).ravel(), 120)
+    model, expected = fit(X, Y, positive_weight="propensity"), fit(X, Y, positive_weight=inverse)
+    np.testing.assert_array_equal(model.coef_.toarray(), expected.coef_.toarray())
+    assert inverse.max() > 1.5 * inverse.min()
+
+
+def test_two_classes_have_one_weight(xy):
+    X, Y = xy
+    y = Y[:, [0]].toarray()[:, 0]
+    a, b = fit(X, y, positive_weight=[3.0]), fit(X, y, positive_weight=3.0)
+    np.testing.assert_array_equal(a.coef_.toarray(), b.coef_.toarray())

@@ -1,0 +1,148 @@
+"""Labels without a training instance: last in every ranking, absent, never predicted."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from sklearn_xc import OvALinearXC, OvALinearXCCV
+from sklearn_xc._data import as_csr_rows
+from sklearn_xc.exceptions import ConvergenceWarning, UnseenLabelWarning
+from sklearn_xc.model.anytime import WorkBudget
+
+UNSEEN = [0, 4, 17, 29]
+
+
+@pytest.fixture(name="data")
+def labels_without_instances(make_xy):
+    """Return X and Y in which four of thirty labels have none, and none only of weight 0."""
+    X, Y = make_xy(n_labels=30)
+    Y = Y.toarray()
+    Y[:, UNSEEN] = 0
+    weight = np.ones(120)
+    weight[::10] = 0
+    Y[weight == 0, 17] = 1
+    return X, sp.csr_array(Y), weight
+
+
+@pytest.fixture(name="model", params=["one", "cv"])
+def fitted(request, data):
+    make = OvALinearXC if request.param == "one" else OvALinearXCCV
+    more = {} if request.param == "one" else {"Cs": [0.3, 1], "cv": 2}
+    return make(prune=0, **more).fit(*data)
+
+
+@pytest.mark.parametrize("k", [1, 25, 26, 27, 29, 30, 33])
+def test_they_come_last_in_order(k, model, data):
+    X = data[0]
+    labels, scores = model.predict_topk(X, k)
+    known, n_trained = min(k, 30), min(k, 26)
+    assert not np.isin(labels[:, :n_trained], UNSEEN).any()
+    np.testing.assert_array_equal(labels[:, n_trained:known], [UNSEEN[: known - n_trained]] * 120)
+    assert (np.diff(scores[:, :known]) <= 0).all()
+    assert np.isfinite(scores[:, :known]).all()
+    if k > 26:
+        assert (scores[:, 26] < scores[:, 25]).all()
+
+
+@pytest.mark.parametrize("k", [1, 5, 25, 26, 27, 29, 30, 33])
+@pytest.mark.parametrize("time_budget", [0, 1e-7, np.inf])
+def test_anytime_agrees(time_budget, k, model, data):
+    X = data[0]
+    indices, scores, exact, bound = model.predict_topk_anytime(X, k, time_budget=time_budget)
+    labels, best = model.predict_topk(X, k)
+    if time_budget == np.inf:
+        assert exact.all()
+        np.testing.assert_array_equal(scores, best)
+    np.testing.assert_array_equal(indices[exact], labels[exact])
+    np.testing.assert_array_equal(indices[:, 26:], labels[:, 26:])
+    assert np.isfinite(scores[:, : min(k, 30)]).all()
+    everything = model.predict_topk(X, 30)
+    dense = np.empty((120, 30))
+    np.put_along_axis(dense, everything[0], everything[1].astype(float), axis=1)
+    for i in range(120):
+        others = np.setdiff1d(np.arange(30), indices[i])
+        assert (dense[i, others] <= bound[i] + 1e-12).all()
+    if k >= 30:
+        assert (bound == -np.inf).all()
+    elif time_budget == np.inf:
+        np.testing.assert_array_equal(bound, scores[:, k - 1])
+
+
+def test_where_all_trained_labels_are_returned_none_is_missed(data):
+    """However early the stop: it is not the others that a bound is for."""
+    X, Y, weight = data
+    weights = OvALinearXC(prune=0).fit(X, Y, weight)._weights
+    answer = weights.topk_anytime(as_csr_rows(X), 26, WorkBudget(0))
+    assert (answer.bound_on_missed_score == -np.inf).all()
+
+
+@pytest.mark.parametrize("make", [sp.csr_array, np.asarray])
+def test_no_label_has_an_instance(make, data):
+    X = data[0]
+    model = OvALinearXC(prune=0).fit(X, make(np.zeros((120, 3))))
+    answer = model.predict(X)
+    assert answer.shape == (120, 3)
+    assert answer.sum() == 0
+    labels, scores = model.predict_topk(X, 4)
+    np.testing.assert_array_equal(labels, [[0, 1, 2, -1]] * 120)
+    assert np.isfinite(scores[:, :3]).all()
+    budgeted = model.predict_topk_anytime(X, 4, time_budget=np.inf)
+    np.testing.assert_array_equal(budgeted.indices, labels)
+    np.testing.assert_array_equal(budgeted.scores, scores)
+    found = model.decision_function(X)
+    if make is sp.csr_array:
+        assert found.nnz == 0
+    else:
+        assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("seen", ["no", "yes"])
+@pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.ConvergenceWarning")
+def test_one_of_two_classes(seen, data):
+    X = data[0]
+    y = np.where(np.arange(120) % 3 == 0, "yes", "no")
+    with pytest.warns(UnseenLabelWarning, match="1 of 2 labels"):
+        model = OvALinearXC(prune=0).fit(X, y, (y == seen).astype(float))
+    wild = sp.csr_array(1e3 * X.toarray() ** 3)
+    for rows in (X, wild, -wild):
+        assert (model.predict(rows) == seen).all()
+        assert (model.classes_[model.predict_topk(rows, 2)[0][:, 0]] == seen).all()
+        assert ((model.decision_function(rows) > 0) == (seen == "yes")).all()
+
+
+def test_one_of_three_classes(data):
+    X = data[0]
+    y = np.arange(120) % 3
+    model = OvALinearXC(prune=0).fit(X, y, (y != 1).astype(float))
+    scores = model.decision_function(X)
+    assert (model.predict(X) != 1).all()
+    assert (model.predict_topk(X, 3)[0][:, 2] == 1).all()
+    assert (scores[:, 1] < scores[:, [0, 2]].min(axis=1)).all()
+    assert np.isfinite(scores).all()
+
+
+def test_nothing_explains_their_score(model, data):
+    with pytest.raises(ValueError, match="label 4 has no training instance"):
+        model.explain(data[0][[0]], 4)
+    assert model.explain(data[0][[0]], 5).label == 5
+
+
+def test_their_own_problems_need_not_converge(data):
+    X, Y, weight = data
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = OvALinearXC(prune=0).fit(X.astype(np.float32), Y[:, [1, 4]], 1e9 * weight)
+    assert model.fit_report_["status"].tolist() == ["converged", "stalled"]
+
+
+def test_share_of_rows_that_find_one_among_their_best(make_xy):
+    """Their scores are those of an all-negative problem, higher than those of many labels."""
+    X, Y = make_xy(n=400, n_labels=60)
+    Y = Y.toarray()
+    Y[:, ::3] = 0
+    model = OvALinearXC(prune=0).fit(X, sp.csr_array(Y))
+    plain = X @ model.coef_.toarray().T + model.intercept_
+    assert (np.argsort(-plain, axis=1)[:, :20] % 3 == 0).any(axis=1).mean() > 0.5
+    assert not (model.predict_topk(X, 39)[0] % 3 == 0).any()
