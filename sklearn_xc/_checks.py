@@ -145,6 +145,8 @@ def check_further_targets(estimator: Any, y: Any, n_samples: int, classes: Any =
             f"{len(estimator.classes_)}; {len(np.unique(classes))} came."
         )
     one_d = estimator._targets_kind == "classes"
+    if not sp.issparse(y) and y is not None:
+        y = _as_array(y, name)
     is_indicator = sp.issparse(y) or (np.ndim(y) == 2 and np.shape(y)[1] > 1)
     if is_indicator == one_d:
         before, now = ("1-D", "an indicator") if one_d else ("an indicator", "1-D")

@@ -1,0 +1,615 @@
+"""What every estimator refuses, in which words, and that its model stays as it was."""
+
+import re
+from inspect import signature
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from fitted import METHODS, Unchanged, fitted_names
+from registry import ENTRIES, easy, having, made, of_variant, rows_of_labels
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from sklearn_xc import LabelFeatures
+
+DATES = np.full((60, 15), "2020-01-01", "datetime64[D]")
+X, Y = made(5, 0)
+CLASSES_OF_Y = np.resize(["a", "b", "c"], 60)
+NOT_BINARY = r"y must be a binary indicator of 0 and 1 .* row {}, column {} holds {}"
+
+
+def with_value(matrix, row, column, value):
+    matrix = matrix.toarray()
+    matrix[row, column] = value
+    return sp.csr_array(matrix)
+
+
+@pytest.fixture(scope="module", params=ENTRIES)
+def name(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def entry(name):
+    return ENTRIES[name]
+
+
+@pytest.fixture(scope="module")
+def fitted(entry):
+    """Return a model that no test may change; what is computed on demand is there."""
+    model = entry.make().fit(X, Y)
+    model.score(X, Y)
+    return model
+
+
+@pytest.fixture(scope="module")
+def class_name(entry):
+    return entry.estimator.__name__
+
+
+def asks(entry, model):
+    """Return all functions of X that answer."""
+    methods = [getattr(model, m) for m in (*METHODS, "predict_topk") if hasattr(model, m)]
+    further = [lambda x, ask=ask: ask(model, x) for ask in entry.answers.values()]
+    return [*methods, *further, lambda x: model.score(x, Y[: np.shape(x)[0]])]
+
+
+def trainings(entry, fitted):
+    """Return all functions of X, y, and what else fit takes, that train, on models of their own."""
+    calls = [entry.make().fit, entry.make().fit(X, Y).fit]
+    if entry.has("partial_fit"):
+        calls += [entry.make().partial_fit, entry.make().fit(X, Y).partial_fit]
+    if entry.has("warm_start"):
+        calls.append(entry.make(warm_start=True).fit(X, Y).fit)
+    return calls
+
+
+def assert_refused(call, match, *arguments, error=(ValueError, TypeError), **named):
+    """Expect an error, and that the estimator whose method it is stays as it was."""
+    model = call.__self__
+    before = Unchanged(model)
+    with pytest.raises(error, match=match):
+        call(*arguments, **named)
+    before.check()
+
+
+#: Instances, made of good ones, and what is said of them.
+INSTANCES = {
+    "NaN": (lambda x: with_value(x, 3, 2, np.nan), "Input X contains NaN"),
+    "infinity": (lambda x: with_value(x, 3, 2, np.inf), "Input X contains infinity"),
+    "NaN, dense": (lambda x: with_value(x, 3, 2, np.nan).toarray(), "Input X contains NaN"),
+    "infinity, dense": (lambda x: with_value(x, 3, 2, -np.inf).toarray(), "X contains infinity"),
+    "no rows": (lambda x: x[:0], r"0 sample\(s\) \(shape=\(0, 15\)\).* by {}"),
+    "no rows, dense": (lambda x: x[:0].toarray(), r"0 sample\(s\) \(shape=\(0, 15\)\).* by {}"),
+    "no columns": (lambda x: x[:, :0], r"0 feature\(s\) \(shape=\(60, 0\)\).* by {}"),
+    "no columns, dense": (lambda x: x[:, :0].toarray(), r"0 feature\(s\) .* by {}"),
+    "three dimensions": (lambda x: x.toarray()[None], "dim 3"),
+    "one dimension": (lambda x: x.toarray()[0], "Expected 2D array, got 1D array"),
+    "texts": (lambda x: np.full((60, 15), "a"), "could not convert string to float"),
+    "complex": (lambda x: x.toarray() * 1j, "Complex data not supported"),
+    "masked": (lambda x: np.ma.array(x.toarray(), mask=x.toarray() > 0.5), "{}: X is a masked ar"),
+    "dates": (lambda x: DATES, "{}: X holds dates or times"),
+}
+
+
+@pytest.mark.parametrize("kind", INSTANCES)
+def test_instances(class_name, entry, fitted, kind):
+    make, says = INSTANCES[kind]
+    bad, says = make(X), says.format(class_name)
+    if kind in ("no rows", "no rows, dense"):
+        y = Y[:0]
+    else:
+        y = Y
+    for call in trainings(entry, fitted):
+        # Later calls may find another number of features first.
+        assert_refused(call, f"{says}|is expecting 15", bad, y)
+    for ask in asks(entry, fitted):
+        with pytest.raises((ValueError, TypeError), match=f"{says}|is expecting 15"):
+            ask(bad)
+
+
+@pytest.mark.parametrize("container", [sp.csr_array, sp.csr_array.toarray])
+def test_another_number_of_features(class_name, entry, fitted, container):
+    says = rf"X has 14 features, but {class_name} is expecting 15"
+    bad = container(X[:, :14])
+    for ask in asks(entry, fitted):
+        with pytest.raises(ValueError, match=says):
+            ask(bad)
+    if entry.has("partial_fit"):
+        assert_refused(entry.make().fit(X, Y).partial_fit, says, bad, Y)
+    if entry.has("warm_start"):
+        assert_refused(entry.make(warm_start=True).fit(X, Y).fit, says, bad, Y)
+
+
+@pytest.mark.parametrize("shape", [(60, 2**31), (60, 2**31 - 1)])
+def test_more_columns_than_int32_counts(class_name, entry, shape):
+    says = rf"{class_name}: X must have at most 2\*\*31 - 2 .*{shape[1]}"
+    assert_refused(entry.make().fit, says, sp.csr_array(shape), Y)
+
+
+def twice(matrix, container, dtype):
+    """Return an indicator with its first entry stored twice."""
+    rows, columns = (np.append(c, c[0]) for c in matrix.tocoo().coords)
+    if container is sp.coo_array:
+        return container((np.ones(rows.size, dtype), (rows, columns)), shape=matrix.shape)
+    matrix = container(matrix)
+    indptr = np.concatenate(([0], matrix.indptr[1:] + 1))
+    indices = np.append(matrix.indices[0], matrix.indices)
+    return container((np.ones(indices.size, dtype), indices, indptr), shape=matrix.shape)
+
+
+#: Targets, and what is said of them.
+TARGETS = {
+    **{
+        f"{value}{kind}": (container(with_value(Y, 8, 3, value)), NOT_BINARY.format(8, 3, value))
+        for value in (2, -1, 0.5)
+        for kind, container in {"": sp.csr_array, ", dense": sp.csr_array.toarray}.items()
+    },
+    "NaN": (with_value(Y, 8, 3, np.nan), NOT_BINARY.format(8, 3, "nan")),
+    "infinity": (with_value(Y, 8, 3, np.inf), NOT_BINARY.format(8, 3, "inf")),
+    "NaN, dense": (with_value(Y, 8, 3, np.nan).toarray(), "Input y contains NaN or infinity"),
+    "infinity, dense": (with_value(Y, 8, 3, np.inf).toarray(), "Input y contains NaN or infinity"),
+    "NaN, classes": (np.append(np.arange(59.0), np.nan), "Input y contains NaN or infinity"),
+    "257 times one": (
+        sp.coo_array((np.ones(257, np.int8), (np.zeros(257, int),) * 2), shape=(60, 2)),
+        NOT_BINARY.format(0, 0, "257") + ".* summed",
+    ),
+    **{
+        f"twice, {container.__name__}, {np.dtype(dtype)}": (
+            twice(Y, container, dtype), NOT_BINARY.format(0, 0, "2") + ".* summed"
+        )
+        for container in (sp.coo_array, sp.csr_array, sp.csc_array)
+        for dtype in (bool, np.int8, np.float32)
+    },
+    "no columns": (sp.csr_array((60, 0)), r"y must have at least one label .*\(60, 0\)"),
+    "no columns, dense": (np.zeros((60, 0)), r"y must have at least one label .*\(60, 0\)"),
+    "fewer rows": (Y[:50], "y has 50 rows and X has 60"),
+    "fewer rows, dense": (Y[:50].toarray(), "y has 50 rows and X has 60"),
+    "fewer rows, classes": (np.arange(50) % 3, "y has 50 rows and X has 60"),
+    "none": (None, "requires y to be passed, but the target y is None"),
+    "lists": ([[1], [2, 3]] * 30, r"MultiLabelBinarizer\(sparse_output=True\)"),
+    "an array of lists": (np.array([[1], [2, 3]] * 30, object), "MultiLabelBinarizer"),
+    "tuples": ([("cat",), ("cat", "dog")] * 30, "MultiLabelBinarizer"),
+    "three dimensions": (np.zeros((2, 60, 3)), r"y must be 1-D or 2-D.* \(2, 60, 3\)"),
+    "a number": (7, r"y must be 1-D or 2-D.* \(\)"),
+    "texts in columns": (np.full((60, 2), "a"), "a 2-D y must be a binary indicator.*<U1"),
+    "complex, sparse": (sp.csr_array((60, 2), dtype=complex), "a sparse y .*complex128"),
+    "one sparse dimension": (sp.coo_array(np.ones(60)), r"y.* 2 dimensions .*\(60,\)"),
+    "one class": (np.ones(60), "y holds one class, .*1.0.*; at least two classes are needed"),
+    "one class of texts": (np.full(60, "a"), "y holds one class, .*a.*; at least two classes"),
+    "one class, bool": (np.zeros(60, bool), "y holds one class, .*False.*; at least two classes"),
+    "fractions": (np.arange(60) / 7, "Unknown label type: continuous"),
+    "missing": (pd.Series(["a", "b", None] * 20, dtype="string"), "missing"),
+    "None among them": (np.array(["a", "b", None] * 20, object), "missing"),
+    "two kinds": (np.array([1, "a", 2] * 20, object), "of one kind"),
+    "complex": (np.arange(60) % 3 * 1j, "Complex data not supported"),
+    "times": (DATES[:, 0] - DATES[:, 0], "holds times"),
+    "texts of bytes": (np.array([b"a", b"b"] * 30), "bytes"),
+    "masked": (np.ma.masked_array(Y.toarray(), X.toarray()[:, :5] > 0.5), "y is a masked array"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+def test_targets(class_name, entry, fitted, kind):
+    bad, says = TARGETS[kind]
+    # After an indicator anything else may be refused for its kind or its columns.
+    says = rf"{class_name}.*({says})"
+    later = "|y was an indicator in the first call|label columns, before it had"
+    calls = trainings(entry, fitted)
+    for number, call in enumerate(calls):
+        assert_refused(call, says + later * (number > 1), X, bad)
+
+
+def test_too_few_labels(class_name, entry):
+    """Of those who train labels apart each is a problem; others need something to tell apart."""
+    calls = [entry.make().fit]
+    if entry.has("partial_fit"):
+        calls.append(entry.make().partial_fit)
+    for call in calls:
+        for container in (sp.csr_array, sp.csr_array.toarray):
+            if entry.labels_apart:
+                assert not call(X, container(sp.csr_array((60, 4)))).predict(X).sum()
+                continue
+            says = f"{class_name}: no row of y has a label"
+            assert_refused(call, says, X, container(sp.csr_array((60, 4))))
+        if entry.labels_apart:
+            assert call(X, Y[:, [0]]).predict(X).shape == (60, 1)
+            continue
+        assert_refused(call, f"{class_name}: y needs at least two label columns", X, Y[:, [0]])
+        weighted = with_value(Y, 9, slice(None), 0)
+        weight = (np.arange(60) == 9).astype(float)
+        says = f"{class_name}: no row of y has a label"
+        assert_refused(call, says, X, weighted, sample_weight=weight)
+
+
+WEIGHTS = {
+    "short": (np.ones(59), r"shape \(59,\), expected \(60,\)"),
+    "column": (np.ones((60, 1)), r"shape \(60, 1\), expected \(60,\)"),
+    "two columns": (np.ones((60, 2)), r"shape \(60, 2\), expected \(60,\)"),
+    "one number": (2.0, r"shape \(\), expected \(60,\)"),
+    "negative": (np.r_[np.ones(59), -1], "must not be negative, row 59 holds -1.0"),
+    "NaN": (np.r_[np.ones(59), np.nan], "contains NaN at entry 59"),
+    "infinity": (np.r_[np.ones(59), np.inf], "contains infinity at entry 59"),
+    "zeros": (np.zeros(60), "all entries of sample_weight are zero"),
+    "texts": (["1"] * 60, "holds '1'"),
+    "None": ([1.0] * 59 + [None], "dtype object"),
+    "complex": (np.ones(60, complex), "dtype complex128"),
+    "rows of different lengths": ([[1.0]] * 59 + [[1.0, 2.0]], "no array of one dimension"),
+    "sparse": (sp.csr_array(np.ones((60, 1))), "is a sparse matrix"),
+    "dates": (DATES[:, 0], "holds dates or times"),
+    "masked": (np.ma.masked_array(np.ones(60), np.arange(60) == 1), "is a masked array"),
+}
+
+
+@pytest.mark.parametrize("weight", WEIGHTS)
+def test_sample_weight(class_name, entry, fitted, weight):
+    bad, says = WEIGHTS[weight]
+    says = rf"{class_name}.*sample_weight.*{says}|{class_name}: all entries of sample_weight"
+    for call in [*trainings(entry, fitted), fitted.score]:
+        assert_refused(call, says, X, Y, sample_weight=bad)
+    by_class = entry.make().fit(X, CLASSES_OF_Y)
+    by_class.score(X, CLASSES_OF_Y)
+    assert_refused(by_class.score, says, X, CLASSES_OF_Y, sample_weight=bad)
+
+
+CLASSES = {
+    "masked": (np.ma.array(["a", "b", "c"], mask=[0, 0, 1]), "is a masked array"),
+    "column": ([["a"], ["b"], ["c"]], "must be a sequence of class labels"),
+    "of different lengths": (["a", ["b"]], "must be a sequence of class labels"),
+    "sparse": (sp.csr_array(np.ones((1, 3))), "must be a sequence of class labels"),
+    "empty": ([], "must be a sequence of class labels"),
+    "one name": ("abc", "must be a sequence of class labels"),
+    "a number": (5, "must be a sequence of class labels"),
+    "None among them": (["a", "b", None], "must not be missing, entry 2 is None"),
+    "NaN among them": ([1.0, np.nan, 2.0], "must not be missing, entry 1 is"),
+    "of two kinds": (["a", 3, "c"], "must be of one kind that can be sorted"),
+}
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["first call", "later call"])
+@pytest.mark.parametrize("is_indicator", [False, True], ids=["1-D", "indicator"])
+@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize("of", having("partial_fit"))
+def test_classes_of_partial_fits(of, kind, is_indicator, known):
+    (bad, says), model = CLASSES[kind], ENTRIES[of].make()
+    if "classes" not in signature(model.partial_fit).parameters:
+        pytest.skip("takes no classes")
+    y = Y if is_indicator else CLASSES_OF_Y
+    if known:
+        model.fit(X, y)
+    says = rf"{type(model).__name__}: classes.*{says}"
+    assert_refused(model.partial_fit, says, X, y, classes=bad)
+
+
+class TestParameters:
+    """The registry lists what is refused of each parameter, in place of a list in each folder."""
+
+    @pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.RecallWarning")
+    def test_of_a_fit(self, name, class_name, entry):
+        for parameter, bad_ones in entry.refused.items():
+            for bad in bad_ones:
+                model = entry.make().set_params(**{parameter: bad})
+                says = rf"(?s)({class_name}.*{parameter}|{parameter}.*{class_name})"
+                if isinstance(bad, float | int | str) and bad is not True:
+                    says += ".*" + re.escape(repr(bad))[:12] if bad != "" else ""
+                calls = [model.fit]
+                if entry.has("partial_fit"):
+                    calls.append(model.partial_fit)
+                for call in calls:
+                    # A list of scorers, folds, or a grid of C: scikit-learn's words for them.
+                    if parameter in ("cv", "scoring"):
+                        says = parameter
+                    try:
+                        assert_refused(call, says, X, Y, error=(ValueError, TypeError, MemoryError))
+                    except BaseException as error:
+                        raise AssertionError(f"{parameter}={bad!r}") from error
+                    assert not [n for n in fitted_names(model) if n[-1] == "_"]
+
+    def test_each_has_some(self, entry):
+        if entry.refused:
+            assert set(entry.make().get_params()) == set(entry.refused)
+
+    def test_of_an_answer(self, entry):
+        """What was set after the fit; of more than one piece of work."""
+        model = entry.make().fit(X, Y)
+        many = sp.vstack([X] * 60, format="csr")
+        for parameter, bad_ones in {
+            "top_k": [0, -3, True, 2.0, "5", None],
+            "n_jobs": [0, True, 1.5, "all"],
+        }.items():
+            given = model.get_params()[parameter]
+            for bad in bad_ones:
+                model.set_params(**{parameter: bad})
+                with pytest.raises(ValueError, match=rf"{parameter}.*{re.escape(repr(bad))}"):
+                    model.decision_function(many)
+            model.set_params(**{parameter: given})
+
+    def test_no_parameter_is_a_time(self, class_name, entry):
+        """Times of numpy are integers to Python."""
+        for parameter, value in entry.make().get_params().items():
+            if type(value) in (int, float):
+                model = entry.make().set_params(**{parameter: np.timedelta64(3, "s")})
+                says = rf"{class_name}: {parameter} must be no time"
+                assert_refused(model.fit, says, X, Y)
+
+    @pytest.mark.parametrize("kind", [np.int8, np.int64, np.uint16])
+    def test_integers_of_numpy(self, entry, fitted, kind):
+        model = entry.make(top_k=kind(2), n_jobs=kind(1), max_memory=np.int64(2**30))
+        model.fit(X, Y)
+        assert (np.diff(model.decision_function(X).indptr) <= 2).all()
+        labels, scores = fitted.predict_topk(X, kind(3))
+        expected = fitted.predict_topk(X, 3)
+        np.testing.assert_array_equal(labels, expected[0])
+        np.testing.assert_array_equal(scores, expected[1])
+
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+    @pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning")
+    @pytest.mark.parametrize(
+        "kind", [np.uint8, np.int8, np.int64, np.uint64, np.float16, np.float32, np.longdouble]
+    )
+    def test_arithmetic_is_that_of_python(self, entry, kind):
+        """uint8 ends at 255, uint64 and int64 make a float64, no kernel is for float16."""
+        is_whole = kind(0.5) == 0
+        plain, other = entry.make(), entry.make()
+        for parameter, value in plain.get_params().items():
+            takes = {str(one) for one in plain._parameter_constraints[parameter]}
+            takes_whole = any("int" in t or "Integral" in t for t in takes)
+            takes_real = any("float" in t for t in takes)
+            if parameter in {"verbose", "cv", "random_state", "n_jobs", "n_hard_negatives"}:
+                continue
+            if is_whole and takes_whole and not takes_real:
+                plain.set_params(**{parameter: 3})
+                other.set_params(**{parameter: kind(3)})
+            elif not is_whole and isinstance(value, float) and takes_real:
+                plain.set_params(**{parameter: 0.25})
+                other.set_params(**{parameter: kind(0.25)})
+        given = other.get_params()
+        found, expected = other.fit(X, Y), plain.fit(X, Y)
+        for one, two in zip(found.predict_topk(X, 5), expected.predict_topk(X, 5), strict=True):
+            np.testing.assert_array_equal(one, two)
+        assert all(other.get_params()[key] is value for key, value in given.items())
+
+
+def test_how_many_labels(entry, fitted):
+    for bad in (0, -1, 1.0, True, None, "3", np.nan):
+        with pytest.raises(ValueError, match=rf"k must be .*{re.escape(repr(bad))}"):
+            fitted.predict_topk(X, bad)
+    for bad in (10**13, 2**62, 2**70):
+        with pytest.raises((ValueError, MemoryError), match=r"k=|k must"):
+            fitted.predict_topk(X, bad)
+    model = entry.make(top_k=10**12, n_jobs=10**9).fit(X, Y)
+    assert model.decision_function(X).shape == (60, 5)
+
+
+class TestUnfitted:
+    def test_answers(self, class_name, entry):
+        model = entry.make()
+        for ask in asks(entry, model):
+            with pytest.raises(NotFittedError, match=f"{class_name}.* not fitted yet"):
+                ask(X)
+
+    def test_attributes(self, class_name, entry):
+        """Those that are computed when they are read."""
+        model = entry.make()
+        for attribute in dir(entry.estimator):
+            if attribute[0] != "_" and attribute[-1] == "_":
+                assert not hasattr(model, attribute)
+                says = f"{attribute}: this {class_name} is not fitted yet"
+                with pytest.raises(AttributeError, match=says):
+                    getattr(model, attribute)
+
+
+class TestLabelFeatures:
+    @pytest.mark.parametrize("of", having("label_features"))
+    @pytest.mark.parametrize("in_fit", [True, False])
+    def test_refused(self, of, in_fit):
+        Z = rows_of_labels()
+        for bad, says in (
+            (Z[:4], r"label_features have 4 rows, .* 5 labels .*sklearn_xc.LabelFeatures\("),
+            (LabelFeatures(Z[:4]), "label_features have 4 rows, .* 5 labels"),
+            (["a", "b"], "label_features have 2 rows"),
+            (Z[:, :14], "label_features have 14 features, X has 15.* Vectorize label texts with"),
+            (with_value(Z, 3, 3, np.nan), "label_features: .* contains NaN"),
+            (with_value(Z, 3, 3, np.inf), "label_features: .* contains infinity"),
+            (["a"] * 5, "label_features are texts, label_vectorizer is None; pass the fitted"),
+            ("text", "a matrix with a row for each label, or a seq"),
+            (7, "a matrix with a row for each label, or a seq"),
+            ({1: 2}, "a matrix with a row for each label, or a seq"),
+            (np.ma.masked_array(Z.toarray(), Z.toarray() > 0.5), "label_features.* masked array"),
+        ):
+            for call in (ENTRIES[of].make().fit, ENTRIES[of].make().fit(X, Y).fit):
+                if in_fit:
+                    assert_refused(call, says, X, Y, label_features=bad)
+                else:
+                    call.__self__.set_params(label_features=bad)
+                    assert_refused(call, says, X, Y)
+
+    @pytest.mark.parametrize("of", having("label_vectorizer"))
+    def test_vectorizers(self, of):
+        names = [f"name {j}" for j in range(5)]
+        for vectorizer, error, says in (
+            (TfidfVectorizer(), NotFittedError, r"TfidfVectorizer that is not fitted.*Frozen"),
+            (7, TypeError, "label_vectorizer must have a method transform"),
+            (TfidfVectorizer().fit(names), ValueError, "label_vectorizer made 1 features, X has 15"),
+        ):
+            model = ENTRIES[of].make(label_features=names, label_vectorizer=vectorizer)
+            assert_refused(model.fit, says, X, Y, error=error)
+
+
+@pytest.fixture(scope="module")
+def by_number(entry):
+    """Return a model of three classes that no test may change."""
+    return entry.make().fit(X, np.arange(60) % 3)
+
+
+class TestScore:
+    """``score`` takes what ``fit`` took, and nothing that only looks like it."""
+
+    @pytest.mark.parametrize(
+        ("y", "says"),
+        [
+            (None, "y is None"),
+            (["a"], "y has 1 rows and X has 60"),
+            (np.zeros(59), "y has 59 rows and X has 60"),
+            (1, "y must be 1-D or 2-D"),
+            (np.zeros((60, 2)), r"y was 1-D in fit, an array of shape \(60, 2\)"),
+            (sp.csr_array(np.eye(60, 3)), r"y was 1-D in fit, a sparse matrix of shape \(60, 3\)"),
+            (np.where(np.arange(60) == 3, np.nan, 0.0), "contains NaN or infinity"),
+            (np.array([None] * 60), "contains NaN or infinity"),
+            (["a"] * 60, "not of the kind of classes_"),
+            (DATES[:, 0], "not of the kind of classes_"),
+            ([[0]] * 59 + [[0, 1]], "rows of different lengths"),
+            (np.ma.masked_array(np.arange(60) % 3, np.arange(60) == 3), "y is a masked array"),
+        ],
+        ids=range(12),
+    )
+    def test_classes(self, by_number, y, says):
+        with pytest.raises((ValueError, TypeError), match=says):
+            by_number.score(X, y)
+
+    def test_numbers_for_texts(self, entry):
+        model = entry.make().fit(X, CLASSES_OF_Y)
+        with pytest.raises(ValueError, match=r"y holds 0 .*not of the kind of classes_"):
+            model.score(X, np.arange(60) % 3)
+
+    @pytest.mark.parametrize(
+        ("y", "says"),
+        [
+            (None, "y is None"),
+            (np.arange(60) % 3, r"y has shape \(60,\), an indicator of shape \(60, 5\)"),
+            (np.zeros((60, 4)), r"y has shape \(60, 4\), an indicator of shape \(60, 5\)"),
+            (np.zeros((59, 5)), r"y has shape \(59, 5\)"),
+            (np.full((60, 5), 0.5), "y must be a binary indicator"),
+            (np.full((60, 5), "a"), "a 2-D y must be a binary indicator"),
+            (sp.csr_array(np.full((60, 5), 2)), "y must be a binary indicator"),
+            (np.full((60, 5), np.nan), "contains NaN or infinity"),
+            (np.ma.masked_array(Y.toarray(), X.toarray()[:, :5] > 0.5), "y is a masked array"),
+        ],
+        ids=range(9),
+    )
+    def test_indicators(self, fitted, y, says):
+        with pytest.raises((ValueError, TypeError), match=says):
+            fitted.score(X, y)
+
+
+class TestLargeNumbers:
+    """Overflow is an error that names what was large, or the answer is finite; nothing between."""
+
+    SIZES = ((np.float32, 1e17), (np.float32, 1e25), (np.float32, 1e37), (np.float64, 1e140),
+             (np.float64, 1e160), (np.float64, 1e300))  # fmt: skip
+
+    @staticmethod
+    def is_finite(model, x):
+        values = [model.coef_, model.intercept_] if hasattr(model, "intercept_") else [model.coef_]
+        values.append(model.predict_topk(x, 5)[1])
+        return all(np.isfinite(getattr(v, "data", v)).all() for v in values)
+
+    @pytest.mark.parametrize(("dtype", "size"), SIZES)
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+    @pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning")
+    @pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+    def test_training(self, name, class_name, entry, dtype, size):
+        x = X.astype(dtype)
+        big = x * dtype(size)
+        for variant in ["", *entry.variants]:
+            first = of_variant(name, variant)
+            calls = [first.fit, of_variant(name, variant).fit(x, Y).fit]
+            if entry.has("partial_fit"):
+                calls.append(of_variant(name, variant).fit(x, Y).partial_fit)
+            for call in calls:
+                before = Unchanged(call.__self__)
+                try:
+                    call(big, Y)
+                except ValueError as error:
+                    assert class_name in str(error)  # noqa: PT017
+                    assert re.search("X|learning_rate", str(error))  # noqa: PT017
+                    before.check()
+                else:
+                    try:
+                        assert self.is_finite(call.__self__, big), variant
+                    except ValueError as error:
+                        assert re.search(r"\bX\b", str(error))  # noqa: PT017
+
+    @pytest.mark.parametrize(("dtype", "size"), [(np.float32, 3e38), (np.float64, 1e308)])
+    @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_array.toarray])
+    @pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+    def test_answers(self, entry, container, dtype, size):
+        """Sums of numbers of both signs: NaN would be among the scores."""
+        x = X.astype(dtype)
+        model = entry.make().fit(x, container(Y))
+        huge = x.copy()
+        huge.data = np.where(np.arange(x.nnz) % 2, size, -size).astype(dtype)
+        for ask in asks(entry, model):
+            try:
+                answer = ask(huge)
+            except ValueError as error:
+                assert re.search(r"\bX\b", str(error))  # noqa: PT017
+            else:
+                for part in answer if isinstance(answer, tuple) else (answer,):
+                    values = part.data if sp.issparse(part) else np.asarray(part)
+                    # The logarithm of a probability that no float tells from 0.
+                    assert not np.isnan(values).any()
+                    assert not (values == np.inf).any()
+
+    def test_weights_of_instances(self, class_name, entry):
+        """As one number for all; huge sums are refused, and what is not is a finite model."""
+        for weight in (1e-300, 1e-20, 1e19, 1e300, 1e308):
+            for training in trainings(entry, None)[:1] + trainings(entry, None)[2:3]:
+                before = Unchanged(training.__self__)
+                try:
+                    training(X, Y, sample_weight=np.full(60, weight))
+                except ValueError as error:
+                    assert re.search(f"{class_name}.*(sample_weight|learning_rate)", str(error))  # noqa: PT017
+                    before.check()
+                else:
+                    assert self.is_finite(training.__self__, X)
+
+
+@pytest.mark.parametrize("what", ["targets", "weights", "memory", "rows", "names"])
+@pytest.mark.parametrize("is_warm", [False, True])
+def test_a_failed_fit_leaves_an_earlier_one(entry, what, is_warm):
+    """The new X had another width, and names, before something else turned out to be wrong."""
+    if is_warm and not entry.has("warm_start"):
+        pytest.skip("no warm starts")
+    model = entry.make(**{"warm_start": True} if is_warm else {}).fit(X, Y)
+    expected = model.predict_topk(X, 3)
+    other = X if is_warm else pd.DataFrame(X.toarray()[:, :3], columns=list("abc"))
+    y, weight = Y, None
+    if what == "targets":
+        y = 2 * Y
+    elif what == "weights":
+        weight = -np.ones(60)
+    elif what == "memory":
+        model.set_params(max_memory=10)
+    elif what == "rows":
+        y = Y[:50]
+    else:
+        other = other * np.nan
+    error = MemoryError if what == "memory" else ValueError
+    assert_refused(model.fit, ".", other, y, sample_weight=weight, error=error)
+    assert model.n_features_in_ == 15
+    assert not hasattr(model, "feature_names_in_")
+    for one, two in zip(expected, model.set_params(max_memory=None).predict_topk(X, 3), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_a_learning_rate_that_is_too_high_is_named(class_name, entry):
+    """Where weights are no longer finite; and the model before stays."""
+    x, y = easy()
+    for parameter in entry.make().get_params():
+        if "learning_rate" not in parameter:
+            continue
+        model = entry.make().fit(x.astype(np.float32), y)
+        model.set_params(**{parameter: 1e36})
+        before = Unchanged(model)
+        try:
+            with np.errstate(all="ignore"):
+                model.fit((x * 1e6).astype(np.float32), y)
+        except ValueError as error:
+            assert re.search(f"{class_name}.*(learning_rate|X)", str(error))  # noqa: PT017
+            before.check()
+        else:
+            assert np.isfinite(model.coef_).all()
