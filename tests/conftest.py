@@ -34,6 +34,7 @@ if "NUMBA_CACHE_DIR" not in os.environ:
 from sklearn_xc._data import CsrRows, DenseRows
 from sklearn_xc.initialisers import INITIALISERS, Initialiser
 from sklearn_xc.losses import LABEL_SET_LOSSES, LOSSES
+from sklearn_xc.losses.margin import compiled
 from sklearn_xc.solvers.newton_cg import solve_block
 from sklearn_xc.solvers.problem import OneVsAllProblem, sum_instances
 
@@ -48,7 +49,9 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default")
 
 @functools.cache
 def _compiled_loss(loss, name):
-    return kernel(getattr(LOSSES[loss], name))
+    """Return a function of a loss, given by its name or itself."""
+    loss = LOSSES[loss]() if isinstance(loss, str) else loss
+    return kernel(getattr(compiled(loss), name))
 
 
 @functools.cache
@@ -145,7 +148,7 @@ def _make_problem(
         "plus": np.ones(n_labels),
         "minus": np.ones(n_labels),
         "relative_tolerance": tol * np.maximum(1, np.minimum(counts, n - counts)) / n,
-        "loss_name": loss,
+        "margin_loss": LOSSES[loss](),
         "fit_intercept": True,
         "regularize_intercept": True,
         "max_iter": 200,
@@ -168,7 +171,7 @@ def _objective_of(problem, label):
     return DenseObjective(
         X.astype(np.float64),
         positive,
-        problem.loss_name,
+        problem.margin_loss,
         problem.plus[label],
         problem.minus[label],
         problem.weight.astype(np.float64),

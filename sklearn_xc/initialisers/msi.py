@@ -57,7 +57,7 @@ class MeanSeparating(Initialiser):
         xbar, xx, total = prepared
         s, t = self.positive_score, self.negative_score
         if t is None:
-            t = problem.loss.MSI_NEGATIVE_SCORE
+            t = problem.loss.msi_negative_score
         positive_weight = problem.weight[problem.positives(label)].sum(dtype=np.float64)
         # Where squares of X or of weights leave the range of float64, so does the start, and the
         # solver takes zero.

@@ -32,7 +32,8 @@ from sklearn_xc.kernels.one_vs_all.constant_scores import constant_scores_kernel
 from sklearn_xc.linear.assembly import assemble_weights, group_identical_labels, in_callers_features
 from sklearn_xc.linear.explanation import Explanation
 from sklearn_xc.linear.training import solve_blocks
-from sklearn_xc.losses import LOSSES
+from sklearn_xc.losses import LOSSES, MarginLoss
+from sklearn_xc.losses.margin import check_margin_loss
 from sklearn_xc.metrics import propensity
 from sklearn_xc.model.anytime import AnytimeTopK, TimeBudget
 from sklearn_xc.model.label_weights import LabelWeights
@@ -70,8 +71,9 @@ class OvALinearXC(XCClassifier):
     ----------
     C : float, default=1.0
         Weight of the summed loss against the ridge.
-    loss : {"squared_hinge", "logistic", "huber_hinge"}, default="squared_hinge"
-        phi. The hinges are several times faster: far instances drop out.
+    loss : {"squared_hinge", "logistic", "huber_hinge"} or MarginLoss, default="squared_hinge"
+        phi. The hinges are several times faster: far instances drop out. A
+        :class:`~sklearn_xc.losses.MarginLoss` may be one of yours, with parameters of its own.
     init : {"msi", "zero", "bias", "ovap", "ovap++"}, Initialiser or array, default="msi"
         Start vectors: mean-separating, zero, a negative intercept, the all-negative problem's
         solution, that of a label with similar positives; one of ``sklearn_xc.initialisers`` with
@@ -161,7 +163,7 @@ default=None
     _who = "OvALinearXC"
     _parameter_constraints: dict = {  # noqa: RUF012
         "C": [Interval(Real, 0, None, closed="neither")],
-        "loss": [StrOptions(set(LOSSES))],
+        "loss": [StrOptions(set(LOSSES)), MarginLoss],
         "init": [StrOptions(set(INITIALISERS)), Initialiser, "array-like", "sparse matrix"],
         "tol": [Interval(Real, 0, None, closed="neither"), None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -307,7 +309,7 @@ default=None
             plus=plus,
             minus=minus,
             relative_tolerance=tol * np.minimum(least / total, 1.0),
-            loss_name=self.loss,
+            margin_loss=self._check_loss(),
             fit_intercept=self.fit_intercept,
             regularize_intercept=self.regularize_intercept,
             max_iter=self.max_iter,
@@ -344,6 +346,12 @@ default=None
                 )
         with np.errstate(over="ignore", under="ignore"):  # the solver's check says what to change
             return np.ldexp(self.C * weight, exponent)
+
+    def _check_loss(self) -> MarginLoss:
+        """Return the loss that the parameter `loss` names, or is."""
+        loss = LOSSES[self.loss]() if isinstance(self.loss, str) else self.loss
+        check_margin_loss(loss, f"{self._who}: loss")
+        return loss
 
     def _check_init(self, problem: OneVsAllProblem) -> Initialiser:
         """Return the initialiser that the parameter `init` names, is, or holds vectors for."""

@@ -8,15 +8,10 @@ import math
 import numpy as np
 
 from sklearn_xc.kernels.compiling.jit import inlined
+from sklearn_xc.losses.margin import MarginLoss
 
 _ZERO = np.float32(0.0)
 _ONE = np.float32(1.0)
-
-#: From this margin on there is neither slope nor curvature.
-ACTIVE_BELOW = math.inf
-#: The mean score that mean-separating initialisation gives to the negatives: the minimum lies
-#: further out than for the squared hinge (end of section 5 of the paper).
-MSI_NEGATIVE_SCORE = -3.0
 
 
 @inlined
@@ -42,3 +37,15 @@ def curvature(margin):
     """Return the second derivative of ``value``, in (0, 1/4]."""
     small = math.exp(-abs(margin))
     return small / ((_ONE + small) * (_ONE + small))
+
+
+class Logistic(MarginLoss):
+    """Logistic loss."""
+
+    active_below = math.inf
+    #: Its minimum lies further out than that of the squared hinge (end of section 5 of the paper).
+    msi_negative_score = -3.0
+
+    def functions(self):
+        """Return value, slope and curvature."""
+        return value, slope, curvature

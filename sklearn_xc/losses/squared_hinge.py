@@ -7,15 +7,11 @@ classification via mean-separating initialization", Machine Learning 111, 2022.
 import numpy as np
 
 from sklearn_xc.kernels.compiling.jit import inlined
+from sklearn_xc.losses.margin import MarginLoss
 
 _ZERO = np.float32(0.0)
 _ONE = np.float32(1.0)
 _TWO = np.float32(2.0)
-
-#: From this margin on there is neither slope nor curvature.
-ACTIVE_BELOW = 1.0
-#: The mean score that mean-separating initialisation gives to the negatives.
-MSI_NEGATIVE_SCORE = -2.0
 
 
 @inlined
@@ -37,3 +33,14 @@ def curvature(margin):
     """Return the second derivative of ``value``; 0 is taken at the kink."""
     gap = _ONE - margin
     return _TWO if gap > _ZERO else _ZERO
+
+
+class SquaredHinge(MarginLoss):
+    """Squared hinge."""
+
+    active_below = 1.0
+    msi_negative_score = -2.0
+
+    def functions(self):
+        """Return value, slope and curvature."""
+        return value, slope, curvature

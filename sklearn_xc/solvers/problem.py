@@ -17,7 +17,7 @@ import numpy as np
 from sklearn_xc._data import CsrRows, DenseRows, read_only
 from sklearn_xc.kernels.rows import csr_rows, dense_rows
 from sklearn_xc.kernels.rows.row_sums import row_sums_kernel, square_sums_kernel
-from sklearn_xc.losses import LOSSES
+from sklearn_xc.losses.margin import CompiledLoss, MarginLoss, compiled
 from sklearn_xc.solvers import layouts
 
 #: Squares of gradients must fit into float64, also of those to which the descent comes down.
@@ -46,8 +46,8 @@ class OneVsAllProblem:
         Weight of the loss of a positive and of a negative, C included.
     relative_tolerance : ndarray of float64 of shape (L,)
         A label is solved when its gradient norm is at most this times the norm at w = 0.
-    loss_name : str
-        A key of ``sklearn_xc.losses.LOSSES``.
+    margin_loss : MarginLoss
+        The loss of each instance.
     fit_intercept, regularize_intercept : bool
         Whether there is an intercept, and whether the ridge covers it.
     max_iter : int
@@ -64,7 +64,7 @@ class OneVsAllProblem:
     plus: np.ndarray
     minus: np.ndarray
     relative_tolerance: np.ndarray
-    loss_name: str
+    margin_loss: MarginLoss
     fit_intercept: bool
     regularize_intercept: bool
     max_iter: int
@@ -113,9 +113,9 @@ class OneVsAllProblem:
         return self.y_indptr.shape[0] - 1
 
     @property
-    def loss(self) -> ModuleType:
-        """The loss's functions."""
-        return LOSSES[self.loss_name]
+    def loss(self) -> CompiledLoss:
+        """The loss as kernels see it."""
+        return compiled(self.margin_loss)
 
     @property
     def intercept(self) -> float:

@@ -183,7 +183,7 @@ def _draw(problem: OneVsAllProblem) -> tuple[np.ndarray, np.ndarray]:
     is_labelled = np.zeros(n, bool)
     is_labelled[problem.y_rows] = True
     labelled = np.flatnonzero(is_labelled).astype(np.int32)
-    size = SAMPLE_SIZE if np.isfinite(problem.loss.ACTIVE_BELOW) else SMALL_SAMPLE
+    size = SAMPLE_SIZE if np.isfinite(problem.loss.active_below) else SMALL_SAMPLE
     at = np.linspace(0, len(labelled), min(size, len(labelled)), endpoint=False).astype(np.int64)
     sample, place = labelled[at], np.full(n, -1, np.int32)
     place[sample] = np.arange(len(sample), dtype=np.int32)

@@ -29,7 +29,7 @@ _DENSE_ROWS = 1024
 
 def make_screen(problem: OneVsAllProblem, n_lanes: int) -> "Screen":
     """Return the screen for a problem: none where every row has a loss everywhere."""
-    if not math.isfinite(problem.loss.ACTIVE_BELOW):
+    if not math.isfinite(problem.loss.active_below):
         return NoScreen(n_lanes)
     if isinstance(problem.instances, DenseRows):
         return DenseScreen(problem, n_lanes)
@@ -107,7 +107,7 @@ class CsrScreen(Screen):
         block = self.block[: d * width].reshape(d, width)
         to_pass = np.empty(width)
         offsets = (2 * occupied + 1 - lanes.current[occupied]) * (d + 1)
-        kink = -self.problem.loss.ACTIVE_BELOW
+        kink = -self.problem.loss.active_below
         points = lanes.points.reshape(-1)
         round_points(points, offsets, lanes.trial_norm2[occupied], kink, block, to_pass)
         counts = np.zeros(width, np.int64)
@@ -136,7 +136,7 @@ class DenseScreen(Screen):
         n, d = self.values.shape
         points = lanes.points[occupied, 1 - lanes.current[occupied]]
         weights = np.ascontiguousarray(points[:, :-1].T)
-        threshold = -self.problem.loss.ACTIVE_BELOW - points[:, -1].astype(np.float64)
+        threshold = -self.problem.loss.active_below - points[:, -1].astype(np.float64)
         # |fl(x.w) - x.w| <= d eps |x| |w| in any order of summation; and the comparison's own.
         slack = 2 * (d + 8) * np.finfo(self.values.dtype).eps * np.sqrt(lanes.trial_norm2[occupied])
         counts = np.zeros(len(occupied), np.int64)

@@ -17,6 +17,7 @@ from sklearn_xc.kernels.prediction.topk import topk_rows
 from sklearn_xc.kernels.rows import csr_rows
 from sklearn_xc.linear import ova
 from sklearn_xc.losses import LOSSES
+from sklearn_xc.losses.margin import compiled
 from sklearn_xc.parallel import blocks
 
 
@@ -160,7 +161,10 @@ class TestReadOnly:
         """The kernels are not even compiled anew."""
         expected = fit(*xy)
         top = expected.predict_topk(xy[0])
-        kernels = [block_newton_kernels(LOSSES["squared_hinge"], csr_rows).advance, topk_rows]
+        kernels = [
+            block_newton_kernels(compiled(LOSSES["squared_hinge"]()), csr_rows).advance,
+            topk_rows,
+        ]
         before = [list(kernel.signatures) for kernel in kernels]
         frozen = [self.freeze(a) for a in xy]
         weight = np.ones(120)

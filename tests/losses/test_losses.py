@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from sklearn_xc.losses import LOSSES
+from sklearn_xc.losses.margin import compiled
 
 FUNCTIONS = ("value", "slope", "curvature")
 MARGINS = np.concatenate([np.linspace(-6.0, 6.0, 241) + 1e-3, [-30.0, 30.0]])
@@ -41,7 +42,7 @@ def test_value_is_convex_nonnegative_and_falls_with_the_margin(loss, compiled_lo
 @each_loss
 def test_from_active_below_on_there_is_no_loss_and_below_it_there_is(loss, compiled_loss):
     value, slope, curvature = (compiled_loss(loss, name) for name in FUNCTIONS)
-    kink = LOSSES[loss].ACTIVE_BELOW
+    kink = LOSSES[loss]().active_below
     for margin in [*MARGINS, *EXTREMES, kink, np.nextafter(kink, 0)]:
         if margin >= kink:
             assert value(margin) == slope(margin) == curvature(margin) == 0.0, margin
@@ -53,7 +54,7 @@ def test_from_active_below_on_there_is_no_loss_and_below_it_there_is(loss, compi
 
 @each_loss
 def test_mean_separating_start_puts_negatives_on_their_side(loss):
-    assert LOSSES[loss].MSI_NEGATIVE_SCORE < 0
+    assert LOSSES[loss]().msi_negative_score < 0
 
 
 @each_loss
@@ -63,7 +64,7 @@ def test_compiled_agrees_with_python_and_does_not_overflow(loss, dtype, name, co
     function = compiled_loss(loss, name)
     for margin in EXTREMES:
         with np.errstate(all="raise", under="ignore"):
-            expected = getattr(LOSSES[loss], name)(margin)
+            expected = getattr(compiled(LOSSES[loss]()), name)(margin)
         assert math.isfinite(expected)
         assert function(dtype(margin)) == pytest.approx(expected, rel=3e-7, abs=1e-37), margin
 

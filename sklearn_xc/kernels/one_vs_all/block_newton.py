@@ -18,6 +18,7 @@ certificate. A lane's arithmetic never depends on the other lanes.
 import functools
 import math
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -124,18 +125,18 @@ def measure_start(point, mean):
 
 
 @functools.cache
-def block_newton_kernels(loss: ModuleType, rows_of: ModuleType) -> SimpleNamespace:
+def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
     """Return ``advance``, compiled for `loss` and `rows_of` on its first call.
 
     Parameters
     ----------
-    loss : module
-        A member of ``sklearn_xc.losses.LOSSES``.
+    loss : CompiledLoss
+        See ``sklearn_xc.losses.margin``.
     rows_of : module
         ``csr_rows`` or ``dense_rows``.
     """
     value, slope, curvature = loss.value, loss.slope, loss.curvature
-    active_below = float(loss.ACTIVE_BELOW)
+    active_below = float(loss.active_below)
     row_dot_double, prefetch_row = rows_of.row_dot_double, rows_of.prefetch_row
     is_compactable, compact = rows_of.is_compactable, rows_of.compact
     directions = direction_functions(rows_of)

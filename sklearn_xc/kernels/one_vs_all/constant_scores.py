@@ -1,7 +1,6 @@
 """The scores of a model without features: the best constant for each label."""
 
 import functools
-from types import ModuleType
 from typing import Any
 
 from sklearn_xc.kernels.compiling.jit import kernel
@@ -12,8 +11,8 @@ _BOUND = 1024.0
 
 
 @functools.cache
-def constant_scores_kernel(loss: ModuleType) -> Any:
-    """Return ``constant_scores`` for a loss, a member of ``sklearn_xc.losses.LOSSES``."""
+def constant_scores_kernel(loss: Any) -> Any:
+    """Return ``constant_scores`` for a ``CompiledLoss``."""
     slope = loss.slope
 
     @kernel

@@ -29,11 +29,11 @@ def keep_best(best, score):
 
 
 @functools.cache
-def pruning_kernel(loss: ModuleType, rows_of: ModuleType) -> Any:
-    """Return ``score_sample`` for a loss and a kind of rows, ``csr_rows`` or ``dense_rows``."""
+def pruning_kernel(loss: Any, rows_of: ModuleType) -> Any:
+    """Return ``score_sample`` for a ``CompiledLoss``, and ``csr_rows`` or ``dense_rows``."""
     row_dot_double = rows_of.row_dot_double
-    screened = math.isfinite(loss.ACTIVE_BELOW)
-    kink = -float(loss.ACTIVE_BELOW)
+    screened = math.isfinite(loss.active_below)
+    kink = -float(loss.active_below)
 
     @inlined
     def score_rows(X, rows, place, before, after, scores, scored, n_scored):

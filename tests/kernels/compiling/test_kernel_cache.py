@@ -23,6 +23,7 @@ ROOT = Path(sklearn_xc.__file__).parent
 PROBE = """
 from sklearn_xc.kernels.compiling.jit import kernel
 from sklearn_xc.losses import LOSSES
+from sklearn_xc.losses.margin import compiled
 
 def make_probe(loss):
     value = loss.value
@@ -34,7 +35,7 @@ def make_probe(loss):
     return probe
 
 if __name__ == "__main__":
-    probes = [make_probe(LOSSES[name]) for name in ("squared_hinge", "logistic")]
+    probes = [make_probe(compiled(LOSSES[name]())) for name in ("squared_hinge", "logistic")]
     print(*[round(probe(-1.0), 3) for probe in probes])
     print(sum(sum(probe.stats.cache_hits.values()) for probe in probes))
     print(probes[0].stats.cache_path is not None)

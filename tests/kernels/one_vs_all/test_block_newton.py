@@ -48,7 +48,7 @@ class Block:
         n, m = problem.n_samples, len(labels)
         self.problem, self.cg = problem, cg
         self.objectives = [objective_of(problem, label) for label in labels]
-        self.kink = problem.loss.ACTIVE_BELOW
+        self.kink = problem.loss.active_below
         #: Lanes whose mean score has not been near the kink yet.
         self.far = np.full(m, np.isfinite(self.kink))
         self.advance_lanes = block_newton_kernels(problem.loss, problem.rows_of).advance

@@ -6,12 +6,13 @@ import scipy.optimize
 
 from sklearn_xc.kernels.one_vs_all.constant_scores import constant_scores_kernel
 from sklearn_xc.losses import LOSSES
+from sklearn_xc.losses.margin import compiled
 
 
 def constant_scores(loss, positive, negative):
     out = np.full(len(positive), np.nan)
     positive, negative = np.asarray(positive, float), np.asarray(negative, float)
-    constant_scores_kernel(LOSSES[loss])(positive, negative, out)
+    constant_scores_kernel(compiled(LOSSES[loss]()))(positive, negative, out)
     return out
 
 

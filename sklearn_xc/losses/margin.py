@@ -1,0 +1,166 @@
+"""What a loss of a margin is, and how kernels see it."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_xc.kernels.compiling.jit import inlined
+
+#: Where the derivatives of a loss are compared with difference quotients.
+_MARGINS = (-3.21, -0.37, 0.43, 0.87, 1.63, 5.3)
+_STEP, _PRECISION = 1e-4, 1e-3
+
+
+class CompiledLoss(NamedTuple):
+    """A loss as kernels close over it.
+
+    Attributes
+    ----------
+    value, slope, curvature : callable
+        Functions of the margin, compiled into the kernels that call them.
+    active_below, msi_negative_score : float
+        As of `MarginLoss`.
+    """
+
+    value: Callable[[float], float]
+    slope: Callable[[float], float]
+    curvature: Callable[[float], float]
+    active_below: float
+    msi_negative_score: float
+
+
+class MarginLoss(ABC):
+    """A convex loss of the margin m = y * score, y in {-1, +1}, that does not rise with m.
+
+    To add one, derive a class and pass an object of it, ``OvALinearXC(loss=MyLoss(width=0.5))``.
+    Its parameters are attributes that can be hashed; losses with equal parameters are equal.
+
+    Attributes
+    ----------
+    active_below : float, default=inf
+        From this margin on, value, slope and curvature are 0. Training is several times faster
+        where it is finite: instances beyond it need no look.
+    msi_negative_score : float, default=-2.0
+        The mean score that mean-separating initialisation gives to the negatives.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_xc.losses import MarginLoss
+    >>> class QuadraticallySmoothedHinge(MarginLoss):
+    ...     active_below = 1.0
+    ...
+    ...     def __init__(self, width=0.5):
+    ...         self.width = width
+    ...
+    ...     def functions(self):
+    ...         one, zero, half = np.float32(1), np.float32(0), np.float32(0.5)
+    ...         width = np.float32(self.width)
+    ...
+    ...         def value(margin):
+    ...             gap = max(one - margin, zero)
+    ...             return half * gap * gap / width if gap < width else gap - half * width
+    ...
+    ...         def slope(margin):
+    ...             return -min(max(one - margin, zero) / width, one)
+    ...
+    ...         def curvature(margin):
+    ...             return one / width if zero < one - margin < width else zero
+    ...
+    ...         return value, slope, curvature
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn_xc import OvALinearXC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = OvALinearXC(loss=QuadraticallySmoothedHinge(0.8), C=10, tol=1e-3).fit(X, y)
+    >>> bool(clf.score(X, y) > 0.9)
+    True
+    """
+
+    active_below: float = math.inf
+    msi_negative_score: float = -2.0
+
+    @abstractmethod
+    def functions(self) -> tuple[Callable[[float], float], ...]:
+        """Return value, slope and curvature: functions of one margin that numba can compile.
+
+        They may close over numbers. Constants of ``numpy.float32`` keep float32 margins float32; a
+        Python float makes them float64, which is slower and as right.
+        """
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self), tuple(sorted(vars(self).items()))))
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({values})"
+
+
+_COMPILED: dict[MarginLoss, CompiledLoss] = {}
+
+
+def compiled(loss: MarginLoss) -> CompiledLoss:
+    """Return a loss as kernels close over it: the same object for equal losses.
+
+    Raises
+    ------
+    TypeError
+        For parameters that cannot be hashed.
+    """
+    if loss not in _COMPILED:
+        value, slope, curvature = map(_inlined, loss.functions())
+        _COMPILED[loss] = CompiledLoss(
+            value, slope, curvature, float(loss.active_below), float(loss.msi_negative_score)
+        )
+    return _COMPILED[loss]
+
+
+def _inlined(function: Any) -> Any:
+    return inlined(function)
+
+
+def check_margin_loss(loss: MarginLoss, name: str) -> None:
+    """Raise an error for a loss that no solver could minimise; `name` comes first in messages.
+
+    Raises
+    ------
+    ValueError
+        For values that are not finite, a slope above 0, a curvature below 0, derivatives that are
+        not those of the value, and a loss beyond ``active_below``.
+    TypeError
+        If there are not three functions, or the parameters cannot be hashed.
+    """
+    try:
+        functions = compiled(loss)
+    except TypeError as error:
+        raise TypeError(
+            f"{name} must have parameters that can be hashed, and functions() must return value, "
+            f"slope and curvature. Got {loss!r}: {error}."
+        ) from error
+    value, slope, curvature = functions[:3]
+    for margin in map(np.float64, _MARGINS):  # float32 constants would make a float float32
+        found = [float(f(margin)) for f in (value, slope, curvature)]
+        for what, number in zip(("value", "slope", "curvature"), found, strict=True):
+            if not np.isfinite(number):
+                raise ValueError(f"{name}: {what}({margin}) of {loss!r} is {number}.")
+        if found[1] > 0.0 or found[2] < 0.0:
+            raise ValueError(
+                f"{name} must be convex and not rise with the margin. Got slope {found[1]:g} and "
+                f"curvature {found[2]:g} of {loss!r} at margin {margin}."
+            )
+        difference = (float(value(margin + _STEP)) - float(value(margin - _STEP))) / (2.0 * _STEP)
+        if abs(difference - found[1]) > _PRECISION * (1.0 + abs(found[1])):
+            raise ValueError(
+                f"{name}: slope({margin}) of {loss!r} is {found[1]:g}, but its value changes by "
+                f"{difference:g} there."
+            )
+        if margin >= functions.active_below and any(found):
+            raise ValueError(
+                f"{name}: {loss!r} has active_below={functions.active_below:g}, but a loss, slope "
+                f"or curvature at margin {margin}."
+            )

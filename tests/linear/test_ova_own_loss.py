@@ -1,0 +1,126 @@
+"""A loss from outside the package, passed as an object."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from sklearn_xc import OvALinearXC, OvALinearXCCV
+from sklearn_xc.losses import LOSSES, HuberHinge, MarginLoss, SquaredHinge
+
+
+class SmoothedHinge(MarginLoss):
+    """A hinge with a parabola of some width at its kink."""
+
+    active_below = 1.0
+
+    def __init__(self, width=0.5):
+        self.width = width
+
+    def functions(self):
+        zero, half, one = np.float32(0), np.float32(0.5), np.float32(1)
+        width = np.float32(self.width)
+
+        def value(margin):
+            gap = max(one - margin, zero)
+            return half * gap * gap / width if gap < width else gap - half * width
+
+        def slope(margin):
+            return -min(max(one - margin, zero) / width, one)
+
+        def curvature(margin):
+            return one / width if zero < one - margin < width else zero
+
+        return value, slope, curvature
+
+
+class Altered(MarginLoss):
+    """The squared hinge with one function replaced."""
+
+    active_below = 1.0
+
+    def __init__(self, name, function, active_below=1.0):
+        self.name, self.function, self.active_below = name, function, active_below
+
+    def functions(self):
+        names = ("value", "slope", "curvature")
+        own = dict(zip(names, SquaredHinge().functions(), strict=True))
+        own[self.name] = self.function
+        return tuple(own.values())
+
+
+@pytest.fixture(scope="module")
+def xy():
+    rng = np.random.default_rng(0)
+    X = sp.random_array((120, 30), density=0.3, rng=rng, format="csr")
+    Y = sp.csr_array((X.toarray() @ rng.normal(size=(30, 4)) > 0.4).astype(np.int8))
+    return X, Y
+
+
+@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("width", [0.5, 2.0])
+def test_it_is_minimised(width, dense, xy, dense_objective):
+    X, Y = xy
+    loss = SmoothedHinge(width)
+    clf = OvALinearXC(loss=loss, tol=1e-6, prune=0, C=2.0)
+    clf.fit(X.toarray() if dense else X, Y)
+    assert (clf.fit_report_["status"] == "converged").all()
+    for j in range(4):
+        positive = Y[:, [j]].toarray()[:, 0] > 0
+        objective = dense_objective(X.toarray(), positive, loss=loss, plus=2.0, minus=2.0)
+        assert clf.fit_report_["objective"][j] == pytest.approx(objective.minimum(), rel=1e-5)
+
+
+def test_widths_are_different_losses(xy):
+    X, Y = xy
+    narrow, wide, again = (OvALinearXC(loss=SmoothedHinge(w)).fit(X, Y) for w in (0.2, 2.0, 0.2))
+    assert np.abs(narrow.coef_ - wide.coef_).max() > 0.01
+    assert narrow.coef_.data.tobytes() == again.coef_.data.tobytes()
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_name_is_an_object_without_parameters(name, xy):
+    by_name, by_object = (OvALinearXC(loss=loss).fit(*xy) for loss in (name, LOSSES[name]()))
+    assert by_name.coef_.data.tobytes() == by_object.coef_.data.tobytes()
+    assert by_name.intercept_.tobytes() == by_object.intercept_.tobytes()
+
+
+def test_clone_pickle_threads_and_cross_validation(xy):
+    X, Y = xy
+    clf = OvALinearXC(loss=SmoothedHinge(0.7), n_jobs=2)
+    other = pickle.loads(pickle.dumps(clone(clf).fit(X, Y)))
+    assert other.loss == SmoothedHinge(0.7) != SmoothedHinge(0.8)
+    assert other.loss != HuberHinge()
+    assert repr(other.loss) == "SmoothedHinge(width=0.7)"
+    one = clone(clf).set_params(n_jobs=1).fit(X, Y)
+    assert one.coef_.data.tobytes() == other.coef_.data.tobytes()
+    chosen = OvALinearXCCV(Cs=[0.1, 1.0], cv=2, loss=SmoothedHinge(0.7)).fit(X, Y)
+    assert chosen.C_ in (0.1, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("loss", "problem"),
+    [
+        (Altered("slope", lambda m: 1.0), "not rise with the margin. Got slope 1"),
+        (Altered("curvature", lambda m: -2.0), "convex .* curvature -2"),
+        (Altered("value", lambda m: np.nan), "value.* is nan"),
+        (Altered("slope", lambda m: -0.5), "but its value changes by"),
+        (Altered("value", SquaredHinge().functions()[0], 0.5), "active_below=0.5, but a loss"),
+    ],
+)
+def test_what_cannot_be_minimised_is_refused(loss, problem, xy):
+    with pytest.raises(ValueError, match=f"^OvALinearXC: loss.*{problem}"):
+        OvALinearXC(loss=loss).fit(*xy)
+
+
+def test_parameters_that_cannot_be_hashed(xy):
+    with pytest.raises(TypeError, match="OvALinearXC: loss must have parameters that can be hash"):
+        OvALinearXC(loss=SmoothedHinge([0.5])).fit(*xy)
+
+
+@pytest.mark.parametrize("loss", ["hinge", SquaredHinge, 3])
+def test_what_is_no_loss(loss, xy):
+    with pytest.raises(ValueError, match="'loss' parameter of OvALinearXC"):
+        OvALinearXC(loss=loss).fit(*xy)
