@@ -425,7 +425,7 @@ default=None
                 return
             shown = seconds
             print(
-                f"[OvALinearXC] {done:,} of {n_labels:,} labels "
+                f"[{self._who}] {done:,} of {n_labels:,} labels "
                 f"({done / n_labels:.0%}) in {seconds:.1f} s",
                 file=sys.stdout,
                 flush=True,
@@ -523,7 +523,7 @@ default=None
         try:
             return self.__dict__["_weights"]
         except KeyError:
-            raise AttributeError(f"{name}: this OvALinearXC is not fitted yet.") from None
+            raise AttributeError(f"{name}: this {self._who} is not fitted yet.") from None
 
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         instances = check_instances(self, X, reset=False)
