@@ -36,6 +36,8 @@ class Entry:
         Parameters with which it trains in milliseconds.
     able : mapping
         Parameters, beside the quick ones, with which it learns easy data, in less than a second.
+    precise : mapping
+        Parameters, beside the quick ones, with which rounding changes scores by less than 1e-5.
     variants : mapping of str to mapping
         Parameters that take code of their own: what must not change a bit is tried on each.
     pieces : mapping of str to int
@@ -59,6 +61,7 @@ class Entry:
     estimator: type
     quick: Mapping[str, Any] = field(default_factory=dict)
     able: Mapping[str, Any] = field(default_factory=dict)
+    precise: Mapping[str, Any] = field(default_factory=dict)
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     pieces: Mapping[str, int] = field(default_factory=dict)
     refused: Mapping[str, list] = field(default_factory=dict)
@@ -69,9 +72,10 @@ class Entry:
     answers: Mapping[str, Callable] = field(default_factory=dict)
 
     def make(self, **parameters: Any) -> Any:
-        """Return a quick estimator; with `able`=True one that learns easy data."""
+        """Return a quick estimator; with `able` or `precise` True, with those parameters too."""
         able = self.able if parameters.pop("able", False) else {}
-        return self.estimator(**{**self.quick, **able, **parameters})
+        precise = self.precise if parameters.pop("precise", False) else {}
+        return self.estimator(**{**self.quick, **able, **precise, **parameters})
 
     def has(self, name: str) -> bool:
         """Tell whether the estimator has a method, a parameter, or a `name` that fit takes."""
@@ -137,7 +141,8 @@ SMALL = {"max_iter": 3, "learning_rate": 0.1, "random_state": 0}
 ENTRIES = {
     "OvALinearXC": Entry(
         OvALinearXC,
-        quick={"tol": 0.01, "prune": 0.001},
+        quick={"tol": 1e-3, "prune": 0.001},
+        precise={"tol": 1e-8},
         variants={
             "logistic": {"loss": "logistic"},
             "huber_hinge, ovap": {"loss": "huber_hinge", "init": "ovap"},
@@ -149,13 +154,15 @@ ENTRIES = {
         memory=(({}, "points of a block"),),
         labels_apart=True,
         is_exact=False,
+        dense_bits=False,
         answers={
             "anytime": lambda model, X: model.predict_topk_anytime(X, 3, time_budget=INF)[:3],
         },
     ),
     "OvALinearXCCV": Entry(
         OvALinearXCCV,
-        quick={"Cs": [0.1, 1.0], "cv": 2, "random_state": 0, "tol": 0.01, "prune": 0.001},
+        quick={"Cs": [0.1, 1.0], "cv": 2, "random_state": 0, "tol": 1e-3, "prune": 0.001},
+        precise={"tol": 1e-8},
         variants={"scoring": {"scoring": "P@3", "loss": "logistic"}},
         pieces={"sklearn_xc.parallel.blocks.MAX_LANES": 2},
         refused={
@@ -169,6 +176,7 @@ ENTRIES = {
         memory=(({}, "weights on a path of C"),),
         labels_apart=True,
         is_exact=False,
+        dense_bits=False,
     ),
     "SoftmaxUMax": Entry(
         SoftmaxUMax,

@@ -1,0 +1,489 @@
+"""What goes in and what comes out: containers, dtypes, shapes, ties, padding, unpleasant rows."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from fitted import (
+    METHODS,
+    assert_same_answers,
+    assert_same_model,
+    dense,
+    plain,
+)
+from registry import ENTRIES, awkward, easy, having, made
+from sklearn.exceptions import DataConversionWarning
+
+from sklearn_xc.metrics import precision_at_k
+
+SPARSE = [
+    sp.csr_matrix, sp.csr_array, sp.csc_matrix, sp.csc_array, sp.coo_matrix, sp.coo_array,
+    sp.lil_matrix, sp.lil_array, sp.dok_array, sp.bsr_matrix,
+]  # fmt: skip
+DTYPES = [bool, np.int8, np.uint8, np.int32, np.int64, np.float32, np.float64]
+X, Y = awkward()
+EASY, PLACES = easy()
+NAMES = np.array(["zebra", "ape", "cat", "emu"])
+ONE_CLASS_EACH = {"classes": PLACES, "dense": Y.toarray(), "sparse": Y}
+
+pytestmark = [
+    # Rates and sizes at which a few epochs end where they began are of no interest here.
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.RecallWarning"),
+]
+
+
+@pytest.fixture(scope="module", params=ENTRIES)
+def entry(request):
+    return ENTRIES[request.param]
+
+
+@pytest.fixture(scope="module")
+def fitted(entry):
+    """Return a model of the awkward data that no test may change."""
+    return entry.make().fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def able(entry):
+    """Return a model of four names of classes that no test may change."""
+    return entry.make(able=True).fit(EASY, NAMES[PLACES])
+
+
+class TestIndicators:
+    @pytest.mark.parametrize("container", SPARSE)
+    def test_the_kind_of_the_container_comes_back(self, entry, fitted, container):
+        model = entry.make().fit(X, container(Y))
+        assert_same_model(model, fitted)
+        expected = sp.csr_matrix if issubclass(container, sp.spmatrix) else sp.csr_array
+        for method in METHODS:
+            if hasattr(model, method):
+                answer = getattr(model, method)(X)
+                assert type(answer) is expected
+                assert answer.shape == Y.shape
+                assert answer.has_canonical_format
+
+    @pytest.mark.parametrize("dtype", DTYPES)
+    def test_the_dtype_comes_back(self, entry, fitted, dtype):
+        for y in (Y.astype(dtype), Y.toarray().astype(dtype)):
+            model = entry.make().fit(X, y)
+            assert_same_model(model, fitted)
+            assert model.predict(X).dtype == dtype
+            assert model.decision_function(X).dtype == np.float64
+
+    def test_dense_ones_give_the_same_model_and_dense_answers(self, entry, fitted):
+        for y in (Y.toarray(), Y.toarray().astype(int).tolist(), pd.DataFrame(Y.toarray())):
+            model = entry.make().fit(X, y)
+            assert_same_model(model, fitted)
+            for method in METHODS:
+                if hasattr(model, method):
+                    answer = getattr(model, method)(X)
+                    assert type(answer) is np.ndarray
+                    expected = getattr(fitted, method)(X).toarray()
+                    np.testing.assert_allclose(answer, expected, rtol=1e-9, atol=1e-12)
+
+    @pytest.mark.parametrize("k", [1, 3])
+    def test_sparse_answers_hold_the_top_k(self, entry, fitted, k):
+        """And nothing else, but also a score of zero: no entry is eliminated."""
+        model = entry.make().fit(X, Y).set_params(top_k=k)
+        labels, _ = fitted.predict_topk(X, k)
+        for method in METHODS[1:]:
+            if hasattr(model, method):
+                answer, whole = getattr(model, method)(X), getattr(fitted, method)(X).toarray()
+                assert np.diff(answer.indptr).tolist() == [k] * 60
+                found = answer.indices.reshape(60, k)
+                np.testing.assert_array_equal(found, np.sort(labels, axis=1))
+                expected = np.take_along_axis(whole, found, axis=1)
+                np.testing.assert_allclose(answer.data.reshape(60, k), expected, rtol=1e-12)
+        full, few = fitted.predict(X).toarray(), model.predict(X)
+        assert np.diff(few.indptr).max() <= k
+        expected = np.zeros_like(full)
+        np.put_along_axis(expected, labels, np.take_along_axis(full, labels, axis=1), axis=1)
+        np.testing.assert_array_equal(few.toarray(), expected)
+
+    def test_a_row_without_features_is_scored_without_intercepts_too(self, entry):
+        if not entry.has("fit_intercept"):
+            pytest.skip("has no intercept that could be left out")
+        model = entry.make(fit_intercept=False, top_k=3).fit(X, Y)
+        answer = model.decision_function(X[[3]])
+        assert answer.nnz == 3
+        np.testing.assert_array_equal(
+            np.sort(model.predict_topk(X[[3]], 3)[0][0]), answer.indices
+        )
+
+    def test_top_k_may_exceed_the_number_of_labels(self, entry, fitted):
+        model = entry.make(top_k=1000).fit(X, Y)
+        assert_same_answers(model, fitted, X)
+        assert model.decision_function(X).nnz == 60 * 5
+
+    def test_top_k_may_change_after_the_fit_and_does_not_bound_predict_topk(self, entry):
+        model = entry.make().fit(X, Y)
+        expected = model.predict_topk(X, 4)
+        model.set_params(top_k=2)
+        for a, b in zip(model.predict_topk(X, 4), expected, strict=True):
+            np.testing.assert_array_equal(a, b)
+        assert np.diff(model.decision_function(X).indptr).tolist() == [2] * 60
+
+    def test_two_columns_are_not_a_binary_problem(self, entry):
+        for y in (Y[:, [0, 1]], Y[:, [0, 1]].toarray()):
+            model = entry.make().fit(X, y)
+            assert model.decision_function(X).shape == model.predict(X).shape == (60, 2)
+            assert model.classes_.tolist() == [0, 1]
+            assert set(model.predict_topk(X, 2)[0][:, 0]) <= {0, 1}
+
+    def test_a_single_column(self, entry, fitted):
+        """Of those who need two of them, test_bad_input knows."""
+        if not entry.labels_apart:
+            pytest.skip("needs two labels")
+        model = entry.make().fit(X, Y[:, [1]])
+        assert model.predict(X).shape == model.decision_function(X).shape == (60, 1)
+        assert model.classes_.tolist() == [0]
+        assert model.predict_topk(X, 2)[0][:, 1].tolist() == [-1] * 60
+
+    def test_counts(self, entry, fitted):
+        np.testing.assert_array_equal(fitted.label_counts_, Y.toarray().sum(axis=0))
+        assert fitted.label_counts_.dtype == np.int64
+        assert fitted.n_samples_fit_ == 60
+        assert type(fitted.n_samples_fit_) is int
+        assert fitted.classes_.tolist() == list(range(5))
+
+
+class TestTopK:
+    @pytest.mark.parametrize("kind", ONE_CLASS_EACH)
+    def test_the_order_is_that_of_the_scores(self, entry, kind):
+        model = entry.make().fit(X, ONE_CLASS_EACH[kind])
+        scores = dense(model.decision_function(X))
+        n_labels = scores.shape[1]
+        order = np.argsort(-scores, axis=1, kind="stable")
+        for k in (1, 3, n_labels, n_labels + 2):
+            labels, best = model.predict_topk(X, k)
+            assert labels.dtype == np.int64
+            assert best.dtype == np.float64
+            assert labels.shape == best.shape == (60, k)
+            known = min(k, n_labels)
+            np.testing.assert_allclose(
+                best[:, :known], np.take_along_axis(scores, order[:, :known], axis=1), rtol=1e-9,
+                atol=1e-13,
+            )  # fmt: skip
+            np.testing.assert_allclose(
+                np.take_along_axis(scores, labels[:, :known], axis=1), best[:, :known], rtol=1e-9,
+                atol=1e-13,
+            )  # fmt: skip
+            assert (np.diff(best[:, :known], axis=1) <= 0).all()
+            assert (np.diff(np.sort(labels[:, :known], axis=1), axis=1) > 0).all()
+            assert (labels[:, known:] == -1).all()
+            assert (best[:, known:] == -np.inf).all()
+
+    def test_ties_go_to_the_smaller_position(self, entry):
+        """Labels of equal frequency, on an instance without features."""
+        y = np.tile(np.eye(4, dtype=int), (15, 1))
+        model = entry.make().fit(EASY, y)
+        labels, scores = model.predict_topk(sp.csr_array((2, 15)), 4)
+        assert labels.tolist() == [[0, 1, 2, 3]] * 2
+        assert len(set(scores[0])) == 1
+
+    def test_answers_do_not_depend_on_the_rows_beside_them(self, entry, fitted):
+        for rows in (slice(0, 7), [3], slice(20, 60)):
+            some = X[rows]
+            for a, b in zip(fitted.predict_topk(X, 5), fitted.predict_topk(some, 5), strict=True):
+                np.testing.assert_array_equal(a[rows], b)
+
+
+class TestProbabilities:
+    @pytest.mark.parametrize("of", having("predict_proba"))
+    @pytest.mark.parametrize("kind", ["classes", "two classes", "dense", "sparse"])
+    def test_rows_sum_to_one_over_all_classes(self, of, kind):
+        y = {**ONE_CLASS_EACH, "two classes": PLACES > 1}[kind]
+        model = ENTRIES[of].make().fit(X, y)
+        proba, logs = (dense(ask(X)) for ask in (model.predict_proba, model.predict_log_proba))
+        assert proba.shape == (60, len(model.classes_))
+        np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-12)
+        np.testing.assert_allclose(np.log(proba), logs, atol=1e-12)
+        labels, scores = model.predict_topk(X, len(model.classes_))
+        assert (np.diff(np.take_along_axis(proba, labels, axis=1), axis=1) <= 1e-15).all()
+        some = X.toarray().any(axis=1)  # a row without features has shares
+        gaps = np.diff(np.take_along_axis(logs, labels, axis=1)[some], axis=1)
+        np.testing.assert_allclose(gaps, np.diff(scores[some], axis=1), atol=1e-12)
+
+    @pytest.mark.parametrize("of", having("predict_proba"))
+    def test_huge_scores_neither_overflow_nor_lose_the_smallest_logarithm(self, of):
+        model = ENTRIES[of].make().fit(X, PLACES)
+        logs = model.predict_log_proba(X * 1e6)
+        assert np.isfinite(logs).all()
+        assert logs.min() < -1e4
+        proba = model.predict_proba(X * 1e6)
+        assert np.isfinite(proba).all()
+        np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+
+
+class TestClasses:
+    @pytest.mark.parametrize(
+        "names",
+        [NAMES, NAMES.astype(object), np.array([7, -3, 2, 10**12]), np.array([0.0, 1.0, 5.0, 3.0])],
+        ids=["str", "object", "int", "whole floats"],
+    )
+    @pytest.mark.parametrize("container", [np.asarray, list, pd.Series])
+    def test_labels_are_kept(self, entry, able, names, container):
+        y = names[PLACES]
+        model = entry.make(able=True).fit(EASY, container(y))
+        np.testing.assert_array_equal(model.classes_, np.unique(y))
+        predicted = model.predict(EASY)
+        assert predicted.dtype == model.classes_.dtype
+        assert model.score(EASY, y) == np.mean(predicted == y) > 0.9
+        scores = model.decision_function(EASY)
+        assert scores.shape == (60, 4)
+        np.testing.assert_array_equal(model.classes_[scores.argmax(axis=1)], predicted)
+        np.testing.assert_array_equal(model.label_counts_, np.unique(y, return_counts=True)[1])
+
+    def test_categories(self, entry):
+        y = pd.Series(NAMES[PLACES], dtype="category")
+        model = entry.make().fit(EASY, y)
+        assert model.classes_.tolist() == sorted(NAMES)
+        assert set(model.predict(EASY)) <= set(NAMES)
+
+    def test_each_is_a_label(self, entry):
+        """Also where folds, which are stratified for classes alone, are given."""
+        folds = {"cv": [(np.arange(0, 60, 3), np.arange(1, 60, 3))]} if entry.has("cv") else {}
+        by_class = entry.make(**folds).fit(X, PLACES)
+        indicator = entry.make(**folds).fit(X, sp.csr_array(np.eye(4)[PLACES]))
+        np.testing.assert_array_equal(dense(by_class.coef_), dense(indicator.coef_))
+        np.testing.assert_array_equal(
+            by_class.predict_topk(X, 4)[0], indicator.predict_topk(X, 4)[0]
+        )
+
+    @pytest.mark.parametrize("names", [("no", "yes"), (-1, 3), (False, True)], ids=str)
+    def test_two(self, entry, names):
+        second = PLACES > 1
+        y = np.array(names)[second.astype(int)]
+        model = entry.make(able=True).fit(EASY, y)
+        assert model.label_counts_.tolist() == [(~second).sum(), second.sum()]
+        score = model.decision_function(EASY)
+        assert score.shape == (60,)
+        np.testing.assert_array_equal(model.predict(EASY) == names[1], score > 0)
+        assert model.predict(EASY).dtype == model.classes_.dtype
+        assert model.score(EASY, y) > 0.9
+        labels, best = model.predict_topk(EASY, 3)
+        assert (labels[:, 2] == -1).all()
+        assert (best[:, 2] == -np.inf).all()
+        np.testing.assert_array_equal(labels[:, 0], score > 0)
+        np.testing.assert_array_equal(labels[:, 1], score <= 0)
+        # Two scores, or one and its negative.
+        gap = best[:, 0] - best[:, 1]
+        one = np.allclose(best[:, 0], -best[:, 1]) and np.allclose(gap, 2 * np.abs(score))
+        assert one or np.allclose(gap, np.abs(score))
+        if hasattr(model, "predict_proba"):
+            np.testing.assert_allclose(
+                model.predict_proba(EASY)[:, 1], 1 / (1 + np.exp(-score)), atol=1e-12
+            )
+
+    def test_a_column_warns_and_is_taken_as_one_dimensional(self, entry, able):
+        with pytest.warns(DataConversionWarning, match="column-vector y was passed"):
+            model = entry.make(able=True).fit(EASY, NAMES[PLACES][:, None])
+        assert_same_model(model, able)
+        with pytest.warns(UserWarning, match="column-vector"):
+            assert model.score(EASY, NAMES[PLACES][:, None]) == able.score(EASY, NAMES[PLACES])
+
+    def test_many_do_not_warn(self, entry):
+        """scikit-learn takes many classes for a regression; here they are the normal case."""
+        x = np.random.default_rng(0).normal(size=(120, 3))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.filterwarnings("ignore", category=UserWarning, message=r".*(?<!unique )class")
+            y = np.arange(120) // 2
+            cv = {"cv": [(np.arange(0, 120, 2), np.arange(1, 120, 2))]} if entry.has("cv") else {}
+            try:
+                model = entry.make(**cv).fit(x, y)
+            except UserWarning as warning:
+                assert "unique classes" not in str(warning)  # noqa: PT017
+            else:
+                assert model.classes_.shape == (60,)
+
+    def test_as_many_as_rows(self, entry):
+        x, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60)
+        if entry.has("cv"):
+            y = y // 2
+        model = entry.make().fit(x, y)
+        assert model.decision_function(x).shape == (60, y[-1] + 1)
+        assert np.isfinite(dense(model.coef_)).all()
+
+
+class TestInstances:
+    @pytest.mark.parametrize(
+        "container", [*SPARSE, np.asarray, np.asfortranarray, pd.DataFrame, np.ndarray.tolist]
+    )
+    def test_containers(self, entry, fitted, container):
+        given = container(X) if container in SPARSE else container(X.toarray())
+        if isinstance(given, pd.DataFrame):
+            given.columns = [f"f{j}" for j in range(15)]
+        if container in SPARSE or entry.dense_bits:
+            model = entry.make().fit(given, Y)
+            assert_same_model(model, fitted, but=("feature_names_in_",))
+        else:
+            model, expected = (entry.make(precise=True).fit(x, Y) for x in (given, X))
+            np.testing.assert_allclose(dense(model.coef_), dense(expected.coef_), atol=1e-5)
+        if not isinstance(given, pd.DataFrame):  # whose names would be missed
+            assert_same_answers(model, model, given, entry, X.toarray())
+
+    def test_asked_for_the_other_container(self, entry, fitted):
+        assert_same_answers(fitted, fitted, X, entry, X.toarray())
+        of_dense = entry.make().fit(X.toarray(), Y)
+        assert_same_answers(of_dense, of_dense, X, entry, X.toarray())
+
+    @pytest.mark.parametrize(
+        ("dtype", "expected"),
+        [
+            (np.float32, np.float32),
+            (np.float64, np.float64),
+            (np.float16, np.float64),
+            (np.int8, np.float64),
+            (np.int64, np.float64),
+            (bool, np.float64),
+        ],
+    )
+    def test_the_arithmetic_follows_x(self, entry, dtype, expected):
+        whole = (X.toarray() * 5).astype(dtype)
+        for x in [whole] if dtype == np.float16 else [whole, sp.csr_array(whole)]:
+            model = entry.make().fit(x, Y)
+            assert model.coef_.dtype == expected
+            for method in METHODS[1:]:
+                if hasattr(model, method):
+                    assert getattr(model, method)(x).dtype == expected
+            assert model.predict_topk(x)[1].dtype == expected
+            for name, ask in entry.answers.items():
+                answer = ask(model, x)
+                scores = answer[1] if isinstance(answer, tuple) else answer
+                assert scores.dtype == expected, name
+
+    def test_float32_is_close_to_float64(self, entry):
+        if entry.has("encoder"):
+            pytest.skip("encoders start at random numbers of the dtype")
+        narrow = X.astype(np.float32)
+        a, b = (entry.make().fit(x, Y) for x in (narrow, narrow.astype(np.float64)))
+        np.testing.assert_allclose(dense(a.coef_), dense(b.coef_), atol=1e-3)
+
+    def test_a_float32_model_is_asked_in_float64(self, entry):
+        model = entry.make().fit(X.astype(np.float32), Y)
+        a, b = model.predict_topk(X), model.predict_topk(X.astype(np.float32))
+        np.testing.assert_allclose(a[1], b[1], atol=1e-5)
+        assert np.isfinite(a[1]).all()
+
+    def test_more_than_65536_features(self, entry):
+        """All that matters stands behind 65,530 others; narrow indices would miss it."""
+        offset = 65_530
+        wide = sp.csr_array((EASY.data, EASY.indices + offset, EASY.indptr), (60, offset + 15))
+        model = entry.make(able=True).fit(wide, PLACES)
+        assert model.score(wide, PLACES) > 0.9
+        assert model.n_features_in_ == offset + 15
+
+    @pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.UnseenLabelWarning")
+    def test_more_than_65536_labels(self, entry):
+        if entry.has("n_shards"):
+            pytest.skip("draws and clusters all labels: minutes")
+        offset, labels = 65_530, sp.csr_array(np.eye(4)[PLACES])
+        many = sp.csr_array((labels.data, labels.indices + offset, labels.indptr), (60, offset + 4))
+        model = entry.make().fit(EASY, many)
+        np.testing.assert_array_equal(model.label_counts_[offset:], [15] * 4)
+        first = model.predict_topk(EASY, 1)[0][:, 0]
+        assert (first == PLACES + offset).mean() > 0.7
+
+
+class TestUnpleasantRows:
+    def test_rows_without_labels(self, entry):
+        """They are negatives of all where labels are apart, elsewhere passed over but counted."""
+        for y in (Y, Y.toarray()):
+            labelled = np.flatnonzero(Y.toarray().any(axis=1))
+            assert len(labelled) == 59
+            model, without = entry.make().fit(X, y), entry.make().fit(X[labelled], y[labelled])
+            assert model.n_samples_fit_ == 60
+            if entry.labels_apart:
+                assert (dense(model.coef_) != dense(without.coef_)).any()
+            else:
+                but = ("n_samples_fit_", "u_index_")  # numbers of rows
+                assert_same_model(model, without, but=but)
+
+    def test_nothing_but_zeros(self, entry):
+        for container in (sp.csr_array, np.asarray):
+            model = entry.make().fit(container(np.zeros((60, 6))), Y)
+            assert not dense(model.coef_).any() or np.isfinite(dense(model.coef_)).all()
+            expected = np.argsort(-model.label_counts_, kind="stable")
+            labels, scores = model.predict_topk(np.zeros((2, 6)), 5)
+            assert labels.tolist() == [expected.tolist()] * 2
+            assert np.isfinite(scores).all()
+
+    def test_a_single_instance(self, entry):
+        x, y = sp.csr_array([[1.0, 0.0, 2.0]]), sp.csr_array([[0, 1, 0]])
+        if entry.has("cv"):
+            x, y = sp.vstack([x, x], format="csr"), sp.vstack([y, y], format="csr")
+        model = entry.make().fit(x, y)
+        assert model.predict_topk(x, 1)[0].tolist() == [[1]] * x.shape[0]
+
+    @pytest.mark.filterwarnings("ignore::RuntimeWarning")
+    def test_instances_with_all_labels(self, entry):
+        """They have no negatives, and others do; and nobody has any."""
+        y = Y.toarray()
+        y[:20] = 1
+        for labels in (y, np.ones_like(y)):
+            model = entry.make().fit(X, labels)
+            assert np.isfinite(dense(model.coef_)).all()
+            assert np.isfinite(model.predict_topk(X, 5)[1]).all()
+        assert model.predict(X).sum() == 60 * 5 or not entry.labels_apart
+
+    def test_a_label_on_every_row_comes_first(self, entry):
+        y = np.c_[np.eye(4)[PLACES], np.ones(60)]
+        model = entry.make(able=True).fit(EASY, sp.csr_array(y))
+        assert model.label_counts_[4] == 60
+        labels, _ = model.predict_topk(EASY, 2)
+        assert (labels == 4).any(axis=1).mean() > 0.9
+
+
+class TestScore:
+    """Precision at 1, the accuracy after a one-dimensional fit."""
+
+    def test_of_classes(self, entry, able):
+        y = NAMES[PLACES]
+        accuracy = float(np.mean(able.predict(EASY) == y))
+        for same in (y, y.tolist(), pd.Series(y), pd.Categorical(y)):
+            assert able.score(EASY, same) == accuracy > 0.9
+        flipped = np.where(np.arange(60) % 5 == 0, NAMES[0], y)
+        weight = np.arange(60) % 4
+        hits = able.predict(EASY) == flipped
+        assert 0 < hits.mean() < 1
+        expected = np.average(hits, weights=weight)
+        assert able.score(EASY, flipped, weight) == pytest.approx(expected, rel=1e-12)
+
+    def test_of_two_classes(self, entry):
+        y = PLACES > 1
+        model = entry.make().fit(EASY, y)
+        weight, flipped = np.arange(60) % 4, y[::-1]
+        expected = np.average(model.predict(EASY) == flipped, weights=weight)
+        assert model.score(EASY, flipped, weight) == pytest.approx(expected, rel=1e-12)
+
+    @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_array.toarray])
+    def test_of_indicators(self, entry, container):
+        x, y = made(5, 0)
+        model = entry.make().fit(x, container(y))
+        labels = model.predict_topk(x, 1)[0]
+        hits = y.toarray()[np.arange(60), labels[:, 0]]
+        assert 0 < hits.mean() < 1
+        expected = precision_at_k(y, labels, 1)
+        for same in (y, y.tocsc(), y.toarray(), y.toarray().astype(bool), sp.coo_matrix(y)):
+            assert model.score(x, same) == expected == pytest.approx(hits.mean())
+        weight = np.random.default_rng(0).random(60)
+        expected = np.average(hits, weights=weight)
+        assert model.score(x, y, sample_weight=weight) == pytest.approx(expected)
+
+    def test_classes_that_fit_has_not_seen_are_missed(self, entry, able):
+        y = NAMES[PLACES]
+        assert able.score(EASY, np.where(y == "cat", "dog", y)) < able.score(EASY, y)
+        assert able.score(EASY, ["dog"] * 60) == 0
+
+
+def test_further_answers_have_as_many_rows(entry, fitted):
+    for ask in entry.answers.values():
+        answer = ask(fitted, X[:7])
+        for part in answer if isinstance(answer, tuple) else (answer,):
+            assert part.shape[0] == 7
+            assert plain(part)
