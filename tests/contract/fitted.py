@@ -7,11 +7,12 @@ from sklearn.base import BaseEstimator
 METHODS = ("predict", "decision_function", "predict_proba", "predict_log_proba")
 
 
-def plain(value, depth=0):
+def plain(value, within=()):
     """Return nested tuples of what a value holds, arrays as bytes; durations are left out."""
-    assert depth < 12, "the value holds itself"
+    if any(value is one for one in within):
+        return "itself"
     if isinstance(value, np.ndarray) and value.dtype == object:
-        return "objects", value.shape, tuple(plain(v, depth + 1) for v in value.ravel().tolist())
+        return "objects", value.shape, tuple(plain(v) for v in value.ravel().tolist())
     if isinstance(value, np.ndarray | np.generic):
         return value.dtype.str, value.shape, np.ascontiguousarray(value).tobytes()
     if sp.issparse(value):
@@ -20,17 +21,18 @@ def plain(value, depth=0):
             plain(part) for part in (value.indptr, value.indices, value.data)
         )
     if isinstance(value, dict):
+        within = (*within, value)
         return tuple(
-            (str(key), plain(part, depth + 1))
+            (str(key), plain(part, within))
             for key, part in sorted(value.items(), key=lambda item: str(item[0]))
             if not str(key).endswith(("seconds", "_s"))
         )
     if hasattr(value, "_asdict"):
-        return plain(value._asdict(), depth + 1)
+        return plain(value._asdict(), within)
     if isinstance(value, list | tuple):
-        return tuple(plain(part, depth + 1) for part in value)
+        return tuple(plain(part, within) for part in value)
     if hasattr(value, "__dict__") and not isinstance(value, type):
-        return type(value).__name__, plain(vars(value), depth + 1)
+        return type(value).__name__, plain(vars(value), (*within, value))
     return repr(value)
 
 

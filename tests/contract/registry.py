@@ -52,6 +52,9 @@ class Entry:
     is_exact : bool
         Whether the order of instances, and a weight in place of repeated rows, change no bit;
         otherwise they change rounding.
+    by_search : tuple of str
+        Variants guided by an index that files do not hold: a copy goes on with one that is built
+        anew, which may find other labels.
     dense_bits : bool
         Whether a dense X has the bits of a sparse one.
     answers : mapping of str to callable
@@ -68,6 +71,7 @@ class Entry:
     memory: tuple[tuple[Mapping[str, Any], str], ...] = ()
     labels_apart: bool = False
     is_exact: bool = True
+    by_search: tuple[str, ...] = ()
     dense_bits: bool = True
     answers: Mapping[str, Callable] = field(default_factory=dict)
 
@@ -220,6 +224,7 @@ ENTRIES = {
             "rounds": {"gradient": "decomp_mips", "n_rounds": 2, "n_blocks": 2, "n_candidates": 3},
             "no average": {"average": False, "loss": "triplet", "alpha": 0.5},
         },
+        by_search=("mips", "rounds", "no average"),
         pieces={
             "sklearn_xc.solvers.label_gradients._LEAST_WORK": 1,
             "sklearn_xc.decomposition._model._TOGETHER": 64,
@@ -265,6 +270,7 @@ ENTRIES = {
             "exact": {"gradient": "exact", "optimizer": "adagrad"},
             "mips": {"gradient": "mips", "n_candidates": 3, "sampled_epochs": 0.5},
         },
+        by_search=("mips",),
         pieces={
             "sklearn_xc.solvers.label_gradients._LEAST_WORK": 1,
             "sklearn_xc.decomposition._model._TOGETHER": 64,
