@@ -42,6 +42,8 @@ class Entry:
         Parameters that take code of their own: what must not change a bit is tried on each.
     pieces : mapping of str to int
         Private constants, by dotted name, that have even small work cut up for several threads.
+    small : str
+        Private constant, by dotted name: what needs fewer bytes does not ask for the machine's.
     refused : mapping of str to list
         Values of parameters that ``fit`` refuses, for each parameter.
     memory : tuple of (mapping, str)
@@ -67,6 +69,7 @@ class Entry:
     precise: Mapping[str, Any] = field(default_factory=dict)
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     pieces: Mapping[str, int] = field(default_factory=dict)
+    small: str = ""
     refused: Mapping[str, list] = field(default_factory=dict)
     memory: tuple[tuple[Mapping[str, Any], str], ...] = ()
     labels_apart: bool = False
@@ -229,6 +232,7 @@ ENTRIES = {
             "sklearn_xc.solvers.label_gradients._LEAST_WORK": 1,
             "sklearn_xc.decomposition._model._TOGETHER": 64,
         },
+        small="sklearn_xc.decomposition._model._SMALL",
         refused={
             **COMMON,
             **SEED,
@@ -254,8 +258,8 @@ ENTRIES = {
             "warm_start": SWITCH,
         },
         memory=(
-            ({}, "weights, 5 labels x 4 x 8 bytes and 15 features"),
-            ({"optimizer": "adagrad", "max_memory": 3 * 20 * 4 * 8 - 1}, "weights, 5 labels x 4"),
+            ({}, r"weights, 5 labels x \d x 8 bytes and 15 features"),
+            ({"optimizer": "adagrad", "max_memory": 3 * 20 * 4 * 8 - 1}, r"weights, 5 labels x \d x"),
         ),
         answers={
             "embed": lambda model, X: model.embed(X),
@@ -275,7 +279,8 @@ ENTRIES = {
             "sklearn_xc.solvers.label_gradients._LEAST_WORK": 1,
             "sklearn_xc.decomposition._model._TOGETHER": 64,
         },
-        memory=(({}, "weights, 5 labels x 15"),),
+        small="sklearn_xc.decomposition._model._SMALL",
+        memory=(({}, r"weights, 5 labels x 1\d x"),),
         answers={
             "embed": lambda model, X: model.embed(X),
             "search": lambda model, X: model.predict_topk(X, 3, exact=False),
@@ -304,6 +309,7 @@ ENTRIES = {
             "sklearn_xc.encoders.bag._TOGETHER": 16,
             "sklearn_xc.embedding._ranking._TOGETHER": 16,
         },
+        small="sklearn_xc.embedding._memory._LITTLE",
         refused={
             **COMMON,
             **SEED,

@@ -1,0 +1,287 @@
+"""What every estimator refuses to hold in memory, and what Ctrl-C leaves of it."""
+
+import _thread
+import signal
+import sys
+import threading
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from fitted import Unchanged, assert_same_answers, assert_same_model, fitted_names
+from registry import ENTRIES, awkward, made
+
+import sklearn_xc
+from sklearn_xc.exceptions import MemoryBudgetError
+from sklearn_xc.parallel import memory
+
+X, Y = awkward()
+PACKAGE = sklearn_xc.__path__[0]
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning"),
+]
+
+
+@pytest.fixture(scope="module", params=ENTRIES)
+def entry(request):
+    return ENTRIES[request.param]
+
+
+@pytest.fixture(scope="module")
+def many():
+    """Return 20,040 instances: 800,000 bytes of scores of 5 labels."""
+    return sp.vstack([X] * 334, format="csr")
+
+
+@pytest.fixture
+def small_machine(entry, monkeypatch):
+    """Leave 100 bytes of memory from the time that it is called."""
+
+    def take_memory():
+        monkeypatch.setattr(memory, "available_bytes", lambda: 100)
+        if entry.small:
+            monkeypatch.setattr(entry.small, 0)
+
+    return take_memory
+
+
+def peak_of(call):
+    """Return the bytes that a call held at most."""
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        call()
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+
+
+class TestFits:
+    def test_the_largest_array_is_named(self, entry):
+        for parameters, names in entry.memory:
+            model = entry.make(**{"max_memory": 200, **parameters})
+            calls = [model.fit]
+            if entry.has("partial_fit"):
+                calls.append(model.partial_fit)
+            for call in calls:
+                says = rf"needed and max_memory allows .*largest array is .*{names}.*\. [A-Z]"
+                with pytest.raises(MemoryBudgetError, match=says):
+                    call(X, Y)
+                assert not [n for n in fitted_names(model) if n[-1] == "_"]
+
+    def test_a_machine_that_is_too_small(self, entry, small_machine):
+        model = entry.make().fit(X, Y)
+        before = Unchanged(model)
+        small_machine()
+        with pytest.raises(MemoryBudgetError, match="this machine has 100 bytes"):
+            model.fit(X, Y)
+        before.check()
+
+    def test_absurd_sizes_are_refused_before_anything_is_allocated(self, entry):
+        """Two billion features, a million labels: X and Y themselves have some megabytes."""
+        if entry.labels_apart:
+            pytest.skip("marks the features that occur: two gigabytes")
+        rows = np.arange(60)
+        x = sp.csr_array((np.ones(60), (rows, rows // 30 * 2**30)), shape=(60, 2**31 - 2))
+        y = sp.csr_array((np.ones(60, int), (rows, rows // 30 * 10**6)), shape=(60, 10**6 + 1))
+
+        def call():
+            with pytest.raises(MemoryBudgetError, match="needed and this machine has"):
+                entry.make().fit(x, y)
+
+        assert peak_of(call) < 50e6
+
+    def test_more_than_there_is_will_do(self, entry):
+        model = entry.make(max_memory="1000000000TB").fit(X, Y)
+        assert_same_model(model, entry.make().fit(X, Y))
+
+
+class TestAnswers:
+    def test_dense_ones(self, entry, many):
+        """A top-k is made of pieces."""
+        model = entry.make().fit(X, Y.toarray())
+        whole = model.decision_function(many)
+        asks = [model.decision_function, model.predict]
+        if hasattr(model, "predict_proba"):
+            asks += [model.predict_proba, model.predict_log_proba]
+        for allowed in (100_000, "0.1MB"):
+            model.set_params(max_memory=allowed)
+            for ask in asks:
+                says = r"max_memory allows.*scores.*20040 (instances )?x 5.*predict_topk"
+                with pytest.raises(MemoryBudgetError, match=says):
+                    ask(many)
+                assert ask(many[:60]).shape == (60, 5)
+        model.set_params(max_memory="1GB")
+        np.testing.assert_array_equal(model.decision_function(many), whole)
+        model.set_params(max_memory="0.5MB")
+        labels, _ = model.predict_topk(many, 1)
+        np.testing.assert_array_equal(labels[:, 0], whole.argmax(axis=1))
+
+    def test_dense_ones_on_a_machine_that_is_too_small(self, entry, small_machine):
+        model = entry.make().fit(X, Y.toarray())
+        small_machine()
+        for ask in (model.decision_function, model.predict):
+            with pytest.raises(MemoryBudgetError, match=r"this machine has.*scores.*predict_topk"):
+                ask(X)
+
+    def test_top_ks(self, entry, many, request):
+        if entry.labels_apart or entry.has("predict_proba"):
+            reason = "the top-k answers of OvA and softmax models do not look at max_memory"
+            request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+        model = entry.make().fit(X, Y).set_params(max_memory=100_000)
+        asks = [model.predict, model.decision_function, lambda x: model.predict_topk(x, 5)]
+        asks += [lambda x, ask=ask: ask(model, x) for ask in entry.answers.values()]
+        for ask in asks:
+            with pytest.raises(MemoryBudgetError, match="max_memory allows .*20040"):
+                ask(many)
+
+    def test_an_unreadable_limit(self, entry, request):
+        if entry.labels_apart or entry.has("predict_proba"):
+            reason = "the top-k answers of OvA and softmax models do not look at max_memory"
+            request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+        model = entry.make().fit(X, Y)
+        for bad in ("plenty", 0, -1, True, np.nan):
+            model.set_params(max_memory=bad)
+            for ask in (model.predict, model.predict_topk, model.decision_function):
+                with pytest.raises(ValueError, match="max_memory must be"):
+                    ask(X)
+
+
+def at_call(number, act, call):
+    """Return how often `call` entered a function of the package; on one of these `act`.
+
+    No function is replaced, so that no private name is needed: it is what a signal handler does.
+    """
+    seen = 0
+
+    def watch(frame, event, _):
+        nonlocal seen
+        code = frame.f_code
+        # A generator that is thrown away, where errors are ignored, is no place of interest.
+        if event == "call" and code.co_filename.startswith(PACKAGE) and code.co_name[0] != "<":
+            seen += 1
+            if seen == number:
+                sys.setprofile(None)
+                act()
+
+    sys.setprofile(watch)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return seen
+
+
+def control_c():
+    raise KeyboardInterrupt
+
+
+class TestInterrupts:
+    """At any function of the package that a call enters, early or late."""
+
+    @pytest.fixture(params=["fit", "warm start", "partial_fit", "later partial_fit"])
+    def way(self, request):
+        """Return a function that makes a fitted estimator, and the name of a method of it."""
+
+        def make(entry):
+            if "partial_fit" in request.param:
+                if not entry.has("partial_fit"):
+                    pytest.skip("trains at once")
+                model = entry.make().fit(X, Y)
+                if request.param == "later partial_fit":
+                    model.partial_fit(X, Y)
+                return model, model.partial_fit
+            if request.param == "warm start" and not entry.has("warm_start"):
+                pytest.skip("no warm starts")
+            own = {"warm_start": True} if request.param == "warm start" else {}
+            model = entry.make(**own).fit(X, Y)
+            return model, model.fit
+
+        return make
+
+    def test_the_model_is_as_it_was_and_goes_on(self, entry, way):
+        x, y = made(5, 2)
+        expected, train = way(entry)
+        number = at_call(0, control_c, lambda: train(x, y))
+        assert number > 20
+        for at in {1, *np.linspace(2, number, 12).astype(int).tolist()}:
+            model, train = way(entry)
+            before = Unchanged(model)
+            with pytest.raises(KeyboardInterrupt):
+                at_call(at, control_c, lambda train=train: train(x, y))
+            before.check()
+        train(x, y)
+        assert_same_model(model, expected)
+        assert_same_answers(model, expected, x, entry)
+
+    def test_a_first_fit_leaves_nothing(self, entry):
+        model = entry.make()
+        number = at_call(0, control_c, lambda: entry.make().fit(X, Y))
+        for at in {1, number // 3, number // 2, number - 1}:
+            with pytest.raises(KeyboardInterrupt):
+                at_call(at, control_c, lambda: model.fit(X, Y))
+            assert not [n for n in fitted_names(model) if n[-1] == "_"]
+
+    def test_of_the_process(self, entry, interrupt_main):
+        """A real SIGINT, to the main thread while it works."""
+        model = entry.make().fit(*made(5, 2))
+        before = Unchanged(model)
+        number = at_call(0, control_c, lambda: entry.make().fit(X, Y))
+        with pytest.raises(KeyboardInterrupt):
+            at_call(number // 2, lambda: signal.raise_signal(signal.SIGINT), lambda: model.fit(X, Y))
+        before.check()
+
+    def test_while_threads_work(self, entry, interrupt_main, monkeypatch):
+        """By the first of them, unless there are none; the call is undone, or was done by then."""
+        for name, value in entry.pieces.items():
+            monkeypatch.setattr(name, value)
+        expected = entry.make(n_jobs=2).fit(X, Y)
+        model = entry.make(n_jobs=2).fit(*made(5, 2))
+        before, sent, ended = Unchanged(model), threading.Event(), False
+
+        def watch(frame, event, _):
+            if frame.f_code.co_filename.startswith(PACKAGE) and not sent.is_set():
+                sent.set()
+                interrupt_main()
+
+        threading.setprofile(watch)
+        try:
+            model.fit(X, Y)
+            ended = True
+            time.sleep(0.01)  # a signal that has come late
+        except KeyboardInterrupt:
+            pass
+        finally:
+            threading.setprofile(None)
+        if not ended:
+            assert sent.is_set()
+            before.check()
+            model.fit(X, Y)
+        assert_same_model(model, expected)
+
+    def test_where_they_are_ignored(self, entry, interrupt_main):
+        """As in a process that a shell has started in the background."""
+        expected = entry.make().fit(X, Y)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        model = entry.make()
+        number = at_call(0, control_c, lambda: entry.make().fit(X, Y))
+        at_call(number // 2, lambda: signal.raise_signal(signal.SIGINT), lambda: model.fit(X, Y))
+        _thread.interrupt_main()
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        assert_same_model(model, expected)
+
+    def test_of_an_answer(self, entry):
+        model = entry.make().fit(X, Y)
+        model.predict(X)
+        expected = model.predict_topk(X, 5)
+        for ask in (model.predict, model.predict_topk, model.decision_function):
+            number = at_call(0, control_c, lambda ask=ask: ask(X))
+            for at in {1, number // 2, number}:
+                with pytest.raises(KeyboardInterrupt):
+                    at_call(at, control_c, lambda ask=ask: ask(X))
+        for a, b in zip(model.predict_topk(X, 5), expected, strict=True):
+            np.testing.assert_array_equal(a, b)
