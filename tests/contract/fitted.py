@@ -17,8 +17,10 @@ def plain(value, within=()):
         return value.dtype.str, value.shape, np.ascontiguousarray(value).tobytes()
     if sp.issparse(value):
         value = value.tocsr()
-        return type(value).__name__, value.shape, *(
-            plain(part) for part in (value.indptr, value.indices, value.data)
+        return (
+            type(value).__name__,
+            value.shape,
+            *(plain(part) for part in (value.indptr, value.indices, value.data)),
         )
     if isinstance(value, dict):
         within = (*within, value)

@@ -346,9 +346,7 @@ ENTRIES = {
     ),
 }  # fmt: skip
 #: All entries that have variants, and without: (name, variant).
-VARIANTS = [
-    (name, variant) for name, entry in ENTRIES.items() for variant in ["", *entry.variants]
-]
+VARIANTS = [(name, variant) for name, entry in ENTRIES.items() for variant in ["", *entry.variants]]
 #: Functions without arguments that make a quick estimator.
 ESTIMATORS = {name: entry.make for name, entry in ENTRIES.items()}
 

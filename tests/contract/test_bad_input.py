@@ -434,7 +434,11 @@ class TestLabelFeatures:
         for vectorizer, error, says in (
             (TfidfVectorizer(), NotFittedError, r"TfidfVectorizer that is not fitted.*Frozen"),
             (7, TypeError, "label_vectorizer must have a method transform"),
-            (TfidfVectorizer().fit(names), ValueError, "label_vectorizer made 1 features, X has 15"),
+            (
+                TfidfVectorizer().fit(names),
+                ValueError,
+                "label_vectorizer made 1 features, X has 15",
+            ),
         ):
             model = ENTRIES[of].make(label_features=names, label_vectorizer=vectorizer)
             assert_refused(model.fit, says, X, Y, error=error)
@@ -607,7 +611,9 @@ def test_a_failed_fit_leaves_an_earlier_one(entry, what, is_warm):
     assert_refused(model.fit, ".", other, y, sample_weight=weight, error=error)
     assert model.n_features_in_ == 15
     assert not hasattr(model, "feature_names_in_")
-    for one, two in zip(expected, model.set_params(max_memory=None).predict_topk(X, 3), strict=True):
+    for one, two in zip(
+        expected, model.set_params(max_memory=None).predict_topk(X, 3), strict=True
+    ):
         np.testing.assert_array_equal(one, two)
 
 

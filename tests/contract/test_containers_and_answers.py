@@ -110,9 +110,7 @@ class TestIndicators:
         model = entry.make(fit_intercept=False, top_k=3).fit(X, Y)
         answer = model.decision_function(X[[3]])
         assert answer.nnz == 3
-        np.testing.assert_array_equal(
-            np.sort(model.predict_topk(X[[3]], 3)[0][0]), answer.indices
-        )
+        np.testing.assert_array_equal(np.sort(model.predict_topk(X[[3]], 3)[0][0]), answer.indices)
 
     def test_top_k_may_exceed_the_number_of_labels(self, entry, fitted):
         model = entry.make(top_k=1000).fit(X, Y)

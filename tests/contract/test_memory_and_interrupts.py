@@ -232,7 +232,9 @@ class TestInterrupts:
         before = Unchanged(model)
         number = at_call(0, control_c, lambda: entry.make().fit(X, Y))
         with pytest.raises(KeyboardInterrupt):
-            at_call(number // 2, lambda: signal.raise_signal(signal.SIGINT), lambda: model.fit(X, Y))
+            at_call(
+                number // 2, lambda: signal.raise_signal(signal.SIGINT), lambda: model.fit(X, Y)
+            )
         before.check()
 
     def test_while_threads_work(self, entry, interrupt_main, monkeypatch):

@@ -299,7 +299,10 @@ class TestRows:
             np.testing.assert_array_equal(a.label_counts_, b.label_counts_)
 
     def test_their_order_in_a_partial_fit(self, pair, entry, fit):
-        if pair[0] not in having("partial_fit") or "index" in signature(fit().partial_fit).parameters:
+        if (
+            pair[0] not in having("partial_fit")
+            or "index" in signature(fit().partial_fit).parameters
+        ):
             pytest.skip("trains at once, or numbers instances as they come")
         order = np.random.default_rng(0).permutation(60)
         a = fit().partial_fit(X, Y, sample_weight=WEIGHT)

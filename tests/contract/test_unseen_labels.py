@@ -33,7 +33,9 @@ def fitted(name, data):
 
 
 def test_a_warning_counts_them_where_fit_is_called(name, data):
-    says = rf"^{ENTRIES[name].estimator.__name__}: 3 of 8 labels have no training instance \(0, 3, 6\)"
+    says = (
+        rf"^{ENTRIES[name].estimator.__name__}: 3 of 8 labels have no training instance \(0, 3, 6\)"
+    )
     with pytest.warns(UnseenLabelWarning, match=says) as caught:
         ESTIMATORS[name]().fit(*data)
     assert {one.filename for one in caught if one.category is UnseenLabelWarning} == {__file__}

@@ -51,22 +51,6 @@ def test_max_memory_holds_for_the_index(make, xy):
     model.set_params(max_memory=3 * 14 * 6 * 8).predict_topk(xy[0][:1], 1, exact=False)
 
 
-def test_an_unreadable_limit_set_after_fit(make, xy):
-    model = make().fit(*xy).set_params(max_memory="plenty")
-    with pytest.raises(
-        ValueError, match=r"DecompMIPSClassifier: max_memory must be .* got 'plenty'"
-    ):
-        model.predict(xy[0])
-
-
-@pytest.mark.parametrize("n_jobs", [0, "many"])
-def test_threads_set_after_fit(n_jobs, make, xy):
-    model = make().fit(*xy).set_params(n_jobs=n_jobs)
-    for ask in (model.predict, lambda X: model.predict_topk(X, exact=False)):
-        with pytest.raises(ValueError, match="n_jobs must be None or an integer other than 0"):
-            ask(xy[0])
-
-
 @pytest.mark.parametrize("hidden_dim", [None, 6])
 @pytest.mark.parametrize("method", ["predict_topk", "decision_function", "search"])
 def test_instances_are_embedded_some_at_a_time(method, hidden_dim, make, xy, monkeypatch):

@@ -119,7 +119,7 @@ def expected(make, with_empty):
     return fitted
 
 
-@settings(max_examples=40)
+@settings(max_examples=10)
 @given(
     form=st.sampled_from(sorted(FORMS)),
     of_labels=st.sampled_from(sorted(FORMS)),
@@ -145,7 +145,7 @@ def test_zeros_in_empty_rows(known, sampler, make, with_empty, expected):
     assert as_bytes(model, X) == as_bytes(expected(known, np.float64, sampler), X)
 
 
-@settings(max_examples=40)
+@settings(max_examples=10)
 @given(
     form=st.sampled_from(sorted(FORMS)),
     seed=st.integers(0, 2**16),

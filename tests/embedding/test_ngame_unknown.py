@@ -90,14 +90,6 @@ class TestInstances:
         for component in ("fused", "embedding", "classifier"):
             assert model.predict_topk(word, 20, component)[0][0].tolist() != frequent.tolist()
 
-    @pytest.mark.parametrize("fraction", [0.0, 0.3])
-    def test_classes(self, fraction, make, documents):
-        y = np.array(["b", "a", "c", "b", "c", "b"] * 26 + ["c", "a", "a", "a"])
-        model = make(validation_fraction=fraction).fit(documents.X, y)
-        assert model.predict(blank()).tolist() == ["b"] * 3
-        shares = [29 / 160, 78 / 160, 53 / 160]
-        np.testing.assert_array_equal(model.decision_function(blank()), [shares] * 3)
-
     @pytest.mark.parametrize("n_second", [40, 80, 120])
     def test_two_classes(self, n_second, make, documents):
         y = np.arange(160) < n_second
@@ -108,18 +100,6 @@ class TestInstances:
         labels, scores = model.predict_topk(blank(), 2)
         assert labels.tolist() == [[0, 1] if n_second <= 80 else [1, 0]] * 3
         np.testing.assert_array_equal(scores, np.tile(-np.sort(-shares), (3, 1)))
-
-    def test_weights_are_repeated_rows(self, make, skewed):
-        X, Y, Z, _ = skewed
-        times = 1 + np.arange(160) % 3
-        rows = np.repeat(np.arange(160), times)
-        weighted = make(label_features=Z).fit(X, Y, sample_weight=times)
-        repeated = make(label_features=Z).fit(X[rows], Y[rows])
-        for p, q in zip(weighted.predict_topk(blank(), 20), repeated.predict_topk(blank(), 20),
-                        strict=True):  # fmt: skip
-            np.testing.assert_array_equal(p, q)
-        plain = make(label_features=Z).fit(X, Y)
-        assert (plain.decision_function(blank()) != weighted.decision_function(blank())).nnz
 
     def test_further_instances_count(self, make, skewed):
         X, Y, Z, weight = skewed
@@ -250,14 +230,3 @@ class TestLabels:
         assert not model._unseen_labels.size
         assert len(pickle.loads(before)._unseen_labels) == 3
         assert np.isin(UNSEEN, model.predict_topk(documents.X, 5)[0]).all()
-
-    @pytest.mark.parametrize("seen", ["ape", "cat"])
-    def test_one_class_of_two(self, seen, make, documents):
-        """What is not known may not win by a score of 0."""
-        model = make().partial_fit(documents.X, np.full(160, seen), classes=["ape", "cat"])
-        both = sp.vstack([documents.X, -documents.X, blank()]).tocsr()
-        assert set(model.predict(both)) == {seen}
-        np.testing.assert_allclose(model.decision_function(both), 1 if seen == "cat" else -1)
-        labels, scores = model.predict_topk(both, 2)
-        assert set(model.classes_[labels[:, 0]]) == {seen}
-        np.testing.assert_allclose(scores[:, 1], scores[:, 0] - 1)

@@ -1,11 +1,9 @@
 """Labels without a training instance."""
 
 import pickle
-import warnings
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from sklearn_xc.exceptions import UnseenLabelWarning
 
@@ -29,21 +27,6 @@ def data():
     Y[np.arange(90), rng.choice(seen, 90)] = 1
     Y[np.arange(90), rng.choice(seen, 90)] = 1
     return X, Y
-
-
-@pytest.fixture
-def fitted(make, data):
-    """Return a function that fits, and swaps the label vectors so that unseen ones score best."""
-
-    def fit(y=data[1], **parameters):
-        with pytest.warns(UnseenLabelWarning):
-            model = make(hidden_dim=None, **parameters).fit(data[0], y)
-        coef = model.coef_.copy()
-        coef[UNSEEN] = 100.0
-        model.coef_ = coef
-        return model
-
-    return fit
 
 
 @pytest.mark.parametrize("hidden_dim", [None, 4])
@@ -73,34 +56,6 @@ def test_they_come_last(exact, way, hidden_dim, make, data):
         if k == 8:
             inner = np.take_along_axis(model.embed(X) @ coef.T + model.intercept_, labels, axis=1)
             np.testing.assert_allclose(scores, inner, atol=1e-12)
-
-
-def test_dense_answers_have_them_below_all_others(fitted, data):
-    model = fitted()
-    scores = model.decision_function(data[0])
-    seen = np.delete(scores, UNSEEN, axis=1)
-    np.testing.assert_array_equal(scores[:, UNSEEN], np.tile(seen.min(axis=1)[:, None] - 1, 6))
-    assert not model.predict(data[0])[:, UNSEEN].any()
-    assert model.predict(data[0]).sum() == data[1].sum()  # nor have they a say in the threshold
-
-
-def test_sparse_answers_lack_them(fitted, data):
-    model = fitted(sp.csr_array(data[1]))
-    scores, predicted = model.decision_function(data[0]), model.predict(data[0])
-    assert scores.nnz == 90 * 8
-    assert not np.isin(scores.indices, UNSEEN).any()
-    assert not np.isin(predicted.indices, UNSEEN).any()
-    assert predicted.nnz == data[1].sum()
-
-
-def test_classes(make, data):
-    X, Y = data
-    y = np.array(list("abcdefghijklmn"))[Y.argmax(axis=1)]
-    model = make(hidden_dim=None).partial_fit(X, y, list("abcdefghijklmnz"))
-    coef = model.coef_.copy()
-    coef[model.label_counts_ == 0] = 100.0
-    model.coef_ = coef
-    assert set(model.predict(X)) <= set(y)
 
 
 @pytest.mark.parametrize("seen", [0, 1])
@@ -133,23 +88,3 @@ def test_a_label_that_comes_later_is_one_of_the_others(make, data):
     np.testing.assert_array_equal(
         np.sort(model.predict_topk(X, 14)[0][:, 9:]), [[1, 2, 11, 12, 13]] * 90
     )
-
-
-class TestWarning:
-    def test_of_fit_points_here(self, make, data):
-        X, Y = data
-        message = r"6 of 14 labels have no training instance \(1, 2, 6, 11, 12, \.\.\.\)"
-        with pytest.warns(UnseenLabelWarning, match=message) as caught:
-            make().fit(X, Y)
-        assert caught[0].filename == __file__
-        assert len(caught) == 1
-
-    def test_weights_and_no_weights(self, make, data):
-        X, Y = data
-        Y = np.delete(Y, UNSEEN, axis=1)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            make().fit(X, Y)
-            make().partial_fit(X, Y, sample_weight=1 - Y[:, 0])
-        with pytest.warns(UnseenLabelWarning, match=r"1 of 8 labels have .*\(0\)"):
-            make().fit(X, Y, 1 - Y[:, 0])

@@ -1,6 +1,4 @@
-"""Weights of the instances: repeated rows, rows that are not there, and gradients."""
-
-import pickle
+"""Weights of the instances: gradients, means, frequencies, and pairs of the tree."""
 
 import numpy as np
 import pytest
@@ -14,65 +12,7 @@ from sklearn_xc.embedding._training import (
     SiameseTraining,
     TripletLoss,
 )
-from sklearn_xc.samplers import SAMPLERS
 from sklearn_xc.samplers.protocol import Positives
-
-VECTORS = ("coef_", "label_embeddings_", "threshold_", "_frequencies")
-
-
-def assert_same_model(a, b):
-    for name in VECTORS:
-        assert np.asarray(getattr(a, name)).tobytes() == np.asarray(getattr(b, name)).tobytes()
-    assert (a.fusion_ is None) == (b.fusion_ is None)
-    if a.fusion_ is not None:
-        for p, q in zip(a.fusion_.tree_, b.fusion_.tree_, strict=True):
-            assert p.tobytes() == q.tobytes()
-
-
-class TestRepeatedRows:
-    @pytest.mark.parametrize("known", [True, False])
-    @pytest.mark.parametrize("fraction", [0.0, 0.3])
-    def test_a_weight_of_two_is_a_repeated_row(self, fraction, known, make, documents):
-        X, Y, Z = documents
-        own = {"label_features": Z if known else None, "validation_fraction": fraction}
-        rng = np.random.default_rng(0)
-        times = rng.integers(1, 4, X.shape[0])
-        rows = rng.permutation(np.repeat(np.arange(X.shape[0]), times))
-        weighted = make(**own).fit(X, Y, sample_weight=times)
-        assert_same_model(weighted, make(**own).fit(X[rows], Y[rows]))
-        assert (weighted.fusion_ is not None) == (fraction > 0)
-        assert (weighted.coef_ != make(**own).fit(X, Y).coef_).any()
-
-    @pytest.mark.parametrize("sampler", sorted(SAMPLERS))
-    def test_with_each_sampler(self, sampler, make, documents):
-        X, Y, Z = documents
-        own, X = {"label_features": Z, "sampler": sampler}, X.astype(np.float32)
-        times = 1 + (np.arange(X.shape[0]) % 3 == 0)
-        rows = np.repeat(np.arange(X.shape[0]), times)
-        assert_same_model(
-            make(**own).fit(X, Y, sample_weight=times), make(**own).fit(X[rows], Y[rows])
-        )
-
-    def test_equal_rows_with_other_labels_are_not_one(self, make, documents):
-        X, Y, _ = documents
-        own, X = {"validation_fraction": 0.0}, sp.vstack([X, X[:1]]).tocsr()
-        same, other = (sp.vstack([Y, Y[[row]]]).tocsr() for row in (0, 1))
-        models = [make(**own).fit(X, Y) for Y in (same, other)]
-        assert (models[0].coef_ != models[1].coef_).any()
-
-    @pytest.mark.parametrize("fraction", [0.0, 0.3])
-    def test_a_weight_of_zero_is_no_row(self, fraction, make, documents):
-        X, Y, Z = documents
-        own = {"label_features": Z, "validation_fraction": fraction}
-        kept = np.arange(X.shape[0]) % 5 > 0
-        weighted = make(**own).fit(X, Y, sample_weight=kept.astype(float))
-        assert_same_model(weighted, make(**own).fit(X[kept], Y[kept]))
-        assert (weighted.coef_ != make(**own).fit(X, Y).coef_).any()
-
-    def test_ones_are_no_weights(self, make, documents):
-        X, Y, Z = documents
-        weighted = make(label_features=Z).fit(X, Y, sample_weight=np.ones(X.shape[0]))
-        assert_same_model(weighted, make(label_features=Z).fit(X, Y))
 
 
 class TestRealWeights:
@@ -264,37 +204,3 @@ class TestSteps:
         plain = Z.copy()
         step_of(ClassifierModule(V, plain), positives, np.ones(12), monkeypatch)
         assert np.abs(W - plain).max() > 0.01
-
-
-class TestBadWeights:
-    @pytest.mark.parametrize(
-        ("weight", "message"),
-        [
-            (np.r_[-1.0, np.ones(159)], r"must not be negative, row 0 holds -1\.0"),
-            (np.ones(159), r"sample_weight has shape \(159,\), expected \(160,\)"),
-            (np.ones((160, 2)), r"sample_weight has shape \(160, 2\), expected \(160,\)"),
-            (np.zeros(160), "all entries of sample_weight are zero"),
-            (np.r_[np.ones(159), np.nan], "sample_weight contains NaN"),
-            (np.r_[np.ones(159), np.inf], "sample_weight contains infinity"),
-        ],
-        ids=["negative", "short", "wide", "zero", "nan", "inf"],
-    )
-    @pytest.mark.parametrize("method", ["fit", "partial_fit"])
-    def test_an_earlier_fit_is_left_whole(self, method, weight, message, make, documents):
-        X, Y, Z = documents
-        model = make(label_features=Z, validation_fraction=0.3).fit(X, Y)
-        before = pickle.dumps(model)
-        with pytest.raises(ValueError, match=message):
-            getattr(model, method)(X, Y, sample_weight=weight)
-        assert pickle.dumps(model) == before
-        fresh = make(label_features=Z)
-        with pytest.raises(ValueError, match=message):
-            getattr(fresh, method)(X, Y, sample_weight=weight)
-        assert not [name for name in vars(fresh) if name.endswith("_")]
-
-    def test_only_rows_without_labels_weigh(self, make, documents):
-        X, Y, _ = documents
-        Y = Y.tolil()
-        Y[0] = 0
-        with pytest.raises(ValueError, match="no row of y has a label"):
-            make().fit(X, Y.tocsr(), sample_weight=np.arange(160) == 0)

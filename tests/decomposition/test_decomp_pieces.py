@@ -1,11 +1,10 @@
-"""Training in pieces: partial_fit, warm starts, and what is kept between them."""
+"""Epochs, rates, squares of gradients and the index, over pieces and warm starts."""
 
 import pickle
 
 import joblib
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from sklearn_xc.solvers.batch_sgd import MovingRows
 
@@ -118,62 +117,7 @@ class TestEpochs:
         assert model.coef_.any(axis=1).all()
 
 
-class TestFirstCall:
-    def test_classes_that_are_not_there_yet(self, make, data):
-        X, y = data
-        model = make(decay_interval=1000)
-        model.partial_fit(X[y == "a"], y[y == "a"], classes=["d", "c", "b", "a"])
-        assert model.classes_.tolist() == ["a", "b", "c", "d"]
-        assert model.label_counts_.tolist() == [(y == "a").sum(), 0, 0, 0]
-        for _ in range(20):
-            model.partial_fit(X, y)
-        assert model.score(X, y) > 0.8
-        assert set(model.predict(X)) == set("abcd")
-
-    def test_classes_change_nothing_where_all_are_there(self, make, data):
-        X, y = data
-        a, b = make().partial_fit(X, y), make().partial_fit(X, y, classes=np.unique(y))
-        assert_same_weights(a, b)
-
-    def test_two_classes_of_which_one_is_there(self, make, data):
-        X, y = data
-        model = make().partial_fit(X[y == "a"], y[y == "a"], classes=["a", "other"])
-        assert model.coef_.shape == (2, 6)
-        filled = np.diff(X.indptr) > 0
-        assert (model.predict(X[(y == "a") & filled]) == "a").mean() > 0.8
-
-    @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_matrix, sp.csr_array.toarray])
-    def test_indicators_need_no_classes(self, container, make, xy):
-        X, Y = xy
-        model = make().partial_fit(X[:60], container(Y[:60]), classes=np.arange(15))
-        model.partial_fit(X[60:], container(Y[60:]))
-        assert type(model.predict(X)) is type(container(Y))
-        assert model.coef_.shape == (15, 6)
-
-
 class TestFurtherCalls:
-    def test_counts(self, make, data):
-        X, y = data
-        model = make().partial_fit(X[:70], y[:70], classes=list("abcd"))
-        model.partial_fit(X[50:], y[50:])
-        assert model.n_samples_fit_ == 140
-        expected = [(y[:70] == c).sum() + (y[50:] == c).sum() for c in "abcd"]
-        assert model.label_counts_.tolist() == expected
-        assert model.n_iter_ == 2
-        assert model.loss_curve_.shape == (2,)
-
-    def test_rows_of_weight_zero_and_rows_without_labels(self, make, xy):
-        X, Y = xy
-        Y = Y[:, :7]
-        weight = np.arange(120) % 3
-        kept = (weight > 0) & (np.diff(Y.indptr) > 0)
-        model = make().partial_fit(X, Y, sample_weight=weight)
-        without = make().partial_fit(X[kept], Y[kept], sample_weight=weight[kept])
-        assert_same_weights(model, without)
-        assert model.n_samples_fit_ == 80
-        np.testing.assert_array_equal(model.label_counts_, without.label_counts_)
-        assert (make().partial_fit(X, Y).coef_ != model.coef_).any()
-
     def test_the_rate_halves_after_as_many_instances_as_the_first_call_had(self, make):
         """One instance, whose gradient is the same as long as weights are tiny."""
         X, y = np.array([[1.0, 2.0]] * 5), np.array([1, 0, 0, 0, 0])
@@ -228,52 +172,6 @@ class TestFurtherCalls:
         for m in (model, again):
             m.partial_fit(X, Y) if way == "partial_fit" else m.fit(X, Y)
         assert_same_weights(again, model)
-
-    def test_float32_after_float64(self, make, xy):
-        X, Y = xy
-        for hidden_dim in (None, 6):
-            model = make(hidden_dim=hidden_dim).partial_fit(X.astype(np.float32), Y)
-            model.partial_fit(X, Y).partial_fit(X.toarray(), Y)
-            assert model.coef_.dtype == np.float32
-            assert model.n_iter_ == 3
-
-
-class TestErrors:
-    @pytest.fixture
-    def assert_refused(self, make, data):
-        """A call that fails changes nothing."""
-        model = make().partial_fit(*data)
-        before = {k: np.array(v) for k, v in vars(model).items() if isinstance(v, np.ndarray)}
-
-        def check(match, X=data[0], y=data[1], **arguments):
-            with pytest.raises(ValueError, match=match):
-                model.partial_fit(X, y, **arguments)
-            for name, value in before.items():
-                np.testing.assert_array_equal(getattr(model, name), value, name)
-
-        return check
-
-    def test_other_classes(self, assert_refused):
-        message = r"classes are not the same as in the first call, which had 4; 3 came\."
-        assert_refused(message, classes=list("abc"))
-        assert_refused("classes are not the same", classes=list("abcde"))
-        assert_refused("y holds .*'e'.*, which is not in classes", y=np.full(120, "e"))
-
-    def test_other_widths(self, assert_refused, data):
-        assert_refused(r"X has 39 features, .* expecting 40", X=data[0][:, :39])
-
-    def test_another_kind_of_y(self, assert_refused, make, xy):
-        assert_refused("y was 1-D in the first call, now it is an indicator", y=xy[1])
-        for model in (make().partial_fit(*xy), make(warm_start=True).fit(*xy)):
-            call = model.fit if model.warm_start else model.partial_fit
-            with pytest.raises(ValueError, match=r"y was an indicator .*, now it is 1-D"):
-                call(xy[0], np.arange(120) % 15)
-            with pytest.raises(ValueError, match="y has 14 label columns, before it had 15"):
-                call(xy[0], xy[1][:, :14])
-
-    def test_classes_of_an_indicator(self, make, xy):
-        with pytest.raises(ValueError, match="classes of an indicator y are its columns, 0 to 14"):
-            make().partial_fit(*xy, classes=list("abc"))
 
 
 class TestOtherParameters:

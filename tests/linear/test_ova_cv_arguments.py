@@ -1,21 +1,10 @@
-"""OvALinearXCCV beside what every estimator keeps: containers, bytes, files, errors, Ctrl-C."""
+"""Arguments that OvALinearXCCV alone has: the grid, folds and scorers; and how it ends early."""
 
-import pickle
-
-import joblib
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.sparse as sp
-import sklearn
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler
 
-from sklearn_xc import OvALinearXC, OvALinearXCCV, topk
-from sklearn_xc._sklearn import InvalidParameterError
+from sklearn_xc import OvALinearXC, OvALinearXCCV
 from sklearn_xc.exceptions import MemoryBudgetError
 from sklearn_xc.linear import path
 from sklearn_xc.metrics import TopKScorer, get_scorer
@@ -48,108 +37,11 @@ def model(xy):
 
 
 class TestContainers:
-    @pytest.mark.parametrize(
-        "container",
-        [sp.csr_matrix, sp.csc_array, sp.coo_matrix, sp.lil_array, sp.dok_array, sp.bsr_matrix],
-    )
-    def test_sparse(self, container, model, xy):
-        X, Y = xy
-        other = fit(container(X), container(Y))
-        assert_same_bytes(other, model)
-        expected = sp.csr_matrix if issubclass(container, sp.spmatrix) else sp.csr_array
-        assert type(other.predict(X)) is expected
-
-    @pytest.mark.parametrize("dtype", [bool, np.int8, np.float32])
-    def test_dense_indicators(self, dtype, model, xy):
-        X, Y = xy
-        other = fit(X, Y.toarray().astype(dtype))
-        assert_same_bytes(other, model)
-        assert other.predict(X).dtype == dtype
-
-    def test_lists(self, model, xy):
-        X, Y = xy
-        assert_same_bytes(fit(X, Y.toarray().astype(int).tolist()), model)
-        dense = X.toarray()
-        assert_same_bytes(fit(dense.tolist(), Y), fit(dense, Y))
-
     def test_dense_instances_stop_at_their_own_tolerance(self, xy):
         X, Y = xy[0].toarray(), xy[1]
         a, b = fit(X, Y), fit(X, Y, tol=1.0)
         assert_same_bytes(a, b)
         assert a.path_report_["n_iter"].sum() < fit(*xy).path_report_["n_iter"].sum()
-
-    def test_pandas(self, xy):
-        X, Y = xy
-        frame = pd.DataFrame(
-            X.toarray(), columns=[f"f{j}" for j in range(40)], index=np.arange(120)[::-1]
-        )
-        target = pd.DataFrame(Y.toarray().astype(int), index=frame.index)
-        weight = pd.Series(np.arange(120) % 3, index=frame.index)
-        model = fit(frame, target, weight)
-        assert model.feature_names_in_.tolist() == list(frame.columns)
-        assert_same_bytes(model, fit(X.toarray(), Y, weight.to_numpy()))
-        y = pd.Series(np.array(["b", "a", "c"])[X.toarray()[:, :3].argmax(axis=1)], frame.index)
-        assert_same_bytes(fit(frame, y), fit(X.toarray(), y.to_numpy()))
-        assert fit(frame, y).classes_.tolist() == ["a", "b", "c"]
-
-    def test_a_single_label_column(self, xy):
-        X, Y = xy
-        assert fit(X, Y[:, [2]], scoring="P@1").predict(X).shape == (120, 1)
-
-    def test_nothing_is_changed_in_place(self, xy):
-        X, Y = xy
-        weight, Cs = np.ones(120), np.array([10.0, 0.1])
-        arrays = [*(getattr(a, n) for a in xy for n in ("data", "indices", "indptr")), weight, Cs]
-        before = [a.copy() for a in arrays]
-        fit(X, Y, weight, Cs=Cs)
-        for a, b in zip(arrays, before, strict=True):
-            np.testing.assert_array_equal(a, b)
-
-
-class TestSameBytes:
-    @pytest.fixture
-    def wide(self, make_xy, monkeypatch):
-        monkeypatch.setattr("sklearn_xc.parallel.blocks.MAX_LANES", 4)
-        return make_xy(n_labels=60)
-
-    def test_threads(self, wide):
-        assert_same_bytes(fit(*wide, n_jobs=2), fit(*wide, n_jobs=1))
-
-    @pytest.mark.parametrize("backend", ["loky", "threading"])
-    def test_backends(self, backend, wide):
-        X, Y = wide
-        expected = fit(X, Y)
-        options = {"max_nbytes": 100} if backend == "loky" else {}
-        with joblib.parallel_config(backend, n_jobs=2, **options):
-            assert_same_bytes(fit(X, Y), expected)
-
-    def test_fitting_twice(self, model, xy):
-        before = clone(model).fit(*xy)
-        assert_same_bytes(model.fit(*xy), before)
-
-    def test_read_only_arrays(self, model, xy, tmp_path):
-        joblib.dump(xy, tmp_path / "data.joblib")
-        assert_same_bytes(fit(*joblib.load(tmp_path / "data.joblib", mmap_mode="r")), model)
-
-
-class TestCopies:
-    @pytest.mark.parametrize("protocol", [2, pickle.HIGHEST_PROTOCOL])
-    def test_pickle(self, protocol, model, xy):
-        again = pickle.loads(pickle.dumps(model, protocol))
-        assert_same_bytes(again, model)
-        np.testing.assert_array_equal(again.predict_topk(xy[0], 3), model.predict_topk(xy[0], 3))
-
-    def test_clone_keeps_parameters_only(self, model):
-        other = clone(model)
-        assert other.get_params() == model.get_params()
-        assert not hasattr(other, "C_")
-        assert not hasattr(other, "coef_")
-
-    def test_fitting_sets_no_parameter(self, xy):
-        model = make()
-        names = set(vars(model))
-        model.fit(*xy)
-        assert all(name.endswith("_") or name.startswith("_") for name in set(vars(model)) - names)
 
 
 class TestEcosystem:
@@ -164,14 +56,6 @@ class TestEcosystem:
         assert model.score(X, Y) == plain.score(X, Y)
         assert str(model.explain(X[[0]], 2)) == str(plain.explain(X[[0]], 2))
 
-    def test_pipeline(self, xy):
-        X, Y = xy
-        pipeline = make_pipeline(MaxAbsScaler(), make()).fit(X, Y)
-        scaled = MaxAbsScaler().fit_transform(X)
-        expected = fit(scaled, Y)
-        assert_same_bytes(pipeline[-1], expected)
-        np.testing.assert_array_equal(topk(pipeline, X, 3)[0], expected.predict_topk(scaled, 3)[0])
-
     def test_inside_a_search_over_another_parameter(self, xy):
         losses = ["squared_hinge", "logistic"]
         search = GridSearchCV(
@@ -181,38 +65,8 @@ class TestEcosystem:
         assert np.isfinite(search.cv_results_["mean_test_P@1"]).all()
         assert_same_bytes(search.best_estimator_, fit(*xy, **search.best_params_))
 
-    def test_weights_by_metadata_routing(self, xy):
-        X, Y = xy
-        weight = np.random.default_rng(0).random(120)
-        expected = fit(X, Y, weight)
-        with sklearn.config_context(enable_metadata_routing=True):
-            estimator = make().set_fit_request(sample_weight=True)
-            pipeline = make_pipeline(MaxAbsScaler(), estimator)
-            direct = fit(X, Y, weight)
-            routed = pipeline.fit(X, Y, sample_weight=weight)[-1]
-        assert_same_bytes(direct, expected)
-        assert_same_bytes(routed, fit(MaxAbsScaler().fit_transform(X), Y, weight))
-
 
 class TestBadInput:
-    @pytest.mark.parametrize(
-        ("parameters", "expected"),
-        [
-            ({"Cs": 0}, "'Cs' .* Got 0"),
-            ({"Cs": "many"}, "'Cs' .* Got 'many'"),
-            ({"scoring": None}, "'scoring' .* Got None"),
-            ({"scoring": ["P@1", "P@3"]}, "'scoring' "),
-            ({"cv": 0.5}, "'cv' .* Got 0.5"),
-            ({"loss": "hinge"}, "'loss' .* Got 'hinge'"),
-            ({"prune": -1}, "'prune' .* Got -1"),
-            ({"random_state": "x"}, "'random_state' .* Got 'x'"),
-        ],
-        ids=str,
-    )
-    def test_out_of_range(self, parameters, expected, xy):
-        with pytest.raises(InvalidParameterError, match=expected):
-            fit(*xy, **parameters)
-
     @pytest.mark.parametrize(
         ("Cs", "message"),
         [
@@ -283,15 +137,6 @@ class TestBadInput:
         with pytest.raises(ValueError, match=f"the {which} rows of fold 0 must hold a row of posi"):
             fit(*xy, weight, cv=[fold])
 
-    def test_the_door_names_this_estimator(self, xy):
-        X, Y = xy
-        with pytest.raises(ValueError, match="OvALinearXCCV: y has 119 rows and X has 120"):
-            fit(X, Y[:119])
-        with pytest.raises(ValueError, match="OvALinearXCCV: y must be a binary indicator"):
-            fit(X, 2 * Y)
-        with pytest.raises(ValueError, match="OvALinearXCCV: sample_weight must not be negative"):
-            fit(X, Y, -np.ones(120))
-
     def test_start_vectors_of_a_wrong_shape(self, xy):
         with pytest.raises(ValueError, match=r"init must have shape \(15, 40\)"):
             fit(*xy, init=np.zeros((3, 2)))
@@ -302,11 +147,6 @@ class TestBadInput:
             fit(*xy, max_memory="1KB")
         with pytest.raises(ValueError, match="OvALinearXCCV: max_memory must be"):
             fit(*xy, max_memory="plenty")
-
-    @pytest.mark.parametrize("method", ["predict", "predict_topk", "decision_function"])
-    def test_before_fit(self, method, xy):
-        with pytest.raises(NotFittedError, match="not fitted yet"):
-            getattr(make(), method)(xy[0])
 
 
 class TestInterruption:

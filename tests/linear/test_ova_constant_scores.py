@@ -137,11 +137,3 @@ def test_cross_validation_scores_such_rows_alike(data):
         strict=True,
     ):
         np.testing.assert_array_equal(a, b)
-
-
-def test_labels_of_equal_frequency_tie():
-    X = sp.csr_array(np.eye(6))
-    Y = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]])
-    labels, scores = OvALinearXC().fit(X, Y).predict_topk(sp.csr_array((1, 6)), 3)
-    assert labels.tolist() == [[0, 1, 2]]
-    assert len(set(scores[0])) == 1

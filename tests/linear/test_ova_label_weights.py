@@ -35,15 +35,6 @@ def test_a_weight_of_two_is_a_repeated_row_and_of_zero_a_missing_one(
         )
 
 
-def test_rows_of_weight_zero_are_not_even_counted(xy):
-    X, Y = xy
-    kept = np.arange(120) % 3 > 0
-    weighted, without = fit(X, Y, kept.astype(float)), fit(X[kept], Y[kept])
-    np.testing.assert_array_equal(weighted.coef_.toarray(), without.coef_.toarray())
-    assert weighted.n_samples_fit_ == without.n_samples_fit_ == 80
-    np.testing.assert_array_equal(weighted.label_counts_, without.label_counts_)
-
-
 def test_weights_that_are_all_equal_scale_the_loss(xy):
     X, Y = xy
     assert_close(fit(X, Y, np.full(120, 3.0)), fit(X, Y, C=3.0))

@@ -7,9 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from sklearn_xc.embedding import _training
-from sklearn_xc.embedding._training import ClassifierModule, Pool
+from sklearn_xc.embedding._training import Pool
 from sklearn_xc.encoders import bag
-from sklearn_xc.encoders.bag import BagOfEmbeddings
 from sklearn_xc.samplers import SAMPLERS
 
 NAMES = np.array(["zebra", "ape", "cat", "emu"])
@@ -159,16 +158,6 @@ class TestFurtherCalls:
         assert before < 0.2
         assert precision() > 0.6
 
-    @pytest.mark.parametrize("container", [sp.csr_array, sp.csc_matrix, sp.csr_array.toarray])
-    def test_containers(self, container, model, more):
-        expected = pickle.loads(pickle.dumps(model)).partial_fit(more.X, more.Y)
-        assert_same_model(model.partial_fit(container(more.X), container(more.Y)), expected)
-
-    def test_a_fit_begins_anew(self, model, documents, more, make):
-        model.partial_fit(more.X, more.Y).fit(*documents[:2])
-        expected = make(label_features=documents.Z, validation_fraction=0.25)
-        assert_same_model(model, expected.fit(*documents[:2]))
-
 
 class TestSameBytes:
     @pytest.mark.parametrize("sampler", sorted(SAMPLERS))
@@ -190,77 +179,8 @@ class TestSameBytes:
             model.partial_fit(X, Y)
         assert_same_model(read, model)
 
-    def test_the_order_of_rows(self, model, more):
-        order = np.random.default_rng(0).permutation(80)
-        other = pickle.loads(pickle.dumps(model)).partial_fit(more.X[order], more.Y[order])
-        assert_same_model(model.partial_fit(more.X, more.Y), other)
-
 
 class TestBadCalls:
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            (lambda X, Y: (X[:, :79], Y), "X has 79 features, .* is expecting 80"),
-            (lambda X, Y: (X, Y[:, :19]), "y has 19 label columns, before it had 20"),
-            (lambda X, Y: (X, np.arange(80) % 20), "y was an indicator in the first call, now"),
-            (lambda X, Y: (X, Y, np.arange(19)), "classes are not the same as in the first call"),
-            (lambda X, Y: (X, 2 * Y), "y must be a binary indicator"),
-            (lambda X, Y: (X, 0 * Y), "no row of y has a label"),
-            (lambda X, Y: (X[:70], Y), "y has 80 rows and X has 70"),
-        ],
-        ids=["features", "columns", "kind", "classes", "values", "empty", "rows"],
-    )
-    def test_the_model_is_as_it_was(self, change, message, model, more):
-        model.partial_fit(more.X, more.Y)
-        before = pickle.dumps(model)
-        with pytest.raises(ValueError, match=message):
-            model.partial_fit(*change(more.X, more.Y))
-        assert pickle.dumps(model) == before
-
-    def test_a_class_that_is_not_known(self, make, documents):
-        X, y = documents.X, one_class(documents.Y).astype(object)
-        model = make().partial_fit(X, y)
-        before = pickle.dumps(model)
-        for bad, classes, message in (
-            (np.where(y == "ape", "gnu", y), None, "y holds 'gnu', which is not in classes"),
-            (y, [*NAMES, "gnu"], "classes are not the same as in the first call, which had 4; 5"),
-            (documents.Y, None, "y was 1-D in the first call, now it is an indicator"),
-        ):
-            with pytest.raises(ValueError, match=message):
-                model.partial_fit(X, bad, classes=classes)
-        assert pickle.dumps(model) == before
-
-    @pytest.mark.parametrize(
-        ("classes", "error", "message"),
-        [
-            (["ape", None], ValueError, "classes must not be missing, entry 1 is None"),
-            (["ape", np.nan], ValueError, "classes must not be missing, entry 1 is nan"),
-            (["ape", 3], ValueError, "classes must be of one kind that can be sorted"),
-            (["ape", ["cat"]], ValueError, "classes must be a sequence of class labels"),
-            (5, ValueError, "classes must be a sequence of class labels, got int"),
-            ("ape", ValueError, "classes must be a sequence of class labels, got str"),
-            (np.ma.masked_array([0, 1], [0, 1]), TypeError, "classes is a masked array"),
-        ],
-        ids=range(7),
-    )
-    @pytest.mark.parametrize("is_indicator", [True, False])
-    @pytest.mark.parametrize("is_fitted", [True, False])
-    def test_classes_that_are_none(
-        self, is_fitted, is_indicator, classes, error, message, make, documents
-    ):
-        X, y = documents.X, documents.Y if is_indicator else one_class(documents.Y)
-        model = make().fit(X, y) if is_fitted else make()
-        before = pickle.dumps(model)
-        with pytest.raises(error, match=f"NGAMEEmbeddingXC: {message}"):
-            model.partial_fit(X, y, classes=classes)
-        assert pickle.dumps(model) == before
-
-    def test_a_first_call_that_fails(self, make, documents):
-        model = make()
-        with pytest.raises(ValueError, match="y has 160 rows and X has 7"):
-            model.partial_fit(documents.X[:7], documents.Y)
-        assert not [name for name in vars(model) if name.endswith("_")]
-
     def test_divergence(self, make, documents):
         """It takes a rate at which float32 overflows."""
         X, Y, _ = documents
@@ -270,36 +190,3 @@ class TestBadCalls:
         with np.errstate(all="ignore"), pytest.raises(ValueError, match=message):
             model.partial_fit(X, Y)
         assert pickle.dumps(model) == before
-
-
-def after(n_calls, function):
-    """Return the function, interrupted when it is called once more than so often."""
-    calls = iter(range(n_calls))
-
-    def interrupted(*args, **kwargs):
-        if next(calls, None) is None:
-            raise KeyboardInterrupt
-        return function(*args, **kwargs)
-
-    return interrupted
-
-
-class TestInterruption:
-    @pytest.mark.parametrize(
-        ("owner", "name", "n_calls"),
-        [(BagOfEmbeddings, "encode", 0), (ClassifierModule, "learn", 0),
-         (ClassifierModule, "learn", 2)],
-        ids=str,
-    )  # fmt: skip
-    @pytest.mark.parametrize("n_before", [0, 1])
-    def test_the_model_is_as_it_was(self, n_before, owner, name, n_calls, model, more, monkeypatch):
-        for _ in range(n_before):
-            model.partial_fit(more.X, more.Y)
-        before = pickle.dumps(model)
-        with monkeypatch.context() as patch:
-            patch.setattr(owner, name, after(n_calls, getattr(owner, name)))
-            with pytest.raises(KeyboardInterrupt):
-                model.partial_fit(more.X, more.Y)
-        assert pickle.dumps(model) == before
-        expected = pickle.loads(before).partial_fit(more.X, more.Y)
-        assert_same_model(model.partial_fit(more.X, more.Y), expected)

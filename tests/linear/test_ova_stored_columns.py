@@ -1,13 +1,10 @@
-"""How X and Y are stored does not move a bit: zeros, order, repetitions, index types, formats."""
+"""Stored zeros do not move a bit of explanations, nor of scores added from columns and lists."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from sklearn_xc import OvALinearXC, OvALinearXCCV
-from sklearn_xc.losses import LOSSES
+from sklearn_xc import OvALinearXC
 
 REPORT = ("n_iter", "n_products", "objective", "gradient_norm", "pruning_increase")
 
@@ -60,12 +57,6 @@ def stored_otherwise(matrix, form, rng):
     return matrix.asformat(form)
 
 
-FORMS = [
-    "zeros", "repetitions", "zeros and repetitions", "order", "int64", "csc", "coo", "lil", "dok",
-    "bsr", "dia",
-]  # fmt: skip
-
-
 def assert_same_bytes(a, b):
     for name in ("indptr", "indices", "data"):
         np.testing.assert_array_equal(getattr(a.coef_, name), getattr(b.coef_, name))
@@ -85,28 +76,6 @@ def assert_same_answers(model, X, other):
         np.testing.assert_array_equal(a, b)
 
 
-@given(
-    seed=st.integers(0, 2**31),
-    form=st.sampled_from(FORMS),
-    form_of_y=st.sampled_from(FORMS),
-    dtype=st.sampled_from([np.float32, np.float64]),
-    loss=st.sampled_from(sorted(LOSSES)),
-    weighted=st.booleans(),
-)
-@settings(max_examples=40)
-def test_stored_form(seed, form, form_of_y, dtype, loss, weighted):
-    rng = np.random.default_rng(seed)
-    X = sp.csr_array((rng.normal(size=(40, 12)) * (rng.random((40, 12)) < 0.4)).astype(dtype))
-    Y = sp.csr_array((rng.random((40, 9)) < 0.2).astype(float))
-    weight = rng.random(40) if weighted else None
-    model = OvALinearXC(prune=0.01, loss=loss).fit(X, Y, weight)
-    X_other, Y_other = stored_otherwise(X, form, rng), stored_otherwise(Y, form_of_y, rng)
-    np.testing.assert_array_equal(X_other.toarray(), X.toarray())
-    other = OvALinearXC(prune=0.01, loss=loss).fit(X_other, Y_other, weight)
-    assert_same_bytes(model, other)
-    assert_same_answers(model, X, X_other)
-
-
 @pytest.mark.parametrize("form", ["zeros", "repetitions", "order", "int64", "csc"])
 @pytest.mark.parametrize("n_labels", [30, 400])
 def test_prediction_with_posting_lists_and_columns(n_labels, form, make_xy):
@@ -117,15 +86,6 @@ def test_prediction_with_posting_lists_and_columns(n_labels, form, make_xy):
     assert_same_answers(model, X, stored_otherwise(X, form, np.random.default_rng(0)))
 
 
-@pytest.mark.parametrize("form", ["zeros", "zeros and repetitions", "csc"])
-def test_cross_validation(form, xy):
-    X, Y = xy
-    other = stored_otherwise(X, form, np.random.default_rng(0))
-    a, b = (OvALinearXCCV(Cs=[0.3, 3], cv=2).fit(x, Y) for x in (X, other))
-    np.testing.assert_array_equal(a.scores_, b.scores_)
-    assert_same_bytes(a, b)
-
-
 def test_explanations(xy):
     X, Y = xy
     model = OvALinearXC(prune=0).fit(X, Y)
@@ -134,15 +94,6 @@ def test_explanations(xy):
         a, b = model.explain(X[[row]], 6), model.explain(other[[row]], 6)
         assert a.score == b.score
         np.testing.assert_array_equal(a.features, b.features)
-
-
-def test_the_callers_arrays_stay_as_they_are(xy):
-    X, Y = xy
-    other = stored_otherwise(X, "zeros", np.random.default_rng(0))
-    before = [a.copy() for a in (other.indptr, other.indices, other.data)]
-    OvALinearXC(prune=0).fit(other, Y).predict_topk(other)
-    for a, b in zip(before, (other.indptr, other.indices, other.data), strict=True):
-        np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize("share", [0.9, 0.1])
@@ -160,12 +111,3 @@ def test_a_dense_x_has_the_bits_of_its_sparse_form(share, make_xy):
         np.testing.assert_allclose(dense.coef_.toarray(), sparse.coef_.toarray(), atol=1e-5)
     for a, b in zip(dense.predict_topk(X), dense.predict_topk(sp.csr_array(X)), strict=True):
         np.testing.assert_array_equal(a, b)
-
-
-def test_repetitions_that_sum_beyond_the_range_are_refused():
-    X = sp.csr_array(([1.5e308, 1.5e308, 1.0], [0, 0, 1], [0, 2, 3]), shape=(2, 2))
-    with pytest.raises(ValueError, match="X"):
-        OvALinearXC().fit(X, np.eye(2, dtype=int))
-    model = OvALinearXC(prune=0).fit(np.eye(2), np.eye(2, dtype=int))
-    with pytest.raises(ValueError, match="X"):
-        model.predict_topk(X)

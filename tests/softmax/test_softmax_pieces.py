@@ -1,11 +1,7 @@
-"""Training in pieces: partial_fit, the u of instances that come again, and warm starts."""
+"""The u of instances that come again, learning rates and averages, over pieces and warm starts."""
 
-import pickle
-
-import joblib
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from scipy.special import log_softmax
 
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
@@ -73,36 +69,6 @@ class TestFirstCall:
         assert after < seen < guessing
         model.set_params(learning_rate=1e-9).partial_fit(X, y, index=np.arange(120))
         assert after < model.loss_curve_[1] < seen  # its u are of the first pass
-
-    def test_classes_that_are_not_there_yet(self, make, data):
-        X, y = data
-        model = make().partial_fit(X[y == "a"], y[y == "a"], classes=["d", "c", "b", "a"])
-        assert model.classes_.tolist() == ["a", "b", "c", "d"]
-        assert model.label_counts_.tolist() == [(y == "a").sum(), 0, 0, 0]
-        for _ in range(20):
-            model.partial_fit(X, y)
-        assert model.score(X, y) > 0.8
-        assert set(model.predict(X)) == set("abcd")
-
-    def test_classes_change_nothing_where_all_are_there(self, make, data):
-        X, y = data
-        a, b = make().partial_fit(X, y), make().partial_fit(X, y, classes=np.unique(y))
-        np.testing.assert_array_equal(a.coef_, b.coef_)
-
-    def test_two_classes_of_which_one_is_there(self, make, data):
-        X, y = data
-        model = make().partial_fit(X[y == "a"], y[y == "a"], classes=["a", "other"])
-        assert model.coef_.shape == (2, 40)
-        assert (model.predict(X[y == "a"]) == "a").mean() > 0.9
-
-    @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_matrix, sp.csr_array.toarray])
-    def test_indicators_need_no_classes(self, container, make, xy):
-        X, Y = xy
-        model = make().partial_fit(X[:60], container(Y[:60]), classes=np.arange(15))
-        model.partial_fit(X[60:], container(Y[60:]))
-        assert type(model.predict(X)) is type(container(Y))
-        assert model.coef_.shape == (15, 40)
-        np.testing.assert_array_equal(model.u_index_, np.column_stack(Y.tocoo().coords))
 
     def test_auto_is_searched_for_once(self, make, data):
         X, y = data
@@ -282,68 +248,6 @@ class TestPasses:
         np.testing.assert_allclose(scaled.coef_, model.coef_, atol=1e-12)
         assert (make().partial_fit(X, y).coef_ != model.coef_).any()
 
-    def test_rows_without_labels(self, make, xy):
-        X, Y = xy
-        Y = Y[:, :7]
-        labelled = np.flatnonzero(np.diff(Y.indptr))
-        model = make().partial_fit(X, Y)
-        np.testing.assert_array_equal(np.unique(model.u_index_[:, 0]), labelled)
-        assert model.n_samples_fit_ == 120
-
-    @pytest.mark.parametrize("average", [False, True])
-    @pytest.mark.parametrize("copy", ["pickle", "joblib"])
-    def test_a_stored_model_goes_on(self, copy, average, make, data, tmp_path):
-        X, y = data
-        model = make(average=average).partial_fit(X, y, index=np.arange(120))
-        if copy == "pickle":
-            again = pickle.loads(pickle.dumps(model))
-        else:
-            joblib.dump(model, tmp_path / "model.joblib")
-            again = joblib.load(tmp_path / "model.joblib")
-        for m in (model, again):
-            m.partial_fit(X, y, index=np.arange(120))
-        np.testing.assert_array_equal(again.coef_, model.coef_)
-        np.testing.assert_array_equal(again.u_, model.u_)
-
-    @pytest.mark.parametrize("average", [False, True])
-    @pytest.mark.parametrize("way", ["fit", "partial_fit"])
-    def test_a_memory_mapped_model_goes_on(self, way, average, make, data, tmp_path):
-        X, y = data
-        model = getattr(make(average=average, max_iter=3), way)(X, y)
-        joblib.dump(model, tmp_path / "model.joblib")
-        again = joblib.load(tmp_path / "model.joblib", mmap_mode="r").partial_fit(X, y)
-        np.testing.assert_array_equal(again.coef_, model.partial_fit(X, y).coef_)
-
-    @pytest.mark.parametrize("average", [False, True])
-    def test_arrays_that_others_hold_are_left_as_they_are(self, average, make, data):
-        """Another thread may be predicting with them."""
-        X, y = data
-        model = make(average=average, max_iter=2).fit(X, y)
-        for _ in range(2):
-            held = {
-                name: getattr(model, name) for name in ("coef_", "intercept_", "_iterate", "u_")
-            }
-            if average:
-                held["mean"] = model._average.mean
-                held["mean intercept"] = model._average.intercept
-                held["iterate"] = model._iterate_intercept
-            before = {name: np.copy(array) for name, array in held.items()}
-            count = model._average and model._average.count
-            other = pickle.loads(pickle.dumps(model))
-            held_average = model._average
-            model.partial_fit(X, y)
-            for name, array in held.items():
-                np.testing.assert_array_equal(array, before[name], name)
-            assert (held_average and held_average.count) == count
-            assert (model.coef_ != held["coef_"]).any()
-            np.testing.assert_array_equal(model.coef_, other.partial_fit(X, y).coef_)
-
-    def test_float32_after_float64(self, make, data):
-        X, y = data
-        model = make().partial_fit(X.astype(np.float32), y).partial_fit(X, y)
-        assert model.coef_.dtype == np.float32
-        assert np.isfinite(model.coef_).all()
-
 
 class TestErrors:
     @pytest.fixture
@@ -365,30 +269,6 @@ class TestErrors:
 
         return check
 
-    def test_other_classes(self, assert_refused, data):
-        message = "classes are not the same as in the first call, which had 4; 3 came."
-        assert_refused(message, classes=list("abc"))
-        assert_refused("classes are not the same", classes=list("abcde"))
-        assert_refused("y holds .*'e'.*, which is not in classes", y=np.full(120, "e"))
-
-    def test_other_widths(self, assert_refused, data):
-        assert_refused(r"X has 39 features, .* expecting 40", X=data[0][:, :39])
-
-    def test_another_kind_of_y(self, assert_refused, xy, make):
-        model = make().partial_fit(*xy)
-        with pytest.raises(
-            ValueError, match=r"y was an indicator in the first call, now it is 1-D\."
-        ):
-            model.partial_fit(xy[0], np.arange(120) % 3)
-        with pytest.raises(ValueError, match="y has 14 label columns, before it had 15"):
-            model.partial_fit(xy[0], xy[1][:, :14])
-        assert model.partial_fit(xy[0], xy[1].toarray()).n_iter_ == 2
-
-    @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_array.toarray])
-    def test_an_indicator_after_classes(self, container, assert_refused, xy):
-        y = container(xy[1][:, :4])
-        assert_refused("y was 1-D in the first call, now it is an indicator.", y=y)
-
     @pytest.mark.parametrize(
         ("index", "match"),
         [
@@ -405,23 +285,6 @@ class TestErrors:
     )
     def test_index(self, index, match, assert_refused):
         assert_refused(match, index=index)
-
-    def test_classes_that_do_not_hold_y(self, make, data):
-        with pytest.raises(ValueError, match=r"y holds .*'d'.*, which is not in classes"):
-            make().partial_fit(*data, classes=list("abc"))
-
-    def test_one_class(self, make, data):
-        X, y = data
-        with pytest.raises(
-            ValueError, match=r"one class, .*'a'.*; at least two classes are needed"
-        ):
-            make().partial_fit(X[y == "a"], y[y == "a"])
-        with pytest.raises(ValueError, match="at least two classes"):
-            make().partial_fit(X[y == "a"], y[y == "a"], classes=["a"])
-
-    def test_classes_of_an_indicator(self, make, xy):
-        with pytest.raises(ValueError, match="classes of an indicator y are its columns, 0 to 14"):
-            make().partial_fit(*xy, classes=np.arange(14))
 
     def test_a_first_call_that_fails_leaves_nothing(self, make, data):
         X, y = data
@@ -445,11 +308,6 @@ class TestWarmStart:
         np.testing.assert_array_equal(model.u_, whole.u_)
         np.testing.assert_array_equal(model.loss_curve_, whole.loss_curve_[3:])
         assert model.n_iter_ == 2
-
-    def test_without_it_a_fit_starts_anew(self, make, data):
-        model = make(max_iter=3).fit(*data)
-        coef = model.coef_.copy()
-        np.testing.assert_array_equal(model.fit(*data).coef_, coef)
 
     def test_u_is_kept(self, make, data):
         X, y = data
@@ -482,32 +340,3 @@ class TestWarmStart:
         plain.partial_fit(X, y)
         model.set_params(learning_rate=STILL).fit(X, y)
         np.testing.assert_allclose(model.coef_, plain.coef_, atol=1e-9)
-
-    def test_fewer_classes_keep_their_rows(self, make, data):
-        X, y = data
-        model = make(warm_start=True, max_iter=3).fit(X, y)
-        model.fit(X[y != "d"], y[y != "d"])
-        assert model.classes_.tolist() == ["a", "b", "c", "d"]
-        assert model.coef_.shape == (4, 40)
-        assert model.label_counts_[3] == 0
-
-    def test_what_does_not_fit_is_refused(self, make, data, xy):
-        X, y = data
-        model = make(warm_start=True, max_iter=3).fit(X, y)
-        coef = model.coef_.copy()
-        for bad_x, bad_y, match in (
-            (X[:, :3], y, "X has 3 features, .* expecting 40"),
-            (X, np.where(y == "a", "z", y), "y holds .*'z'.*, which is not in classes"),
-            (X, xy[1], "y"),
-        ):
-            with pytest.raises(ValueError, match=match):
-                model.fit(bad_x, bad_y)
-            np.testing.assert_array_equal(model.coef_, coef)
-        model.set_params(warm_start=False).fit(X[:, :3], y)
-        assert model.coef_.shape == (4, 3)
-
-    def test_another_dtype(self, make, data):
-        X, y = data
-        model = make(warm_start=True, max_iter=3).fit(X, y)
-        model.fit(X.astype(np.float32), y)
-        assert model.coef_.dtype == np.float32

@@ -1,0 +1,413 @@
+"""Pipelines, searches, cross-validation, pandas, metadata routing, clones, copies and files."""
+
+import copy
+import pickle
+from inspect import Parameter, signature
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import sklearn
+from fitted import (
+    METHODS,
+    assert_same_answers,
+    assert_same_model,
+    dense,
+    fitted_names,
+)
+from registry import ENTRIES, awkward, easy, having, made, rows_of_labels
+from sklearn.base import clone
+from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    RandomizedSearchCV,
+    cross_val_score,
+    train_test_split,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MultiLabelBinarizer
+
+import sklearn_xc
+from sklearn_xc import LabelFeatures, topk
+from sklearn_xc.base import STATE_FORMAT
+from sklearn_xc.metrics import TopKScorer
+from sklearn_xc.model_selection import cross_val_score as sparse_cross_val_score
+from sklearn_xc.model_selection import cross_validate, learning_curve
+
+X, Y = awkward()
+EASY, PLACES = easy()
+EASY_Y = sp.csr_array(np.c_[np.eye(4, dtype=int)[PLACES], np.arange(60) % 4 > 1])
+TOPICS = {
+    "sea": "wave ship sail harbour salt",
+    "wood": "tree leaf bark moss root",
+    "city": "street tram house lamp square",
+    "sky": "cloud bird wind sun star",
+}
+NAMES = [f"f{j}" for j in range(15)]
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.RecallWarning"),
+]
+
+
+@pytest.fixture(scope="module", params=ENTRIES)
+def entry(request):
+    return ENTRIES[request.param]
+
+
+@pytest.fixture(scope="module")
+def texts():
+    """Return 80 documents of 12 words, and the one or two topics of each."""
+    rng = np.random.default_rng(0)
+    labels = [rng.choice(list(TOPICS), rng.integers(1, 3), replace=False) for _ in range(80)]
+    documents = [
+        " ".join(rng.choice(" ".join(TOPICS[label] for label in row).split(), 12)) for row in labels
+    ]
+    return documents, labels
+
+
+def last_of(pipeline):
+    return pipeline.steps[-1][0]
+
+
+class TestPipelines:
+    def test_texts_with_a_float32_vectorizer(self, entry, texts):
+        documents, labels = texts
+        binarizer = MultiLabelBinarizer(sparse_output=True)
+        topics = binarizer.fit_transform(labels)
+        model = entry.make(able=True)
+        pipeline = make_pipeline(TfidfVectorizer(dtype=np.float32), model).fit(documents, topics)
+        assert pipeline[-1].coef_.dtype == np.float32
+        assert pipeline.decision_function(documents).dtype == np.float32
+        assert type(pipeline.predict(documents)) is type(topics)
+        assert pipeline.score(documents, topics) > 0.9
+        found, scores = topk(pipeline, ["tree leaf tram street", "cloud bird"], 2)
+        assert set(binarizer.classes_[found[0]]) == {"wood", "city"}
+        assert binarizer.classes_[found[1, 0]] == "sky"
+        assert scores.dtype == np.float32
+        inner = pipeline[-1].predict_topk(pipeline[:-1].transform(["cloud"]), 2)
+        np.testing.assert_array_equal(topk(pipeline, ["cloud"], 2), inner)
+
+    def test_weights_reach_the_last_step(self, entry):
+        weight = np.arange(60) % 3
+        pipeline = make_pipeline(MaxAbsScaler(), entry.make())
+        pipeline.fit(X, Y, **{f"{last_of(pipeline)}__sample_weight": weight})
+        scaled = pipeline[:-1].transform(X)
+        assert_same_model(pipeline[-1], entry.make().fit(scaled, Y, sample_weight=weight))
+        assert (dense(pipeline[-1].coef_) != dense(entry.make().fit(scaled, Y).coef_)).any()
+
+    def test_set_output_of_the_step_before(self, entry):
+        frame = pd.DataFrame(X.toarray(), columns=NAMES)
+        pipeline = make_pipeline(MaxAbsScaler(), entry.make()).set_output(transform="pandas")
+        pipeline.fit(frame, Y)
+        assert pipeline[-1].feature_names_in_.tolist() == NAMES
+        assert isinstance(pipeline.predict(frame), sp.csr_array)
+        plain = make_pipeline(MaxAbsScaler(), entry.make()).fit(X.toarray(), Y)
+        assert_same_model(pipeline[-1], plain[-1], but=("feature_names_in_",))
+
+
+class TestMetadataRouting:
+    @pytest.fixture(autouse=True)
+    def _routing(self):
+        with sklearn.config_context(enable_metadata_routing=True):
+            yield
+
+    @pytest.mark.parametrize(
+        ("name", "argument"),
+        [(name, "sample_weight") for name in ENTRIES]
+        + [(name, "label_features") for name in having("label_features")],
+    )
+    def test_of_fit(self, name, argument):
+        entry = ENTRIES[name]
+        value = {"sample_weight": np.arange(60.0) % 3, "label_features": rows_of_labels()}[argument]
+        asking = entry.make().set_fit_request(**{argument: True})
+        pipeline = make_pipeline(MaxAbsScaler(), asking).fit(X, Y, **{argument: value})
+        with pytest.raises(ValueError, match=rf"{argument}.* are passed but"):
+            make_pipeline(MaxAbsScaler(), entry.make()).fit(X, Y, **{argument: value})
+        scaled = pipeline[:-1].transform(X)
+        assert_same_model(pipeline[-1], entry.make().fit(scaled, Y, **{argument: value}))
+
+    def test_of_score(self, entry):
+        weight = np.arange(60.0) % 3
+        model = entry.make().set_score_request(sample_weight=True)
+        pipeline = make_pipeline(MaxAbsScaler(), model).fit(X, Y)
+        labels = topk(pipeline, X, 1)[0][:, 0]
+        expected = np.average(Y.toarray()[np.arange(60), labels], weights=weight)
+        assert pipeline.score(X, Y, sample_weight=weight) == pytest.approx(expected)
+
+    @pytest.mark.parametrize("name", having("partial_fit"))
+    def test_of_partial_fit(self, name):
+        arguments = set(signature(ENTRIES[name].make().partial_fit).parameters) - {"X", "y"}
+        model = ENTRIES[name].make()
+        model.set_partial_fit_request(**dict.fromkeys(arguments, True))
+        asked = model.get_metadata_routing().partial_fit.requests
+        assert set(asked) == arguments
+        assert all(asked.values())
+
+    @pytest.mark.parametrize("name", having("label_features"))
+    def test_a_holder_stays_whole_in_a_search(self, name):
+        """There are as many labels as instances."""
+        y = sp.csr_array(np.eye(60))
+        y = sp.csr_array(y + np.roll(np.eye(60), 1, axis=1))
+        pipeline = make_pipeline(
+            MaxAbsScaler(), ENTRIES[name].make().set_fit_request(label_features=True)
+        )
+        grid = {f"{last_of(pipeline)}__top_k": [2, 3]}
+        search = GridSearchCV(pipeline, grid, cv=3, error_score="raise")
+        Z = rows_of_labels(60)
+        search.fit(X, y, label_features=LabelFeatures(Z))
+        assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+        with pytest.raises(ValueError, match=r"Cross-validation slices .*LabelFeatures\("):
+            search.fit(X, y, label_features=Z)
+
+
+class TestSearches:
+    @pytest.mark.parametrize("n_jobs", [None, 2])
+    def test_grid_search_with_sparse_labels_and_top_k_scores(self, entry, n_jobs):
+        pipeline = make_pipeline(MaxAbsScaler(), entry.make(able=True))
+        grid = {f"{last_of(pipeline)}__top_k": [1, 4]}
+        with joblib.parallel_config("threading"):
+            search = GridSearchCV(
+                pipeline, grid, scoring=TopKScorer(ks=(1, 3)), refit="PSP@3", cv=3, n_jobs=n_jobs,
+                error_score="raise",
+            ).fit(EASY, EASY_Y)  # fmt: skip
+        results = search.cv_results_
+        for metric in ("P@1", "PSP@3"):
+            assert np.isfinite(results[f"mean_test_{metric}"]).all()
+        assert results["mean_test_P@1"].min() > 0.7
+        assert isinstance(search.predict(EASY), sp.csr_array)
+        best = search.best_estimator_
+        direct = best[-1].predict_topk(best[:-1].transform(EASY), 4)
+        np.testing.assert_array_equal(topk(search, EASY, 4)[0], direct[0])
+        again = clone(best).fit(EASY, EASY_Y)
+        assert_same_model(again[-1], best[-1])
+
+    def test_randomized_search_without_a_scorer(self, entry):
+        search = RandomizedSearchCV(
+            entry.make(able=True), {"top_k": [1, 2, 3]}, n_iter=2, cv=2, random_state=0,
+            error_score="raise",
+        ).fit(EASY, EASY_Y)  # fmt: skip
+        assert 0.5 < search.best_score_ <= 1
+
+    @pytest.mark.parametrize("name", having("predict_proba"))
+    def test_log_loss_of_classes(self, name):
+        search = GridSearchCV(
+            ENTRIES[name].make(), {"alpha": [0.5, 3000.0]}, scoring="neg_log_loss", cv=3,
+            error_score="raise",
+        ).fit(EASY, PLACES)  # fmt: skip
+        assert search.best_params_ == {"alpha": 0.5}
+        assert -np.log(4) < search.best_score_ < 0
+
+    def test_cross_validation_with_a_sparse_indicator(self, entry):
+        model = entry.make(able=True)
+        scores = sparse_cross_val_score(model, EASY, EASY_Y, cv=3, scoring="P@1")
+        assert (scores > 0.7).all()
+        result = cross_validate(entry.make(), X, Y, cv=KFold(3), scoring=["P@1", "PSP@3"])
+        assert np.isfinite(result["test_PSP@3"]).all()
+        sizes, _, test = learning_curve(entry.make(), X, Y, cv=KFold(3), train_sizes=[20, 40])
+        assert sizes.tolist() == [20, 40]
+        assert np.isfinite(test).all()
+
+    def test_cross_validation_of_scikit_learn(self, entry):
+        y = np.array(list("dbac"))[PLACES]
+        assert cross_val_score(entry.make(able=True), EASY, y, cv=3).mean() > 0.8
+
+    def test_train_test_split(self, entry):
+        x, x_test, y, y_test = train_test_split(EASY, EASY_Y, random_state=0)
+        assert entry.make(able=True).fit(x, y).score(x_test, y_test) > 0.7
+
+    @pytest.mark.parametrize("name", having("label_features"))
+    def test_label_features_in_the_constructor_are_not_sliced(self, name):
+        y = sp.csr_array(np.eye(60) + np.roll(np.eye(60), 1, axis=1))
+        for Z in (rows_of_labels(60), LabelFeatures(rows_of_labels(60))):
+            model = ENTRIES[name].make(label_features=Z)
+            scores = sparse_cross_val_score(model, X, y, cv=3, scoring="P@1")
+            assert np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize("interface", ["spmatrix", "sparray"])
+def test_the_sparse_interface_changes_nothing(entry, interface):
+    if "sparse_interface" not in sklearn.get_config():
+        pytest.skip("this scikit-learn has no such setting")
+    expected = entry.make().fit(X, Y)
+    with sklearn.config_context(sparse_interface=interface):
+        for container in (sp.csr_matrix, sp.csr_array):
+            model = entry.make().fit(container(X), container(Y))
+            assert_same_model(model, expected)
+            for method in METHODS:
+                if hasattr(model, method):
+                    assert type(getattr(model, method)(X)) is container
+
+
+class TestPandas:
+    FRAME = pd.DataFrame(X.toarray(), columns=NAMES)
+
+    def test_feature_names(self, entry):
+        model = entry.make().fit(self.FRAME, Y)
+        assert model.feature_names_in_.tolist() == NAMES
+        assert model.n_features_in_ == 15
+        plain = entry.make().fit(X.toarray(), Y)
+        assert_same_model(model, plain, but=("feature_names_in_",))
+        asks = [getattr(model, m) for m in (*METHODS, "predict_topk") if hasattr(model, m)]
+        asks += [lambda x, ask=ask: ask(model, x) for ask in entry.answers.values()]
+        for ask in asks:
+            with pytest.raises(ValueError, match="feature names should match"):
+                ask(self.FRAME.rename(columns={"f3": "other"}))
+            with pytest.warns(UserWarning, match="does not have valid feature names"):
+                ask(self.FRAME.to_numpy())
+        if hasattr(model, "partial_fit"):
+            with pytest.raises(ValueError, match="feature names should match"):
+                model.partial_fit(self.FRAME[self.FRAME.columns[::-1]], Y)
+
+    def test_frames_of_labels_and_named_weights(self, entry):
+        labels = pd.DataFrame(Y.toarray().astype(int), index=np.arange(60)[::-1])
+        weight = pd.Series(np.arange(60) % 3, index=np.arange(60)[::-1])
+        model = entry.make().fit(self.FRAME, labels, sample_weight=weight)
+        predicted = model.predict(self.FRAME)
+        assert type(predicted) is np.ndarray
+        assert predicted.dtype == np.int64
+        plain = entry.make().fit(X.toarray(), Y, sample_weight=weight.to_numpy())
+        assert_same_model(model, plain, but=("feature_names_in_",))
+
+    def test_a_sparse_frame(self, entry):
+        frame = pd.DataFrame.sparse.from_spmatrix(sp.csr_matrix(X))
+        frame.columns = NAMES
+        model = entry.make().fit(frame, Y)
+        assert_same_model(model, entry.make().fit(X, Y), but=("feature_names_in_",))
+
+    @pytest.mark.parametrize("name", having("label_features"))
+    def test_frames_of_label_features(self, name):
+        Z = rows_of_labels()
+        a = ENTRIES[name].make(label_features=pd.DataFrame(Z.toarray(), columns=NAMES))
+        b = ENTRIES[name].make(label_features=Z)
+        assert_same_model(a.fit(self.FRAME, Y), b.fit(X.toarray(), Y), but=("feature_names_in_",))
+
+
+class TestCopiesAndFiles:
+    @pytest.fixture(params=["sparse", "dense", "classes", "two classes", "float32"])
+    def model(self, request, entry):
+        y = {"dense": Y.toarray(), "classes": np.array(list("badc"))[PLACES],
+             "two classes": PLACES > 1}.get(request.param, Y)  # fmt: skip
+        x = X.astype(np.float32) if request.param == "float32" else X
+        return entry.make(top_k=3).fit(x, y)
+
+    @pytest.mark.parametrize("protocol", [2, pickle.HIGHEST_PROTOCOL])
+    def test_pickle(self, entry, model, protocol):
+        for _ in range(2):  # before and after what answers keep for the next
+            again = pickle.loads(pickle.dumps(model, protocol))
+            assert_same_model(again, model)
+            assert_same_answers(again, model, X, entry)
+            assert repr(again.get_params()) == repr(model.get_params())
+
+    @pytest.mark.parametrize("mmap_mode", [None, "r"])
+    def test_joblib(self, entry, model, mmap_mode, tmp_path):
+        joblib.dump(model, tmp_path / "model.joblib")
+        again = joblib.load(tmp_path / "model.joblib", mmap_mode=mmap_mode)
+        weights = again.coef_.data if sp.issparse(again.coef_) else again.coef_
+        assert isinstance(weights, np.memmap) == (mmap_mode == "r")
+        assert_same_model(again, model)
+        assert_same_answers(again, model, X, entry)
+
+    def test_copies(self, entry, model):
+        for again in (copy.deepcopy(model), copy.copy(model)):
+            assert_same_answers(again, model, X, entry)
+        assert copy.deepcopy(model).coef_ is not model.coef_
+
+    def test_a_copy_can_be_fitted_again(self, model):
+        again = pickle.loads(pickle.dumps(model))
+        for one in (again, model):
+            one.fit(*made(5, 1))
+        assert_same_model(again, model)
+
+    def test_an_unfitted_one(self, entry):
+        again = pickle.loads(pickle.dumps(entry.make(top_k=7)))
+        assert again.top_k == 7
+        assert_same_model(again.fit(X, Y), entry.make().fit(X, Y))
+
+    def test_clone_keeps_parameters_but_nothing_fitted(self, entry, model):
+        again = clone(model)
+        assert repr(again.get_params()) == repr(model.get_params())
+        assert set(vars(again)) == set(vars(entry.make()))
+        for attribute in ("classes_", "coef_", "n_features_in_"):
+            assert not hasattr(again, attribute)
+
+
+@pytest.fixture(scope="module")
+def fitted(entry):
+    """Return a model that no test may change."""
+    return entry.make().fit(X, Y)
+
+
+class TestPickleFormats:
+    """States that other versions of the package have pickled."""
+
+    @staticmethod
+    def restored(model, **changes):
+        again = type(model).__new__(type(model))
+        again.__setstate__({**model.__getstate__(), **changes})
+        return again
+
+    @pytest.mark.parametrize(
+        ("written", "advice"), [(99, "Upgrade it"), (STATE_FORMAT - 1, "Fit the estimator again")]
+    )
+    def test_another_format_is_refused(self, fitted, written, advice):
+        says = rf"sklearn_xc 7\.0 in state format {written}.*{advice}"
+        with pytest.raises(ValueError, match=says):
+            self.restored(fitted, _sklearn_xc_format=written, _sklearn_xc_version="7.0")
+
+    def test_a_state_without_a_format_is_refused(self, fitted):
+        state = fitted.__getstate__()
+        assert state.pop("_sklearn_xc_version") == sklearn_xc.__version__
+        assert state.pop("_sklearn_xc_format") == STATE_FORMAT
+        with pytest.raises(ValueError, match="sklearn_xc unknown in state format 0"):
+            type(fitted).__new__(type(fitted)).__setstate__(state)
+
+    def test_another_version_of_the_same_format_warns_but_works(self, fitted):
+        with pytest.warns(InconsistentVersionWarning, match=r"\(sklearn_xc\) 0\.0\.9"):
+            again = self.restored(fitted, _sklearn_xc_version="0.0.9")
+        for one, other in zip(again.predict_topk(X, 3), fitted.predict_topk(X, 3), strict=True):
+            np.testing.assert_array_equal(one, other)
+        assert not [name for name in vars(again) if name.startswith("_sklearn")]
+
+
+class TestParameters:
+    def test_set_and_get(self, entry):
+        model = entry.estimator()
+        defaults = model.get_params(deep=False)
+        assert entry.estimator(**defaults).get_params(deep=False) == defaults
+        model.set_params(top_k=7)
+        assert model.get_params(deep=False) == {**defaults, "top_k": 7}
+        with pytest.raises(ValueError, match="Invalid parameter 'nonsense'"):
+            model.set_params(nonsense=1)
+        assert repr(entry.estimator()) == f"{entry.estimator.__name__}()"
+
+    def test_the_constructor_stores_and_does_not_check(self, entry):
+        value = [["nonsense"]]
+        for parameter in entry.make().get_params(deep=False):
+            assert getattr(entry.estimator(**{parameter: value}), parameter) is value
+
+    def test_everything_but_the_first_is_by_keyword(self, entry):
+        first, *others = list(signature(entry.estimator).parameters.values())
+        assert first.kind is Parameter.POSITIONAL_OR_KEYWORD
+        assert all(other.kind is Parameter.KEYWORD_ONLY for other in others)
+
+    def test_fitting_sets_no_parameter(self, entry):
+        model = entry.make()
+        given = model.get_params()
+        model.fit(X, Y)
+        assert all(model.get_params()[name] is value for name, value in given.items())
+        assert all(name[-1] == "_" or name[0] == "_" for name in fitted_names(model))
+
+
+def test_silent_unless_verbose(entry, capfd):
+    entry.make().fit(X, Y)
+    assert capfd.readouterr() == ("", "")
+    name = entry.estimator.__name__
+    entry.make(verbose=1).fit(X, Y)
+    assert capfd.readouterr().out.startswith(f"[{name}] ")

@@ -1,0 +1,101 @@
+"""Vectors of words, what the defaults are, what a file holds, what is printed."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.preprocessing import MultiLabelBinarizer
+
+from sklearn_xc import DecompMIPSClassifier
+
+# A label of the common data has no instance.
+pytestmark = pytest.mark.filterwarnings("ignore:.*have no training instance")
+
+TOPICS = {
+    "sea": "wave ship sail harbour salt",
+    "wood": "tree leaf bark moss root",
+    "city": "street tram house lamp square",
+    "sky": "cloud bird wind sun star",
+}
+
+
+@pytest.fixture
+def xy(xy):
+    """Drop the label that every instance has: it makes precision@1 perfect."""
+    X, Y = xy
+    return X, Y[:, [j for j in range(15) if j != 7]]
+
+
+@pytest.fixture(scope="module")
+def texts():
+    rng = np.random.default_rng(0)
+    labels = [rng.choice(list(TOPICS), rng.integers(1, 3), replace=False) for _ in range(80)]
+    documents = [
+        " ".join(rng.choice(" ".join(TOPICS[label] for label in row).split(), 12)) for row in labels
+    ]
+    return documents, labels
+
+
+class TestPipelines:
+    def test_documents_and_words_have_vectors(self, make, texts):
+        """Documents are sums of their words' vectors; words of one topic lie together."""
+        documents, labels = texts
+        Y = MultiLabelBinarizer(sparse_output=True).fit_transform(labels)
+        vectorizer = TfidfVectorizer(dtype=np.float32)
+        X = vectorizer.fit_transform(documents)
+        model = make(hidden_dim=20, max_iter=30, decay_interval=1000).fit(X, Y)
+        vectors = model.embed(vectorizer.transform(documents[:9]))
+        assert vectors.shape == (9, 20)
+        np.testing.assert_allclose(vectors, (X[:9] @ model.feature_embedding_), atol=1e-5)
+        words = {word: model.feature_embedding_[k] for word, k in vectorizer.vocabulary_.items()}
+        sums = {name: sum(words[w] for w in text.split()) for name, text in TOPICS.items()}
+        own = [words[w] @ sums[t] for t, text in TOPICS.items() for w in text.split()]
+        other = [words[w] @ sums[s] for t, text in TOPICS.items() for w in text.split()
+                 for s in TOPICS if s != t]  # fmt: skip
+        assert np.mean(own) > np.mean(other) + 3 * np.std(other)
+
+
+class TestPersistence:
+    def test_a_file_holds_the_weights_and_what_training_goes_on_from(self, make, xy):
+        """Not the index of a search."""
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(30, 400))
+        for optimizer, average, copies in (
+            ("sgd", False, 1), ("adagrad", False, 2), ("sgd", True, 2), ("adagrad", True, 3)
+        ):  # fmt: skip
+            parameters = {"optimizer": optimizer, "average": average, "max_iter": 1}
+            model = make(hidden_dim=None, **parameters).fit(X, np.arange(30))
+            model.predict_topk(X, exact=False)
+            size = len(pickle.dumps(model))
+            weights = copies * 30 * 400 * 8
+            assert weights < size < weights + 20_000
+
+
+class TestParameters:
+    def test_defaults(self):
+        model = DecompMIPSClassifier()
+        assert (model.loss, model.gradient, model.average) == ("margin", "decomp_mips", True)
+        assert (model.learning_rate, model.batch_size, model.max_iter) == (0.3, 10, 10)
+        assert model.hidden_dim == "auto"
+        for name in ("n_blocks", "n_candidates", "smoothing"):
+            assert getattr(model, name) is None
+
+    def test_what_none_stands_for(self, xy):
+        X, Y = xy
+        model = DecompMIPSClassifier(random_state=0, max_iter=1)
+        assert model.fit(X, Y).n_candidates_ == 14
+        model.fit(X.toarray(), np.arange(120))
+        assert model.n_candidates_ == 64
+        wide = sp.csr_array((120, 7000 - 14))
+        assert model.set_params(hidden_dim=4).fit(X, sp.hstack([Y, wide])).n_candidates_ == 70
+
+
+class TestProgress:
+    def test_a_line_for_the_first_and_the_last_epoch(self, make, xy, capsys):
+        model = make(verbose=1, gradient="mips", index="exact").fit(*xy)
+        hidden, *lines = capsys.readouterr().out.splitlines()
+        assert hidden == "[DecompMIPSClassifier] a hidden layer of 6: hidden_dim=6"
+        assert lines[0].startswith("[DecompMIPSClassifier] epoch 1 of 3: loss ")
+        assert f"epoch 3 of 3: loss {model.loss_curve_[-1]:.4g}, recall@10 of" in lines[-1]

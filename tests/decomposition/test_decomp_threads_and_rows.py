@@ -1,0 +1,126 @@
+"""What must not change the model by a single bit."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from sklearn_xc.solvers import label_gradients
+
+# A label of the common data has no instance.
+pytestmark = pytest.mark.filterwarnings("ignore:.*have no training instance")
+
+METHODS = {
+    "exact": {"gradient": "exact"},
+    "exact, softmax": {"gradient": "exact", "loss": "softmax", "optimizer": "adagrad"},
+    "exact, dropout": {"gradient": "exact", "dropout": 0.3},
+    "sampled": {"gradient": "sampled", "n_candidates": 5},
+    "decomp_mips": {"gradient": "decomp_mips", "n_candidates": 8},
+    "mips": {"gradient": "mips", "n_candidates": 5},
+    "rounds": {"gradient": "decomp_mips", "n_rounds": 2, "n_blocks": 2, "n_candidates": 4},
+}
+PROMISED = (
+    "coef_", "intercept_", "feature_embedding_", "loss_curve_", "threshold_", "index_recall_",
+)  # fmt: skip
+
+
+def assert_same_bytes(a, b, names=PROMISED):
+    for name in names:
+        p, q = np.asarray(getattr(a, name)), np.asarray(getattr(b, name))
+        assert p.dtype == q.dtype
+        assert p.shape == q.shape
+        assert p.tobytes() == q.tobytes(), name
+
+
+@pytest.fixture(params=METHODS)
+def fit(request, make):
+    """Return a function that fits, half an epoch by sampled labels."""
+
+    def fit(X, y, sample_weight=None, **parameters):
+        own = {"sampled_epochs": 0.5, **METHODS[request.param], **parameters}
+        return make(**own).fit(X, y, sample_weight)
+
+    return fit
+
+
+@pytest.fixture(params=["zeros", "intercepts"])
+def any_xy(request, xy):
+    """Return X and Y, X also with so few zeros, but for its empty rows, that intercepts train."""
+    X, Y = xy
+    if request.param == "intercepts":
+        X = X.toarray()
+        X[X.any(axis=1)] += 0.125
+        X = sp.csr_array(X)
+    return X, Y
+
+
+def test_intercepts_are_trained_on_some(any_xy, fit):
+    X, Y = any_xy
+    assert fit(X, Y).intercept_.any() == (X.nnz > 120 * 20)
+
+
+class TestThreads:
+    @pytest.mark.parametrize("hidden_dim", [None, 6])
+    def test_n_jobs(self, hidden_dim, fit, any_xy, monkeypatch):
+        X, Y = any_xy if hidden_dim else (any_xy[0].toarray().astype(np.float32), any_xy[1])
+        expected = fit(X, Y, hidden_dim=hidden_dim, n_jobs=1)
+        monkeypatch.setattr(label_gradients, "_LEAST_WORK", 1)
+        for n_jobs in (1, 2, 3):
+            model = fit(X, Y, hidden_dim=hidden_dim, n_jobs=n_jobs)
+            assert_same_bytes(model, expected)
+            for exact in (True, False):
+                for a, b in zip(
+                    model.predict_topk(X, 4, exact), expected.predict_topk(X, 4, exact),
+                    strict=True,
+                ):  # fmt: skip
+                    assert a.tobytes() == b.tobytes()
+
+    @pytest.mark.parametrize("gradient", ["exact", "mips"])
+    def test_batches_that_blas_multiplies(self, gradient, make, make_xy, monkeypatch):
+        """With more than ten instances for a thread, and fewer for each of three."""
+        X, Y = make_xy(n=150, n_labels=70)
+        own = {"gradient": gradient, "batch_size": 25, "n_candidates": 20, "sampled_epochs": 0}
+        if gradient == "mips":
+            own["index"] = "exact"
+        monkeypatch.setattr(label_gradients, "_LEAST_WORK", 1)
+        expected = make(n_jobs=1, **own).fit(X, Y)
+        for n_jobs in (2, 3):
+            assert_same_bytes(make(n_jobs=n_jobs, **own).fit(X, Y), expected)
+
+
+class TestContainers:
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_sparse_equals_dense(self, dtype, fit, any_xy):
+        X, Y = any_xy[0].astype(dtype), any_xy[1]
+        expected = fit(X, Y)
+        assert_same_bytes(fit(X.toarray(), Y), expected)
+        assert_same_bytes(fit(np.asfortranarray(X.toarray()), Y.toarray()), expected)
+
+
+class TestRows:
+    def test_the_order_of_the_rows(self, fit, any_xy):
+        X, Y = any_xy
+        weight = np.random.default_rng(1).choice([0.0, 1.0, 2.5], 120)
+        order = np.random.default_rng(0).permutation(120)
+        assert_same_bytes(fit(X, Y, weight), fit(X[order], Y[order], weight[order]))
+
+    def test_the_order_of_equal_rows_with_other_weights(self, make, any_xy):
+        """0.1 + 0.2 + 0.3 depends on the order."""
+        X, Y = (sp.vstack([a[:20]] * 6).tocsr() for a in any_xy)
+        rng = np.random.default_rng(0)
+        weight = rng.random(120)
+        expected = make().fit(X, Y, weight)
+        for _ in range(5):
+            order = rng.permutation(120)
+            model = make().fit(X[order], Y[order], weight[order])
+            assert_same_bytes(model, expected)
+            nothing = np.zeros((1, 40))
+            found, wanted = (m.predict_topk(nothing, 15)[1] for m in (model, expected))
+            assert found.tobytes() == wanted.tobytes()
+
+    def test_a_weight_is_of_an_instance_with_its_labels(self, make):
+        """Equal instances with other labels stay apart."""
+        X = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+        a = make(hidden_dim=None).fit(X, [0, 1, 2], [2.0, 1.0, 1.0])
+        b = make(hidden_dim=None).fit(X[[0, 1, 0, 2]], [0, 1, 0, 2])
+        assert_same_bytes(a, b)
+        assert a.coef_[0, 0] > a.coef_[1, 0] > a.coef_[2, 0]
