@@ -100,10 +100,7 @@ INSTANCES = {
 def test_instances(class_name, entry, fitted, trainings, kind):
     make, says = INSTANCES[kind]
     bad, says = make(X), says.format(class_name)
-    if kind in ("no rows", "no rows, dense"):
-        y = Y[:0]
-    else:
-        y = Y
+    y = Y[:0] if kind in ("no rows", "no rows, dense") else Y
     for call in trainings:
         # Later calls may find another number of features first.
         assert_refused(call, f"{says}|is expecting 15", bad, y)

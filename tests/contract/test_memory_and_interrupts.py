@@ -136,7 +136,7 @@ class TestAnswers:
         asks = [model.predict, model.decision_function, lambda x: model.predict_topk(x, 5)]
         asks += [lambda x, ask=ask: ask(model, x) for ask in entry.answers.values()]
         for ask in asks:
-            with pytest.raises(MemoryBudgetError, match="max_memory allows .*20040"):
+            with pytest.raises(MemoryBudgetError, match=r"max_memory allows .*20040"):
                 ask(many)
 
     def test_an_unreadable_limit(self, entry, request):

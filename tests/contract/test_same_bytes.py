@@ -275,9 +275,9 @@ class TestInputs:
         fit(dense_x, y.toarray(), weight)
         if hasattr(model, "partial_fit"):
             model.partial_fit(x, y, sample_weight=weight)
-        for given in (x, dense_x):
-            answers(model, given, entry)
-            model.score(given, y)
+        for asked in (x, dense_x):
+            answers(model, asked, entry)
+            model.score(asked, y)
         for array, copy in before:
             np.testing.assert_array_equal(array, copy)
             assert array.dtype == copy.dtype

@@ -189,16 +189,15 @@ class TestPartialFits:
         assert_same_model(model.fit(X, Y), ENTRIES[name].make().fit(X, Y))
 
     def test_each_call_moves_the_model(self, name):
-        model, coefs = ENTRIES[name].make(), []
-        for _ in range(3):
-            coefs.append(model.partial_fit(X, Y).coef_)
+        model = ENTRIES[name].make()
+        coefs = [model.partial_fit(X, Y).coef_ for _ in range(3)]
         assert (coefs[0] != coefs[1]).any()
         assert (coefs[1] != coefs[2]).any()
 
     def test_a_first_call_that_fails_leaves_nothing(self, name):
         model = ENTRIES[name].make()
         for arguments in ((X[:7], Y), (X, 2 * Y), (X * np.nan, Y)):
-            with pytest.raises(ValueError, match="."):
+            with pytest.raises(ValueError, match=r"."):
                 model.partial_fit(*arguments)
             assert not [n for n in fitted_names(model) if n[-1] == "_"]
         assert model.partial_fit(X[:, :3], Y).n_features_in_ == 3

@@ -1,4 +1,4 @@
-"""Where training ends: parameters that clash, weights of instances, memory, divergence, overflow."""
+"""Where training ends: clashes of parameters, weights, memory, divergence and overflow."""
 
 import itertools
 import pickle

@@ -1,0 +1,18 @@
+"""scikit-learn's own checks; none is expected to fail."""
+
+import pytest
+from registry import ENTRIES
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+CHECKED = [
+    entry.estimator(**parameters) for entry in ENTRIES.values() for parameters in entry.checked
+]
+
+
+# The checks' tiny problems have tiny weights.
+@pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning")
+# Some have features of any scale, on which U-max has no good learning rate, and says so.
+@pytest.mark.filterwarnings("ignore:.*is too high:sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(CHECKED)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
