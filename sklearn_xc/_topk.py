@@ -18,7 +18,7 @@ _SMALL_ANSWER = 2**22
 _ENTRY_BYTES = 16
 
 
-def check_topk_size(k: Any, X: Any) -> int:
+def check_topk_size(k: Any, X: Any, allowed: int | None = None) -> int:
     """Return `k` as an int, or raise an error if it is none or its answer does not fit into memory.
 
     Parameters
@@ -27,6 +27,8 @@ def check_topk_size(k: Any, X: Any) -> int:
         A positive integer.
     X : object
         The instances, perhaps not checked yet.
+    allowed : int or None
+        Bytes that the answer may take; None is what the machine has.
 
     Raises
     ------
@@ -38,9 +40,9 @@ def check_topk_size(k: Any, X: Any) -> int:
     k = check_count(k, "k")
     shape = getattr(X, "shape", None)
     n = shape[0] if shape else len(X) if hasattr(X, "__len__") else 1
-    if n * k > _SMALL_ANSWER:
+    if n * k > _SMALL_ANSWER or (allowed is not None and n * k * _ENTRY_BYTES > allowed):
         require_bytes(
-            n * k * _ENTRY_BYTES, None, f"the answer, {n} instances x k={k}",
+            n * k * _ENTRY_BYTES, allowed, f"the answer, {n} instances x k={k}",
             "Lower k, or ask for fewer instances at a time.",
         )  # fmt: skip
     return k

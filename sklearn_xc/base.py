@@ -63,7 +63,7 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
             Their scores, padded with -inf.
         """
         check_is_fitted(self)
-        k = check_topk_size(k, X)
+        k = check_topk_size(k, X, self._allowed_bytes())
         return self._unseen_last(*self._topk_scores(X, k))
 
     @reads_one_state
@@ -85,7 +85,7 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if self._targets_kind == "sparse":
-            labels, scores = self._topk_scores(X, self._n_considered())
+            labels, scores = self._topk_scores(X, self._n_considered(X))
             return self._csr(labels, scores, np.ones_like(labels, bool))
         scores = self._below_trained(self._all_scores(X))
         return scores[:, 0] if self._is_binary else scores
@@ -107,7 +107,7 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if self._targets_kind == "sparse":
-            labels, scores = self._topk_margins(X, self._n_considered())
+            labels, scores = self._topk_margins(X, self._n_considered(X))
             positive = scores > 0
             ones = np.ones_like(scores, dtype=self._targets_dtype)
             return self._csr(labels, ones, positive)
@@ -120,7 +120,7 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
             if self._unseen_labels.size:
                 second[:] = self._unseen_labels[0] == 0
             return self.classes_[second.astype(np.int64)]
-        labels, _ = self._topk_scores(X, 1)
+        labels, _ = self._topk_scores(X, check_topk_size(1, X, self._allowed_bytes()))
         return self.classes_[labels[:, 0]]
 
     @reads_one_state
@@ -204,10 +204,18 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
             stacklevel=5,
         )
 
-    def _n_considered(self) -> int:
-        """Return how many labels sparse answers hold at most: ``top_k`` of those trained."""
+    def _n_considered(self, X: Any = ()) -> int:
+        """Return how many labels sparse answers hold at most: ``top_k`` of those trained.
+
+        Raises
+        ------
+        MemoryBudgetError
+            If there is no room for so many labels of each row of X.
+        """
         top_k = check_count(self.top_k, f"{type(self).__name__}: top_k")
-        return min(top_k, len(self.classes_) - len(self._unseen_labels))
+        n_considered = min(top_k, len(self.classes_) - len(self._unseen_labels))
+        check_topk_size(max(1, n_considered), X, self._allowed_bytes())
+        return n_considered
 
     def _unseen_last(self, labels: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Score labels without training instances, which come last, 1 below the last trained one.

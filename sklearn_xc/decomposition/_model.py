@@ -143,7 +143,7 @@ class EmbeddingModel(XCClassifier):
             left.
         """
         check_is_fitted(self)
-        k = check_topk_size(k, X)
+        k = check_topk_size(k, X, self._allowed_bytes())
         if not isinstance(exact, bool | np.bool_):
             raise ValueError(f"{type(self).__name__}: exact must be True or False. Got {exact!r}.")
         return self._unseen_last(*self._topk(X, k, self._best if exact else self._search))

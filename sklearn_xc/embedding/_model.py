@@ -121,7 +121,7 @@ class RankingModel(XCClassifier):
             nor by a feature, come last, 1 below the others.
         """
         check_is_fitted(self)
-        k = check_topk_size(k, X)
+        k = check_topk_size(k, X, self._allowed_bytes())
         if not isinstance(component, str) or component not in COMPONENTS:
             raise ValueError(f"component must be one of {COMPONENTS}. Got {component!r}.")
         if component == "features" and self._features is None:

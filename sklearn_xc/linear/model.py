@@ -108,7 +108,8 @@ class LinearModel(XCClassifier):
            Information Processing and Management 31, 1995.
         """
         check_is_fitted(self)
-        budget, k = TimeBudget(_check_seconds(time_budget)), check_topk_size(k, X)
+        budget = TimeBudget(_check_seconds(time_budget))
+        k = check_topk_size(k, X, self._allowed_bytes())
         if not self._is_binary:
             instances = check_instances(self, X, reset=False)
             return self._with_unseen(self._weights.topk_anytime(instances, k, budget), k)

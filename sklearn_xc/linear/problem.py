@@ -79,6 +79,7 @@ def build_problem(
         regularize_intercept=estimator.regularize_intercept,
         max_iter=estimator.max_iter,
         prune=estimator.prune,
+        owner=type(estimator).__name__,
     )
 
 

@@ -53,7 +53,7 @@ class SoftmaxModel(XCClassifier):
     def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithms of ``predict_proba``, in the same containers."""
         check_is_fitted(self)
-        instances = check_instances(self, X, reset=False)
+        instances = check_instances(self, X, reset=False).without_zeros()
         weights = self._weights()
         with self._in_range(instances):
             if self._targets_kind != "sparse":
@@ -61,7 +61,7 @@ class SoftmaxModel(XCClassifier):
                     weights.scores(instances, self.n_jobs, self._allowed_bytes()),
                     self._unseen_labels,
                 )
-            labels, scores = weights.topk(instances, self._n_considered(), self.n_jobs)
+            labels, scores = weights.topk(instances, self._n_considered(X), self.n_jobs)
             normalisers = weights.log_normalisers(instances, self.n_jobs)[:, None]
         log_proba = (scores - normalisers).astype(self.coef_.dtype)
         return self._csr(labels, log_proba, np.ones_like(labels, bool))
@@ -82,12 +82,12 @@ class SoftmaxModel(XCClassifier):
             ) from error
 
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        instances = check_instances(self, X, reset=False)
+        instances = check_instances(self, X, reset=False).without_zeros()
         with self._in_range(instances):
             return self._weights().topk(instances, k, self.n_jobs)
 
     def _all_scores(self, X: Any) -> np.ndarray:
-        instances = check_instances(self, X, reset=False)
+        instances = check_instances(self, X, reset=False).without_zeros()
         with self._in_range(instances):
             scores = self._weights().scores(instances, self.n_jobs, self._allowed_bytes())
         return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
@@ -98,7 +98,7 @@ class SoftmaxModel(XCClassifier):
         return float(np.log(0.5 * instances / pairs))
 
     def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        instances = check_instances(self, X, reset=False)
+        instances = check_instances(self, X, reset=False).without_zeros()
         weights = self._weights()
         with self._in_range(instances):
             labels, scores = weights.topk(instances, k, self.n_jobs)

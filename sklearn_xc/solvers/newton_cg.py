@@ -299,8 +299,8 @@ class _Block:
         trial = state.points[k, 1 - state.current[k]]
         if start is not None and np.shape(start) != trial.shape:
             raise ValueError(
-                f"OvALinearXC: init: {self.initialiser!r} starts at a vector of shape "
-                f"{np.shape(start)}, shape {trial.shape} was expected."
+                f"{self.problem.owner}: init: {self.initialiser!r} must start at vectors of shape "
+                f"{trial.shape}. Got shape {np.shape(start)}."
             )
         trial[:] = 0.0 if start is None else start
         norm2, mean = measure_start(trial, self.data.mean)

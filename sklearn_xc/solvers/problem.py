@@ -54,6 +54,8 @@ class OneVsAllProblem:
         Most Newton steps for a label.
     prune : float
         Weights of smaller magnitude become zero after training (never the intercept).
+    owner : str, default="OvALinearXC"
+        The estimator that messages name.
     """
 
     instances: CsrRows | DenseRows
@@ -69,6 +71,7 @@ class OneVsAllProblem:
     regularize_intercept: bool
     max_iter: int
     prune: float
+    owner: str = "OvALinearXC"
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -213,7 +216,7 @@ def _out_of_range(problem: OneVsAllProblem, what: str, costs: np.ndarray) -> str
     largest = max(float(values.max()), -float(values.min())) if values.size else 0.0
     advice = "lower" if what == "large" else "raise"
     return (
-        f"OvALinearXC: X, C, sample_weight and the weights of labels make numbers too {what} for "
+        f"{problem.owner}: X, C, sample_weight and the weights of labels make numbers too {what} for "
         f"{problem.dtype}: X has entries up to {largest:.3g} in magnitude, and C times the weights "
         f"is {costs.min():.3g} to {costs.max():.3g}. Scale X to rows of about unit length, or "
         f"{advice} C or the weights."

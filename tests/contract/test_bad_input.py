@@ -578,7 +578,6 @@ class TestLargeNumbers:
                     assert self.is_finite(training.__self__, X)
 
 
-@pytest.mark.xfail(reason="solvers.problem.check_range says OvALinearXC", strict=True)
 def test_cross_validation_names_itself_where_numbers_are_too_large():
     with pytest.raises(ValueError, match="OvALinearXCCV"):
         ENTRIES["OvALinearXCCV"].make().fit(X * 1e200, Y)

@@ -128,10 +128,7 @@ class TestAnswers:
             with pytest.raises(MemoryBudgetError, match=r"this machine has.*scores.*predict_topk"):
                 ask(X)
 
-    def test_top_ks(self, entry, many, request):
-        if entry.labels_apart or entry.has("predict_proba"):
-            reason = "the top-k answers of OvA and softmax models do not look at max_memory"
-            request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+    def test_top_ks(self, entry, many):
         model = entry.make().fit(X, Y).set_params(max_memory=100_000)
         asks = [model.predict, model.decision_function, lambda x: model.predict_topk(x, 5)]
         asks += [lambda x, ask=ask: ask(model, x) for ask in entry.answers.values()]
@@ -139,10 +136,7 @@ class TestAnswers:
             with pytest.raises(MemoryBudgetError, match=r"max_memory allows .*20040"):
                 ask(many)
 
-    def test_an_unreadable_limit(self, entry, request):
-        if entry.labels_apart or entry.has("predict_proba"):
-            reason = "the top-k answers of OvA and softmax models do not look at max_memory"
-            request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+    def test_an_unreadable_limit(self, entry):
         model = entry.make().fit(X, Y)
         for bad in ("plenty", 0, -1, True, np.nan):
             model.set_params(max_memory=bad)

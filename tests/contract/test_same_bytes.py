@@ -198,11 +198,8 @@ class TestStoredForms:
             else:
                 expected, model = fit(x.toarray()), fit(other)
             assert_same_model(model, expected)
-            if hasattr(model, "predict_proba") and form in WITH_ZEROS:
-                continue  # see the next test
             assert_same_answers(model, expected, other, entry, X_of_b=x)
 
-    @pytest.mark.xfail(reason="softmax models score the zeros that are stored", strict=True)
     @pytest.mark.parametrize("of", having("predict_proba"))
     def test_of_x_in_answers_with_probabilities(self, of):
         model = ENTRIES[of].make().fit(X, Y)
