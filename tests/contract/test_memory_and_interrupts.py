@@ -214,6 +214,7 @@ class TestInterrupts:
 
     def test_a_first_fit_leaves_nothing(self, entry):
         model = entry.make()
+        entry.make().fit(X, Y)  # what is only done once is not counted
         number = at_call(0, control_c, lambda: entry.make().fit(X, Y))
         for at in {1, number // 3, number // 2, number - 1}:
             with pytest.raises(KeyboardInterrupt):

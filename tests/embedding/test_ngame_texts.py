@@ -140,7 +140,9 @@ class TestFits:
         assert model.score(*data) > 0.7
 
     @pytest.mark.parametrize(
-        "kind", [tuple, np.array, lambda t: np.array(t, object), pd.Series], ids=str
+        "kind",
+        [tuple, np.array, lambda t: np.array(t, object), pd.Series],
+        ids=["tuple", "array of str", "array of objects", "Series"],
     )
     def test_sequences_of_all_kinds(self, kind, fitted, data):
         texts, Y = data
