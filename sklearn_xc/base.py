@@ -102,8 +102,10 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n,), ndarray of shape (n, n_labels), or CSR of shape (n, n_labels)
-            After a 1-D fit the best class. Otherwise an indicator of the labels with a score above
-            0; after a sparse fit only the ``top_k`` best labels of each row are considered.
+            After a 1-D fit the best class. Otherwise an indicator of the labels that score above a
+            threshold: 0 in one-vs-all, ``threshold_`` where there is one, and in softmax a
+            probability of 1 / (2 m) where instances have m labels on average. After a sparse fit
+            only the ``top_k`` best of each row are considered.
         """
         check_is_fitted(self)
         if self._targets_kind == "sparse":
@@ -266,7 +268,7 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
         name, parameters = type(self).__name__, self.get_params(deep=False)
         for parameter, value in parameters.items():
             if isinstance(value, np.timedelta64):  # which claims to be an integer
-                raise ValueError(f"{name}: {parameter} must be no time, got {value!r}.")
+                raise ValueError(f"{name}: {parameter} must not be a timedelta, got {value!r}.")
         with np.errstate(over="ignore"):  # a float16 beside a bound
             super()._validate_params()
         for parameter, value in parameters.items():

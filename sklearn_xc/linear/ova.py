@@ -102,7 +102,8 @@ default=None
 
     Notes
     -----
-    Memory: X, about 2 (n + n_features) x 32 values per thread, and the pruned weights.
+    Memory: X and a copy of it, the pruned weights, and for each thread about
+    64 (10 n_features + 8 n) bytes in float32, 64 (18 n_features + 8 n) in float64.
     The bound is ``|g|^2 / 2``, as the objective is 1-strongly convex; with a free intercept it is
     infinite. Labels with the same instances are solved once. An instance of which no feature has a
     weight is scored by how frequent labels are in training, not by `intercept_`.

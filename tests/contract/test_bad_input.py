@@ -330,7 +330,7 @@ class TestParameters:
         for parameter, value in entry.make().get_params().items():
             if type(value) in (int, float):
                 model = entry.make().set_params(**{parameter: np.timedelta64(3, "s")})
-                says = rf"{class_name}: {parameter} must be no time"
+                says = rf"{class_name}: {parameter} must not be a timedelta"
                 assert_refused(model.fit, says, X, Y)
 
     @pytest.mark.parametrize("kind", [np.int8, np.int64, np.uint16])

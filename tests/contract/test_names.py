@@ -1,0 +1,88 @@
+"""One word for one thing: names of parameters and of what a fit leaves."""
+
+from inspect import signature
+
+import numpy as np
+import pandas as pd
+import pytest
+from registry import ENTRIES
+
+#: What constructors may call their parameters. A new word is a decision: docs/design.md has the
+#: table of all constructors, and defends each name that differs.
+WORDS = {
+    "problem": "C Cs alpha loss delta multilabel fit_intercept regularize_intercept "
+    "positive_weight negative_weight margin classifier_margin radius",
+    "parts": "init gradient index sampler encoder optimizer scoring cv",
+    "size": "embedding_dim prune n_shards",
+    "labels": "n_negatives n_hard_negatives sampling n_candidates min_recall top_k",
+    "steps": "max_iter classifier_max_iter tol learning_rate classifier_learning_rate decay "
+    "batch_size average dropout sampled_epochs warm_start",
+    "held out": "early_stopping validation_fraction n_iter_no_change",
+    "knowledge": "label_features label_vectorizer fusion fusion_weight",
+    "resources": "max_memory n_jobs random_state verbose",
+}  # fmt: skip
+#: Of all estimators, with the same default.
+OF_ALL = {"top_k": 100, "max_memory": None, "n_jobs": None, "verbose": 0}
+#: Fitted attributes of all estimators.
+FITTED = {"classes_", "coef_", "fit_report_", "label_counts_", "n_features_in_", "n_iter_"}
+FITTED |= {"n_samples_fit_"}
+#: And what some have besides.
+FITTED_TOO = {
+    "C_", "Cs_", "best_index_", "best_score_", "embedding_dim_", "encoder_", "feature_embedding_",
+    "fusion_", "index_recall_", "intercept_", "label_embeddings_", "learning_rate_",
+    "n_candidates_", "path_report_", "scores_", "threshold_", "u_", "u_index_",
+}  # fmt: skip
+
+rng = np.random.default_rng(0)
+X = rng.random((60, 15)) * (rng.random((60, 15)) < 0.4) + np.eye(60, 15)
+Y = np.eye(5, dtype=int)[rng.integers(0, 5, 60)]
+
+
+@pytest.fixture(params=ENTRIES)
+def entry(request):
+    return ENTRIES[request.param]
+
+
+def test_parameters_have_words_of_the_house(entry):
+    parameters = signature(entry.estimator).parameters
+    assert set(parameters) <= set(" ".join(WORDS.values()).split())
+    assert {name: parameters[name].default for name in OF_ALL} == OF_ALL
+    keyword_only = [p.name for p in parameters.values() if p.kind is p.KEYWORD_ONLY]
+    assert len(keyword_only) == len(parameters) - 1
+
+
+def test_no_word_is_left_over():
+    used = {name for entry in ENTRIES.values() for name in signature(entry.estimator).parameters}
+    assert set(" ".join(WORDS.values()).split()) == used
+
+
+def test_what_a_fit_leaves(entry):
+    model = entry.make().fit(X, Y)
+    public = {name for name in dir(model) if name[-1] == "_" and name[0] != "_"}
+    assert public >= FITTED
+    assert public - FITTED <= FITTED_TOO
+
+
+def test_the_report_is_a_table(entry):
+    model = entry.make().fit(X, Y)
+    report = model.fit_report_
+    table = pd.DataFrame(report)
+    assert all(isinstance(column, np.ndarray) for column in report.values())
+    assert len(table) == (len(model.classes_) if entry.labels_apart else model.n_iter_)
+    if entry.labels_apart:
+        np.testing.assert_array_equal(table["n_iter"], model.n_iter_)
+    else:
+        assert np.isfinite(table["loss"]).all()
+    assert (table["seconds"] >= 0).all()
+
+
+def test_a_further_call_adds_a_row(entry):
+    if not entry.has("partial_fit"):
+        pytest.skip("trains at once")
+    model = entry.make().fit(X, Y)
+    before = {name: column.copy() for name, column in model.fit_report_.items()}
+    model.partial_fit(X, Y)
+    assert model.n_iter_ == len(before["loss"]) + 1
+    for name, column in model.fit_report_.items():
+        assert len(column) == model.n_iter_
+        np.testing.assert_array_equal(column[:-1], before[name])
