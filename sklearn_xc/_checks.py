@@ -183,6 +183,8 @@ def _as_array(y: Any, name: str) -> np.ndarray:
 def _class_labels(y: np.ndarray, name: str, known: Any) -> Targets:
     y = column_or_1d(y, warn=True)
     _refuse_nan(y, name)
+    if y.dtype.kind == "S" or (y.dtype == object and any(isinstance(c, bytes) for c in y.tolist())):
+        raise TypeError(f"{name}: y must hold texts or numbers. Got bytes: decode them.")
     with warnings.catch_warnings():
         # Many classes per instance are the normal case here.
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)

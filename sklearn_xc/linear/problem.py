@@ -13,8 +13,14 @@ from sklearn_xc.initialisers import INITIALISERS, Given, Initialiser
 from sklearn_xc.losses import LOSSES, MarginLoss
 from sklearn_xc.losses.margin import check_margin_loss
 from sklearn_xc.metrics import propensity
+from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.solvers.layouts import arranged
 from sklearn_xc.solvers.problem import OneVsAllProblem
+
+#: X with more features is not taken without a look at the memory that is left: so many bytes a
+#: feature are needed before labels are cut into blocks that fit.
+_WIDE, _BYTES_A_FEATURE = 10**7, 60
+_NARROWER = "Leave out features that do not occur, or hash them into fewer."
 
 
 def build_problem(
@@ -44,8 +50,11 @@ def build_problem(
     ValueError
         For losses and label weights that do not fit.
     """
-    n = instances.shape[0]
+    n, d = instances.shape
     dtype = instances.dtype
+    if d > _WIDE:
+        what = f"numbers for each of {d} features"
+        require_bytes(_BYTES_A_FEATURE * d, estimator._allowed_bytes(), what, _NARROWER)
     if isinstance(instances, CsrRows):
         instances = instances.without_zeros()
     layout = arranged(instances)

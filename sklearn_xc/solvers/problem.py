@@ -218,6 +218,6 @@ def _out_of_range(problem: OneVsAllProblem, what: str, costs: np.ndarray) -> str
     return (
         f"{problem.owner}: X, C, sample_weight and the weights of labels make numbers too "
         f"{what} for {problem.dtype}: X has entries up to {largest:.3g} in magnitude, and C times "
-        f"the weights is {costs.min():.3g} to {costs.max():.3g}. Scale X to rows of about unit length, or "
-        f"{advice} C or the weights."
+        f"the weights is {costs.min():.3g} to {costs.max():.3g}. Scale X to rows of about unit "
+        f"length, or {advice} C or the weights."
     )
