@@ -220,7 +220,7 @@ def test_a_start_without_a_finite_objective_is_replaced_by_zero(loss, make, dtyp
 def test_a_start_of_another_shape_is_refused():
     X, Y = small_set()
     with pytest.raises(
-        ValueError, match=r"init: Wild\(.*starts at a vector of shape \(8,\), shape \(9,\) was exp"
+        ValueError, match=r"init: Wild\(.*must start at vectors of shape \(9,\). Got shape \(8,\)"
     ):
         OvALinearXC(init=Wild(np.zeros(8))).fit(X, Y)
 
