@@ -229,7 +229,7 @@ class TestOverflow:
             self.make(step, learning_rate=rate).partial_fit(big, Y)
 
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-    @pytest.mark.parametrize("size", [1e17, 1e22, 1e30, 1e37, 1e140, 1e160, 1e200, 1e307])
+    @pytest.mark.parametrize("size", [1e17, 1e30, 1e140, 1e160, 1e307])
     @pytest.mark.parametrize("step", STEPS)
     def test_every_call_ends_in_numbers_or_leaves_the_model(self, step, size, dtype, xy):
         if dtype == np.float32 and size > 1e38:
