@@ -172,7 +172,7 @@ def epochs_of(
     )
     training = SiameseTraining(
         module, positives, weight, timed, TripletLoss(model.margin, model.radius),
-        model.learning_rate, epochs, seed, 1,
+        model.learning_rate, epochs, seed, 1, lambda: inputs_of(X),
     )  # fmt: skip
     return encoder, timed, training
 

@@ -1,11 +1,9 @@
 """How a model is trained: encoder, classifiers, fusion, in this order."""
 
 import copy
-from collections.abc import Collection
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from sklearn_xc._blank_rows import features_of
 from sklearn_xc._checks import check_targets, check_weights, require_labels
@@ -22,21 +20,19 @@ from sklearn_xc.embedding._model import RankingModel
 from sklearn_xc.embedding._modules import ClassifierModule, Module, SiameseModule
 from sklearn_xc.embedding._new_classes import with_new_classes
 from sklearn_xc.embedding._ranking import KnownFeatures
+from sklearn_xc.embedding._parts import new_part
 from sklearn_xc.embedding._report import EpochReport, FitReport, extended
+from sklearn_xc.embedding._sampling import CheckedSampler
 from sklearn_xc.embedding._training import SiameseTraining, TripletLoss
 from sklearn_xc.encoders import ENCODERS
+from sklearn_xc.mips import make_index
 from sklearn_xc.parallel.progress import Progress
 from sklearn_xc.parallel.row_ranges import for_row_ranges
 from sklearn_xc.parallel.threads import count_threads
-from sklearn_xc.samplers import SAMPLERS
-from sklearn_xc.samplers.protocol import BatchSampler
 from sklearn_xc.solvers.adam import LazyAdam
 
-#: What an encoder and a sampler have; see their protocols.
-ENCODER_METHODS = ["start", "encode", "forward", "learn"]
-SAMPLER_METHODS = ["start", "refresh", "batches", "negatives", "select"]
-#: What samplers may read.
-_EMBEDDINGS = ("instances", "last_seen", "initial", "labels")
+#: What every encoder has; see `Encoder`.
+_ENCODER_METHODS = ("start", "encode", "forward", "learn")
 #: Held-out instances by which scores are fused and the threshold is set, at most. Source: appendix
 #: C of the paper.
 _MOST_HELD_OUT = 10_000
@@ -74,8 +70,13 @@ class TrainableModel(RankingModel):
     _n_further: int
 
     def _fit(self, X: Any, y: Any, classes: Any, sample_weight: Any, label_features: Any) -> None:
-        is_name = isinstance(self.encoder, str)
-        self.encoder_ = ENCODERS[self.encoder]() if is_name else clone(self.encoder)
+        name = type(self).__name__
+        self.encoder_ = new_part(
+            self.encoder, ENCODERS, _ENCODER_METHODS, f"{name}: encoder",
+            "sklearn_xc.encoders.Encoder",
+        )  # fmt: skip
+        self._new_sampler()
+        make_index(self.index, who=f"{name}: index")
         self._reads_texts = reads_texts(self.encoder_, type(self).__name__)
         instances = self._instances(X, reset=True, is_training=True)
         targets = check_targets(self, y, instances.shape[0], classes)
@@ -154,7 +155,7 @@ class TrainableModel(RankingModel):
         _, examples = examples.of_labels(known, Z.shape[0])
         module = SiameseModule(
             self.encoder_, examples.X, Z.take(known), int(self.embedding_dim), n_jobs,
-            type(self).__name__, keep="last_seen" in self._new_sampler()[1],
+            type(self).__name__, keep="last_seen" in self._new_sampler().reads,
         )  # fmt: skip
         return self._run("encoder epoch", module, examples, seed)
 
@@ -195,12 +196,13 @@ class TrainableModel(RankingModel):
         if n == 0:  # nothing of what there is has a feature
             return []
         n_jobs = count_threads(self.n_jobs)
-        sampler, _ = self._new_sampler()
+        sampler = self._new_sampler()
         sampler.start(self._batch_size_for(n), n_epochs, seed, n_jobs)
         margin, rate = (getattr(self, _PREFIX[kind] + name) for name in ("margin", "learning_rate"))
         training = SiameseTraining(
             module, examples.positives, examples.weight, sampler,
             TripletLoss(float(margin), self.radius), rate, n_epochs, seed, n_workers or n_jobs,
+            lambda: inputs_of(examples.X),
         )  # fmt: skip
         progress, reports = Progress(type(self).__name__, what, n_epochs), []
         for report in training.run():
@@ -209,17 +211,9 @@ class TrainableModel(RankingModel):
                 progress.show(len(reports), str(report))
         return reports
 
-    def _new_sampler(self) -> tuple[BatchSampler, Collection[str]]:
-        """Return a sampler that has not started, and which embeddings it looks at."""
-        is_name = isinstance(self.sampler, str)
-        sampler = SAMPLERS[self.sampler]() if is_name else clone(self.sampler)
-        reads = getattr(sampler, "reads", ())
-        if isinstance(reads, str) or not set(reads) <= set(_EMBEDDINGS):
-            raise ValueError(
-                f"{type(self).__name__}: sampler {type(sampler).__name__} must declare reads, a "
-                f"collection of some of {_EMBEDDINGS}. Got {reads!r}."
-            )
-        return sampler, reads
+    def _new_sampler(self) -> CheckedSampler:
+        """Return a sampler that has not started."""
+        return CheckedSampler(self.sampler, type(self).__name__)
 
     def _epochs_for(self, kind: str, examples: Examples) -> int:
         n_epochs = getattr(self, f"{_PREFIX[kind]}max_iter")
@@ -255,7 +249,7 @@ class TrainableModel(RankingModel):
         X, n_labels, n = every.X, len(self.classes_), len(train)
         shapes: Any = getattr(self.encoder_, "parameter_shapes", lambda n_features, dim: [])
         batch_size = min(self._batch_size_for(n), n)
-        sampler, reads = self._new_sampler()
+        sampler = self._new_sampler()
         # Parameters of samplers are checked as they start.
         sampler.start(self._batch_size_for(n), self._epochs_for("encoder", every), 0, None)
         counts, n_values = np.diff(every.positives.indptr), np.diff(X.indptr)
@@ -277,8 +271,8 @@ class TrainableModel(RankingModel):
             itemsize=X.dtype.itemsize,
             parameters=shapes(None if self._reads_texts else X.shape[1], int(self.embedding_dim)),
             batch_size=batch_size,
-            n_pool=min(batch_size * (1 + getattr(sampler, "n_negatives", 0)), n_labels),
-            reads=reads,
+            n_pool=min(batch_size * (1 + sampler.n_negatives), n_labels),
+            reads=sampler.reads,
             n_copies=min(n_shards, count_threads(self.n_jobs)) if n_shards > 1 else 0,
             n_listed=min((n_scores - 1) * self.n_candidates, n_labels),
             n_scores=n_scores,

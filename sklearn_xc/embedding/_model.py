@@ -20,7 +20,7 @@ from sklearn_xc.embedding._rows import readable_rows
 from sklearn_xc.embedding._shortlist import ShortlistIndex
 from sklearn_xc.embedding._texts import looks_like_texts, text_rows
 from sklearn_xc.encoders.protocol import Encoder
-from sklearn_xc.mips import index_bytes
+from sklearn_xc.mips import index_bytes, make_index
 from sklearn_xc.parallel.threads import count_threads
 
 COMPONENTS = ("fused", "embedding", "classifier", "features")
@@ -189,6 +189,7 @@ class RankingModel(XCClassifier):
         of_model = self.coef_, self._unseen_labels, self.index
         found = self.__dict__.get("_search_index")
         if found is None or not found.is_of(*of_model):
+            make_index(self.index, who=f"{type(self).__name__}: index")
             n_bytes = index_bytes(self.index, self.coef_.shape, self.coef_.itemsize)
             self._budget.require(of_index(n_bytes))
             found = ShortlistIndex.built(*of_model, self._n_threads, self._seed)

@@ -8,9 +8,9 @@ The way of the data, for the rows of a mini-batch, whose labels are called its p
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -95,12 +95,14 @@ class SiameseTraining:
     seed : int
     n_workers : int
         Threads, on which nothing depends.
+    inputs : callable
+        Returns the instances as encoders read them, for the sampler.
     """
 
     def __init__(
         self, module: Module, positives: Positives, weight: np.ndarray,
         sampler: BatchSampler, loss: TripletLoss, rate: float, n_epochs: int, seed: int,
-        n_workers: int,
+        n_workers: int, inputs: Callable[[], Any],
     ) -> None:  # fmt: skip
         self._module, self._positives, self._sampler, self._loss = module, positives, sampler, loss
         self._rate, self._n_epochs, self._seed = rate, n_epochs, seed
@@ -109,8 +111,8 @@ class SiameseTraining:
         n = len(positives.indptr) - 1
         self._initial: np.ndarray | None = None
         self._state = TrainingState(
-            n, positives, module.instances, module.last_seen, self._initial_embeddings,
-            module.labels, module.moves_instances,
+            n, module.n_labels, positives, inputs, module.instances, module.last_seen,
+            self._initial_embeddings, module.labels, module.moves_instances,
         )  # fmt: skip
 
     def run(self) -> Iterator[EpochReport]:

@@ -108,7 +108,7 @@ def train(
     if weight is None:
         weight = np.ones(len(positives.indptr) - 1)
     training = SiameseTraining(
-        module, positives, weight, sampler, loss, rate, n_epochs, 0, n_workers
+        module, positives, weight, sampler, loss, rate, n_epochs, 0, n_workers, lambda: None
     )
     return list(training.run())
 

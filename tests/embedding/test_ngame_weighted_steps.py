@@ -132,7 +132,7 @@ def step_of(module, positives, weight, monkeypatch, margin=0.5):
     drawn, plain = [], Pool.of
     monkeypatch.setattr(Pool, "of", lambda own, further: drawn.append(own) or plain(own, further))
     training = SiameseTraining(
-        module, positives, weight, Recorder(), TripletLoss(margin), 0.1, 1, 0, 1
+        module, positives, weight, Recorder(), TripletLoss(margin), 0.1, 1, 0, 1, lambda: None
     )
     (report,) = training.run()
     return drawn[0], report
