@@ -125,10 +125,10 @@ class Predict:
         self.time_predict_topk_of_one(data, component)
 
     def time_predict_topk(self, data, component):
-        self.clf.predict_topk(self.X, 5, component)
+        self.clf.predict_topk(self.X, 5, component=component)
 
     def time_predict_topk_of_one(self, data, component):
-        self.clf.predict_topk(self.x, 5, component)
+        self.clf.predict_topk(self.x, 5, component=component)
 
 
 class Fit:

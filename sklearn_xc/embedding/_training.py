@@ -136,42 +136,42 @@ class SiameseTraining:
         n = len(counts)
         rng = np.random.default_rng((self._seed, epoch))
         drawn = labels[indptr[:-1] + np.minimum((rng.random(n) * counts).astype(int), counts - 1)]
-        total, n_hits, n_pairs, done = 0.0, 0, 0, 0
+        total, n_violations, n_pairs, done = 0.0, 0, 0, 0
         for rows in self._sampler.batches(epoch):
             rate = self._rate * (1.0 - (epoch + done / n) / self._n_epochs)
             pool = Pool.of(drawn[rows], self._sampler.negatives(rows))
-            loss, hits = self._step(rows, pool, rate, rng, team)
-            total, n_hits = total + loss, n_hits + hits
+            loss, found = self._step(rows, pool, rate, rng, team)
+            total, n_violations = total + loss, n_violations + found
             n_pairs += len(rows) * (len(pool.labels) - 1)
             done += len(rows)
         ended = time.perf_counter()
         total /= self._weight.sum()
-        return EpochReport(total, n_hits / max(1, n_pairs), refreshed - began, ended - began)
+        return EpochReport(total, n_violations / max(1, n_pairs), refreshed - began, ended - began)
 
     def _step(
         self, rows: np.ndarray, pool: Pool, rate: float, rng: np.random.Generator, team: Team
     ) -> tuple[float, int]:
-        """Take a step; return the summed loss and the number of hits."""
+        """Take a step; return the summed loss and the number of violations."""
         V, Z = self._module.begin(rows, pool.labels, rng)
         gradient = V @ Z.T
-        losses, n_hits = self._to_gradient(gradient, rows, pool, team)
+        losses, n_violations = self._to_gradient(gradient, rows, pool, team)
         chosen = self._sampler.select(losses)
         if chosen is not None:
             gradient[~chosen] = 0
         # Each instance counts alike, however many labels are within its margin.
-        gradient *= (1.0 / np.maximum(n_hits, 1)).astype(gradient.dtype)[:, None]
+        gradient *= (1.0 / np.maximum(n_violations, 1)).astype(gradient.dtype)[:, None]
         by_instances = gradient @ Z if self._module.moves_instances else None
         self._module.learn(by_instances, gradient.T @ V, rate, team)
-        return float(losses.sum()), int(n_hits.sum())
+        return float(losses.sum()), int(n_violations.sum())
 
     def _to_gradient(
         self, scores: np.ndarray, rows: np.ndarray, pool: Pool, team: Team
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Overwrite scores with the gradient by them; return losses and hits of the instances."""
+        """Overwrite scores with the gradient by them; return losses and violations by instance."""
         n, m = scores.shape
         bounds, own = labels_of_rows(self._positives, rows)
         self._columns[pool.labels] = np.arange(m, dtype=np.int32)
-        losses, n_hits = np.empty(n), np.empty(n, np.int64)
+        losses, n_violations = np.empty(n), np.empty(n, np.int64)
         weight = self._weight[rows].astype(scores.dtype)
         n_parts = team.n_workers if n * m >= _LEAST_WORK else 1
         cuts = np.linspace(0, n, n_parts + 1).astype(int)
@@ -181,9 +181,9 @@ class SiameseTraining:
             if worker < n_parts:
                 triplet_gradient(
                     scores, *arrays, self._loss.margin, self._loss.floor, cuts[worker],
-                    cuts[worker + 1], losses, n_hits,
+                    cuts[worker + 1], losses, n_violations,
                 )  # fmt: skip
 
         team.run(share)
         self._columns[pool.labels] = -1
-        return losses, n_hits
+        return losses, n_violations

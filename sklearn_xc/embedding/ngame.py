@@ -8,14 +8,14 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_xc._checks import check_further_targets
 from sklearn_xc._sklearn import Interval, StrOptions, fit_context
 from sklearn_xc._state import built_apart
-from sklearn_xc.embedding._fitting import TrainableModel
+from sklearn_xc.embedding._updating import UpdatableEmbedding
 from sklearn_xc.parallel.row_ranges import one_blas_thread
 
 #: Scores times so much stay numbers, also of float32.
 _LARGEST_FUSION_WEIGHT = 1e30
 
 
-class NGAMEEmbeddingXC(TrainableModel):
+class NGAMEEmbeddingXC(UpdatableEmbedding):
     """Classifier that maps instances and what is known of their labels to the same sphere.
 
     Labels often have a text of their own: a product's title, a subject's name. One encoder reads
@@ -115,8 +115,8 @@ class NGAMEEmbeddingXC(TrainableModel):
         instances (training instances, if none are) get as many labels as they have.
     fit_report_ : dict of ndarray
         A row for each epoch, as ``pandas.DataFrame(clf.fit_report_)`` shows it: ``module``
-        ("encoder" or "classifier"), ``epoch`` from 1 on, ``loss``, ``hits`` (the share of negatives
-        that were within the margin), ``seconds``.
+        ("encoder" or "classifier"), ``epoch`` from 1 on, ``loss``, ``violations`` (the share of
+        negatives that were within the margin), ``seconds``.
     n_iter_ : int
         Rows of ``fit_report_``.
     label_counts_ : ndarray of int64 of shape (n_labels,)

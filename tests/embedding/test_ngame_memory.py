@@ -104,9 +104,9 @@ class TestWhatIsTold:
     def test_of_answers(self, component, make, told):
         data = Sized(3000, 300, 2000)
         model = make(label_features=data.Z, embedding_dim=64).fit(data.X, data.Y)
-        model.predict_topk(data.X, 50, component)
+        model.predict_topk(data.X, 50, component=component)
         told.clear()
-        _, peak = peak_of(lambda: model.predict_topk(data.X, 50, component))
+        _, peak = peak_of(lambda: model.predict_topk(data.X, 50, component=component))
         assert 0.9 * peak - MB < max(told) + MB
         assert max(told) < 2 * peak
 
@@ -177,14 +177,14 @@ class TestRefusals:
             one.set_params(max_memory=500_000)
         many = sp.vstack([X] * 100).tocsr()
         for call, named in (
-            (lambda: model.predict_topk(many, 5), "answer, 16000 x 5 x 16 bytes"),
+            (lambda: model.predict_topk(many, 5), "answer, 16000 instances x k=5"),
             (lambda: model.predict(many), "answer, 16000 x 20 x 16 bytes, 4 times"),
             (lambda: model.decision_function(many), "answer, 16000 x 20 x 16 bytes, 4 times"),
             (lambda: model.embed(many), "embeddings of the instances, 16000 x 12 x 8 bytes"),
             (lambda: dense.decision_function(many), "scores of all labels, 16000 x 20 x 8 bytes"),
             (lambda: dense.predict(many), "scores of all labels, 16000 x 20 x 8 bytes, 3 times"),
         ):
-            with pytest.raises(MemoryBudgetError, match=f"max_memory allows.*{named}. [AU]"):
+            with pytest.raises(MemoryBudgetError, match=f"max_memory allows.*{named}. [ALU]"):
                 call()
 
     def test_of_further_training(self, model, documents):
@@ -225,7 +225,7 @@ class TestPieces:
         def answers():
             yield from (model.predict(X), model.decision_function(X), model.embed(X))
             for component in ("fused", "embedding", "classifier", "features"):
-                yield from model.predict_topk(X, 7, component)
+                yield from model.predict_topk(X, 7, component=component)
 
         def as_bytes():
             found = (part.toarray() if sp.issparse(part) else part for part in answers())
@@ -272,7 +272,7 @@ class TestPieces:
         model.set_params(max_memory=allowed)
         for call in (
             lambda: model.predict_topk(data.X, 3),
-            lambda: model.predict_topk(data.X, 3, "embedding"),
+            lambda: model.predict_topk(data.X, 3, component="embedding"),
             lambda: model.decision_function(data.X[:300]),
             lambda: model.predict(data.X[:300]),
         ):
