@@ -178,8 +178,8 @@ class TestRefusals:
         many = sp.vstack([X] * 100).tocsr()
         for call, named in (
             (lambda: model.predict_topk(many, 5), "answer, 16000 instances x k=5"),
-            (lambda: model.predict(many), "answer, 16000 x 20 x 16 bytes, 4 times"),
-            (lambda: model.decision_function(many), "answer, 16000 x 20 x 16 bytes, 4 times"),
+            (lambda: model.predict(many), "answer, 16000 instances x k=20"),
+            (lambda: model.decision_function(many), "answer, 16000 instances x k=20"),
             (lambda: model.embed(many), "embeddings of the instances, 16000 x 12 x 8 bytes"),
             (lambda: dense.decision_function(many), "scores of all labels, 16000 x 20 x 8 bytes"),
             (lambda: dense.predict(many), "scores of all labels, 16000 x 20 x 8 bytes, 3 times"),

@@ -95,7 +95,7 @@ class TestAnotherModel:
         seeds, plain = [], SiameseTraining.__init__
 
         def noted(self, *args):
-            seeds.append(args[-2])
+            seeds.append(args[-3])
             plain(self, *args)
 
         monkeypatch.setattr(SiameseTraining, "__init__", noted)
