@@ -5,7 +5,7 @@
     ngame.py             the estimator: parameters, and the methods that users call
       '-- _updating.py         partial_fit and add_labels: changes to a fitted model
       '-- _fitting.py          fit: what is trained in which order, and the fusion
-      '-- _epochs.py           how encoder and classifiers are trained, and by what settings
+      '-- _trainable.py        how encoder and classifiers are trained, and by what settings
             |-- _label_features.py   what the encoder reads of the labels
             |-- _training.py         epochs of Siamese training
             |     |-- _modules.py    what learns in them: the encoder, or the classifiers

@@ -13,13 +13,13 @@ from sklearn_xc.embedding._encoding import (
     inputs_of,
     reads_texts,
 )
-from sklearn_xc.embedding._epochs import TrainableEmbedding
 from sklearn_xc.embedding._examples import Examples, held_out
 from sklearn_xc.embedding._fusion import ScoreFusion
 from sklearn_xc.embedding._fusion_pairs import pairs_of, pieces_of_pairs
 from sklearn_xc.embedding._label_features import label_rows, label_texts, mean_rows
 from sklearn_xc.embedding._parts import new_part
 from sklearn_xc.embedding._ranking import KnownFeatures
+from sklearn_xc.embedding._trainable import TrainableEmbedding
 from sklearn_xc.encoders import ENCODERS
 from sklearn_xc.mips import make_index
 from sklearn_xc.solvers.adam import LazyAdam

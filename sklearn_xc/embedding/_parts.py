@@ -44,7 +44,7 @@ def new_part(
     elif isinstance(given, str) or given is None:
         got = repr(given)
     else:
-        got = f"{type(given).__name__} without {', '.join(missing)}"
+        got = f"{given!r} without {', '.join(missing)}"
     raise ValueError(
         f"{who} must be one of {names}, or an instance with the methods {', '.join(needed)} (see "
         f"{protocol}). Got {got}."

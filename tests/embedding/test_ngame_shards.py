@@ -179,7 +179,7 @@ class TestNegatives:
                 modules.append((len(V), len(W)))
 
         monkeypatch.setattr(Pool, "of", of)
-        monkeypatch.setattr("sklearn_xc.embedding._epochs.ClassifierModule", Kept)
+        monkeypatch.setattr("sklearn_xc.embedding._trainable.ClassifierModule", Kept)
         X, Y, Z = documents
         own = {"max_iter": 0, "validation_fraction": 0.0, "n_shards": 3}
         model = make(label_features=Z, **own).fit(X, Y)

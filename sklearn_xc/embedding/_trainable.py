@@ -1,4 +1,4 @@
-"""How encoder and classifiers are trained: epochs of mini-batches, and what they report."""
+"""How encoder and classifiers are trained by the parameters of an estimator, and reported."""
 
 from typing import Any
 
