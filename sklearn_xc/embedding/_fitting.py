@@ -9,10 +9,7 @@ from sklearn_xc._checks import check_targets, check_weights, require_labels
 from sklearn_xc._data import CsrRows, Targets
 from sklearn_xc._seeds import draw_seed
 from sklearn_xc.base import threshold_for
-from sklearn_xc.embedding._encoding import (
-    inputs_of,
-    reads_texts,
-)
+from sklearn_xc.embedding._encoding import inputs_of, reads_texts
 from sklearn_xc.embedding._examples import Examples, held_out
 from sklearn_xc.embedding._fusion import ScoreFusion
 from sklearn_xc.embedding._fusion_pairs import pairs_of, pieces_of_pairs

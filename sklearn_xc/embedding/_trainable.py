@@ -5,12 +5,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._data import CsrRows
-from sklearn_xc.embedding._encoding import (
-    first_non_finite,
-    inputs_of,
-    name_of,
-    require_unit_rows,
-)
+from sklearn_xc.embedding._encoding import first_non_finite, inputs_of, name_of, require_unit_rows
 from sklearn_xc.embedding._examples import Examples, label_shards
 from sklearn_xc.embedding._memory import FitSizes
 from sklearn_xc.embedding._model import RankingModel

@@ -180,13 +180,14 @@ class TestWhatIsNoPart:
     @pytest.mark.parametrize(
         ("given", "got"),
         [
-            ("random", "'random'"), (None, "None"), (7, "7 without start"), (object(), "<object .*> without start, "),
+            ("random", "'random'"), (None, "None"), (7, "7 without start"),
+            (object(), "<object .*> without start, "),
             (BaseEstimator(), r"BaseEstimator\(\) without start, "),
             (Bare(), "<.*Bare .*> without get_params, set_params."),
             (BagOfEmbeddings, "the class BagOfEmbeddings; pass an instance, such as BagOf"),
             (InBatchSampler, "the class InBatchSampler; pass an instance, such as InBatch"),
         ],
-        ids=["name", "none", "number", "object", "estimator", "bare", "encoder class", "sampler class"],
+        ids=["name", "none", "number", "object", "estimator", "bare", "an encoder", "a sampler"],
     )  # fmt: skip
     def test_samplers_and_encoders(self, parameter, known, protocol, given, got, make, documents):
         message = (
