@@ -161,7 +161,7 @@ class TestWhenItIsBuilt:
         del model.__dict__["_search_index"]
         model.max_memory = 2000
         with pytest.raises(MemoryBudgetError, match="the index of the labels, 3840 x 1 bytes"):
-            model.predict_topk(X[:20], 1)
+            model.predict_topk(X[:5])
 
 
 class Forgetful(ExactIndex):
