@@ -74,7 +74,7 @@ class Epoch:
             module = ClassifierModule(module.instances(), module.labels())
         return SiameseTraining(
             module, positives, np.ones(X.shape[0]), sampler,
-            TripletLoss(0.3), 0.003, N_EPOCHS, 0, 1,
+            TripletLoss(0.3), 0.003, N_EPOCHS, 0, 1, lambda: inputs_of(X),
         ).run()  # fmt: skip
 
     def time_epoch(self, data, module, sampler):
@@ -125,10 +125,10 @@ class Predict:
         self.time_predict_topk_of_one(data, component)
 
     def time_predict_topk(self, data, component):
-        self.clf.predict_topk(self.X, 5, component)
+        self.clf.predict_topk(self.X, 5, component=component)
 
     def time_predict_topk_of_one(self, data, component):
-        self.clf.predict_topk(self.x, 5, component)
+        self.clf.predict_topk(self.x, 5, component=component)
 
 
 class Fit:

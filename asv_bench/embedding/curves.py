@@ -72,7 +72,7 @@ def follow_samplers(
     labelled: LabelledSet, methods: Sequence[str], parameters: dict[str, Any], cluster_size: int,
     epochs: int, report: Report,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Return held-out precision, hits and times of each epoch of module M1.
+    """Return held-out precision, shares of violations and times of each epoch of module M1.
 
     All methods start with the same encoder and draw the same positives. What is held out is not
     looked at while a clock runs.
@@ -93,7 +93,7 @@ def follow_samplers(
     Returns
     -------
     list of dict
-        A row per epoch: set, key, method, epoch, P@1, loss, hit_share, cpu_s and sampler_s (of all
+        A row per epoch: set, key, method, epoch, P@1, loss, violations, cpu_s and sampler_s (of all
         epochs so far), sampler_share (their ratio).
     """
     model = NGAMEEmbeddingXC(**parameters)
@@ -116,13 +116,13 @@ def follow_samplers(
                 row = {
                     "set": labelled.name, "key": key, "method": name, "epoch": epoch,
                     "P@1": _precision(model, encoder, Z, labelled), "loss": seen.loss,
-                    "hit_share": seen.hit_share, "cpu_s": cpu_s, "sampler_s": timed.refresh_s,
+                    "violations": seen.violations, "cpu_s": cpu_s, "sampler_s": timed.refresh_s,
                     "sampler_share": timed.refresh_s / cpu_s,
                 }  # fmt: skip
                 rows.append(row)
                 report.line(
-                    f"{labelled.name}, {name}, epoch {epoch}: P@1 {row['P@1']:.4f}, hits "
-                    f"{seen.hit_share:.4f}, {cpu_s:,.1f} s, refreshes {timed.refresh_s:,.1f} s"
+                    f"{labelled.name}, {name}, epoch {epoch}: P@1 {row['P@1']:.4f}, within margin "
+                    f"{seen.violations:.4f}, {cpu_s:,.1f} s, refreshes {timed.refresh_s:,.1f} s"
                 )
             next(run, None)  # its threads end
     return rows
@@ -172,7 +172,7 @@ def epochs_of(
     )
     training = SiameseTraining(
         module, positives, weight, timed, TripletLoss(model.margin, model.radius),
-        model.learning_rate, epochs, seed, 1,
+        model.learning_rate, epochs, seed, 1, lambda: inputs_of(X),
     )  # fmt: skip
     return encoder, timed, training
 
@@ -188,7 +188,7 @@ def _precision(
 
 
 def draw_samplers(rows: Sequence[dict[str, Any]]) -> Any:
-    """Draw held-out precision and the share of hits against epochs.
+    """Draw held-out precision and the share of negatives within the margin against epochs.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def draw_samplers(rows: Sequence[dict[str, Any]]) -> Any:
     figure, axes = panels(2)
     names = {
         "P@1": "held-out P@1 of the embedding",
-        "hit_share": "share of negatives within the margin",
+        "violations": "share of negatives within the margin",
     }
     for ax, (value, name) in zip(axes, names.items(), strict=True):
         for key in dict.fromkeys(row["key"] for row in rows):

@@ -49,7 +49,7 @@ _SAMPLER_COLUMNS = [
     Column("P@1", "P@1", ".4f"),
     Column("best", "best P@1", ".4f"),
     Column("best_epoch", "in epoch"),
-    Column("hit_share", "hits", ".4f"),
+    Column("violations", "violations", ".4f"),
     Column("cpu_s", "CPU s", ",.1f"),
     Column("sampler_share", "sampler", ".1%"),
     Column("to_best", "epochs to random's best"),
@@ -264,8 +264,8 @@ def measure_samplers(
     report.table(f"{labelled.name}, {epochs} epochs of the encoder", ends, _SAMPLER_COLUMNS)
     report.line()
     report.line(
-        "P@1: of the embedding alone, held out, after the last epoch and the best one; hits: the "
-        "share of a mini-batch's negatives that were within the margin in the last epoch; sampler: "
+        "P@1: of the embedding alone, held out, after the last epoch and the best one; violations: "
+        "the share of a mini-batch's negatives within the margin in the last epoch; sampler: "
         "its share of the CPU seconds of all epochs, refreshes spread over them; then epochs and "
         "CPU seconds until the best P@1 of random mini-batches."
     )
@@ -278,14 +278,14 @@ def measure_components(
 ) -> list[dict[str, Any]]:
     """Compare what the parts of a fitted model predict, and tell where the time of the fit went."""
     rows = [
-        {"system": system, **_quality(labelled, each, component)}
+        {"system": system, **_quality(labelled, each, component=component)}
         for system, each, component in _systems(model)
     ]
     rows[-1]["cpu_s"] = model.cpu_s_["all"]
     if shards:
         cut = _fitted(labelled, **{**_own(model), "n_shards": shards})
         for component, system in (("classifier", "classifiers"), ("fused", "fused")):
-            quality = _quality(labelled, cut, component)
+            quality = _quality(labelled, cut, component=component)
             rows.append({"system": f"{system}, {shards} label shards", **quality})
         rows[-1]["cpu_s"] = cut.cpu_s_["all"]
     if ova:
@@ -314,10 +314,10 @@ def measure_tail(
     of, labels = labelled.Y_test.nonzero()
     unseen = is_unseen[labels]
     found = [
-        (system, each.predict_topk(labelled.X_test, _FOUND, component)[0])
+        (system, each.predict_topk(labelled.X_test, _FOUND, component=component)[0])
         for system, each, component in _systems(model)
     ]
-    nearest = model.predict_topk(labelled.X_test, _FOUND, "features")[0]
+    nearest = model.predict_topk(labelled.X_test, _FOUND, component="features")[0]
     found.append(("tf-idf cosine with the label's text", nearest))
     rows = []
     for system, topk in found:
@@ -338,7 +338,7 @@ def _or_auto(value: int | None) -> Any:
 
 
 def _own(model: NGAMEEmbeddingXC) -> dict[str, Any]:
-    """Return the parameters of a model but for what is known of the labels."""
+    """Return the parameters of a model except what is known of the labels."""
     return {k: v for k, v in model.get_params().items() if k != "label_features"}
 
 
@@ -361,10 +361,10 @@ def _systems(model: NGAMEEmbeddingXC) -> list[tuple[str, NGAMEEmbeddingXC, str]]
     ]
 
 
-def _quality(labelled: LabelledSet, model: Any, *component: str) -> dict[str, float]:
+def _quality(labelled: LabelledSet, model: Any, **component: str) -> dict[str, float]:
     """Return held-out precision, and the median time to predict a single row."""
     X, Y = labelled.X_test, labelled.Y_test
-    topk, _ = model.predict_topk(X, max(_KS), *component)
+    topk, _ = model.predict_topk(X, max(_KS), **component)
     counts = np.bincount(labelled.Y_train.indices, minlength=Y.shape[1])
     propensities = propensity(counts, labelled.Y_train.shape[0])
     out = {f"P@{k}": float(precision_at_k(Y, topk, k=k)) for k in _KS}
@@ -372,7 +372,7 @@ def _quality(labelled: LabelledSet, model: Any, *component: str) -> dict[str, fl
     seconds = []
     for i in range(min(_SINGLE, X.shape[0])):
         row, began = X[[i]], perf_counter()
-        model.predict_topk(row, max(_KS), *component)
+        model.predict_topk(row, max(_KS), **component)
         seconds.append(perf_counter() - began)
     return {**out, "ms": 1000 * float(np.median(seconds))}
 

@@ -3,11 +3,15 @@
 ::
 
     ngame.py             the estimator: parameters, and the methods that users call
-      '-- _fitting.py          what is trained in which order
+      '-- _updating.py         partial_fit and add_labels: changes to a fitted model
+      '-- _fitting.py          fit: what is trained in which order, and the fusion
+      '-- _trainable.py        how encoder and classifiers are trained, and by what settings
             |-- _label_features.py   what the encoder reads of the labels
-            |-- _training.py         epochs of Siamese training, with mini-batches of a sampler
-            |     '-- _modules.py    what learns in them: the encoder, or the classifiers
-            |-- _lessons.py          what the fusion learns from
+            |-- _training.py         epochs of Siamese training
+            |     |-- _modules.py    what learns in them: the encoder, or the classifiers
+            |     '-- _sampling.py   calls of samplers, whose answers are checked
+            |-- _parts.py            samplers and encoders by name or from an instance
+            |-- _fusion_pairs.py     what the fusion learns from
             |-- _report.py           what training did
             |-- _new_classes.py      class labels of labels that are added
             '-- _model.py            what a trained model answers

@@ -11,6 +11,9 @@ from sklearn_xc.embedding._texts import TextRows
 from sklearn_xc.encoders.protocol import Encoder
 from sklearn_xc.kernels.rows.entries import copy_entries
 
+#: Norms of unit vectors may differ from 1 by this, as those of float16 do.
+_ROUNDING = 1e-3
+
 
 def reads_texts(encoder: Any, name: str) -> bool:
     """Return whether an encoder, or the name of one of ours, reads texts and not sparse rows.
@@ -84,12 +87,24 @@ def checked(V: Any, name: str, shape: tuple[int, int], dtype: Any) -> np.ndarray
     return np.ascontiguousarray(V, dtype)
 
 
+def require_unit_rows(V: np.ndarray, name: str) -> None:
+    """Raise an error for finite embeddings that are not of norm 1, or 0; `name` is whose."""
+    norms = np.sqrt(np.einsum("ij,ij->i", V, V))
+    is_wrong = (norms != 0) & ~(np.abs(norms - 1) <= _ROUNDING)
+    if is_wrong.any():
+        row = int(is_wrong.argmax())
+        raise ValueError(
+            f"{name} must have rows of norm 1, or 0 for inputs without features. Got norm "
+            f"{norms[row]:g} in row {row}: divide rows by their norms."
+        )
+
+
 def name_of(encoder: Any) -> str:
     """Return how messages call an encoder."""
     return f"encoder {type(encoder).__name__}"
 
 
-def first_strange(V: np.ndarray) -> int:
+def first_non_finite(V: np.ndarray) -> int:
     """Return the first row with NaN or infinity, or -1."""
     # A NaN is the smallest entry and the largest.
     if not V.size or np.isfinite([V.min(), V.max()]).all():

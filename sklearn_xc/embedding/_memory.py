@@ -18,8 +18,8 @@ PIECE = 2**28
 _LITTLE = 2**26
 #: Rows of work space of an encoder, whatever is encoded.
 _ENCODED = 4 * 1024
-#: Queries that a search takes together; larger pieces are multiples, so that it cuts alike.
-_TOGETHER = 256
+#: Instances that are scored together; pieces are multiples, so that a search cuts them alike.
+TOGETHER = 256
 
 _SMALLER = "Lower embedding_dim, pass X as float32, or "
 _FEWER_FEATURES = (
@@ -112,7 +112,7 @@ class Budget:
         taken = self.require([*held, *of_row]) - each
         room = PIECE if self._allowed is None else min(PIECE, self._allowed - taken)
         n_rows = max(1, room // max(1, each))
-        return n_rows - n_rows % _TOGETHER if n_rows > _TOGETHER else n_rows
+        return n_rows - n_rows % TOGETHER if n_rows > TOGETHER else n_rows
 
     @property
     def piece(self) -> int:

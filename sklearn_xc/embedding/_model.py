@@ -12,7 +12,7 @@ from sklearn_xc._data import CsrRows
 from sklearn_xc._state import reads_one_state
 from sklearn_xc._topk import check_topk_size
 from sklearn_xc.base import XCClassifier
-from sklearn_xc.embedding._encoding import encoded, first_strange, name_of
+from sklearn_xc.embedding._encoding import encoded, first_non_finite, name_of
 from sklearn_xc.embedding._fusion import ScoreFusion
 from sklearn_xc.embedding._memory import Asked, Budget, of_index, pieces_of
 from sklearn_xc.embedding._ranking import KnownFeatures, Ranking
@@ -20,7 +20,7 @@ from sklearn_xc.embedding._rows import readable_rows
 from sklearn_xc.embedding._shortlist import ShortlistIndex
 from sklearn_xc.embedding._texts import looks_like_texts, text_rows
 from sklearn_xc.encoders.protocol import Encoder
-from sklearn_xc.mips import index_bytes
+from sklearn_xc.mips import index_bytes, make_index
 from sklearn_xc.parallel.threads import count_threads
 
 COMPONENTS = ("fused", "embedding", "classifier", "features")
@@ -55,7 +55,7 @@ class RankingModel(XCClassifier):
     _seed: int
     #: Summed weights of the instances of each label that were trained on, float64: what the tree
     #: takes for its frequency.
-    _frequencies: np.ndarray
+    _trained_counts: np.ndarray
     #: Features that instances of the fit or texts of labels have, bool of shape (n_features,).
     _known: np.ndarray
     #: How often labels are on all instances that were passed.
@@ -94,7 +94,7 @@ class RankingModel(XCClassifier):
 
     @reads_one_state
     def predict_topk(
-        self, X: Any, k: int = 5, component: str = "fused"
+        self, X: Any, k: int = 5, *, component: str = "fused"
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best labels of each instance and their scores, best first.
 
@@ -160,7 +160,7 @@ class RankingModel(XCClassifier):
         """
         V = self._encode(inputs, self.coef_.shape[1], self.coef_.dtype)
         V[~shares_any(inputs, self._known)] = 0
-        row = first_strange(V)
+        row = first_non_finite(V)
         if row >= 0:
             raise ValueError(
                 f"{type(self).__name__}: {name_of(self.encoder_)} gives NaN or infinity for "
@@ -189,6 +189,7 @@ class RankingModel(XCClassifier):
         of_model = self.coef_, self._unseen_labels, self.index
         found = self.__dict__.get("_search_index")
         if found is None or not found.is_of(*of_model):
+            make_index(self.index, who=f"{type(self).__name__}: index")
             n_bytes = index_bytes(self.index, self.coef_.shape, self.coef_.itemsize)
             self._budget.require(of_index(n_bytes))
             found = ShortlistIndex.built(*of_model, self._n_threads, self._seed)
@@ -282,7 +283,7 @@ class RankingModel(XCClassifier):
         """Return fused scores of some labels of each instance, from all scores of each."""
         if self.fusion_ is None:
             return scores.sum(axis=-1)
-        return self.fusion_(scores, self._frequencies[labels])
+        return self.fusion_(scores, self._trained_counts[labels])
 
     def _find_unseen(self) -> np.ndarray:
         unseen = super()._find_unseen()

@@ -8,9 +8,10 @@ from sklearn_xc._data import CsrRows
 from sklearn_xc.embedding._encoding import (
     checked,
     encoded,
-    first_strange,
+    first_non_finite,
     joined_inputs,
     name_of,
+    require_unit_rows,
 )
 from sklearn_xc.encoders.protocol import Encoder
 from sklearn_xc.parallel.team import Team
@@ -93,8 +94,10 @@ class SiameseModule:
         name, shape = f"{self._name}: {name_of(self._encoder)}", (inputs.shape[0], self._dim)
         V = getattr(self._passed, "V", None)
         V = checked(V, f"{name}: V of forward", shape, self._X.dtype)
-        if not self._has_learnt and first_strange(V) >= 0:
+        if not self._has_learnt and first_non_finite(V) >= 0:
             raise ValueError(f"{name} gives NaN or infinity before it has learnt anything.")
+        if not self._has_learnt:
+            require_unit_rows(V, f"{name}: V of forward")
         if len(self._is_new):
             self._keep(rows, V[: len(rows)])
         return V[: len(rows)], V[len(rows) :]

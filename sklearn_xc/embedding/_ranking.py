@@ -7,15 +7,13 @@ from sklearn.preprocessing import normalize
 from sklearn_xc._blank_rows import shares_any
 from sklearn_xc._data import CsrRows, as_csr_rows, read_only
 from sklearn_xc.embedding._label_features import joined_rows
+from sklearn_xc.embedding._memory import TOGETHER
 from sklearn_xc.embedding._shortlist import ShortlistIndex
 from sklearn_xc.kernels.embedding.pair_scores import score_pairs
 from sklearn_xc.kernels.steps.row_moves import squared_norms
 from sklearn_xc.mips import ExactIndex
 from sklearn_xc.model.label_weights import LabelWeights
 from sklearn_xc.parallel.row_ranges import for_row_ranges
-
-#: Instances that a thread scores together.
-_TOGETHER = 256
 
 
 class KnownFeatures:
@@ -93,7 +91,7 @@ class Ranking:
     n_scores : int
         Of a pair: 2, or 3 with features.
     n_known : int
-        Labels but for the unseen ones.
+        Labels except the unseen ones.
     """
 
     def __init__(
@@ -230,7 +228,7 @@ class Ranking:
                 read_only(labels[first:last]), words, out[first:last],
             )  # fmt: skip
 
-        for_row_ranges(work, len(V), _TOGETHER, self._n_jobs)
+        for_row_ranges(work, len(V), TOGETHER, self._n_jobs)
         return out
 
 

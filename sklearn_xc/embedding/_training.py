@@ -8,9 +8,9 @@ The way of the data, for the rows of a mini-batch, whose labels are called its p
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -95,12 +95,14 @@ class SiameseTraining:
     seed : int
     n_workers : int
         Threads, on which nothing depends.
+    inputs : callable
+        Returns the instances as encoders read them, for the sampler.
     """
 
     def __init__(
         self, module: Module, positives: Positives, weight: np.ndarray,
         sampler: BatchSampler, loss: TripletLoss, rate: float, n_epochs: int, seed: int,
-        n_workers: int,
+        n_workers: int, inputs: Callable[[], Any],
     ) -> None:  # fmt: skip
         self._module, self._positives, self._sampler, self._loss = module, positives, sampler, loss
         self._rate, self._n_epochs, self._seed = rate, n_epochs, seed
@@ -109,8 +111,8 @@ class SiameseTraining:
         n = len(positives.indptr) - 1
         self._initial: np.ndarray | None = None
         self._state = TrainingState(
-            n, positives, module.instances, module.last_seen, self._initial_embeddings,
-            module.labels, module.moves_instances,
+            n, module.n_labels, positives, inputs, module.instances, module.last_seen,
+            self._initial_embeddings, module.labels, module.moves_instances,
         )  # fmt: skip
 
     def run(self) -> Iterator[EpochReport]:
@@ -134,42 +136,42 @@ class SiameseTraining:
         n = len(counts)
         rng = np.random.default_rng((self._seed, epoch))
         drawn = labels[indptr[:-1] + np.minimum((rng.random(n) * counts).astype(int), counts - 1)]
-        total, n_hits, n_pairs, done = 0.0, 0, 0, 0
+        total, n_violations, n_pairs, done = 0.0, 0, 0, 0
         for rows in self._sampler.batches(epoch):
             rate = self._rate * (1.0 - (epoch + done / n) / self._n_epochs)
             pool = Pool.of(drawn[rows], self._sampler.negatives(rows))
-            loss, hits = self._step(rows, pool, rate, rng, team)
-            total, n_hits = total + loss, n_hits + hits
+            loss, found = self._step(rows, pool, rate, rng, team)
+            total, n_violations = total + loss, n_violations + found
             n_pairs += len(rows) * (len(pool.labels) - 1)
             done += len(rows)
         ended = time.perf_counter()
         total /= self._weight.sum()
-        return EpochReport(total, n_hits / max(1, n_pairs), refreshed - began, ended - began)
+        return EpochReport(total, n_violations / max(1, n_pairs), refreshed - began, ended - began)
 
     def _step(
         self, rows: np.ndarray, pool: Pool, rate: float, rng: np.random.Generator, team: Team
     ) -> tuple[float, int]:
-        """Take a step; return the summed loss and the number of hits."""
+        """Take a step; return the summed loss and the number of violations."""
         V, Z = self._module.begin(rows, pool.labels, rng)
         gradient = V @ Z.T
-        losses, n_hits = self._to_gradient(gradient, rows, pool, team)
+        losses, n_violations = self._to_gradient(gradient, rows, pool, team)
         chosen = self._sampler.select(losses)
         if chosen is not None:
             gradient[~chosen] = 0
         # Each instance counts alike, however many labels are within its margin.
-        gradient *= (1.0 / np.maximum(n_hits, 1)).astype(gradient.dtype)[:, None]
+        gradient *= (1.0 / np.maximum(n_violations, 1)).astype(gradient.dtype)[:, None]
         by_instances = gradient @ Z if self._module.moves_instances else None
         self._module.learn(by_instances, gradient.T @ V, rate, team)
-        return float(losses.sum()), int(n_hits.sum())
+        return float(losses.sum()), int(n_violations.sum())
 
     def _to_gradient(
         self, scores: np.ndarray, rows: np.ndarray, pool: Pool, team: Team
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Overwrite scores with the gradient by them; return losses and hits of the instances."""
+        """Overwrite scores with the gradient by them; return losses and violations by instance."""
         n, m = scores.shape
         bounds, own = labels_of_rows(self._positives, rows)
         self._columns[pool.labels] = np.arange(m, dtype=np.int32)
-        losses, n_hits = np.empty(n), np.empty(n, np.int64)
+        losses, n_violations = np.empty(n), np.empty(n, np.int64)
         weight = self._weight[rows].astype(scores.dtype)
         n_parts = team.n_workers if n * m >= _LEAST_WORK else 1
         cuts = np.linspace(0, n, n_parts + 1).astype(int)
@@ -179,9 +181,9 @@ class SiameseTraining:
             if worker < n_parts:
                 triplet_gradient(
                     scores, *arrays, self._loss.margin, self._loss.floor, cuts[worker],
-                    cuts[worker + 1], losses, n_hits,
+                    cuts[worker + 1], losses, n_violations,
                 )  # fmt: skip
 
         team.run(share)
         self._columns[pool.labels] = -1
-        return losses, n_hits
+        return losses, n_violations

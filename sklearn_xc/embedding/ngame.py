@@ -6,19 +6,16 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._checks import check_further_targets
-from sklearn_xc._sklearn import HasMethods, Interval, StrOptions, fit_context
+from sklearn_xc._sklearn import Interval, StrOptions, fit_context
 from sklearn_xc._state import built_apart
-from sklearn_xc.embedding._fitting import ENCODER_METHODS, SAMPLER_METHODS, TrainableModel
-from sklearn_xc.encoders import ENCODERS
-from sklearn_xc.mips import INDEXES
+from sklearn_xc.embedding._updating import UpdatableEmbedding
 from sklearn_xc.parallel.row_ranges import one_blas_thread
-from sklearn_xc.samplers import SAMPLERS
 
 #: Scores times so much stay numbers, also of float32.
 _LARGEST_FUSION_WEIGHT = 1e30
 
 
-class NGAMEEmbeddingXC(TrainableModel):
+class NGAMEEmbeddingXC(UpdatableEmbedding):
     """Classifier that maps instances and what is known of their labels to the same sphere.
 
     Labels often have a text of their own: a product's title, a subject's name. One encoder reads
@@ -118,8 +115,8 @@ class NGAMEEmbeddingXC(TrainableModel):
         instances (training instances, if none are) get as many labels as they have.
     fit_report_ : dict of ndarray
         A row for each epoch, as ``pandas.DataFrame(clf.fit_report_)`` shows it: ``module``
-        ("encoder" or "classifier"), ``epoch`` from 1 on, ``loss``, ``hits`` (the share of negatives
-        that were within the margin), ``seconds``.
+        ("encoder" or "classifier"), ``epoch`` from 1 on, ``loss``, ``violations`` (the share of
+        negatives that were within the margin), ``seconds``.
     n_iter_ : int
         Rows of ``fit_report_``.
     label_counts_ : ndarray of int64 of shape (n_labels,)
@@ -174,11 +171,11 @@ class NGAMEEmbeddingXC(TrainableModel):
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012
-        "encoder": [StrOptions(set(ENCODERS)), HasMethods(ENCODER_METHODS)],
+        "encoder": "no_validation",  # parts are checked as they are made
         "label_features": "no_validation",
         "label_vectorizer": "no_validation",
         "embedding_dim": [Interval(Integral, 1, None, closed="left")],
-        "sampler": [StrOptions(set(SAMPLERS)), HasMethods(SAMPLER_METHODS)],
+        "sampler": "no_validation",
         "margin": [Interval(Real, 0, 2, closed="both")],
         "classifier_margin": [Interval(Real, 0, 2, closed="both")],
         "radius": [Interval(Real, 0, None, closed="neither"), None],
@@ -189,7 +186,7 @@ class NGAMEEmbeddingXC(TrainableModel):
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "classifier_learning_rate": [Interval(Real, 0, None, closed="neither")],
         "n_candidates": [Interval(Integral, 1, None, closed="left")],
-        "index": [StrOptions(set(INDEXES)), HasMethods(["build", "query"])],
+        "index": "no_validation",
         "fusion": ["boolean"],
         "fusion_weight": [Interval(Real, 0, _LARGEST_FUSION_WEIGHT, closed="both")],
         "validation_fraction": [Interval(Real, 0, 1, closed="left")],

@@ -39,7 +39,7 @@ class BagPass(NamedTuple):
     V : ndarray of float of shape (n, dim)
         Embeddings.
     entries : Entries
-        Features of the n inputs, but for those that are left out.
+        Features of the n inputs, except those that are left out.
     U : ndarray of float of shape (n, dim)
         Sums of the vectors of the features.
     H : ndarray of float of shape (n, dim) or None

@@ -4,7 +4,7 @@
 
     start(batch_size, n_epochs, seed, n_jobs)
           |
-    refresh(epoch, state)          embeddings, true labels
+    refresh(epoch, state)          instances, true labels, embeddings
           |
           v
       [sampler] --> batches(epoch)      instances of each mini-batch, each instance once

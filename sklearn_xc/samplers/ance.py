@@ -5,9 +5,9 @@ from numbers import Integral
 import numpy as np
 
 from sklearn_xc._data import read_only
-from sklearn_xc._sklearn import HasMethods, Interval, StrOptions
+from sklearn_xc._sklearn import Interval
 from sklearn_xc.kernels.embedding.wrong_labels import keep_wrong
-from sklearn_xc.mips import INDEXES, MipsIndex, make_index
+from sklearn_xc.mips import MipsIndex, make_index
 from sklearn_xc.samplers.in_batch import InBatchSampler
 from sklearn_xc.samplers.protocol import TrainingState
 
@@ -50,7 +50,7 @@ class AnceSampler(InBatchSampler):
     _parameter_constraints: dict = {  # noqa: RUF012
         "refresh_interval": [Interval(Integral, 1, None, closed="left")],
         "n_negatives": [Interval(Integral, 1, None, closed="left")],
-        "index": [StrOptions(set(INDEXES)), HasMethods(["build", "query"])],
+        "index": "no_validation",  # checked by start
     }
 
     def __init__(
@@ -62,6 +62,19 @@ class AnceSampler(InBatchSampler):
         self.refresh_interval = refresh_interval
         self.n_negatives = n_negatives
         self.index = index
+
+    def start(
+        self, batch_size: int, n_epochs: int = 1, seed: int = 0, n_jobs: int | None = None
+    ) -> None:
+        """Begin a training; see `BatchSampler.start`.
+
+        Raises
+        ------
+        ValueError
+            For parameters out of range, and an `index` that is none.
+        """
+        super().start(batch_size, n_epochs, seed, n_jobs)
+        make_index(self.index, who="AnceSampler: index")
 
     def negatives(self, rows: np.ndarray) -> np.ndarray:
         """Return the negatives that the last search found; see `BatchSampler.negatives`."""

@@ -13,7 +13,8 @@ class InBatchSampler(BaseEstimator):
     """Random mini-batches.
 
     The other samplers are subclasses that replace a part of it, and a user's may be: most need a
-    constructor, ``reads``, and one of ``batches``, ``negatives`` and ``select``.
+    constructor, ``reads``, and one of ``batches``, ``negatives`` and ``select``. One that replaces
+    ``refresh`` calls it as well.
 
     Attributes
     ----------

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -25,12 +25,22 @@ class Positives(NamedTuple):
 class TrainingState:
     """What a sampler may look at. Embeddings are computed when they are asked for.
 
+    Instances and labels are known by their positions in this training, not by those in X and y:
+    equal instances are merged into one, and instances that are held out or have no features are
+    left out; so are labels without features while the encoder is trained, and those of other
+    shards where ``n_shards`` is more than 1. Nothing of it is to be changed.
+
     Attributes
     ----------
     n : int
-        Instances.
+        Number of instances: rows are 0 to ``n - 1``.
+    n_labels : int
+        Number of labels: 0 to ``n_labels - 1``.
     positives : Positives
         The true labels of each instance.
+    inputs : callable
+        Returns the instances as the encoder reads them: a ``scipy.sparse.csr_array`` of shape
+        (n, n_features), or an ndarray of str objects of shape (n,).
     instances : callable
         Returns the embeddings of the instances now, ndarray of shape (n, dim).
     last_seen : callable
@@ -45,7 +55,9 @@ class TrainingState:
     """
 
     n: int
+    n_labels: int
     positives: Positives
+    inputs: Callable[[], Any]
     instances: Callable[[], np.ndarray]
     last_seen: Callable[[], np.ndarray]
     initial: Callable[[], np.ndarray]
@@ -63,10 +75,10 @@ class BatchSampler(Protocol):
     Attributes
     ----------
     reads : collection of {"instances", "last_seen", "initial", "labels"}
-        The embeddings of a `TrainingState` that ``refresh`` asks for. Training keeps them only for
-        samplers that name them here, and plans memory by it.
+        The embeddings of a `TrainingState` that ``refresh`` asks for; others cannot be read.
+        Training keeps them only for samplers that name them here, and plans memory by it.
     n_negatives : int
-        How many labels ``negatives`` returns for an instance, 0 for None.
+        How many labels ``negatives`` returns for an instance; 0 if it always returns None.
     """
 
     @property
@@ -109,7 +121,7 @@ class BatchSampler(Protocol):
     def batches(self, epoch: int) -> Iterator[np.ndarray]:
         """Yield the instances of each mini-batch, ndarray of int64; ``refresh`` comes first.
 
-        All have the same size but the last, and each instance is in one of them.
+        Each instance is in exactly one of them, and none has more than `batch_size`.
         """
 
     def negatives(self, rows: np.ndarray) -> np.ndarray | None:

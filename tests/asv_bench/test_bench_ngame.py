@@ -50,7 +50,7 @@ def test_part_samplers(loaded, tmp_path, capsys):
         assert [row["epoch"] for row in curve] == [1, 2, 3, 4]
         assert curve[-1]["loss"] < curve[0]["loss"]
         for row in curve:
-            assert 0 < row["hit_share"] < 1
+            assert 0 < row["violations"] < 1
             assert 0 <= row["sampler_s"] < row["cpu_s"]
     ends = {row["key"]: row for row in rows if row["epoch"] == 4}
     assert min(row["P@1"] for row in ends.values()) > 0.3

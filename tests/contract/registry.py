@@ -320,7 +320,7 @@ ENTRIES = {
         pieces={
             "sklearn_xc.embedding._training._LEAST_WORK": 1,
             "sklearn_xc.encoders.bag._TOGETHER": 16,
-            "sklearn_xc.embedding._ranking._TOGETHER": 16,
+            "sklearn_xc.embedding._ranking.TOGETHER": 16,
         },
         small="sklearn_xc.embedding._memory._LITTLE",
         refused={
@@ -352,8 +352,8 @@ ENTRIES = {
         ),
         answers={
             "embed": lambda model, X: model.embed(X),
-            "embedding": lambda model, X: model.predict_topk(X, 3, "embedding"),
-            "classifier": lambda model, X: model.predict_topk(X, 3, "classifier"),
+            "embedding": lambda model, X: model.predict_topk(X, 3, component="embedding"),
+            "classifier": lambda model, X: model.predict_topk(X, 3, component="classifier"),
         },
     ),
 }  # fmt: skip

@@ -58,16 +58,16 @@ def _make_documents(
 
 
 def curve(model, module):
-    """Return losses and shares of hits of a module, epoch by epoch."""
+    """Return losses and shares of violations of a module, epoch by epoch."""
     report = model.fit_report_
     own = report["module"] == module
     assert report["epoch"][own].tolist() == list(range(1, own.sum() + 1))
-    return list(zip(report["loss"][own].tolist(), report["hits"][own].tolist(), strict=True))
+    return list(zip(report["loss"][own].tolist(), report["violations"][own].tolist(), strict=True))
 
 
 @pytest.fixture(scope="session")
 def curve_of():
-    """Return a function that returns losses and shares of hits of a module, epoch by epoch."""
+    """Return a function: losses and shares of violations of a module, epoch by epoch."""
     return curve
 
 

@@ -213,7 +213,7 @@ def test_each_once():
 
 
 def test_the_number_of_threads(monkeypatch):
-    monkeypatch.setattr(_ranking, "_TOGETHER", 7)
+    monkeypatch.setattr(_ranking, "TOGETHER", 7)
     monkeypatch.setattr(label_weights, "ROWS_PER_TASK", 11)
     data = make(np.float32)
     answers = []

@@ -40,7 +40,7 @@ def as_bytes(*parts):
 
 def recall(model, X, Y, k, component):
     """Return the share of the labels that are among the k best."""
-    labels, _ = model.predict_topk(X, k, component)
+    labels, _ = model.predict_topk(X, k, component=component)
     return np.take_along_axis(Y.toarray(), labels, axis=1).sum() / Y.sum()
 
 
@@ -78,16 +78,17 @@ class TestDocumentsOfNewLabels:
         assert added.coef_.dtype == dtype
         for component in COMPONENTS:
             for p, q in zip(
-                added.predict_topk(X, 6, component), known.predict_topk(X, 6, component),
+                added.predict_topk(X, 6, component=component),
+                known.predict_topk(X, 6, component=component),
                 strict=True,
-            ):  # fmt: skip
+            ):
                 np.testing.assert_allclose(p, q, atol=1e-6)
 
 
 class TestWhatIsKept:
     def test_bytes_of_old_labels(self, model, data):
         X, _, Z, _ = data
-        names = ("coef_", "label_embeddings_", "label_counts_", "_frequencies")
+        names = ("coef_", "label_embeddings_", "label_counts_", "_trained_counts")
         before = as_bytes(*(getattr(model, name) for name in names))
         others = as_bytes(model.threshold_, model.embed(X), *model.fusion_.tree_)
         held = model.coef_
@@ -134,7 +135,7 @@ class TestWhatIsKept:
         model.add_labels(Z[N_OLD:])
         read = pickle.loads(pickle.dumps(model))
         for component in COMPONENTS:
-            answers = (each.predict_topk(X, 5, component) for each in (model, read))
+            answers = (each.predict_topk(X, 5, component=component) for each in (model, read))
             for p, q in zip(*answers, strict=True):
                 assert p.tobytes() == q.tobytes()
 
@@ -173,7 +174,7 @@ class TestTexts:
         texts, y = self.make_texts(names, seed=1)
         X = vectorizer.transform(texts)
         for component in ("embedding", "features"):
-            best = model.predict_topk(X, 1, component)[0][:, 0]
+            best = model.predict_topk(X, 1, component=component)[0][:, 0]
             assert (model.classes_[best] == y).mean() > 0.9, component
         assert (model.predict(X) == y).mean() > 0.9
         assert model.score(X, y) > 0.9

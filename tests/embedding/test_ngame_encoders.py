@@ -83,7 +83,7 @@ class TestTheProtocol:
         model.fit(X.astype(dtype), Y).partial_fit(X.astype(dtype), Y).add_labels(Z[:2])
         assert model.coef_.dtype == model.label_embeddings_.dtype == dtype
         for component in ("fused", "embedding", "classifier", "features"):
-            _, scores = model.predict_topk(X.astype(dtype), 5, component)
+            _, scores = model.predict_topk(X.astype(dtype), 5, component=component)
             assert np.isfinite(scores).all()
             assert scores.dtype == dtype
         assert model.embed(X).dtype == dtype
@@ -103,6 +103,23 @@ class TestTheProtocol:
                 with pytest.raises(ValueError, match=f"{expected} must return an {message}"):
                     model.fit(X, Y)
                 assert not [name for name in vars(model) if name.endswith("_")]
+
+    @pytest.mark.parametrize("scale", [0.5, 0.99, 1.01, 30.0])
+    @pytest.mark.parametrize(("which", "of", "max_iter"), [
+        ("of_encode", "encode of encoder Own", 0), ("of_encode", "encode of encoder Own", 3),
+        ("of_forward", "encoder Own: V of forward", 3),
+    ])  # fmt: skip
+    def test_norms(self, which, of, max_iter, scale, make, documents):
+        X, Y, Z = documents
+
+        def scaled(V):
+            return V * np.where(np.arange(len(V)) == 7, scale, 1)[:, None]
+
+        model = make(encoder=Own(**{which: scaled}), label_features=Z, max_iter=max_iter)
+        message = f"{of} must have rows of norm 1, or 0 .* Got norm {scale:g} in row 7"
+        with pytest.raises(ValueError, match=f"NGAMEEmbeddingXC: {message}"):
+            model.fit(X, Y)
+        assert not [name for name in vars(model) if name.endswith("_")]
 
     @pytest.mark.parametrize("change", [with_nan, with_infinity])
     def test_no_numbers(self, change, make, documents):
@@ -149,7 +166,8 @@ class TestAnswers:
         X, Y, Z = documents
         yield from (
             lambda: model.predict(X), lambda: model.predict_topk(X),
-            lambda: model.predict_topk(X, 3, "embedding"), lambda: model.decision_function(X),
+            lambda: model.predict_topk(X, 3, component="embedding"),
+            lambda: model.decision_function(X),
             lambda: model.embed(X), lambda: model.partial_fit(X, Y),
             lambda: model.add_labels(Z[:3]), lambda: model.score(X, Y),
         )  # fmt: skip

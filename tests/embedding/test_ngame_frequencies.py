@@ -22,10 +22,10 @@ class TestFrequenciesOfTheTree:
         kinds = ["embedding", "classifier", "features"][:n_scores]
         scores = np.empty((400, 20, n_scores))
         for s, kind in enumerate(kinds):
-            labels, values = model.predict_topk(X, 20, kind)
+            labels, values = model.predict_topk(X, 20, component=kind)
             np.put_along_axis(scores[:, :, s], labels, values, axis=1)
         some = np.abs(scores).max(axis=(1, 2)) > 0
-        expected = model.fusion_(scores, model._frequencies)[some]
+        expected = model.fusion_(scores, model._trained_counts)[some]
         assert (expected != model.fusion_(scores, np.zeros(20))[some]).any()
         np.testing.assert_allclose(model.decision_function(X)[some], expected, atol=1e-9)
         labels, values = model.predict_topk(X, 20)

@@ -82,7 +82,7 @@ class TestWhenItIsBuilt:
         for _ in range(2):
             model.predict_topk(X)
         for component in ("embedding", "classifier", "features"):
-            model.predict_topk(X, 3, component)
+            model.predict_topk(X, 3, component=component)
         assert len(built) == 1
         model.partial_fit(X, Y)
         assert len(built) == 1
@@ -102,7 +102,7 @@ class TestWhenItIsBuilt:
         X, Y, Z = documents
         y = Y.toarray().argmax(axis=1)
         model = make(index="spherical", label_features=Z, fusion=False).fit(X, y)
-        model.predict_topk(X, 3, "embedding")
+        model.predict_topk(X, 3, component="embedding")
         model.embed(X)
         assert not built
 

@@ -47,7 +47,7 @@ class TestFeatures:
             for by, rows in zip(scale, (X, Z), strict=True)
         )
         model = make(label_features=Z).fit(X, Y)
-        labels, scores = model.predict_topk(X, k, "features")
+        labels, scores = model.predict_topk(X, k, component="features")
         cosines = (normalize(X.astype(np.float64)) @ normalize(Z.astype(np.float64)).T).toarray()
         assert labels.shape == scores.shape == (160, k)
         assert (labels[:, 20:] == -1).all()
@@ -65,7 +65,7 @@ class TestFeatures:
         X = vectorizer.transform(texts * 4)
         own = {"label_features": names, "label_vectorizer": FrozenEstimator(vectorizer)}
         model = make(**own).fit(X, np.arange(20) % 4)
-        labels, scores = model.predict_topk(X, 4, "features")
+        labels, scores = model.predict_topk(X, 4, component="features")
         cosines = (X @ vectorizer.transform(names).T).toarray()
         np.testing.assert_array_equal(labels, ranked(cosines.round(12)))
         np.testing.assert_allclose(scores, -np.sort(-cosines, axis=1), atol=1e-12)
@@ -73,7 +73,9 @@ class TestFeatures:
     def test_training_does_not_matter(self, make, documents):
         X, Y, Z = documents
         answers = [
-            make(label_features=Z, max_iter=n_epochs).fit(X, Y).predict_topk(X, 5, "features")
+            make(label_features=Z, max_iter=n_epochs)
+            .fit(X, Y)
+            .predict_topk(X, 5, component="features")
             for n_epochs in (0, 4)
         ]
         for p, q in zip(*answers, strict=True):
@@ -82,13 +84,15 @@ class TestFeatures:
     def test_of_fit(self, make, documents):
         X, Y, Z = documents
         given, held = make().fit(X, Y, label_features=Z), make(label_features=Z).fit(X, Y)
-        for p, q in zip(*(m.predict_topk(X, 5, "features") for m in (given, held)), strict=True):
+        for p, q in zip(
+            *(m.predict_topk(X, 5, component="features") for m in (given, held)), strict=True
+        ):
             np.testing.assert_array_equal(p, q)
 
     def test_without_label_features(self, make, documents):
         X, Y, Z = documents
         model = make(label_features=Z).fit(X, Y).set_params(label_features=None)
-        assert model.predict_topk(X, 1, "features")[0].shape == (160, 1)
+        assert model.predict_topk(X, 1, component="features")[0].shape == (160, 1)
         model.fit(X, Y)
         message = (
             "component='features' must have features .* NGAMEEmbeddingXC has none: it had none"
@@ -103,7 +107,9 @@ class TestFeatures:
         model = make(**own).fit(X[~has_unseen], Y[~has_unseen])
         model.coef_ = np.where(np.isin(np.arange(20), UNSEEN)[:, None], 0, model.coef_)
         texts = Z[UNSEEN]
-        assert not (model.predict_topk(texts, 2, "classifier")[0] == UNSEEN[:, None]).any()
+        assert not (
+            model.predict_topk(texts, 2, component="classifier")[0] == UNSEEN[:, None]
+        ).any()
         labels, scores = model.predict_topk(texts, 1)
         assert labels[:, 0].tolist() == UNSEEN.tolist()
         np.testing.assert_allclose(scores, 2)  # cosines of 1, 0 and 1
@@ -114,9 +120,9 @@ class TestFusedScores:
         X = data[0]
         scores = []
         for component in ("embedding", "classifier", "features"):
-            labels, values = model.predict_topk(X, 20, component)
+            labels, values = model.predict_topk(X, 20, component=component)
             scores.append(np.take_along_axis(values, np.argsort(labels, axis=1), axis=1))
-        expected = model.fusion_(np.stack(scores, axis=-1), model._frequencies)
+        expected = model.fusion_(np.stack(scores, axis=-1), model._trained_counts)
         labels, values = model.predict_topk(X, 20)
         listed = labels >= 0
         rows = np.nonzero(listed)[0]
@@ -142,10 +148,10 @@ class TestFusedScores:
         scores = model._ranking(with_shortlists=False).scores(
             as_csr_rows(X[rows]), model.embed(X[rows]), labels
         )
-        tree = model.fusion_(scores, model._frequencies[labels]) - 0.1 * scores.sum(axis=-1)
+        tree = model.fusion_(scores, model._trained_counts[labels]) - 0.1 * scores.sum(axis=-1)
         assert tree[true].mean() > 0.5
         assert tree[~true].mean() < 0.1
-        rarest = np.delete(model._frequencies, UNSEEN).min()
+        rarest = np.delete(model._trained_counts, UNSEEN).min()
         as_rare = model.fusion_(scores, np.full(labels.shape, rarest)) - 0.1 * scores.sum(axis=-1)
         np.testing.assert_array_equal(tree, as_rare)
 

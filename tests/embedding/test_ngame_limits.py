@@ -30,7 +30,7 @@ class TestInstances:
         empty = sp.csr_array((2, 80))
         assert not model.embed(empty).any()
         for component in ("fused", "embedding", "classifier"):
-            labels, _ = model.predict_topk(empty, 4, component)
+            labels, _ = model.predict_topk(empty, 4, component=component)
             assert labels.tolist() == [expected] * 2
         assert model.predict(empty).shape == (2, 20)
 
@@ -39,7 +39,9 @@ class TestInstances:
         model = make(validation_fraction=fraction).fit(sp.csr_array((160, 6)), documents.Y)
         assert not model.coef_.any()
         expected = np.argsort(-model_counts(documents.Y), kind="stable")[:2].tolist()
-        assert model.predict_topk(sp.csr_array((1, 6)), 2, "embedding")[0].tolist() == [expected]
+        assert model.predict_topk(sp.csr_array((1, 6)), 2, component="embedding")[0].tolist() == [
+            expected
+        ]
 
     def test_negative_features(self, make, documents):
         X, Y, Z = documents

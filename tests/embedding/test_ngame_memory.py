@@ -104,9 +104,9 @@ class TestWhatIsTold:
     def test_of_answers(self, component, make, told):
         data = Sized(3000, 300, 2000)
         model = make(label_features=data.Z, embedding_dim=64).fit(data.X, data.Y)
-        model.predict_topk(data.X, 50, component)
+        model.predict_topk(data.X, 50, component=component)
         told.clear()
-        _, peak = peak_of(lambda: model.predict_topk(data.X, 50, component))
+        _, peak = peak_of(lambda: model.predict_topk(data.X, 50, component=component))
         assert 0.9 * peak - MB < max(told) + MB
         assert max(told) < 2 * peak
 
@@ -225,7 +225,7 @@ class TestPieces:
         def answers():
             yield from (model.predict(X), model.decision_function(X), model.embed(X))
             for component in ("fused", "embedding", "classifier", "features"):
-                yield from model.predict_topk(X, 7, component)
+                yield from model.predict_topk(X, 7, component=component)
 
         def as_bytes():
             found = (part.toarray() if sp.issparse(part) else part for part in answers())
@@ -272,7 +272,7 @@ class TestPieces:
         model.set_params(max_memory=allowed)
         for call in (
             lambda: model.predict_topk(data.X, 3),
-            lambda: model.predict_topk(data.X, 3, "embedding"),
+            lambda: model.predict_topk(data.X, 3, component="embedding"),
             lambda: model.decision_function(data.X[:300]),
             lambda: model.predict(data.X[:300]),
         ):

@@ -37,7 +37,7 @@ def fused(model, X):
     scores = [cosines(model, X, each) for each in ("embedding", "classifier", *known)]
     if model.fusion_ is None:
         return sum(scores)
-    return model.fusion_(np.stack(scores, axis=-1), model._frequencies)
+    return model.fusion_(np.stack(scores, axis=-1), model._trained_counts)
 
 
 def shortlisted(model, X, size):
@@ -64,7 +64,7 @@ class TestComponents:
     @pytest.mark.parametrize("component", ["embedding", "classifier"])
     def test_cosines(self, component, fitted, documents):
         X = documents.X
-        labels, scores = fitted.predict_topk(X, 6, component)
+        labels, scores = fitted.predict_topk(X, 6, component=component)
         expected = cosines(fitted, X, component)
         assert labels.shape == scores.shape == (160, 6)
         assert labels.dtype == np.int64
@@ -101,18 +101,18 @@ class TestComponents:
         model = make(fusion=False, n_candidates=100).fit(X.tocsr(), Y.tocsr())
         assert not model.label_embeddings_[[0, 2, 4]].any()
         for component in ("fused", "embedding", "classifier"):
-            labels, scores = model.predict_topk(X[:40].tocsr(), 5, component)
+            labels, scores = model.predict_topk(X[:40].tocsr(), 5, component=component)
             tied = [row[s == 0].tolist() for row, s in zip(labels, scores, strict=True)]
             assert tied == [[0, 2, 4]] * 40
 
     @pytest.mark.parametrize("component", ["fused", "embedding", "classifier"])
     def test_more_than_there_are(self, component, fitted, documents):
-        labels, scores = fitted.predict_topk(documents.X[:7], 23, component)
+        labels, scores = fitted.predict_topk(documents.X[:7], 23, component=component)
         assert labels.shape == (7, 23)
         assert (labels[:, 20:] == -1).all()
         assert (scores[:, 20:] == -np.inf).all()
         assert (np.sort(labels[:, :20], axis=1) == np.arange(20)).all()
-        few, few_scores = fitted.predict_topk(documents.X[:7], 20, component)
+        few, few_scores = fitted.predict_topk(documents.X[:7], 20, component=component)
         np.testing.assert_array_equal(few, labels[:, :20])
         np.testing.assert_array_equal(few_scores, scores[:, :20])
 
@@ -144,7 +144,7 @@ class TestComponents:
         X, Y, Z = documents
         model = make(label_features=Z, max_iter=8, classifier_max_iter=5).fit(X[:120], Y[:120])
         for component in ("fused", "embedding", "classifier"):
-            best = model.predict_topk(X[120:], 1, component)[0][:, 0]
+            best = model.predict_topk(X[120:], 1, component=component)[0][:, 0]
             assert Y[120:].toarray()[np.arange(40), best].mean() > 0.8
 
     def test_the_same_of_a_topk_call(self, fitted, documents):
@@ -319,7 +319,7 @@ class TestLabelFeatures:
         assert (model.label_counts_[-3:] == 0).all()
         words = Z[-3:].toarray() * (Z[:-3].toarray().max(axis=0) == 0)  # not those of the topic
         for component in ("fused", "embedding", "classifier"):
-            labels, _ = model.predict_topk(sp.csr_array(words), 1, component)
+            labels, _ = model.predict_topk(sp.csr_array(words), 1, component=component)
             assert labels[:, 0].tolist() == [17, 18, 19]
 
     def test_without_them_means_are_taken(self, make, documents):
@@ -392,8 +392,8 @@ class TestHeldOut:
         assert n_held_out + n_kept == 158  # two are there twice
         assert 0 < n_held_out <= fraction * 158
         assert n_held_out == int(fraction * 158) or fraction == 0.9
-        np.testing.assert_array_equal(model._frequencies, Y[kept].sum(axis=0))
-        assert (model._frequencies > 0).all()
+        np.testing.assert_array_equal(model._trained_counts, Y[kept].sum(axis=0))
+        assert (model._trained_counts > 0).all()
 
     def test_no_more_than_are_needed(self, make, documents, monkeypatch):
         """Neither held out, nor, where none are, looked at for the threshold."""
@@ -415,7 +415,7 @@ class TestHeldOut:
         model = make(label_features=Z, validation_fraction=0.3).fit(X, Y)
         kept = np.setdiff1d(np.arange(160), held_out_rows(model, X, Y))
         again = make(label_features=Z, validation_fraction=0.0).fit(X[kept], Y[kept])
-        same_answers(again, model, ("coef_", "label_embeddings_", "_frequencies"))
+        same_answers(again, model, ("coef_", "label_embeddings_", "_trained_counts"))
         np.testing.assert_array_equal(again.embed(X), model.embed(X))
         assert model.fusion_ is not None
         assert again.fusion_ is None
@@ -423,14 +423,14 @@ class TestHeldOut:
 
     def test_labels_with_one_instance_hold_nothing_out(self, make, documents):
         model = make(validation_fraction=0.5).fit(documents.X[:20], np.arange(20))
-        assert model._frequencies.tolist() == [1] * 20
+        assert model._trained_counts.tolist() == [1] * 20
         assert model.fusion_ is None
 
     def test_nothing_held_out(self, make, documents):
         X, Y, Z = documents
         model = make(label_features=Z, validation_fraction=0.0).fit(X, Y)
         assert model.fusion_ is None
-        assert model._frequencies.sum() == Y.nnz
+        assert model._trained_counts.sum() == Y.nnz
         labels, scores = model.predict_topk(X, 20)
         total = sum(cosines(model, X, each) for each in ("embedding", "classifier", "features"))
         np.testing.assert_allclose(scores, np.take_along_axis(total, labels, axis=1), atol=1e-12)
@@ -547,7 +547,7 @@ class TestContainers:
                            model.embed(X), model.decision_function(X)):  # fmt: skip
                 assert values.dtype == np.float32
             for component in ("fused", "embedding", "classifier"):
-                assert model.predict_topk(X, 25, component)[1].dtype == np.float32
+                assert model.predict_topk(X, 25, component=component)[1].dtype == np.float32
         assert make(label_features=Z).fit(X, Y).coef_.dtype == np.float64
         assert make().fit((X.toarray() > 0).astype(int), Y).coef_.dtype == np.float64
 

@@ -37,10 +37,10 @@ def encoder_bytes(model):
 
 
 def assert_same_model(a, b):
-    for name in ("coef_", "label_embeddings_", "threshold_", "_frequencies"):
+    for name in ("coef_", "label_embeddings_", "threshold_", "_trained_counts"):
         assert as_bytes(getattr(a, name)) == as_bytes(getattr(b, name)), name
     assert encoder_bytes(a) == encoder_bytes(b)
-    for name in ("module", "epoch", "loss", "hits"):
+    for name in ("module", "epoch", "loss", "violations"):
         np.testing.assert_array_equal(a.fit_report_[name], b.fit_report_[name])
 
 
@@ -71,7 +71,7 @@ class TestFirstCall:
         for _ in range(12):
             model.partial_fit(X, y)
         assert np.linalg.norm(model.coef_[1]) == pytest.approx(1)
-        best = model.predict_topk(more.X, 1, "classifier")[0][:, 0]
+        best = model.predict_topk(more.X, 1, component="classifier")[0][:, 0]
         is_cat = one_class(more.Y) == "cat"
         assert (model.classes_[best] == "cat")[is_cat].mean() > 0.7
         assert (model.classes_[best] == "cat")[~is_cat].mean() < 0.2
@@ -124,7 +124,7 @@ class TestFurtherCalls:
         assert np.isin(first, second).all()
 
     def test_label_counts_grow(self, model, documents, more):
-        frequencies = model._frequencies
+        frequencies = model._trained_counts
         weight = np.random.default_rng(0).random(80)
         weight[:7] = 0
         for times, own in ((1, None), (2, weight)):
@@ -134,7 +134,7 @@ class TestFurtherCalls:
             np.testing.assert_array_equal(model.label_counts_, documents.Y.sum(axis=0) + counted)
             assert model.n_samples_fit_ == 160 + 80 + (times > 1) * 73
         np.testing.assert_allclose(
-            model._frequencies, frequencies + more.Y.sum(axis=0) + more.Y.T @ weight
+            model._trained_counts, frequencies + more.Y.sum(axis=0) + more.Y.T @ weight
         )
 
     def test_weights_are_repeated_rows(self, model, more):
@@ -148,7 +148,7 @@ class TestFurtherCalls:
         changed, unseen = documents.Y[:, order].tocsr(), more.Y[:, order].toarray()
 
         def precision():
-            best = model.predict_topk(more.X, 1, "classifier")[0][:, 0]
+            best = model.predict_topk(more.X, 1, component="classifier")[0][:, 0]
             return unseen[np.arange(80), best].mean()
 
         before = precision()

@@ -23,7 +23,7 @@ def assert_same_bytes(a, b):
         assert p.dtype == q.dtype
         assert p.shape == q.shape
         assert p.tobytes() == q.tobytes(), name
-    for name in ("module", "epoch", "loss", "hits"):
+    for name in ("module", "epoch", "loss", "violations"):
         np.testing.assert_array_equal(a.fit_report_[name], b.fit_report_[name])
 
 
@@ -36,7 +36,9 @@ def assert_same_answers(a, b, X):
     known = ("features",) if a._features is not None else ()
     for component in ("embedding", "classifier", *known):
         for p, q in zip(
-            a.predict_topk(X, 4, component), b.predict_topk(X, 4, component), strict=True
+            a.predict_topk(X, 4, component=component),
+            b.predict_topk(X, 4, component=component),
+            strict=True,
         ):
             assert p.tobytes() == q.tobytes(), component
 

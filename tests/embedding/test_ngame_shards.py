@@ -25,7 +25,7 @@ def shards_of(model):
 def assert_same_model(a, b):
     for name in ("coef_", "label_embeddings_", "threshold_"):
         assert np.asarray(getattr(a, name)).tobytes() == np.asarray(getattr(b, name)).tobytes()
-    for name in ("module", "epoch", "loss", "hits"):
+    for name in ("module", "epoch", "loss", "violations"):
         np.testing.assert_array_equal(a.fit_report_[name], b.fit_report_[name])
 
 
@@ -82,7 +82,7 @@ class TestAnotherModel:
         own = {**own, "classifier_learning_rate": 0.05, "classifier_max_iter": 15}
         best = [
             make(**own, n_shards=n_shards).set_params(**more).fit(X, Y)
-            .predict_topk(X, 1, "classifier")[0][:, 0]
+            .predict_topk(X, 1, component="classifier")[0][:, 0]
             for n_shards, more in ((3, {}), (3, {"classifier_max_iter": 0}))
         ]  # fmt: skip
         after, before = (Y.toarray()[np.arange(X.shape[0]), labels].mean() for labels in best)
@@ -95,7 +95,7 @@ class TestAnotherModel:
         seeds, plain = [], SiameseTraining.__init__
 
         def noted(self, *args):
-            seeds.append(args[-2])
+            seeds.append(args[-3])
             plain(self, *args)
 
         monkeypatch.setattr(SiameseTraining, "__init__", noted)
@@ -108,7 +108,7 @@ class TestAnotherModel:
         epochs = curve_of(model, "classifier")
         assert len(epochs) == 5
         assert len(curve_of(model, "encoder")) == 3
-        assert all(loss > 0 and 0 < hits < 1 for loss, hits in epochs)
+        assert all(loss > 0 and 0 < share < 1 for loss, share in epochs)
         none = make(label_features=Z, n_shards=3, classifier_max_iter=0).fit(X, Y)
         assert curve_of(none, "classifier") == []
         np.testing.assert_array_equal(none.coef_, none.label_embeddings_)
@@ -179,7 +179,7 @@ class TestNegatives:
                 modules.append((len(V), len(W)))
 
         monkeypatch.setattr(Pool, "of", of)
-        monkeypatch.setattr("sklearn_xc.embedding._fitting.ClassifierModule", Kept)
+        monkeypatch.setattr("sklearn_xc.embedding._trainable.ClassifierModule", Kept)
         X, Y, Z = documents
         own = {"max_iter": 0, "validation_fraction": 0.0, "n_shards": 3}
         model = make(label_features=Z, **own).fit(X, Y)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sklearn_xc.samplers import SAMPLERS
 
-PROMISED = ("coef_", "label_embeddings_", "threshold_", "_frequencies", "label_counts_")
+PROMISED = ("coef_", "label_embeddings_", "threshold_", "_trained_counts", "label_counts_")
 
 
 def as_bytes(model, X):
@@ -24,7 +24,7 @@ def answers(model, X):
     known = ("features",) if model._features is not None else ()
     parts = [model.embed(X), model.predict(X), model.decision_function(X)]
     for component in ("fused", "embedding", "classifier", *known):
-        parts.extend(model.predict_topk(X, 7, component))
+        parts.extend(model.predict_topk(X, 7, component=component))
     return [(p.toarray() if sp.issparse(p) else p).tobytes() for p in parts]
 
 

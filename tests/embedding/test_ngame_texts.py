@@ -126,8 +126,8 @@ class TestFits:
         new, Y_new = make_texts(80, seed=9)
         untrained = make(max_iter=0, classifier_max_iter=0, fusion=False).fit(*data)
         for component in ("embedding", "classifier", "fused"):
-            hits = fitted.predict_topk(new, 1, component)[0][:, 0] == Y_new.toarray().argmax(axis=1)
-            assert hits.mean() > 0.9, component
+            found = fitted.predict_topk(new, 1, component=component)[0][:, 0]
+            assert (found == Y_new.toarray().argmax(axis=1)).mean() > 0.9, component
         assert fitted.score(new, Y_new) > untrained.score(new, Y_new) + 0.2
         assert fitted.coef_.dtype == np.float32
         assert not hasattr(fitted, "n_features_in_")
@@ -192,7 +192,7 @@ class TestAfterwards:
         model.partial_fit(*make_texts(64, seed=4))
         assert (model.coef_ != coef).any()
         model.add_labels(["kayak paddle"])
-        assert model.predict_topk(["kayak paddle"], 1, "embedding")[0][0, 0] == len(NAMES)
+        assert model.predict_topk(["kayak paddle"], 1, component="embedding")[0][0, 0] == len(NAMES)
         wide = sp.csr_array(sp.hstack([Y, sp.csr_array((len(texts), 1), dtype=int)]))
         model.partial_fit(texts, wide)
         assert model.coef_.shape == (len(NAMES) + 1, 16)
@@ -291,7 +291,7 @@ class TestErrors:
         with pytest.raises(ValueError, match=r"a row for each of the 8 labels of y. Got 7 rows"):
             make(label_features=label_texts()[1:]).fit(texts, Y)
         with pytest.raises(ValueError, match="has none: its encoder reads texts"):
-            fitted.predict_topk(texts, 2, "features")
+            fitted.predict_topk(texts, 2, component="features")
 
     def test_what_it_reads(self, data):
 

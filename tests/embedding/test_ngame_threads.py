@@ -15,7 +15,7 @@ def ask(model, X, Z):
         "embed": lambda: [model.embed(X)],
         "embed_labels": lambda: [model.embed_labels()],
         **{
-            component: lambda component=component: model.predict_topk(X, 9, component)
+            component: lambda component=component: model.predict_topk(X, 9, component=component)
             for component in ("fused", "embedding", "classifier", "features")
         },
         "predict": lambda: [model.predict(X).toarray()],

@@ -108,7 +108,7 @@ def train(
     if weight is None:
         weight = np.ones(len(positives.indptr) - 1)
     training = SiameseTraining(
-        module, positives, weight, sampler, loss, rate, n_epochs, 0, n_workers
+        module, positives, weight, sampler, loss, rate, n_epochs, 0, n_workers, lambda: None
     )
     return list(training.run())
 
@@ -125,7 +125,7 @@ class TestOneStep:
     @pytest.mark.parametrize("half", [False, True])
     @pytest.mark.parametrize("weighted", [False, True])
     def test_finite_differences(self, weighted, half, radius, further, drawn):
-        """Each instance counts by its weight alone: its hits divide its gradient."""
+        """Each instance counts by its weight alone: its violations divide its gradient."""
         (V, Z), positives, loss = make_vectors(), make_positives(), TripletLoss(0.4, radius)
         rows = np.array([3, 0, 7, 11, 5, 12])
         chosen = np.array([True, False, True, False, True, True])
@@ -146,11 +146,12 @@ class TestOneStep:
         def terms(V, Z):
             return excess(V, Z, rows, pool, drawn[0], positives, 0.4, radius)
 
-        hits = np.maximum((terms(V, Z) > 0).sum(axis=1), 1)
-        assert hits.max() > 1
+        n_violations = np.maximum((terms(V, Z) > 0).sum(axis=1), 1)
+        assert n_violations.max() > 1
 
         def total(V, Z):
-            return (weight[rows] * terms(V, Z).sum(axis=1) / hits * (chosen if half else 1)).sum()
+            shares = weight[rows] / n_violations * (chosen if half else 1)
+            return (shares * terms(V, Z).sum(axis=1)).sum()
 
         h = 1e-6
         for a, i in enumerate(rows):
@@ -172,7 +173,7 @@ class TestOneStep:
         assert pool.tolist() == [2, 5]
         assert not by_instances.any()
         assert not by_labels.any()
-        assert report.loss == report.hit_share == 0
+        assert report.loss == report.violations == 0
 
     def test_further_negatives_of_one_are_negatives_of_all(self):
         V, Z = make_vectors(n=2)
@@ -230,7 +231,7 @@ class TestEpochs:
 
     @pytest.mark.parametrize("weighted", [False, True])
     def test_reports(self, weighted, drawn):
-        """Loss and hits, of chosen instances or not, are those of brute force."""
+        """Loss and violations, of chosen instances or not, are those of brute force."""
         (V, Z), positives = make_vectors(), make_positives()
         batches = [np.arange(0, 8), np.arange(8, 14)]
         sampler = Prescribed(batches, select=lambda losses: losses > np.median(losses))
@@ -240,14 +241,15 @@ class TestEpochs:
         reports = train(module, sampler, positives, loss, n_epochs=2, weight=weight)
         assert len(reports) == 2
         for epoch, report in enumerate(reports):
-            loss, hits, pairs = 0.0, 0, 0
+            loss, n_violations, pairs = 0.0, 0, 0
             for j in (0, 1):
                 rows, pool, *_ = module.steps[2 * epoch + j]
                 terms = excess(V, Z, rows, pool, drawn[2 * epoch + j], positives, 0.5, 1.2)
-                loss, hits = loss + (weight[rows] @ terms).sum(), hits + (terms > 0).sum()
+                loss += (weight[rows] @ terms).sum()
+                n_violations += (terms > 0).sum()
                 pairs += len(rows) * (len(pool) - 1)
             assert report.loss == pytest.approx(loss / weight.sum())
-            assert report.hit_share == pytest.approx(hits / pairs)
+            assert report.violations == pytest.approx(n_violations / pairs)
             assert 0 <= report.sampler_s <= report.seconds
 
     def test_a_radius_of_2_is_none(self):

@@ -56,7 +56,7 @@ class TestInstances:
         shares = (counts / 160).astype(dtype)
         order = np.argsort(-counts, kind="stable")
         for component in components(model):
-            labels, scores = model.predict_topk(blank(dtype), 23, component)
+            labels, scores = model.predict_topk(blank(dtype), 23, component=component)
             assert labels[:, :20].tolist() == [order.tolist()] * 3
             np.testing.assert_array_equal(scores[:, :20], np.tile(shares[order], (3, 1)))
             assert scores.dtype == dtype
@@ -72,9 +72,14 @@ class TestInstances:
         model = make(label_features=Z, validation_fraction=0.3).fit(X, Y)
         both = sp.vstack([X[:5], blank(n=2), X[5:9]]).tocsr()
         for component in components(model):
-            alone = [model.predict_topk(part, 6, component) for part in (X[:5], blank(n=2), X[5:9])]
+            alone = [
+                model.predict_topk(part, 6, component=component)
+                for part in (X[:5], blank(n=2), X[5:9])
+            ]
             for found, parts in zip(
-                model.predict_topk(both, 6, component), zip(*alone, strict=True), strict=True
+                model.predict_topk(both, 6, component=component),
+                zip(*alone, strict=True),
+                strict=True,
             ):
                 np.testing.assert_array_equal(found, np.concatenate(parts))
 
@@ -86,9 +91,14 @@ class TestInstances:
         model = make(label_features=Z.tocsr()).fit(X, Y)
         word = sp.csr_array(([1.0], ([0], [2])), shape=(1, 80))
         frequent = np.argsort(-np.asarray(Y.sum(axis=0)).ravel(), kind="stable")
-        assert model.predict_topk(word, 20, "features")[0][0].tolist() == frequent.tolist()
+        assert (
+            model.predict_topk(word, 20, component="features")[0][0].tolist() == frequent.tolist()
+        )
         for component in ("fused", "embedding", "classifier"):
-            assert model.predict_topk(word, 20, component)[0][0].tolist() != frequent.tolist()
+            assert (
+                model.predict_topk(word, 20, component=component)[0][0].tolist()
+                != frequent.tolist()
+            )
 
     @pytest.mark.parametrize("n_second", [40, 80, 120])
     def test_two_classes(self, n_second, make, documents):
@@ -145,13 +155,13 @@ class TestLabels:
         assert model._unseen_labels.tolist() == UNSEEN
         both = sp.vstack([X, -X, blank()]).tocsr()  # cosines below 0, too
         for component in components(model):
-            labels, scores = model.predict_topk(both, 22, component)
+            labels, scores = model.predict_topk(both, 22, component=component)
             assert labels[:, 17:].tolist() == [[*UNSEEN, -1, -1]] * 323
             np.testing.assert_array_equal(scores[:, 17:20], np.tile(scores[:, [16]] - 1, 3))
             assert (np.diff(scores[:, :17], axis=1) <= 0).all()
             assert np.isfinite(scores[:, :20]).all()
             for k in (1, 5, 17, 19):
-                fewer, of_fewer = model.predict_topk(both, k, component)
+                fewer, of_fewer = model.predict_topk(both, k, component=component)
                 assert component == "fused" or fewer.tolist() == labels[:, :k].tolist()
                 assert not np.isin(fewer[:, :17], UNSEEN).any()
                 assert (fewer >= 0).all()
@@ -172,7 +182,7 @@ class TestLabels:
             warnings.simplefilter("error", UnseenLabelWarning)
             model = make(label_features=Z).fit(X, Y)
         assert not model._unseen_labels.size
-        found = model.predict_topk(Z[UNSEEN], 1, "features")[0][:, 0]
+        found = model.predict_topk(Z[UNSEEN], 1, component="features")[0][:, 0]
         assert found.tolist() == UNSEEN
 
     def test_neither_instance_nor_feature(self, make, data):
@@ -183,7 +193,7 @@ class TestLabels:
         assert model._unseen_labels.tolist() == [7]
         both = sp.vstack([X, -X, blank()]).tocsr()
         for component in components(model):
-            labels, scores = model.predict_topk(both, 20, component)
+            labels, scores = model.predict_topk(both, 20, component=component)
             assert (labels[:, 19] == 7).all()
             np.testing.assert_array_equal(scores[:, 19], scores[:, 18] - 1)
         assert not model.predict(both)[:, [7]].nnz
@@ -193,7 +203,7 @@ class TestLabels:
         Y[:, 7] = 1
         model.partial_fit(X, Y.tocsr())
         assert model._unseen_labels.tolist() == [20]
-        assert model.predict_topk(X, 1, "classifier")[0].tolist() != [[20]] * 160
+        assert model.predict_topk(X, 1, component="classifier")[0].tolist() != [[20]] * 160
 
     def test_the_warning(self, make, data):
         X, Y, Z = data

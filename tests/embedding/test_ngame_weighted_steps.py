@@ -27,8 +27,8 @@ class TestRealWeights:
         own = {"label_features": Z, "validation_fraction": 0.0}
         weight = np.random.default_rng(0).uniform(0.1, 3.0, X.shape[0])
         model = make(**own).fit(X, Y, sample_weight=weight)
-        np.testing.assert_allclose(model._frequencies, Y.T @ weight)
-        np.testing.assert_array_equal(make(**own).fit(X, Y)._frequencies, Y.sum(axis=0))
+        np.testing.assert_allclose(model._trained_counts, Y.T @ weight)
+        np.testing.assert_array_equal(make(**own).fit(X, Y)._trained_counts, Y.sum(axis=0))
 
     def test_means_of_instances_are_weighted(self, make, documents):
         """Without label features a label is the mean of its instances."""
@@ -71,7 +71,7 @@ class TestRealWeights:
         scores = [
             make(**own)
             .fit(X, both.tocsr(), sample_weight=np.where(wrong, light, 1.0))
-            .predict_topk(X, 1, "classifier")[0][:, 0]
+            .predict_topk(X, 1, component="classifier")[0][:, 0]
             for light in (0.01, 1.0)
         ]
         right, mixed = (Y.toarray()[np.arange(X.shape[0]), best].mean() for best in scores)
@@ -132,23 +132,23 @@ def step_of(module, positives, weight, monkeypatch, margin=0.5):
     drawn, plain = [], Pool.of
     monkeypatch.setattr(Pool, "of", lambda own, further: drawn.append(own) or plain(own, further))
     training = SiameseTraining(
-        module, positives, weight, Recorder(), TripletLoss(margin), 0.1, 1, 0, 1
+        module, positives, weight, Recorder(), TripletLoss(margin), 0.1, 1, 0, 1, lambda: None
     )
     (report,) = training.run()
     return drawn[0], report
 
 
 def losses_of(V, Z, rows, drawn, positives, margin=0.5):
-    """Return the loss of each row in turn, and its hits, one pair at a time."""
-    losses, n_hits = np.zeros(len(rows)), np.zeros(len(rows), int)
+    """Return the loss of each row in turn, and its violations, one pair at a time."""
+    losses, n_violations = np.zeros(len(rows)), np.zeros(len(rows), int)
     for a, i in enumerate(rows):
         own = positives.labels[positives.indptr[i] : positives.indptr[i + 1]]
         for label in np.unique(drawn):
             excess = V[i] @ Z[label] - V[i] @ Z[drawn[a]] + margin
             if label not in own and excess > 0:
                 losses[a] += excess
-                n_hits[a] += 1
-    return losses, n_hits
+                n_violations[a] += 1
+    return losses, n_violations
 
 
 def slope(function, at, h=1e-6):
@@ -167,9 +167,9 @@ class TestSteps:
         module = Recorder(V, Z)
         drawn, report = step_of(module, positives, weight, monkeypatch)
         rows, labels = module.at
-        losses, n_hits = losses_of(V, Z, rows, drawn, positives)
-        share = weight[rows] / weight.mean() / np.maximum(n_hits, 1)
-        assert (n_hits > 1).sum() > 3
+        losses, n_violations = losses_of(V, Z, rows, drawn, positives)
+        share = weight[rows] / weight.mean() / np.maximum(n_violations, 1)
+        assert (n_violations > 1).sum() > 3
 
         def objective(V, Z):
             return share @ losses_of(V, Z, rows, drawn, positives)[0]
@@ -188,8 +188,8 @@ class TestSteps:
         V, Z, positives, weight = make_step(seed=1)
         drawn, _ = step_of(recorder := Recorder(V, Z, False), positives, weight, monkeypatch)
         rows, labels = recorder.at
-        _, n_hits = losses_of(V, Z, rows, drawn, positives)
-        share = weight[rows] / weight.mean() / np.maximum(n_hits, 1)
+        _, n_violations = losses_of(V, Z, rows, drawn, positives)
+        share = weight[rows] / weight.mean() / np.maximum(n_violations, 1)
         gradient = slope(lambda at: share @ losses_of(V, at, rows, drawn, positives)[0], Z)
         along = gradient - (gradient * Z).sum(axis=1, keepdims=True) * Z
         expected = Z - 0.1 * np.sqrt(1e-3) * along / (np.sqrt(1e-3) * np.abs(along) + 1e-8)

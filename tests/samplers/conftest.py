@@ -18,7 +18,9 @@ def _make_state(n=300, n_labels=40, dim=8, seed=0):
     labels = [np.sort(rng.choice(n_labels, degree, replace=False)) for degree in degrees]
     indptr = np.concatenate([[0], np.cumsum(degrees)])
     positives = Positives(indptr, np.concatenate(labels).astype(np.int32))
-    return TrainingState(n, positives, lambda: V, lambda: V, lambda: features, lambda: W)
+    return TrainingState(
+        n, n_labels, positives, lambda: features, lambda: V, lambda: V, lambda: features, lambda: W
+    )
 
 
 @pytest.fixture

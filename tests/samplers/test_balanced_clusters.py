@@ -20,7 +20,7 @@ def uniform(n, dim, seed=0):
 
 
 def gaussians(n, dim, n_groups, noise, seed=0, sizes=None):
-    """Return directions around the centres of groups, equal but for sizes given, in any order."""
+    """Return directions around the centres of groups, of given or equal sizes, in any order."""
     rng = np.random.default_rng(seed)
     centres = uniform(n_groups, dim, seed + 1)
     groups = rng.permutation(n) % n_groups

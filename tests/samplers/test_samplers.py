@@ -326,8 +326,7 @@ def test_others_have_the_negatives_of_the_mini_batch_alone(name):
     ids=str,
 )  # fmt: skip
 def test_parameters_out_of_range(name, parameters):
-    parameter = next(iter(parameters))
-    with pytest.raises(
-        ValueError, match=f"The '{parameter}' parameter of {SAMPLERS[name].__name__}"
-    ):
+    parameter, kind = next(iter(parameters)), SAMPLERS[name].__name__
+    message = f"The '{parameter}' parameter of {kind} must be|{kind}: {parameter} must be"
+    with pytest.raises(ValueError, match=message):
         started(name, **parameters)

@@ -51,8 +51,8 @@ def pairs_of(
     own = np.full((n, counts.max(initial=0)), -1, np.int64)
     own[np.arange(own.shape[1]) < counts[:, None]] = true.labels
     labels = each_once(np.concatenate([listed, own], axis=1))
-    # No label of a held-out instance is without training instances, by choice. The tree would
-    # take it for a fact about such labels; so they are left out, and like the rarest it knows.
+    # Every label of a held-out instance also has training instances, by choice. A tree shown labels
+    # without any would learn that they are always wrong: they share the leaves of the rarest.
     labels[frequencies[labels] == 0] = -1
     at = labels >= 0
     of, label = np.nonzero(at)[0], labels[at]

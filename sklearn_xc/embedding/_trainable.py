@@ -1,0 +1,174 @@
+"""How encoder and classifiers are trained by the parameters of an estimator, and reported."""
+
+from typing import Any
+
+import numpy as np
+
+from sklearn_xc._data import CsrRows
+from sklearn_xc.embedding._encoding import first_non_finite, inputs_of, name_of, require_unit_rows
+from sklearn_xc.embedding._examples import Examples, label_shards
+from sklearn_xc.embedding._memory import FitSizes
+from sklearn_xc.embedding._model import RankingModel
+from sklearn_xc.embedding._modules import ClassifierModule, Module, SiameseModule
+from sklearn_xc.embedding._report import EpochReport, FitReport, extended
+from sklearn_xc.embedding._sampling import CheckedSampler
+from sklearn_xc.embedding._training import SiameseTraining, TripletLoss
+from sklearn_xc.parallel.progress import Progress
+from sklearn_xc.parallel.row_ranges import for_row_ranges
+from sklearn_xc.parallel.threads import count_threads
+
+#: Instances of a mini-batch by default: an epoch has 200 of them, except with very few or many
+#: instances. The largest is the paper's.
+_STEPS_OF_EPOCH, _SMALLEST_BATCH, _LARGEST_BATCH = 200, 64, 1600
+#: How often a pair of an instance and a label is drawn by default, and epochs at most. The fewest
+#: epochs are those of one label each.
+_DRAWS, _MOST_EPOCHS = {"encoder": 5, "classifier": 10}, 20
+#: What parameters of the two modules are called.
+_PREFIX = {"encoder": "", "classifier": "classifier_"}
+
+
+class TrainableEmbedding(RankingModel):
+    """A model whose encoder and classifiers learn from examples."""
+
+    embedding_dim: int
+    sampler: Any
+    radius: float | None
+    batch_size: Any
+    n_shards: int
+    verbose: int
+    fit_report_: FitReport
+    n_iter_: int
+
+    def _train_encoder(self, examples: Examples, Z: CsrRows, seed: int) -> list[EpochReport]:
+        """Train the encoder on what it can embed: instances and labels that have a feature."""
+        known, n_jobs = np.flatnonzero(np.diff(Z.indptr) > 0), count_threads(self.n_jobs)
+        _, examples = examples.of_labels(known, Z.shape[0])
+        module = SiameseModule(
+            self.encoder_, examples.X, Z.take(known), int(self.embedding_dim), n_jobs,
+            type(self).__name__, keep="last_seen" in self._new_sampler().reads,
+        )  # fmt: skip
+        return self._run("encoder epoch", module, examples, seed)
+
+    def _train_classifiers(self, examples: Examples, seed: int) -> list[EpochReport]:
+        """Train the classifiers, of all labels together or shard by shard."""
+        V = self._encode(examples.X, self.coef_.shape[1], self.coef_.dtype)
+        self._require_unit_rows(V)
+        n_labels, n_epochs = len(self.classes_), self._epochs_for("classifier", examples)
+        if min(self.n_shards, n_labels) < 2:
+            module = ClassifierModule(V, self.coef_)
+            return self._run("classifier epoch", module, examples, seed, n_epochs)
+        shards = label_shards(n_labels, min(self.n_shards, n_labels), seed)
+        reports: list[list[EpochReport]] = [[] for _ in shards]
+
+        def work(first: int, last: int) -> None:
+            for s in range(first, last):
+                rows, own = examples.of_labels(shards[s], n_labels)
+                W, what = self.coef_[shards[s]], f"shard {s + 1}, classifier epoch"
+                reports[s] = self._run(
+                    what, ClassifierModule(V[rows], W), own, seed + s, n_epochs, n_workers=1
+                )
+                self.coef_[shards[s]] = W
+
+        for_row_ranges(work, len(shards), 1, count_threads(self.n_jobs))
+        return [
+            EpochReport.joined(of_epoch) for of_epoch in zip(*filter(None, reports), strict=True)
+        ]
+
+    def _run(
+        self, what: str, module: Module, examples: Examples, seed: int,
+        n_epochs: int | None = None, n_workers: int | None = None,
+    ) -> list[EpochReport]:  # fmt: skip
+        """Train a module; what it is for names its parameters."""
+        kind = "encoder" if module.moves_instances else "classifier"
+        if n_epochs is None:
+            n_epochs = self._epochs_for(kind, examples)
+        n = len(examples.weight)
+        if n == 0:  # nothing of what there is has a feature
+            return []
+        n_jobs = count_threads(self.n_jobs)
+        sampler = self._new_sampler()
+        sampler.start(self._batch_size_for(n), n_epochs, seed, n_jobs)
+        margin, rate = (getattr(self, _PREFIX[kind] + name) for name in ("margin", "learning_rate"))
+        training = SiameseTraining(
+            module, examples.positives, examples.weight, sampler,
+            TripletLoss(float(margin), self.radius), rate, n_epochs, seed, n_workers or n_jobs,
+            lambda: inputs_of(examples.X),
+        )  # fmt: skip
+        progress, reports = Progress(type(self).__name__, what, n_epochs), []
+        for report in training.run():
+            reports.append(report)
+            if self.verbose:
+                progress.show(len(reports), str(report))
+        return reports
+
+    def _new_sampler(self) -> CheckedSampler:
+        """Return a sampler that has not started."""
+        return CheckedSampler(self.sampler, type(self).__name__)
+
+    def _epochs_for(self, kind: str, examples: Examples) -> int:
+        n_epochs = getattr(self, f"{_PREFIX[kind]}max_iter")
+        if n_epochs != "auto":
+            return int(n_epochs)
+        n_pairs, n = len(examples.positives.labels), len(examples.weight)
+        return round(min(_MOST_EPOCHS, _DRAWS[kind] * n_pairs / max(1, n)))
+
+    def _batch_size_for(self, n: int) -> int:
+        if self.batch_size != "auto":
+            return int(self.batch_size)
+        return min(_LARGEST_BATCH, max(_SMALLEST_BATCH, n // _STEPS_OF_EPOCH))
+
+    def _report(self, report: FitReport | None, module: str, epochs: list[EpochReport]) -> None:
+        self.fit_report_ = extended(report, module, epochs)
+        self.n_iter_ = len(self.fit_report_["loss"])
+
+    def _require_finite(self, rate: str, values: np.ndarray) -> None:
+        """Raise an error for what overflowed: NaN is within no margin, so that no loss tells."""
+        if first_non_finite(values) < 0:
+            return
+        whose = name_of(self.encoder_) if rate == "learning_rate" else "a label's vector"
+        raise ValueError(
+            f"{type(self).__name__}: training diverged at {rate}={getattr(self, rate):g}: "
+            f"{whose} has NaN or infinity. Lower it, or scale X and label_features "
+            "(sklearn.preprocessing.normalize)."
+        )
+
+    def _require_unit_rows(self, V: np.ndarray) -> None:
+        """Raise an error for embeddings of a trained encoder that are no unit vectors."""
+        self._require_finite("learning_rate", V)
+        require_unit_rows(V, f"{type(self).__name__}: encode of {name_of(self.encoder_)}")
+
+    def _sizes(
+        self, every: Examples, train: np.ndarray, chosen: np.ndarray, Z: CsrRows | None
+    ) -> FitSizes:
+        """Return what memory is told by: of a fit, or of further training without held-out rows."""
+        X, n_labels, n = every.X, len(self.classes_), len(train)
+        shapes: Any = getattr(self.encoder_, "parameter_shapes", lambda n_features, dim: [])
+        batch_size = min(self._batch_size_for(n), n)
+        sampler = self._new_sampler()
+        # Parameters of samplers are checked as they start.
+        sampler.start(self._batch_size_for(n), self._epochs_for("encoder", every), 0, None)
+        counts, n_values = np.diff(every.positives.indptr), np.diff(X.indptr)
+        n_of_means = np.bincount(
+            every.positives.labels, np.repeat(n_values, counts), minlength=n_labels
+        )
+        n_shards = min(self.n_shards, n_labels)
+        n_scores = 2 if Z is None or self._reads_texts else 3
+        return FitSizes(
+            n=n,
+            n_held_out=len(chosen),
+            n_values=len(X.data),
+            n_true=int(counts[chosen].sum()),
+            n_labels=n_labels,
+            n_label_values=len(Z.data)
+            if Z is not None
+            else int(np.minimum(n_of_means, X.shape[1]).sum()),
+            dim=int(self.embedding_dim),
+            itemsize=X.dtype.itemsize,
+            parameters=shapes(None if self._reads_texts else X.shape[1], int(self.embedding_dim)),
+            batch_size=batch_size,
+            n_pool=min(batch_size * (1 + sampler.n_negatives), n_labels),
+            reads=sampler.reads,
+            n_copies=min(n_shards, count_threads(self.n_jobs)) if n_shards > 1 else 0,
+            n_listed=min((n_scores - 1) * self.n_candidates, n_labels),
+            n_scores=n_scores,
+        )

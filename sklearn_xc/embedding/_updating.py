@@ -1,0 +1,81 @@
+"""How a fitted model changes: further instances, and further labels."""
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from sklearn_xc._blank_rows import features_of
+from sklearn_xc.embedding._examples import Examples
+from sklearn_xc.embedding._fitting import FittableEmbedding
+from sklearn_xc.embedding._label_features import held_features
+from sklearn_xc.embedding._memory import of_added
+from sklearn_xc.embedding._modules import ClassifierModule
+from sklearn_xc.embedding._new_classes import with_new_classes
+from sklearn_xc.solvers.adam import LazyAdam
+
+
+class UpdatableEmbedding(FittableEmbedding):
+    """A fitted model that takes further instances and labels."""
+
+    def _partial_fit(self, examples: Examples) -> None:
+        self._n_further += 1
+        further = examples.frequencies(len(self.classes_))
+        self._seen = self._seen.plus(further)
+        self._trained_counts = self._trained_counts + further.counts
+        examples = examples.with_features()
+        everything = np.arange(len(examples.weight))
+        sizes = self._sizes(examples, everything, everything[:0], None)
+        self._budget.require(sizes._replace(dim=self.coef_.shape[1]).further())
+        V = self._embed(examples.X, "a row")  # equal ones are one: their numbers say nothing
+        self.coef_ = self.coef_.copy()
+        steps = copy.deepcopy(self._steps)  # this call may be interrupted
+        if steps is None:
+            steps = LazyAdam(self.coef_.shape, self.coef_.dtype)
+        module, self._steps = ClassifierModule(V, self.coef_, steps), steps
+        seed = self._seed + self._n_further + 1
+        epochs = self._run("classifier epoch", module, examples, seed, n_epochs=1)
+        self._report(self.fit_report_, "classifier", epochs)
+        self._require_finite("classifier_learning_rate", self.coef_)
+
+    def _add_labels(self, label_features: Any, classes: Any) -> None:
+        assert self._described is not None
+        name = type(self).__name__
+        held = held_features(label_features, f"{name}: label_features")
+        Z = self._label_rows(held, held.n_labels, self.coef_.dtype)
+        assert Z is not None
+        classes = self._classes_with(classes, held.n_labels)
+        n_values = len(Z.data) + (0 if self._features is None else len(self._features.rows.data))
+        dim, itemsize = self.coef_.shape[1], self.coef_.itemsize
+        self._budget.require(of_added(len(classes), dim, itemsize, n_values))
+        order = np.argsort(classes, kind="stable")
+        self.classes_ = classes[order]
+        if self._features is not None:
+            self._features = self._features.joined(Z, order)
+        self._known = self._known | features_of(Z)
+        vectors, zeros = self._embed(Z, "new label {}"), np.zeros(held.n_labels, np.int64)
+        for name, new in (
+            ("label_embeddings_", vectors), ("coef_", vectors), ("label_counts_", zeros),
+            ("_trained_counts", zeros), ("_described", np.diff(Z.indptr) > 0),
+        ):  # fmt: skip
+            setattr(self, name, np.concatenate([getattr(self, name), new])[order])
+        self._seen = self._seen.with_labels(held.n_labels, order)
+        self._unseen_labels = self._find_unseen()
+        self._steps = None
+
+    def _classes_with(self, classes: Any, n_new: int) -> np.ndarray:
+        """Return the classes, and new ones after them."""
+        name, n_old = type(self).__name__, len(self.classes_)
+        if self._targets_kind == "classes":
+            if self._is_binary:
+                raise ValueError(
+                    f"{name}: add_labels would make more than two classes of two; fit with an "
+                    "indicator y, or with more classes."
+                )
+            return with_new_classes(name, self.classes_, classes, n_new)
+        if classes is not None:
+            raise ValueError(
+                f"{name}: classes must be None after an indicator y, whose new columns follow from "
+                f"{n_old} on. Got {type(classes).__name__}."
+            )
+        return np.arange(n_old + n_new)
