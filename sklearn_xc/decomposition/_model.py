@@ -71,7 +71,7 @@ if hasattr(os, "register_at_fork"):  # a thread that builds is not in the child
     os.register_at_fork(after_in_child=_building.__init__)  # type: ignore[misc]
 
 
-class EmbeddingModel(XCClassifier):
+class HiddenLayerModel(XCClassifier):
     """Scores that are inner products of embedded instances and labels."""
 
     classes_: np.ndarray

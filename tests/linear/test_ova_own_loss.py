@@ -160,9 +160,7 @@ class Returning(MarginLoss):
 
 @pytest.mark.parametrize("returned", [(abs, abs), (np.exp,) * 3, abs, None])
 def test_functions_returns_three(returned, xy):
-    with pytest.raises(
-        TypeError, match=r"OvALinearXC: loss: functions\(\) of .* must return three"
-    ):
+    with pytest.raises(TypeError, match=r"loss: functions\(\) of .* must return three functions"):
         OvALinearXC(loss=Returning(returned)).fit(*xy)
 
 
@@ -178,9 +176,7 @@ def test_functions_compiled_by_the_user(xy):
 
 @pytest.mark.parametrize("curvature", [lambda m: 0.0, lambda m: 4.0])
 def test_a_curvature_that_is_not_that_of_the_slope(curvature, xy):
-    with pytest.raises(
-        ValueError, match=r"loss: curvature\(-3.21\) of .* slope changes by 2 there"
-    ):
+    with pytest.raises(ValueError, match=r"loss: curvature\(-3.21\) of .* changes by 2 there"):
         OvALinearXC(loss=Altered("curvature", curvature)).fit(*xy)
 
 

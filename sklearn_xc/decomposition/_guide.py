@@ -6,8 +6,8 @@ from collections.abc import Callable
 import numpy as np
 
 from sklearn_xc._parts import same_part
-from sklearn_xc.decomposition.settings import Settings
-from sklearn_xc.gradients import GradientMethod, GradientTask, SampledGradient
+from sklearn_xc.decomposition._settings import Settings
+from sklearn_xc.gradients import GradientMethod, GradientTask, SampledGradient, make_gradient
 from sklearn_xc.gradients.sampled import Sampled
 from sklearn_xc.mips import copy_index, make_index
 from sklearn_xc.solvers.moving_rows import MovingRows
@@ -63,7 +63,7 @@ class Guide:
             n_candidates, n_columns, is_hidden, seed, n_drawn,
         )  # fmt: skip
         self._is_for = settings.loss, n_candidates, n_columns, is_hidden
-        self._gradient, self._index = settings.gradient, index
+        self._gradient, self._index = make_gradient(settings.gradient), index
         self._n_candidates = n_candidates
         self._asked: GradientMethod = settings.gradient.start(task)
         # Drawn labels follow from one count of mini-batches, early or not.
