@@ -13,9 +13,9 @@ from sklearn_xc.exceptions import MemoryBudgetError
 pytestmark = pytest.mark.filterwarnings("ignore:.*have no training instance")
 CALLS = {
     "embed": (lambda m, X: m.embed(X), "the embedding, 120 instances x 6", 120 * 6 * 8),
-    "predict_topk": (lambda m, X: m.predict_topk(X, 7), "the answer, 120 instances x 7 labels",
+    "predict_topk": (lambda m, X: m.predict_topk(X, 7), "the answer, 120 instances x k=7",
                      120 * 7 * 16),
-    "search": (lambda m, X: m.predict_topk(X, 7, exact=False), "the answer, 120 instances x 7",
+    "search": (lambda m, X: m.predict_topk(X, 7, exact=False), "the answer, 120 instances x k=7",
                120 * 7 * 16),
     "decision_function": (lambda m, X: m.decision_function(X),
                           "the scores, 120 instances x 15 labels", 120 * 15 * 8),
@@ -37,7 +37,7 @@ def test_max_memory_holds_for_sparse_answers(make, xy):
     model.set_params(max_memory=120 * 5 * 16).predict(xy[0])
     for ask in (model.predict, model.decision_function):
         model.set_params(max_memory=120 * 5 * 16 - 1)
-        with pytest.raises(MemoryBudgetError, match="the answer, 120 instances x 5 labels"):
+        with pytest.raises(MemoryBudgetError, match="the answer, 120 instances x k=5"):
             ask(xy[0])
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sklearn_xc import NGAMEEmbeddingXC
 from sklearn_xc._parts import same_part
 from sklearn_xc.gradients import SearchedGradient
 from sklearn_xc.mips import (
@@ -14,6 +15,7 @@ from sklearn_xc.mips import (
     SphericalIndex,
     make_index,
 )
+from sklearn_xc.samplers import AnceSampler
 
 
 class Last:
@@ -162,3 +164,14 @@ def test_the_same_part_has_the_same_parameters():
 )  # fmt: skip
 def test_other_parameters_are_another_index(pair):
     assert not same_part(*pair)
+
+
+@pytest.mark.parametrize("part", ["classifier", "sampler"])
+def test_ngame_tells_of_wrong_answers(part):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 6)), np.arange(40) % 8
+    wrong = Answering("labels", lambda labels: labels + 100)
+    parts = {"index": wrong} if part == "classifier" else {"sampler": AnceSampler(index=wrong)}
+    model = NGAMEEmbeddingXC(max_iter=1, classifier_max_iter=1, random_state=0, **parts)
+    with pytest.raises(ValueError, match=r": index: Answering.query must return "):
+        model.fit(X, y).predict_topk(X, 2)
