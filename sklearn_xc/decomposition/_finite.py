@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from sklearn_xc.decomposition._model import EmbeddingModel
+from sklearn_xc.decomposition._model import HiddenLayerModel
 from sklearn_xc.decomposition._training_set import TrainingSet
 from sklearn_xc.parallel.row_ranges import one_blas_thread
 
@@ -37,7 +37,7 @@ def explained(name: str, learning_rate: float, training: TrainingSet) -> Iterato
         ) from error
 
 
-def require_finite_model(model: EmbeddingModel, training: TrainingSet) -> None:
+def require_finite_model(model: HiddenLayerModel, training: TrainingSet) -> None:
     """Raise NotFiniteError for weights that overflowed, or scores of training instances."""
     weights = [v for v in (model.coef_, model.feature_embedding_) if v is not None]
     sizes = [_largest(values) for values in (*weights, training.instances.arrays[-1])]

@@ -12,13 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._checks import check_rows
 from sklearn_xc._data import CsrRows, DenseRows, read_only
+from sklearn_xc._parts import same_part
 from sklearn_xc._state import reads_one_state
 from sklearn_xc._topk import check_topk_size
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.decomposition._intercept import log_odds_of_blank
 from sklearn_xc.decomposition.course import with_intercepts
 from sklearn_xc.kernels.search.candidates import rank_labels
-from sklearn_xc.mips import ExactIndex, MipsIndex, index_bytes, make_index, same_index
+from sklearn_xc.mips import ExactIndex, MipsIndex, copy_index, index_bytes, make_index
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.row_ranges import for_row_ranges
 from sklearn_xc.solvers.layers import HiddenLayer, IdentityLayer
@@ -70,7 +71,7 @@ if hasattr(os, "register_at_fork"):  # a thread that builds is not in the child
     os.register_at_fork(after_in_child=_building.__init__)  # type: ignore[misc]
 
 
-class EmbeddingModel(XCClassifier):
+class HiddenLayerModel(XCClassifier):
     """Scores that are inner products of embedded instances and labels."""
 
     classes_: np.ndarray
@@ -95,7 +96,7 @@ class EmbeddingModel(XCClassifier):
         -------
         ndarray of shape (n, dim)
             With a hidden layer ``X @ feature_embedding_``, else the dense X. Scores are ``embed(X)
-            @ coef_.T + intercept_``, but for instances without features.
+            @ coef_.T + intercept_``, except for instances without features.
 
         Raises
         ------
@@ -197,8 +198,10 @@ class EmbeddingModel(XCClassifier):
     def _search(self, V: np.ndarray, k: int) -> Found:
         """Return the best k among the candidates of the index."""
         search = self._search_index_for_answers()
-        index = copy.copy(search.index)
-        index.n_jobs = self.n_jobs  # type: ignore[attr-defined]
+        index = search.index
+        if hasattr(index, "n_jobs"):
+            index = copy.copy(index)
+            index.n_jobs = self.n_jobs
         n_candidates = min(max(k, self.n_candidates_), len(search.labels))
         queries, offsets = V, np.empty(0, V.dtype)
         if self._course.is_trained:
@@ -227,7 +230,7 @@ class EmbeddingModel(XCClassifier):
 
         def held() -> SearchIndex | None:
             found = self.__dict__.get("_search_index")
-            if found is None or not same_index(found.kind, kind):
+            if found is None or not same_part(found.kind, kind):
                 return None
             is_own = found.coef is self.coef_ and found.intercept is self.intercept_
             return found if is_own else None
@@ -257,8 +260,7 @@ class EmbeddingModel(XCClassifier):
         if has_intercept:
             W = with_intercepts(W, self.intercept_[labels])
         index.build(np.ascontiguousarray(W))
-        kind = kind if isinstance(kind, str) else make_index(kind)
-        return SearchIndex(self.coef_, self.intercept_, kind, labels, index)
+        return SearchIndex(self.coef_, self.intercept_, copy_index(kind), labels, index)
 
     def _all_scores(self, X: Any) -> np.ndarray:
         instances = check_rows(self, X, reset=False)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sklearn_xc.base import threshold_for
-from sklearn_xc.decomposition._model import EmbeddingModel
+from sklearn_xc.decomposition._model import HiddenLayerModel
 from sklearn_xc.decomposition._training_set import TrainingSet
 
 #: Training instances by which the threshold is set, but no more scores than these for more than a
@@ -11,7 +11,7 @@ from sklearn_xc.decomposition._training_set import TrainingSet
 _INSTANCES, _SCORES, _LEAST_INSTANCES = 1000, 10**8, 50
 
 
-def threshold_of(model: EmbeddingModel, training: TrainingSet, seed: int) -> float:
+def threshold_of(model: HiddenLayerModel, training: TrainingSet, seed: int) -> float:
     """Return the score above which there are as many labels as instances have; 0 for classes.
 
     Instances without features do not count: their margins are fixed.

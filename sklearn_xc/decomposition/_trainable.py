@@ -18,13 +18,13 @@ from sklearn_xc._checks import (
 )
 from sklearn_xc._seeds import draw_seed
 from sklearn_xc.decomposition._finite import explained, require_finite_model
-from sklearn_xc.decomposition._model import EmbeddingModel
+from sklearn_xc.decomposition._guide import RECALL_K, Guide
+from sklearn_xc.decomposition._model import HiddenLayerModel
+from sklearn_xc.decomposition._settings import Settings
 from sklearn_xc.decomposition._threshold import threshold_of
 from sklearn_xc.decomposition._training_set import TrainingSet, merge_instances
 from sklearn_xc.decomposition.course import Course, Weights
 from sklearn_xc.decomposition.fitting import EpochReport, Fitting
-from sklearn_xc.decomposition.guide import RECALL_K, Guide
-from sklearn_xc.decomposition.settings import Settings
 from sklearn_xc.decomposition.start import resume_course, start_course
 from sklearn_xc.gradients import Gradient, SetLoss, make_gradient
 from sklearn_xc.losses import LabelSetLoss, make_label_set_loss
@@ -35,7 +35,7 @@ from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.solvers.schedule import Schedule
 
 
-class TrainableModel(EmbeddingModel):
+class TrainableModel(HiddenLayerModel):
     """A model that steps on mini-batches train; parameters as of `DecompMIPSClassifier`."""
 
     loss: str | LabelSetLoss

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_xc._blank_rows import LabelFrequencies
-from sklearn_xc.decomposition.guide import Guide
+from sklearn_xc.decomposition._guide import Guide
 
 Rows = np.ndarray | None
 #: Numbers that are moved at a time.

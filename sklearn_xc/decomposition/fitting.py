@@ -6,11 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_xc.decomposition._finite import NotFiniteError
+from sklearn_xc.decomposition._guide import Guide
 from sklearn_xc.decomposition._intercept import intercept_rate
+from sklearn_xc.decomposition._settings import Settings
 from sklearn_xc.decomposition._training_set import TrainingSet
 from sklearn_xc.decomposition.course import Course, Weights, copy_of, without_intercepts
-from sklearn_xc.decomposition.guide import Guide
-from sklearn_xc.decomposition.settings import Settings
 from sklearn_xc.decomposition.training import Trainer
 from sklearn_xc.solvers.averaging import CourseAverages
 from sklearn_xc.solvers.layers import HiddenLayer, IdentityLayer

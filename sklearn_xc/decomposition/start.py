@@ -7,9 +7,9 @@ import numpy as np
 from sklearn_xc._blank_rows import features_of
 from sklearn_xc._data import DENSE_SHARE
 from sklearn_xc.decomposition._intercept import first_intercepts, frequencies_of
+from sklearn_xc.decomposition._settings import Settings
 from sklearn_xc.decomposition._training_set import TrainingSet
 from sklearn_xc.decomposition.course import Course, Rows, Weights, copy_of, with_intercepts
-from sklearn_xc.decomposition.settings import Settings
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.progress import say
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_xc.decomposition.guide import Guide
+from sklearn_xc.decomposition._guide import Guide
 from sklearn_xc.gradients import GradientMethod
 from sklearn_xc.parallel.team import Team
 from sklearn_xc.solvers.averaging import CourseAverages

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from sklearn_xc.gradients.batch import Batch, LabelGradient
 from sklearn_xc.gradients.protocol import GradientMethod, GradientTask
@@ -16,8 +17,8 @@ from sklearn_xc.parallel.team import Team
 _LABELS_PER_PRODUCT = 16_384
 
 
-@dataclass(frozen=True)
-class ExactGradient:
+@dataclass
+class ExactGradient(BaseEstimator):
     """The gradient over all labels; O(n_labels dim) for an instance."""
 
     default_index: ClassVar[str] = "product"

@@ -6,6 +6,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from sklearn_xc._data import read_only
 from sklearn_xc.gradients.batch import Batch, LabelGradient
@@ -21,8 +22,8 @@ _HIDDEN_BLOCKS, _BLOCKS = 4, 8
 _MOST_ROUNDS = 100_000
 
 
-@dataclass(frozen=True)
-class MessagePassing:
+@dataclass
+class MessagePassing(BaseEstimator):
     """Greedy message passing between blocks of columns: algorithm 2 of [1]_.
 
     Each block has an index of its own. `SearchedGradient` with a `ProductIndex` couples blocks
@@ -65,7 +66,7 @@ class MessagePassing:
         if not indexes[0].has_exact_scores:
             raise ValueError(
                 "MessagePassing: index must have exact scores. "
-                f"Got {type(indexes[0]).__name__}, which estimates them. Leave index=None, or set "
+                f"Got {indexes[0]!r}, which estimates them. Leave index=None, or set "
                 "gradient='decomp_mips' without message passing."
             )
         watched = [WatchedIndex(index) for index in indexes]

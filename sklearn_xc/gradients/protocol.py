@@ -121,7 +121,7 @@ class GradientMethod(ABC):
 
 @runtime_checkable
 class Gradient(Protocol):
-    """Where the gradient by the scores comes from: parameters, which never change.
+    """Where the gradient by the scores comes from: parameters, which training never changes.
 
     Attributes
     ----------

@@ -2,7 +2,11 @@
 
 import functools
 from collections.abc import Callable
+from typing import cast
 
+from sklearn.base import clone
+
+from sklearn_xc._parts import check_part
 from sklearn_xc.gradients.exact import ExactGradient
 from sklearn_xc.gradients.protocol import Gradient
 from sklearn_xc.gradients.sampled import SampledGradient
@@ -17,12 +21,13 @@ GRADIENTS: dict[str, Callable[..., Gradient]] = {
 
 
 def make_gradient(gradient: str | Gradient, who: str = "gradient") -> Gradient:
-    """Return the gradient of a name, or the caller's own.
+    """Return the gradient of a name, or a copy of the caller's own.
 
     Parameters
     ----------
     gradient : str or Gradient
-        A key of ``GRADIENTS``, or an object.
+        A key of ``GRADIENTS``, or an object, which is copied as `sklearn.base.clone` copies
+        parameters.
     who : str, default="gradient"
         How messages name the argument, such as "DecompMIPSClassifier: gradient".
 
@@ -33,10 +38,6 @@ def make_gradient(gradient: str | Gradient, who: str = "gradient") -> Gradient:
     """
     if isinstance(gradient, str) and gradient in GRADIENTS:
         return GRADIENTS[gradient]()
-    if isinstance(gradient, type) or not isinstance(gradient, Gradient):
-        names = ", ".join(map(repr, GRADIENTS))
-        raise ValueError(
-            f"{who} must be one of {names}, or an instance with default_index and the method start "
-            f"(see sklearn_xc.gradients.Gradient). Got {gradient!r}."
-        )
-    return gradient
+    attributes = ("default_index", "start")
+    check_part(gradient, who, GRADIENTS, attributes, "sklearn_xc.gradients.Gradient")
+    return cast(Gradient, clone(gradient, safe=False))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from sklearn_xc.gradients.batch import Batch, LabelGradient
 from sklearn_xc.gradients.protocol import GradientMethod, GradientTask
@@ -12,8 +13,8 @@ from sklearn_xc.mips.protocol import Candidates
 from sklearn_xc.parallel.team import Team
 
 
-@dataclass(frozen=True)
-class SampledGradient:
+@dataclass
+class SampledGradient(BaseEstimator):
     """The gradient over `n_candidates` labels that are drawn evenly for each mini-batch."""
 
     default_index: ClassVar[str] = "product"

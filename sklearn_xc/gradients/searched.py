@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from sklearn_xc._data import read_only
 from sklearn_xc.gradients.batch import Batch, LabelGradient
@@ -22,8 +23,8 @@ _FIRST_SHARE, _PACE, _WANT_MORE = 0.4, 0.5, 0.005
 _FURTHER = 4
 
 
-@dataclass(frozen=True)
-class SearchedGradient:
+@dataclass
+class SearchedGradient(BaseEstimator):
     """The gradient over the `n_candidates` labels that an index finds for each instance.
 
     With a `ProductIndex` the search is decomposed: the columns are cut into blocks that are
@@ -53,8 +54,8 @@ class Searched(GradientMethod):
     enough. The share follows what earlier mini-batches took.
 
     And the labels of several mini-batches are searched for at once: one look at the index serves
-    more queries. What rows move in the meantime is less than what estimates are off, and their
-    exact scores are those of the weights as they stand.
+    more queries. Rows move less in the meantime than the error of the estimates, and their exact
+    scores are those of the weights as they stand.
     """
 
     loss: SetLoss

@@ -1,12 +1,13 @@
 """An index that is told of moves when they change what it finds."""
 
+import copy
+
 import numpy as np
 
 from sklearn_xc._data import read_only
 from sklearn_xc.kernels.steps.row_moves import add_drift
 from sklearn_xc.mips.protocol import MipsIndex
 from sklearn_xc.mips.recall import search_recall
-from sklearn_xc.mips.registry import make_index
 
 #: A row is indexed again when it has gone this share of the root mean square of rows' norms.
 _DRIFT = 0.1
@@ -38,7 +39,7 @@ class WatchedIndex:
     def following(self, W: np.ndarray) -> "WatchedIndex":
         """Return one that goes on from here with a copy of W."""
         if not self._is_built:
-            return WatchedIndex(make_index(self.index))
+            return WatchedIndex(copy.deepcopy(self.index))
         other = WatchedIndex(self.index.following(W))
         other._drift, other._limit = self._drift.copy(), self._limit
         other._columns, other._is_built = self._columns, True

@@ -6,12 +6,16 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem
 
 
-class Initialiser(ABC):
-    """Start vectors for one-vs-all training; see the package's docstring."""
+class Initialiser(BaseEstimator, ABC):
+    """Start vectors for one-vs-all training; see the package's docstring.
+
+    Parameters are those of ``__init__``, as attributes of the same names.
+    """
 
     #: Whether the start leans on the intercept, so that there must be one.
     needs_intercept = False

@@ -8,7 +8,7 @@ Constants are written as ``np.float32``, so that float32 margins stay float32 (a
 would promote them) while float64 margins stay float64. To add a loss to the package, write its file
 and give it a line in its table: the derivative tests and the docs read these tables.
 
-``LABEL_SET_LOSSES`` are losses of all scores of one instance at once, small frozen objects that
+``LABEL_SET_LOSSES`` are losses of all scores of one instance at once, small objects that
 hold functions and parameters; see ``LabelSetLoss``. A few large scores can stand for all.
 """
 

@@ -11,6 +11,8 @@ References
 import math
 from dataclasses import dataclass
 
+from sklearn.base import BaseEstimator
+
 from sklearn_xc.kernels.arithmetic.vector_math import vector_exp
 from sklearn_xc.kernels.arithmetic.vectors import largest_entry, sum_of
 from sklearn_xc.kernels.compiling.jit import inlined
@@ -65,8 +67,8 @@ def support_floor(largest_negative, smallest_positive, parameters):
     return -math.inf
 
 
-@dataclass(frozen=True)
-class CrossEntropy:
+@dataclass
+class CrossEntropy(BaseEstimator):
     """Softmax cross-entropy, summed over the labels of an instance."""
 
     gradient = staticmethod(gradient)

@@ -1,10 +1,13 @@
 """Losses of the scores of all labels of an instance at once: what they are, and a table of them."""
 
-import inspect
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, Protocol, runtime_checkable
 
+import numba
+
+from sklearn_xc._parts import check_part
+from sklearn_xc.losses._compilable import check_compiles, is_function
 from sklearn_xc.losses.cross_entropy import CrossEntropy
 from sklearn_xc.losses.max_margin import MaxMargin
 from sklearn_xc.losses.triplet import Triplet
@@ -69,6 +72,9 @@ LABEL_SET_LOSSES: dict[str, Callable[..., LabelSetLoss]] = {
     "softmax": CrossEntropy,
     "triplet": Triplet,
 }
+#: What every loss has; see `LabelSetLoss`.
+_ATTRIBUTES = ("gradient", "support_floor", "parameters")
+_ARRAY, _FLOAT, _INT = numba.float64[::1], numba.float64, numba.int64
 
 
 def make_label_set_loss(loss: str | LabelSetLoss, who: str = "loss") -> LabelSetLoss:
@@ -84,19 +90,15 @@ def make_label_set_loss(loss: str | LabelSetLoss, who: str = "loss") -> LabelSet
     Raises
     ------
     ValueError
-        If `loss` is neither.
+        If `loss` is neither, or numba cannot compile its functions.
     """
     if isinstance(loss, str) and loss in LABEL_SET_LOSSES:
         return LABEL_SET_LOSSES[loss]()
-    if isinstance(loss, type) or not isinstance(loss, LabelSetLoss):
-        names = ", ".join(map(repr, LABEL_SET_LOSSES))
-        raise ValueError(
-            f"{who} must be one of {names}, or an instance with gradient, support_floor and "
-            f"parameters (see sklearn_xc.losses.LabelSetLoss). Got {loss!r}."
-        )
+    check_part(loss, who, LABEL_SET_LOSSES, _ATTRIBUTES, "sklearn_xc.losses.LabelSetLoss")
+    assert not isinstance(loss, str)
     for name in ("gradient", "support_floor"):
         function = getattr(loss, name)
-        if not callable(function) or inspect.ismethod(function):
+        if not is_function(function):
             raise ValueError(
                 f"{who}: {name} of {type(loss).__name__} must be a static method, a plain function "
                 f"of arrays and numbers. Got {function!r}."
@@ -107,4 +109,17 @@ def make_label_set_loss(loss: str | LabelSetLoss, who: str = "loss") -> LabelSet
             f"{who}: parameters of {type(loss).__name__} must be a tuple of numbers. "
             f"Got {values!r}."
         )
+    _check_functions(loss, who)
     return loss
+
+
+def _check_functions(loss: LabelSetLoss, who: str) -> None:
+    parameters = numba.typeof(tuple(map(float, loss.parameters)))
+    check_compiles(
+        loss.gradient, (_ARRAY, _INT, _INT, parameters, _ARRAY, _ARRAY),
+        f"{who}: gradient of {loss!r}", "the loss and a score, two numbers", 2,
+    )  # fmt: skip
+    check_compiles(
+        loss.support_floor, (_FLOAT, _FLOAT, parameters),
+        f"{who}: support_floor of {loss!r}", "a number", 1,
+    )  # fmt: skip

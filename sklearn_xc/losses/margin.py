@@ -1,17 +1,22 @@
 """What a loss of a margin is, and how kernels see it."""
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numba
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from sklearn_xc.kernels.compiling.jit import callable_in_kernels
+from sklearn_xc.losses._compilable import check_compiles, is_function
 
 #: Where the derivatives of a loss are compared with difference quotients.
 _MARGINS = (-3.21, -0.37, 0.43, 0.87, 1.63, 5.3)
 _STEP, _PRECISION = 1e-4, 1e-3
+_FUNCTIONS = ("value", "slope", "curvature")
 
 
 class CompiledLoss(NamedTuple):
@@ -32,11 +37,13 @@ class CompiledLoss(NamedTuple):
     msi_negative_score: float
 
 
-class MarginLoss(ABC):
+class MarginLoss(BaseEstimator, ABC):
     """A convex loss of the margin m = y * score, y in {-1, +1}, that does not rise with m.
 
     To add one, derive a class and pass an object of it, ``OvALinearXC(loss=MyLoss(width=0.5))``.
-    Its parameters are attributes that can be hashed; losses with equal parameters are equal.
+    Its parameters are those of ``__init__``, as attributes of the same names that can be hashed, so
+    that ``set_params`` reaches them, as in a grid of ``loss__width``. Losses with equal parameters
+    are equal.
 
     Attributes
     ----------
@@ -114,7 +121,8 @@ def compiled(loss: MarginLoss) -> CompiledLoss:
     """
     if loss not in _COMPILED:
         value, slope, curvature = map(callable_in_kernels, loss.functions())
-        _COMPILED[loss] = CompiledLoss(
+        # A copy, as the caller may change the parameters of theirs.
+        _COMPILED[copy.copy(loss)] = CompiledLoss(
             value, slope, curvature, float(loss.active_below), float(loss.msi_negative_score)
         )
     return _COMPILED[loss]
@@ -126,22 +134,24 @@ def check_margin_loss(loss: MarginLoss, name: str) -> None:
     Raises
     ------
     ValueError
-        For values that are not finite, a slope above 0, a curvature below 0, derivatives that are
-        not those of the value, and a loss beyond ``active_below``.
+        For functions that numba cannot compile, values that are not finite, a slope above 0, a
+        curvature below 0, derivatives that are not those of the value, and a loss beyond
+        ``active_below``.
     TypeError
         If there are not three functions, or the parameters cannot be hashed.
     """
     try:
-        functions = compiled(loss)
+        hash(loss)
     except TypeError as error:
         raise TypeError(
-            f"{name} must have parameters that can be hashed, and functions() must return value, "
-            f"slope and curvature. Got {loss!r}: {error}."
+            f"{name} must have parameters that can be hashed. Got {loss!r}: {error}."
         ) from error
+    _check_functions(loss, name)
+    functions = compiled(loss)
     value, slope, curvature = functions[:3]
     for margin in map(np.float64, _MARGINS):  # float32 constants would make a float float32
         found = [float(f(margin)) for f in (value, slope, curvature)]
-        for what, number in zip(("value", "slope", "curvature"), found, strict=True):
+        for what, number in zip(_FUNCTIONS, found, strict=True):
             if not np.isfinite(number):
                 raise ValueError(f"{name}: {what}({margin}) of {loss!r} is {number}.")
         if found[1] > 0.0 or found[2] < 0.0:
@@ -155,8 +165,32 @@ def check_margin_loss(loss: MarginLoss, name: str) -> None:
                 f"{name}: slope({margin}) of {loss!r} is {found[1]:g}, but its value changes by "
                 f"{difference:g} there."
             )
+        before, after = (
+            (float(slope(margin + step)) - found[1]) / step for step in (-_STEP, _STEP)
+        )
+        difference, tolerance = 0.5 * (before + after), _PRECISION * (1.0 + abs(found[2]))
+        is_kink = abs(after - before) > tolerance
+        if not is_kink and abs(difference - found[2]) > tolerance:
+            raise ValueError(
+                f"{name}: curvature({margin}) of {loss!r} is {found[2]:g}, but its slope changes "
+                f"by {difference:g} there."
+            )
         if margin >= functions.active_below and any(found):
             raise ValueError(
                 f"{name}: {loss!r} has active_below={functions.active_below:g}, but a loss, slope "
                 f"or curvature at margin {margin}."
             )
+
+
+def _check_functions(loss: MarginLoss, name: str) -> None:
+    """Raise an error unless there are three functions that numba can compile."""
+    functions = loss.functions()
+    is_three = isinstance(functions, tuple | list) and len(functions) == len(_FUNCTIONS)
+    if not is_three or not all(map(is_function, functions)):
+        raise TypeError(
+            f"{name}: functions() of {loss!r} must return three functions, value, slope and "
+            f"curvature. Got {functions!r}."
+        )
+    for what, function in zip(_FUNCTIONS, functions, strict=True):
+        for number in (numba.float32, numba.float64):
+            check_compiles(function, (number,), f"{name}: {what} of {loss!r}", "a number", 1)

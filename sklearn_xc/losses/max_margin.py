@@ -32,6 +32,8 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 from sklearn_xc.kernels.arithmetic.vectors import largest_entry
 from sklearn_xc.kernels.compiling.jit import inlined
 
@@ -186,8 +188,8 @@ def _meet(negatives, positives, gap, low, high):
                 return level
 
 
-@dataclass(frozen=True)
-class MaxMargin:
+@dataclass
+class MaxMargin(BaseEstimator):
     """The largest violation of ``z_own >= z_other + 1``, smoothed.
 
     Parameters
@@ -197,10 +199,6 @@ class MaxMargin:
         per instance, and 5 for several labels, with which steps are smaller and no answer was
         better here.
 
-    Raises
-    ------
-    ValueError
-        If `smoothing` is not a positive number.
     """
 
     smoothing: float = 1.0
@@ -208,13 +206,17 @@ class MaxMargin:
     gradient = staticmethod(gradient)
     support_floor = staticmethod(support_floor)
 
-    def __post_init__(self) -> None:
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """What the functions are given: mu.
+
+        Raises
+        ------
+        ValueError
+            If `smoothing` is not a positive number.
+        """
         mu: Any = self.smoothing
         is_number = isinstance(mu, Real) and not isinstance(mu, bool)
         if not is_number or not 0.0 < float(mu) < math.inf:
             raise ValueError(f"MaxMargin: smoothing must be a positive number. Got {mu!r}.")
-
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        """What the functions are given: mu."""
-        return (float(self.smoothing),)
+        return (float(mu),)

@@ -11,6 +11,8 @@ References
 
 from dataclasses import dataclass
 
+from sklearn.base import BaseEstimator
+
 from sklearn_xc.kernels.compiling.jit import inlined
 
 
@@ -64,8 +66,8 @@ def support_floor(largest_negative, smallest_positive, parameters):
     return smallest_positive - 1.0
 
 
-@dataclass(frozen=True)
-class Triplet:
+@dataclass
+class Triplet(BaseEstimator):
     """The violations of ``z_own >= z_other + 1``, summed over all pairs of labels."""
 
     gradient = staticmethod(gradient)

@@ -18,7 +18,8 @@
 
 An index has no say in what the scores are for. To add one, write its file, after the protocol in
 ``protocol.py``, and give it a line in ``INDEXES`` (``registry.py``): the tests read that table.
-Whoever takes an index as a parameter, by name or as an instance, calls ``make_index``.
+Whoever takes an index as a parameter, by name or as an instance, calls ``make_index``; one from
+outside the package is then checked at each query.
 """
 
 from sklearn_xc.mips.exact import ExactIndex
@@ -26,7 +27,7 @@ from sklearn_xc.mips.faiss import FaissIndex
 from sklearn_xc.mips.product import ProductIndex
 from sklearn_xc.mips.protocol import Candidates, MipsIndex
 from sklearn_xc.mips.recall import check_recall, search_recall
-from sklearn_xc.mips.registry import INDEXES, index_bytes, make_index, same_index
+from sklearn_xc.mips.registry import INDEXES, copy_index, index_bytes, make_index
 from sklearn_xc.mips.spherical import SphericalIndex
 
 __all__ = [
@@ -38,8 +39,8 @@ __all__ = [
     "ProductIndex",
     "SphericalIndex",
     "check_recall",
+    "copy_index",
     "index_bytes",
     "make_index",
-    "same_index",
     "search_recall",
 ]

@@ -18,8 +18,8 @@ _SAMPLE = 2048
 _ROUNDS = 8
 #: With more labels than this, blocks have four columns instead of two: half the time, and coarser.
 _FINE_LABELS = 300_000
-#: Codes that a thread reads before it takes other queries, a few milliseconds, but for no fewer
-#: queries than these.
+#: Codes that a thread reads before it takes other queries, a few milliseconds, and the
+#: least number of queries.
 _CODES = 2**26
 _QUERIES = 40
 

@@ -104,5 +104,5 @@ class MipsIndex(Protocol):
         -------
         Candidates
             What they are depends on the index and the query alone, neither on the other queries,
-            but for the rounding of scores that all but tie, nor on the number of threads.
+            except for the rounding of scores that all but tie, nor on the number of threads.
         """

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import Any, cast
 
-import numpy as np
 from sklearn.base import clone
 
+from sklearn_xc._parts import check_part
+from sklearn_xc.mips._checked import CheckedIndex
 from sklearn_xc.mips.exact import ExactIndex
 from sklearn_xc.mips.faiss import FaissIndex
 from sklearn_xc.mips.product import ProductIndex
@@ -33,7 +34,8 @@ def make_index(index: str | MipsIndex, n_jobs: int | None = None, who: str = "in
     ----------
     index : str or MipsIndex
         A key of ``INDEXES``, or an instance that is copied as `sklearn.base.clone` copies
-        parameters, so that the caller's is never changed.
+        parameters, so that the caller's is never changed. What one of another class finds is
+        checked.
     n_jobs : int or None, default=None
         Threads of an index that is made from a name. An instance keeps its own.
     who : str, default="index"
@@ -50,14 +52,23 @@ def make_index(index: str | MipsIndex, n_jobs: int | None = None, who: str = "in
     """
     if isinstance(index, str) and index in INDEXES:
         return INDEXES[index](n_jobs=n_jobs)
-    methods = [getattr(index, name, None) for name in INDEX_METHODS]
-    is_index = all(map(callable, methods)) and hasattr(index, "has_exact_scores")
-    if isinstance(index, type) or not is_index:
-        names = ", ".join(map(repr, INDEXES))
-        raise ValueError(
-            f"{who} must be one of {names}, or an instance with has_exact_scores and the methods "
-            f"{', '.join(INDEX_METHODS)} (see sklearn_xc.mips.MipsIndex). Got {index!r}."
-        )
+    own = copy_index(index, who)
+    assert not isinstance(own, str)
+    return own if type(own) in INDEXES.values() else CheckedIndex(own, who)
+
+
+def copy_index(index: str | MipsIndex, who: str = "index") -> str | MipsIndex:
+    """Return a name, or a copy of the parameters of an instance, for `make_index`.
+
+    Raises
+    ------
+    ValueError
+        If `index` is neither.
+    """
+    if isinstance(index, str) and index in INDEXES:
+        return index
+    attributes = ("has_exact_scores", *INDEX_METHODS)
+    check_part(index, who, INDEXES, attributes, "sklearn_xc.mips.MipsIndex")
     return cast(MipsIndex, clone(index, safe=False))
 
 
@@ -75,24 +86,3 @@ def index_bytes(index: str | MipsIndex, shape: tuple[int, int], itemsize: int) -
     """
     kind: Any = INDEXES[index] if isinstance(index, str) else type(index)
     return int(_COPIES.get(kind, _COPIES_OF_OTHERS) * shape[0] * shape[1] * itemsize)
-
-
-def same_index(a: str | MipsIndex, b: str | MipsIndex) -> bool:
-    """Tell whether two names or instances stand for the same kind of index, with equal parameters.
-
-    Parameters of an instance are what ``get_params`` returns, or its attributes if it has none.
-    """
-    if isinstance(a, str) or isinstance(b, str):
-        return a is b or (isinstance(a, str) and a == b)
-    first, second = _parameters(a), _parameters(b)
-    return (
-        type(a) is type(b)
-        and first.keys() == second.keys()
-        and all(np.array_equal(first[name], second[name]) for name in first)
-    )
-
-
-def _parameters(index: Any) -> dict[str, Any]:
-    if hasattr(index, "get_params"):
-        return dict(index.get_params(deep=False))
-    return dict(vars(index))

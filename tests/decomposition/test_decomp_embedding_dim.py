@@ -54,7 +54,7 @@ def in_containers(X, rng):
 def test_the_same_data_give_the_same_bytes(gradient, embedding_dim, share, seed, make):
     rng = np.random.default_rng(seed)
     X = with_share(20, 10, int(200 * share), seed)
-    y = np.arange(20)  # equal rows count once, but for those of other labels
+    y = np.arange(20)  # equal rows count once, except those of other labels
     found = {}
     for name, x in in_containers(X, rng).items():
         model = make(embedding_dim=embedding_dim, gradient=gradient, sampled_epochs=0.3).fit(x, y)

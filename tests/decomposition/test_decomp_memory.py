@@ -63,14 +63,14 @@ def test_instances_are_embedded_some_at_a_time(method, embedding_dim, make, xy, 
             return np.concatenate(model.predict_topk(X.toarray(), 4, exact=False), axis=1)
         return np.hstack([getattr(model, method)(X.toarray())])
 
-    expected, rows, plain = ask(), [], _model.EmbeddingModel._embed
+    expected, rows, plain = ask(), [], _model.HiddenLayerModel._embed
 
     def embed(self, X):
         rows.append(X.shape[0])
         return plain(self, X)
 
     monkeypatch.setattr(_model, "_TOGETHER", 32 * model.coef_.shape[1])
-    monkeypatch.setattr(_model.EmbeddingModel, "_embed", embed)
+    monkeypatch.setattr(_model.HiddenLayerModel, "_embed", embed)
     np.testing.assert_array_equal(ask(), expected)
     assert rows == [32, 32, 32, 24]
 

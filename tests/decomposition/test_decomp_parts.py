@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 from sklearn_xc.gradients import (
     GRADIENTS,
@@ -326,3 +327,75 @@ def test_what_training_did(make, xy):
 def test_the_rate_of_each_epoch(optimizer, decay, rates, make, xy):
     report = make(optimizer=optimizer, decay=decay).fit(*xy).fit_report_
     np.testing.assert_allclose(report["learning_rate"], rates)
+
+
+class Wrong(Sorting):
+    """An index that returns a label that there is not."""
+
+    def query(self, V, n_candidates):
+        found = super().query(V, n_candidates)
+        found.labels[-1, -1] = 10**6
+        return found
+
+
+@pytest.mark.parametrize("gradient", ["mips", MessagePassing(n_blocks=2)], ids=str)
+def test_a_label_that_there_is_not_is_told(gradient, make, xy):
+    message = "^DecompMIPSClassifier: index: Wrong.query must return labels from 0 to .*1000000"
+    own = {"gradient": gradient, "n_candidates": 5, "sampled_epochs": 0.3}
+    with pytest.raises(ValueError, match=message):
+        make(index=Wrong(), **own).fit(*xy)
+    model = make(index="exact", **own).fit(*xy).set_params(index=Wrong())
+    with pytest.raises(ValueError, match=message):
+        model.predict_topk(xy[0], 3, exact=False)
+
+
+class Unfinished:
+    has_exact_scores, default_index, parameters = True, "exact", ()
+    build = update = query = print
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "protocol", "lack"),
+    [
+        ("loss", "'margin', 'softmax', 'triplet'", "losses.LabelSetLoss", "gradient and no supp"),
+        ("gradient", "'decomp_mips', 'exact', 'mips', 'sampled'", "gradients.Gradient", "start"),
+        ("index", "'exact', 'faiss', 'product', 'spherical'", "mips.MipsIndex", "following"),
+    ],
+)
+def test_what_is_no_part_is_told(name, first, protocol, lack, make, xy):
+    told = f"^DecompMIPSClassifier: {name} must be one of {first}, or an instance with .*{protocol}"
+    for wrong, got in (("best", "'best'."), (3, "3."), (Unfinished(), f".* has no {lack}")):
+        with pytest.raises(ValueError, match=rf"{told}\). Got {got}"):
+            make(**{name: wrong}).fit(*xy)
+
+
+def test_parameters_of_parts_are_set_from_outside(make, xy):
+    own = {"gradient": MessagePassing(), "n_candidates": 5, "sampled_epochs": 0.3}
+    grid = {"gradient__n_blocks": [1, 2], "loss__smoothing": [0.5, 2.0]}
+    search = GridSearchCV(make(MaxMargin(), **own), grid, cv=2, scoring=None)
+    search.fit(xy[0], np.arange(xy[0].shape[0]) % 3)
+    assert search.best_params_["gradient__n_blocks"] in (1, 2)
+    assert own["gradient"] == MessagePassing()
+    with pytest.raises(ValueError, match="MaxMargin: smoothing must be a positive number"):
+        make(MaxMargin()).set_params(loss__smoothing=0).fit(*xy)
+
+
+def test_a_gradient_that_is_changed_between_partial_fits(make, xy):
+    own = {"n_candidates": 4, "sampled_epochs": 0}
+    model = make(gradient=MessagePassing(n_blocks=2), **own).partial_fit(*xy)
+    other = copy.deepcopy(model).set_params(gradient=MessagePassing(n_blocks=3))
+    model.set_params(gradient__n_blocks=3)
+    assert_same(model.partial_fit(*xy), other.partial_fit(*xy))
+
+
+def test_a_gradient_from_outside_is_copied(make, xy):
+    class Counting(BestGradient):
+        def start(self, task):
+            self.n_started = 1
+            return super().start(task)
+
+    given = Counting()
+    model = make(gradient=given, n_candidates=6).partial_fit(*xy)
+    guide = model._course.guide
+    assert vars(given) == {"share": 1.0}
+    assert guide.serves(model._settings(), 6, 6, True)

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn_xc.gradients import MessagePassing
 from sklearn_xc.gradients.exact import Exact
 from sklearn_xc.gradients.sampled import Sampled
-from sklearn_xc.losses import MaxMargin
+from sklearn_xc.losses import LABEL_SET_LOSSES, MaxMargin
 
 N, D, K, BATCH = 24, 8, 12, 5
 
@@ -23,7 +23,6 @@ WAYS = {
         "gradient": MessagePassing(n_rounds=2000, n_blocks=2), "index": "exact", "n_candidates": K,
     },
 }  # fmt: skip
-LOSSES = ("margin", "softmax", "triplet")
 
 
 def make_data(kind="sets", dtype=np.float64, seed=0):
@@ -143,7 +142,7 @@ def start_of(make, X, y, embedding_dim, **parameters):
 
 
 class TestSteps:
-    @pytest.mark.parametrize("loss", LOSSES)
+    @pytest.mark.parametrize("loss", LABEL_SET_LOSSES)
     @pytest.mark.parametrize("way", WAYS)
     @pytest.mark.parametrize("kind", ["sets", "classes"])
     @pytest.mark.parametrize("embedding_dim", [None, 5])
@@ -196,7 +195,7 @@ class TestSteps:
         np.testing.assert_allclose(model.intercept_, twin.b, atol=2e-5)
         assert model.intercept_.dtype == np.float32
 
-    @pytest.mark.parametrize("loss", LOSSES)
+    @pytest.mark.parametrize("loss", LABEL_SET_LOSSES)
     def test_adagrad(self, loss, make, slow_loss, orders):
         X, sets, y = make_data()
         E = start_of(make, X, y, 5)

@@ -49,7 +49,7 @@ def fit(request, make):
 
 @pytest.fixture(params=["zeros", "intercepts"])
 def any_xy(request, xy):
-    """Return X and Y, X also with so few zeros, but for its empty rows, that intercepts train."""
+    """Return X and Y, X also with so few zeros, except in its empty rows, that intercepts train."""
     X, Y = xy
     if request.param == "intercepts":
         X = X.toarray()

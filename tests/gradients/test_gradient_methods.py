@@ -1,13 +1,19 @@
 """Ways to the gradient: exact, sampled, searched and coupled, and threads that share a batch."""
 
-import itertools
+import functools
 import threading
 
 import numpy as np
 import pytest
 
+from sklearn_xc.gradients import (
+    GRADIENTS,
+    GradientTask,
+    MessagePassing,
+    SearchedGradient,
+    sharing,
+)
 from sklearn_xc.gradients import exact as exact_module
-from sklearn_xc.gradients import sharing
 from sklearn_xc.gradients.batch import Batch, LabelGradient
 from sklearn_xc.gradients.exact import Exact
 from sklearn_xc.gradients.message_passing import Coupled
@@ -49,23 +55,23 @@ def as_dense(gradient):
     return gradient.losses, dense
 
 
-def built(name, W, first=0, last=DIM):
-    index = WatchedIndex(INDEXES[name]())
-    index.build(W, first, last, 0)
-    return index
+#: All gradients by name, and others, each with what it searches.
+KINDS = {
+    **{name: (gradient, "exact") for name, gradient in GRADIENTS.items()},
+    "estimates": (SearchedGradient, "product"),
+    "coupled": (functools.partial(MessagePassing, n_blocks=2), "exact"),
+    "one block": (functools.partial(MessagePassing, n_blocks=1), "exact"),
+}
+each_kind = pytest.mark.parametrize("name", KINDS)
 
 
-def methods(loss, W, n_candidates=K, blocks=(0, 3, 6)):
-    """Return a method of each kind."""
-    loss, bounds = set_loss(loss), np.array(blocks)
-    indexes = [built("exact", W, a, b) for a, b in itertools.pairwise(bounds)]
-    return {
-        "exact": Exact(loss),
-        "sampled": Sampled(loss, n_candidates, (0, 1)),
-        "searched": Searched(loss, n_candidates, built("exact", W)),
-        "estimates": Searched(loss, n_candidates, built("product", W)),
-        "coupled": Coupled(loss, n_candidates, indexes, bounds, 1),
-    }
+def method_of(name, loss, W, n_candidates=K):
+    """Return a method that was built on W."""
+    gradient, index = KINDS[name]
+    task = GradientTask(set_loss(loss), INDEXES[index], n_candidates, DIM)
+    method = gradient().start(task)
+    method.build(W)
+    return method
 
 
 def gradient_of(method, W, batch, n_workers=1):
@@ -93,10 +99,10 @@ def exact_gradient(label_set_loss):
 
 @each_loss
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", ["exact", "sampled", "searched"])
+@pytest.mark.parametrize("name", GRADIENTS)
 def test_all_labels_give_the_exact_gradient(name, dtype, loss, exact_gradient):
     W, batch = make(dtype)
-    found = as_dense(gradient_of(methods(loss, W)[name], W, batch))
+    found = as_dense(gradient_of(method_of(name, loss, W), W, batch))
     tol = 1e-12 if dtype == np.float64 else 2e-5
     for a, b in zip(found, exact_gradient(loss, W, batch), strict=True):
         np.testing.assert_allclose(a, b, rtol=tol, atol=tol)
@@ -106,7 +112,7 @@ def test_all_labels_give_the_exact_gradient(name, dtype, loss, exact_gradient):
 def test_estimates_of_all_labels_give_nearly_the_exact_gradient(loss, exact_gradient):
     """60 labels are 16 centroids a block: estimates are rough, and so is the stop."""
     W, batch = make(np.float32)
-    found = gradient_of(methods(loss, W)["estimates"], W, batch)
+    found = gradient_of(method_of("estimates", loss, W), W, batch)
     losses, dense = as_dense(found)
     exact_losses, exact_dense = exact_gradient(loss, W, batch)
     np.testing.assert_allclose(losses, exact_losses, rtol=0.05)
@@ -124,12 +130,12 @@ def test_labels_are_multiplied_a_part_at_a_time(loss, exact_gradient, monkeypatc
 
 
 @each_loss
-@pytest.mark.parametrize("name", ["sampled", "searched"])
+@pytest.mark.parametrize("name", ["sampled", "mips"])
 def test_some_labels_give_the_gradient_of_those(name, loss, label_set_loss):
     W, batch = make()
-    found = gradient_of(methods(loss, W, 10)[name], W, batch)
+    found = gradient_of(method_of(name, loss, W, 10), W, batch)
     losses, dense = as_dense(found)
-    if name == "searched":
+    if name == "mips":
         considered = np.argsort(-(batch.V @ W.T), axis=1)[:, :10]
     else:
         rng = np.random.default_rng((0, 1, 0))
@@ -169,8 +175,8 @@ def test_samples_are_drawn_anew_for_each_batch_and_the_same_for_its_instances():
 @each_loss
 def test_one_block_is_plain_search(loss):
     W, batch = make()
-    plain = as_dense(gradient_of(methods(loss, W, 10)["searched"], W, batch))
-    coupled = as_dense(gradient_of(methods(loss, W, 10, (0, 6))["coupled"], W, batch))
+    plain = as_dense(gradient_of(method_of("mips", loss, W, 10), W, batch))
+    coupled = as_dense(gradient_of(method_of("one block", loss, W, 10), W, batch))
     for a, b in zip(plain, coupled, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-12)
 
@@ -179,7 +185,7 @@ def test_one_block_is_plain_search(loss):
 def test_many_rounds_over_all_labels_come_to_the_exact_gradient(loss, exact_gradient):
     W, batch = make()
     expected = exact_gradient(loss, W, batch)
-    method = methods(loss, W)["coupled"]
+    method = method_of("coupled", loss, W)
     distances = []
     for method.n_rounds in (0, 1, 3000):
         losses, dense = as_dense(gradient_of(method, W, batch))
@@ -191,14 +197,14 @@ def test_many_rounds_over_all_labels_come_to_the_exact_gradient(loss, exact_grad
     np.testing.assert_allclose(losses, expected[0], rtol=0.01)
 
 
-@pytest.mark.parametrize("name", ["exact", "sampled", "searched", "estimates", "coupled"])
+@each_kind
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_threads_change_no_bit(name, dtype, monkeypatch):
     W, batch = make(dtype)
-    expected = gradient_of(methods("margin", W, 10)[name], W, batch)
+    expected = gradient_of(method_of(name, "margin", W, 10), W, batch)
     monkeypatch.setattr(sharing, "LEAST_WORK", 1)
     for n_workers in (2, 3, 16):  # more than there are instances
-        found = gradient_of(methods("margin", W, 10)[name], W, batch, n_workers)
+        found = gradient_of(method_of(name, "margin", W, 10), W, batch, n_workers)
         assert found.counts.tobytes() == expected.counts.tobytes()
         assert found.losses.tobytes() == expected.losses.tobytes()
         for i, m in enumerate(expected.counts):
@@ -206,7 +212,7 @@ def test_threads_change_no_bit(name, dtype, monkeypatch):
             assert found.values[i, :m].tobytes() == expected.values[i, :m].tobytes()
 
 
-@pytest.mark.parametrize("name", ["exact", "sampled", "searched", "estimates", "coupled"])
+@each_kind
 def test_what_stands_in_the_room_for_labels_is_neither_read_nor_changed(name, monkeypatch):
     empty = LabelGradient.empty
 
@@ -217,9 +223,9 @@ def test_what_stands_in_the_room_for_labels_is_neither_read_nor_changed(name, mo
         return out
 
     W, batch = make(np.float32)
-    expected = gradient_of(methods("margin", W, 10)[name], W, batch)
+    expected = gradient_of(method_of(name, "margin", W, 10), W, batch)
     monkeypatch.setattr(LabelGradient, "empty", staticmethod(full))
-    found = gradient_of(methods("margin", W, 10)[name], W, batch)
+    found = gradient_of(method_of(name, "margin", W, 10), W, batch)
     assert found.losses.tobytes() == expected.losses.tobytes()
     for i, m in enumerate(expected.counts):
         assert found.values[i, :m].tobytes() == expected.values[i, :m].tobytes()

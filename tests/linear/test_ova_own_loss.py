@@ -2,12 +2,15 @@
 
 import pickle
 
+import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 from sklearn_xc import OvALinearXC, OvALinearXCCV
+from sklearn_xc.initialisers import Bias
 from sklearn_xc.losses import LOSSES, HuberHinge, MarginLoss, SquaredHinge
 
 
@@ -124,3 +127,79 @@ def test_parameters_that_cannot_be_hashed(xy):
 def test_what_is_no_loss(loss, xy):
     with pytest.raises(ValueError, match="'loss' parameter of OvALinearXC"):
         OvALinearXC(loss=loss).fit(*xy)
+
+
+def uncompilable(margin):
+    return {"value": margin}[margin]
+
+
+@pytest.mark.parametrize("name", ["value", "slope", "curvature"])
+@pytest.mark.parametrize(
+    ("function", "problem"),
+    [
+        (uncompilable, "cannot be compiled: .*"),
+        (lambda: 0.0, "cannot be compiled: .*"),
+        (lambda m, n: 0.0, "cannot be compiled: .*"),
+        (lambda m: (m, m), r"must return a number\. Got UniTuple"),
+        (lambda m: None, r"must return a number\. Got none"),
+    ],
+)
+def test_functions_that_numba_cannot_compile(name, function, problem, xy):
+    loss = Altered(name, function)
+    with pytest.raises(ValueError, match=rf"^OvALinearXC: loss: {name} of Altered\(.* {problem}"):
+        OvALinearXC(loss=loss).fit(*xy)
+
+
+class Returning(MarginLoss):
+    def __init__(self, returned):
+        self.returned = returned
+
+    def functions(self):
+        return self.returned
+
+
+@pytest.mark.parametrize("returned", [(abs, abs), (np.exp,) * 3, abs, None])
+def test_functions_returns_three(returned, xy):
+    with pytest.raises(TypeError, match=r"loss: functions\(\) of .* must return three functions"):
+        OvALinearXC(loss=Returning(returned)).fit(*xy)
+
+
+def test_functions_compiled_by_the_user(xy):
+    class Compiled(SmoothedHinge):
+        def functions(self):
+            value, slope, curvature = super().functions()
+            return numba.njit("f8(f8)")(value), numba.njit(slope), curvature
+
+    models = [OvALinearXC(loss=kind(0.5)).fit(*xy) for kind in (Compiled, SmoothedHinge)]
+    np.testing.assert_allclose(*(model.coef_.toarray() for model in models), atol=1e-6)
+
+
+@pytest.mark.parametrize("curvature", [lambda m: 0.0, lambda m: 4.0])
+def test_a_curvature_that_is_not_that_of_the_slope(curvature, xy):
+    with pytest.raises(ValueError, match=r"loss: curvature\(-3.21\) of .* changes by 2 there"):
+        OvALinearXC(loss=Altered("curvature", curvature)).fit(*xy)
+
+
+@pytest.mark.parametrize("margin", [-3.21, 0.43])
+def test_a_kink_where_derivatives_are_compared_is_none_of_their_business(margin, xy):
+    loss = SmoothedHinge(float(1 - margin))
+    assert OvALinearXC(loss=loss).fit(*xy).n_iter_.max() > 0
+
+
+def test_parameters_of_a_loss_are_set_from_outside(xy):
+    model = OvALinearXC(loss=SmoothedHinge(0.2)).fit(*xy)
+    narrow = model.coef_.data.tobytes()
+    model.set_params(loss__width=2.0).fit(*xy)
+    assert model.get_params()["loss__width"] == 2.0
+    fresh = OvALinearXC(loss=SmoothedHinge(2.0)).fit(*xy)
+    assert model.coef_.data.tobytes() == fresh.coef_.data.tobytes() != narrow
+    assert OvALinearXC(loss=SmoothedHinge(0.2)).fit(*xy).coef_.data.tobytes() == narrow
+    search = GridSearchCV(OvALinearXC(loss=SmoothedHinge()), {"loss__width": [0.2, 2.0]}, cv=2)
+    search.fit(xy[0], xy[1].toarray()[:, 0])
+    assert search.best_estimator_.loss.width in (0.2, 2.0)
+
+
+def test_parameters_of_an_initialiser_are_set_from_outside(xy):
+    search = GridSearchCV(OvALinearXC(init=Bias()), {"init__weight": [-1.0, -3.0]}, cv=2)
+    search.fit(xy[0], xy[1].toarray()[:, 0])
+    assert search.best_estimator_.init.weight in (-1.0, -3.0)

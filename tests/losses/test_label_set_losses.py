@@ -267,7 +267,7 @@ def test_a_loss_holds_its_parameters():
 @pytest.mark.parametrize("smoothing", [0, -1.0, math.nan, math.inf, "1", None, True])
 def test_smoothing_is_a_positive_number(smoothing):
     with pytest.raises(ValueError, match=r"MaxMargin: smoothing must be .* number\. Got "):
-        MaxMargin(smoothing=smoothing)
+        make_label_set_loss(MaxMargin(smoothing=smoothing))
 
 
 class Foreign:
@@ -287,6 +287,44 @@ class Foreign:
 class Bound(Foreign):
     def gradient(self, scores, n_positive, n, parameters, out, work):
         return 0.0, 0.0
+
+
+class Arity(Foreign):
+    """Functions with too few arguments."""
+
+    @staticmethod
+    def gradient(scores, n_positive, n, parameters, out):
+        return 0.0, 0.0
+
+
+class Single(Foreign):
+    """A loss without a floor."""
+
+    @staticmethod
+    def gradient(scores, n_positive, n, parameters, out, work):
+        return 0.0
+
+
+class Triple(Foreign):
+    @staticmethod
+    def gradient(scores, n_positive, n, parameters, out, work):
+        return 0.0, 0.0, 0.0
+
+
+class Python(Foreign):
+    @staticmethod
+    def gradient(scores, n_positive, n, parameters, out, work):
+        return {"loss": scores}[scores], 0.0
+
+
+class Floorless(Foreign):
+    @staticmethod
+    def support_floor(largest_negative, smallest_positive, parameters):
+        pass
+
+
+class Callables(Foreign):
+    gradient = np.exp
 
 
 class Numbers(Foreign):
@@ -311,6 +349,12 @@ def test_a_name_or_an_object():
         (None, "must be one of .* Got None"),
         (Bound(), "gradient of Bound must be a static method"),
         (Numbers(), r"parameters of Numbers must be a tuple of numbers. Got \[1.0\]"),
+        (Arity(), r"gradient of .*Arity.* cannot be compiled: .*argument"),
+        (Single(), r"gradient of .*Single.* must return the loss and .* Got float64"),
+        (Triple(), r"gradient of .*Triple.* must return the loss and .* Got UniTuple"),
+        (Python(), r"gradient of .*Python.* cannot be compiled: "),
+        (Floorless(), r"support_floor of .*Floorless.* must return a number. Got none"),
+        (Callables(), r"gradient of Callables must be a static method"),
         (Text(), r"parameters of Text must be a tuple of numbers. Got \('1',\)"),
     ],
 )

@@ -127,7 +127,7 @@ def test_ranges_of_queries_change_nothing(clustered, monkeypatch):
 
 @pytest.mark.parametrize("n_labels", [1, 2, 3, 15, 16, 17])
 def test_few_labels(n_labels, dtype):
-    """Up to 16 labels, each is a centroid, and the best is found but for the rounding."""
+    """Up to 16 labels, each is a centroid, and the best is found except for the rounding."""
     rng = np.random.default_rng(n_labels)
     W, V = rng.normal(size=(n_labels, 10)).astype(dtype), 3 * np.eye(10, dtype=dtype)
     index = build(read_only(W))

@@ -2,14 +2,14 @@
 
 import copy
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from sklearn_xc.decomposition.settings import Settings
-from sklearn_xc.gradients import GradientMethod, GradientTask, SampledGradient
+from sklearn_xc._parts import same_part
+from sklearn_xc.decomposition._settings import Settings
+from sklearn_xc.gradients import GradientMethod, GradientTask, SampledGradient, make_gradient
 from sklearn_xc.gradients.sampled import Sampled
-from sklearn_xc.mips import make_index, same_index
+from sklearn_xc.mips import copy_index, make_index
 from sklearn_xc.solvers.moving_rows import MovingRows
 
 #: Of the recall of an index.
@@ -57,13 +57,14 @@ class Guide:
         self.queries: Callable[[], np.ndarray] | None = None
         self.recall: float | None = None
         self.n_builds = 0
-        index = settings.index if isinstance(settings.index, str) else make_index(settings.index)
+        index = copy_index(settings.index)
         task = GradientTask(
             settings.loss, lambda: make_index(index, who=f"{settings.name}: index"),
             n_candidates, n_columns, is_hidden, seed, n_drawn,
         )  # fmt: skip
-        self._is_for = settings.loss, settings.gradient, n_candidates, n_columns, is_hidden
-        self._index, self._n_candidates = index, n_candidates
+        self._is_for = settings.loss, n_candidates, n_columns, is_hidden
+        self._gradient, self._index = make_gradient(settings.gradient), index
+        self._n_candidates = n_candidates
         self._asked: GradientMethod = settings.gradient.start(task)
         # Drawn labels follow from one count of mini-batches, early or not.
         is_sampled = isinstance(self._asked, Sampled)
@@ -79,9 +80,12 @@ class Guide:
     def serves(
         self, settings: Settings, n_candidates: int, n_columns: int, is_hidden: bool
     ) -> bool:
-        """Tell whether this is what a new one would be, but for the seed."""
-        wanted: Any = settings.loss, settings.gradient, n_candidates, n_columns, is_hidden
-        return bool(wanted == self._is_for) and same_index(settings.index, self._index)
+        """Tell whether this is what a new one would be, except for the seed."""
+        return (
+            (settings.loss, n_candidates, n_columns, is_hidden) == self._is_for
+            and same_part(settings.gradient, self._gradient)
+            and same_part(settings.index, self._index)
+        )
 
     def following(self, W: np.ndarray) -> "Guide":
         """Return one that goes on from here with W, a copy of the weights; this one stays."""

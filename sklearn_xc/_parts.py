@@ -1,0 +1,68 @@
+"""Exchangeable parts of estimators, each a name or an object with parameters of its own."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+
+def check_part(
+    part: Any, who: str, names: Iterable[str], attributes: Iterable[str], protocol: str
+) -> None:
+    """Raise an error for what is no instance with some attributes.
+
+    Parameters
+    ----------
+    part : object
+        What was passed, unless it is one of the names.
+    who : str
+        How messages name the argument, such as "DecompMIPSClassifier: index".
+    names : iterable of str
+        Names that are taken in place of an instance.
+    attributes : iterable of str
+        What an instance must have.
+    protocol : str
+        The class that describes it.
+
+    Raises
+    ------
+    ValueError
+    """
+    attributes = list(attributes)
+    missing = [name for name in attributes if not hasattr(part, name)]
+    if not isinstance(part, type) and not missing:
+        return
+    choices = ", ".join(map(repr, sorted(names)))
+    is_almost = not isinstance(part, type) and len(missing) < len(attributes)
+    lack = f", which has no {' and no '.join(missing)}" if is_almost else ""
+    raise ValueError(
+        f"{who} must be one of {choices}, or an instance with {', '.join(attributes)} "
+        f"(see {protocol}). Got {part!r}{lack}."
+    )
+
+
+def same_part(a: Any, b: Any) -> bool:
+    """Tell whether two names or objects stand for the same kind of part, with equal parameters.
+
+    Parameters of an object are what ``get_params`` returns, or its attributes if it has none.
+    """
+    if isinstance(a, str) or isinstance(b, str):
+        return isinstance(a, str) and isinstance(b, str) and a == b
+    first, second = _parameters(a), _parameters(b)
+    return (
+        type(a) is type(b)
+        and first.keys() == second.keys()
+        and all(_equal(first[name], second[name]) for name in first)
+    )
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if hasattr(a, "get_params") and hasattr(b, "get_params"):
+        return same_part(a, b)
+    return bool(np.array_equal(a, b))
+
+
+def _parameters(part: Any) -> dict[str, Any]:
+    if hasattr(part, "get_params"):
+        return dict(part.get_params(deep=False))
+    return dict(getattr(part, "__dict__", {}))
