@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from sklearn_xc._arguments import check_numbers, refuse_disguised
 from sklearn_xc._data import CsrRows, DenseRows, Targets
@@ -133,7 +134,7 @@ def check_init(estimator: Any, problem: OneVsAllProblem) -> Initialiser:
     """Return the initialiser that the parameter `init` names, is, or holds vectors for."""
     init, who = estimator.init, type(estimator).__name__
     if isinstance(init, (str, Initialiser)):
-        initialiser = INITIALISERS[init]() if isinstance(init, str) else init
+        initialiser = INITIALISERS[init]() if isinstance(init, str) else clone(init, safe=False)
         initialiser.check()
         if initialiser.needs_intercept and not estimator.fit_intercept:
             raise ValueError(f"{who}: init={init!r} needs fit_intercept=True.")
