@@ -50,6 +50,7 @@ def package(tmp_path):
     (folder / "__init__.py").touch()
     for part in ("kernels", "losses"):
         shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "_parts.py", folder)  # which losses import
     (folder / "kernels" / "probe.py").write_text(PROBE)
     return folder
 
