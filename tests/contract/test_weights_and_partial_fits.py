@@ -86,7 +86,7 @@ class TestWeights:
 
     def test_equal_rows_with_other_labels_are_not_one(self, pair):
         x = sp.vstack([X, X[:1]], format="csr")
-        assert (Y[0] != Y[1]).nnz
+        assert (Y[[0]] != Y[[1]]).nnz
         models = [
             of_variant(*pair).fit(x, sp.vstack([Y, Y[[row]]], format="csr")) for row in (0, 1)
         ]
