@@ -1,9 +1,13 @@
 """Exchangeable parts of estimators, each a name or an object with parameters of its own."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+
+#: What `sklearn.base.clone` asks for.
+_PARAMETERS = ("get_params", "set_params")
 
 
 def check_part(
@@ -38,6 +42,48 @@ def check_part(
     raise ValueError(
         f"{who} must be one of {choices}, or an instance with {', '.join(attributes)} "
         f"(see {protocol}). Got {part!r}{lack}."
+    )
+
+
+def new_part(
+    given: Any, table: Mapping[str, Callable[[], Any]], methods: Sequence[str], who: str,
+    protocol: str,
+) -> Any:  # fmt: skip
+    """Return a part that nobody else holds.
+
+    Parameters
+    ----------
+    given : str or object
+        A key of `table`, or an instance, which is cloned.
+    table : mapping of str to class
+    methods : sequence of str
+        What an instance must have besides ``get_params`` and ``set_params``.
+    who : str
+        How messages name the argument, such as "NGAMEEmbeddingXC: sampler".
+    protocol : str
+        The class that documents the methods, for messages.
+
+    Raises
+    ------
+    ValueError
+        If `given` is neither.
+    """
+    if isinstance(given, str) and given in table:
+        return table[given]()
+    needed = (*methods, *_PARAMETERS)
+    missing = [name for name in needed if not callable(getattr(given, name, None))]
+    if not isinstance(given, str | type) and not missing:
+        return clone(given)
+    names = ", ".join(map(repr, sorted(table)))
+    if isinstance(given, type):
+        got = f"the class {given.__name__}; pass an instance, such as {given.__name__}()"
+    elif isinstance(given, str) or given is None:
+        got = repr(given)
+    else:
+        got = f"{given!r} without {', '.join(missing)}"
+    raise ValueError(
+        f"{who} must be one of {names}, or an instance with the methods {', '.join(needed)} (see "
+        f"{protocol}). Got {got}."
     )
 
 

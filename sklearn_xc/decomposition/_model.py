@@ -156,10 +156,6 @@ class HiddenLayerModel(XCClassifier):
         """Return the k best labels, unseen ones last, and their scores, padded."""
         instances = check_rows(self, X, reset=False)
         n, dtype = instances.shape[0], self.coef_.dtype
-        self._require_bytes(
-            n * k * (8 + dtype.itemsize), f"the answer, {n} instances x {k} labels",
-            "Ask for fewer labels, or for fewer instances at a time.",
-        )  # fmt: skip
         labels, scores = np.full((n, k), -1, np.int64), np.full((n, k), -np.inf, dtype)
         unseen = self._unseen_labels
         n_trained = len(self.classes_) - len(unseen)

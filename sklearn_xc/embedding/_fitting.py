@@ -7,6 +7,7 @@ import numpy as np
 from sklearn_xc._blank_rows import features_of
 from sklearn_xc._checks import check_targets, check_weights, require_labels
 from sklearn_xc._data import CsrRows, Targets
+from sklearn_xc._parts import new_part
 from sklearn_xc._seeds import draw_seed
 from sklearn_xc.base import threshold_for
 from sklearn_xc.embedding._encoding import inputs_of, reads_texts
@@ -14,7 +15,6 @@ from sklearn_xc.embedding._examples import Examples, held_out
 from sklearn_xc.embedding._fusion import ScoreFusion
 from sklearn_xc.embedding._fusion_pairs import pairs_of, pieces_of_pairs
 from sklearn_xc.embedding._label_features import label_rows, label_texts, mean_rows
-from sklearn_xc.embedding._parts import new_part
 from sklearn_xc.embedding._ranking import KnownFeatures
 from sklearn_xc.embedding._trainable import TrainableEmbedding
 from sklearn_xc.encoders import ENCODERS

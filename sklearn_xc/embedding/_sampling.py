@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc.embedding._parts import new_part
+from sklearn_xc._parts import new_part
 from sklearn_xc.samplers import SAMPLERS
 from sklearn_xc.samplers.protocol import BatchSampler, TrainingState
 
