@@ -54,7 +54,7 @@ def test_max_memory_holds_for_the_index(make, xy):
 @pytest.mark.parametrize("embedding_dim", [None, 6])
 @pytest.mark.parametrize("method", ["predict_topk", "decision_function", "search"])
 def test_instances_are_embedded_some_at_a_time(method, embedding_dim, make, xy, monkeypatch):
-    """With the same answer, bit for bit."""
+    """With the same answer, and the same bits where BLAS has no say: it rounds by how many come."""
     X, Y = xy
     model = make(embedding_dim=embedding_dim).fit(X.toarray(), Y.toarray())
 
@@ -71,7 +71,8 @@ def test_instances_are_embedded_some_at_a_time(method, embedding_dim, make, xy, 
 
     monkeypatch.setattr(_model, "_TOGETHER", 32 * model.coef_.shape[1])
     monkeypatch.setattr(_model.HiddenLayerModel, "_embed", embed)
-    np.testing.assert_array_equal(ask(), expected)
+    by_blas = method == "decision_function"
+    np.testing.assert_allclose(ask(), expected, rtol=0, atol=1e-13 if by_blas else 0)
     assert rows == [32, 32, 32, 24]
 
 

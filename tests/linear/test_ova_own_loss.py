@@ -12,6 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn_xc import OvALinearXC, OvALinearXCCV
 from sklearn_xc.initialisers import Bias
 from sklearn_xc.losses import LOSSES, HuberHinge, MarginLoss, SquaredHinge
+from sklearn_xc.losses.margin import check_margin_loss
 
 
 class SmoothedHinge(MarginLoss):
@@ -62,11 +63,13 @@ def xy():
     return X, Y
 
 
-@pytest.mark.parametrize("dense", [False, True])
-@pytest.mark.parametrize("width", [0.5, 2.0])
-def test_it_is_minimised(width, dense, xy, dense_objective):
+#: Each width is compiled anew, for many seconds: more than these two tell nothing.
+NARROW, WIDE = SmoothedHinge(0.5), SmoothedHinge(2.0)
+
+
+@pytest.mark.parametrize(("loss", "dense"), [(NARROW, False), (WIDE, False), (NARROW, True)])
+def test_it_is_minimised(loss, dense, xy, dense_objective):
     X, Y = xy
-    loss = SmoothedHinge(width)
     clf = OvALinearXC(loss=loss, tol=1e-6, prune=0, C=2.0)
     clf.fit(X.toarray() if dense else X, Y)
     assert (clf.fit_report_["status"] == "converged").all()
@@ -78,7 +81,7 @@ def test_it_is_minimised(width, dense, xy, dense_objective):
 
 def test_widths_are_different_losses(xy):
     X, Y = xy
-    narrow, wide, again = (OvALinearXC(loss=SmoothedHinge(w)).fit(X, Y) for w in (0.2, 2.0, 0.2))
+    narrow, wide, again = (OvALinearXC(loss=loss).fit(X, Y) for loss in (NARROW, WIDE, NARROW))
     assert np.abs(narrow.coef_ - wide.coef_).max() > 0.01
     assert narrow.coef_.data.tobytes() == again.coef_.data.tobytes()
 
@@ -92,14 +95,14 @@ def test_a_name_is_an_object_without_parameters(name, xy):
 
 def test_clone_pickle_threads_and_cross_validation(xy):
     X, Y = xy
-    clf = OvALinearXC(loss=SmoothedHinge(0.7), n_jobs=2)
+    clf = OvALinearXC(loss=SmoothedHinge(0.5), n_jobs=2)
     other = pickle.loads(pickle.dumps(clone(clf).fit(X, Y)))
-    assert other.loss == SmoothedHinge(0.7) != SmoothedHinge(0.8)
+    assert other.loss == SmoothedHinge(0.5) != SmoothedHinge(0.8)
     assert other.loss != HuberHinge()
-    assert repr(other.loss) == "SmoothedHinge(width=0.7)"
+    assert repr(other.loss) == "SmoothedHinge(width=0.5)"
     one = clone(clf).set_params(n_jobs=1).fit(X, Y)
     assert one.coef_.data.tobytes() == other.coef_.data.tobytes()
-    chosen = OvALinearXCCV(Cs=[0.1, 1.0], cv=2, loss=SmoothedHinge(0.7)).fit(X, Y)
+    chosen = OvALinearXCCV(Cs=[0.1, 1.0], cv=2, loss=NARROW).fit(X, Y)
     assert chosen.C_ in (0.1, 1.0)
 
 
@@ -181,22 +184,21 @@ def test_a_curvature_that_is_not_that_of_the_slope(curvature, xy):
 
 
 @pytest.mark.parametrize("margin", [-3.21, 0.43])
-def test_a_kink_where_derivatives_are_compared_is_none_of_their_business(margin, xy):
-    loss = SmoothedHinge(float(1 - margin))
-    assert OvALinearXC(loss=loss).fit(*xy).n_iter_.max() > 0
+def test_a_kink_where_derivatives_are_compared_is_none_of_their_business(margin):
+    check_margin_loss(SmoothedHinge(float(1 - margin)), "loss")  # raises no error
 
 
 def test_parameters_of_a_loss_are_set_from_outside(xy):
-    model = OvALinearXC(loss=SmoothedHinge(0.2)).fit(*xy)
+    model = OvALinearXC(loss=SmoothedHinge(0.5)).fit(*xy)
     narrow = model.coef_.data.tobytes()
     model.set_params(loss__width=2.0).fit(*xy)
     assert model.get_params()["loss__width"] == 2.0
-    fresh = OvALinearXC(loss=SmoothedHinge(2.0)).fit(*xy)
+    fresh = OvALinearXC(loss=WIDE).fit(*xy)
     assert model.coef_.data.tobytes() == fresh.coef_.data.tobytes() != narrow
-    assert OvALinearXC(loss=SmoothedHinge(0.2)).fit(*xy).coef_.data.tobytes() == narrow
-    search = GridSearchCV(OvALinearXC(loss=SmoothedHinge()), {"loss__width": [0.2, 2.0]}, cv=2)
+    assert OvALinearXC(loss=NARROW).fit(*xy).coef_.data.tobytes() == narrow
+    search = GridSearchCV(OvALinearXC(loss=SmoothedHinge()), {"loss__width": [0.5, 2.0]}, cv=2)
     search.fit(xy[0], xy[1].toarray()[:, 0])
-    assert search.best_estimator_.loss.width in (0.2, 2.0)
+    assert search.best_estimator_.loss.width in (0.5, 2.0)
 
 
 def test_parameters_of_an_initialiser_are_set_from_outside(xy):
