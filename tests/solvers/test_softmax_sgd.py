@@ -449,16 +449,18 @@ class TestHardNegatives:
             touched[rest] += visits * m / (K - 1)
         np.testing.assert_allclose(beta, problem.visits.sum() / touched, rtol=1e-12)
 
-    @pytest.mark.parametrize("method", ["umax", "implicit"])
-    @pytest.mark.parametrize("n_hard", [0, 2])
-    @pytest.mark.parametrize("sampling", ["uniform", "frequency"])
+    @pytest.mark.parametrize(
+        ("method", "n_hard", "sampling"),
+        [("umax", 0, "frequency"), ("umax", 2, "uniform"), ("implicit", 0, "uniform"),
+         ("implicit", 2, "frequency")],
+    )  # fmt: skip
     def test_the_mean_epoch_is_the_gradient(self, method, n_hard, sampling):
         """Over many seeds, ridge and weights included; for hard negatives of any quality."""
         problem, start = hard_problem(n_hard)
         by_W, by_u = gradient(problem, start)
         rate, moves = 1e-8, []
         unit = rate * problem.visits.sum() / problem.weight.sum()
-        for seed in range(2000):
+        for seed in range(1000):
             state = make_state(problem)
             state.hard = start.hard
             settings = settings_of(method, 1, 1, seed, n_hard, lift=False, sampling=sampling)
@@ -468,7 +470,7 @@ class TestHardNegatives:
         error = np.std(moves, axis=0) / np.sqrt(len(moves))
         away = np.mean(moves, axis=0) + np.r_[by_W.ravel(), by_u]
         assert (np.abs(away) <= 5 * error + 1e-5 * np.abs(by_W).max()).all()
-        assert np.quantile(error, 0.9) < 0.05 * np.abs(by_W).max()
+        assert np.quantile(error, 0.9) < 0.07 * np.abs(by_W).max()
 
     def test_they_take_out_most_of_the_variance(self):
         problem, start = hard_problem(0)
@@ -476,7 +478,7 @@ class TestHardNegatives:
 
         def variance(n_hard, n_negatives):
             moves = []
-            for seed in range(300):
+            for seed in range(200):
                 state = SoftmaxState.at(start.V.copy(), start.u.copy())
                 settings = settings_of("umax", n_negatives, 1, seed, n_hard, lift=False)
                 if n_hard:
@@ -527,10 +529,10 @@ class TestHardNegatives:
         losses = scipy.special.logsumexp(scores, axis=1) - scores[np.arange(30), problem.classes]
         u = state.u.copy()
         expected = np.average(u + np.exp(losses - u) - 1, weights=problem.weight)
-        values = [run_epoch(problem, state, settings, e, 1e-13, 0.0) for e in range(2000)]
+        values = [run_epoch(problem, state, settings, e, 1e-13, 0.0) for e in range(1000)]
         error = np.std(values) / np.sqrt(len(values))
         assert abs(np.mean(values) - expected) <= 4 * error
-        assert error < 0.01 * expected
+        assert error < 0.014 * expected
 
     def test_a_stop_ends_an_epoch_early(self, monkeypatch):
         monkeypatch.setattr(softmax_sgd, "_WORK_PER_CALL", 1.0)
@@ -554,11 +556,11 @@ def test_the_objective_estimates_the_log_loss(batch_size, method):
     scores = (dense_of(problem) @ state.V.T)[problem.rows]
     state.u[:] = scipy.special.logsumexp(scores, axis=1) - scores[np.arange(30), problem.classes]
     settings = settings_of(method, 2, batch_size, 0)
-    losses = [run_epoch(problem, state, settings, epoch, 1e-12, 0.0) for epoch in range(2000)]
+    losses = [run_epoch(problem, state, settings, epoch, 1e-12, 0.0) for epoch in range(1000)]
     expected = problem.weight @ state.u / problem.weight.sum()
     error = np.std(losses) / np.sqrt(len(losses))
     assert abs(np.mean(losses) - expected) <= 4 * error
-    assert error < 0.01 * expected
+    assert error < 0.014 * expected
 
 
 @each_size
@@ -570,11 +572,12 @@ def test_epochs_of_falling_rates_reach_the_optimum(batch_size, method):
     settings = settings_of(method, 2, batch_size, 0, radius=problem.radius())
     mean_W, mean_u = np.zeros((K, D)), np.zeros(30)
     slowness = 5 * batch_size  # rates are those of a step
-    for epoch in range(3000):
+    n_epochs = 1500 if batch_size == 1 else 3000
+    for epoch in range(n_epochs):
         run_epoch(problem, state, settings, epoch, 1.0 / (1 + epoch / slowness), 0.0)
-        if epoch >= 1000:
-            mean_W += state.V * state.scale[:, None] / 2000
-            mean_u += state.u / 2000
+        if epoch >= n_epochs / 3:
+            mean_W += state.V * state.scale[:, None] / (n_epochs * 2 / 3)
+            mean_u += state.u / (n_epochs * 2 / 3)
     np.testing.assert_allclose(mean_W, W, atol=0.05 * np.abs(W).max())
     np.testing.assert_allclose(mean_u, u, atol=0.05 * u.max())
 
