@@ -6,8 +6,8 @@ from asv_bench.one_vs_all import scaling
 
 
 def test_a_row_for_each_number_of_labels(capsys):
-    rows = scaling.main(labels=(20, 40), samples=500, features=300)
-    assert [row["n_labels"] for row in rows] == [20, 40]
+    rows = scaling.main(labels=(20,), samples=500, features=300)
+    assert [row["n_labels"] for row in rows] == [20]
     assert all(row["n_unsolved"] == 0 for row in rows)
     assert all(row["model_mib"] > 0 for row in rows)
     assert "OvALinearXC, 500 rows x 300 features" in capsys.readouterr().out

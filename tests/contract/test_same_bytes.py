@@ -353,7 +353,7 @@ class TestRows:
     dtype=st.sampled_from([np.float32, np.float64]),
     round_weights=st.booleans(),
 )
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_small_problem(pair, entry, seed, kind, form, dtype, round_weights):
     """Few distinct rows, many of them equal and some empty, weights of any size, any order."""
     if not entry.is_exact or "early" in pair[1]:

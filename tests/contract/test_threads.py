@@ -31,7 +31,7 @@ def test_sixteen_threads_see_whole_fits(name):
     wrong, errors, stop = [], [], threading.Event()
 
     def fit(number):
-        for turn in range(4):
+        for turn in range(2):
             model.fit(*sets[(number + turn) % 2])
 
     def ask(number):

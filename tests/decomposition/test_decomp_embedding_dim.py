@@ -49,7 +49,7 @@ def in_containers(X, rng):
 @pytest.mark.filterwarnings("ignore:pandas.DataFrame with sparse columns")
 @pytest.mark.parametrize("gradient", ["exact", "decomp_mips"])
 @pytest.mark.parametrize("embedding_dim", ["auto", None, 0, 5])
-@hypothesis.settings(max_examples=8)
+@hypothesis.settings(max_examples=5)
 @hypothesis.given(share=st.sampled_from([0.05, 0.19, 0.2, 0.5, 1.0]), seed=st.integers(0, 999))
 def test_the_same_data_give_the_same_bytes(gradient, embedding_dim, share, seed, make):
     rng = np.random.default_rng(seed)

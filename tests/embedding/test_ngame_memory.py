@@ -74,8 +74,10 @@ class TestWhatIsTold:
     def _small_pieces(self, monkeypatch):
         monkeypatch.setattr(_memory, "PIECE", MB)
 
-    @pytest.mark.parametrize("known", [True, False])
-    @pytest.mark.parametrize("which", SIZES)
+    @pytest.mark.parametrize(
+        ("which", "known"),
+        [(which, True) for which in SIZES] + [("features", False), ("shards", False)],
+    )
     def test_of_a_fit(self, which, known, make, told):
         make_data, shape, parameters = SIZES[which]
         data = make_data(*shape)

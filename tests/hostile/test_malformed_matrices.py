@@ -15,7 +15,7 @@ from hostile_matrices import FAULTS, ODDITIES
 
 HERE = Path(__file__).parent
 #: A case that takes longer hangs; the first of a process compiles what is not in the cache.
-SECONDS = 120.0
+SECONDS = 300.0
 
 
 def all_cases(n_seeds):
@@ -85,7 +85,7 @@ def report(ends, bad, named):
 
 def test_some_of_each(tmp_path):
     cases = list(all_cases(1))
-    chosen = np.random.default_rng(0).permutation(len(cases))[:700]
+    chosen = np.random.default_rng(0).permutation(len(cases))[:350]
     cases = [cases[i] for i in chosen]
     found = judge(cases, run(cases, tmp_path))
     assert not found[1], report(*found)

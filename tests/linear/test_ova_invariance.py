@@ -71,6 +71,7 @@ class TestParallel:
 
 
 class TestKernels:
+    @pytest.mark.slow
     def test_compiled_now_or_loaded_from_the_cache(self, xy, tmp_path):
         """Two processes, one with an empty cache."""
         joblib.dump(xy, tmp_path / "data.joblib")

@@ -92,7 +92,7 @@ def nowhere(package, tmp_path):
     return dict.fromkeys(("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"), str(path))
 
 
-@pytest.mark.parametrize("cache", [None, "file", "loop", "file/folder"])
+@pytest.mark.parametrize("cache", [None, "loop", "file/folder"])
 def test_without_a_place_for_the_cache_kernels_compile_anew(cache, package, nowhere, tmp_path):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     if cache is not None:
@@ -209,22 +209,19 @@ def site(package):
     return package
 
 
-@pytest.mark.parametrize(
-    ("file", "old", "new", "result"),
-    [
-        ("rule.py", "double(x) + OFFSET", "double(x) - OFFSET", "-3.0"),
-        ("helpers.py", "2.0 * x", "3.0 * x", "8.0"),
-        ("helpers.py", "OFFSET = 5.0", "OFFSET = 6.0", "8.0"),
-    ],
-)
-def test_an_edit_outside_the_package_is_noticed(site, tmp_path, file, old, new, result):
+def test_an_edit_outside_the_package_is_noticed(site, tmp_path):
     cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     assert run_probe(site, **cache) == ("7.0", "0")
     assert run_probe(site, **cache, PYTHONHASHSEED="1") == ("7.0", "1")
-    path = site.parent / file
-    assert path.read_text().count(old) == 1
-    path.write_text(path.read_text().replace(old, new))
-    assert run_probe(site, **cache) == (result, "0")
+    for file, old, new, result in [
+        ("rule.py", "double(x) + OFFSET", "double(x) - OFFSET", "-3.0"),
+        ("helpers.py", "2.0 * x", "3.0 * x", "-2.0"),
+        ("helpers.py", "OFFSET = 5.0", "OFFSET = 6.0", "-3.0"),
+    ]:
+        path = site.parent / file
+        assert path.read_text().count(old) == 1
+        path.write_text(path.read_text().replace(old, new))
+        assert run_probe(site, **cache) == (result, "0")
 
 
 def test_what_is_called_by_the_name_of_a_module_is_compiled_by_each_process(site, tmp_path):
