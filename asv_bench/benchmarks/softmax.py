@@ -23,7 +23,7 @@ def fitted(data, variant):
     X, Y = data
     estimator, params = VARIANTS[variant]
     clf = estimator(learning_rate=0.1, random_state=0, **params)
-    return clf.partial_fit(X, Y, index=np.arange(X.shape[0]))
+    return clf.partial_fit(X, Y, sample_ids=np.arange(X.shape[0]))
 
 
 class Epoch:
@@ -34,13 +34,13 @@ class Epoch:
     rounds, repeat, number, warmup_time = 1, 5, 1, 0
 
     def setup(self, data, method):
-        self.clf, self.index = fitted(data, method), np.arange(data[0].shape[0])
+        self.clf, self.sample_ids = fitted(data, method), np.arange(data[0].shape[0])
 
     def time_partial_fit(self, data, method):
-        self.clf.partial_fit(*data, index=self.index)
+        self.clf.partial_fit(*data, sample_ids=self.sample_ids)
 
     def peakmem_partial_fit(self, data, method):
-        self.clf.partial_fit(*data, index=self.index)
+        self.clf.partial_fit(*data, sample_ids=self.sample_ids)
 
 
 class Proba:

@@ -48,30 +48,32 @@ def check_pairs(
     return weight, pairs
 
 
-def check_index(estimator: Any, index: Any, n: int, n_classes: int, first: int) -> np.ndarray:
+def check_sample_ids(
+    estimator: Any, sample_ids: Any, n: int, n_classes: int, first: int
+) -> np.ndarray:
     """Return the numbers of instances, int64 of shape (n,); without any, those from `first` on."""
-    if index is None:
+    if sample_ids is None:
         return np.arange(first, first + n)
     name = type(estimator).__name__
     try:
-        numbers = np.asarray(index)
+        numbers = np.asarray(sample_ids)
     except ValueError as error:  # of different lengths
-        raise ValueError(f"{name}: index must hold {n} integers: {error}") from error
-    refuse_disguised(index, f"{name}: index")
+        raise ValueError(f"{name}: sample_ids must hold {n} integers: {error}") from error
+    refuse_disguised(sample_ids, f"{name}: sample_ids")
     if numbers.dtype.kind not in "iu" or numbers.shape != (n,):
         raise ValueError(
-            f"{name}: index must hold {n} integers, one for each row of X. Got dtype "
+            f"{name}: sample_ids must hold {n} integers, one for each row of X. Got dtype "
             f"{numbers.dtype} and shape {numbers.shape}."
         )
     if numbers.min() < 0 or numbers.max() > largest_number(n_classes):
         raise ValueError(
-            f"{name}: index must be between 0 and {largest_number(n_classes)}. Got "
+            f"{name}: sample_ids must be between 0 and {largest_number(n_classes)}. Got "
             f"{numbers.min()} to {numbers.max()}."
         )
     if len(np.unique(numbers)) < n:
         values, repeats = np.unique(numbers, return_counts=True)
         raise ValueError(
-            f"{name}: index must hold distinct numbers, one for each instance. Got "
+            f"{name}: sample_ids must hold distinct numbers, one for each instance. Got "
             f"{values[repeats.argmax()]} {repeats.max()} times."
         )
     return numbers.astype(np.int64)

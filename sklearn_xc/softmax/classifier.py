@@ -14,7 +14,7 @@ from sklearn_xc._state import built_apart
 from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.softmax._epochs import choose_rate, run_fit, run_pass, warn_of_fit
-from sklearn_xc.softmax._inputs import check_index, check_pairs, hold_out
+from sklearn_xc.softmax._inputs import check_pairs, check_sample_ids, hold_out
 from sklearn_xc.softmax._parameters import SoftmaxParameters
 from sklearn_xc.softmax.pairs import (
     Normalisers,
@@ -151,7 +151,12 @@ class SoftmaxClassifier(SoftmaxParameters):
     @fit_context(prefer_skip_nested_validation=True)
     @built_apart
     def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, index: Any = None
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        sample_ids: Any = None,
     ) -> "SoftmaxClassifier":
         """Go once through some instances.
 
@@ -165,9 +170,10 @@ class SoftmaxClassifier(SoftmaxParameters):
             All classes, in the first call for a 1-D y; None takes those in y.
         sample_weight : array-like of shape (n,), default=None
             Weights of the instances.
-        index : array-like of int of shape (n,), default=None
-            Numbers of the instances, distinct. An instance that comes again under its number keeps
-            its u; after ``fit`` the numbers are those of its rows. None gives new numbers.
+        sample_ids : array-like of int of shape (n,), default=None
+            Which instances these are: distinct numbers from 0 on. An instance that comes again
+            under its number keeps its u; after ``fit`` the numbers are those of its rows. None
+            gives new numbers.
 
         Returns
         -------
@@ -198,7 +204,7 @@ class SoftmaxClassifier(SoftmaxParameters):
         weight, pairs = check_pairs(self, targets, instances.shape[0], sample_weight)
         n_classes = len(targets.classes)
         next_number = getattr(self, "_next_number", 0)
-        numbers = check_index(self, index, instances.shape[0], n_classes, next_number)
+        numbers = check_sample_ids(self, sample_ids, instances.shape[0], n_classes, next_number)
         if is_first:
             self._keep_first(targets)
         W, average = self._further_weights(instances, targets, is_first)

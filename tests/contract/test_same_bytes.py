@@ -315,7 +315,7 @@ class TestRows:
     def test_their_order_in_a_partial_fit(self, pair, entry, fit):
         if (
             pair[0] not in having("partial_fit")
-            or "index" in signature(fit().partial_fit).parameters
+            or "sample_ids" in signature(fit().partial_fit).parameters
         ):
             pytest.skip("trains at once, or numbers instances as they come")
         order = np.random.default_rng(0).permutation(60)

@@ -277,7 +277,7 @@ class TestPartialFit:
         order = np.random.default_rng(0).permutation(120)
         for _ in range(60):
             for rows in np.array_split(order, 5):
-                model.partial_fit(X[rows], y[rows], classes=list("abcd"), index=rows)
+                model.partial_fit(X[rows], y[rows], classes=list("abcd"), sample_ids=rows)
         places = np.searchsorted(model.classes_, y)
         found, expected = (
             objective(m.coef_, m.intercept_, X.toarray(), places, 3.0, np.ones(120))
@@ -291,7 +291,7 @@ class TestPartialFit:
         model = make(max_iter=5).fit(*xy)
         before = model.fit_report_["log_loss"][-1]
         for _ in range(10):
-            model.partial_fit(*xy, index=np.arange(120))
+            model.partial_fit(*xy, sample_ids=np.arange(120))
         assert len(model.fit_report_["loss"]) == 15
         assert model.u_.shape == (xy[1].nnz,)
         log_losses = -model.predict_log_proba(xy[0]).toarray()[tuple(model.u_index_.T)]

@@ -219,7 +219,7 @@ class TestRowsWithoutFeatures:
         for rows in (slice(0, 30), slice(20, 60), slice(0, 80)):
             model.partial_fit(
                 X[rows], y[rows], classes=np.arange(4), sample_weight=1 + WEIGHT[rows],
-                index=number[rows],
+                sample_ids=number[rows],
             )  # fmt: skip
         expected = shares_of(y, 1 + WEIGHT)
         np.testing.assert_allclose(model.predict_proba(blank_rows()), [expected] * 3, rtol=1e-12)
@@ -231,7 +231,7 @@ class TestRowsWithoutFeatures:
 
     def test_pieces_after_a_fit(self, make):
         X, y = draw()
-        model = make().fit(X, y).partial_fit(X[:20], y[:20], index=np.arange(20))
+        model = make().fit(X, y).partial_fit(X[:20], y[:20], sample_ids=np.arange(20))
         np.testing.assert_allclose(model.predict_proba(blank_rows()), [shares_of(y)] * 3)
         model.partial_fit(X[:20], y[:20])
         twice = np.concatenate([y, y[:20]])
@@ -421,7 +421,7 @@ class TestGoingOn:
         model = make(warm_start=True, average=average)
         model.partial_fit(X[early], y[early], classes=np.arange(4))
         for _ in range(3):
-            model.partial_fit(X[early], y[early], index=np.flatnonzero(early))
+            model.partial_fit(X[early], y[early], sample_ids=np.flatnonzero(early))
         old = model.intercept_.copy()
         assert old[1] < np.log(0.5 * shares_of(y)[1])
         model.set_params(learning_rate=STILL, max_iter=1)
@@ -461,8 +461,8 @@ class TestGoingOn:
         else:
             plain, model, iterates = make(), make(average=True), []
             for _ in range(3):
-                iterates.append(plain.partial_fit(X, y, index=np.arange(80)).intercept_)
-                model.partial_fit(X, y, index=np.arange(80))
+                iterates.append(plain.partial_fit(X, y, sample_ids=np.arange(80)).intercept_)
+                model.partial_fit(X, y, sample_ids=np.arange(80))
         expected = np.average(iterates, axis=0, weights=[1, 2, 3])
         np.testing.assert_allclose(model.intercept_, expected, atol=1e-14)
         assert np.abs(expected - iterates[-1]).max() > 1e-3

@@ -245,7 +245,7 @@ class TestOverflow:
             lambda model: model.set_params(warm_start=True).fit(big, Y),
             lambda model: model.set_params(learning_rate="auto").fit(big, Y),
             lambda model: model.partial_fit(big, Y),
-            lambda model: model.partial_fit(big, Y, index=np.arange(120)),
+            lambda model: model.partial_fit(big, Y, sample_ids=np.arange(120)),
         ]
         fitted = self.make(step).fit(X, Y)
         fitted_bytes = {k: np.array(v).tobytes() for k, v in vars(fitted).items() if k[-1] == "_"}
@@ -334,7 +334,7 @@ class TestOverflow:
 
 
 @pytest.mark.parametrize("warm_start", [False, True])
-@pytest.mark.parametrize("what", ["targets", "weights", "memory", "hold-out", "index"])
+@pytest.mark.parametrize("what", ["targets", "weights", "memory", "hold-out", "sample_ids"])
 def test_a_failed_fit_leaves_an_earlier_one_intact(what, warm_start, make, xy):
     """The new X had another width, and names, before something else turned out to be wrong."""
     X, Y = xy
@@ -343,16 +343,16 @@ def test_a_failed_fit_leaves_an_earlier_one_intact(what, warm_start, make, xy):
     top, u, coef = model.predict_topk(X, 3), model.u_.copy(), model.coef_.copy()
     other = X if warm_start else pd.DataFrame(X.toarray()[:, :3], columns=list("abc"))
     y, weight = (2 * Y if what == "targets" else Y), (-np.ones(120) if what == "weights" else None)
-    arguments = {"index": np.zeros(120, int)} if what == "index" else {}
+    arguments = {"sample_ids": np.zeros(120, int)} if what == "sample_ids" else {}
     if what == "memory":
         model.set_params(max_memory=10)
     if what == "hold-out":
         model.set_params(early_stopping=True, validation_fraction=0.999)
-    other = X if what == "index" else other
+    other = X if what == "sample_ids" else other
     with pytest.raises(
         (ValueError, MemoryBudgetError), match=r"must|needed|holds out|numbers of their own"
     ):
-        (model.partial_fit if what == "index" else model.fit)(
+        (model.partial_fit if what == "sample_ids" else model.fit)(
             other, y, sample_weight=weight, **arguments
         )
     for name in set(before) - {"max_memory", "early_stopping", "validation_fraction"}:
@@ -365,7 +365,9 @@ def test_a_failed_fit_leaves_an_earlier_one_intact(what, warm_start, make, xy):
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("index", [0, "a", True, {}, [1.5] * 120, sp.csr_array((1, 120)), [[1]]])
-def test_numbers_of_instances_that_are_none(index, xy):
-    with pytest.raises(ValueError, match="SoftmaxUMax: index must hold 120 integers"):
-        SoftmaxUMax(learning_rate=1.0).partial_fit(*xy, index=index)
+@pytest.mark.parametrize(
+    "sample_ids", [0, "a", True, {}, [1.5] * 120, sp.csr_array((1, 120)), [[1]]]
+)
+def test_numbers_of_instances_that_are_none(sample_ids, xy):
+    with pytest.raises(ValueError, match="SoftmaxUMax: sample_ids must hold 120 integers"):
+        SoftmaxUMax(learning_rate=1.0).partial_fit(*xy, sample_ids=sample_ids)

@@ -67,7 +67,7 @@ class TestFirstCall:
         seen = model.partial_fit(X, y).fit_report_["loss"][0]
         after = log_losses(model.coef_, model.intercept_, X, places).mean()
         assert after < seen < guessing
-        model.set_params(learning_rate=1e-9).partial_fit(X, y, index=np.arange(120))
+        model.set_params(learning_rate=1e-9).partial_fit(X, y, sample_ids=np.arange(120))
         assert after < model.fit_report_["loss"][1] < seen  # its u are of the first pass
 
     def test_auto_is_searched_for_once(self, make, data):
@@ -83,9 +83,9 @@ class TestFirstCall:
         X, y = data
         a, b = (make(learning_rate="auto", n_jobs=j, average=average) for j in (1, 2))
         for rows in (slice(50), slice(30, 120)):
-            index = np.arange(120)[rows]
-            a.partial_fit(X[rows], y[rows], classes=list("abcd"), index=index)
-            b.partial_fit(X[rows], y[rows], classes=list("abcd"), index=index)
+            sample_ids = np.arange(120)[rows]
+            a.partial_fit(X[rows], y[rows], classes=list("abcd"), sample_ids=sample_ids)
+            b.partial_fit(X[rows], y[rows], classes=list("abcd"), sample_ids=sample_ids)
         assert a.coef_.tobytes() == b.coef_.tobytes()
         assert a.u_.tobytes() == b.u_.tobytes()
 
@@ -94,7 +94,7 @@ class TestIndex:
     def test_u_is_kept_under_the_same_number(self, make, data):
         X, y = data
         numbers = np.arange(120)[::-1] * 7
-        model = make().partial_fit(X, y, index=numbers)
+        model = make().partial_fit(X, y, sample_ids=numbers)
         before = model.u_.copy()
         places = np.searchsorted(model.classes_, y)
         exact = log_losses(model.coef_, model.intercept_, X, places)[::-1]
@@ -103,26 +103,26 @@ class TestIndex:
         model.set_params(learning_rate=STILL)
         if isinstance(model, SoftmaxUMax):
             model.set_params(delta=1e6)  # nothing is lifted
-        model.partial_fit(X, y, index=numbers)
+        model.partial_fit(X, y, sample_ids=numbers)
         np.testing.assert_allclose(model.u_, before, atol=1e-9)
         some = np.array([3, 50, 7])
-        model.partial_fit(X[some], y[some], index=numbers[some])
+        model.partial_fit(X[some], y[some], sample_ids=numbers[some])
         np.testing.assert_allclose(model.u_, before, atol=1e-9)
 
     def test_only_the_u_of_the_given_numbers_moves(self, make, data):
         X, y = data
-        model = make().partial_fit(X, y, index=np.arange(120))
+        model = make().partial_fit(X, y, sample_ids=np.arange(120))
         before = model.u_.copy()
-        model.partial_fit(X[10:20], y[10:20], index=np.arange(10, 20))
+        model.partial_fit(X[10:20], y[10:20], sample_ids=np.arange(10, 20))
         moved = np.flatnonzero(model.u_ != before)
         assert set(moved) <= set(range(10, 20))
         assert len(moved) > 5
 
     def test_another_class_under_the_same_number_is_a_new_pair(self, make, data):
         X, y = data
-        model = make(learning_rate=STILL).partial_fit(X, y, index=np.arange(120))
+        model = make(learning_rate=STILL).partial_fit(X, y, sample_ids=np.arange(120))
         other = np.where(y == "a", "b", "a")
-        model.partial_fit(X[:9], other[:9], index=np.arange(9))
+        model.partial_fit(X[:9], other[:9], sample_ids=np.arange(9))
         assert model.u_.shape == (129,)
         assert (np.unique(model.u_index_[:, 0], return_counts=True)[1][:9] == 2).all()
 
@@ -140,7 +140,7 @@ class TestIndex:
 
     def test_new_numbers_do_not_meet_given_ones(self, make, data):
         X, y = data
-        model = make().partial_fit(X[:5], y[:5], classes=list("abcd"), index=[9, 2, 400, 1, 0])
+        model = make().partial_fit(X[:5], y[:5], classes=list("abcd"), sample_ids=[9, 2, 400, 1, 0])
         model.partial_fit(X[5:8], y[5:8])
         assert model.u_index_[:, 0].tolist() == [0, 1, 2, 9, 400, 401, 402, 403]
 
@@ -149,7 +149,7 @@ class TestIndex:
         model = make(max_iter=5).fit(X, y)
         before = model.u_.copy()
         model.set_params(learning_rate=STILL)
-        model.partial_fit(X[40:60], y[40:60], index=np.arange(40, 60))
+        model.partial_fit(X[40:60], y[40:60], sample_ids=np.arange(40, 60))
         np.testing.assert_allclose(model.u_, before, atol=1e-9)
         model.partial_fit(X[40:60], y[40:60])
         np.testing.assert_array_equal(model.u_index_[120:, 0], np.arange(120, 140))
@@ -157,10 +157,10 @@ class TestIndex:
     def test_large_numbers(self, make, data):
         X, y = data
         largest = (2**63 - 1) // 4 - 1
-        model = make().partial_fit(X[:2], y[:2], classes=list("abcd"), index=[largest, 3])
+        model = make().partial_fit(X[:2], y[:2], classes=list("abcd"), sample_ids=[largest, 3])
         assert model.u_index_[:, 0].tolist() == [3, largest]
-        with pytest.raises(ValueError, match=f"index must be between 0 and {largest}. Got 0 to "):
-            model.partial_fit(X[:2], y[:2], index=[0, largest + 1])
+        with pytest.raises(ValueError, match=f"ids must be between 0 and {largest}. Got 0 to "):
+            model.partial_fit(X[:2], y[:2], sample_ids=[0, largest + 1])
 
 
 class TestPasses:
@@ -181,7 +181,7 @@ class TestPasses:
         order = np.random.default_rng(0).permutation(120)
         for _ in range(60):
             for rows in np.array_split(order, 5):
-                model.partial_fit(X[rows], y[rows], classes=list("abcd"), index=rows)
+                model.partial_fit(X[rows], y[rows], classes=list("abcd"), sample_ids=rows)
         places = np.searchsorted(model.classes_, y)
         objectives = [
             log_losses(m.coef_, m.intercept_, X, places).sum() + 1.5 * (m.coef_**2).sum()
@@ -212,7 +212,7 @@ class TestPasses:
         model = make(decay=0.5, learning_rate=1e-6)
         steps, W = [], 0.0
         for _ in range(3):
-            model.partial_fit(X, y, index=np.arange(120))
+            model.partial_fit(X, y, sample_ids=np.arange(120))
             steps.append(np.linalg.norm(model.coef_ - W))
             W = model.coef_.copy()
         ratios = np.array(steps[1:]) / steps[:-1]
@@ -224,8 +224,8 @@ class TestPasses:
         plain, model = make(), make(average=True)
         iterates = []
         for k in range(1, 5):
-            plain.partial_fit(X, y, index=np.arange(120))
-            model.partial_fit(X, y, index=np.arange(120))
+            plain.partial_fit(X, y, sample_ids=np.arange(120))
+            model.partial_fit(X, y, sample_ids=np.arange(120))
             iterates.append(plain.coef_.copy())
             expected = np.average(iterates, axis=0, weights=np.arange(1, k + 1))
             np.testing.assert_allclose(model.coef_, expected, atol=1e-14)
@@ -235,8 +235,8 @@ class TestPasses:
         X, y = data
         model = make(average=True, max_iter=3).fit(X, y)
         mean = model.coef_.copy()
-        model.partial_fit(X, y, index=np.arange(120))
-        plain = make(max_iter=3).fit(X, y).partial_fit(X, y, index=np.arange(120))
+        model.partial_fit(X, y, sample_ids=np.arange(120))
+        plain = make(max_iter=3).fit(X, y).partial_fit(X, y, sample_ids=np.arange(120))
         np.testing.assert_allclose(model.coef_, mean + 0.4 * (plain.coef_ - mean), atol=1e-14)
 
     def test_weights(self, make, data):
@@ -270,26 +270,26 @@ class TestErrors:
         return check
 
     @pytest.mark.parametrize(
-        ("index", "match"),
+        ("sample_ids", "match"),
         [
-            (np.zeros(120, int), "index must hold distinct numbers, .* Got 0 120 times."),
-            (np.r_[3, np.arange(119)], "index must hold distinct numbers, .* Got 3 2 times."),
-            (np.arange(120) - 1, r"index must be between 0 and \d+. Got -1 to 118"),
+            (np.zeros(120, int), "sample_ids must hold distinct numbers, .* Got 0 120 times."),
+            (np.r_[3, np.arange(119)], "sample_ids must hold distinct numbers, .* Got 3 2 times."),
+            (np.arange(120) - 1, r"sample_ids must be between 0 and \d+. Got -1 to 118"),
             (np.arange(120.0), r"120 integers, one for each row of X. Got dtype float64"),
             (np.arange(119), r"120 integers, .* shape \(119,\)."),
             (np.arange(240).reshape(120, 2), r"120 integers, .* shape \(120, 2\)."),
             (np.arange(120) > 0, "120 integers, .* dtype bool"),
             (np.full(120, "a"), "120 integers, .* dtype <U1"),
-            (~np.arange(120, dtype=np.uint64), "index must be between 0 and"),
+            (~np.arange(120, dtype=np.uint64), "sample_ids must be between 0 and"),
         ],
     )
-    def test_index(self, index, match, assert_refused):
-        assert_refused(match, index=index)
+    def test_sample_ids(self, sample_ids, match, assert_refused):
+        assert_refused(match, sample_ids=sample_ids)
 
     def test_a_first_call_that_fails_leaves_nothing(self, make, data):
         X, y = data
         model = make()
-        for arguments in ({"index": np.zeros(120, int)}, {"sample_weight": np.zeros(120)}):
+        for arguments in ({"sample_ids": np.zeros(120, int)}, {"sample_weight": np.zeros(120)}):
             with pytest.raises(ValueError, match=r"Got 0 120 times|are zero"):
                 model.partial_fit(X, y, **arguments)
             assert not [name for name in vars(model) if name.endswith("_")]

@@ -235,7 +235,7 @@ class TestReport:
     def test_of_a_fit_and_of_partial_fits(self, estimator, decay, xy):
         model = estimator(learning_rate=0.2, decay=decay, max_iter=3, random_state=0).fit(*xy)
         after_fit = model.fit_report_
-        model.partial_fit(*xy, index=np.arange(120))
+        model.partial_fit(*xy, sample_ids=np.arange(120))
         report = model.fit_report_
         assert tuple(report) == self.COLUMNS
         for name, values in report.items():
@@ -610,9 +610,9 @@ class TestInterrupt:
 
         monkeypatch.setattr("sklearn_xc.softmax._epochs.run_epoch", interrupted_run_epoch)
         with pytest.raises(KeyboardInterrupt):
-            model.partial_fit(*xy, index=np.arange(120))
+            model.partial_fit(*xy, sample_ids=np.arange(120))
         assert all(value is before[name] for name, value in vars(model).items())
         np.testing.assert_array_equal(model.coef_, coef)
         np.testing.assert_array_equal(model.u_, u)
         monkeypatch.undo()
-        assert model.partial_fit(*xy, index=np.arange(120)).n_iter_ == 4
+        assert model.partial_fit(*xy, sample_ids=np.arange(120)).n_iter_ == 4
