@@ -49,14 +49,14 @@ def gradient(scores, n_positive, n, parameters, out, work):
     for k in range(n_positive):
         smallest = min(smallest, scores[k])
         limit = scores[k] - 1.0
-        hits = 0.0
+        n_violations = 0.0
         for j in range(z_n.shape[0]):
             # A comparison of scores, not of a sum with 0, so that the floor is exact.
-            hit = 0.0 if z_n[j] <= limit else 1.0
+            violation = 0.0 if z_n[j] <= limit else 1.0
             loss += 0.0 if z_n[j] <= limit else z_n[j] - limit
-            out_n[j] += hit
-            hits += hit
-        out[k] = -hits
+            out_n[j] += violation
+            n_violations += violation
+        out[k] = -n_violations
     return loss, smallest - 1.0
 
 

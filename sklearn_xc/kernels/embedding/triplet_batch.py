@@ -7,7 +7,7 @@ from sklearn_xc.kernels.compiling.jit import kernel
 
 @kernel
 def triplet_gradient(
-    scores, own, indptr, positives, columns, weight, margin, floor, begin, end, losses, n_hits
+    scores, own, indptr, positives, columns, weight, margin, floor, begin, end, losses, n_violations
 ):
     """Overwrite scores with the gradient of the triplet loss by them, for some of the instances.
 
@@ -33,8 +33,8 @@ def triplet_gradient(
         The instances.
     losses : ndarray of float64 of shape (n,)
         Overwritten from `begin` to `end`.
-    n_hits : ndarray of int64 of shape (n,)
-        Overwritten from `begin` to `end`: the negatives with a gradient.
+    n_violations : ndarray of int64 of shape (n,)
+        Overwritten from `begin` to `end`: the negatives within the margin, which have a gradient.
     """
     zero = scores.dtype.type(0)
     lowest = scores.dtype.type(-np.inf)
@@ -49,10 +49,10 @@ def triplet_gradient(
         one = scores.dtype.type(weight[i])
         total, n = np.float64(0.0), 0
         for k in range(np.uint64(row.shape[0])):
-            is_hit = row[k] > limit
-            n += is_hit
-            total += np.float64(row[k] - reached) if is_hit else 0.0
-            row[k] = one if is_hit else zero
+            is_violation = row[k] > limit
+            n += is_violation
+            total += np.float64(row[k] - reached) if is_violation else 0.0
+            row[k] = one if is_violation else zero
         row[at] = -scores.dtype.type(n) * one
         losses[i] = np.float64(weight[i]) * total
-        n_hits[i] = n
+        n_violations[i] = n

@@ -49,7 +49,7 @@ def round_rows(indptr, data, values, exponents, reach):
     values : ndarray of int16 of shape (n_nonzeros,)
         Overwritten with ``data * LEVELS / 2**exponent``.
     exponents : ndarray of int16 of shape (n,)
-        Overwritten: of the least power of two that is, but for SPARE, as long as the row.
+        Overwritten: of the least power of two that is, SPARE aside, as long as the row.
     reach : ndarray of int32 of shape (n,)
         Overwritten with how many steps rounding, of row and point, can move a score. A row whose
         norm is not finite gets a number beyond all others, by which it passes every limit but that
@@ -202,10 +202,10 @@ def list_above(scores, norms, slack, threshold, first, rows, counts):
     n_points = scores.shape[1]
     for r in range(scores.shape[0]):
         row = scores[r]
-        hits = 0
+        n_passed = 0
         for c in range(n_points):
-            hits += not row[c] + slack[c] * norms[r] <= threshold[c]
-        if hits > 0:
+            n_passed += not row[c] + slack[c] * norms[r] <= threshold[c]
+        if n_passed > 0:
             for c in range(n_points):
                 if not row[c] + slack[c] * norms[r] <= threshold[c]:
                     rows[c, counts[c]] = first + r

@@ -29,13 +29,13 @@ def make(m=12, dtype=np.float64, seed=0):
 
 def run(data, margin=0.3, floor=-np.inf, cuts=(0, N)):
     scores, own, indptr, positives, columns, weight = data
-    gradient, losses, n_hits = scores.copy(), np.full(N, np.nan), np.full(N, -9)
+    gradient, losses, n_violations = scores.copy(), np.full(N, np.nan), np.full(N, -9)
     for begin, end in itertools.pairwise(cuts):
         triplet_gradient(
             gradient, own, indptr, positives, columns, weight, margin, floor, begin, end, losses,
-            n_hits,
+            n_violations,
         )  # fmt: skip
-    return gradient, losses, n_hits
+    return gradient, losses, n_violations
 
 
 def loss_of(scores, data, margin, floor=-np.inf):
@@ -55,7 +55,7 @@ def loss_of(scores, data, margin, floor=-np.inf):
 @pytest.mark.parametrize("floor", [-np.inf, 0.1, 2.0])
 def test_gradient_and_loss(margin, floor):
     data = make()
-    gradient, losses, n_hits = run(data, margin, floor)
+    gradient, losses, n_violations = run(data, margin, floor)
     np.testing.assert_allclose(losses, loss_of(data[0], data, margin, floor), rtol=1e-12)
     slope = scipy.optimize.approx_fprime(
         data[0].ravel(),
@@ -63,16 +63,16 @@ def test_gradient_and_loss(margin, floor):
         1e-8,
     )
     np.testing.assert_allclose(gradient.ravel(), slope, rtol=1e-5, atol=2e-6)
-    np.testing.assert_array_equal(n_hits, (gradient > 0).sum(axis=1))
-    assert (floor == 2.0) == (n_hits.sum() == 0)
+    np.testing.assert_array_equal(n_violations, (gradient > 0).sum(axis=1))
+    assert (floor == 2.0) == (n_violations.sum() == 0)
 
 
 def test_true_positives_are_never_negatives():
     data = make(m=L)
-    gradient, _, n_hits = run(data, margin=100.0)
+    gradient, _, n_violations = run(data, margin=100.0)
     for i in range(N):
         own_set = data[3][data[2][i] : data[2][i + 1]]
-        assert n_hits[i] == L - len(own_set)
+        assert n_violations[i] == L - len(own_set)
         assert (gradient[i, own_set] > 0).sum() == 0
         assert (gradient[i] < 0).sum() == 1
 
