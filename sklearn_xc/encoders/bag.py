@@ -89,15 +89,6 @@ class BagGradients(NamedTuple):
     by_sums: np.ndarray
     by_block: Block | None
 
-    def by_embeddings(self, n_features: int) -> np.ndarray:
-        """Return the gradient by the feature vectors, (n_features, dim): slow and large."""
-        out = np.zeros((n_features, self.by_sums.shape[1]), self.by_sums.dtype)
-        starts, counts, ids, values = self.entries
-        for start, count, by_sum in zip(starts, counts, self.by_sums, strict=True):
-            own = slice(start, start + count)
-            np.add.at(out, ids[own], values[own, None] * by_sum)
-        return out
-
 
 class BagOfEmbeddings(BaseEstimator):
     """Encoder of sparse rows: the sum of the vectors of their features, scaled to norm 1.

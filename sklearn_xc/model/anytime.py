@@ -44,28 +44,6 @@ class Budget(Protocol):
         """Return how many postings may be read next; 0 to stop."""
 
 
-class WorkBudget:
-    """A number of postings per row, in one slice.
-
-    Parameters
-    ----------
-    work : float
-        Postings.
-    """
-
-    def __init__(self, work: float) -> None:
-        self._work = float(work)
-
-    def start(self) -> None:
-        """Begin a row."""
-        self._left = self._work
-
-    def next_slice(self) -> float:
-        """Return the whole budget first, then 0."""
-        work, self._left = self._left, 0.0
-        return work
-
-
 class TimeBudget:
     """A time per row, in slices of half of what is left at the speed of the slices before.
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn_xc import OvALinearXC, OvALinearXCCV
 from sklearn_xc._data import as_csr_rows
 from sklearn_xc.exceptions import ConvergenceWarning, UnseenLabelWarning
-from sklearn_xc.model.anytime import WorkBudget
+from sklearn_xc.model.anytime import TimeBudget
 
 UNSEEN = [0, 4, 17, 29]
 
@@ -74,7 +74,7 @@ def test_where_all_trained_labels_are_returned_none_is_missed(data):
     """However early the stop: it is not the others that a bound is for."""
     X, Y, weight = data
     weights = OvALinearXC(prune=0).fit(X, Y, weight)._weights
-    answer = weights.topk_anytime(as_csr_rows(X), 26, WorkBudget(0))
+    answer = weights.topk_anytime(as_csr_rows(X), 26, TimeBudget(0.0))
     assert (answer.bound_on_missed_score == -np.inf).all()
 
 

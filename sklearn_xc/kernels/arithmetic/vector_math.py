@@ -9,7 +9,7 @@ subtracted among integers, where nothing is lost.
 
 import numpy as np
 
-from sklearn_xc.kernels.compiling.jit import inlined, kernel
+from sklearn_xc.kernels.compiling.jit import inlined
 
 #: Below, exp is 0: soon its value would not have all of its bits.
 SMALLEST_EXPONENT = -708.0
@@ -84,24 +84,3 @@ def vector_log(x):
     p = p * s + 1.0 / 3.0
     f += f
     return np.float64(n) * _LOG_2 + (f + f * (s * p))
-
-
-@kernel
-def exp_each(x, out):
-    """Write ``vector_exp`` of each entry of a float64 array."""
-    for j in range(np.uint64(x.shape[0])):
-        out[j] = vector_exp(x[j])
-
-
-@kernel
-def expm1_each(x, out):
-    """Write ``vector_expm1`` of each entry of a float64 array."""
-    for j in range(np.uint64(x.shape[0])):
-        out[j] = vector_expm1(x[j])
-
-
-@kernel
-def log_each(x, out):
-    """Write ``vector_log`` of each entry of a float64 array."""
-    for j in range(np.uint64(x.shape[0])):
-        out[j] = vector_log(x[j])

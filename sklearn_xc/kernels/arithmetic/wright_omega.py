@@ -13,10 +13,8 @@ References
 
 import math
 
-import numpy as np
-
 from sklearn_xc.kernels.arithmetic.vector_math import vector_exp, vector_log
-from sklearn_xc.kernels.compiling.jit import inlined, kernel
+from sklearn_xc.kernels.compiling.jit import inlined
 
 
 @inlined
@@ -53,17 +51,3 @@ def rough_wright_omega(z):
     t = w1 * (w1 + residual * (2.0 / 3.0))
     better = w * (1.0 + residual / w1 * (t - 0.5 * residual) / (t - residual))
     return better if abs(z) < 600.0 else w
-
-
-@kernel
-def rough_wright_omega_each(z, out):
-    """Write the rough function of each entry of a float64 array."""
-    for j in range(np.uint64(z.shape[0])):
-        out[j] = rough_wright_omega(z[j])
-
-
-@kernel
-def wright_omega_each(z, out):
-    """Write the function of each entry of a float64 array."""
-    for j in range(np.uint64(z.shape[0])):
-        out[j] = wright_omega(z[j])

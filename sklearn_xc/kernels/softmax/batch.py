@@ -79,7 +79,7 @@ class BatchWork(NamedTuple):
     blocks : ndarray of shape (n_units, n_touched, width)
         Weights of the sampled classes side by side, ``width`` of them in a block.
     scores : ScoreWork
-        Written by the first thread, but for `q` and `own`.
+        Written by the first thread, except for `q` and `own`.
     """
 
     batches: tuple[BatchRows, BatchRows]
@@ -378,7 +378,7 @@ def _unshrunk(q, c, b):
 
 @inlined
 def _batch_objective(alpha, place, s_y, q, c, b, u):
-    """Return ``sampled_objective`` of the classes of a batch, but for the target itself."""
+    """Return ``sampled_objective`` of the classes of a batch, without the target itself."""
     total = u + math.exp(-u) - 1.0
     for k in range(q.shape[0]):
         if k != place:

@@ -1,4 +1,4 @@
-"""What a step of a mini-batch needs but for the weights: its rows, its classes, its Gram matrix.
+"""What a step of a mini-batch needs besides weights: its rows, its classes, its Gram matrix.
 
 So it is made ready while another thread solves the step before.
 """

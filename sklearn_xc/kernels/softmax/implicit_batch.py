@@ -29,7 +29,7 @@ import numpy as np
 
 from sklearn_xc.kernels.arithmetic.vector_math import vector_exp, vector_expm1, vector_log
 from sklearn_xc.kernels.arithmetic.wright_omega import rough_wright_omega
-from sklearn_xc.kernels.compiling.jit import inlined, kernel
+from sklearn_xc.kernels.compiling.jit import inlined
 from sklearn_xc.kernels.compiling.scratch import scratch
 from sklearn_xc.kernels.softmax.implicit_step import refine_normaliser
 
@@ -305,7 +305,7 @@ def _move_logs(gram, c, c_y, curvature, old, step, size, place, log_p, p):
 
     Far upwards, the step holds for ``log(p) + h p``, h the diagonal of the system: a p that is
     nearly 0 rises by any number of magnitudes at once, and a large one does not overshoot. Less far
-    it holds for p, but for the third digit of ``log(1 + change)``.
+    it holds for p, up to the third digit of ``log(1 + change)``.
     """
     n, m = old.shape
     for i in range(n):
@@ -413,12 +413,3 @@ def _find_direction(
         if place[i] >= 0:
             step[i, place[i]] = 0.0
     return slope
-
-
-@kernel
-def solve_one_batch(scale, alpha, gram, place, group, q, c, own, c_y, u, p, totals):
-    """Solve one update, as ``solve_batch`` does, with a work space of its own."""
-    work = np.empty((N_WORK, q.shape[0], q.shape[1]))
-    return solve_batch(
-        scale, alpha, gram, place, group, q, c, own, c_y, u, p, totals, work, PRECISION
-    )

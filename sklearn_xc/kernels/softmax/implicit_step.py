@@ -32,11 +32,9 @@ References
 
 import math
 
-import numpy as np
-
 from sklearn_xc.kernels.arithmetic.vectors import sum_of
 from sklearn_xc.kernels.arithmetic.wright_omega import wright_omega
-from sklearn_xc.kernels.compiling.jit import inlined, kernel
+from sklearn_xc.kernels.compiling.jit import inlined
 
 #: Newton's method stops at steps below this share of what it moves.
 _ROUNDING = 4e-16
@@ -158,15 +156,3 @@ def _solve_empty(scale, alpha, q_y, q, u, p):
     for k in range(q.shape[0]):
         p[k] = scale * alpha[k] * math.exp(min(q[k] - q_y, _LARGEST_GAP) - new_u)
     return new_u, sum_of(p[: q.shape[0]])
-
-
-@kernel
-def solve_steps(scale, alpha, squared_norm, q_y, c_y, q, c, u, p, total):
-    """Solve several updates, one in each row: arrays (n,), `q`, `c`, `alpha` and `p` (n, m).
-
-    `u` is u~ and is overwritten with the new u, `total` with P.
-    """
-    for i in range(np.uint64(u.shape[0])):
-        u[i], total[i] = solve_step(
-            scale[i], alpha[i], squared_norm[i], q_y[i], c_y[i], q[i], c[i], u[i], p[i], LAST_STEP
-        )

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_xc.kernels.compiling.jit import inlined, kernel
+from sklearn_xc.kernels.compiling.jit import inlined
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -173,10 +173,3 @@ def class_share(sampler, k):
 def class_shares(sampler):
     """Return the share of each class on the line, float64 of shape (n_classes,)."""
     return np.diff(sampler.start)[sampler.place]
-
-
-@kernel
-def draw_each(sampler, key, targets, m, drawn, alpha, counts):
-    """Draw for each of several targets, at steps 0, 1 and so on: rows of the outputs."""
-    for t in range(np.uint64(targets.shape[0])):
-        counts[t] = draw_negatives(sampler, key, t, targets[t], m, drawn[t], alpha[t], 0)

@@ -2,14 +2,17 @@
 
 import numpy as np
 import pytest
+from vector_loops import each
 
 from sklearn_xc.kernels.arithmetic.vector_math import (
     LARGEST_EXPONENT,
     SMALLEST_EXPONENT,
-    exp_each,
-    expm1_each,
-    log_each,
+    vector_exp,
+    vector_expm1,
+    vector_log,
 )
+
+exp_each, expm1_each, log_each = each(vector_exp), each(vector_expm1), each(vector_log)
 
 MAX_ULP = {"exp": 3, "expm1": 6, "log": 3}
 

@@ -8,8 +8,10 @@ import pytest
 
 from sklearn_xc.kernels.compiling.jit import kernel
 from sklearn_xc.kernels.softmax import implicit_batch
-from sklearn_xc.kernels.softmax.implicit_batch import N_WORK, solve_batch, solve_one_batch
-from sklearn_xc.kernels.softmax.implicit_step import solve_steps
+from sklearn_xc.kernels.softmax.implicit_batch import N_WORK, PRECISION, solve_batch
+from sklearn_xc.kernels.softmax.implicit_step import LAST_STEP, solve_step
+
+compiled_batch, compiled_step = kernel(solve_batch), kernel(solve_step)
 
 
 class Batch(NamedTuple):
@@ -52,12 +54,12 @@ def kernel_arguments(batch):
     )  # fmt: skip
 
 
-def solve(batch, function=solve_one_batch):
+def solve(batch, function=compiled_batch):
     """Return the new u, p and the weights it moves W to, from the kernel."""
     arguments = kernel_arguments(batch)
     n, m = arguments[5].shape
     p, totals = np.full((n, m), np.nan), np.full(n, np.nan)
-    worst = function(*arguments, p, totals)
+    worst = function(*arguments, p, totals, np.empty((N_WORK, n, m)), PRECISION)
     assert worst <= 1e-11
     np.testing.assert_allclose(totals, p.sum(axis=1), rtol=1e-13)
     assert (p[~batch.sampled] == 0).all()
@@ -240,11 +242,12 @@ def test_one_instance_is_a_single_step(m, with_ridge, spread):
         batch.alpha[:] *= 10.0 ** np.arange(m) if seed % 3 == 0 else 1.0
         u, p, _ = solve(batch)
         A, alpha, gram, _, _, q, c, own, c_y, old_u = kernel_arguments(batch)
-        expected, total = np.full((1, m), np.nan), np.full(1, np.nan)
-        alphas = alpha[None]
-        solve_steps(A, alphas, gram[0], own, c_y, q, c[None], old_u, expected, total)
-        np.testing.assert_allclose(u, old_u, rtol=1e-8, atol=1e-13)
-        np.testing.assert_allclose(p, expected, rtol=1e-7)
+        expected = np.full(m, np.nan)
+        new_u, _ = compiled_step(
+            A[0], alpha, gram[0, 0], own[0], c_y[0], q[0], c, old_u[0], expected, LAST_STEP
+        )
+        np.testing.assert_allclose(u, [new_u], rtol=1e-8, atol=1e-13)
+        np.testing.assert_allclose(p, [expected], rtol=1e-7)
 
 
 def test_the_order_of_instances_and_classes_makes_no_difference():
@@ -353,7 +356,7 @@ def test_steps_that_are_too_long_are_halved(monkeypatch):
         move_logs(gram, c, c_y, curvature, old, step, size, place, log_p, p)
 
     monkeypatch.setattr(implicit_batch, "_move_logs", record)
-    u, p, _ = solve(batch, solve_one_batch.py_func)
+    u, p, _ = solve(batch, solve_batch)
     assert min(sizes) < 1
     assert len(sizes) < 100
     expected_u, expected, _ = solve(batch)
@@ -378,9 +381,9 @@ def test_scores_after_long_steps(n, m, size):
         X = rng.normal(size=(n, 4))
         q, own = np.round(size * rng.normal(size=(n, m))), np.round(size * rng.normal(size=n))
         p, totals, u = np.empty((n, m)), np.empty(n), np.full(n, 1e-4)
-        worst = solve_one_batch(
+        worst = compiled_batch(
             np.full(n, 66430.0), np.full(m, 5.0), X @ X.T, np.full(n, -1), np.arange(n), q,
-            np.ones(m), own, np.ones(n), u, p, totals,
+            np.ones(m), own, np.ones(n), u, p, totals, np.empty((N_WORK, n, m)), PRECISION,
         )  # fmt: skip
         assert np.isfinite(p).all()
         assert np.isfinite(u).all()

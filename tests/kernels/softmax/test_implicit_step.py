@@ -5,7 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from sklearn_xc.kernels.softmax.implicit_step import TINY_NORM, solve_steps
+from sklearn_xc.kernels.compiling.jit import kernel
+from sklearn_xc.kernels.softmax.implicit_step import LAST_STEP, TINY_NORM, solve_step
+
+compiled_step = kernel(solve_step)
 
 SMALLEST_LOG = -700.0
 
@@ -14,7 +17,8 @@ def solve(A, alpha, squared_norm, q_y, c_y, q, c, u):
     """Return u, p and P of several updates, the arguments one row each."""
     u = np.array(u, np.float64)
     p, total = np.full(q.shape, np.nan), np.full(len(u), np.nan)
-    solve_steps(A, alpha, squared_norm, q_y, c_y, q, c, u, p, total)
+    for i, step in enumerate(zip(A, alpha, squared_norm, q_y, c_y, q, c, u, p, strict=True)):
+        u[i], total[i] = compiled_step(*step, LAST_STEP)
     return u, p, total
 
 

@@ -16,11 +16,13 @@ from sklearn_xc.kernels.softmax import batch as softmax_batch
 from sklearn_xc.kernels.softmax import batch_rows, negatives
 from sklearn_xc.kernels.softmax.batch import BatchWork, softmax_batch_kernels
 from sklearn_xc.kernels.softmax.epoch import SMALLEST_SCALE
-from sklearn_xc.kernels.softmax.implicit_batch import solve_one_batch
+from sklearn_xc.kernels.softmax.implicit_batch import N_WORK, PRECISION, solve_batch
 from sklearn_xc.kernels.softmax.negatives import ClassSampler, class_shares, draw_classes, mix_key
 from sklearn_xc.kernels.softmax.passes import Batches, Crew, Draws, Model, Rates, Visits
 from sklearn_xc.kernels.softmax.rules import RULES
 from sklearn_xc.parallel.team import Team
+
+compiled_batch = kernel(solve_batch)
 
 D = 7
 KEY = mix_key(0, 0)
@@ -140,14 +142,17 @@ def slow_is_moves(A, alpha, sampled, s, own):
 
 
 def slow_implicit_moves(A, alpha, X, y, drawn, s, own, c, intercept, u):
-    """Return the new u and p of the implicit update, by its own kernel."""
+    """Return the new u and p of the implicit update, as its own function finds them."""
     place = np.array([drawn.tolist().index(k) if k in drawn else -1 for k in y])
     group = np.array([y.tolist().index(k) for k in y])
     u, p, totals = u.copy(), np.empty(s.shape), np.empty(len(y))
     b, b_y = intercept[drawn], intercept[y]
     q, q_y = (s - b) / c[drawn] + b, (own - b_y) / c[y] + b_y
     gram = X @ X.T + INTERCEPT_RATE
-    solve_one_batch(A, alpha, gram, place, group, q, c[drawn], q_y, c[y], u, p, totals)
+    compiled_batch(
+        A, alpha, gram, place, group, q, c[drawn], q_y, c[y], u, p, totals,
+        np.empty((N_WORK, *s.shape)), PRECISION,
+    )  # fmt: skip
     return u, p
 
 
