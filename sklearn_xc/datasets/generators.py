@@ -9,10 +9,11 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn_xc._arguments import check_count, is_number
 from sklearn_xc.datasets._check import MAX_SIZE, check_float_dtype
 from sklearn_xc.parallel.memory import require_bytes
+from sklearn_xc.parallel.row_ranges import cut_rows
 
 __all__ = ["make_hierarchical_classes", "make_xc_classification"]
 
-_BLOCK_DRAWS = 4_000_000  # per block of rows; bounds the memory, and is part of the result
+_BLOCK_DRAWS = 4_000_000  # blocks of rows have fewer; bounds the memory, and is part of the result
 _LARGE_BYTES = 2**28  # less is made without a look at the memory that is left
 _MAX_ROUNDS = 25
 _PROBES = 1000  # instances that the noise of hierarchical classes is set by
@@ -148,13 +149,14 @@ def make_xc_classification(
     n_row_features = np.clip(rng.poisson(nnz_per_row, n_samples), 1, n_features)
 
     # 3. The rows, block by block, and counts to tf-idf.
+    n_draws = np.concatenate([[0], np.cumsum(n_row_features + n_row_labels)])
     words = _Words(rng, feature_ids, feature_cdf, signatures, signature_share)
     parts = [
         _draw_rows(
             words, n_row_labels[first:last], n_row_features[first:last], label_ids, label_cdf,
             missing_rate,
         )
-        for first, last in _row_blocks(n_row_features + n_row_labels)
+        for first, last in cut_rows(n_draws, _BLOCK_DRAWS - 1)
     ]  # fmt: skip
     row_nnz, features, counts, row_labels, labels = map(np.concatenate, zip(*parts, strict=True))
     del parts
@@ -400,16 +402,6 @@ def _draw(rng: Any, cdf: Any, n: int) -> Any:
 def _pick(rng: Any, sizes: Any) -> Any:
     """Draw one whole number below each of `sizes`."""
     return np.minimum((rng.random_sample(len(sizes)) * sizes).astype(np.int64), sizes - 1)
-
-
-def _row_blocks(draws: Any) -> Any:
-    ends = np.cumsum(draws)
-    first = 0
-    while first < len(draws):
-        done = ends[first - 1] if first else 0
-        last = max(first + 1, int(np.searchsorted(ends, done + _BLOCK_DRAWS)))
-        yield first, last
-        first = last
 
 
 def _draw_distinct(targets: Any, n_columns: int, draw_first: Any, draw_more: Any) -> Any:

@@ -1,7 +1,6 @@
 """Writing the text format of the Extreme Classification Repository."""
 
 import os
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc.datasets._files import open_atomic
 from sklearn_xc.metrics.check import as_array, canonical_csr
+from sklearn_xc.parallel.row_ranges import cut_rows
 
 __all__ = ["dump_xmc_file"]
 
@@ -80,7 +80,9 @@ def dump_xmc_file(path: str | os.PathLike[str], X: Any, Y: Any) -> None:
         Y.eliminate_zeros()
     with open_atomic(path) as stream:
         stream.write(f"{X.shape[0]} {X.shape[1]} {Y.shape[1]}\n".encode())
-        for first, last in _row_blocks(X.indptr.astype(np.int64) + Y.indptr):
+        n_pairs = X.indptr.astype(np.int64) + Y.indptr
+        # A row counts for one more, as blocks of empty rows are to end too.
+        for first, last in cut_rows(n_pairs + np.arange(len(n_pairs)), _BLOCK_PAIRS):
             stream.write(_format_rows(X, Y, first, last))
 
 
@@ -102,17 +104,6 @@ def _as_canonical_csr(name: str, matrix: Any) -> Any:
         with np.errstate(over="ignore"):
             matrix = matrix.astype(np.float32 if matrix.dtype.itemsize == 2 else np.float64)
     return canonical_csr(matrix if issparse(matrix) else csr_array(matrix))
-
-
-def _row_blocks(indptr: Any) -> Iterator[tuple[int, int]]:
-    """Cut the rows into ranges of about ``_BLOCK_PAIRS`` entries."""
-    n_rows = len(indptr) - 1
-    first = 0
-    while first < n_rows:
-        last = int(np.searchsorted(indptr, indptr[first] + _BLOCK_PAIRS))
-        last = min(max(last, first + 1), first + _BLOCK_PAIRS, n_rows)
-        yield first, last
-        first = last
 
 
 def _format_rows(X: Any, Y: Any, first: int, last: int) -> bytes:

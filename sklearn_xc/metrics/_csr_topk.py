@@ -1,11 +1,11 @@
 """From sparse scores to the positions of the best ones."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from sklearn_xc.parallel.memory import require_bytes
+from sklearn_xc.parallel.row_ranges import cut_rows
 
 # Fewer positions are allocated without a look at the memory that is left.
 _SMALL_RESULT = 1 << 22
@@ -45,7 +45,7 @@ def topk_of_csr(scores: Any, k: int) -> np.ndarray:
             8 * n_entries, None, f"the ranks of {len(indptr) - 1} rows x k={k}", "Lower k."
         )
     positions = np.full((len(indptr) - 1, k), -1, dtype=np.int64)
-    for start, stop in _row_blocks(indptr, _BLOCK_ENTRIES):
+    for start, stop in cut_rows(indptr, _BLOCK_ENTRIES):
         entries = slice(indptr[start], indptr[stop])
         rows = np.repeat(np.arange(start, stop), np.diff(indptr[start : stop + 1]))
         # Stable, so that equal scores stay in the order of their columns. The rows were in order
@@ -55,13 +55,3 @@ def topk_of_csr(scores: Any, k: int) -> np.ndarray:
         best = rank < k
         positions[rows[best], rank[best]] = scores.indices[entries][order[best]]
     return positions
-
-
-def _row_blocks(indptr: np.ndarray, n_entries: int) -> Iterator[tuple[int, int]]:
-    """Cut the rows into ranges of at most `n_entries` stored values, or of one longer row."""
-    start, n_rows = 0, len(indptr) - 1
-    while start < n_rows:
-        fits = int(np.searchsorted(indptr, indptr[start] + n_entries, side="right")) - 1
-        stop = max(start + 1, fits)
-        yield start, stop
-        start = stop

@@ -1,4 +1,4 @@
-"""Threads over ranges of rows, and BLAS kept to one thread meanwhile."""
+"""Ranges of rows: cut by their entries, or shared by threads with BLAS kept to one meanwhile."""
 
 import functools
 import os
@@ -7,9 +7,33 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from joblib import Parallel, delayed
 
 from sklearn_xc.parallel.threads import count_threads
+
+
+def cut_rows(indptr: np.ndarray, n_entries: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges of rows that cover all of them, one after another.
+
+    Parameters
+    ----------
+    indptr : ndarray of int of shape (n_rows + 1,)
+        Where each row begins, rising.
+    n_entries : int
+        A range has at most so many entries, or is one longer row.
+
+    Yields
+    ------
+    first, last : int
+        The rows from `first` up to, not including, `last`.
+    """
+    first, n_rows = 0, len(indptr) - 1
+    while first < n_rows:
+        end = int(indptr[first]) + n_entries
+        last = max(first + 1, int(np.searchsorted(indptr, end, side="right")) - 1)
+        yield first, last
+        first = last
 
 
 def for_row_ranges(
@@ -22,7 +46,8 @@ def for_row_ranges(
     work : callable
         Writes what it finds to places of its own.
     n, n_together : int
-        Rows, and rows of a range, but for the last one. No thread is started for a single range.
+        Rows, and rows of a range; the last one may have fewer. No thread is started for a single
+        range.
     n_jobs : int or None
         Threads, as joblib counts them. The ranges do not depend on it.
 

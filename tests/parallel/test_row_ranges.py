@@ -1,11 +1,34 @@
-"""BLAS in one thread, whoever else asks for that at the same time."""
+"""Ranges of rows, and BLAS in one thread, whoever else asks for that at the same time."""
 
 import threading
 
+import numpy as np
 import pytest
 
 from sklearn_xc.parallel import row_ranges
-from sklearn_xc.parallel.row_ranges import for_row_ranges, one_blas_thread
+from sklearn_xc.parallel.row_ranges import cut_rows, for_row_ranges, one_blas_thread
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ([], []),
+        ([0, 0, 0], [(0, 3)]),
+        ([2, 2, 1], [(0, 2), (2, 3)]),
+        ([2, 2, 0, 1, 4], [(0, 3), (3, 4), (4, 5)]),
+        ([1, 9, 0, 1], [(0, 1), (1, 2), (2, 4)]),
+        ([5, 5], [(0, 1), (1, 2)]),
+    ],
+)
+def test_ranges_have_so_many_entries_or_one_row(sizes, expected, dtype):
+    assert list(cut_rows(np.cumsum([0, *sizes], dtype=dtype), 4)) == expected
+
+
+def test_entries_beyond_the_largest_int32():
+    indptr = np.array([0, 2**30, 2**31 - 2, 2**31 - 1], np.int32)
+    assert list(cut_rows(indptr, 2**30)) == [(0, 1), (1, 3)]
+    assert list(cut_rows(indptr, 2**31)) == [(0, 3)]
 
 
 class Library:
