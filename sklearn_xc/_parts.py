@@ -11,9 +11,14 @@ _PARAMETERS = ("get_params", "set_params")
 
 
 def check_part(
-    part: Any, who: str, names: Iterable[str], attributes: Iterable[str], protocol: str
+    part: Any,
+    who: str,
+    names: Iterable[str],
+    attributes: Iterable[str],
+    protocol: str,
+    methods: Iterable[str] = (),
 ) -> None:
-    """Raise an error for what is no instance with some attributes.
+    """Raise an error for what is no instance with some attributes and methods.
 
     Parameters
     ----------
@@ -27,21 +32,27 @@ def check_part(
         What an instance must have.
     protocol : str
         The class that describes it.
+    methods : iterable of str, default=()
+        What it must have besides, to be called.
 
     Raises
     ------
     ValueError
     """
-    attributes = list(attributes)
-    missing = [name for name in attributes if not hasattr(part, name)]
+    is_there = {name: hasattr(part, name) for name in attributes}
+    is_there |= {name: callable(getattr(part, name, None)) for name in methods}
+    missing = [name for name, found in is_there.items() if not found]
     if not isinstance(part, type) and not missing:
         return
-    choices = ", ".join(map(repr, sorted(names)))
-    is_almost = not isinstance(part, type) and len(missing) < len(attributes)
-    lack = f", which has no {' and no '.join(missing)}" if is_almost else ""
+    if isinstance(part, type):
+        got = f"the class {part.__name__}; pass an instance, such as {part.__name__}()"
+    elif len(missing) < len(is_there):
+        got = f"{part!r} without {', '.join(missing)}"
+    else:
+        got = repr(part)
     raise ValueError(
-        f"{who} must be one of {choices}, or an instance with {', '.join(attributes)} "
-        f"(see {protocol}). Got {part!r}{lack}."
+        f"{who} must be one of {', '.join(map(repr, sorted(names)))}, or an instance with "
+        f"{', '.join(is_there)} (see {protocol}). Got {got}."
     )
 
 
@@ -70,21 +81,8 @@ def new_part(
     """
     if isinstance(given, str) and given in table:
         return table[given]()
-    needed = (*methods, *_PARAMETERS)
-    missing = [name for name in needed if not callable(getattr(given, name, None))]
-    if not isinstance(given, str | type) and not missing:
-        return clone(given)
-    names = ", ".join(map(repr, sorted(table)))
-    if isinstance(given, type):
-        got = f"the class {given.__name__}; pass an instance, such as {given.__name__}()"
-    elif isinstance(given, str) or given is None:
-        got = repr(given)
-    else:
-        got = f"{given!r} without {', '.join(missing)}"
-    raise ValueError(
-        f"{who} must be one of {names}, or an instance with the methods {', '.join(needed)} (see "
-        f"{protocol}). Got {got}."
-    )
+    check_part(given, who, table, (), protocol, (*methods, *_PARAMETERS))
+    return clone(given)
 
 
 def same_part(a: Any, b: Any) -> bool:

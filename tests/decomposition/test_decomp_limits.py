@@ -88,9 +88,9 @@ class TestParameters:
                 {"gradient": MessagePassing(), "index": "product"},
                 "index must have exact scores.* Got ProductIndex",
             ),
-            ({"gradient": MessagePassing}, "gradient must be one of 'decomp_mips', .* Got <class"),
-            ({"index": ProductIndex}, "index must be one of 'exact', .* Got <class"),
-            ({"loss": MaxMargin}, "loss must be one of 'margin', .* Got <class"),
+            ({"gradient": MessagePassing}, "must be one of 'decomp_mips', .* Got the class M"),
+            ({"index": ProductIndex}, "index must be one of 'exact', .* Got the class P"),
+            ({"loss": MaxMargin}, "loss must be one of 'margin', .* Got the class M"),
         ],
         ids=str,
     )

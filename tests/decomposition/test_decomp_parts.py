@@ -357,14 +357,14 @@ class Unfinished:
 @pytest.mark.parametrize(
     ("name", "first", "protocol", "lack"),
     [
-        ("loss", "'margin', 'softmax', 'triplet'", "losses.LabelSetLoss", "gradient and no supp"),
+        ("loss", "'margin', 'softmax', 'triplet'", "losses.LabelSetLoss", "gradient, supp"),
         ("gradient", "'decomp_mips', 'exact', 'mips', 'sampled'", "gradients.Gradient", "start"),
         ("index", "'exact', 'faiss', 'product', 'spherical'", "mips.MipsIndex", "following"),
     ],
 )
 def test_what_is_no_part_is_told(name, first, protocol, lack, make, xy):
     told = f"^DecompMIPSClassifier: {name} must be one of {first}, or an instance with .*{protocol}"
-    for wrong, got in (("best", "'best'."), (3, "3."), (Unfinished(), f".* has no {lack}")):
+    for wrong, got in (("best", "'best'."), (3, "3."), (Unfinished(), f".* without {lack}")):
         with pytest.raises(ValueError, match=rf"{told}\). Got {got}"):
             make(**{name: wrong}).fit(*xy)
 

@@ -345,7 +345,7 @@ def test_a_name_or_an_object():
     ("loss", "message"),
     [
         ("hinge", "must be one of 'margin', 'softmax', 'triplet', .* Got 'hinge'"),
-        (Foreign, "must be one of .* Got <class"),
+        (Foreign, r"must be one of .* Got the class Foreign; .* such as Foreign\(\)"),
         (None, "must be one of .* Got None"),
         (Bound(), "gradient of Bound must be a static method"),
         (Numbers(), r"parameters of Numbers must be a tuple of numbers. Got \[1.0\]"),

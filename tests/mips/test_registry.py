@@ -131,7 +131,7 @@ def test_what_lacks_a_method_is_told():
         has_exact_scores = True
         build = update = query = Last.build
 
-    message = "must be one of 'exact', 'faiss', 'product', 'spherical', .*MipsIndex.* no following"
+    message = "must be one of 'exact', 'faiss', 'product', 'spherical', .*Index.* without following"
     with pytest.raises(ValueError, match=message):
         make_index(Unfollowed())
 
