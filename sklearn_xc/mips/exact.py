@@ -46,6 +46,8 @@ class ExactIndex(BaseEstimator):
     ----------
     has_exact_scores : bool
         True.
+    row_copies : float
+        0.0; see `MipsIndex`.
 
     Notes
     -----
@@ -54,6 +56,7 @@ class ExactIndex(BaseEstimator):
     """
 
     has_exact_scores = True
+    row_copies = 0.0
 
     def __init__(self, n_jobs: int | None = None, offsets: np.ndarray | None = None) -> None:
         self.n_jobs = n_jobs

@@ -46,6 +46,8 @@ class FaissIndex(BaseEstimator):
     ----------
     has_exact_scores : bool
         True.
+    row_copies : float
+        1.5; see `MipsIndex`.
 
     Raises
     ------
@@ -66,6 +68,7 @@ class FaissIndex(BaseEstimator):
     """
 
     has_exact_scores = True
+    row_copies = 1.5
 
     def __init__(
         self, n_clusters: int | None = None, n_probe: int | None = None, n_jobs: int | None = None

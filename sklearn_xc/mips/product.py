@@ -53,6 +53,8 @@ class ProductIndex(BaseEstimator):
     ----------
     has_exact_scores : bool
         False.
+    row_copies : float
+        0.1; see `MipsIndex`.
 
     Notes
     -----
@@ -78,6 +80,7 @@ class ProductIndex(BaseEstimator):
     """
 
     has_exact_scores = False
+    row_copies = 0.1
 
     def __init__(self, block_width: int | None = None, n_jobs: int | None = None) -> None:
         self.block_width = block_width

@@ -52,6 +52,12 @@ class MipsIndex(Protocol):
     ----------
     has_exact_scores : bool
         Whether the scores of candidates are inner products, not estimates.
+
+    Notes
+    -----
+    An attribute ``row_copies`` may be missing. It is a float and tells, before ``build``, how much
+    memory an index takes besides W: as much as so many copies of the columns it is built of; less
+    than 1 if it holds codes. Without it, 2 are allowed for.
     """
 
     has_exact_scores: bool

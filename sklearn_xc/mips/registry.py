@@ -20,9 +20,8 @@ INDEXES: dict[str, Callable[..., MipsIndex]] = {
     "faiss": FaissIndex,
 }
 
-#: An index holds about so many copies of the rows, or less than one if it holds codes.
-_COPIES = {ProductIndex: 0.1, ExactIndex: 0.0, SphericalIndex: 2.0, FaissIndex: 1.5}
-_COPIES_OF_OTHERS = 2.0
+#: Of an index that does not tell; see `MipsIndex`.
+_ROW_COPIES = 2.0
 #: What every index has; see `MipsIndex`.
 INDEX_METHODS = ("build", "update", "following", "query")
 
@@ -84,5 +83,5 @@ def index_bytes(index: str | MipsIndex, shape: tuple[int, int], itemsize: int) -
     itemsize : int
         Bytes of a number.
     """
-    kind: Any = INDEXES[index] if isinstance(index, str) else type(index)
-    return int(_COPIES.get(kind, _COPIES_OF_OTHERS) * shape[0] * shape[1] * itemsize)
+    kind: Any = INDEXES[index] if isinstance(index, str) else index
+    return int(getattr(kind, "row_copies", _ROW_COPIES) * shape[0] * shape[1] * itemsize)

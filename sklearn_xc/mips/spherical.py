@@ -55,6 +55,8 @@ class SphericalIndex(BaseEstimator):
     ----------
     has_exact_scores : bool
         True.
+    row_copies : float
+        2.0; see `MipsIndex`.
     centroids_ : ndarray of shape (n_clusters, d + 1)
         Of norm 1, the augmented coordinate last.
     bound_ : float
@@ -77,6 +79,7 @@ class SphericalIndex(BaseEstimator):
     """
 
     has_exact_scores = True
+    row_copies = 2.0
 
     def __init__(self, n_clusters: int | None = None, n_jobs: int | None = None) -> None:
         self.n_clusters = n_clusters

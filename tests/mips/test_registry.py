@@ -14,6 +14,7 @@ from sklearn_xc.mips import (
     FaissIndex,
     ProductIndex,
     SphericalIndex,
+    index_bytes,
     make_index,
 )
 from sklearn_xc.samplers import AnceSampler
@@ -177,3 +178,19 @@ def test_ngame_tells_of_wrong_answers():
     model = NGAMEEmbeddingXC(max_iter=1, random_state=0, sampler=AnceSampler(index=wrong))
     with pytest.raises(ValueError, match=r"^AnceSampler: index: Answering.query must "):
         model.fit(X, y)
+
+
+class Coded(Last):
+    row_copies = 0.25
+
+
+@pytest.mark.parametrize(
+    ("index", "copies"),
+    [
+        ("exact", 0), (ExactIndex(), 0), ("product", 0.1), ("spherical", 2), (FaissIndex(), 1.5),
+        (Last(), 2), (Coded(), 0.25),
+    ],
+    ids=["exact", "an exact one", "product", "spherical", "a faiss one", "silent", "telling"],
+)  # fmt: skip
+def test_how_much_memory_an_index_takes(index, copies):
+    assert index_bytes(index, (1000, 20), 4) == 80_000 * copies
