@@ -37,8 +37,8 @@ _SUBPACKAGES = (
     "softmax",
 )
 
-# Reached as attributes too, but for the package's own use.
-_INTERNAL = ("base", "kernels", "model", "parallel", "solvers")
+# For the package's own use; reached as attributes too.
+_INTERNAL = ("base", "kernels", "parallel", "solvers", "weights")
 
 __all__ = ["__version__", *_PUBLIC, *_SUBPACKAGES]
 

@@ -14,7 +14,7 @@ ROOT = Path(sklearn_xc.__file__).parent
 ESTIMATORS = {"decomposition", "embedding", "linear", "softmax"}
 PARTS = {"solvers", "initialisers", "samplers", "mips", "encoders", "gradients"}
 FOUNDATIONS = {
-    "losses", "kernels", "parallel", "model", "metrics", "base", "exceptions",
+    "losses", "kernels", "parallel", "weights", "metrics", "base", "exceptions",
     "_arguments", "_blank_rows", "_checks", "_data", "_distinct", "_folds", "_label_features",
     "_parts", "_seeds", "_sklearn", "_sparse_input", "_state", "_topk",
 }  # fmt: skip
@@ -174,7 +174,7 @@ def test_every_folder_has_a_layer():
         ("solvers.newton_cg", "from sklearn_xc.linear import OvALinearXC"),
         ("solvers.newton_cg", "import sklearn_xc.linear.ova"),
         ("base", "from sklearn_xc import solvers"),
-        ("model.label_weights", "def f():\n    from ..initialisers import Zero"),
+        ("weights.label_weights", "def f():\n    from ..initialisers import Zero"),
         ("linear.ova", "from sklearn_xc.datasets import make_xc_classification"),
         ("kernels.topk", "import scipy.sparse"),
         ("kernels.topk", "from sklearn_xc.losses import LOSSES"),

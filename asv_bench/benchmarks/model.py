@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 
 from sklearn_xc import OvALinearXC
-from sklearn_xc.model.by_feature import arrange_by_feature
+from sklearn_xc.weights.by_feature import arrange_by_feature
 
 from ._common import made_data, tate_data
 

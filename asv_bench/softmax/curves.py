@@ -15,7 +15,6 @@ from asv_bench.common.report import Column, Report
 from asv_bench.softmax.biased_softmax import METHODS, SampledSoftmax
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 from sklearn_xc._checks import check_instances, check_targets
-from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.softmax.pairs import pairs_of
 from sklearn_xc.softmax.start import start_at_means
@@ -23,6 +22,7 @@ from sklearn_xc.softmax.training import train
 from sklearn_xc.solvers.schedule import Schedule
 from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import SoftmaxState
+from sklearn_xc.weights.class_weights import ClassWeights
 
 #: C of scikit-learn's solvers: the best of 1, 3, 10 and 30 for the held-out log-loss.
 _C = 10.0

@@ -28,9 +28,9 @@ from asv_bench.softmax.numpy_softmax import implicit_steps, umax_steps
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 from sklearn_xc._checks import check_instances
 from sklearn_xc.kernels.softmax.rules import RULES
-from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState, run_epoch
+from sklearn_xc.weights.class_weights import ClassWeights
 
 PARTS = ("table", "speed", "curves")
 SETS = ("bibtex", "delicious", "english_wordnet")

@@ -12,8 +12,8 @@ from sklearn_xc.embedding._shortlist import ShortlistIndex
 from sklearn_xc.kernels.embedding.pair_scores import score_pairs
 from sklearn_xc.kernels.steps.row_moves import squared_norms
 from sklearn_xc.mips import ExactIndex
-from sklearn_xc.model.label_weights import LabelWeights
 from sklearn_xc.parallel.row_ranges import for_row_ranges
+from sklearn_xc.weights.label_weights import LabelWeights
 
 
 class KnownFeatures:

@@ -14,8 +14,8 @@ from sklearn_xc._state import reads_one_state
 from sklearn_xc._topk import check_topk_size
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.linear.explanation import Explanation
-from sklearn_xc.model.anytime import AnytimeTopK, TimeBudget
-from sklearn_xc.model.label_weights import LabelWeights
+from sklearn_xc.weights.anytime import AnytimeTopK, TimeBudget
+from sklearn_xc.weights.label_weights import LabelWeights
 
 
 class LinearModel(XCClassifier):

@@ -17,10 +17,10 @@ from sklearn_xc.linear.problem import build_problem, check_init
 from sklearn_xc.linear.report import fit_report, stacked, warn_of_fit
 from sklearn_xc.linear.training import solve_all
 from sklearn_xc.losses import LOSSES, MarginLoss
-from sklearn_xc.model.label_weights import LabelWeights
 from sklearn_xc.solvers.newton_cg import BlockSolution
 from sklearn_xc.solvers.problem import OneVsAllProblem
 from sklearn_xc.solvers.pruning import sum_up
+from sklearn_xc.weights.label_weights import LabelWeights
 
 #: From the caller of ``fit`` to what warns: two decorators, fit and ``_warn`` are between.
 _STACKLEVEL = 6

@@ -9,7 +9,6 @@ import numpy as np
 
 from sklearn_xc._data import CsrRows
 from sklearn_xc.exceptions import ConvergenceWarning
-from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.parallel.progress import Progress, say
 from sklearn_xc.softmax.pairs import Pairs
 from sklearn_xc.softmax.search import search_rate
@@ -23,6 +22,7 @@ from sklearn_xc.solvers.softmax_sgd import (
     run_epoch,
     search_hard_negatives,
 )
+from sklearn_xc.weights.class_weights import ClassWeights
 
 #: Training pairs whose log-loss is followed, where no pairs are held out.
 MONITORED = 256

@@ -13,7 +13,7 @@ from sklearn_xc._data import CsrRows
 from sklearn_xc._state import reads_one_state
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.kernels.prediction.class_scores import log_normalisers
-from sklearn_xc.model.class_weights import ClassWeights
+from sklearn_xc.weights.class_weights import ClassWeights
 
 
 class SoftmaxModel(XCClassifier):

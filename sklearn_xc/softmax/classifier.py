@@ -11,7 +11,6 @@ from sklearn_xc._data import CsrRows, Targets
 from sklearn_xc._seeds import draw_seed
 from sklearn_xc._sklearn import fit_context
 from sklearn_xc._state import built_apart
-from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.softmax._epochs import choose_rate, run_fit, run_pass, warn_of_fit
 from sklearn_xc.softmax._inputs import check_pairs, check_sample_ids, hold_out
@@ -29,6 +28,7 @@ from sklearn_xc.softmax.start import start_at_means
 from sklearn_xc.softmax.training import Average, History
 from sklearn_xc.solvers.softmax_problem import Population, SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState, require_finite
+from sklearn_xc.weights.class_weights import ClassWeights
 
 
 class SoftmaxClassifier(SoftmaxParameters):

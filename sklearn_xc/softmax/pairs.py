@@ -8,7 +8,7 @@ import numpy as np
 from sklearn_xc._blank_rows import LabelFrequencies, is_blank
 from sklearn_xc._data import CsrRows, Targets
 from sklearn_xc._distinct import hash_instances
-from sklearn_xc.model.class_weights import ClassWeights
+from sklearn_xc.weights.class_weights import ClassWeights
 
 
 @dataclass(frozen=True)

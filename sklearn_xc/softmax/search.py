@@ -12,7 +12,6 @@ from collections.abc import Callable
 import numpy as np
 from joblib import Parallel, delayed
 
-from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.memory import available_bytes
 from sklearn_xc.parallel.threads import count_threads
@@ -20,6 +19,7 @@ from sklearn_xc.softmax.training import train
 from sklearn_xc.solvers.schedule import Schedule
 from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState
+from sklearn_xc.weights.class_weights import ClassWeights
 
 #: Learning rates to try, for each pair of a step.
 GRID = 10.0 ** np.arange(-3, 4)

@@ -13,10 +13,10 @@ import numpy as np
 
 from sklearn_xc._data import read_only
 from sklearn_xc.kernels.rows.class_sums import add_class_sums
-from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.softmax.pairs import log_losses_of_intercept
 from sklearn_xc.solvers.softmax_problem import SoftmaxProblem, usual_weight
 from sklearn_xc.solvers.softmax_sgd import SoftmaxState
+from sklearn_xc.weights.class_weights import ClassWeights
 
 #: Values of c to try.
 _PRIORS = (1.0, 3.0, 10.0, 30.0, 100.0)

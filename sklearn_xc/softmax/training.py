@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.progress import Progress
 from sklearn_xc.solvers.schedule import Schedule
@@ -18,6 +17,7 @@ from sklearn_xc.solvers.softmax_sgd import (
     run_epoch,
     search_hard_negatives,
 )
+from sklearn_xc.weights.class_weights import ClassWeights
 
 
 @dataclass

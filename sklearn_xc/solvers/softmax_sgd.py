@@ -39,12 +39,12 @@ from sklearn_xc.kernels.softmax.passes import (
     Visits,
 )
 from sklearn_xc.kernels.softmax.rules import StepRule
-from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.team import Team
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.solvers.class_sampling import choose_sampler, expected_touches
 from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
+from sklearn_xc.weights.class_weights import ClassWeights
 
 #: Non-zeros of X times classes that one call of a kernel goes through: some tenths of a second, so
 #: that an interrupt is heard.

@@ -10,7 +10,7 @@ from sklearn.preprocessing import normalize
 from sklearn_xc._data import CsrRows, as_csr_rows
 from sklearn_xc.embedding import _ranking
 from sklearn_xc.embedding._ranking import KnownFeatures, Ranking, each_once
-from sklearn_xc.model import label_weights
+from sklearn_xc.weights import label_weights
 
 N, L, D, DIM = 60, 25, 50, 9
 COMPONENTS = ("embedding", "classifier", "features")

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn_xc import OvALinearXC, OvALinearXCCV
 from sklearn_xc._data import as_csr_rows
 from sklearn_xc.exceptions import ConvergenceWarning, UnseenLabelWarning
-from sklearn_xc.model.anytime import TimeBudget
+from sklearn_xc.weights.anytime import TimeBudget
 
 UNSEEN = [0, 4, 17, 29]
 

@@ -9,12 +9,12 @@ import scipy.special
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 from sklearn_xc._data import CsrRows
 from sklearn_xc.datasets import make_xc_classification
-from sklearn_xc.model import class_weights
 from sklearn_xc.softmax import classifier, start
 from sklearn_xc.softmax._inputs import hold_out
 from sklearn_xc.softmax.start import _best_multiple, start_at_means
 from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import SoftmaxState
+from sklearn_xc.weights import class_weights
 
 PRIORS = (1.0, 3.0, 10.0, 30.0, 100.0)
 

@@ -14,7 +14,6 @@ from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 from sklearn_xc._checks import check_instances, check_targets
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.kernels.softmax.rules import RULES
-from sklearn_xc.model.class_weights import ClassWeights
 from sklearn_xc.softmax import search, training
 from sklearn_xc.softmax.pairs import (
     Normalisers,
@@ -29,6 +28,7 @@ from sklearn_xc.softmax.training import Average, History, train
 from sklearn_xc.solvers.schedule import Schedule
 from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState
+from sklearn_xc.weights.class_weights import ClassWeights
 
 #: Rates at which a few epochs end worse than they began are of interest here.
 pytestmark = pytest.mark.filterwarnings(

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from sklearn_xc._data import CsrRows
 from sklearn_xc.kernels.prediction.row_scores import N_TIERS
-from sklearn_xc.model.anytime import TimeBudget
-from sklearn_xc.model.by_feature import arrange_by_feature
-from sklearn_xc.model.label_weights import LabelWeights
+from sklearn_xc.weights.anytime import TimeBudget
+from sklearn_xc.weights.by_feature import arrange_by_feature
+from sklearn_xc.weights.label_weights import LabelWeights
 
 BUDGETS = (0, 1, 10, 40, 150, 500, 2_000, np.inf)
 

@@ -8,9 +8,9 @@ import scipy.sparse as sp
 
 from sklearn_xc._data import CsrRows
 from sklearn_xc.exceptions import MemoryBudgetError
-from sklearn_xc.model import label_weights
-from sklearn_xc.model.label_weights import LabelWeights
 from sklearn_xc.parallel import memory
+from sklearn_xc.weights import label_weights
+from sklearn_xc.weights.label_weights import LabelWeights
 
 
 @pytest.fixture

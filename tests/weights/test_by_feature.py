@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from sklearn_xc.kernels.prediction.row_scores import N_TIERS
-from sklearn_xc.model.by_feature import COLUMN_SHARE, COLUMN_WORK, arrange_by_feature
+from sklearn_xc.weights.by_feature import COLUMN_SHARE, COLUMN_WORK, arrange_by_feature
 
 
 def make(n_labels, dtype=np.float32):

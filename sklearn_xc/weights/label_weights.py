@@ -8,10 +8,10 @@ from joblib import Parallel, delayed
 
 from sklearn_xc._data import CsrRows, read_only
 from sklearn_xc.kernels.prediction.topk import score_rows, topk_rows
-from sklearn_xc.model.anytime import AnytimeTopK, Budget, topk_anytime
-from sklearn_xc.model.by_feature import WeightsByFeature, arrange_by_feature
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.threads import count_threads
+from sklearn_xc.weights.anytime import AnytimeTopK, Budget, topk_anytime
+from sklearn_xc.weights.by_feature import WeightsByFeature, arrange_by_feature
 
 #: Rows of X scored by one task.
 ROWS_PER_TASK = 256

@@ -7,8 +7,8 @@ import scipy.special
 
 from sklearn_xc._data import CsrRows
 from sklearn_xc.exceptions import MemoryBudgetError
-from sklearn_xc.model import class_weights
-from sklearn_xc.model.class_weights import ClassWeights
+from sklearn_xc.weights import class_weights
+from sklearn_xc.weights.class_weights import ClassWeights
 
 D = 90
 

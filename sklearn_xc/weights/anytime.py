@@ -10,7 +10,7 @@ from sklearn_xc._data import CsrRows, read_only
 from sklearn_xc.kernels.prediction.anytime import advance_row, finish_row, start_row
 from sklearn_xc.kernels.prediction.row_scores import N_TIERS
 from sklearn_xc.kernels.prediction.selection import N_LANES
-from sklearn_xc.model.by_feature import WeightsByFeature
+from sklearn_xc.weights.by_feature import WeightsByFeature
 
 
 class AnytimeTopK(NamedTuple):

@@ -1,1 +1,0 @@
-"""Fitted parameters: how they are kept, and how they score."""

@@ -1,0 +1,1 @@
+"""Fitted weights: how they are kept, and how they score."""
