@@ -204,7 +204,7 @@ def _make_xy(n=120, d=40, n_labels=15, seed=0):
     Y[:, 4] = 0  # a label without positives
     Y[:, 7] = 1  # a label on every instance
     Y[:, 9] = Y[:, [2]]  # identical labels: ties
-    Y[5] = 0  # an instance without labels, but for 7
+    Y[5] = 0  # an instance without labels, except for 7
     Y[5, 7] = 1
     return X.tocsr(), Y.tocsr()
 

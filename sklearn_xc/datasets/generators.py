@@ -278,7 +278,7 @@ def make_hierarchical_classes(
         0 and 1. The noise is so large that it comes out for 1,000 instances drawn for that; with
         few classes, which no noise confuses so often, it may come out larger.
     random_state : int, RandomState instance or None, default=None
-        Seed of the data. The same int gives the same data, but for the rounding of BLAS.
+        Seed of the data. The same int gives the same data, up to the rounding of BLAS.
 
     Returns
     -------

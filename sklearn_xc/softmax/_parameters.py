@@ -115,10 +115,10 @@ Classes other than the instance's own that are sampled at each step. More of the
 lower the variance; from n_classes - 1 on, all are taken.""",
     "sampling": """\
 sampling : {"frequency", "uniform"}, default="frequency"
-    How classes are sampled: as often as they occur, but for a fifth of the draws, which is spread
-    evenly, or all equally often. Either way each counts for the inverse of its probability, and
-    gradients are unbiased; where frequent classes hold most of the normaliser, their variance is
-    far lower.""",
+    How classes are sampled: as often as they occur, except for a fifth of the draws, which is
+    spread evenly, or all equally often. Either way each counts for the inverse of its probability,
+    and gradients are unbiased; where frequent classes hold most of the normaliser, their variance
+    is far lower.""",
     "n_hard_negatives": """\
 n_hard_negatives : int, default=0
     Classes that a step takes besides: those that score best for the instance. They are searched for

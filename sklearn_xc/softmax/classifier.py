@@ -339,7 +339,7 @@ class SoftmaxClassifier(SoftmaxParameters):
         )
 
     def _keep_first(self, targets: Targets) -> None:
-        """Set what a first partial fit starts from, but for the weights."""
+        """Set what a first partial fit starts from, besides the weights."""
         self._keep_targets(targets)
         self._normalisers = Normalisers.none()
         self._population = None

@@ -180,7 +180,7 @@ def label_frequencies(X: CsrRows, pairs: Pairs, n_classes: int) -> LabelFrequenc
 def summed_weights(pairs: Pairs, weight: np.ndarray) -> np.ndarray:
     """Return the summed weights of the pairs, and of the instances that have one.
 
-    The sums are exact but for their last rounding: the order of the rows makes no difference.
+    The sums are exact up to one last rounding: the order of the rows makes no difference.
 
     Parameters
     ----------

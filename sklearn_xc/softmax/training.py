@@ -33,7 +33,7 @@ class History:
     learning_rate : list of float
         At the beginning, in units of 1 / (total weight).
     seconds : list of float
-        Wall time, but for what `log_loss` takes.
+        Wall time, without what `log_loss` takes.
     """
 
     loss: list[float] = field(default_factory=list)

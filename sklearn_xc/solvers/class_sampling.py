@@ -24,9 +24,9 @@ def choose_sampler(
     counts : ndarray of shape (n_classes,)
         How often each class is met.
     sampling : {"uniform", "frequency"}
-        "frequency" draws a class as often as it is met, but for a part that is spread evenly. That
-        is where the normaliser is, in the mean, so that the terms of the classes drawn vary less
-        [1]_.
+        "frequency" draws a class as often as it is met, except for a part that is spread evenly.
+        That is where the normaliser is, in the mean, so that the terms of the classes drawn vary
+        less [1]_.
     n_negatives, n_hard : int
         Classes of a step, sampled and hard. Where they could be all, all are drawn.
     seed : tuple of int

@@ -61,7 +61,7 @@ class MovingRows:
     Attributes
     ----------
     vectors : ndarray of float
-        A view of the values, but for the intercept.
+        A view of the values, without the intercept.
 
     References
     ----------

@@ -9,9 +9,9 @@ the ridge are the minimum over u of::
 with intercepts b, so that an unbiased gradient needs one pair and a few classes. Source: eq. 5 of
 [1]_, which has no intercepts.
 
-An intercept is the weight of one more feature, a constant, but for the ridge. The constant is the
-root mean square of X, of the features that occur: its square is what steps of intercepts are
-multiplied by. A constant of 1 would outweigh all features of a sparse instance.
+An intercept is the weight of one more feature, a constant, except that it has no ridge. The
+constant is the root mean square of X, of the features that occur: its square is what steps of
+intercepts are multiplied by. A constant of 1 would outweigh all features of a sparse instance.
 
 References
 ----------

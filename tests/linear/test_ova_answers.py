@@ -12,7 +12,7 @@ def fit(X, y, **parameters):
 
 
 def assert_same_model(a, b):
-    """Compare coefficients, intercepts and report bit for bit, but for the seconds."""
+    """Compare coefficients, intercepts and report bit for bit, except for the seconds."""
     np.testing.assert_array_equal(a.coef_.toarray(), b.coef_.toarray())
     np.testing.assert_array_equal(a.intercept_, b.intercept_)
     for name in set(a.fit_report_) - {"seconds"}:

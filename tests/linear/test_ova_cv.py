@@ -55,7 +55,7 @@ def assert_is_a_fit_with_the_best_c(model, X, y, weight=None):
 
 
 class TestScores:
-    """At tight tolerances, where cold and warm weights are equal but for rounding."""
+    """At tight tolerances, where cold and warm weights are equal up to rounding."""
 
     @pytest.mark.parametrize("scoring", ["P@1", "nDCG@3", "PSP@5"])
     @pytest.mark.parametrize("loss", LOSSES)

@@ -25,7 +25,7 @@ def fit(X, y, sample_weight=None, **parameters):
 
 
 def assert_same_bytes(a, b, order=slice(None)):
-    """Compare all that fit finds, but for times, with rows of `b` in another order."""
+    """Compare all that fit finds, except for times, with rows of `b` in another order."""
     np.testing.assert_array_equal(a.coef_.toarray(), b.coef_.toarray()[order])
     np.testing.assert_array_equal(a.intercept_, b.intercept_[order])
     np.testing.assert_array_equal(a.n_iter_, b.n_iter_[order])

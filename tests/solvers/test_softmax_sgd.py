@@ -275,7 +275,7 @@ def test_an_epoch_depends_on_seed_and_epoch(batch_size):
 
 @each_size
 def test_weights_scale_steps(batch_size):
-    """Twice the weight of all changes nothing but for the ridge."""
+    """Twice the weight of all changes nothing except for the ridge."""
     weight = np.random.default_rng(3).uniform(0.5, 2.0, 30)
     settings = settings_of("vanilla", 2, batch_size, 0)
     once = epoch_of(make_problem(weight=weight), settings, rate=0.02)

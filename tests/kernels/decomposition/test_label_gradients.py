@@ -242,7 +242,7 @@ class TestEstimates:
         data.W[own, 0] = 100.0
         others = np.array([k for k in range(500) if k != own])
         data.W[others[-1], 0] = 101.0
-        scores = -np.arange(499.0)[None]  # the truth is 0, but for the last
+        scores = -np.arange(499.0)[None]  # the truth is 0, except for the last
         losses, gradients = search(data, loss, others[None], scores, False)
         assert not losses.any()
         assert not gradients.any()
