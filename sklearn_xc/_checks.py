@@ -197,11 +197,11 @@ def _class_labels(y: np.ndarray, name: str, known: Any) -> Targets:
         found, classes = classes, distinct_classes(known, name)
         strange = found[~np.isin(found, classes)]
         if strange.size:
-            raise ValueError(f"{name}: y holds {strange[0]!r}, which is not in classes.")
+            raise ValueError(f"{name}: y holds {strange.tolist()[0]!r}, which is not in classes.")
         positions = np.searchsorted(classes, found)[positions]
     if len(classes) < 2:
         raise ValueError(
-            f"{name}: y holds one class, {classes[0]!r}; at least two classes are needed."
+            f"{name}: y holds one class, {classes.tolist()[0]!r}; at least two classes are needed."
         )
     n_problems = 1 if len(classes) == 2 else len(classes)
     order = np.argsort(positions, kind="stable").astype(np.int32)
@@ -234,7 +234,7 @@ def distinct_classes(classes: Any, name: str) -> np.ndarray:
     if array.dtype.kind in "fcmM" or array.dtype == object:
         at = np.flatnonzero([_is_missing(one) for one in array.tolist()])
         if at.size:
-            raise ValueError(f"{name} must not be missing, entry {at[0]} is {array[at[0]]!r}.")
+            raise ValueError(f"{name} must not be missing, entry {at[0]} is {array[at[0]]}.")
     try:
         return np.unique(array)
     except TypeError as error:

@@ -18,7 +18,7 @@ _SMALL_ANSWER = 2**22
 _ENTRY_BYTES = 16
 
 
-def check_topk_size(k: Any, X: Any, allowed: int | None = None) -> int:
+def check_topk_size(k: Any, X: Any, allowed: int | None = None, who: str = "topk") -> int:
     """Return `k` as an int, or raise an error if it is none or its answer does not fit into memory.
 
     Parameters
@@ -29,6 +29,8 @@ def check_topk_size(k: Any, X: Any, allowed: int | None = None) -> int:
         The instances, perhaps not checked yet.
     allowed : int or None
         Bytes that the answer may take; None is what the machine has.
+    who : str, default="topk"
+        Name of the estimator or function, for messages.
 
     Raises
     ------
@@ -37,13 +39,13 @@ def check_topk_size(k: Any, X: Any, allowed: int | None = None) -> int:
     MemoryBudgetError
         If an answer with k columns cannot be held.
     """
-    k = check_count(k, "k")
+    k = check_count(k, f"{who}: k")
     shape = getattr(X, "shape", None)
     n = shape[0] if shape else len(X) if hasattr(X, "__len__") else 1
     if n * k > _SMALL_ANSWER or (allowed is not None and n * k * _ENTRY_BYTES > allowed):
         require_bytes(
             n * k * _ENTRY_BYTES, allowed, f"the answer, {n} instances x k={k}",
-            "Lower k, or ask for fewer instances at a time.",
+            "Lower k, or ask for fewer instances at a time.", who,
         )  # fmt: skip
     return k
 

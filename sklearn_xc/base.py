@@ -63,7 +63,7 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
             Their scores, padded with -inf.
         """
         check_is_fitted(self)
-        k = check_topk_size(k, X, self._allowed_bytes())
+        k = self._check_topk_size(k, X)
         return self._unseen_last(*self._topk_scores(X, k))
 
     @reads_one_state
@@ -122,7 +122,7 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
             if self._unseen_labels.size:
                 second[:] = self._unseen_labels[0] == 0
             return self.classes_[second.astype(np.int64)]
-        labels, _ = self._topk_scores(X, check_topk_size(1, X, self._allowed_bytes()))
+        labels, _ = self._topk_scores(X, self._check_topk_size(1, X))
         return self.classes_[labels[:, 0]]
 
     @reads_one_state
@@ -216,8 +216,12 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
         """
         top_k = check_count(self.top_k, f"{type(self).__name__}: top_k")
         n_considered = min(top_k, len(self.classes_) - len(self._unseen_labels))
-        check_topk_size(max(1, n_considered), X, self._allowed_bytes())
+        self._check_topk_size(max(1, n_considered), X)
         return n_considered
+
+    def _check_topk_size(self, k: Any, X: Any) -> int:
+        """Return k, if it is a count and there is room for so many labels of each row of X."""
+        return check_topk_size(k, X, self._allowed_bytes(), type(self).__name__)
 
     def _unseen_last(self, labels: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Score labels without training instances, which come last, 1 below the last trained one.

@@ -340,7 +340,7 @@ def make_hierarchical_classes(
 
 def _require(n_bytes: int, who: str, what: str) -> None:
     if n_bytes > _LARGE_BYTES:
-        require_bytes(n_bytes, None, what, f"Ask {who} for less.")
+        require_bytes(n_bytes, None, what, "Ask for less.", who)
 
 
 def _draw_centers(

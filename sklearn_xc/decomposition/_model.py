@@ -14,7 +14,6 @@ from sklearn_xc._checks import check_rows
 from sklearn_xc._data import CsrRows, DenseRows, read_only
 from sklearn_xc._parts import same_part
 from sklearn_xc._state import reads_one_state
-from sklearn_xc._topk import check_topk_size
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.decomposition._intercept import log_odds_of_blank
 from sklearn_xc.decomposition.course import with_intercepts
@@ -144,7 +143,7 @@ class HiddenLayerModel(XCClassifier):
             left.
         """
         check_is_fitted(self)
-        k = check_topk_size(k, X, self._allowed_bytes())
+        k = self._check_topk_size(k, X)
         if not isinstance(exact, bool | np.bool_):
             raise ValueError(f"{type(self).__name__}: exact must be True or False. Got {exact!r}.")
         return self._unseen_last(*self._topk(X, k, self._best if exact else self._search))
@@ -348,7 +347,7 @@ class HiddenLayerModel(XCClassifier):
         """Raise an error if an array does not fit into max_memory, or the memory that is left."""
         allowed = self._allowed_bytes()
         if allowed is not None or needed > _SMALL:
-            require_bytes(needed, allowed, what, advice)
+            require_bytes(needed, allowed, what, advice, type(self).__name__)
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()

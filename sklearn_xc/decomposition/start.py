@@ -123,4 +123,5 @@ def _require_memory(settings: Settings, shapes: list[tuple[int, int]], itemsize:
         f"the weights, {' and '.join(arrays)}{copies}",
         "Pass X as float32, lower embedding_dim, set average=False, or leave rare features and "
         "labels out.",
+        settings.name,
     )

@@ -75,6 +75,7 @@ class Budget:
     """
 
     def __init__(self, max_memory: Any, name: str) -> None:
+        self._name = name
         self._allowed: int | None = None
         if max_memory is not None:
             self._allowed = parse_bytes(max_memory, f"{name}: max_memory")
@@ -90,7 +91,7 @@ class Budget:
         needed = sum(each.n_bytes for each in held)
         if needed > (_LITTLE if self._allowed is None else min(_LITTLE, self._allowed)):
             largest = max(held, key=lambda each: each.n_bytes)
-            require_bytes(needed, self._allowed, str(largest), largest.advice)
+            require_bytes(needed, self._allowed, str(largest), largest.advice, self._name)
         return needed
 
     def rows_together(self, of_row: Sequence[Held], held: Sequence[Held]) -> int:

@@ -10,7 +10,6 @@ from sklearn_xc._blank_rows import LabelFrequencies, shares_any
 from sklearn_xc._checks import check_instances
 from sklearn_xc._data import CsrRows
 from sklearn_xc._state import reads_one_state
-from sklearn_xc._topk import check_topk_size
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.embedding._encoding import encoded, first_non_finite, name_of
 from sklearn_xc.embedding._fusion import ScoreFusion
@@ -121,7 +120,7 @@ class RankingModel(XCClassifier):
             nor by a feature, come last, 1 below the others.
         """
         check_is_fitted(self)
-        k = check_topk_size(k, X, self._allowed_bytes())
+        k = self._check_topk_size(k, X)
         if not isinstance(component, str) or component not in COMPONENTS:
             raise ValueError(f"component must be one of {COMPONENTS}. Got {component!r}.")
         if component == "features" and self._features is None:

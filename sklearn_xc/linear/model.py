@@ -11,7 +11,6 @@ from sklearn_xc._arguments import check_count, refuse_disguised
 from sklearn_xc._checks import check_instances
 from sklearn_xc._data import CsrRows
 from sklearn_xc._state import reads_one_state
-from sklearn_xc._topk import check_topk_size
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.linear.explanation import Explanation
 from sklearn_xc.weights.anytime import AnytimeTopK, TimeBudget
@@ -53,7 +52,8 @@ class LinearModel(XCClassifier):
         instances = check_instances(self, X, reset=False)
         if self._is_binary:
             return self._binary_scores(instances)[:, None]
-        return self._weights.scores(instances, self.n_jobs, self._allowed_bytes())
+        name = type(self).__name__
+        return self._weights.scores(instances, self.n_jobs, self._allowed_bytes(), name)
 
     def _binary_scores(self, instances: CsrRows) -> np.ndarray:
         """Return the scores of the second of two classes, (n,); never for one that is unseen."""
@@ -109,7 +109,7 @@ class LinearModel(XCClassifier):
         """
         check_is_fitted(self)
         budget = TimeBudget(_check_seconds(time_budget))
-        k = check_topk_size(k, X, self._allowed_bytes())
+        k = self._check_topk_size(k, X)
         if not self._is_binary:
             instances = check_instances(self, X, reset=False)
             return self._with_unseen(self._weights.topk_anytime(instances, k, budget), k)

@@ -323,7 +323,10 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
 
 def _check_scoring(scoring: Any) -> Any:
     """Return the scorer that `scoring` names or is."""
-    scorer = get_scorer(scoring)
+    try:
+        scorer = get_scorer(scoring)
+    except ValueError as error:
+        raise ValueError(f"OvALinearXCCV: {error}") from None
     if isinstance(scorer, TopKScorer) and np.size(scorer.ks) * len(scorer.metrics) > 1:
         raise ValueError(
             f"OvALinearXCCV: scoring must give one number to choose C by, {scorer!r} gives "

@@ -76,6 +76,7 @@ def solve_path(
         ),
         max_memory,
         count_threads(n_jobs),
+        problem.owner,
     )
     size = LABELS_PER_LANE * plan.n_lanes
     blocks = [

@@ -55,7 +55,8 @@ def build_problem(
     dtype = instances.dtype
     if d > _WIDE:
         what = f"numbers for each of {d} features"
-        require_bytes(_BYTES_A_FEATURE * d, estimator._allowed_bytes(), what, _NARROWER)
+        allowed, who = estimator._allowed_bytes(), type(estimator).__name__
+        require_bytes(_BYTES_A_FEATURE * d, allowed, what, _NARROWER, who)
     if isinstance(instances, CsrRows):
         instances = instances.without_zeros()
     layout = arranged(instances)

@@ -57,6 +57,7 @@ def solve_all(
         lambda lanes: largest_array(n, d, lanes, itemsize),
         max_memory,
         count_threads(n_jobs),
+        problem.owner,
     )
     watch = _progress(verbose, problem.n_labels, group) if verbose else None
     return solve_blocks(

@@ -47,6 +47,7 @@ def plan_blocks(
     describe: Callable[[int], str],
     max_memory: int | None,
     n_workers: int,
+    who: str = "",
 ) -> BlockPlan:
     """Cut labels into blocks that fit the memory.
 
@@ -64,6 +65,8 @@ def plan_blocks(
         Bytes that the workspaces of all workers together may take; None for a fixed rule.
     n_workers : int
         Workers wanted.
+    who : str, default=""
+        Name of the estimator, for messages.
 
     Returns
     -------
@@ -86,6 +89,7 @@ def plan_blocks(
         max_memory,
         f"{describe(n_lanes)}, for each of {n_workers} workers",
         "Raise max_memory, lower n_jobs, or pass X as float32.",
+        who,
     )
     order = labels[np.argsort(-label_counts, kind="stable")]
     blocks = []

@@ -70,7 +70,7 @@ def available_bytes() -> int | None:
     return free
 
 
-def require_bytes(needed: int, allowed: int | None, what: str, advice: str) -> None:
+def require_bytes(needed: int, allowed: int | None, what: str, advice: str, who: str = "") -> None:
     """Raise unless `needed` bytes fit into what is allowed and into what the machine has left.
 
     Parameters
@@ -83,17 +83,20 @@ def require_bytes(needed: int, allowed: int | None, what: str, advice: str) -> N
         The largest array, with its shape.
     advice : str
         What the caller can do.
+    who : str, default=""
+        Name of the estimator or function, which the message begins with.
 
     Raises
     ------
     MemoryBudgetError
         Before anything is allocated.
     """
+    name = f"{who}: " if who else ""
     free = available_bytes()
     limits = [(allowed, "max_memory allows"), (free, "this machine has")]
-    for limit, who in limits:
+    for limit, of_what in limits:
         if limit is not None and needed > limit:
             raise MemoryBudgetError(
-                f"{format_bytes(needed)} are needed and {who} {format_bytes(limit)}. "
+                f"{name}{format_bytes(needed)} are needed and {of_what} {format_bytes(limit)}. "
                 f"The largest array is {what}. {advice}"
             )

@@ -57,10 +57,7 @@ class SoftmaxModel(XCClassifier):
         weights = self._weights()
         with self._in_range(instances):
             if self._targets_kind != "sparse":
-                return _log_softmax(
-                    weights.scores(instances, self.n_jobs, self._allowed_bytes()),
-                    self._unseen_labels,
-                )
+                return _log_softmax(self._scores(instances), self._unseen_labels)
             labels, scores = weights.topk(instances, self._n_considered(X), self.n_jobs)
             normalisers = weights.log_normalisers(instances, self.n_jobs)[:, None]
         log_proba = (scores - normalisers).astype(self.coef_.dtype)
@@ -89,8 +86,12 @@ class SoftmaxModel(XCClassifier):
     def _all_scores(self, X: Any) -> np.ndarray:
         instances = check_instances(self, X, reset=False).without_zeros()
         with self._in_range(instances):
-            scores = self._weights().scores(instances, self.n_jobs, self._allowed_bytes())
+            scores = self._scores(instances)
         return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
+
+    def _scores(self, instances: CsrRows) -> np.ndarray:
+        name = type(self).__name__
+        return self._weights().scores(instances, self.n_jobs, self._allowed_bytes(), name)
 
     def _log_threshold(self) -> float:
         """Return half the probability of a label among as many as a row has, in the logarithm."""

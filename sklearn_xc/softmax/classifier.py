@@ -292,6 +292,7 @@ class SoftmaxClassifier(SoftmaxParameters):
             + (f", {copies} times ({why})" if copies > 1 else ""),
             "Hash the features into fewer (HashingVectorizer, FeatureHasher), select some "
             "(SelectKBest, min_df), pass X as float32, or leave rare classes out.",
+            type(self).__name__,
         )
 
     def _first_intercept(self, found: LabelFrequencies, is_warm: bool) -> np.ndarray:

@@ -95,7 +95,9 @@ class ClassWeights:
         self._map_scores(task, X, n_jobs)
         return labels, best
 
-    def scores(self, X: CsrRows, n_jobs: int | None, allowed: int | None = None) -> np.ndarray:
+    def scores(
+        self, X: CsrRows, n_jobs: int | None, allowed: int | None = None, who: str = ""
+    ) -> np.ndarray:
         """Return the scores of every class, dense, of shape (n, n_classes).
 
         Parameters
@@ -106,6 +108,8 @@ class ClassWeights:
             Threads, as joblib counts them.
         allowed : int or None, default=None
             Bytes that the array may take; None for what the machine has.
+        who : str, default=""
+            Name of the estimator, for messages.
 
         Raises
         ------
@@ -118,6 +122,7 @@ class ClassWeights:
             allowed,
             f"the dense scores, {X.shape[0]} instances x {n_classes} classes",
             "Use predict_topk, which never makes it.",
+            who,
         )
         out = np.empty((X.shape[0], n_classes), dtype)
 

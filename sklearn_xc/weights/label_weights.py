@@ -134,7 +134,9 @@ class LabelWeights:
             self._readable(X), k, self.coef, scoring.weights, scoring.bases, n_ranked, budget
         )
 
-    def scores(self, X: CsrRows, n_jobs: int | None, allowed: int | None = None) -> np.ndarray:
+    def scores(
+        self, X: CsrRows, n_jobs: int | None, allowed: int | None = None, who: str = ""
+    ) -> np.ndarray:
         """Return the scores of every label, dense, of shape (n, n_labels).
 
         Parameters
@@ -145,6 +147,8 @@ class LabelWeights:
             Threads, as joblib counts them.
         allowed : int or None, default=None
             Bytes that the array may take; None for what the machine has.
+        who : str, default=""
+            Name of the estimator, for messages.
 
         Raises
         ------
@@ -159,6 +163,7 @@ class LabelWeights:
             allowed,
             f"the dense scores, {X.shape[0]} instances x {n_labels} labels",
             "Use predict_topk, which never makes it.",
+            who,
         )
         rows, scoring = self._readable(X), self._for_scoring()
         out = np.empty((X.shape[0], n_labels), dtype)

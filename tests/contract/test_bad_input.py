@@ -176,9 +176,9 @@ TARGETS = {
     "texts in columns": (np.full((60, 2), "a"), "a 2-D y must be a binary indicator.*<U1"),
     "complex, sparse": (sp.csr_array((60, 2), dtype=complex), "a sparse y .*complex128"),
     "one sparse dimension": (sp.coo_array(np.ones(60)), r"y.* 2 dimensions .*\(60,\)"),
-    "one class": (np.ones(60), "y holds one class, .*1.0.*; at least two classes are needed"),
-    "one class of texts": (np.full(60, "a"), "y holds one class, .*a.*; at least two classes"),
-    "one class, bool": (np.zeros(60, bool), "y holds one class, .*False.*; at least two classes"),
+    "one class": (np.ones(60), "y holds one class, 1.0; at least two classes are needed"),
+    "one class of texts": (np.full(60, "a"), "y holds one class, 'a'; at least two classes"),
+    "one class, bool": (np.zeros(60, bool), "y holds one class, False; at least two classes"),
     "fractions": (np.arange(60) / 7, "Unknown label type: continuous"),
     "missing": (pd.Series(["a", "b", None] * 20, dtype="string"), "missing"),
     "None among them": (np.array(["a", "b", None] * 20, object), "missing"),
@@ -373,7 +373,8 @@ class TestParameters:
 
 def test_how_many_labels(entry, fitted):
     for bad in (0, -1, 1.0, True, None, "3", np.nan):
-        with pytest.raises(ValueError, match=rf"k must be .*{re.escape(repr(bad))}"):
+        message = rf"^{entry.estimator.__name__}: k must be .*{re.escape(repr(bad))}"
+        with pytest.raises(ValueError, match=message):
             fitted.predict_topk(X, bad)
     for bad in (10**13, 2**62, 2**70):
         with pytest.raises((ValueError, MemoryError), match=r"k=|k must"):

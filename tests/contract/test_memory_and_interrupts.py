@@ -49,6 +49,10 @@ def small_machine(entry, monkeypatch):
     return take_memory
 
 
+def name_of(entry):
+    return entry.estimator.__name__
+
+
 def peak_of(call):
     """Return the bytes that a call held at most."""
     tracemalloc.start()
@@ -69,7 +73,7 @@ class TestFits:
                 calls.append(model.partial_fit)
             for call in calls:
                 says = rf"needed and max_memory allows .*largest array is .*{names}.*\. [A-Z]"
-                with pytest.raises(MemoryBudgetError, match=says):
+                with pytest.raises(MemoryBudgetError, match=rf"^{name_of(entry)}: .*{says}"):
                     call(X, Y)
                 assert not [n for n in fitted_names(model) if n[-1] == "_"]
 
@@ -77,7 +81,9 @@ class TestFits:
         model = entry.make().fit(X, Y)
         before = Unchanged(model)
         small_machine()
-        with pytest.raises(MemoryBudgetError, match="this machine has 100 bytes"):
+        with pytest.raises(
+            MemoryBudgetError, match=rf"^{name_of(entry)}: .*this machine has 100 bytes"
+        ):
             model.fit(X, Y)
         before.check()
 
@@ -112,7 +118,7 @@ class TestAnswers:
             model.set_params(max_memory=allowed)
             for ask in asks:
                 says = r"max_memory allows.*scores.*20040 (instances )?x 5.*predict_topk"
-                with pytest.raises(MemoryBudgetError, match=says):
+                with pytest.raises(MemoryBudgetError, match=rf"^{name_of(entry)}: .*{says}"):
                     ask(many)
                 assert ask(many[:60]).shape == (60, 5)
         model.set_params(max_memory="1GB")
@@ -125,7 +131,8 @@ class TestAnswers:
         model = entry.make().fit(X, Y.toarray())
         small_machine()
         for ask in (model.decision_function, model.predict):
-            with pytest.raises(MemoryBudgetError, match=r"this machine has.*scores.*predict_topk"):
+            says = r"this machine has.*scores.*predict_topk"
+            with pytest.raises(MemoryBudgetError, match=rf"^{name_of(entry)}: .*{says}"):
                 ask(X)
 
     def test_top_ks(self, entry, many):
@@ -133,7 +140,9 @@ class TestAnswers:
         asks = [model.predict, model.decision_function, lambda x: model.predict_topk(x, 5)]
         asks += [lambda x, ask=ask: ask(model, x) for ask in entry.answers.values()]
         for ask in asks:
-            with pytest.raises(MemoryBudgetError, match=r"max_memory allows .*20040"):
+            with pytest.raises(
+                MemoryBudgetError, match=rf"^{name_of(entry)}: .*max_memory allows .*20040"
+            ):
                 ask(many)
 
     def test_an_unreadable_limit(self, entry):

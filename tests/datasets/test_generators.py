@@ -192,5 +192,7 @@ def test_parameters_are_checked(settings, message):
 )
 def test_data_that_fit_no_memory(settings, message, monkeypatch):
     monkeypatch.setattr(generators, "check_random_state", lambda seed: pytest.fail("drawn"))
-    with pytest.raises(MemoryBudgetError, match=f"{message}.*Ask make_xc_classification for less"):
+    with pytest.raises(
+        MemoryBudgetError, match=f"^make_xc_classification: .*{message}.*Ask for less"
+    ):
         make_xc_classification(**settings)

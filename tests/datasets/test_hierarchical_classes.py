@@ -121,5 +121,7 @@ def test_parameters_are_checked(settings, message):
 )
 def test_data_that_fit_no_memory(settings, monkeypatch):
     monkeypatch.setattr(generators, "check_random_state", lambda seed: pytest.fail("drawn"))
-    with pytest.raises(MemoryBudgetError, match=r"instances of each of .*Ask make_hier"):
+    with pytest.raises(
+        MemoryBudgetError, match=r"^make_hierarchical_classes: .*instances of each of .*Ask for"
+    ):
         make_hierarchical_classes(**settings)

@@ -313,8 +313,10 @@ class TestPieces:
 def test_the_largest_array_is_named():
     held = [Held("one", (3, 4), 8, 1, "Do this."), Held("other", (2**20, 3), 8, 2, "Do that.")]
     assert sum(each.n_bytes for each in held) == 96 + 48 * MB
-    message = re.escape("48.0 MiB are needed and max_memory allows 1.0 MiB. The largest array is "
-                        "other, 1048576 x 3 x 8 bytes, 2 times. Do that.")  # fmt: skip
+    message = re.escape(
+        "Name: 48.0 MiB are needed and max_memory allows 1.0 MiB. The largest array is other, "
+        "1048576 x 3 x 8 bytes, 2 times. Do that."
+    )
     with pytest.raises(MemoryBudgetError, match=message):
         Budget("1MB", "Name").require(held)
     assert Budget("49MB", "Name").require(held) == 96 + 48 * MB

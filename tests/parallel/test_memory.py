@@ -65,6 +65,8 @@ def test_require_bytes(monkeypatch):
         require_bytes(1001, 1000, "the scores", "Buy a machine.")
     with pytest.raises(MemoryBudgetError, match=r"this machine has 2\.0 KiB"):
         require_bytes(2001, 10**9, "the scores", "Buy a machine.")
+    with pytest.raises(MemoryBudgetError, match=r"^Name: 2\.0 KiB are needed"):
+        require_bytes(2001, None, "the scores", "Buy a machine.", "Name")
     monkeypatch.setattr(memory, "available_bytes", lambda: None)
     require_bytes(10**18, None, "what", "advice")
 
