@@ -118,16 +118,26 @@ class RankingModel(XCClassifier):
         scores : ndarray of float of shape (n, k)
             Their scores, padded with -inf. Labels of which nothing is known, neither by an instance
             nor by a feature, come last, 1 below the others.
+
+        Raises
+        ------
+        ValueError
+            If `k` is no positive integer, `component` none of these, or "features" where none of
+            the labels are known.
+        MemoryBudgetError
+            If the answer, or what it is worked out from, does not fit into `max_memory`.
         """
         check_is_fitted(self)
         k = self._check_topk_size(k, X)
         if not isinstance(component, str) or component not in COMPONENTS:
-            raise ValueError(f"component must be one of {COMPONENTS}. Got {component!r}.")
+            raise ValueError(
+                f"{type(self).__name__}: component must be one of {COMPONENTS}. Got {component!r}."
+            )
         if component == "features" and self._features is None:
             why = "its encoder reads texts" if self._reads_texts else "it had none in fit"
             raise ValueError(
-                f"component='features' must have features of the labels to compare with, and "
-                f"{type(self).__name__} has none: {why}."
+                f"{type(self).__name__}: component='features' must have features of the labels to "
+                f"compare with. Got none: {why}."
             )
         return self._unseen_last(*self._topk_of(self._instances(X), k, component, n_copies=1))
 

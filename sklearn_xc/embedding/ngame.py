@@ -36,7 +36,7 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         trained vectors of the features, and a residual block. An instance is cloned; if it declares
         ``reads = "texts"``, X and `label_features` are texts.
     label_features : LabelFeatures, {array-like, sparse matrix} of shape (n_labels, n_features), \
-            array-like of str, or None, default=None
+            array-like of str of shape (n_labels,), or None, default=None
         What is known of each label, in the order of the columns of y (of ``classes_`` after a 1-D
         y): rows with the features of X, or texts. ``LabelFeatures`` keeps cross-validation from
         cutting them. None takes the mean of a label's training instances; an encoder of texts needs
@@ -268,8 +268,10 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         sample_weight : array-like of shape (n,), default=None
             Weights of the instances, 0 or from 1e-20 to 1e20; equal rows are one row with the sum
             of theirs.
-        label_features : LabelFeatures, matrix or texts, default=None
-            Those of the constructor, if None.
+        label_features : LabelFeatures, {array-like, sparse matrix} of shape \
+                (n_labels, n_features), array-like of str of shape (n_labels,), or None, \
+                default=None
+            None for those of the constructor.
 
         Returns
         -------

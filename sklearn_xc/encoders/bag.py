@@ -201,7 +201,19 @@ class BagOfEmbeddings(BaseEstimator):
         return BagPass(V, entries, *self._forward(entries, V))
 
     def gradients(self, passed: BagPass, gradient: np.ndarray) -> BagGradients:
-        """Return the gradients by all parameters from that by ``passed.V``, (n, dim)."""
+        """Return the gradients by all parameters.
+
+        Parameters
+        ----------
+        passed : BagPass
+            From ``forward``.
+        gradient : ndarray of float of shape (n, dim)
+            By ``passed.V``.
+
+        Returns
+        -------
+        BagGradients
+        """
         V, entries, U, H, inverse_norms = passed
         G = read_only(np.ascontiguousarray(gradient, V.dtype))
         by_Y = np.zeros_like(V)

@@ -80,6 +80,10 @@ class Encoder(Protocol):
             Some instances, then some labels.
         rng : numpy.random.Generator
             Draws what is random in training, such as features that are left out.
+
+        Returns
+        -------
+        ForwardPass
         """
 
     def learn(

@@ -14,7 +14,7 @@ class Batch(NamedTuple):
         What their scores are linear in.
     indptr : ndarray of int64 of shape (n + 1,)
         Where the labels of each instance are.
-    positives : ndarray of int32
+    positives : ndarray of int32 of shape (indptr[-1],)
         Labels of each instance, at least one.
     weight : ndarray of float64 of shape (n,)
         Of the instances.
@@ -26,7 +26,17 @@ class Batch(NamedTuple):
     weight: np.ndarray
 
     def part(self, first: int, last: int) -> "Batch":
-        """Return some of the instances."""
+        """Return some of the instances.
+
+        Parameters
+        ----------
+        first, last : int
+            Those from `first` up to, not including, `last`.
+
+        Returns
+        -------
+        Batch
+        """
         indptr = self.indptr[first : last + 1]
         positives = self.positives[indptr[0] : indptr[-1]]
         return Batch(self.V[first:last], indptr - indptr[0], positives, self.weight[first:last])
@@ -54,12 +64,37 @@ class LabelGradient(NamedTuple):
 
     @classmethod
     def empty(cls, n: int, room: int, dtype: np.dtype) -> "LabelGradient":
-        """Return room for n instances."""
+        """Return room for n instances.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        room : int
+            Labels that each may have.
+        dtype : {numpy.float32, numpy.float64}
+            Of the values.
+
+        Returns
+        -------
+        LabelGradient
+            Not initialised.
+        """
         return cls(
             np.empty((n, room), np.int32), np.empty((n, room), dtype),
             np.empty(n, np.int64), np.empty(n),
         )  # fmt: skip
 
     def part(self, first: int, last: int) -> "LabelGradient":
-        """Return a view of some of the instances."""
+        """Return a view of some of the instances.
+
+        Parameters
+        ----------
+        first, last : int
+            Those from `first` up to, not including, `last`.
+
+        Returns
+        -------
+        LabelGradient
+        """
         return LabelGradient(*(array[first:last] for array in self))

@@ -79,6 +79,10 @@ class GradientMethod(ABC):
             Scores are ``V @ W.T``.
         team : Team
             Threads, on which nothing depends.
+
+        Returns
+        -------
+        Candidates or None
         """
         return None
 
@@ -97,10 +101,22 @@ class GradientMethod(ABC):
             What ``search`` has found for them.
         team : Team
             Threads, on which nothing depends.
+
+        Returns
+        -------
+        LabelGradient
         """
 
     def moved(self, rows: np.ndarray, lengths: np.ndarray) -> None:  # noqa: B027
-        """Take notice that some rows of W, distinct, have moved so far; nothing by default."""
+        """Take notice that some rows of W have moved; nothing by default.
+
+        Parameters
+        ----------
+        rows : ndarray of int32 of shape (m,)
+            Distinct.
+        lengths : ndarray of float of shape (m,)
+            How far each has moved.
+        """
 
     def recall(self, W: np.ndarray, queries: Callable[[], np.ndarray], k: int) -> float | None:
         """Return the share of the k best labels that are found; None, the default, if none are.
@@ -111,11 +127,27 @@ class GradientMethod(ABC):
         queries : callable
             Returns what the scores of some instances are linear in, (n, dim).
         k : int
+
+        Returns
+        -------
+        float or None
+            From 0 to 1.
         """
         return None
 
     def following(self: Method, W: np.ndarray) -> Method:
-        """Return one that goes on from here with a copy of W, while this one stays as it is."""
+        """Return one that goes on from here with a copy of W, while this one stays as it is.
+
+        Parameters
+        ----------
+        W : ndarray of float of shape (n_labels, dim)
+            The copy.
+
+        Returns
+        -------
+        GradientMethod
+            Of the same class.
+        """
         return copy.copy(self)
 
 
@@ -135,6 +167,15 @@ class Gradient(Protocol):
 
     def start(self, task: GradientTask) -> GradientMethod:
         """Return what gives the gradients of one training.
+
+        Parameters
+        ----------
+        task : GradientTask
+            What they are worked out for.
+
+        Returns
+        -------
+        GradientMethod
 
         Raises
         ------

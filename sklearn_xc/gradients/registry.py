@@ -31,6 +31,10 @@ def make_gradient(gradient: str | Gradient, who: str = "gradient") -> Gradient:
     who : str, default="gradient"
         How messages name the argument, such as "DecompMIPSClassifier: gradient".
 
+    Returns
+    -------
+    Gradient
+
     Raises
     ------
     ValueError

@@ -35,13 +35,36 @@ class SetLoss:
 
     @classmethod
     def of(cls, loss: LabelSetLoss) -> "SetLoss":
-        """Return that of a loss as it is now."""
+        """Return that of a loss as it is now.
+
+        Parameters
+        ----------
+        loss : LabelSetLoss
+            Its parameters are copied.
+
+        Returns
+        -------
+        SetLoss
+        """
         return cls(loss.gradient, loss.support_floor, tuple(map(float, loss.parameters)))
 
     def over_found(
         self, W: np.ndarray, batch: Batch, found: Candidates, is_exact: bool, out: LabelGradient
     ) -> np.ndarray:
         """Write the gradient over the positives and the labels found.
+
+        Parameters
+        ----------
+        W : ndarray of float of shape (n_labels, dim)
+            A row for each label.
+        batch : Batch
+            n instances.
+        found : Candidates
+            Labels that a search found for them.
+        is_exact : bool
+            Whether the scores of `found` are inner products, not estimates.
+        out : LabelGradient
+            Overwritten; with room for the positives and the labels found.
 
         Returns
         -------
@@ -56,7 +79,17 @@ class SetLoss:
         return wants_more
 
     def over_all(self, scores: np.ndarray, batch: Batch, out: LabelGradient) -> None:
-        """Write the gradient over all labels; the scores are overwritten."""
+        """Write the gradient over all labels.
+
+        Parameters
+        ----------
+        scores : ndarray of float of shape (n, n_labels)
+            Overwritten.
+        batch : Batch
+            n instances.
+        out : LabelGradient
+            Overwritten; with room for all labels.
+        """
         label_gradient_kernels(self.gradient, self.support_floor).dense(
             scores, batch.indptr, batch.positives, batch.weight, self.parameters, *out
         )

@@ -21,14 +21,33 @@ class Initialiser(BaseEstimator, ABC):
     needs_intercept = False
 
     def check(self) -> None:
-        """Raise ValueError if a parameter is a text, NaN or infinity."""
+        """Raise an error if a parameter is a text, NaN or infinity.
+
+        Raises
+        ------
+        ValueError
+            The message shows all parameters.
+        """
         for value in vars(self).values():
             is_number = isinstance(value, Real) and math.isfinite(value)
             if isinstance(value, str) or (isinstance(value, Real) and not is_number):
                 raise ValueError(f"init: the parameters of {self!r} must be finite numbers.")
 
     def prepare(self, problem: OneVsAllProblem, sums: InstanceSums) -> Any:
-        """Return what ``start`` needs in a worker; nothing by default."""
+        """Return what ``start`` needs in a worker; nothing by default.
+
+        Parameters
+        ----------
+        problem : OneVsAllProblem
+            The problems of all labels.
+        sums : InstanceSums
+            Sums over its instances.
+
+        Returns
+        -------
+        object
+            Anything that may be read by several threads.
+        """
         return None
 
     def parents(self, problem: OneVsAllProblem, labels: np.ndarray) -> np.ndarray | None:

@@ -162,6 +162,11 @@ class LabelFrequencyDisplay:
         ----------
         ax : matplotlib axes, default=None
             Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        LabelFrequencyDisplay
+            Itself, with `ax_` and `figure_`.
         """
         import matplotlib.pyplot as plt
 

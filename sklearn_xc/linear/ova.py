@@ -45,11 +45,12 @@ class OvALinearXC(LinearModel):
     loss : {"squared_hinge", "logistic", "huber_hinge"} or MarginLoss, default="squared_hinge"
         phi. The hinges are several times faster: far instances drop out. A
         :class:`~sklearn_xc.losses.MarginLoss` may be one of yours, with parameters of its own.
-    init : {"msi", "zero", "bias", "ovap", "ovap++"}, Initialiser or array, default="msi"
+    init : {"msi", "zero", "bias", "ovap", "ovap++"}, Initialiser, or {array-like, sparse matrix} \
+            of shape (n_labels, n_features) or (n_labels, n_features + 1), default="msi"
         Start vectors: mean-separating, zero, a negative intercept, the all-negative problem's
         solution, that of a label with similar positives; one of ``sklearn_xc.initialisers`` with
-        parameters of its own; or given ones, of shape (n_labels, n_features), dense or sparse,
-        where a further column holds intercepts. The optimum does not depend on them, the time does.
+        parameters of its own; or given ones, where a further column holds intercepts. The optimum
+        does not depend on them, the time does.
     tol : float, default=None
         eps0 of the stopping rule ``|g(w)| <= eps0 max(1, min(|P|, |N|)) / n |g(0)|``, with P and N
         the label's positives and negatives. None means 0.01 for sparse X and 1.0 for dense X.

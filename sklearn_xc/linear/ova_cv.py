@@ -50,7 +50,7 @@ class OvALinearXCCV(OvALinearXC):
 
     Parameters
     ----------
-    Cs : int or array-like of float, default=10
+    Cs : int or array-like of float of shape (n_Cs,), default=10
         Values of C to try, or how many (at most 10,000), on a logarithmic grid from 0.03 to 10:
         rows of unit length, as those of tf-idf, have their best C within it.
     cv : int, splitter or iterable of (train, test), default=5

@@ -35,7 +35,7 @@ def gradient(scores, n_positive, n, parameters, out, work):
         Not used.
     out : ndarray of float64 of shape (>= n,)
         The leading n entries are overwritten.
-    work : ndarray of float64
+    work : ndarray of float64 of shape (>= 2 n,)
         Not used.
 
     Returns

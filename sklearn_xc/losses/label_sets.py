@@ -87,6 +87,10 @@ def make_label_set_loss(loss: str | LabelSetLoss, who: str = "loss") -> LabelSet
     who : str, default="loss"
         How messages name the argument, such as "DecompMIPSClassifier: loss".
 
+    Returns
+    -------
+    LabelSetLoss
+
     Raises
     ------
     ValueError

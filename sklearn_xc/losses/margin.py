@@ -93,6 +93,11 @@ class MarginLoss(BaseEstimator, ABC):
 
         They may close over numbers. Constants of ``numpy.float32`` keep float32 margins float32; a
         Python float makes them float64, which is slower and as right.
+
+        Returns
+        -------
+        value, slope, curvature : callable
+            Of a margin, a float32 or float64.
         """
 
     def __eq__(self, other: object) -> bool:

@@ -119,6 +119,11 @@ class _RankingScorer:
         Returns
         -------
         self
+
+        Raises
+        ------
+        RuntimeError
+            If metadata routing is not enabled.
         """
         if not get_config()["enable_metadata_routing"]:
             raise RuntimeError(
@@ -166,6 +171,11 @@ class TopKScorer(_RankingScorer):
         training set.
     preset : {"default", "wikipedia", "amazon"}, default="default"
         Constants of :func:`propensity` where `propensities` is None.
+
+    Raises
+    ------
+    ValueError
+        For an argument that is none of these.
 
     See Also
     --------

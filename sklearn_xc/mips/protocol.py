@@ -26,7 +26,19 @@ class Candidates(NamedTuple):
 
     @classmethod
     def empty(cls, n: int, n_candidates: int, dtype: np.dtype) -> "Candidates":
-        """Return room for the candidates of n queries, none so far."""
+        """Return room for the candidates of n queries, none so far.
+
+        Parameters
+        ----------
+        n, n_candidates : int
+            Queries, and labels of each.
+        dtype : {numpy.float32, numpy.float64}
+            Of the scores.
+
+        Returns
+        -------
+        Candidates
+        """
         return cls(
             np.full((n, n_candidates), -1, np.int32),
             np.full((n, n_candidates), -np.inf, dtype),
@@ -35,13 +47,34 @@ class Candidates(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Sequence["Candidates"]) -> "Candidates":
-        """Return those of all queries, part by part."""
+        """Return those of all queries, part by part.
+
+        Parameters
+        ----------
+        parts : sequence of Candidates
+            At least one, all with as many candidates.
+
+        Returns
+        -------
+        Candidates
+            A single part itself, or a copy.
+        """
         if len(parts) == 1:
             return parts[0]
         return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
     def part(self, first: int, last: int) -> "Candidates":
-        """Return a view of those of some queries."""
+        """Return a view of those of some queries.
+
+        Parameters
+        ----------
+        first, last : int
+            Those from `first` up to, not including, `last`.
+
+        Returns
+        -------
+        Candidates
+        """
         return Candidates(*(array[first:last] for array in self))
 
 
@@ -94,6 +127,10 @@ class MipsIndex(Protocol):
         W : ndarray of float32 or float64 of shape (n_labels, dim)
             A copy of the array given to ``build``, as it was at the last update. Later updates of
             one of the two indexes do not reach the other.
+
+        Returns
+        -------
+        MipsIndex
         """
 
     def query(self, V: np.ndarray, n_candidates: int) -> Candidates:

@@ -72,6 +72,10 @@ def check_recall(
     floor : float
         Between 0 and 1.
 
+    Returns
+    -------
+    float
+
     Warns
     -----
     RecallWarning

@@ -59,6 +59,18 @@ def make_index(index: str | MipsIndex, n_jobs: int | None = None, who: str = "in
 def copy_index(index: str | MipsIndex, who: str = "index") -> str | MipsIndex:
     """Return a name, or a copy of the parameters of an instance, for `make_index`.
 
+    Parameters
+    ----------
+    index : str or MipsIndex
+        A key of ``INDEXES``, or an instance.
+    who : str, default="index"
+        How messages name the argument, such as "DecompMIPSClassifier: index".
+
+    Returns
+    -------
+    str or MipsIndex
+        The instance is not built.
+
     Raises
     ------
     ValueError
@@ -82,6 +94,11 @@ def index_bytes(index: str | MipsIndex, shape: tuple[int, int], itemsize: int) -
         Of the rows.
     itemsize : int
         Bytes of a number.
+
+    Returns
+    -------
+    int
+        Bytes.
     """
     kind: Any = INDEXES[index] if isinstance(index, str) else index
     return int(getattr(kind, "row_copies", _ROW_COPIES) * shape[0] * shape[1] * itemsize)

@@ -62,7 +62,17 @@ class NgameSampler(ClusterSampler):
         self.cluster_size = cluster_size
 
     def cluster_size_at(self, epoch: int) -> int:
-        """Return how many instances a cluster has in an epoch of the training, at most."""
+        """Return how many instances a cluster has in an epoch of the training, at most.
+
+        Parameters
+        ----------
+        epoch : int
+            From 0.
+
+        Returns
+        -------
+        int
+        """
         if self.cluster_size is not None:
             return min(self.cluster_size, self.batch_size_)
         smallest = min(_SMALLEST, self.batch_size_)

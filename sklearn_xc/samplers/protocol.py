@@ -119,9 +119,18 @@ class BatchSampler(Protocol):
         """
 
     def batches(self, epoch: int) -> Iterator[np.ndarray]:
-        """Yield the instances of each mini-batch, ndarray of int64; ``refresh`` comes first.
+        """Yield the instances of each mini-batch; ``refresh`` comes first.
 
         Each instance is in exactly one of them, and none has more than `batch_size`.
+
+        Parameters
+        ----------
+        epoch : int
+            From 0.
+
+        Yields
+        ------
+        ndarray of int64 of shape (m,)
         """
 
     def negatives(self, rows: np.ndarray) -> np.ndarray | None:

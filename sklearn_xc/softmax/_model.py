@@ -51,7 +51,18 @@ class SoftmaxModel(XCClassifier):
 
     @reads_one_state
     def predict_log_proba(self, X: Any) -> Any:
-        """Return the logarithms of ``predict_proba``, in the same containers."""
+        """Return the logarithms of ``predict_proba``, in the same containers.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, n_features)
+            Instances.
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes), or CSR of shape (n, n_labels)
+            -inf for classes without a training instance.
+        """
         check_is_fitted(self)
         instances = check_instances(self, X, reset=False).without_zeros()
         weights = self._weights()

@@ -94,9 +94,7 @@ class TestFeatures:
         model = make(label_features=Z).fit(X, Y).set_params(label_features=None)
         assert model.predict_topk(X, 1, component="features")[0].shape == (160, 1)
         model.fit(X, Y)
-        message = (
-            "component='features' must have features .* NGAMEEmbeddingXC has none: it had none"
-        )
+        message = "NGAMEEmbeddingXC: component='features' must have .* Got none: it had none"
         with pytest.raises(ValueError, match=message):
             model.predict_topk(X, component="features")
 

@@ -106,7 +106,7 @@ class TestParameters:
     @pytest.mark.parametrize("component", ["both", None, "Fused", 0])
     def test_component(self, component, fitted, documents):
         names = r"\('fused', 'embedding', 'classifier', 'features'\)"
-        message = f"component must be one of {names}. Got "
+        message = f"NGAMEEmbeddingXC: component must be one of {names}. Got "
         with pytest.raises(ValueError, match=message + repr(component)):
             fitted.predict_topk(documents.X, component=component)
 

@@ -290,7 +290,7 @@ class TestErrors:
             make(label_vectorizer=TfidfVectorizer()).fit(texts, Y)
         with pytest.raises(ValueError, match=r"a row for each of the 8 labels of y. Got 7 rows"):
             make(label_features=label_texts()[1:]).fit(texts, Y)
-        with pytest.raises(ValueError, match="has none: its encoder reads texts"):
+        with pytest.raises(ValueError, match="Got none: its encoder reads texts"):
             fitted.predict_topk(texts, 2, component="features")
 
     def test_what_it_reads(self, data):
