@@ -116,18 +116,15 @@ def make_xc_classification(
     n_signature_features = check_count(
         n_signature_features, f"{who}: n_signature_features", 1, MAX_SIZE
     )
-    for name, number, low, high in (
-        ("nnz_per_row", nnz_per_row, 1, n_features),
-        ("labels_per_row", labels_per_row, 1, n_labels),
-        ("label_exponent", label_exponent, 0, 10),
-        ("feature_exponent", feature_exponent, 0, 10),
-        ("signature_share", signature_share, 0, 1),
-        ("missing_rate", missing_rate, 0, 1),
-    ):
-        if not is_number(number) or not low <= number <= high:
-            raise ValueError(
-                f"{who}: {name} must be a number from {low} to {high}, got {number!r}."
-            )
+    _check_ranges(
+        who,
+        nnz_per_row=(nnz_per_row, 1, n_features),
+        labels_per_row=(labels_per_row, 1, n_labels),
+        label_exponent=(label_exponent, 0, 10),
+        feature_exponent=(feature_exponent, 0, 10),
+        signature_share=(signature_share, 0, 1),
+        missing_rate=(missing_rate, 0, 1),
+    )
     dtype = check_float_dtype(dtype, f"{who}: dtype")
     n_pairs = int(n_samples * nnz_per_row)
     _require(8 * n_pairs, who, f"{n_pairs:,} features of {n_samples:,} rows")
@@ -170,6 +167,15 @@ def make_xc_classification(
     probabilities = np.empty(n_labels)
     probabilities[label_ids] = np.diff(label_cdf, prepend=0.0)
     return Bunch(X=X, Y=Y, label_probabilities=probabilities, signatures=signatures)
+
+
+def _check_ranges(who: str, **parameters: tuple[Any, float, float]) -> None:
+    """Raise an error for a parameter that is no number, or not between its bounds."""
+    for name, (number, low, high) in parameters.items():
+        if not is_number(number) or not low <= number <= high:
+            raise ValueError(
+                f"{who}: {name} must be a number from {low} to {high}, got {number!r}."
+            )
 
 
 class _Words(NamedTuple):

@@ -63,15 +63,8 @@ def label_rows(
     held = _held_for(estimator_name, label_features, n_labels)
     features = held.features
     if label_vectorizer is not None:
-        features = _vectorize(estimator_name, features, label_vectorizer)
+        features = _vectorized(estimator_name, features, label_vectorizer)
         name = f"{estimator_name}: label_vectorizer"
-        shape = np.shape(features)
-        if len(shape) != 2:
-            raise ValueError(
-                f"{name} must make a matrix with a row for each label. Got "
-                f"{type(features).__name__} of shape {shape}."
-            )
-        check_features(features, f"{name}: what it made")
     elif held.is_text:
         raise ValueError(
             f"{estimator_name}: label_features are texts, label_vectorizer is None; pass the "
@@ -185,7 +178,8 @@ def joined_rows(one: CsrRows, other: CsrRows) -> CsrRows:
     return as_csr_rows(sp.vstack(parts, format="csr"))
 
 
-def _vectorize(estimator_name: str, features: Any, vectorizer: Any) -> Any:
+def _vectorized(estimator_name: str, features: Any, vectorizer: Any) -> Any:
+    """Return the matrix that a fitted vectorizer makes."""
     kind = type(vectorizer).__name__
     if not hasattr(vectorizer, "transform"):
         raise TypeError(
@@ -200,7 +194,15 @@ def _vectorize(estimator_name: str, features: Any, vectorizer: Any) -> Any:
                 "fitted vectorizer that made X; searches and cross-validation clone it, which "
                 "leaves sklearn.frozen.FrozenEstimator(vectorizer) fitted."
             ) from error
-    return vectorizer.transform(features)
+    made = vectorizer.transform(features)
+    name, shape = f"{estimator_name}: label_vectorizer", np.shape(made)
+    if len(shape) != 2:
+        raise ValueError(
+            f"{name} must make a matrix with a row for each label. Got {type(made).__name__} of "
+            f"shape {shape}."
+        )
+    check_features(made, f"{name}: what it made")
+    return made
 
 
 def _held_for(estimator_name: str, label_features: Any, n_labels: int) -> LabelFeatures:
