@@ -39,7 +39,7 @@ class LinearModel(XCClassifier):
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         instances = check_instances(self, X, reset=False)
         if not self._is_binary:
-            return self._weights.topk(instances, k, self.n_jobs)
+            return self._weights.topk(instances, k, self.n_jobs, type(self).__name__)
         score = self._binary_scores(instances)
         second = score > 0
         labels = np.full((len(score), max(k, 2)), -1, np.int64)
@@ -57,7 +57,7 @@ class LinearModel(XCClassifier):
 
     def _binary_scores(self, instances: CsrRows) -> np.ndarray:
         """Return the scores of the second of two classes, (n,); never for one that is unseen."""
-        scores = self._weights.scores(instances, self.n_jobs)[:, 0]
+        scores = self._weights.scores(instances, self.n_jobs, who=type(self).__name__)[:, 0]
         if not self._unseen_labels.size:
             return scores
         least = np.finfo(scores.dtype).tiny
@@ -108,11 +108,12 @@ class LinearModel(XCClassifier):
            Information Processing and Management 31, 1995.
         """
         check_is_fitted(self)
-        budget = TimeBudget(_check_seconds(time_budget))
+        who = type(self).__name__
+        budget = TimeBudget(_check_seconds(time_budget, f"{who}: time_budget"))
         k = self._check_topk_size(k, X)
         if not self._is_binary:
             instances = check_instances(self, X, reset=False)
-            return self._with_unseen(self._weights.topk_anytime(instances, k, budget), k)
+            return self._with_unseen(self._weights.topk_anytime(instances, k, budget, who), k)
         labels, scores = self._topk_scores(X, k)  # a single problem is always solved to the end
         bound = np.full(len(labels), -np.inf) if k > 1 else scores[:, 0].astype(np.float64)
         return AnytimeTopK(labels, scores, np.ones(len(labels), bool), bound)
@@ -157,19 +158,18 @@ class LinearModel(XCClassifier):
             If `x` is not one instance, or `label` is unknown.
         """
         check_is_fitted(self)
+        who = type(self).__name__
         if n_features is not None:
-            n_features = check_count(n_features, f"{type(self).__name__}: n_features")
-        instance = check_instances(
-            self, _as_row(x, type(self).__name__), reset=False
-        ).without_zeros()
+            n_features = check_count(n_features, f"{who}: n_features")
+        instance = check_instances(self, _as_row(x, who), reset=False).without_zeros()
         if instance.shape[0] != 1:
-            raise ValueError(f"explain takes one instance, x has {instance.shape[0]} rows.")
+            raise ValueError(f"{who}: explain takes one instance, x has {instance.shape[0]} rows.")
         row, sign = self._position(label), 1.0
         if self._is_binary:
             row, sign = 0, 1.0 if row == 1 else -1.0
         if feature_names is None:
             feature_names = getattr(self, "feature_names_in_", np.arange(instance.shape[1]))
-        names = _check_names(feature_names, instance.shape[1])
+        names = _check_names(feature_names, instance.shape[1], f"{who}: feature_names")
         weights = sign * self.coef_[[row]].toarray()[0][instance.indices]
         contributions = instance.data * weights
         intercept = sign * float(self._weights.base_of(instance, row))
@@ -192,9 +192,15 @@ class LinearModel(XCClassifier):
         )
         places = np.flatnonzero(self.classes_ == label) if not is_strange else np.empty(0, np.intp)
         if len(places) != 1:
-            raise ValueError(f"label {label!r} is not one of the {len(self.classes_)} in classes_.")
+            raise ValueError(
+                f"{type(self).__name__}: label {label!r} is not one of the {len(self.classes_)} in "
+                "classes_."
+            )
         if places[0] in self._unseen_labels:
-            raise ValueError(f"label {label!r} has no training instance: no feature makes a score.")
+            raise ValueError(
+                f"{type(self).__name__}: label {label!r} has no training instance: no feature "
+                "makes a score."
+            )
         return int(places[0])
 
 
@@ -210,29 +216,25 @@ def _as_row(x: Any, who: str) -> Any:
     return np.asarray(x).reshape(1, -1)
 
 
-def _check_names(feature_names: Any, n_features: int) -> np.ndarray:
+def _check_names(feature_names: Any, n_features: int, name: str) -> np.ndarray:
     """Return names of features as an array of texts or integers."""
-    refuse_disguised(feature_names, "feature_names")
+    refuse_disguised(feature_names, name)
     try:
         names = np.asarray(feature_names)
     except ValueError as error:
-        raise ValueError(f"feature_names must be {n_features} texts.") from error
+        raise ValueError(f"{name} must be {n_features} texts.") from error
     if names.shape != (n_features,):
-        raise ValueError(f"feature_names has shape {names.shape}, expected ({n_features},).")
+        raise ValueError(f"{name} has shape {names.shape}, expected ({n_features},).")
     texts = names.dtype.kind in "UTiu" or (
-        names.dtype == object and all(isinstance(name, str) for name in names)
+        names.dtype == object and all(isinstance(one, str) for one in names)
     )
     if not texts:
-        raise ValueError(
-            f"feature_names must be texts, got {names.tolist()[0]!r} (dtype {names.dtype})."
-        )
+        raise ValueError(f"{name} must be texts, got {names.tolist()[0]!r} (dtype {names.dtype}).")
     return names
 
 
-def _check_seconds(time_budget: Any) -> float:
+def _check_seconds(time_budget: Any, name: str) -> float:
     valid = isinstance(time_budget, Real) and not isinstance(time_budget, bool | np.timedelta64)
     if not valid or not time_budget >= 0:
-        raise ValueError(
-            f"time_budget must be a number of seconds of at least 0, got {time_budget!r}."
-        )
+        raise ValueError(f"{name} must be a number of seconds of at least 0, got {time_budget!r}.")
     return float(time_budget) if time_budget < 1e300 else np.inf

@@ -136,7 +136,10 @@ def check_init(estimator: Any, problem: OneVsAllProblem) -> Initialiser:
     init, who = estimator.init, type(estimator).__name__
     if isinstance(init, (str, Initialiser)):
         initialiser = INITIALISERS[init]() if isinstance(init, str) else clone(init, safe=False)
-        initialiser.check()
+        try:
+            initialiser.check()
+        except ValueError as error:
+            raise ValueError(f"{who}: {error}") from None
         if initialiser.needs_intercept and not estimator.fit_intercept:
             raise ValueError(f"{who}: init={init!r} needs fit_intercept=True.")
         return initialiser

@@ -73,7 +73,9 @@ class LabelWeights:
         is_blank = not self.by_feature.work[X.indices].any()
         return self.intercept[label] if self.prior is None or not is_blank else self.prior[label]
 
-    def topk(self, X: CsrRows, k: int, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
+    def topk(
+        self, X: CsrRows, k: int, n_jobs: int | None, who: str = ""
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best labels of each row, exactly, and their scores.
 
         Parameters
@@ -84,6 +86,8 @@ class LabelWeights:
             How many, 0 among them; places beyond the number of labels hold -1 and -inf.
         n_jobs : int or None
             Threads, as joblib counts them.
+        who : str, default=""
+            Name of the estimator, for messages.
 
         Returns
         -------
@@ -95,7 +99,7 @@ class LabelWeights:
         ValueError
             If X has entries so large that scores could leave the range of their dtype.
         """
-        rows, scoring = self._readable(X), self._for_scoring()
+        rows, scoring = self._readable(X, who), self._for_scoring()
         known = min(k, len(self.intercept))
 
         def task(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
@@ -112,7 +116,7 @@ class LabelWeights:
         labels = np.concatenate([part[0] for part in parts])
         return labels, np.concatenate([part[1] for part in parts])
 
-    def topk_anytime(self, X: CsrRows, k: int, budget: Budget) -> AnytimeTopK:
+    def topk_anytime(self, X: CsrRows, k: int, budget: Budget, who: str = "") -> AnytimeTopK:
         """Return the k best labels of each row that a budget per row allows to find.
 
         Parameters
@@ -123,15 +127,22 @@ class LabelWeights:
             How many; places beyond the number of labels hold -1 and -inf.
         budget : Budget
             Time or postings per row.
+        who : str, default=""
+            Name of the estimator, for messages.
 
         Returns
         -------
         AnytimeTopK
+
+        Raises
+        ------
+        ValueError
+            As in ``topk``.
         """
         scoring = self._for_scoring()
         n_ranked = len(self.intercept) - scoring.n_last
         return topk_anytime(
-            self._readable(X), k, self.coef, scoring.weights, scoring.bases, n_ranked, budget
+            self._readable(X, who), k, self.coef, scoring.weights, scoring.bases, n_ranked, budget
         )
 
     def scores(
@@ -165,7 +176,7 @@ class LabelWeights:
             "Use predict_topk, which never makes it.",
             who,
         )
-        rows, scoring = self._readable(X), self._for_scoring()
+        rows, scoring = self._readable(X, who), self._for_scoring()
         out = np.empty((X.shape[0], n_labels), dtype)
 
         def task(first: int, last: int) -> None:
@@ -174,7 +185,7 @@ class LabelWeights:
         self._map_rows(task, X.shape[0], n_jobs)
         return out
 
-    def _readable(self, X: CsrRows) -> CsrRows:
+    def _readable(self, X: CsrRows, who: str) -> CsrRows:
         """Return rows in the dtype of the weights, without stored zeros, small enough to score."""
         dtype, most = self.intercept.dtype, self._for_scoring().largest_entry
         with np.errstate(over="ignore"):
@@ -183,8 +194,9 @@ class LabelWeights:
         # The norm bounds the largest magnitude, and is found faster.
         if not norm2 < most * most and np.abs(X.data).max() > most:
             raise ValueError(
-                f"X has entries up to {np.abs(X.data).max():.3g} in magnitude; from {most:.3g} on "
-                f"scores may leave the range of {dtype}. Scale X as in fit."
+                f"{who}{': ' if who else ''}X has entries up to {np.abs(X.data).max():.3g} in "
+                f"magnitude; from {most:.3g} on scores may leave the range of {dtype}. Scale X as "
+                "in fit."
             )
         return rows
 

@@ -80,13 +80,17 @@ def test_names(xy):
 
 def test_errors(model, xy):
     X, _ = xy
-    with pytest.raises(ValueError, match="explain takes one instance, x has 2 rows"):
+    with pytest.raises(ValueError, match=r"^OvALinearXC: explain takes one instance, x has 2 rows"):
         model.explain(X[:2], 0)
-    with pytest.raises(ValueError, match="label 15 is not one of the 15 in classes_"):
+    with pytest.raises(
+        ValueError, match=r"^OvALinearXC: label 15 is not one of the 15 in classes_"
+    ):
         model.explain(X[[0]], 15)
     with pytest.raises(ValueError, match="label 'cat' is not one"):
         model.explain(X[[0]], "cat")
-    with pytest.raises(ValueError, match=r"feature_names has shape \(1,\), expected \(40,\)"):
+    with pytest.raises(
+        ValueError, match=r"^OvALinearXC: feature_names has shape \(1,\), expected \(40,\)"
+    ):
         model.explain(X[[0]], 0, feature_names=["a"])
     with pytest.raises(ValueError, match="X has 39 features"):
         model.explain(X[[0], :39], 0)

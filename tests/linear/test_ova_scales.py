@@ -301,14 +301,16 @@ class TestPrediction:
         model = OvALinearXC(prune=0).fit(make(X.astype(dtype)), Y)
         few, largest = np.eye(2, 8, dtype=dtype), 1e38 if dtype == np.float32 else 1e308
         for method in (model.predict, model.predict_topk, model.decision_function):
-            with pytest.raises(ValueError, match=r"X has entries up to .* Scale X as in fit"):
+            with pytest.raises(
+                ValueError, match=r"^OvALinearXC: X has entries up to .* Scale X as"
+            ):
                 method(make(few * dtype(largest)))
             method(make(few * dtype(largest * 1e-8)))
 
     def test_float64_rows_beyond_a_float32_model(self):
         X, Y = small_set()
         model = OvALinearXC(prune=0).fit(X.astype(np.float32), Y)
-        with pytest.raises(ValueError, match=r"X has entries up to .*e\+60"):
+        with pytest.raises(ValueError, match=r"^OvALinearXC: X has entries up to .*e\+60"):
             model.predict_topk(X * 1e60)
         assert np.isfinite(model.predict_topk(X * 1e-60, 4)[1]).all()
 
