@@ -23,7 +23,6 @@ from sklearn_xc.kernels.compiling.numba_private import cgutils
 _N_LOOKS = 100
 #: The words of a barrier, each in a cache line of its own (two are often fetched together).
 _ARRIVED, _ROUND, _ABANDONED, _N_WORDS = 0, 16, 32, 48
-_I64 = ir.IntType(64)
 _HAS_PAUSE = platform.machine().lower() in ("x86_64", "amd64", "i686")
 
 

@@ -50,17 +50,6 @@ TINY_NORM = 1e-200
 
 
 @inlined
-def normaliser(total, previous, scale):
-    """Return the u with ``scale (1 - exp(-u)) + u = previous + total``, all at least 0."""
-    right = previous + total
-    u = right / (1.0 + scale)
-    if u > 1e-3:  # else the root is near, and what follows would cancel
-        u = right - scale
-        u += wright_omega(math.log(scale) - u)
-    return refine_normaliser(u, right, scale)
-
-
-@inlined
 def refine_normaliser(u, right, scale):
     """Return the u with ``scale (1 - exp(-u)) + u = right`` from one that is near."""
     for _ in range(100):
