@@ -82,10 +82,13 @@ def offences(source, module):
 SOURCES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=str)
-def test_imports_follow_the_layers(path):
-    module = ".".join(["sklearn_xc", *path.with_suffix("").parts])
-    assert offences((ROOT / path).read_text(), module) == []
+TEXTS = {path: (ROOT / path).read_text() for path in SOURCES}
+
+
+def test_imports_follow_the_layers():
+    modules = {path: ".".join(["sklearn_xc", *path.with_suffix("").parts]) for path in TEXTS}
+    found = {str(path): offences(text, modules[path]) for path, text in TEXTS.items()}
+    assert {path: lines for path, lines in found.items() if lines} == {}
 
 
 def insides(source, path):
@@ -108,9 +111,9 @@ def insides(source, path):
     return found
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=str)
-def test_insides_of_other_packages_are_in_one_file_each(path):
-    assert insides((ROOT / path).read_text(), path.as_posix()) == []
+def test_insides_of_other_packages_are_in_one_file_each():
+    found = {path.as_posix(): insides(text, path.as_posix()) for path, text in TEXTS.items()}
+    assert {path: lines for path, lines in found.items() if lines} == {}
 
 
 @pytest.mark.parametrize(
@@ -145,9 +148,9 @@ def private_uses(source, path):
     return found
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=str)
-def test_what_begins_with_an_underscore_stays_in_its_folder(path):
-    assert private_uses((ROOT / path).read_text(), path) == []
+def test_what_begins_with_an_underscore_stays_in_its_folder():
+    found = {str(path): private_uses(text, path) for path, text in TEXTS.items()}
+    assert {path: lines for path, lines in found.items() if lines} == {}
 
 
 @pytest.mark.parametrize(
