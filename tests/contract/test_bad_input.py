@@ -507,7 +507,7 @@ def any_name(entry):
 class TestLargeNumbers:
     """Overflow is an error that names what was large, or the answer is finite; nothing between."""
 
-    SIZES = ((np.float32, 1e17), (np.float32, 1e25), (np.float64, 1e160), (np.float64, 1e300))  # fmt: skip
+    SIZES = ((np.float32, 1e17), (np.float32, 1e25), (np.float64, 1e160), (np.float64, 1e300))
 
     @staticmethod
     def is_finite(model, x):
