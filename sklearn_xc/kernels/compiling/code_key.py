@@ -27,8 +27,8 @@ COMPILED_FOLDERS = ("kernels", "losses")
 _ROOT = Path(__file__).resolve().parents[2]
 _FOLDERS = tuple(_ROOT / name for name in COMPILED_FOLDERS)
 _PACKAGES = tuple(f"{__name__.split('.')[0]}.{name}" for name in COMPILED_FOLDERS)
-#: What numba compiles by itself: these follow from the versions of numba and of Python.
-_KNOWN = {"builtins", "cmath", "llvmlite", "math", "numba", "numpy", "operator"}
+#: What follows from the versions of numba and of Python.
+_KNOWN = {"llvmlite", "numba", "numpy", *sys.stdlib_module_names} - {"__main__"}
 
 
 class NoKeyError(TypeError):

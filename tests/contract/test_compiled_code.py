@@ -1,0 +1,28 @@
+"""What estimators have compiled, the next process finds on disk."""
+
+import gc
+
+import pytest
+from registry import VARIANTS, awkward, of_variant
+
+from sklearn_xc.kernels.compiling.cache import KernelCache
+from sklearn_xc.kernels.compiling.numba_private import Dispatcher
+
+
+@pytest.mark.parametrize("is_sparse", [True, False])
+def test_every_kernel_has_a_key(is_sparse):
+    """One without is compiled anew in each process, for as long as it takes."""
+    X, Y = awkward()
+    X = X if is_sparse else X.toarray()
+    for name, variant in VARIANTS:
+        of_variant(name, variant).fit(X, Y).predict_topk(X, 3)
+    found = set()
+    for kernel in gc.get_objects():
+        # A dead weak reference has a type, and no class.
+        if issubclass(type(kernel), Dispatcher) and isinstance(kernel._cache, KernelCache):
+            for arguments in kernel.overloads:
+                found.add(kernel.py_func.__module__)
+                # Raises an error if there is none.
+                kernel._cache._index_key(arguments, kernel.targetctx.codegen())
+    for folder in ("one_vs_all", "softmax", "decomposition", "embedding"):
+        assert any(name.startswith(f"sklearn_xc.kernels.{folder}.") for name in found)
