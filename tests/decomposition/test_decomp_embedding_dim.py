@@ -101,6 +101,14 @@ def test_only_instances_that_train_count_and_equal_ones_once(make):
     assert chosen(X, Y) == 0
 
 
+@pytest.mark.parametrize("dim", [4, 100])
+def test_feature_vectors_start_with_a_norm_of_0_3_on_average(dim, make):
+    X, y = sp.eye_array(400, format="csr"), np.arange(400) % 2
+    model = make(embedding_dim=dim, max_iter=1, learning_rate=1e-12).fit(X, y)
+    norms = np.linalg.norm(model.feature_embedding_, axis=1)
+    assert np.sqrt(np.mean(norms**2)) == pytest.approx(0.3, rel=0.06)
+
+
 def test_later_calls_keep_it(make):
     dense, sparse = with_share(20, 20, 300), with_share(20, 20, 30)
     y = np.arange(20) % 3

@@ -137,6 +137,15 @@ class TestFurtherCalls:
                 share = 1 / (1 + visits / 4) if decay == "auto" else 0.5 ** (visits // 4)
                 assert step == pytest.approx(1e-6 * share, rel=1e-6)
 
+    def test_labels_are_drawn_in_epochs_as_long_as_the_first_call(self, make, data):
+        """Of 60 instances in batches of ten; then labels are searched for."""
+        X, y = data
+        own = {"gradient": "mips", "index": "exact", "n_candidates": 2, "batch_size": 10}
+        model = make(sampled_epochs=1.5, **own)
+        for n, n_drawn in ((40, 4), (80, 6)):
+            model.partial_fit(X[10 : 10 + n], y[10 : 10 + n], classes=list("abcd"))
+            assert model._course.n_drawn == n_drawn
+
     def test_squares_of_gradients_are_kept(self, make):
         X, y = np.array([[1.0, -2.0]]), np.array([1])
         parameters = {"learning_rate": 1e-3, "optimizer": "adagrad", "average": False}

@@ -304,6 +304,9 @@ def test_the_first_share_follows_what_is_wanted():
     for _ in range(100):
         gradient_of(method, W, batch)
     assert method.first_share == 1.0  # all want more of so few: they are not asked for twice
+    method = Searched(set_loss("margin"), K, WatchedIndex(RightIndex(W)), 0.95)
+    gradient_of(method, W, batch)
+    assert 0.9 < method.first_share < 0.95  # none wants more, and it may fall
 
 
 class ToldIndex:

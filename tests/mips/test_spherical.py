@@ -71,6 +71,32 @@ def test_layout_after_any_updates(steps, n_clusters, seed, dtype):
         assert_layout(index, W)
 
 
+def test_the_lead_of_a_centroid_falls_by_up_to_twice_the_move():
+    """Between opposite centroids: a row that leads by 0.2 is on the other side after 0.15."""
+    W = np.repeat([[1.0, 0.0], [-1.0, 0.0], [0.1, 0.0], [-0.1, 0.0]], [20, 20, 1, 1], axis=0)
+    index = SphericalIndex(2)
+    index.build(W)
+    cluster = index._layout.cluster
+    assert cluster[40] == cluster[0] != cluster[20] == cluster[41]
+    W[40, 0] = -0.05
+    index.update(np.array([40], np.int32))
+    assert index._layout.cluster[40] == cluster[41]
+    assert_layout(index, W)
+
+
+def test_what_a_row_is_augmented_by_moves_as_well():
+    """A row moves by 0.29 towards the short ones, and the number that is added by 0.44."""
+    W = np.repeat([[1.0, 0.0], [0.0, 0.0], [0.95, 0.0]], [20, 20, 1], axis=0)
+    index = SphericalIndex(2)
+    index.build(W)
+    cluster = index._layout.cluster
+    assert cluster[40] == cluster[0] != cluster[20]
+    W[40, 0] = 0.66
+    index.update(np.array([40], np.int32))
+    assert index._layout.cluster[40] == cluster[20]
+    assert_layout(index, W)
+
+
 def test_one_cluster_grows_beyond_all_room():
     rng = np.random.default_rng(0)
     W = rng.normal(size=(400, 6)).astype(np.float32)

@@ -291,7 +291,9 @@ class TestTas:
 
 
 class TestOrderedSgd:
-    @pytest.mark.parametrize(("share", "n", "q"), [(0.5, 8, 4), (0.25, 8, 2), (1.0, 3, 3)])
+    @pytest.mark.parametrize(
+        ("share", "n", "q"), [(0.5, 8, 4), (0.25, 8, 2), (0.35, 8, 3), (1.0, 3, 3)]
+    )
     def test_the_largest_losses_count(self, share, n, q):
         sampler = started("o_sgd", batch_size=8, share=share)
         losses = np.random.default_rng(0).permutation(n).astype(np.float32)

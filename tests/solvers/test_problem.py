@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_xc.solvers.problem import sum_instances, sum_rows
+from sklearn_xc.solvers.problem import check_range, sum_instances, sum_rows
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -29,3 +29,24 @@ def test_ridge_and_intercept(xy, make_problem):
         for fit, regularize in cases
     ]
     assert [(p.intercept, p.ridge) for p in problems] == [(1.0, 1.0), (1.0, 0.0), (0.0, 0.0)]
+
+
+def test_the_range_holds_twice_the_squared_norm(make_problem):
+    """The curvature of the squared hinge along an instance, in float32, up to 3.4e38."""
+    problems = [
+        make_problem(
+            np.array([[np.sqrt(square)]]), np.array([[1]]), dtype=np.float32, fit_intercept=False
+        )
+        for square in (1.6e38, 1.8e38)
+    ]
+    check_range(problems[0], sum_instances(problems[0]))
+    with pytest.raises(ValueError, match="too large for float32"):
+        check_range(problems[1], sum_instances(problems[1]))
+
+
+def test_a_label_of_tiny_weights_is_out_of_range_beside_another(xy, make_problem):
+    X, Y = xy
+    weight = np.array([1.0, 1e-200])
+    problem = make_problem(X, Y[:, :2], plus=weight, minus=weight)
+    with pytest.raises(ValueError, match="too small"):
+        check_range(problem, sum_instances(problem))

@@ -192,6 +192,18 @@ def test_bounds_are_those_of_the_whole():
 
 @each_size
 @pytest.mark.parametrize("method", ["umax", "implicit"])
+def test_the_objective_of_a_part_is_a_weighted_mean(method, batch_size):
+    """Scores are 0, all classes are sampled and nothing moves: each pair has the loss log(K)."""
+    whole = Population(70, 300.0, np.full(K, 14))
+    problem = make_problem(alpha=0.0).within(whole, np.zeros(30, bool))
+    state = SoftmaxState.at(np.zeros((K, D)), np.full(30, np.log(K)))
+    settings = settings_of(method, K, batch_size, 0)
+    objective, _ = epoch_of(problem, settings, rate=1e-9, state=state)
+    assert objective == pytest.approx(np.log(K), rel=1e-6)
+
+
+@each_size
+@pytest.mark.parametrize("method", ["umax", "implicit"])
 def test_each_pair_is_visited_once(batch_size, method):
     """Rows that no other pair shares, without features: a visit of a pair moves its u alone."""
     problem = make_problem(range(12), alpha=0.0, weight=np.full(30, 0.7))

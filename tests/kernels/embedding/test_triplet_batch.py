@@ -67,6 +67,20 @@ def test_gradient_and_loss(margin, floor):
     assert (floor == 2.0) == (n_violations.sum() == 0)
 
 
+@pytest.mark.parametrize(("margin", "floor"), [(0.25, -np.inf), (3.0, 0.25)])
+def test_a_score_at_the_margin_or_at_the_floor_is_no_violation(margin, floor):
+    """All labels score 0.25, where the loss begins; then a trifle more."""
+    scores, own, indptr, *rest = make()
+    scores[:] = 0.25
+    scores[np.arange(N), own] = 0.5
+    gradient, losses, n_hits = run((scores, own, indptr, *rest), margin, floor)
+    assert not gradient.any()
+    assert not losses.any()
+    assert not n_hits.any()
+    scores += np.where(scores == 0.25, 2.0**-40, 0.0)
+    assert (run((scores, own, indptr, *rest), margin, floor)[2] > 0).any()
+
+
 def test_true_positives_are_never_negatives():
     data = make(m=L)
     gradient, _, n_violations = run(data, margin=100.0)
