@@ -54,15 +54,21 @@ def check_rows(estimator: Any, X: Any, *, reset: bool) -> CsrRows | DenseRows:
 
 
 def _checked(estimator: Any, X: Any, reset: bool) -> Any:
-    refuse_disguised(X, f"{type(estimator).__name__}: X")
+    name = type(estimator).__name__
+    refuse_disguised(X, f"{name}: X")
+    is_list = isinstance(X, list | tuple) or (not sp.issparse(X) and getattr(X, "ndim", 0) == 1)
+    if is_list and isinstance(next(iter(X), None), str):
+        raise ValueError(
+            f"{name}: X must be a matrix of features. Got texts: put a vectorizer before the "
+            f"classifier, make_pipeline(TfidfVectorizer(), {name}())."
+        )
     X = validate_data(
         estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
     )
     n, d = X.shape
     if d >= 2**31 - 1 or n >= 2**31 - 1:
         raise ValueError(
-            f"{type(estimator).__name__}: X must have at most 2**31 - 2 rows and columns, got "
-            f"shape {X.shape}."
+            f"{name}: X must have at most 2**31 - 2 rows and columns. Got shape {X.shape}."
         )
     return X
 

@@ -46,7 +46,7 @@ def check_part(
         return
     if isinstance(part, type):
         got = f"the class {part.__name__}; pass an instance, such as {part.__name__}()"
-    elif len(missing) < len(is_there):
+    elif len(missing) < len(is_there) and not isinstance(part, str):
         got = f"{part!r} without {', '.join(missing)}"
     else:
         got = repr(part)

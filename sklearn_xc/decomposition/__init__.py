@@ -6,11 +6,11 @@
       |-- _model.py               what a fitted model answers
       '-- _trainable.py           the way of the data through a fit:
             |-- _training_set.py    equal instances merged, in an order of their content
-            |-- settings.py         the parameters, with names resolved
+            |-- _settings.py        the parameters, with names resolved
             |-- start.py            fresh weights, or those of an earlier call: a course.py
             |-- fitting.py          from a course down to steps, and back up to weights
             |     |-- training.py     an epoch
-            |     '-- guide.py        the gradient of the next step, and what it searches
+            |     '-- _guide.py       the gradient of the next step, and what it searches
             |-- _finite.py          numbers that are not finite
             '-- _threshold.py       from which score on a label is predicted
 

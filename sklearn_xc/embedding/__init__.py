@@ -10,7 +10,6 @@
             |-- _training.py         epochs of Siamese training
             |     |-- _modules.py    what learns in them: the encoder, or the classifiers
             |     '-- _sampling.py   calls of samplers, whose answers are checked
-            |-- _parts.py            samplers and encoders by name or from an instance
             |-- _fusion_pairs.py     what the fusion learns from
             |-- _report.py           what training did
             |-- _new_classes.py      class labels of labels that are added

@@ -22,8 +22,8 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
     instances and label texts, so that an instance comes to lie near its labels, also near those
     with few training instances or none (module M1). Then each label gets a unit vector of its own,
     its classifier, which starts at the label's embedding and learns with the encoder frozen (module
-    M2). The scores of both, the cosine of the features themselves,
-    and how frequent the label is, are fused by a regression tree.
+    M2). The scores of both, the cosine of the features themselves, and how frequent the label is,
+    are fused by a regression tree.
 
     Training sets an instance against the labels of the other instances of its mini-batch. They are
     worth it where they are near: mini-batches are made of clusters of the instances' embeddings

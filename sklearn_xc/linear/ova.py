@@ -84,7 +84,7 @@ default=None
     coef_ : csr_array of shape (n_labels, n_features)
         Weights after pruning (a single row after a 1-D fit of two classes).
     intercept_ : ndarray of shape (n_labels,)
-        Intercepts.
+        Intercepts; (1,) after a 1-D fit of two classes, as are ``n_iter_`` and ``fit_report_``.
     label_counts_ : ndarray of int64 of shape (n_labels,)
         Instances with each label (or of each class).
     n_samples_fit_ : int

@@ -3,7 +3,7 @@
 Nothing here makes an array of n_samples x n_labels entries::
 
     Y_true, topk                    what is given: indicator or classes; positions or sparse scores
-        |          _check.py        the door: one error per way to get it wrong
+        |          check.py         the door: one error per way to get it wrong
         |          _classes.py      class labels to positions
         |          _csr_topk.py     sparse scores to positions, best first
         v

@@ -111,8 +111,9 @@ class BatchSampler(Protocol):
         Parameters
         ----------
         epoch : int
-            The one that begins, from 0. Called before each epoch; a sampler that was not there when
-            its last refresh was due makes up for it.
+            The one that begins, from 0. Called before each epoch. The first call may be for a later
+            epoch, where training goes on with a new copy of the sampler (``partial_fit``): what
+            should have been looked at before is looked at then.
         state : TrainingState
             What the sampler keeps depends on its seed, the epoch that the refresh was due at, and
             the state it was done with.

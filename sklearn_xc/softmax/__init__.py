@@ -7,7 +7,7 @@
     SoftmaxClassifier                  classifier.py: fit, partial_fit, fitted state
             |-- _parameters.py         common parameters and their documentation
             |-- _model.py              probabilities, scores, best classes
-            |-- _inputs.py             weights and numbers of instances checked, some held out
+            |-- _inputs.py             weights and ids of instances checked, some held out
             |-- pairs.py               y as (instance, class) pairs, and their u
             |-- start.py               class means
             |-- _epochs.py             the learning rate, a fit's epochs or one pass, warnings

@@ -1,4 +1,4 @@
-"""What the caller gives, as pairs: weights and numbers of instances checked, some held out."""
+"""What the caller gives, as pairs: weights and ids of instances checked, some held out."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import numpy as np
 from sklearn_xc._arguments import refuse_disguised
 from sklearn_xc._checks import check_weights, require_labels
 from sklearn_xc._data import Targets
-from sklearn_xc.softmax.pairs import Pairs, largest_number, pairs_of
+from sklearn_xc.softmax.pairs import Pairs, largest_sample_id, pairs_of
 
 #: Weights of more in all may leave the range of float64.
 _HEAVIEST = 1e304
@@ -65,9 +65,9 @@ def check_sample_ids(
             f"{name}: sample_ids must hold {n} integers, one for each row of X. Got dtype "
             f"{numbers.dtype} and shape {numbers.shape}."
         )
-    if numbers.min() < 0 or numbers.max() > largest_number(n_classes):
+    if numbers.min() < 0 or numbers.max() > largest_sample_id(n_classes):
         raise ValueError(
-            f"{name}: sample_ids must be between 0 and {largest_number(n_classes)}. Got "
+            f"{name}: sample_ids must be between 0 and {largest_sample_id(n_classes)}. Got "
             f"{numbers.min()} to {numbers.max()}."
         )
     if len(np.unique(numbers)) < n:

@@ -190,7 +190,7 @@ u_index_ : ndarray of int64 of shape (n_pairs, 2)
 label_counts_ : ndarray of int64 of shape (n_classes,)
     Instances of each class.
 n_samples_fit_ : int
-    Instances seen.
+    Instances passed; those that come again count again, as in ``label_counts_``.
 n_features_in_, feature_names_in_
     As in scikit-learn.""",
     "notes": """\

@@ -51,7 +51,7 @@ class SoftmaxClassifier(SoftmaxParameters):
     _average: Average | None
     _normalisers: Normalisers
     _population: Population | None
-    _next_number: int  # of the next instance without one
+    _next_sample_id: int  # of the next instance without one
     _epochs_done: float  # in the schedule of learning rates
     _n_epochs: int  # for the random numbers
 
@@ -137,7 +137,7 @@ class SoftmaxClassifier(SoftmaxParameters):
         self._keep_weights(W, b, state, average)
         self._normalisers = Normalisers.none().updated(index, u[place], n_classes)
         self._population = problem.population
-        self._next_number = instances.shape[0]
+        self._next_sample_id = instances.shape[0]
         self._count_instances(targets, weight)
         self._labelled = summed_weights(pairs, weight)
         self.fit_report_ = history.report()
@@ -171,9 +171,9 @@ class SoftmaxClassifier(SoftmaxParameters):
         sample_weight : array-like of shape (n,), default=None
             Weights of the instances.
         sample_ids : array-like of int of shape (n,), default=None
-            Which instances these are: distinct numbers from 0 on. An instance that comes again
-            under its number keeps its u; after ``fit`` the numbers are those of its rows. None
-            gives new numbers.
+            Which instances these are: distinct numbers from 0 on; after ``fit``, those of its rows.
+            An instance that comes again under its number goes on with its u, the running estimate
+            of its log-loss in ``u_``. None takes all for new ones, also those of ``fit``.
 
         Returns
         -------
@@ -203,7 +203,7 @@ class SoftmaxClassifier(SoftmaxParameters):
         targets = self._check_targets(y, instances.shape[0], classes, not is_first)
         weight, pairs = check_pairs(self, targets, instances.shape[0], sample_weight)
         n_classes = len(targets.classes)
-        next_number = getattr(self, "_next_number", 0)
+        next_number = getattr(self, "_next_sample_id", 0)
         numbers = check_sample_ids(self, sample_ids, instances.shape[0], n_classes, next_number)
         if is_first:
             self._keep_first(targets)
@@ -232,7 +232,7 @@ class SoftmaxClassifier(SoftmaxParameters):
         self._keep_weights(W, b, state, average)
         self._normalisers = self._normalisers.updated(keys, state.u, n_classes)
         self._population = problem.population
-        self._next_number = max(self._next_number, int(numbers.max()) + 1)
+        self._next_sample_id = max(self._next_sample_id, int(numbers.max()) + 1)
         self._epochs_done += int(problem.visits.sum()) / problem.population.n
         self._n_epochs += 1
         self._count_instances(targets, weight, is_further=True)
@@ -344,7 +344,7 @@ class SoftmaxClassifier(SoftmaxParameters):
         self._keep_targets(targets)
         self._normalisers = Normalisers.none()
         self._population = None
-        self._next_number, self._epochs_done, self._n_epochs = 0, 0.0, 0
+        self._next_sample_id, self._epochs_done, self._n_epochs = 0, 0.0, 0
         self.n_samples_fit_ = 0
         self.label_counts_ = np.zeros(len(targets.classes), np.int64)
         self._frequencies = LabelFrequencies.none(len(targets.classes))

@@ -162,7 +162,7 @@ class Normalisers:
         return Normalisers(index[order], u[order])
 
 
-def largest_number(n_classes: int) -> int:
+def largest_sample_id(n_classes: int) -> int:
     """Return the largest number that an instance may have."""
     return (2**63 - 1) // n_classes - 1
 

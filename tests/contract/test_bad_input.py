@@ -504,6 +504,15 @@ def any_name(entry):
     return "|".join(base.__name__ for base in entry.estimator.__mro__ if base.__name__ in NAMES)
 
 
+@pytest.mark.parametrize("container", [list, tuple, np.array, pd.Series])
+def test_texts(any_name, entry, container):
+    """The message says what makes features of them."""
+    texts = container([f"text {i}" for i in range(60)])
+    message = r"X must be a matrix of features.* Got texts: .*make_pipeline\(TfidfVectorizer\(\), "
+    with pytest.raises(ValueError, match=f"^({any_name}): {message}"):
+        entry.make().fit(texts, Y)
+
+
 class TestLargeNumbers:
     """Overflow is an error that names what was large, or the answer is finite; nothing between."""
 

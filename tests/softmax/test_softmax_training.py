@@ -19,7 +19,7 @@ from sklearn_xc.softmax.pairs import (
     Normalisers,
     Pairs,
     exact_normalisers,
-    largest_number,
+    largest_sample_id,
     merge_equal,
     pairs_of,
 )
@@ -158,9 +158,9 @@ class TestNormalisers:
         assert new.u.tolist() == [7.0, 0.1, 8.0, 9.0]
         assert known.u.tolist() == [0.1, 0.2]  # what was there is not changed
 
-    def test_largest_number_does_not_wrap(self):
+    def test_largest_sample_id_does_not_wrap(self):
         for n_classes in (2, 3, 1000):
-            largest = largest_number(n_classes)
+            largest = largest_sample_id(n_classes)
             index = np.array([[0, 0], [largest, n_classes - 1]])
             known = Normalisers.none().updated(index, np.array([1.0, 2.0]), n_classes)
             assert known.index.tolist() == index.tolist()
