@@ -30,7 +30,7 @@ def check_count(value: Any, name: str, least: int = 1, most: int | None = None) 
     is_whole = isinstance(value, Integral) and is_number(value)
     if not is_whole or value < least or (most is not None and value > most):
         values = f"of at least {least}" if most is None else f"from {least} to {most}"
-        raise ValueError(f"{name} must be an integer {values}, got {value!r}.")
+        raise ValueError(f"{name} must be an integer {values}. Got {value!r}.")
     return int(value)
 
 

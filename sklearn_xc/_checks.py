@@ -234,7 +234,7 @@ def distinct_classes(classes: Any, name: str) -> np.ndarray:
     array = _as_classes(classes, name)
     if sp.issparse(classes) or array.ndim != 1 or not array.size:
         raise ValueError(
-            f"{name} must be a sequence of class labels, got "
+            f"{name} must be a sequence of class labels. Got "
             f"{type(classes).__name__} of shape {np.shape(classes)}."
         )
     if array.dtype.kind in "fcmM" or array.dtype == object:
@@ -401,7 +401,7 @@ def require_labels(estimator: Any, targets: Targets, rows: np.ndarray) -> None:
     """
     name = type(estimator).__name__
     if len(targets.classes) < 2:
-        raise ValueError(f"{name}: y needs at least two label columns, got 1.")
+        raise ValueError(f"{name}: y needs at least two label columns. Got 1.")
     if not len(rows):
         raise ValueError(f"{name}: no row of y has a label.")
 

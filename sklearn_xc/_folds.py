@@ -92,9 +92,9 @@ def _row_numbers(rows: Any, n: int, name: str) -> np.ndarray:
     try:
         rows = np.asarray(rows)
     except ValueError as error:
-        raise ValueError(f"{name} must be row numbers or a mask, got lists of lists.") from error
+        raise ValueError(f"{name} must be row numbers or a mask. Got lists of lists.") from error
     if rows.ndim != 1:
-        raise ValueError(f"{name} must have one dimension, got shape {rows.shape}.")
+        raise ValueError(f"{name} must have one dimension. Got shape {rows.shape}.")
     if rows.dtype == bool:
         if len(rows) != n:
             raise ValueError(f"{name} are a mask of {len(rows)} entries, X has {n} rows.")
@@ -102,8 +102,8 @@ def _row_numbers(rows: Any, n: int, name: str) -> np.ndarray:
     if not len(rows):
         raise ValueError(f"{name} are none.")
     if rows.dtype.kind not in "iu":
-        raise ValueError(f"{name} must be row numbers or a mask, got dtype {rows.dtype}.")
+        raise ValueError(f"{name} must be row numbers or a mask. Got dtype {rows.dtype}.")
     wrong = (rows < 0) | (rows >= n)
     if wrong.any():
-        raise ValueError(f"{name} must be from 0 to {n - 1}, got {rows[wrong.argmax()]}.")
+        raise ValueError(f"{name} must be from 0 to {n - 1}. Got {rows[wrong.argmax()]}.")
     return rows.astype(np.int64, copy=False)

@@ -48,7 +48,7 @@ def check_sparse(matrix: Any, name: str, who: str = "") -> None:
 def problem_of(matrix: Any) -> str:
     """Return what is wrong with a sparse matrix, in words, or an empty text."""
     if len(matrix.shape) != 2:
-        return f"a sparse matrix of 2 dimensions was expected, got shape {tuple(matrix.shape)}."
+        return f"a sparse matrix of 2 dimensions was expected. Got shape {tuple(matrix.shape)}."
     try:
         _CHECKS[matrix.format](matrix)
     except _MalformedError as error:
@@ -95,7 +95,7 @@ def _check_compressed(matrix: Any) -> None:
 def _check_blocks(matrix: Any) -> None:
     data = matrix.data
     if getattr(data, "ndim", 0) != 3:
-        _fail(f"data must have 3 dimensions, got {np.ndim(data)}")
+        _fail(f"data must have 3 dimensions. Got {np.ndim(data)}")
     rows, columns = data.shape[1:]
     if not (rows and columns) or matrix.shape[0] % rows or matrix.shape[1] % columns:
         _fail(f"blocks of {rows} x {columns} do not fill the shape")
@@ -109,7 +109,7 @@ def _check_blocks(matrix: Any) -> None:
 
 def _check_coordinates(matrix: Any) -> None:
     if len(matrix.coords) != 2:
-        _fail(f"two arrays of coordinates were expected, got {len(matrix.coords)}")
+        _fail(f"two arrays of coordinates were expected. Got {len(matrix.coords)}")
     row, column = matrix.coords
     _check_vectors(matrix.data, row=row, col=column)
     if not len(row) == len(column) == len(matrix.data):
@@ -120,7 +120,7 @@ def _check_coordinates(matrix: Any) -> None:
 
 def _check_diagonals(matrix: Any) -> None:
     if getattr(matrix.data, "ndim", 0) != 2:
-        _fail(f"data must have 2 dimensions, got {np.ndim(matrix.data)}")
+        _fail(f"data must have 2 dimensions. Got {np.ndim(matrix.data)}")
     offsets = matrix.offsets
     _check_vectors(matrix.data[:, 0] if matrix.data.shape[1] else offsets, offsets=offsets)
     if len(offsets) != len(matrix.data):
@@ -173,25 +173,25 @@ _CHECKS = {
 def _check_vectors(data: Any, **arrays: Any) -> None:
     for name, array in arrays.items():
         if type(array) is not np.ndarray and not isinstance(array, np.memmap):
-            _fail(f"{name} must be an array, got {type(array).__name__}")
+            _fail(f"{name} must be an array. Got {type(array).__name__}")
         if array.ndim != 1:
-            _fail(f"{name} must have 1 dimension, got {array.ndim}")
+            _fail(f"{name} must have 1 dimension. Got {array.ndim}")
         _check_integers(name, array)
     if getattr(data, "ndim", 0) != 1:
-        _fail(f"data must have 1 dimension, got {np.ndim(data)}")
+        _fail(f"data must have 1 dimension. Got {np.ndim(data)}")
 
 
 def _check_integers(name: str, array: np.ndarray) -> None:
     if array.dtype.kind not in "iu":
-        _fail(f"{name} must hold integers, got dtype {array.dtype}")
+        _fail(f"{name} must hold integers. Got dtype {array.dtype}")
 
 
 def _check_pointers(indptr: np.ndarray, n: int) -> int:
     """Return the last pointer."""
     if len(indptr) != n + 1:
-        _fail(f"indptr must have {n + 1} entries, got {len(indptr)}")
+        _fail(f"indptr must have {n + 1} entries. Got {len(indptr)}")
     if indptr[0] != 0:
-        _fail(f"indptr must begin with 0, got {indptr[0]}")
+        _fail(f"indptr must begin with 0. Got {indptr[0]}")
     for first in range(0, n, _PIECE):
         piece = indptr[first : first + _PIECE + 1]
         falls = piece[1:] < piece[:-1]

@@ -272,7 +272,7 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
         name, parameters = type(self).__name__, self.get_params(deep=False)
         for parameter, value in parameters.items():
             if isinstance(value, np.timedelta64):  # which claims to be an integer
-                raise ValueError(f"{name}: {parameter} must not be a timedelta, got {value!r}.")
+                raise ValueError(f"{name}: {parameter} must not be a timedelta. Got {value!r}.")
         with np.errstate(over="ignore"):  # a float16 beside a bound
             super()._validate_params()
         for parameter, value in parameters.items():
@@ -280,9 +280,9 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
             if isinstance(value, bool | np.bool_) and not {"boolean", "verbose"} & {
                 one for one in declared if isinstance(one, str)
             }:
-                raise ValueError(f"{name}: {parameter} must be a number, got {value!r}.")
+                raise ValueError(f"{name}: {parameter} must be a number. Got {value!r}.")
             if isinstance(value, Integral) and not -_LARGEST_INT < int(value) < _LARGEST_INT:
-                raise ValueError(f"{name}: {parameter} must be below 2**62, got {value!r}.")
+                raise ValueError(f"{name}: {parameter} must be below 2**62. Got {value!r}.")
         count_threads(getattr(self, "n_jobs", None), f"{name}: n_jobs")
         self._allowed_bytes()
 

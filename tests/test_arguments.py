@@ -25,7 +25,7 @@ def test_counts(value):
 
 @pytest.mark.parametrize("value", [0, -1, 1.0, True, np.True_, "3", None, np.nan, [1]])
 def test_no_counts(value):
-    with pytest.raises(ValueError, match=r"^k must be an integer of at least 1, got "):
+    with pytest.raises(ValueError, match=r"^k must be an integer of at least 1. Got "):
         check_count(value, "k")
 
 
@@ -90,7 +90,7 @@ def test_no_threads(n_jobs):
     "size", [0, -1, 0.5, True, np.nan, np.inf, "", "GB", "-1GB", "1e3GB", "inf", "0GB", "9" * 400]
 )
 def test_no_memory_sizes(size):
-    says = "max_memory must be a positive number of bytes or a text as '8GB', got " + repr(size)
+    says = "max_memory must be a positive number of bytes or a text as '8GB'. Got " + repr(size)
     with pytest.raises(ValueError, match=re.escape(says)):
         parse_bytes(size, "max_memory")
 

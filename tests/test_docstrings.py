@@ -8,6 +8,7 @@ import ast
 import inspect
 import re
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -190,3 +191,12 @@ def test_a_problem_is_found(old, new, problem):
         raise ValueError(a, b)
 
     assert problems(function, GOOD.replace(old, new) if old else GOOD, function) == problem
+
+
+def test_what_came_is_told_in_a_sentence_of_its_own():
+    """Messages say what was expected. Got ..."""
+    root = Path(sklearn_xc.__file__).parent
+    for path in root.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                assert not re.search(r"[,;:] got\b|^got\b", node.value), f"{path}:{node.lineno}"

@@ -72,7 +72,7 @@ def test_blocks_must_fill_the_shape():
 
 @pytest.mark.parametrize("matrix", [sp.coo_array(np.ones(3)), sp.coo_array(np.ones((2, 2, 2)))])
 def test_two_dimensions(matrix):
-    with pytest.raises(ValueError, match=r"^X: a sparse matrix of 2 dimensions was expected, got"):
+    with pytest.raises(ValueError, match=r"^X: a sparse matrix of 2 dimensions was expected. Got"):
         check_sparse(matrix, "X")
 
 

@@ -138,7 +138,7 @@ def test_lists_and_frames(xy, classes):
 
 def test_errors(xy, classes):
     model = GaussianNB().fit(xy[0].toarray(), classes)
-    with pytest.raises(ValueError, match="topk: k must be an integer of at least 1, got 0"):
+    with pytest.raises(ValueError, match=r"topk: k must be an integer of at least 1. Got 0"):
         topk(model, xy[0], 0)
     with pytest.raises(TypeError, match=r"needs predict_topk, .*LinearRegression has none of them"):
         topk(LinearRegression().fit(xy[0], xy[1][:, [0]].toarray()), xy[0])

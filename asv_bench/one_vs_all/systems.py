@@ -186,7 +186,7 @@ class RowLog:
                 self._rows.append((entry["task"], entry["row"]))
             except (ValueError, KeyError, TypeError):
                 raise ValueError(
-                    f"{path}, line {number}: expected an object with task and row, got "
+                    f"{path}, line {number}: expected an object with task and row. Got "
                     f"{line[:60]!r}."
                 ) from None
 

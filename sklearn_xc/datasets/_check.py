@@ -15,5 +15,5 @@ def check_float_dtype(dtype: Any, name: str) -> np.dtype:
     except TypeError:
         found = None
     if found not in (np.float32, np.float64):
-        raise ValueError(f"{name} must be float32 or float64, got {found or repr(dtype)}.")
+        raise ValueError(f"{name} must be float32 or float64. Got {found or repr(dtype)}.")
     return found

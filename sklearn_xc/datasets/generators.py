@@ -174,7 +174,7 @@ def _check_ranges(who: str, **parameters: tuple[Any, float, float]) -> None:
     for name, (number, low, high) in parameters.items():
         if not is_number(number) or not low <= number <= high:
             raise ValueError(
-                f"{who}: {name} must be a number from {low} to {high}, got {number!r}."
+                f"{who}: {name} must be a number from {low} to {high}. Got {number!r}."
             )
 
 
@@ -323,9 +323,9 @@ def make_hierarchical_classes(
     n_per_class = check_count(n_per_class, f"{who}: n_per_class", 1, MAX_SIZE)
     n_test = check_count(n_test, f"{who}: n_test", 0, MAX_SIZE)
     if not is_number(ratio) or not 0 < ratio < np.inf:
-        raise ValueError(f"{who}: ratio must be a number above 0, got {ratio!r}.")
+        raise ValueError(f"{who}: ratio must be a number above 0. Got {ratio!r}.")
     if not is_number(accuracy) or not 0 < accuracy < 1:
-        raise ValueError(f"{who}: accuracy must be a number between 0 and 1, got {accuracy!r}.")
+        raise ValueError(f"{who}: accuracy must be a number between 0 and 1. Got {accuracy!r}.")
     n_classes = branching ** min(n_levels, 64)  # at least 2**64 where it is cut
     _require(
         4 * dim * (n_classes * (2 + n_per_class) + n_test), who,

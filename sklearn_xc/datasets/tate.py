@@ -74,7 +74,7 @@ def load_tate_subjects(
     """
     if not isinstance(subset, str) or subset not in ("train", "test", "all"):
         raise ValueError(
-            f"load_tate_subjects: subset must be 'train', 'test' or 'all', got {subset!r}."
+            f"load_tate_subjects: subset must be 'train', 'test' or 'all'. Got {subset!r}."
         )
     ids, paths = _read_labels()
     works = load_text_dataset(

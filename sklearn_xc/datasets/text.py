@@ -117,10 +117,10 @@ def load_text_dataset(
     array([[1, 0, 1]], dtype=int8)
     """
     if not isinstance(format, str) or format not in _FORMATS:
-        raise ValueError(f"load_text_dataset: format must be one of {_FORMATS}, got {format!r}.")
+        raise ValueError(f"load_text_dataset: format must be one of {_FORMATS}. Got {format!r}.")
     for name, value in (("label_column", label_column), ("separator", separator)):
         if not isinstance(value, str):
-            raise ValueError(f"load_text_dataset: {name} must be a str, got {value!r}.")
+            raise ValueError(f"load_text_dataset: {name} must be a str. Got {value!r}.")
     text_columns = _check_columns(text_columns)
     n_labels, names = _check_labels(n_labels, label_names)
     with open_source(path) as source:
@@ -163,7 +163,7 @@ def _check_columns(text_columns: Any) -> list[str] | None:
     columns = [text_columns] if isinstance(text_columns, str) else text_columns
     if not isinstance(columns, Iterable) or not all(isinstance(c, str) for c in columns):
         raise ValueError(
-            "load_text_dataset: text_columns must be a str or a sequence of them, got "
+            "load_text_dataset: text_columns must be a str or a sequence of them. Got "
             f"{text_columns!r}."
         )
     return list(columns)
@@ -179,7 +179,7 @@ def _check_labels(
     names = [] if isinstance(label_names, str | bytes) else list(label_names)
     if isinstance(label_names, str | bytes) or not all(isinstance(name, str) for name in names):
         raise ValueError(
-            f"load_text_dataset: label_names must be a sequence of str, got {label_names!r}."
+            f"load_text_dataset: label_names must be a sequence of str. Got {label_names!r}."
         )
     if len(set(names)) < len(names):
         raise ValueError("load_text_dataset: label_names holds a name twice.")

@@ -73,7 +73,7 @@ def dump_xmc_file(path: str | os.PathLike[str], X: Any, Y: Any) -> None:
     if not ((Y.data == 0) | (Y.data == 1)).all():
         wrong = Y.data[(Y.data != 0) & (Y.data != 1)][0]
         raise ValueError(
-            f"dump_xmc_file: Y must be an indicator of zeros and ones, got an entry {wrong}."
+            f"dump_xmc_file: Y must be an indicator of zeros and ones. Got an entry {wrong}."
         )
     if (Y.data == 0).any():
         Y = Y.copy()
@@ -93,13 +93,13 @@ def _as_canonical_csr(name: str, matrix: Any) -> Any:
     if not issparse(matrix):
         matrix = as_array(matrix, who, "a matrix")
     if matrix.ndim != 2:
-        raise ValueError(f"{who} must have two dimensions, got shape {matrix.shape}.")
+        raise ValueError(f"{who} must have two dimensions. Got shape {matrix.shape}.")
     if max(matrix.shape) > _MAX_INDEX:
         raise ValueError(
-            f"{who} must have at most {_MAX_INDEX} rows and columns, got shape {matrix.shape}."
+            f"{who} must have at most {_MAX_INDEX} rows and columns. Got shape {matrix.shape}."
         )
     if matrix.dtype.kind not in "biuf":
-        raise ValueError(f"{who} must hold real numbers, got dtype {matrix.dtype}.")
+        raise ValueError(f"{who} must hold real numbers. Got dtype {matrix.dtype}.")
     if matrix.dtype.kind == "f" and matrix.dtype.itemsize not in (4, 8):
         with np.errstate(over="ignore"):
             matrix = matrix.astype(np.float32 if matrix.dtype.itemsize == 2 else np.float64)

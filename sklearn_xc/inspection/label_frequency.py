@@ -234,11 +234,11 @@ def _check_counts(label_counts: Any) -> np.ndarray:
     if wrong.any() or np.asarray(label_counts).dtype == bool:
         at = int(wrong.argmax())
         raise ValueError(
-            f"{name} must be whole numbers of at least 0, got {np.asarray(label_counts)[at]} for "
+            f"{name} must be whole numbers of at least 0. Got {np.asarray(label_counts)[at]} for "
             f"label {at}."
         )
     if not counts.any():
-        raise ValueError(f"{name} must be above 0 for some label, got {len(counts)} zeros.")
+        raise ValueError(f"{name} must be above 0 for some label. Got {len(counts)} zeros.")
     return counts.astype(np.int64)
 
 
@@ -253,5 +253,5 @@ def _check_length(n_counts: int, hits: Hits) -> None:
     if not fits:
         raise ValueError(
             f"LabelFrequencyDisplay: label_counts must have one count for each of {n_labels} "
-            f"labels, got {n_counts}."
+            f"labels. Got {n_counts}."
         )

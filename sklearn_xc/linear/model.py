@@ -229,12 +229,12 @@ def _check_names(feature_names: Any, n_features: int, name: str) -> np.ndarray:
         names.dtype == object and all(isinstance(one, str) for one in names)
     )
     if not texts:
-        raise ValueError(f"{name} must be texts, got {names.tolist()[0]!r} (dtype {names.dtype}).")
+        raise ValueError(f"{name} must be texts. Got {names.tolist()[0]!r} (dtype {names.dtype}).")
     return names
 
 
 def _check_seconds(time_budget: Any, name: str) -> float:
     valid = isinstance(time_budget, Real) and not isinstance(time_budget, bool | np.timedelta64)
     if not valid or not time_budget >= 0:
-        raise ValueError(f"{name} must be a number of seconds of at least 0, got {time_budget!r}.")
+        raise ValueError(f"{name} must be a number of seconds of at least 0. Got {time_budget!r}.")
     return float(time_budget) if time_budget < 1e300 else np.inf

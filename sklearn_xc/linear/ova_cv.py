@@ -218,7 +218,7 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
             return np.logspace(*GRID, check_count(self.Cs, name))
         Cs = check_numbers(self.Cs, name, None, "value of C to try")
         if not Cs.size or not (Cs > 0).all():
-            raise ValueError(f"{name} must be positive, got {Cs.min() if Cs.size else 'none'}.")
+            raise ValueError(f"{name} must be positive. Got {Cs.min() if Cs.size else 'none'}.")
         return np.unique(Cs)
 
     def _split(self, X: Any, y: Any, targets: Targets) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -230,7 +230,7 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
             cv = ListedFolds(cv)
         elif isinstance(cv, bytes | np.ndarray):
             raise ValueError(
-                "OvALinearXCCV: cv must be a number of folds, a splitter or a list of folds, got "
+                "OvALinearXCCV: cv must be a number of folds, a splitter or a list of folds. Got "
                 f"{cv!r}."
             )
         else:

@@ -112,7 +112,7 @@ def _label_weight(
         if not 3.0 <= n < np.inf:
             raise ValueError(
                 f"{who}: {name}='propensity' needs a sample_weight that sums to a number "
-                f"of instances, at least 3, got {n:.3g}."
+                f"of instances, at least 3. Got {n:.3g}."
             )
         weight = 1.0 / propensity(counts, n)
     else:

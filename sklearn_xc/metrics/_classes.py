@@ -30,7 +30,7 @@ def check_classes(classes: Any) -> np.ndarray:
     if array.ndim != 1 or not array.size:
         raise ValueError(
             "classes: expected a sequence of class labels, as clf.classes_ of a fitted "
-            f"classifier, got {type(classes).__name__} of shape {np.shape(classes)}."
+            f"classifier. Got {type(classes).__name__} of shape {np.shape(classes)}."
         )
     return _of_one_kind(array, "classes")
 
@@ -53,14 +53,14 @@ def positions_in(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
     if _KINDS[labels.dtype.kind] != _KINDS[classes.dtype.kind]:
         raise ValueError(
             f"Y_true: expected class labels as those in classes, {_KINDS[classes.dtype.kind]} of "
-            f"dtype {classes.dtype}, got dtype {labels.dtype}."
+            f"dtype {classes.dtype}. Got dtype {labels.dtype}."
         )
     # Classes are sorted after a fit, but not after labels were added to a fitted model.
     order = np.argsort(classes, kind="stable")
     in_order = classes[order]
     twice = in_order[1:] == in_order[:-1]
     if twice.any():
-        raise ValueError(f"classes: expected different ones, got {in_order[twice.argmax()]} twice.")
+        raise ValueError(f"classes: expected different ones. Got {in_order[twice.argmax()]} twice.")
     place = np.minimum(np.searchsorted(in_order, labels), len(classes) - 1)
     return np.where(in_order[place] == labels, order[place], -1)
 
@@ -70,11 +70,11 @@ def _of_one_kind(labels: np.ndarray, name: str) -> np.ndarray:
     if labels.dtype.kind in "OT" and len(labels):
         labels = _of_objects(labels.tolist(), name)
     if labels.dtype.kind not in _KINDS:
-        raise ValueError(f"{name}: expected numbers or texts as classes, got dtype {labels.dtype}.")
+        raise ValueError(f"{name}: expected numbers or texts as classes. Got dtype {labels.dtype}.")
     missing = labels != labels if labels.dtype.kind in "fmM" else np.zeros(0, bool)
     if missing.any():
         at = int(missing.argmax())
-        raise ValueError(f"{name}: expected a class for each entry, got {labels[at]} at {at}.")
+        raise ValueError(f"{name}: expected a class for each entry. Got {labels[at]} at {at}.")
     return labels
 
 
@@ -88,7 +88,7 @@ def _of_objects(values: list, name: str) -> np.ndarray:
         kind, odd = str, [0]
     if odd:
         raise ValueError(
-            f"{name}: expected classes of one kind, all numbers or all texts, got "
+            f"{name}: expected classes of one kind, all numbers or all texts. Got "
             f"{values[odd[0]]!r} at {odd[0]}."
         )
     return np.asarray(values)

@@ -73,7 +73,7 @@ def propensity(
     b = _positive("B", PRESETS[preset][1] if B is None else B)
     if not is_number(n_samples) or not 3 <= float(n_samples) < np.inf:
         raise ValueError(
-            f"n_samples: expected a number of rows of at least 3, got {n_samples!r}; below that "
+            f"n_samples: expected a number of rows of at least 3. Got {n_samples!r}; below that "
             "log(n) - 1 is negative and the model gives no probabilities."
         )
     counts = check_numbers(
@@ -81,11 +81,11 @@ def propensity(
         "label (np.asarray(Y.sum(axis=0)).ravel() counts those of a sparse Y)",
     )  # fmt: skip
     if np.asarray(label_counts).dtype == bool:
-        raise ValueError("label_counts: expected counts, got dtype bool.")
+        raise ValueError("label_counts: expected counts. Got dtype bool.")
     bad = counts < 0
     if bad.any():
         raise ValueError(
-            "label_counts: expected numbers of at least 0, got "
+            "label_counts: expected numbers of at least 0. Got "
             f"{counts[bad.argmax()]} for label {bad.argmax()}."
         )
     with np.errstate(all="ignore"):
@@ -102,10 +102,10 @@ def propensity(
 def check_preset(preset: Any) -> None:
     """Raise ValueError unless `preset` is a name in ``PRESETS``."""
     if not isinstance(preset, str) or preset not in PRESETS:
-        raise ValueError(f"preset: expected one of {sorted(PRESETS)}, got {preset!r}.")
+        raise ValueError(f"preset: expected one of {sorted(PRESETS)}. Got {preset!r}.")
 
 
 def _positive(name: str, value: Any) -> float:
     if not is_number(value) or not 0 < float(value) < np.inf:
-        raise ValueError(f"{name}: expected a positive number, got {value!r}.")
+        raise ValueError(f"{name}: expected a positive number. Got {value!r}.")
     return float(value)

@@ -38,7 +38,7 @@ def check_k(k: Any) -> tuple[int, ...]:
     except ValueError:
         ks = ()
     if not ks:
-        raise ValueError(f"k: expected an int of at least 1, or a sequence of them, got {k!r}.")
+        raise ValueError(f"k: expected an int of at least 1, or a sequence of them. Got {k!r}.")
     return ks
 
 
@@ -66,12 +66,12 @@ def check_y_true(Y_true: Any, classes: Any = None) -> TrueLabels:
         elif dense.ndim == 2:
             labels = _pairs_of_dense(dense)
         else:
-            raise ValueError(f"Y_true: expected 1 or 2 dimensions, got shape {dense.shape}.")
+            raise ValueError(f"Y_true: expected 1 or 2 dimensions. Got shape {dense.shape}.")
     if len(labels.counts) == 0:
-        raise ValueError("Y_true: expected at least one row, got none; a mean over them is void.")
+        raise ValueError("Y_true: expected at least one row. Got none; a mean over them is void.")
     if known is not None and labels.n_labels != len(known):
         raise ValueError(
-            f"classes: Y_true has {labels.n_labels} label columns, got {len(known)} classes."
+            f"classes: Y_true has {labels.n_labels} label columns. Got {len(known)} classes."
         )
     return labels
 
@@ -83,12 +83,12 @@ def as_array(values: Any, name: str, expected: str) -> np.ndarray:
     try:
         return np.asarray(values)
     except ValueError as error:
-        raise ValueError(f"{name}: expected {expected}, got rows of unequal length.") from error
+        raise ValueError(f"{name}: expected {expected}. Got rows of unequal length.") from error
 
 
 def _pairs_of_sparse(Y_true: Any) -> TrueLabels:
     if Y_true.dtype.kind not in "biuf":
-        raise ValueError(f"Y_true: expected an indicator of 0 and 1, got dtype {Y_true.dtype}.")
+        raise ValueError(f"Y_true: expected an indicator of 0 and 1. Got dtype {Y_true.dtype}.")
     Y = canonical_csr(Y_true)
     rows = np.repeat(np.arange(Y.shape[0], dtype=np.int64), np.diff(Y.indptr))
     columns = Y.indices.astype(np.int64)
@@ -129,7 +129,7 @@ def _widened(values: Any) -> Any:
 
 def _pairs_of_dense(Y: np.ndarray) -> TrueLabels:
     if Y.dtype.kind not in "biuf":
-        raise ValueError(f"Y_true: expected an indicator of 0 and 1, got dtype {Y.dtype}.")
+        raise ValueError(f"Y_true: expected an indicator of 0 and 1. Got dtype {Y.dtype}.")
     true = Y == 1
     bad = np.argwhere(~true & (Y != 0))
     if bad.size:
@@ -141,7 +141,7 @@ def _pairs_of_dense(Y: np.ndarray) -> TrueLabels:
 
 def _not_binary(value: Any, row: int, column: int) -> ValueError:
     return ValueError(
-        f"Y_true: an indicator holds only 0 and 1, got {value} at row {row}, column {column} "
+        f"Y_true: an indicator holds only 0 and 1. Got {value} at row {row}, column {column} "
         "(repeated sparse entries are added up)."
     )
 
@@ -151,14 +151,14 @@ def _pairs_of_classes(y: np.ndarray, known: np.ndarray | None) -> TrueLabels:
         y = positions_in(known, y)
     elif y.dtype.kind not in "iu":
         raise ValueError(
-            "Y_true: a 1-D array must hold one integer position in classes_ per row, got dtype "
+            "Y_true: a 1-D array must hold one integer position in classes_ per row. Got dtype "
             f"{y.dtype}. If these are class labels, pass classes=clf.classes_ of the classifier."
         )
     elif y.size and y.min() < -1:
         row = int(np.flatnonzero(y < -1)[0])
         raise ValueError(
-            f"Y_true: positions start at 0, and -1 stands for a class without a column; "
-            f"got {y[row]} at row {row}. If these are class labels, pass classes=clf.classes_."
+            f"Y_true: positions start at 0, and -1 stands for a class without a column. "
+            f"Got {y[row]} at row {row}. If these are class labels, pass classes=clf.classes_."
         )
     y = as_int64(y, "Y_true")
     rows = np.flatnonzero(y >= 0)
@@ -169,7 +169,7 @@ def _pairs_of_classes(y: np.ndarray, known: np.ndarray | None) -> TrueLabels:
 def as_int64(positions: np.ndarray, name: str) -> np.ndarray:
     """Return positions as int64, in which those of uint64 may not fit."""
     if positions.dtype == np.uint64 and positions.size and positions.max() >= 2**63:
-        raise ValueError(f"{name}: positions must be below 2**63, got {positions.max()}.")
+        raise ValueError(f"{name}: positions must be below 2**63. Got {positions.max()}.")
     return positions.astype(np.int64, copy=False)
 
 
@@ -184,7 +184,7 @@ def check_topk(topk: Any, k: int, labels: TrueLabels) -> np.ndarray:
     if twice.any():
         row, rank = np.argwhere(twice)[0]
         raise ValueError(
-            f"topk: expected different labels within a row, got label {in_order[row, rank]} "
+            f"topk: expected different labels within a row. Got label {in_order[row, rank]} "
             f"twice among the first {k} of row {row}."
         )
     return positions
@@ -195,7 +195,7 @@ def _positions_of_csr(topk: Any, k: int, labels: TrueLabels) -> np.ndarray:
     if topk.dtype.kind not in "iuf":
         raise ValueError(
             "topk: a sparse argument must be a matrix of scores, as decision_function gives after "
-            f"a sparse fit, got dtype {topk.dtype}."
+            f"a sparse fit. Got dtype {topk.dtype}."
         )
     _check_rows("topk", topk.shape[0], labels)
     n_labels = topk.shape[1]
@@ -204,11 +204,11 @@ def _positions_of_csr(topk: Any, k: int, labels: TrueLabels) -> np.ndarray:
             f"topk: Y_true has {labels.n_labels} label columns, the sparse scores have {n_labels}."
         )
     if k > n_labels:
-        raise ValueError(f"k: got {k}, but topk has only {n_labels} label columns.")
+        raise ValueError(f"k must be at most {n_labels}, the label columns of topk. Got {k}.")
     scores = canonical_csr(topk)
     if np.isnan(scores.data).any():
         row = np.searchsorted(scores.indptr, np.isnan(scores.data).argmax(), side="right") - 1
-        raise ValueError(f"topk: expected scores, got NaN in row {row}.")
+        raise ValueError(f"topk: expected scores. Got NaN in row {row}.")
     _check_positions(labels.columns, n_labels, labels.rows, "Y_true")
     return topk_of_csr(scores, k)
 
@@ -218,7 +218,7 @@ def _positions_of_arrays(topk: Any, k: int, labels: TrueLabels) -> np.ndarray:
     if isinstance(topk, tuple):
         if len(topk) != 2:
             raise ValueError(
-                "topk: a tuple must be (indices, scores) as predict_topk gives, got "
+                "topk: a tuple must be (indices, scores) as predict_topk gives. Got "
                 f"{len(topk)} entries."
             )
         indices = as_array(topk[0], "topk", expected)
@@ -227,17 +227,17 @@ def _positions_of_arrays(topk: Any, k: int, labels: TrueLabels) -> np.ndarray:
         indices = as_array(topk, "topk", expected)
     if indices.dtype.kind not in "iu":
         raise ValueError(
-            "topk: expected integer label positions, best first, or a sparse matrix of scores, "
-            f"got a dense array of dtype {indices.dtype}. Dense scores become positions with "
+            "topk: expected integer label positions, best first, or a sparse matrix of scores. "
+            f"Got a dense array of dtype {indices.dtype}. Dense scores become positions with "
             "np.argsort(-scores, axis=1, kind='stable')[:, :k]."
         )
     if indices.ndim != 2:
-        raise ValueError(f"topk: expected shape (n_samples, at least k), got {indices.shape}.")
+        raise ValueError(f"topk: expected shape (n_samples, at least k). Got {indices.shape}.")
     _check_rows("topk", indices.shape[0], labels)
     if k > indices.shape[1]:
         raise ValueError(
-            f"k: got {k}, but topk has only {indices.shape[1]} columns. Ask predict_topk for "
-            f"k={k} labels; it pads with -1 where there are fewer."
+            f"k must be at most {indices.shape[1]}, the columns of topk. Got {k}. Ask predict_topk "
+            f"for k={k} labels; it pads with -1 where there are fewer."
         )
     positions = as_int64(indices[:, :k], "topk")
     rows = np.arange(len(positions))[:, None]
@@ -248,14 +248,14 @@ def _positions_of_arrays(topk: Any, k: int, labels: TrueLabels) -> np.ndarray:
 def _check_scores(scores: np.ndarray, shape: tuple[int, ...]) -> None:
     if scores.shape != shape or scores.ndim != 2:
         raise ValueError(
-            "topk: indices and scores must both have shape (n_samples, k), got "
+            "topk: indices and scores must both have shape (n_samples, k). Got "
             f"{shape} and {scores.shape}."
         )
     if scores.dtype.kind not in "biuf":
-        raise ValueError(f"topk: expected scores, got an array of dtype {scores.dtype}.")
+        raise ValueError(f"topk: expected scores. Got an array of dtype {scores.dtype}.")
     missing = np.isnan(scores).any(axis=1)
     if missing.any():
-        raise ValueError(f"topk: expected scores, got NaN in row {missing.argmax()}.")
+        raise ValueError(f"topk: expected scores. Got NaN in row {missing.argmax()}.")
     rising = (scores[:, 1:] > scores[:, :-1]).any(axis=1)
     if rising.any():
         raise ValueError(
@@ -279,8 +279,8 @@ def _check_positions(
         above = "" if n_labels is None else f" and below {n_labels}, the number of labels"
         row = np.broadcast_to(rows, positions.shape)[where]
         raise ValueError(
-            f"{name}: label positions must be at least {lowest}{above}; "
-            f"got {positions[where]} at row {row}."
+            f"{name}: label positions must be at least {lowest}{above}. "
+            f"Got {positions[where]} at row {row}."
         )
 
 
@@ -292,14 +292,14 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> np.ndarray | None:
     bad = weight < 0
     if bad.any():
         raise ValueError(
-            "sample_weight: expected numbers of at least 0, got "
+            "sample_weight: expected numbers of at least 0. Got "
             f"{weight[bad.argmax()]} at row {bad.argmax()}."
         )
     with np.errstate(over="ignore"):
         total = weight.sum()
     if not 0 < total < np.inf:
         raise ValueError(
-            f"sample_weight: expected a positive, finite sum, got {total:g}: "
+            f"sample_weight: expected a positive, finite sum. Got {total:g}: "
             + ("only zeros." if total == 0 else "divide them by their maximum.")
         )
     return weight
@@ -316,11 +316,11 @@ def check_probabilities(propensities: Any, n_labels: int | None) -> np.ndarray:
     """Return propensities as float64 of shape (n_labels,), of any shape (n,) where it is None."""
     p = check_numbers(propensities, "propensities", n_labels, "label")
     if np.asarray(propensities).dtype == bool:
-        raise ValueError("propensities: expected probabilities in (0, 1], got dtype bool.")
+        raise ValueError("propensities: expected probabilities in (0, 1]. Got dtype bool.")
     bad = ~((p > 0) & (p <= 1))
     if bad.any():
         raise ValueError(
-            f"propensities: expected probabilities in (0, 1], got {p[bad.argmax()]} for label "
+            f"propensities: expected probabilities in (0, 1]. Got {p[bad.argmax()]} for label "
             f"{bad.argmax()}. Inverse propensities have to be inverted first."
         )
     return p

@@ -216,7 +216,7 @@ class TopKScorer(_RankingScorer):
         )
         if isinstance(metrics, str) or not known or not metrics:
             raise ValueError(
-                f"metrics: expected a sequence of names from {list(_METRICS)}, got {metrics!r}."
+                f"metrics: expected a sequence of names from {list(_METRICS)}. Got {metrics!r}."
             )
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> dict:
@@ -344,8 +344,8 @@ def get_scorer(scoring: Any, *, propensities: Any = None, preset: str = "default
         return sklearn.metrics.get_scorer(scoring)
     names = ", ".join(f'"{short}@k"' for short, _ in _METRICS.values())
     raise ValueError(
-        f"scoring: got {scoring!r}, expected {names} with a number of at least 1 for k, or a name "
-        "from sklearn.metrics.get_scorer_names()."
+        f"scoring must be {names} with a number of at least 1 for k, or a name from "
+        f"sklearn.metrics.get_scorer_names(). Got {scoring!r}."
     )
 
 

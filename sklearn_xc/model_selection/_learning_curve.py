@@ -92,7 +92,7 @@ def learning_curve(
     if exploit_incremental_learning and sp.issparse(y):
         raise ValueError(
             "exploit_incremental_learning: scikit-learn lists the classes of y with np.unique, "
-            "which has no meaning for a sparse indicator; got a sparse y. Leave it at False."
+            "which has no meaning for a sparse indicator. Got a sparse y. Leave it at False."
         )
     return _sparse_y.call(
         sklearn.model_selection.learning_curve,

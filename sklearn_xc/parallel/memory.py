@@ -39,7 +39,7 @@ def parse_bytes(size: Any, name: str) -> int:
             number = float(size)
     if 1 <= number < math.inf:
         return int(number)
-    raise ValueError(f"{name} must be a positive number of bytes or a text as '8GB', got {size!r}.")
+    raise ValueError(f"{name} must be a positive number of bytes or a text as '8GB'. Got {size!r}.")
 
 
 def format_bytes(size: float) -> str:

@@ -31,7 +31,7 @@ def count_threads(n_jobs: Any, name: str = "n_jobs") -> int:
     is_whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool | np.bool_)
     if n_jobs is not None and (not is_whole or n_jobs == 0):
         raise ValueError(
-            f"{name} must be None or an integer other than 0 (-1 for one thread a core), got "
+            f"{name} must be None or an integer other than 0 (-1 for one thread a core). Got "
             f"{n_jobs!r}."
         )
     most = max(_MOST, 2 * (os.cpu_count() or 1))

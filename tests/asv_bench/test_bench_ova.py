@@ -416,7 +416,7 @@ def test_foreign_line_is_named(tmp_path):
     path = tmp_path / "ova.jsonl"
     path.write_text('[1, 2]\n{"task": {}, "row": {}}\n')
     with pytest.raises(
-        ValueError, match=r"ova\.jsonl, line 1: expected an object .* got '\[1, 2\]'"
+        ValueError, match=r"ova\.jsonl, line 1: expected an object .* Got '\[1, 2\]'"
     ):
         ova.RowLog(path)
 

@@ -276,7 +276,7 @@ class TestMatrices:
             repeated = csr_array((ones, np.ones(times, int), indptr), shape=(2, 3))
         dump_xmc_file(path, repeated, Y)
         assert load_xmc_file(path)[0].toarray().tolist() == [[0, times, 0], [0, 0, 0]]
-        with pytest.raises(ValueError, match=f"zeros and ones, got an entry {times}"):
+        with pytest.raises(ValueError, match=f"zeros and ones. Got an entry {times}"):
             dump_xmc_file(path, X, repeated)
 
     def test_flags_that_lie_are_not_believed(self, tmp_path):
@@ -305,16 +305,16 @@ class TestMatrices:
         ("X", "Y", "message"),
         [
             (np.array([[1e400]], np.longdouble) * 10, [[1]], "X holds NaN or inf"),
-            (np.array([["a"]]), [[1]], "X must hold real numbers, got dtype <U1"),
-            (np.array([[None]]), [[1]], "X must hold real numbers, got dtype object"),
+            (np.array([["a"]]), [[1]], "X must hold real numbers. Got dtype <U1"),
+            (np.array([[None]]), [[1]], "X must hold real numbers. Got dtype object"),
             (np.array([["2020"]], "datetime64[Y]"), [[1]], "X must hold real .* datetime64"),
             (np.array([[3]], "timedelta64[s]"), [[1]], "X must hold real .* timedelta64"),
             ([[1.0]], np.array([[1]], "timedelta64[s]"), "Y must hold real .* timedelta64"),
-            ([[1.0]], [["1"]], "Y must hold real numbers, got dtype <U1"),
-            ([[1.0]], [[1j]], "Y must hold real numbers, got dtype complex128"),
-            ([[1.0]], [[np.nan]], "zeros and ones, got an entry nan"),
-            ([[1.0], [1.0, 2.0]], [[1]], "X: expected a matrix, got rows of unequal length"),
-            (None, [[1]], r"X must have two dimensions, got shape \(\)"),
+            ([[1.0]], [["1"]], "Y must hold real numbers. Got dtype <U1"),
+            ([[1.0]], [[1j]], "Y must hold real numbers. Got dtype complex128"),
+            ([[1.0]], [[np.nan]], "zeros and ones. Got an entry nan"),
+            ([[1.0], [1.0, 2.0]], [[1]], "X: expected a matrix. Got rows of unequal length"),
+            (None, [[1]], r"X must have two dimensions. Got shape \(\)"),
             (csr_array((1, 2**31)), [[1]], "X must have at most 2147483647 rows and columns"),
             ([[1.0]], csr_array((1, 2**40)), "Y must have at most 2147483647 rows and columns"),
             (coo_array(np.ones(1)), [[1]], "X: a sparse matrix of 2 dimensions was expected"),

@@ -206,7 +206,7 @@ def test_texts_have_no_gaps(missing):
         (np.zeros((2, 2), "M8[s]"), ValueError, "holds dates or times"),
         ([[np.datetime64("2020", "D")]] * 2, ValueError, "holds dates or times"),
         (pd.DataFrame({"a": pd.date_range("2020", periods=2)}), ValueError, "dates or times"),
-        (sp.coo_array(np.ones(3)), ValueError, r"of 2 dimensions was expected, got shape \(3,\)"),
+        (sp.coo_array(np.ones(3)), ValueError, r"of 2 dimensions was expected. Got shape \(3,\)"),
     ],
     ids=range(6),
 )

@@ -96,7 +96,7 @@ def test_return_X_y(test):  # noqa: N802 (the name of the parameter)
 
 @pytest.mark.parametrize("subset", ["valid", None, ["train"], np.array(["train", "test"])])
 def test_unknown_subset(subset):
-    with pytest.raises(ValueError, match="subset must be 'train', 'test' or 'all', got"):
+    with pytest.raises(ValueError, match=r"subset must be 'train', 'test' or 'all'. Got"):
         load_tate_subjects(subset)
 
 

@@ -185,8 +185,8 @@ def test_errors_say_where_and_what(tmp_path, text, arguments, message):
     ("text", "arguments", "message"),
     [
         (TSV, {"format": "csv"}, "format must be one of"),
-        (TSV, {"n_labels": -1}, r"integer from 0 to 2147483647, got -1"),
-        (TSV, {"n_labels": 2.5}, r"integer from 0 to 2147483647, got 2.5"),
+        (TSV, {"n_labels": -1}, r"integer from 0 to 2147483647. Got -1"),
+        (TSV, {"n_labels": 2.5}, r"integer from 0 to 2147483647. Got 2.5"),
         (TSV, {"label_names": ["a", "b", "a"]}, "holds a name twice"),
         (TSV, {"label_names": ["a", "b"], "n_labels": 3}, "n_labels=3 does not fit the 2"),
         (NUMBERED, {"text_columns": "text"}, "layout 'text_labels', which has no columns"),

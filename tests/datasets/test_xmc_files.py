@@ -322,7 +322,7 @@ def test_cut_or_damaged_compression(tmp_path, monkeypatch, compress):
 def test_missing_file_and_wrong_dtype(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nowhere\.txt"):
         load_xmc_file(tmp_path / "nowhere.txt")
-    with pytest.raises(ValueError, match="dtype must be float32 or float64, got int64"):
+    with pytest.raises(ValueError, match=r"dtype must be float32 or float64. Got int64"):
         load_xmc_file(tmp_path / "nowhere.txt", dtype=np.int64)
 
 
@@ -449,14 +449,14 @@ def test_messy_matrices_are_not_changed(tmp_path):
     ("X", "Y", "message"),
     [
         (np.ones((2, 3)), np.ones((3, 2)), "X has 2 rows and Y has 3"),
-        (np.ones(3), np.ones((3, 2)), r"X must have two dimensions, got shape \(3,\)"),
-        (np.ones((3, 2)), np.ones(3), r"Y must have two dimensions, got shape \(3,\)"),
+        (np.ones(3), np.ones((3, 2)), r"X must have two dimensions. Got shape \(3,\)"),
+        (np.ones((3, 2)), np.ones(3), r"Y must have two dimensions. Got shape \(3,\)"),
         (np.array([[np.nan]]), np.ones((1, 1)), "NaN or inf"),
         (np.array([[np.inf]]), np.ones((1, 1)), "NaN or inf"),
-        (np.array([[1j]]), np.ones((1, 1)), "real numbers, got dtype complex128"),
-        (np.ones((1, 1)), np.array([[2]]), "zeros and ones, got an entry 2"),
-        (np.ones((1, 1)), np.array([[0.5]]), "zeros and ones, got an entry 0.5"),
-        (np.ones((1, 1)), coo_array(([1, 1], ([0, 0], [0, 0]))), "got an entry 2"),
+        (np.array([[1j]]), np.ones((1, 1)), "real numbers. Got dtype complex128"),
+        (np.ones((1, 1)), np.array([[2]]), "zeros and ones. Got an entry 2"),
+        (np.ones((1, 1)), np.array([[0.5]]), "zeros and ones. Got an entry 0.5"),
+        (np.ones((1, 1)), coo_array(([1, 1], ([0, 0], [0, 0]))), "Got an entry 2"),
     ],
 )
 def test_what_cannot_be_written(tmp_path, X, Y, message):

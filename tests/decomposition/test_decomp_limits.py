@@ -134,7 +134,7 @@ class TestParameters:
     @pytest.mark.parametrize("exact", [True, False])
     def test_k(self, exact, k, make, xy):
         model = make().fit(*xy)
-        with pytest.raises(ValueError, match=f"k must be an integer of at least 1, got {k!r}"):
+        with pytest.raises(ValueError, match=f"k must be an integer of at least 1. Got {k!r}"):
             model.predict_topk(xy[0], k, exact=exact)
 
 

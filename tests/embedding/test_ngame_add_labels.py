@@ -262,9 +262,9 @@ class TestErrors:
         [
             (None, "classes must name the 2 new labels. Got None"),
             (["gnu"], "classes must name the 2 new labels, one each. Got 1"),
-            ([["gnu", "yak"]], r"classes must be a sequence .*, got list of shape \(1, 2\)"),
+            ([["gnu", "yak"]], r"classes must be a sequence .*. Got list of shape \(1, 2\)"),
             (["gnu", ["yak"]], "classes must be a sequence of class labels: .*inhomogeneous"),
-            ({"gnu"}, r"classes must be a sequence of class labels, got set of shape"),
+            ({"gnu"}, r"classes must be a sequence of class labels. Got set of shape"),
             (["gnu", None], "classes must not be missing, entry 1 is None"),
             (["gnu", np.nan], "classes must not be missing, entry 1 is nan"),
             (["gnu", 3], "classes must be of one kind that can be sorted"),

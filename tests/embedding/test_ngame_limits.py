@@ -148,7 +148,7 @@ class TestParameters:
         X, Y, Z = documents
         model = make(label_features=Z).fit(X, Y)
         model.n_candidates = size
-        message = f"NGAMEEmbeddingXC: n_candidates must be an integer of at least 1, got {size!r}"
+        message = f"NGAMEEmbeddingXC: n_candidates must be an integer of at least 1. Got {size!r}"
         for method in ("predict", "predict_topk", "decision_function"):
             with pytest.raises(ValueError, match=message):
                 getattr(model, method)(X)

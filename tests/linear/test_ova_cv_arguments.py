@@ -70,16 +70,16 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("Cs", "message"),
         [
-            ([1.0, 0.0], "Cs must be positive, got 0.0"),
-            ([-1.0], "Cs must be positive, got -1.0"),
-            ([], "Cs must be positive, got none"),
+            ([1.0, 0.0], "Cs must be positive. Got 0.0"),
+            ([-1.0], "Cs must be positive. Got -1.0"),
+            ([], "Cs must be positive. Got none"),
             ([[1.0, 2.0]], r"Cs has shape \(1, 2\)"),
             ([[1.0], [1.0, 2.0]], "Cs is no array of one dimension"),
             ([np.nan], "Cs contains NaN at entry 0"),
             ([1.0, np.inf], "Cs contains infinity at entry 1"),
             (["1", "2"], "Cs holds '1'"),
-            (True, "Cs must be a number, got True"),
-            (np.timedelta64(3, "s"), "Cs must not be a timedelta, got"),
+            (True, "Cs must be a number. Got True"),
+            (np.timedelta64(3, "s"), "Cs must not be a timedelta. Got"),
             (np.array([1, 2], "timedelta64[s]"), "Cs holds dates or times"),
             (np.array(["2020"], "datetime64[Y]"), "Cs holds dates or times"),
         ],
@@ -120,7 +120,7 @@ class TestBadInput:
             fit(*xy, scoring=lambda model, X, y: value)
 
     def test_unknown_name_of_a_scorer(self, xy):
-        with pytest.raises(ValueError, match=r"^OvALinearXCCV: scoring: got 'P@'"):
+        with pytest.raises(ValueError, match=r"^OvALinearXCCV: scoring must be .* Got 'P@'"):
             fit(*xy, scoring="P@")
 
     def test_folds_that_cannot_be_made(self, xy):

@@ -289,7 +289,7 @@ def test_propensities_need_a_number_of_instances(weight):
         with pytest.raises(ValueError, match=RANGE_ERROR.pattern):
             OvALinearXC(positive_weight="propensity").fit(X, Y, np.full(30, weight))
         return
-    with pytest.raises(ValueError, match="sums to a number of instances, at least 3, got"):
+    with pytest.raises(ValueError, match=r"sums to a number of instances, at least 3. Got"):
         model.fit(X, Y, np.full(30, min(weight * 1e2, 1.7e308) if weight > 1 else weight))
 
 

@@ -107,7 +107,7 @@ def test_an_indicator_needs_no_classes_but_may_have_them(container):
     forest = [np.array([0, 1])] * 3  # classes_ of scikit-learn's forests
     for classes in (["a", "b", "c"], np.arange(3), forest):
         assert precision_at_k(Y, ranked, 2, classes=classes) == expected
-    with pytest.raises(ValueError, match="classes: Y_true has 3 label columns, got 4 classes"):
+    with pytest.raises(ValueError, match=r"classes: Y_true has 3 label columns. Got 4 classes"):
         precision_at_k(Y, ranked, 2, classes=range(4))
 
 
@@ -143,33 +143,33 @@ def test_scores_of_a_forest_that_was_fitted_with_an_indicator(texts):
     ("y", "classes", "message"),
     [
         (["a", "b"], None, r"Y_true: .* pass classes=clf.classes_"),
-        ([0.0, 1.0], None, r"Y_true: .* got dtype float64. .* pass classes=clf.classes_"),
-        ([True, False], None, r"Y_true: .* got dtype bool. .* pass classes=clf.classes_"),
-        ([-5, 3], None, r"Y_true: positions .* got -5 at row 0. .* classes=clf.classes_"),
-        ([1, 2], ["a", "b"], "Y_true: .* texts of dtype <U1, got dtype int64"),
-        (["1", "2"], [1, 2], "Y_true: .* numbers of dtype int64, got dtype <U1"),
-        ([b"a", b"b"], ["a", "b"], "Y_true: .* texts of dtype <U1, got dtype [|]S1"),
-        (np.array(["2020"], "datetime64[Y]"), [1, 2], "Y_true: .* got dtype datetime64"),
+        ([0.0, 1.0], None, r"Y_true: .* Got dtype float64. .* pass classes=clf.classes_"),
+        ([True, False], None, r"Y_true: .* Got dtype bool. .* pass classes=clf.classes_"),
+        ([-5, 3], None, r"Y_true: positions .* Got -5 at row 0. .* classes=clf.classes_"),
+        ([1, 2], ["a", "b"], "Y_true: .* texts of dtype <U1. Got dtype int64"),
+        (["1", "2"], [1, 2], "Y_true: .* numbers of dtype int64. Got dtype <U1"),
+        ([b"a", b"b"], ["a", "b"], "Y_true: .* texts of dtype <U1. Got dtype [|]S1"),
+        (np.array(["2020"], "datetime64[Y]"), [1, 2], "Y_true: .* Got dtype datetime64"),
         ([1, 2], np.array(["2020"], "datetime64[Y]"), "Y_true: .* dates of dtype datetime64"),
-        (["a", None], ["a", "b"], "Y_true: expected classes of one kind, .* got None at 1"),
-        ([None, "a"], ["a", "b"], "Y_true: expected classes of one kind, .* got None at 0"),
-        (np.array(["a", np.nan], object), ["a", "b"], "Y_true: .* got nan at 1"),
+        (["a", None], ["a", "b"], "Y_true: expected classes of one kind, .* Got None at 1"),
+        ([None, "a"], ["a", "b"], "Y_true: expected classes of one kind, .* Got None at 0"),
+        (np.array(["a", np.nan], object), ["a", "b"], "Y_true: .* Got nan at 1"),
         (pd.Series(["a", None]), ["a", "b"], "Y_true: .* at 1"),
-        (pd.Series(["a", pd.NA], dtype="string"), ["a", "b"], "Y_true: .* got <NA> at 1"),
-        (np.array(["a", 1], object), ["a", "b"], "Y_true: .* got 1 at 1"),
-        (np.array([1, "a"], object), [1, 2], "Y_true: .* got 'a' at 1"),
-        ([1.0, np.nan], [1, 2], "Y_true: expected a class for each entry, got nan at 1"),
-        (np.array(["NaT"], "datetime64[D]"), np.array(["2020"], "datetime64[D]"), "got NaT at 0"),
-        ([1j, 2j], [1, 2], "Y_true: expected numbers or texts as classes, got dtype complex128"),
-        (np.array([10**400, 1], object), [1, 2], "Y_true: expected numbers .* got dtype object"),
-        ([1, 2], [1, 2, 1], "classes: expected different ones, got 1 twice"),
-        ([1, 2], [], r"classes: expected a sequence of class labels, .* got list of shape \(0,\)"),
-        ([1, 2], 5, r"classes: expected a sequence of class labels, .* got int of shape \(\)"),
-        ([1, 2], "ab", r"classes: expected a sequence of class labels, .* got str of shape \(\)"),
-        ([1, 2], np.ones((2, 2)), r"classes: .* got ndarray of shape \(2, 2\)"),
-        ([1, 2], sp.csr_array([[1, 2]]), "classes: .* got csr_array"),
-        ([1, 2], [1, np.nan], "classes: expected a class for each entry, got nan at 1"),
-        (["a", "b"], ["a", None], "classes: expected classes of one kind, .* got None at 1"),
+        (pd.Series(["a", pd.NA], dtype="string"), ["a", "b"], "Y_true: .* Got <NA> at 1"),
+        (np.array(["a", 1], object), ["a", "b"], "Y_true: .* Got 1 at 1"),
+        (np.array([1, "a"], object), [1, 2], "Y_true: .* Got 'a' at 1"),
+        ([1.0, np.nan], [1, 2], "Y_true: expected a class for each entry. Got nan at 1"),
+        (np.array(["NaT"], "datetime64[D]"), np.array(["2020"], "datetime64[D]"), "Got NaT at 0"),
+        ([1j, 2j], [1, 2], "Y_true: expected numbers or texts as classes. Got dtype complex128"),
+        (np.array([10**400, 1], object), [1, 2], "Y_true: expected numbers .* Got dtype object"),
+        ([1, 2], [1, 2, 1], "classes: expected different ones. Got 1 twice"),
+        ([1, 2], [], r"classes: expected a sequence of class labels, .* Got list of shape \(0,\)"),
+        ([1, 2], 5, r"classes: expected a sequence of class labels, .* Got int of shape \(\)"),
+        ([1, 2], "ab", r"classes: expected a sequence of class labels, .* Got str of shape \(\)"),
+        ([1, 2], np.ones((2, 2)), r"classes: .* Got ndarray of shape \(2, 2\)"),
+        ([1, 2], sp.csr_array([[1, 2]]), "classes: .* Got csr_array"),
+        ([1, 2], [1, np.nan], "classes: expected a class for each entry. Got nan at 1"),
+        (["a", "b"], ["a", None], "classes: expected classes of one kind, .* Got None at 1"),
     ],
 )
 def test_errors_name_argument_and_value(y, classes, message):
@@ -184,7 +184,7 @@ def test_masks():
 
 
 def test_positions_beyond_the_classes():
-    with pytest.raises(ValueError, match=r"topk: .* below 2, the number of labels; got 2 at row 1"):
+    with pytest.raises(ValueError, match=r"topk: .* below 2, the number of labels. Got 2 at row 1"):
         precision_at_k(["a", "b"], [[0], [2]], 1, classes=["a", "b"])
     with pytest.raises(ValueError, match=r"propensities has shape \(4,\), expected \(2,\)"):
         psp_at_k(["a", "b"], [[0], [1]], 1, classes=["a", "b"], propensities=P)
@@ -192,5 +192,5 @@ def test_positions_beyond_the_classes():
 
 def test_a_scorer_refuses_rows_of_unequal_length(texts):
     model = GaussianNB().fit(*texts)
-    with pytest.raises(ValueError, match=r"y: expected .*, got rows of unequal length"):
+    with pytest.raises(ValueError, match=r"y: expected .*. Got rows of unequal length"):
         TopKScorer()(model, texts[0][:2], [["ant"], ["ant", "bee"]])

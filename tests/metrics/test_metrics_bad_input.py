@@ -78,7 +78,7 @@ class TestSparse:
         Y = sp.coo_array((np.ones(times + 1, dtype), (rows, columns)), shape=(3, 4))
         if convert is not sp.coo_array.copy:
             Y = _without_sums(Y, convert)
-        with pytest.raises(ValueError, match=f"got {times}.* at row 0, column 2 .repeated"):
+        with pytest.raises(ValueError, match=f"Got {times}.* at row 0, column 2 .repeated"):
             precision_at_k(Y, TOPK, 1)
 
     def test_repeated_and_unsorted_scores_are_added_up(self):
@@ -105,7 +105,7 @@ class TestSparse:
         assert precision_at_k(longer, TOPK, 2) == precision_at_k(Y, TOPK, 2)
 
     def test_complex_indicator(self):
-        with pytest.raises(ValueError, match=r"Y_true: .* 0 and 1, got dtype complex128"):
+        with pytest.raises(ValueError, match=r"Y_true: .* 0 and 1. Got dtype complex128"):
             precision_at_k(sp.csr_array(Y * (1 + 0j)), TOPK, 1)
 
     def test_ranks_that_fit_no_memory(self):
@@ -156,9 +156,9 @@ class TestWeights:
     @pytest.mark.parametrize(
         ("weight", "message"),
         [
-            ([1, 1, -1], "at least 0, got -1.0 at row 2"),
-            ([0, 0, 0], "positive, finite sum, got 0: only zeros"),
-            ([1e308, 1e308, 1e308], "finite sum, got inf: divide them"),
+            ([1, 1, -1], "at least 0. Got -1.0 at row 2"),
+            ([0, 0, 0], "positive, finite sum. Got 0: only zeros"),
+            ([1e308, 1e308, 1e308], "finite sum. Got inf: divide them"),
         ],
     )
     def test_numbers_that_are_no_weights(self, weight, message):
@@ -187,12 +187,12 @@ class TestPropensities:
             function(Y[:, :3], [[2, 1]] * 3, 2, propensities=propensities)
 
     def test_bools_are_no_propensities(self):
-        with pytest.raises(ValueError, match=r"propensities: .* got dtype bool"):
+        with pytest.raises(ValueError, match=r"propensities: .* Got dtype bool"):
             psp_at_k(Y, TOPK, 2, propensities=[True] * 4)
 
     @pytest.mark.parametrize("make", [TopKScorer, lambda **kw: get_scorer("PSP@1", **kw)])
     @pytest.mark.parametrize(
-        ("propensities", "message"), [([0.5, 2], "got 2.0 for label 1"), ("all", "holds .*'all'")]
+        ("propensities", "message"), [([0.5, 2], "Got 2.0 for label 1"), ("all", "holds .*'all'")]
     )
     def test_scorers_look_at_once(self, make, propensities, message):
         with pytest.raises(ValueError, match=f"propensities.* {message}"):
@@ -208,7 +208,7 @@ class TestPropensity:
 
     @pytest.mark.parametrize("counts", [[True, False], np.array([True])])
     def test_marks_are_no_counts(self, counts):
-        with pytest.raises(ValueError, match="label_counts: expected counts, got dtype bool"):
+        with pytest.raises(ValueError, match=r"label_counts: expected counts. Got dtype bool"):
             propensity(counts, 10)
 
     @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ class TestCutOffs:
 
     @pytest.mark.parametrize("k", [10**12, 10**30])
     def test_absurd(self, k):
-        with pytest.raises(ValueError, match=f"k: got {k}, but topk has only 3 columns"):
+        with pytest.raises(ValueError, match=f"k must be at most 3, the columns of topk. Got {k}"):
             precision_at_k(Y, TOPK, k)
 
     def test_metrics_of_a_scorer(self):
@@ -302,7 +302,7 @@ class TestDisguised:
     @pytest.mark.parametrize("dates", [DATES, SPANS])
     def test_dates(self, metric, dates):
         square = dates[:, None] + np.zeros((1, 3), "timedelta64[D]")
-        with pytest.raises(ValueError, match=f"Y_true: .* got dtype {dates.dtype.name[:8]}"):
+        with pytest.raises(ValueError, match=f"Y_true: .* Got dtype {dates.dtype.name[:8]}"):
             metric(dates, TOPK, 2)
         with pytest.raises(ValueError, match="Y_true: expected an indicator"):
             metric(square, TOPK, 2)
@@ -313,7 +313,7 @@ class TestDisguised:
 
     @pytest.mark.parametrize("scores", [np.full((3, 3), "a"), np.full((3, 3), None)])
     def test_scores_that_are_no_numbers(self, scores):
-        with pytest.raises(ValueError, match="topk: expected scores, got an array of dtype"):
+        with pytest.raises(ValueError, match=r"topk: expected scores. Got an array of dtype"):
             precision_at_k(Y, (TOPK, scores), 2)
 
     def test_positions_beyond_int64(self):
@@ -325,5 +325,5 @@ class TestDisguised:
 
     def test_rows_of_unequal_length(self):
         for topk in ([[1, 2], [1], [2]], ([[1, 2], [1], [2]], [[1, 2], [1], [2]])):
-            with pytest.raises(ValueError, match=r"topk: expected .*, got rows of unequal length"):
+            with pytest.raises(ValueError, match=r"topk: expected .*. Got rows of unequal length"):
                 precision_at_k(Y, topk, 1)

@@ -30,14 +30,14 @@ def test_own_constants_replace_those_of_the_preset_one_by_one():
     ("changed", "message"),
     [
         ({"label_counts": [[1, 2]]}, r"label_counts has shape \(1, 2\).*Y.sum\(axis=0\)"),
-        ({"label_counts": [1, -1]}, "label_counts: .* got -1.0 for label 1"),
+        ({"label_counts": [1, -1]}, "label_counts: .* Got -1.0 for label 1"),
         ({"label_counts": [np.nan]}, "label_counts contains NaN at entry 0"),
-        ({"n_samples": 2}, "n_samples: .* at least 3, got 2"),
-        ({"n_samples": np.inf}, "n_samples: .* got inf"),
-        ({"n_samples": "10"}, "n_samples: .* got '10'"),
-        ({"preset": "eurlex"}, "preset: expected one of .*'amazon'.* got 'eurlex'"),
-        ({"A": 0}, "A: expected a positive number, got 0"),
-        ({"B": np.nan}, "B: expected a positive number, got nan"),
+        ({"n_samples": 2}, "n_samples: .* at least 3. Got 2"),
+        ({"n_samples": np.inf}, "n_samples: .* Got inf"),
+        ({"n_samples": "10"}, "n_samples: .* Got '10'"),
+        ({"preset": "eurlex"}, "preset: expected one of .*'amazon'.* Got 'eurlex'"),
+        ({"A": 0}, "A: expected a positive number. Got 0"),
+        ({"B": np.nan}, "B: expected a positive number. Got nan"),
     ],
 )
 def test_error_names_argument_and_value(changed, message):

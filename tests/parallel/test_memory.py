@@ -26,7 +26,7 @@ def test_parse_bytes(size, expected):
 
 @pytest.mark.parametrize("size", ["", "GB", "-1GB", "8 GBs", "1.2.3GB", "inf", "nan", ".", 0, -5])
 def test_parse_bytes_names_the_argument_and_what_came(size):
-    with pytest.raises(ValueError, match=rf"max_memory must be a positive .* '8GB', got {size!r}"):
+    with pytest.raises(ValueError, match=rf"max_memory must be a positive .* '8GB'. Got {size!r}"):
         parse_bytes(size, "max_memory")
 
 

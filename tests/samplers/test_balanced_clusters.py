@@ -135,7 +135,7 @@ def test_more_clusters_than_rows():
 
 @pytest.mark.parametrize("n_clusters", [0, -1, 2.0, True, "2", None, np.nan])
 def test_numbers_of_clusters_that_are_none(n_clusters):
-    message = f"balanced_clusters: n_clusters must be an integer of at least 1, got {n_clusters!r}"
+    message = f"balanced_clusters: n_clusters must be an integer of at least 1. Got {n_clusters!r}"
     with pytest.raises(ValueError, match=message):
         balanced_clusters(np.eye(5), n_clusters, 0)
 
