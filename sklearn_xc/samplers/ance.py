@@ -6,7 +6,7 @@ import numpy as np
 
 from sklearn_xc._data import read_only
 from sklearn_xc._sklearn import Interval
-from sklearn_xc.kernels.embedding.wrong_labels import keep_wrong
+from sklearn_xc.kernels.rows.positives import drop_positives
 from sklearn_xc.mips import MipsIndex, make_index
 from sklearn_xc.samplers.in_batch import InBatchSampler
 from sklearn_xc.samplers.protocol import TrainingState
@@ -101,4 +101,6 @@ class AnceSampler(InBatchSampler):
             rows = rows[: max(1, _CANDIDATES // n_candidates)]
             first += len(rows)
             found = index.query(np.ascontiguousarray(V[rows]), n_candidates)
-            keep_wrong(read_only(found.labels), read_only(rows), indptr, labels, self._negatives)
+            drop_positives(
+                read_only(found.labels), read_only(rows), indptr, labels, self._negatives
+            )

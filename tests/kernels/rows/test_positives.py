@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_xc.kernels.embedding.wrong_labels import keep_wrong
+from sklearn_xc.kernels.rows.positives import drop_positives
 
 
 def test_the_first_wrong_candidates_are_kept():
@@ -14,7 +14,7 @@ def test_the_first_wrong_candidates_are_kept():
     candidates[3:8, 5:] = -1
     rows = rng.permutation(30)[:20]
     out = np.full((30, 4), -7, np.int32)
-    keep_wrong(candidates, rows, indptr, labels, out)
+    drop_positives(candidates, rows, indptr, labels, out)
     for row, found in zip(rows, candidates, strict=True):
         wrong = [label for label in found if label >= 0 and label not in own[row]][:4]
         assert out[row].tolist() == wrong + [-1] * (4 - len(wrong))
