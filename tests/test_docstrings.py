@@ -200,3 +200,15 @@ def test_what_came_is_told_in_a_sentence_of_its_own():
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 assert not re.search(r"[,;:] got\b|^got\b", node.value), f"{path}:{node.lineno}"
+
+
+def test_maps_of_folders_name_the_files_that_are_there():
+    """A folder whose docstring draws a map: every file of it, and no other."""
+    maps = {}
+    for path in Path(sklearn_xc.__file__).parent.glob("*/__init__.py"):
+        text = ast.get_docstring(ast.parse(path.read_text()))
+        named = set(re.findall(r"(?<![\w/])(_?\w+\.py)\b", text))
+        if len(named) > 3:
+            maps[path.parent.name] = named
+            assert named == {file.name for file in path.parent.glob("*.py")} - {"__init__.py"}
+    assert {"decomposition", "embedding", "metrics", "softmax"} <= set(maps)

@@ -11,6 +11,7 @@
             |-- fitting.py          from a course down to steps, and back up to weights
             |     |-- training.py     an epoch
             |     '-- _guide.py       the gradient of the next step, and what it searches
+            |-- _intercept.py       where intercepts start; what answers without features
             |-- _finite.py          numbers that are not finite
             '-- _threshold.py       from which score on a label is predicted
 

@@ -7,7 +7,7 @@ Nothing here makes an array of n_samples x n_labels entries::
         |          _classes.py      class labels to positions
         |          _csr_topk.py     sparse scores to positions, best first
         v
-      Hits         _hits.py         which of the k best are true; all metrics read this record
+      Hits         hits.py          which of the k best are true; all metrics read this record
         |
         +-- _precision.py  _recall.py  _ndcg.py
         +-- _propensity_scored.py   with the weights of _propensity.py
