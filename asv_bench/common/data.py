@@ -46,6 +46,11 @@ _TEXT_SETS: dict[str, tuple[Sequence[str], str, dict[str, Any]]] = {
         "tables of definitions and of labels",
         {"format": "tsv", "text_columns": ["members", "definition"]},
     ),
+    "cooking_stackexchange": (
+        ("cooking.stackexchange.txt",),
+        "lines of __label__ words and text",
+        {"format": "fasttext"},
+    ),
     "gutenberg_subjects": (
         ("train.tsv.gz", "test.tsv.gz", "labels.tsv.gz"),
         "tables of books and of labels",
@@ -185,6 +190,12 @@ def _find(name: str, data: Any, files: Sequence[str], layout: str) -> list[Path]
     return paths
 
 
+def find_text_files(name: str, data: Any) -> list[Path]:
+    """Return the files of a set of texts: of training, of test and of labels, or of all in one."""
+    files, contents, _ = _TEXT_SETS[name]
+    return _find(name, data, [f"{name}/{file}" for file in files], contents)
+
+
 def _load_repository_set(name: str, data: Any, dtype: Any) -> SplitSet:
     files = [f"{name}/{name}_{part}.txt.gz" for part in ("train", "test")]
     layout = "in the text format of the Extreme Classification Repository"
@@ -212,8 +223,8 @@ def _load_texts(name: str, data: Any, dtype: Any) -> SplitSet:
 
 def vectorize_texts(name: str, data: Any, dtype: Any) -> tuple[SplitSet, TfidfVectorizer, Path]:
     """Return a set of texts as tf-idf, its fitted vectorizer, and the table of its labels."""
-    files, contents, layout = _TEXT_SETS[name]
-    train, test, labels = _find(name, data, [f"{name}/{file}" for file in files], contents)
+    layout = _TEXT_SETS[name][2]
+    train, test, labels = find_text_files(name, data)
     n_labels = _count_labels(labels)
     of_train = load_text_dataset(train, n_labels=n_labels, **layout)
     of_test = load_text_dataset(test, n_labels=n_labels, **layout)

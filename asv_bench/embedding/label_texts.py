@@ -97,13 +97,13 @@ def load_labelled_set(name: str, data: Any, *, cache: Any = None) -> LabelledSet
 
 def _read(name: str, data: Any) -> LabelledSet:
     split, vectorizer, table = vectorize_texts(name, data, _DTYPE)
-    texts = _read_label_texts(table, _TEXT_COLUMNS[name])
+    texts = read_label_texts(table, _TEXT_COLUMNS[name])
     Z = vectorizer.transform(texts)
     Z.sort_indices()
     return LabelledSet(*split, Z, texts, vectorizer)
 
 
-def _read_label_texts(path: Path, columns: list[str]) -> list[str]:
+def read_label_texts(path: Path, columns: list[str]) -> list[str]:
     """Return the joined fields of some columns of a table, one text for each row."""
     with open_source(path) as source:
         lines = source.stream.read().decode("utf-8").rstrip("\n").split("\n")
