@@ -166,7 +166,9 @@ def _read(name: str, size: str, data: Any) -> SizedSet:
         return SizedSet(
             name, X_train, Y_train, X_test, Y_test, None, name in CLASS_SETS, None, None, None
         )
-    train, test = ([part[i] for i in rows] for part, rows in zip(texts, (of_train, of_test)))
+    train, test = (
+        [part[i] for i in rows] for part, rows in zip(texts, (of_train, of_test), strict=True)
+    )
     vectorizer = text_vectorizer(_DTYPE)
     X_train, X_test = vectorizer.fit_transform(train), vectorizer.transform(test)
     Z = None if label_texts is None else vectorizer.transform(label_texts)
