@@ -27,6 +27,10 @@ EXPERIMENTS = {
         "one_vs_all.accuracy",
         "precision, nDCG and propensity-scored precision beside DiSMEC++",
     ),
+    "dense": (
+        "one_vs_all.dense",
+        "dense X: how far each label is from its optimum, and precision by start",
+    ),
     "ova": (
         "one_vs_all.systems",
         "OvALinearXC beside LIBLINEAR, PECOS, omikuji and napkinXC: precision, time, memory",

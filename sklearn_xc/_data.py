@@ -41,15 +41,12 @@ class CsrRows:
     data : ndarray of float32 or float64
     shape : tuple of int
         (n, n_features).
-    was_sparse : bool
-        Whether the caller's X was sparse.
     """
 
     indptr: np.ndarray
     indices: np.ndarray
     data: np.ndarray
     shape: tuple[int, int]
-    was_sparse: bool
 
     def __post_init__(self) -> None:
         for name in ("indptr", "indices", "data"):
@@ -75,7 +72,7 @@ class CsrRows:
             return self
         kept = self.data != 0
         indptr = np.concatenate(([0], np.cumsum(kept)))[self.indptr].astype(np.int64)
-        return CsrRows(indptr, self.indices[kept], self.data[kept], self.shape, self.was_sparse)
+        return CsrRows(indptr, self.indices[kept], self.data[kept], self.shape)
 
     def to_csr(self) -> "CsrRows":
         """Return these."""
@@ -84,7 +81,7 @@ class CsrRows:
     def astype(self, dtype: np.dtype) -> "CsrRows":
         """Return the rows in another dtype."""
         data = self.data.astype(dtype, copy=False)
-        return CsrRows(self.indptr, self.indices, data, self.shape, self.was_sparse)
+        return CsrRows(self.indptr, self.indices, data, self.shape)
 
     def to_dense(self) -> "DenseRows":
         """Return the instances as a dense array."""
@@ -99,7 +96,7 @@ class CsrRows:
         indptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
         at = np.arange(indptr[-1]) + np.repeat(self.indptr[rows] - indptr[:-1], lengths)
         shape = (len(rows), self.shape[1])
-        return CsrRows(indptr, self.indices[at], self.data[at], shape, self.was_sparse)
+        return CsrRows(indptr, self.indices[at], self.data[at], shape)
 
 
 @dataclass(frozen=True)
@@ -113,7 +110,6 @@ class DenseRows:
     """
 
     values: np.ndarray
-    was_sparse = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", read_only(self.values))
@@ -156,8 +152,7 @@ class DenseRows:
 
 def as_csr_rows(X: Any) -> CsrRows:
     """Return a matrix that has been checked in canonical CSR form."""
-    was_sparse = sp.issparse(X)
-    if not was_sparse:
+    if not sp.issparse(X):
         X = sp.csr_array(X)
     elif not rows_are_canonical(X.indptr, X.indices[: X.indptr[-1]]):
         X = sp.csr_array((X.data, X.indices, X.indptr), shape=X.shape, copy=True)
@@ -168,7 +163,6 @@ def as_csr_rows(X: Any) -> CsrRows:
         np.ascontiguousarray(X.indices[:n], np.int32),
         np.ascontiguousarray(X.data[:n]),
         X.shape,
-        was_sparse,
     )
 
 

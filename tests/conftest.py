@@ -137,7 +137,7 @@ def _make_problem(
         instances = DenseRows(X.toarray())
     else:
         indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
-        instances = CsrRows(indptr, indices, X.data, X.shape, was_sparse=True)
+        instances = CsrRows(indptr, indices, X.data, X.shape)
     n, n_labels = Y.shape
     counts = np.diff(Y.indptr)
     record = {
@@ -149,6 +149,7 @@ def _make_problem(
         "plus": np.ones(n_labels),
         "minus": np.ones(n_labels),
         "relative_tolerance": tol * np.maximum(1, np.minimum(counts, n - counts)) / n,
+        "relative_gap": np.inf,
         "margin_loss": LOSSES[loss](),
         "fit_intercept": True,
         "regularize_intercept": True,

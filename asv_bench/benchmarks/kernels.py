@@ -70,7 +70,7 @@ class Screen:
         self.norm2 = (self.points[:, :-1].astype(np.float64) ** 2).sum(axis=1)
         self.block = np.empty((N_FEATURES, n_lanes), np.int16)
         self.to_pass = np.empty(n_lanes)
-        self.rounded = rounded(CsrRows(*self.csr, X.shape, was_sparse=True))
+        self.rounded = rounded(CsrRows(*self.csr, X.shape))
         self.rows = np.empty((n_lanes, N_SAMPLES), np.int32)
         self.scores = np.empty((N_SAMPLES, n_lanes))
         self.time_round_points(X, n_lanes, dtype)

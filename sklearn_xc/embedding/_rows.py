@@ -43,7 +43,7 @@ def readable_rows(rows: CsrRows, name: str, *, is_training: bool) -> CsrRows:
     if is_kept.all():
         return rows
     data = np.where(is_kept, rows.data, 0).astype(rows.dtype)
-    kept = CsrRows(rows.indptr, rows.indices, data, rows.shape, rows.was_sparse).without_zeros()
+    kept = CsrRows(rows.indptr, rows.indices, data, rows.shape).without_zeros()
     lost = np.flatnonzero((np.diff(kept.indptr) == 0) & (np.diff(rows.indptr) > 0))
     if is_training and lost.size:
         raise ValueError(

@@ -41,6 +41,7 @@ class OneVsAllPrimal(Initialiser):
             plus=np.ones(1),
             minus=np.array([np.median(problem.minus)]),
             relative_tolerance=np.array([self.stop]),
+            relative_gap=np.inf,
             prune=0.0,
         )
         solution = solve_block(all_negative, sums, Zero(), None, np.zeros(1, np.int64), n_lanes=1)

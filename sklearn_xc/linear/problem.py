@@ -18,6 +18,9 @@ from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.solvers.layouts import arranged
 from sklearn_xc.solvers.problem import OneVsAllProblem
 
+#: Where ``tol`` is None: eps0 of the stopping rule, and the largest share of its objective by which
+#: a label may be above its minimum.
+DEFAULT_TOL, DEFAULT_GAP = 0.01, 1e-3
 #: X with more features is not taken without a look at the memory that is left: so many bytes a
 #: feature are needed before labels are cut into blocks that fit.
 _WIDE, _BYTES_A_FEATURE = 10**7, 60
@@ -70,7 +73,7 @@ def build_problem(
         label_of_entry, weights=row_weight[targets.rows], minlength=targets.n_problems
     )
     total = float(row_weight.sum())
-    tol = estimator.tol if estimator.tol is not None else (0.01 if instances.was_sparse else 1.0)
+    tol, gap = (DEFAULT_TOL, DEFAULT_GAP) if estimator.tol is None else (estimator.tol, np.inf)
     least = np.maximum(np.ldexp(1.0, -exponent), np.minimum(positive, total - positive))
     plus, minus = (
         _label_weight(estimator, C, name, positive, total, exponent)
@@ -85,6 +88,7 @@ def build_problem(
         plus=plus,
         minus=minus,
         relative_tolerance=tol * np.minimum(least / total, 1.0),
+        relative_gap=gap,
         margin_loss=_check_loss(estimator),
         fit_intercept=estimator.fit_intercept,
         regularize_intercept=estimator.regularize_intercept,

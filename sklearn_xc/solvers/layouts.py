@@ -46,7 +46,7 @@ def arranged(instances: CsrRows | DenseRows) -> Arrangement:
     indptr = np.concatenate(([0], np.cumsum(lengths[order]))).astype(np.int64)
     indices, data = np.empty_like(instances.indices), np.empty_like(instances.data)
     arrange_rows(*instances.arrays, order, read_only(number), read_only(indptr), indices, data)
-    rows = CsrRows(indptr, indices, data, instances.shape, instances.was_sparse)
+    rows = CsrRows(indptr, indices, data, instances.shape)
     return Arrangement(rows, order, read_only(features))
 
 

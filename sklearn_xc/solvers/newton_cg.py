@@ -207,7 +207,7 @@ class _Block:
         self.data = Rows(
             problem.instances.arrays, problem.weight, sums.weight,
             read_only(sums.total / sums.weight), problem.y_indptr, problem.y_rows,
-            problem.intercept, problem.ridge,
+            problem.intercept, problem.ridge, problem.relative_gap,
         )  # fmt: skip
         self.state = _make_lanes(problem, n_lanes)
         self.scratch = _make_scratch(problem)
@@ -377,7 +377,8 @@ class _Block:
         elif label.n_iter >= self.problem.max_iter:
             label.status = OUT_OF_ITERATIONS
         else:
-            state.threshold[k] = label.tolerance
+            if label.n_iter == 0:  # from now on; ``advance`` lowers it
+                state.threshold[k] = label.tolerance
             return
         trial = state.points[k, 1 - state.current[k]]
         point = state.points[k, state.current[k]]
@@ -402,6 +403,7 @@ class _Block:
         """Keep what is known about a label and empty its lane."""
         state = self.state
         pruned = state.points[k, 1 - state.current[k]]
+        objective = float(state.objective[k])
         indices, values = self.scratch.touched, self.scratch.work[0]
         n_kept = list_weights(pruned, indices, values)
         self.weights[label.row] = indices[:n_kept].copy(), values[:n_kept].copy()
@@ -412,7 +414,7 @@ class _Block:
             label.status,
             state.objective[k],
             state.gradient_norm[k],
-            label.tolerance,
+            min(label.tolerance, math.sqrt(2.0 * self.problem.relative_gap * objective)),
             state.pruned_objective[k],
         )
         self.waiting.extend(self.children.pop(label.row, ()))

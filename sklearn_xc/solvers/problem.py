@@ -46,6 +46,9 @@ class OneVsAllProblem:
         Weight of the loss of a positive and of a negative, C included.
     relative_tolerance : ndarray of float64 of shape (L,)
         A label is solved when its gradient norm is at most this times the norm at w = 0.
+    relative_gap : float
+        Nor is it solved before half its squared gradient norm, which bounds the objective's
+        distance from the minimum, is at most this share of the objective. inf: no such condition.
     margin_loss : MarginLoss
         The loss of each instance.
     fit_intercept, regularize_intercept : bool
@@ -66,6 +69,7 @@ class OneVsAllProblem:
     plus: np.ndarray
     minus: np.ndarray
     relative_tolerance: np.ndarray
+    relative_gap: float
     margin_loss: MarginLoss
     fit_intercept: bool
     regularize_intercept: bool

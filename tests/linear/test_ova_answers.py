@@ -150,11 +150,6 @@ class TestClasses:
 
 
 class TestInstances:
-    def test_the_default_tolerance_follows_the_container_of_x(self, xy):
-        X, Y = xy
-        assert_same_model(fit(X, Y), fit(X, Y, tol=0.01))
-        assert_same_model(fit(X.toarray(), Y), fit(X, Y, tol=1.0))
-
     def test_duplicate_entries_of_x_are_summed(self, model, xy):
         X, Y = xy
         coo = X.tocoo()

@@ -28,7 +28,7 @@ def problem_of(dense, rows, classes, weight=None, n_classes=None):
     X = sp.csr_array(dense)
     indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
     return SoftmaxProblem(
-        CsrRows(indptr, indices, X.data, X.shape, was_sparse=True),
+        CsrRows(indptr, indices, X.data, X.shape),
         np.asarray(rows, np.int32),
         np.asarray(classes, np.int32),
         np.ones(len(rows)) if weight is None else np.asarray(weight, np.float64),

@@ -21,9 +21,7 @@ MU = 2.0
 
 def csr_rows(X):
     X = sp.csr_array(X)
-    return CsrRows(
-        X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, X.shape, was_sparse=True
-    )
+    return CsrRows(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, X.shape)
 
 
 def make(scale=0.2, seed=0):

@@ -44,7 +44,7 @@ def make_rows(empty=(), dtype=np.float64):
     dense[list(empty)] = 0.0
     X = sp.csr_array(dense.astype(dtype))
     indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
-    return CsrRows(indptr, indices, X.data, X.shape, was_sparse=True)
+    return CsrRows(indptr, indices, X.data, X.shape)
 
 
 def make_problem(empty=(0, 5, 11), alpha=0.1, dtype=np.float64, weight=None):

@@ -25,7 +25,7 @@ def make_rows(n, dtype=np.float64, d=D):
     dense[[0, n // 2, n - 1]] = 0.0
     X = sp.csr_array(dense.astype(dtype))
     indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
-    return CsrRows(indptr, indices, X.data, X.shape, was_sparse=True)
+    return CsrRows(indptr, indices, X.data, X.shape)
 
 
 def make_weights(n_classes, dtype, with_scale):
@@ -235,7 +235,7 @@ def test_scores_beyond_the_range_of_floats(n_classes, dtype):
         for signs in ((1, 1), (1, -1)):  # inf, and NaN
             coef[k, X.indices[at : at + 2]] = np.sign(X.data[at : at + 2]) * signs * largest
             weights = ClassWeights(coef)
-            wide = CsrRows(X.indptr, X.indices, X.data * dtype(1e3), X.shape, was_sparse=True)
+            wide = CsrRows(X.indptr, X.indices, X.data * dtype(1e3), X.shape)
             calls = (
                 lambda w=weights, x=wide: w.scores(x, None),
                 lambda w=weights, x=wide: w.topk(x, 3, 2),
@@ -298,7 +298,7 @@ def test_scores_that_do_not_fit_into_memory(monkeypatch):
     weights = make_weights(70, np.float64, False)
     empty = np.empty(0)
     n = 2**45
-    X = CsrRows(np.zeros(1, np.int64), empty.astype(np.int32), empty, (n, D), was_sparse=True)
+    X = CsrRows(np.zeros(1, np.int64), empty.astype(np.int32), empty, (n, D))
     with pytest.raises(MemoryBudgetError, match=f"{n} instances x 70 classes.*predict_topk"):
         weights.scores(X, None)
 

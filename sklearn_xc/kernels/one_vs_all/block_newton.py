@@ -357,6 +357,8 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
         for j in range(m):
             norm2 += gradient[j] * gradient[j]
         lanes.gradient_norm[k] = np.sqrt(norm2)
+        certified = np.sqrt(2.0 * data.gap * lanes.objective[k])
+        lanes.threshold[k] = min(lanes.threshold[k], certified)
         if lanes.gradient_norm[k] <= lanes.threshold[k]:
             return
 

@@ -24,6 +24,9 @@ class Rows(NamedTuple):
         Positive rows of each label.
     intercept, ridge : float
         1 or 0: whether there is an intercept, and whether it is regularised.
+    gap : float
+        A lane rests only where half its squared gradient norm is at most this share of its
+        objective; inf for no such condition.
     """
 
     X: Any
@@ -34,6 +37,7 @@ class Rows(NamedTuple):
     y_rows: np.ndarray
     intercept: float
     ridge: float
+    gap: float
 
 
 class Lanes(NamedTuple):
@@ -71,7 +75,7 @@ class Lanes(NamedTuple):
         What was taken of the last step; 0 if none helped, -1 if the trial was halved unseen.
     gradient_norm : ndarray of float64
     threshold : ndarray of float64
-        The gradient norm at which it rests.
+        The gradient norm at which it rests; lowered where ``Rows.gap`` asks for less.
     n_products : ndarray of int64
         Hessian products of the last direction.
     pruned_objective : ndarray of float64

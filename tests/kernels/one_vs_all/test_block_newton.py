@@ -57,7 +57,7 @@ class Block:
             X=problem.instances.arrays, weight=problem.weight, total_weight=float(weight.sum()),
             mean=read_only(weight @ self.objectives[0].rows / weight.sum()),
             y_indptr=problem.y_indptr, y_rows=problem.y_rows,
-            intercept=problem.intercept, ridge=problem.ridge,
+            intercept=problem.intercept, ridge=problem.ridge, gap=problem.relative_gap,
         )  # fmt: skip
         self.lanes = _make_lanes(problem, m)._replace(active=np.full((m, n), -1, np.int32))
         self.lanes.label[:] = labels

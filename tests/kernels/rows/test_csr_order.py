@@ -15,7 +15,7 @@ def test_instances_are_arranged_by_length_and_features_by_frequency(n, d, seed):
     rng = np.random.default_rng(seed)
     X = sp.random_array((n, d), density=rng.random(), rng=rng, format="csr", dtype=np.float32)
     indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
-    arranged = layouts.arranged(CsrRows(indptr, indices, X.data, X.shape, was_sparse=True))
+    arranged = layouts.arranged(CsrRows(indptr, indices, X.data, X.shape))
     rows, order, features = arranged
     after = sp.csr_array((rows.data, rows.indices, rows.indptr), shape=X.shape)
     np.testing.assert_array_equal(after.toarray(), X.toarray()[order][:, features])

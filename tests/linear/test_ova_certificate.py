@@ -1,0 +1,75 @@
+"""Where tol is None, each label's objective is at most 0.001 above its minimum, and says so."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from sklearn_xc import OvALinearXC
+from sklearn_xc.exceptions import ConvergenceWarning
+from sklearn_xc.linear.problem import DEFAULT_GAP
+
+
+def fit(X, Y, **parameters):
+    return OvALinearXC(**{"prune": 0, "n_jobs": 1, **parameters}).fit(X, Y)
+
+
+def gaps(report, exact):
+    return (report["objective"] - exact["objective"]) / exact["objective"]
+
+
+@pytest.fixture(scope="module")
+def clouds():
+    """Standardised dense features, labels that are nearly separable: objectives fall a long way."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 30)).astype(np.float32)
+    scores = X @ rng.normal(size=(30, 12))
+    Y = (scores > np.quantile(scores, np.linspace(0.8, 0.995, 12), axis=0).diagonal()).astype(int)
+    return X, Y
+
+
+@pytest.mark.parametrize("init", ["msi", "zero", "bias", "ovap", "ovap++"])
+@pytest.mark.parametrize("loss", ["squared_hinge", "huber_hinge", "logistic"])
+def test_every_label_is_near_its_optimum(init, loss, clouds):
+    X, Y = clouds
+    exact = fit(X.astype(np.float64), Y, loss=loss, tol=1e-6).fit_report_
+    report = fit(X, Y, loss=loss, init=init).fit_report_
+    assert (report["status"] == "converged").all()
+    assert (report["suboptimality"] <= DEFAULT_GAP * report["objective"]).all()
+    assert (report["gradient_norm"] <= report["gradient_tolerance"]).all()
+    assert (gaps(report, exact) <= DEFAULT_GAP).all()
+
+
+def test_the_rule_alone_has_no_such_bound(clouds):
+    X, Y = clouds
+    exact = fit(X.astype(np.float64), Y, tol=1e-6).fit_report_
+    report = fit(X, Y, tol=1.0).fit_report_
+    assert (report["status"] == "converged").all()
+    assert gaps(report, exact).max() > 10 * DEFAULT_GAP
+
+
+def test_sparse_and_dense_x_have_the_same_rule(clouds):
+    X, Y = clouds
+    dense, sparse = fit(X, Y), fit(sp.csr_array(X), Y)
+    for report in (dense.fit_report_, sparse.fit_report_):
+        assert (report["suboptimality"] <= DEFAULT_GAP * report["objective"]).all()
+    np.testing.assert_allclose(dense.coef_.toarray(), sparse.coef_.toarray(), atol=0.02)
+
+
+def test_weights_and_a_large_c(clouds):
+    X, Y = clouds
+    weight = np.linspace(0.5, 3.0, len(X))
+    model = OvALinearXC(C=100, prune=0, positive_weight=2.0).fit(X, Y, sample_weight=weight)
+    report = model.fit_report_
+    assert (report["suboptimality"] <= DEFAULT_GAP * report["objective"]).all()
+
+
+def test_what_the_precision_does_not_allow_is_not_called_converged():
+    """Features far from zero in float32: no step lowers the objective long before the rule holds."""
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(3000, 20)) + 1000).astype(np.float32)
+    Y = (X - 1000) @ rng.normal(size=(20, 8)) + rng.normal(size=(3000, 8)) > 6
+    with pytest.warns(ConvergenceWarning):
+        report = fit(X, Y.astype(int), C=100.0).fit_report_
+    above = report["suboptimality"] > DEFAULT_GAP * report["objective"]
+    assert above.any()
+    np.testing.assert_array_equal(report["status"] == "converged", ~above)
