@@ -55,7 +55,8 @@ class OvALinearXC(LinearModel):
         eps0 of the stopping rule ``|g(w)| <= eps0 max(1, min(|P|, |N|)) / n |g(0)|``, with P and N
         the label's positives and negatives. None means 0.01 and, beyond the rule, a certificate:
         ``|g(w)|^2 / 2``, and with it the distance from the minimum, is at most 0.001 of the label's
-        objective. The paper's values, 0.01 for sparse X and 1.0 for dense X, have no such bound.
+        objective, where the precision of X allows it. The paper's values, 0.01 for sparse X and 1.0
+        for dense X, have no such bound.
     max_iter : int, default=100
         Most Newton steps for a label.
     fit_intercept : bool, default=True

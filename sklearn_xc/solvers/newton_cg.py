@@ -380,6 +380,8 @@ class _Block:
             if label.n_iter == 0:  # from now on; ``advance`` lowers it
                 state.threshold[k] = label.tolerance
             return
+        if label.n_iter > 0 and state.gradient_norm[k] <= label.tolerance:
+            label.status = CONVERGED  # the rule holds, where precision does not allow more
         trial = state.points[k, 1 - state.current[k]]
         point = state.points[k, state.current[k]]
         state.trial_norm2[k] = prune_point(point, self.problem.prune, trial)
@@ -403,7 +405,6 @@ class _Block:
         """Keep what is known about a label and empty its lane."""
         state = self.state
         pruned = state.points[k, 1 - state.current[k]]
-        objective = float(state.objective[k])
         indices, values = self.scratch.touched, self.scratch.work[0]
         n_kept = list_weights(pruned, indices, values)
         self.weights[label.row] = indices[:n_kept].copy(), values[:n_kept].copy()
@@ -414,7 +415,7 @@ class _Block:
             label.status,
             state.objective[k],
             state.gradient_norm[k],
-            min(label.tolerance, math.sqrt(2.0 * self.problem.relative_gap * objective)),
+            label.tolerance,
             state.pruned_objective[k],
         )
         self.waiting.extend(self.children.pop(label.row, ()))

@@ -36,14 +36,6 @@ def model(xy):
     return fit(*xy)
 
 
-class TestContainers:
-    def test_dense_instances_stop_at_their_own_tolerance(self, xy):
-        X, Y = xy[0].toarray(), xy[1]
-        a, b = fit(X, Y), fit(X, Y, tol=1.0)
-        assert_same_bytes(a, b)
-        assert a.path_report_["n_iter"].sum() < fit(*xy).path_report_["n_iter"].sum()
-
-
 class TestEcosystem:
     def test_answers(self, model, xy):
         X, Y = xy
