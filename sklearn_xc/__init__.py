@@ -17,6 +17,7 @@ _PUBLIC = {
     "OvALinearXC": "sklearn_xc.linear",
     "OvALinearXCCV": "sklearn_xc.linear",
     "SoftmaxUMax": "sklearn_xc.softmax",
+    "StackingXC": "sklearn_xc.stacking",
     "topk": "sklearn_xc._topk",
 }
 _SUBPACKAGES = (
@@ -35,6 +36,7 @@ _SUBPACKAGES = (
     "model_selection",
     "samplers",
     "softmax",
+    "stacking",
 )
 
 # For the package's own use; reached as attributes too.

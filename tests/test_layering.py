@@ -11,7 +11,7 @@ import pytest
 import sklearn_xc
 
 ROOT = Path(sklearn_xc.__file__).parent
-ESTIMATORS = {"decomposition", "embedding", "linear", "softmax"}
+ESTIMATORS = {"decomposition", "embedding", "linear", "softmax", "stacking"}
 PARTS = {"solvers", "initialisers", "samplers", "mips", "encoders", "gradients"}
 FOUNDATIONS = {
     "losses", "kernels", "parallel", "weights", "metrics", "base", "exceptions",

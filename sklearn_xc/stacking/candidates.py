@@ -7,6 +7,12 @@ import numpy as np
 
 Ranked = tuple[np.ndarray, np.ndarray]
 
+#: Features of a pair for each member, as ``describe`` lays them out, and whether a pair may only
+#: become more (1) or less (-1) likely to be relevant as the feature grows.
+OF_MEMBER = {"score": 1, "behind": -1, "rank": -1, "best": 0, "lead": 0}
+#: And those that follow them.
+OF_PAIR = {"log_frequency": 0, "votes": 1}
+
 
 class Candidates(NamedTuple):
     """Pairs, those of an instance side by side, its labels rising.
@@ -20,7 +26,7 @@ class Candidates(NamedTuple):
     ranks : ndarray of float64 of shape (n_pairs, n_members)
         From 1; NaN likewise.
     n : int
-        Instances, also those without a candidate.
+        Instances, also those without a pair.
     """
 
     rows: np.ndarray
@@ -29,9 +35,9 @@ class Candidates(NamedTuple):
     ranks: np.ndarray
     n: int
 
-    def starts(self) -> np.ndarray:
-        """Return where each instance's pairs begin, and the end: int64 of shape (n + 1,)."""
-        return np.searchsorted(self.rows, np.arange(self.n + 1))
+    def take(self, kept: np.ndarray) -> "Candidates":
+        """Return some of the pairs."""
+        return Candidates(*(part[kept] for part in self[:-1]), self.n)
 
 
 def gather(answers: Sequence[Ranked], n_candidates: int) -> Candidates:
@@ -40,31 +46,28 @@ def gather(answers: Sequence[Ranked], n_candidates: int) -> Candidates:
     Parameters
     ----------
     answers : sequence of (labels, scores)
-        One for each member, as of ``topk``: arrays of shape (n, k), k at least `n_candidates`,
-        labels padded with -1. What stands beyond the candidates tells scores of pairs that other
-        members name.
+        One for each member, as of ``topk``: arrays of shape (n, k), labels padded with -1.
     n_candidates : int
-        Of each member.
+        Of each member. Its further answers tell what it scores the candidates of others.
 
     Returns
     -------
     Candidates
     """
     n = len(answers[0][0])
-    n_labels = 1 + max((int(labels.max(initial=-1)) for labels, _ in answers), default=-1)
-    keys = [_keys(labels[:, :n_candidates], n_labels) for labels, _ in answers]
-    pairs = np.unique(np.concatenate([key[key >= 0] for key in keys]))
+    n_labels = 1 + max(int(labels.max(initial=-1)) for labels, _ in answers)
+    named = [_keys(labels, n_labels) for labels, _ in answers]
+    first = np.concatenate([keys[:, :n_candidates].ravel() for keys in named])
+    first = np.sort(first[first >= 0])
+    pairs = first[np.append(True, first[1:] > first[:-1])[: len(first)]]
     shape = (len(pairs), len(answers))
     scores, ranks = np.full(shape, np.nan), np.full(shape, np.nan)
-    for member, (labels, values) in enumerate(answers):
-        key = _keys(labels, n_labels)
-        given = key >= 0
-        at = np.searchsorted(pairs, key[given])
+    for member, (keys, (_, values)) in enumerate(zip(named, answers, strict=True)):
+        at = np.searchsorted(pairs, keys)
         at[at == len(pairs)] = 0
-        known = pairs[at] == key[given] if len(pairs) else np.zeros(0, bool)
-        rank = np.broadcast_to(np.arange(1.0, labels.shape[1] + 1), labels.shape)[given]
-        scores[at[known], member] = values[given][known]
-        ranks[at[known], member] = rank[known]
+        known = (keys >= 0) & (pairs[at] == keys) if len(pairs) else np.zeros(keys.shape, bool)
+        scores[at[known], member] = values[known]
+        ranks[at[known], member] = np.nonzero(known)[1] + 1
     rows, labels = np.divmod(pairs, max(n_labels, 1))
     return Candidates(rows, labels, scores, ranks, n)
 
@@ -76,29 +79,41 @@ def _keys(labels: np.ndarray, n_labels: int) -> np.ndarray:
 
 
 def describe(candidates: Candidates, frequencies: np.ndarray) -> np.ndarray:
-    """Return the features of pairs, float32 of shape (n_pairs, 5 n_members + 2).
+    """Return the features of pairs: what members say of them, and how frequent the label is.
 
-    Of each member the score, its distance from the member's best score for the instance, the rank,
-    the best score and what it leads the second by; and besides the logarithm of the label's
-    frequency, and the sum over members of one over the rank. NaN where there is nothing to tell.
+    Of each member: the score, how far it is behind the member's best for the instance, the rank,
+    that best score, and its lead over the second. Then the logarithm of the label's frequency, and
+    the sum of one over the rank. NaN where there is nothing to tell.
 
     Parameters
     ----------
     candidates : Candidates
     frequencies : ndarray of shape (n_labels,)
-        Training instances of each label.
+        Instances of each label that the members were trained on.
+
+    Returns
+    -------
+    ndarray of float32 of shape (n_pairs, 5 n_members + 2)
     """
-    starts = candidates.starts()
-    filled = starts[1:] > starts[:-1]
+    rows = candidates.rows
     columns = []
     for scores, ranks in zip(candidates.scores.T, candidates.ranks.T, strict=True):
         first, second = (_at_rank(candidates, scores, ranks, rank) for rank in (1, 2))
-        best = first[candidates.rows]
-        columns += [scores, best - scores, ranks, best, (first - second)[candidates.rows]]
+        columns += [scores, first[rows] - scores, ranks, first[rows], (first - second)[rows]]
     columns.append(np.log1p(frequencies[candidates.labels]))
     columns.append(np.nansum(1.0 / candidates.ranks, axis=1))
-    assert filled.any() or not len(candidates.rows)
-    return np.column_stack(columns).astype(np.float32)
+    with np.errstate(over="ignore"):  # a learner takes inf or says that it does not
+        return np.column_stack(columns).astype(np.float32)
+
+
+def directions(n_members: int) -> list[int]:
+    """Return for each feature of ``describe`` 1, -1 or 0, as in ``OF_MEMBER``."""
+    return [*OF_MEMBER.values()] * n_members + [*OF_PAIR.values()]
+
+
+def feature_names(members: Sequence[str]) -> list[str]:
+    """Return the names of the features of ``describe``."""
+    return [f"{member}: {name}" for member in members for name in OF_MEMBER] + [*OF_PAIR]
 
 
 def _at_rank(
@@ -109,3 +124,51 @@ def _at_rank(
     here = ranks == rank
     found[candidates.rows[here]] = scores[here]
     return found
+
+
+def best_of_pairs(
+    candidates: Candidates, values: np.ndarray, k: int, fill: float = -np.inf
+) -> Ranked:
+    """Return the k pairs of each instance with the largest values, ties to the smaller label.
+
+    Parameters
+    ----------
+    candidates : Candidates
+    values : ndarray of float of shape (n_pairs,)
+    k : int
+    fill : float
+        Value where an instance has fewer pairs.
+
+    Returns
+    -------
+    labels : ndarray of int64 of shape (n, k)
+        Padded with -1.
+    values : ndarray of shape (n, k)
+    """
+    order = np.lexsort((candidates.labels, -values, candidates.rows))
+    rows = candidates.rows[order]
+    place = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    kept = place < k
+    labels = np.full((candidates.n, k), -1, np.int64)
+    best = np.full((candidates.n, k), fill, values.dtype)
+    labels[rows[kept], place[kept]] = candidates.labels[order][kept]
+    best[rows[kept], place[kept]] = values[order][kept]
+    return labels, best
+
+
+def are_relevant(candidates: Candidates, indptr: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return whether each pair is one of an instance and a label that it has.
+
+    Parameters
+    ----------
+    candidates : Candidates
+    indptr, labels : ndarray
+        Labels of each instance, in CSR form.
+
+    Returns
+    -------
+    ndarray of bool of shape (n_pairs,)
+    """
+    n_labels = 1 + max(int(labels.max(initial=0)), int(candidates.labels.max(initial=0)))
+    rows = np.repeat(np.arange(len(indptr) - 1, dtype=np.int64), np.diff(indptr))
+    return np.isin(candidates.rows * n_labels + candidates.labels, rows * n_labels + labels)

@@ -1,0 +1,84 @@
+"""What learns from the pairs: the default, its probabilities, and the threshold that follows."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+#: Trees of few leaves, each of many pairs: with those of 1,000 instances larger trees lost up to a
+#: point of precision@1, with those of 20,000 they gained at most a tenth.
+_TREES, _RATE, _LEAVES = 200, 0.05, 7
+#: Pairs in a leaf, at most, and as a share of all.
+_PAIRS_OF_LEAF, _SHARE_OF_LEAF = 100, 0.005
+_RIDGE = 10.0
+
+
+def default_learner(n_pairs: int, directions: list[int], seed: int) -> Any:
+    """Return gradient boosting that may only rank a pair higher for a higher score or rank.
+
+    Parameters
+    ----------
+    n_pairs : int
+        That it will learn from.
+    directions : list of int
+        As ``monotonic_cst``.
+    seed : int
+    """
+    return HistGradientBoostingClassifier(
+        max_iter=_TREES,
+        learning_rate=_RATE,
+        max_leaf_nodes=_LEAVES,
+        min_samples_leaf=int(np.clip(_SHARE_OF_LEAF * n_pairs, 1, _PAIRS_OF_LEAF)),
+        l2_regularization=_RIDGE,
+        monotonic_cst=directions,
+        early_stopping=False,
+        random_state=seed,
+    )
+
+
+def probabilities(learner: Any, features: np.ndarray) -> np.ndarray:
+    """Return how likely pairs are to be relevant, float64 of shape (n_pairs,)."""
+    if not len(features):
+        return np.empty(0)
+    return np.asarray(learner.predict_proba(features))[:, 1].astype(np.float64)
+
+
+def best_threshold(chances: np.ndarray, relevant: np.ndarray, n_relevant: float) -> float:
+    """Return the probability above which predicting labels gives the largest micro-averaged F1.
+
+    Parameters
+    ----------
+    chances : ndarray of float of shape (n_pairs,)
+        Probabilities of pairs that the learner has not learned from.
+    relevant : ndarray of bool of shape (n_pairs,)
+    n_relevant : float
+        Relevant pairs in all, also those that are no candidates.
+
+    Returns
+    -------
+    float
+        Half-way between two probabilities; 0.5 where no pair is relevant.
+    """
+    order = np.argsort(-chances, kind="stable")
+    hits = np.cumsum(relevant[order])
+    if not len(hits) or not hits[-1]:
+        return 0.5
+    scores = 2.0 * hits / (np.arange(1, len(hits) + 1) + n_relevant)
+    chances = chances[order]
+    ends = np.append(chances[:-1] > chances[1:], True)  # equal ones are predicted together
+    best = int(np.argmax(np.where(ends, scores, -1.0)))
+    below = chances[best + 1] if best + 1 < len(chances) else 0.0
+    return float(0.5 * (chances[best] + below))
+
+
+class Votes:
+    """Stands in for the learner where no candidate is relevant, or all are: ranks decide.
+
+    Reads the last column, the sum of one over the rank.
+    """
+
+    def predict_proba(self, features: np.ndarray) -> np.ndarray:
+        """Return rising numbers between 0 and 1, (n_pairs, 2)."""
+        votes = np.asarray(features, np.float64)[:, -1]
+        chances = votes / (1.0 + votes)
+        return np.column_stack([1.0 - chances, chances])

@@ -1,0 +1,162 @@
+"""The estimators of a stack: checked, fitted to some of the rows, asked for their best labels."""
+
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from sklearn_xc._sklearn import num_samples, safe_indexing
+from sklearn_xc._topk import topk, unwrap
+from sklearn_xc.exceptions import UnseenLabelWarning
+
+
+class Answers(NamedTuple):
+    """What a member says of some instances.
+
+    Attributes
+    ----------
+    labels : ndarray of int64 of shape (n, k)
+        Positions among the labels of the stack, best first, padded with -1.
+    scores : ndarray of float of shape (n, k)
+    """
+
+    labels: np.ndarray
+    scores: np.ndarray
+
+
+def check_members(estimators: Any, who: str, taken: set[str]) -> list[tuple[str, Any]]:
+    """Return the members by name, without those that are "drop"; `taken` names are parameters.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For anything but a list of pairs of a name and an estimator, names that come twice, hold two
+        underscores, or are a parameter of the stack.
+    """
+    wanted = f"{who}: estimators must be a list of pairs (name, estimator)"
+    if not isinstance(estimators, list | tuple) or not len(estimators):
+        raise ValueError(f"{wanted}. Got {estimators!r}.")
+    found = []
+    for pair in estimators:
+        is_pair = isinstance(pair, list | tuple) and len(pair) == 2 and isinstance(pair[0], str)
+        if not is_pair:
+            raise ValueError(f"{wanted}. Got {pair!r}.")
+        name, estimator = pair
+        if isinstance(estimator, str) and estimator == "drop":
+            continue
+        if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+            raise TypeError(f"{who}: estimators: {name!r} must be an estimator. Got {estimator!r}.")
+        found.append((name, estimator))
+    names = [name for name, _ in found]
+    if len(set(names)) < len(names) or taken & set(names) or any("__" in name for name in names):
+        raise ValueError(
+            f"{who}: estimators must have names that differ, hold no '__' and are no parameter of "
+            f"the stack. Got {names}."
+        )
+    if not found:
+        raise ValueError(f"{who}: estimators must not all be 'drop'. Got {estimators!r}.")
+    return found
+
+
+def fit_member(
+    name: str, estimator: Any, X: Any, y: Any, weight: Any, rows: np.ndarray | None, who: str
+) -> tuple[Any, float]:
+    """Return a clone fitted to some of the rows (None for all), and the seconds that it took."""
+    began = time.perf_counter()
+    if rows is not None:
+        X, y = safe_indexing(as_rows(X), rows), safe_indexing(as_rows(y), rows)
+        weight = None if weight is None else weight[rows]
+    given = {} if weight is None else {_weight_name(estimator): weight}
+    fitted = clone(estimator)
+    with said_by(name, who), warnings.catch_warnings():
+        if rows is not None:  # of a fold: what matters is what all rows have
+            warnings.simplefilter("ignore", UnseenLabelWarning)
+        fitted.fit(X, y, **given)
+    return fitted, time.perf_counter() - began
+
+
+def _weight_name(estimator: Any) -> str:
+    """Return the argument of ``fit`` by which weights reach the last step of a Pipeline."""
+    prefix = ""
+    while hasattr(estimator, "steps"):
+        name, estimator = estimator.steps[-1]
+        prefix += f"{name}__"
+    return f"{prefix}sample_weight"
+
+
+def ask_member(name: str, fitted: Any, X: Any, k: int, classes: np.ndarray, who: str) -> Answers:
+    """Return the k best labels of each instance, as positions in `classes`."""
+    with said_by(name, who):
+        labels, scores = topk(fitted, X, k)
+        known = np.asarray(unwrap(fitted, None)[0].classes_)
+    if len(known) == len(classes) and (known == classes).all():
+        return Answers(labels, scores)
+    place = np.searchsorted(classes, known)
+    place[place == len(classes)] = 0
+    if known.dtype.kind != classes.dtype.kind or (classes[place] != known).any():
+        raise ValueError(
+            f"{who}: estimators: {name!r} answers with classes that y does not have. Got "
+            f"{known[:5].tolist()}, expected some of {classes[:5].tolist()}."
+        )
+    return Answers(np.where(labels >= 0, place[labels], -1), scores)
+
+
+def frequencies_of(members: Sequence[Any], fallback: np.ndarray) -> np.ndarray:
+    """Return the training instances of each label that fitted members know of, or `fallback`."""
+    for member in members:
+        counts = getattr(unwrap(member, None)[0], "label_counts_", None)
+        if counts is not None and len(counts) == len(fallback):
+            return np.asarray(counts)
+    return fallback
+
+
+def as_rows(data: Any) -> Any:
+    """Return data that can be indexed by rows."""
+    return data.tocsr() if hasattr(data, "tocsr") else data
+
+
+def n_rows(X: Any) -> int:
+    """Return the number of instances."""
+    return int(num_samples(X))
+
+
+class said_by:  # noqa: N801  used as a function
+    """Have errors of a member say which one it was."""
+
+    def __init__(self, name: str, who: str) -> None:
+        self.name, self.who = name, who
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind in (ValueError, TypeError):
+            raise kind(f"{self.who}: estimator {self.name!r}: {error}") from error
+
+
+def composed_params(params: dict[str, Any], estimators: Any) -> dict[str, Any]:
+    """Return the parameters of a stack together with its members and theirs."""
+    if not isinstance(estimators, list | tuple):
+        return params
+    for pair in estimators:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            continue  # fit says what is wrong
+        name, member = pair
+        params[name] = member
+        if hasattr(member, "get_params") and not isinstance(member, type):
+            of_member = member.get_params(deep=True)
+            params |= {f"{name}__{key}": value for key, value in of_member.items()}
+    return params
+
+
+def with_members(estimators: Any, params: dict[str, Any]) -> Any:
+    """Return the named estimators with those that `params` names, and take these out of it."""
+    pairs = isinstance(estimators, list | tuple) and all(
+        isinstance(pair, list | tuple) and len(pair) == 2 for pair in estimators
+    )
+    if not pairs or not any(name in params for name, _ in estimators):
+        return estimators
+    return [(name, params.pop(name, member)) for name, member in estimators]

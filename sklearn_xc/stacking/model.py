@@ -1,0 +1,171 @@
+"""Answers of a fitted stack."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_xc._arguments import check_count, refuse_disguised
+from sklearn_xc._sklearn import safe_indexing
+from sklearn_xc._sparse_input import check_sparse
+from sklearn_xc._state import reads_one_state
+from sklearn_xc.base import XCClassifier
+from sklearn_xc.metrics import propensity
+from sklearn_xc.parallel.memory import require_bytes
+from sklearn_xc.stacking.candidates import Candidates, best_of_pairs, describe, gather
+from sklearn_xc.stacking.learner import probabilities
+from sklearn_xc.stacking.members import Answers, as_rows, ask_member, n_rows
+
+#: A member is asked for so many times `n_candidates` labels: what it scores candidates of others.
+_DEPTH = 2.5
+#: Rows that are answered together.
+_TOGETHER = 4_096
+
+Values = Callable[[Candidates, np.ndarray], np.ndarray]
+
+
+class StackedModel(XCClassifier):
+    """Orders candidates by the probabilities of ``final_estimator_``."""
+
+    named_estimators_: Any
+    estimators_: list[Any]
+    final_estimator_: Any
+    threshold_: float
+    n_candidates: int
+    objective: str
+
+    @reads_one_state
+    def predict_proba(self, X: Any) -> Any:
+        """Return how likely labels are to be relevant; the container follows that of y in fit.
+
+        Parameters
+        ----------
+        X : object of n instances
+            As in fit.
+
+        Returns
+        -------
+        ndarray of shape (n, n_labels), or CSR of shape (n, n_labels)
+            After a 1-D fit, rows sum to 1, and classes that are no candidates share what is left.
+            Otherwise each label has a probability of its own, 0 for labels that are no candidates;
+            after a sparse fit those among the ``top_k`` best are stored.
+        """
+        check_is_fitted(self)
+        if self._targets_kind == "sparse":
+            labels, chances = self._topk_of(X, self._n_considered(X), _chances)
+            return self._csr(labels, chances, chances > 0)
+        chances = np.maximum(self._dense(X, _chances), 0.0)
+        chances[:, self._unseen_labels] = 0.0
+        if self._targets_kind == "dense":
+            return chances
+        is_other = chances == 0.0
+        is_other[:, self._unseen_labels] = False
+        n_others = is_other.sum(axis=1)
+        left = np.where(n_others > 0, 1.0 - chances.sum(axis=1), 0.0).clip(0.0)
+        chances += is_other * (left / np.maximum(n_others, 1))[:, None]
+        return chances / chances.sum(axis=1, keepdims=True)
+
+    def _ask(self, members: dict[str, Any], X: Any, k: int = 0) -> list[Answers]:
+        """Return the best labels of all members, at least k and as many as features need."""
+        k = min(max(k, self._depth()), len(self.classes_))
+        name = type(self).__name__
+        return [
+            ask_member(one, fitted, X, k, self.classes_, name) for one, fitted in members.items()
+        ]
+
+    def _depth(self) -> int:
+        return int(_DEPTH * check_count(self.n_candidates, f"{type(self).__name__}: n_candidates"))
+
+    def _propensities(self) -> np.ndarray:
+        return propensity(self.label_counts_, max(3, self.n_samples_fit_))
+
+    def _gains(self) -> np.ndarray:
+        """Return what a hit of each label counts."""
+        if self.objective == "precision":
+            return np.ones(len(self.classes_))
+        return 1.0 / self._propensities()
+
+    def _find_unseen(self) -> np.ndarray:
+        """Return the labels without a training instance that no member knows anything of."""
+        unseen = self.label_counts_ == 0
+        for member in self.__dict__.get("estimators_", ()):
+            of_member = getattr(member, "_unseen_labels", None)
+            if of_member is not None and len(member.classes_) == len(unseen):
+                is_known = np.ones(len(unseen), bool)
+                is_known[of_member] = False
+                unseen &= ~is_known
+        return np.flatnonzero(unseen)
+
+    def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        return self._topk_of(X, k, self._worth)
+
+    def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        labels, chances = self._topk_of(X, k, _chances)
+        return labels, chances - self.threshold_
+
+    def _all_scores(self, X: Any) -> np.ndarray:
+        scores = self._dense(X, self._worth)
+        return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
+
+    def _all_margins(self, X: Any) -> np.ndarray:
+        return self._dense(X, _chances) - self.threshold_
+
+    def _worth(self, pairs: Candidates, chances: np.ndarray) -> np.ndarray:
+        return chances * self._gains()[pairs.labels]
+
+    def _dense(self, X: Any, values: Values) -> np.ndarray:
+        n, n_labels = n_rows(X), len(self.classes_)
+        require_bytes(
+            16 * n * n_labels, self._allowed_bytes(), f"the answer, {n} instances x {n_labels}",
+            "Ask for fewer instances at a time, or for predict_topk.", type(self).__name__,
+        )  # fmt: skip
+        labels, found = self._topk_of(X, n_labels, values)
+        scores = np.empty((n, n_labels), found.dtype)
+        np.put_along_axis(scores, labels, found, axis=1)
+        return scores
+
+    def _topk_of(self, X: Any, k: int, values: Values) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k labels with the largest values, some rows after the other."""
+        name = type(self).__name__
+        check_sparse(X, "X", name)
+        refuse_disguised(X, f"{name}: X")
+        n, X = n_rows(X), as_rows(X)
+        if n <= _TOGETHER:
+            return self._topk_of_part(X, k, values)
+        parts = [
+            self._topk_of_part(safe_indexing(X, slice(first, first + _TOGETHER)), k, values)
+            for first in range(0, n, _TOGETHER)
+        ]
+        return tuple(np.concatenate(part) for part in zip(*parts, strict=True))  # type: ignore
+
+    def _topk_of_part(self, X: Any, k: int, values: Values) -> tuple[np.ndarray, np.ndarray]:
+        answers = self._ask(self.named_estimators_, X, k)
+        depth = self._depth()
+        pairs = gather([Answers(*(a[:, :depth] for a in both)) for both in answers],
+                       self.n_candidates)  # fmt: skip
+        pairs = pairs.take(~np.isin(pairs.labels, self._unseen_labels))
+        chances = probabilities(self.final_estimator_, describe(pairs, self.label_counts_))
+        dtype = np.result_type(*(scores.dtype for _, scores in answers))
+        worth = values(pairs, chances).astype(dtype)
+        counts = np.bincount(pairs.rows, minlength=pairs.n)
+        if (counts < min(k, len(self.classes_))).any():
+            pairs, worth = self._with_others(pairs, worth, answers)
+        return best_of_pairs(pairs, worth, k)
+
+    def _with_others(
+        self, pairs: Candidates, worth: np.ndarray, answers: list[Answers]
+    ) -> tuple[Candidates, np.ndarray]:
+        """Add what members rank further down: below 0 by the best rank, unseen labels last."""
+        n_labels = len(self.classes_)
+        everything = gather(answers, n_labels)
+        rank = np.nanmin(everything.ranks, axis=1) if len(everything.rows) else np.empty(0)
+        filled = (-rank / n_labels).astype(worth.dtype)
+        filled[np.isin(everything.labels, self._unseen_labels)] -= 2.0
+        keys, known = (part.rows * n_labels + part.labels for part in (everything, pairs))
+        filled[np.searchsorted(keys, known)] = worth
+        return everything, filled
+
+
+def _chances(pairs: Candidates, chances: np.ndarray) -> np.ndarray:
+    return chances

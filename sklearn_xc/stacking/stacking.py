@@ -1,0 +1,332 @@
+"""Stacking for label sets of any size."""
+
+import time
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_xc._arguments import refuse_disguised
+from sklearn_xc._checks import check_targets, check_weights
+from sklearn_xc._data import Targets
+from sklearn_xc._seeds import draw_seed
+from sklearn_xc._sklearn import HasMethods, Interval, StrOptions, fit_context, safe_indexing
+from sklearn_xc._sparse_input import check_sparse
+from sklearn_xc._state import built_apart
+from sklearn_xc.parallel.progress import say
+from sklearn_xc.parallel.threads import count_threads
+from sklearn_xc.stacking.candidates import directions, feature_names
+from sklearn_xc.stacking.held_out import draw_rows, split
+from sklearn_xc.stacking.learner import best_threshold
+from sklearn_xc.stacking.members import (
+    as_rows,
+    check_members,
+    composed_params,
+    fit_member,
+    frequencies_of,
+    n_rows,
+    with_members,
+)
+from sklearn_xc.stacking.model import StackedModel
+from sklearn_xc.stacking.training import Lesson, Teacher, joined, make_lesson
+
+
+class StackingXC(StackedModel):
+    """Several classifiers as one, which orders what each of them ranks high.
+
+    scikit-learn's ``StackingClassifier`` for label sets of any size. The candidates of an instance
+    are the labels that some member has among its first `n_candidates`. From rows that the members
+    were not trained on, a classifier of (instance, label) pairs learns how likely a candidate is to
+    be relevant, from what all members say of it and from the label's frequency. Its probabilities
+    order the candidates.
+
+    Parameters
+    ----------
+    estimators : list of (str, estimator)
+        The members: classifiers of this package, of scikit-learn, or Pipelines that end in one,
+        each with features of its own from the same X. "drop" in place of an estimator leaves it
+        out. They are cloned.
+    final_estimator : classifier, default=None
+        Learns from pairs; has ``predict_proba``. Features are NaN where a member does not have a
+        label among its answers. None takes gradient boosting,
+        :class:`~sklearn.ensemble.HistGradientBoostingClassifier`, of small trees that rank a pair
+        no lower for a higher score.
+    objective : {"precision", "propensity"}, default="precision"
+        What the order is best for: precision@k orders by the probability of a label,
+        propensity-scored precision@k by the probability over its propensity, so that rare labels
+        come first where they are nearly as likely. May change after the fit.
+    cv : float, int, splitter, iterable of (train, test) or "prefit", default=None
+        Rows that pairs are learned from. A float is the share of rows that is held out once, an int
+        a number of shuffled folds, each predicted by members trained on the others. Then all
+        members are trained on all rows. None holds out a tenth, at least 1,000 rows, and of fewer
+        than 5,000 rows makes five folds. "prefit" takes members as they are: pass rows to ``fit``
+        that they were not trained on. At most 20,000 of the rows are learned from.
+    n_candidates : int, default=20
+        Labels of each member.
+    top_k : int, default=100
+        After a sparse fit, how many of the best labels predict and decision_function consider.
+    max_memory : int or str, default=None
+        Bytes, or a text as "8GB", for each answer. Members have limits of their own.
+    n_jobs : int, default=None
+        Members that are trained side by side, in threads; memory grows with them. Members have
+        threads of their own. The model is the same for any number.
+    random_state : int, RandomState instance or None, default=None
+        Draws the rows that are held out, and seeds `final_estimator` if it is None. Members have
+        their own.
+    verbose : int, default=0
+        If not 0, print what each member reaches on the held-out rows.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_labels,)
+        Class labels after a 1-D y, else column numbers.
+    estimators_ : list of estimators
+        The members, trained on all rows.
+    named_estimators_ : Bunch
+        The same by name.
+    final_estimator_ : classifier
+        Fitted to pairs.
+    pair_features_ : list of str
+        Names of the columns that `final_estimator_` reads.
+    fit_report_ : dict of ndarray of shape (n_members + 1,)
+        ``name``, of each member and "stack"; ``P@1`` and ``PSP@1`` on the rows that pairs were
+        learned from, of the stack by three-fold cross-validation; ``seconds`` of training.
+    threshold_ : float
+        ``predict`` names labels of an indicator with a larger probability. It gives the best
+        micro-averaged F1 on the rows that pairs were learned from.
+    label_counts_ : ndarray of int64 of shape (n_labels,)
+        Instances with each label (or of each class); of prefit members what the first knows.
+    n_samples_fit_ : int
+        Instances seen in fit.
+    n_features_in_, feature_names_in_
+        Of the first member, where it has them.
+
+    See Also
+    --------
+    sklearn.ensemble.StackingClassifier : For few classes; gives the learner all probabilities.
+
+    Notes
+    -----
+    Scores are probabilities, or those over propensities; they are estimates for candidates,
+    whatever the members' own scores mean. Labels beyond the candidates follow them, by their best
+    rank, with scores below 0.
+
+    With one fold and `n` rows, each member is trained twice. Pairs take about
+    ``4 (5 n_members + 2)`` bytes, an instance has up to ``n_members * n_candidates`` of them.
+
+    Source: stacking is [1]_; a classifier of retrieved candidates is common in ranking. Frequencies
+    of a pair are those of the rows that its members were trained on: with those of all rows the
+    label of a held-out instance tells itself.
+
+    References
+    ----------
+    .. [1] D. H. Wolpert, "Stacked generalization", Neural Networks 5, 1992.
+
+    Examples
+    --------
+    >>> from sklearn_xc import ImplicitSoftmaxSGD, OvALinearXC, StackingXC
+    >>> from sklearn_xc.datasets import make_xc_classification
+    >>> X, Y = make_xc_classification(
+    ...     n_samples=500, n_features=300, n_labels=50, random_state=0, return_X_y=True
+    ... )
+    >>> members = [("ova", OvALinearXC()), ("softmax", ImplicitSoftmaxSGD(random_state=0))]
+    >>> clf = StackingXC(members, cv=3, random_state=0).fit(X, Y)
+    >>> labels, chances = clf.predict_topk(X[:2], k=3)
+    >>> labels.shape
+    (2, 3)
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "estimators": [list, tuple],
+        "final_estimator": [None, HasMethods(["fit", "predict_proba"])],
+        "objective": [StrOptions({"precision", "propensity"})],
+        "cv": [Interval(Real, 0, 1, closed="neither"), StrOptions({"prefit"}), "cv_object"],
+        "n_candidates": [Interval(Integral, 1, None, closed="left")],
+        "top_k": [Interval(Integral, 1, None, closed="left")],
+        "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        estimators,
+        *,
+        final_estimator=None,
+        objective="precision",
+        cv=None,
+        n_candidates=20,
+        top_k=100,
+        max_memory=None,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.estimators = estimators
+        self.final_estimator = final_estimator
+        self.objective = objective
+        self.cv = cv
+        self.n_candidates = n_candidates
+        self.top_k = top_k
+        self.max_memory = max_memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters, with `deep` those of the members as ``name__parameter`` too.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to include members and their parameters.
+
+        Returns
+        -------
+        dict of str to object
+        """
+        params = super().get_params(deep=deep)
+        return composed_params(params, self.estimators) if deep else params
+
+    def set_params(self, **params: Any) -> "StackingXC":
+        """Set parameters, members by name, and their parameters as ``name__parameter``.
+
+        Parameters
+        ----------
+        **params : dict
+            Names and values.
+
+        Returns
+        -------
+        StackingXC
+            Itself.
+        """
+        if "estimators" in params:
+            self.estimators = params.pop("estimators")
+        self.estimators = with_members(self.estimators, params)
+        super().set_params(**params)
+        return self
+
+    @fit_context(prefer_skip_nested_validation=False)
+    @built_apart
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "StackingXC":
+        """Train the members and the learner of pairs.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame, list of str} of n instances
+            What the members take.
+        y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
+            One class per instance, or a binary indicator, dense or sparse.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the instances, for members and for pairs. Members must take them; in a
+            Pipeline they reach the last step.
+
+        Returns
+        -------
+        StackingXC
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For arguments that do not fit. What a member refuses is raised with its name.
+        """
+        began, who = time.perf_counter(), type(self).__name__
+        check_sparse(X, "X", who)
+        refuse_disguised(X, f"{who}: X")
+        members = check_members(self.estimators, who, set(self._get_param_names()))
+        n = n_rows(X)
+        targets = check_targets(self, y, n)
+        given = check_weights(self, sample_weight, n)
+        weight = np.ones(n) if given is None else given
+        seed = draw_seed(self.random_state)
+        self._keep_targets(targets)
+        self._count_instances(targets, weight)
+        if isinstance(self.cv, str):
+            lesson, seconds = self._ask_prefit(members, X, weight, seed), np.zeros(len(members))
+        else:
+            lesson, seconds = self._train_members(members, X, y, targets, given, weight, seed)
+        signs, names = directions(len(members)), [name for name, _ in members]
+        teacher = Teacher(self.final_estimator, lesson, targets, weight, signs, seed)
+        self.final_estimator_ = teacher.fit()
+        self.pair_features_ = feature_names(names)
+        chances = teacher.examine()
+        self.threshold_ = best_threshold(chances, teacher.relevant, teacher.truth.nnz)
+        self.fit_report_ = teacher.report(names, chances, self._gains(), self._propensities())
+        own = max(0.0, time.perf_counter() - began - seconds.sum())
+        self.fit_report_["seconds"] = np.append(seconds, own)
+        self._tell(len(lesson.rows))
+        self._warn_of_unseen()
+        return self
+
+    def _train_members(
+        self,
+        members: list[tuple[str, Any]],
+        X: Any,
+        y: Any,
+        targets: Targets,
+        given: np.ndarray | None,
+        weight: np.ndarray,
+        seed: int,
+    ) -> tuple[Lesson, np.ndarray]:
+        """Train the members without held-out rows, ask them, and train them on all rows."""
+        lessons, seconds = [], np.zeros(len(members))
+        for train, test in split(self.cv, X, y, weight, seed, type(self).__name__):
+            fitted, taken = self._fit_members(members, X, y, given, train)
+            seconds += taken
+            is_there = np.zeros(len(weight), bool)
+            is_there[train] = True
+            frequencies = targets.label_counts(is_there & (weight > 0))
+            answers = self._ask(dict(fitted), safe_indexing(as_rows(X), test))
+            lessons.append(make_lesson(answers, test, frequencies, self.n_candidates))
+        fitted, taken = self._fit_members(members, X, y, given, None)
+        self._keep_members(fitted)
+        return joined(lessons), seconds + taken
+
+    def _ask_prefit(
+        self, members: list[tuple[str, Any]], X: Any, weight: np.ndarray, seed: int
+    ) -> Lesson:
+        """Ask members that are trained already."""
+        who = type(self).__name__
+        for name, estimator in members:
+            check_is_fitted(estimator, msg=f"{who}: cv is 'prefit', and {name!r} is not fitted.")
+        self._keep_members(members)
+        self.label_counts_ = frequencies_of(self.estimators_, self.label_counts_)
+        self._unseen_labels = self._find_unseen()
+        rows = draw_rows(np.flatnonzero(weight > 0), seed)
+        answers = self._ask(dict(members), safe_indexing(as_rows(X), rows))
+        return make_lesson(answers, rows, self.label_counts_, self.n_candidates)
+
+    def _fit_members(
+        self, members: list[tuple[str, Any]], X: Any, y: Any, weight: Any, rows: Any
+    ) -> tuple[list[tuple[str, Any]], np.ndarray]:
+        """Return the members fitted to some rows (None: all), and the seconds of each."""
+        workers = min(count_threads(self.n_jobs), len(members))
+        done = Parallel(n_jobs=workers, require="sharedmem")(
+            delayed(fit_member)(name, estimator, X, y, weight, rows, type(self).__name__)
+            for name, estimator in members
+        )
+        fitted = [(name, one) for (name, _), (one, _) in zip(members, done, strict=True)]
+        return fitted, np.array([seconds for _, seconds in done])
+
+    def _keep_members(self, fitted: list[tuple[str, Any]]) -> None:
+        self.named_estimators_ = Bunch(**dict(fitted))
+        self.estimators_ = [one for _, one in fitted]
+        self._unseen_labels = self._find_unseen()
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(self.estimators_[0], name):
+                setattr(self, name, getattr(self.estimators_[0], name))
+
+    def _tell(self, n_rows: int) -> None:
+        if not self.verbose:
+            return
+        report = self.fit_report_
+        for name, plain, scored in zip(report["name"], report["P@1"], report["PSP@1"], strict=True):
+            text = f"{name}: P@1 {plain:.4f}, PSP@1 {scored:.4f} on {n_rows} held-out rows"
+            say(type(self).__name__, text)
