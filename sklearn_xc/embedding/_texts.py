@@ -32,7 +32,7 @@ class TextRows(CsrRows):
         indptr = np.append(0, np.cumsum(has_text)).astype(np.int64)
         n_texts = int(indptr[-1])
         zeros, ones = np.zeros(n_texts, np.int32), np.ones(n_texts, DTYPE)
-        return cls(indptr, zeros, ones, (len(texts), 1), False, texts)
+        return cls(indptr, zeros, ones, (len(texts), 1), texts)
 
     def take(self, rows: np.ndarray) -> "TextRows":
         """Return some of the rows."""

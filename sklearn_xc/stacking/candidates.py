@@ -37,7 +37,8 @@ class Candidates(NamedTuple):
 
     def take(self, kept: np.ndarray) -> "Candidates":
         """Return some of the pairs."""
-        return Candidates(*(part[kept] for part in self[:-1]), self.n)
+        rows, labels, scores, ranks = (part[kept] for part in self[:4])
+        return Candidates(rows, labels, scores, ranks, self.n)
 
 
 def gather(answers: Sequence[Ranked], n_candidates: int) -> Candidates:

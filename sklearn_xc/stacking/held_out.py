@@ -51,9 +51,10 @@ def split(
     if cv is None:
         cv = min(_FOLDS, n) if n < _SMALL else max(_SHARE, _FEWEST / n)
     if isinstance(cv, Integral):
-        if not 2 <= cv <= n:
+        n_folds = int(cv)
+        if not 2 <= n_folds <= n:
             raise ValueError(f"{who}: cv must be from 2 to {n}, the number of rows. Got {cv}.")
-        splitter = KFold(int(cv), shuffle=True, random_state=seed)
+        splitter = KFold(n_folds, shuffle=True, random_state=seed)
         folds = [(rows[train], rows[test]) for train, test in splitter.split(rows)]
     elif isinstance(cv, Real):
         order = rows[np.random.default_rng((seed, 1)).permutation(n)]

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-#: Trees of few leaves, each of many pairs: with those of 1,000 instances larger trees lost up to a
-#: point of precision@1, with those of 20,000 they gained at most a tenth.
-_TREES, _RATE, _LEAVES = 200, 0.05, 7
+#: On twelve stacks of two members, learned from 1,000 to 19,000 rows, 200 trees of 7 leaves at half
+#: the rate were within 0.4 points of precision@1 either way, and take twice the time to predict.
+_TREES, _RATE, _LEAVES = 100, 0.1, 15
 #: Pairs in a leaf, at most, and as a share of all.
 _PAIRS_OF_LEAF, _SHARE_OF_LEAF = 100, 0.005
 _RIDGE = 10.0

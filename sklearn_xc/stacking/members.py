@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from sklearn_xc._sklearn import num_samples, safe_indexing
 from sklearn_xc._topk import topk, unwrap
@@ -72,8 +73,7 @@ def fit_member(
     given = {} if weight is None else {_weight_name(estimator): weight}
     fitted = clone(estimator)
     with said_by(name, who), warnings.catch_warnings():
-        if rows is not None:  # of a fold: what matters is what all rows have
-            warnings.simplefilter("ignore", UnseenLabelWarning)
+        warnings.simplefilter("ignore", UnseenLabelWarning)  # the stack has one of its own
         fitted.fit(X, y, **given)
     return fitted, time.perf_counter() - began
 
@@ -115,12 +115,22 @@ def frequencies_of(members: Sequence[Any], fallback: np.ndarray) -> np.ndarray:
 
 def as_rows(data: Any) -> Any:
     """Return data that can be indexed by rows."""
-    return data.tocsr() if hasattr(data, "tocsr") else data
+    if hasattr(data, "tocsr"):
+        return data.tocsr()
+    is_array_like = hasattr(data, "__array__") and not hasattr(data, "__getitem__")
+    return np.asarray(data) if is_array_like else data
 
 
-def n_rows(X: Any) -> int:
-    """Return the number of instances."""
-    return int(num_samples(X))
+def n_rows(X: Any, who: str) -> int:
+    """Return the number of instances, at least one."""
+    n = int(num_samples(X))
+    if not n:
+        shape = getattr(X, "shape", (0,))
+        raise ValueError(
+            f"{who}: X must hold an instance. Got 0 sample(s) (shape={shape}), a minimum of 1 is "
+            "required."
+        )
+    return n
 
 
 class said_by:  # noqa: N801  used as a function
@@ -133,8 +143,9 @@ class said_by:  # noqa: N801  used as a function
         pass
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if kind in (ValueError, TypeError):
-            raise kind(f"{self.who}: estimator {self.name!r}: {error}") from error
+        for plain in (ValueError, TypeError):
+            if isinstance(error, plain) and not isinstance(error, NotFittedError):
+                raise plain(f"{self.who}: estimator {self.name!r}: {error}") from error
 
 
 def composed_params(params: dict[str, Any], estimators: Any) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class StackedModel(XCClassifier):
         if self._targets_kind == "sparse":
             labels, chances = self._topk_of(X, self._n_considered(X), _chances)
             return self._csr(labels, chances, chances > 0)
-        chances = np.maximum(self._dense(X, _chances), 0.0)
+        chances = np.maximum(self._dense(X, _chances).astype(np.float64), 0.0)
         chances[:, self._unseen_labels] = 0.0
         if self._targets_kind == "dense":
             return chances
@@ -65,6 +65,33 @@ class StackedModel(XCClassifier):
         left = np.where(n_others > 0, 1.0 - chances.sum(axis=1), 0.0).clip(0.0)
         chances += is_other * (left / np.maximum(n_others, 1))[:, None]
         return chances / chances.sum(axis=1, keepdims=True)
+
+    @reads_one_state
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return the logarithm of :meth:`predict_proba` after a fit to classes.
+
+        Parameters
+        ----------
+        X : object of n instances
+            As in fit.
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+
+        Raises
+        ------
+        ValueError
+            After a fit to an indicator, where labels that are no candidates have probability 0.
+        """
+        check_is_fitted(self)
+        if self._targets_kind != "classes":
+            raise ValueError(
+                f"{type(self).__name__}: predict_log_proba needs a fit to one class per instance. "
+                "Got one to an indicator: use predict_proba."
+            )
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
     def _ask(self, members: dict[str, Any], X: Any, k: int = 0) -> list[Answers]:
         """Return the best labels of all members, at least k and as many as features need."""
@@ -106,7 +133,10 @@ class StackedModel(XCClassifier):
 
     def _all_scores(self, X: Any) -> np.ndarray:
         scores = self._dense(X, self._worth)
-        return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
+        if not self._is_binary:
+            return scores
+        first, second = np.maximum(scores, np.finfo(scores.dtype).tiny).T  # of log-odds
+        return (np.log(second) - np.log(first))[:, None]
 
     def _all_margins(self, X: Any) -> np.ndarray:
         return self._dense(X, _chances) - self.threshold_
@@ -115,7 +145,7 @@ class StackedModel(XCClassifier):
         return chances * self._gains()[pairs.labels]
 
     def _dense(self, X: Any, values: Values) -> np.ndarray:
-        n, n_labels = n_rows(X), len(self.classes_)
+        n, n_labels = n_rows(X, type(self).__name__), len(self.classes_)
         require_bytes(
             16 * n * n_labels, self._allowed_bytes(), f"the answer, {n} instances x {n_labels}",
             "Ask for fewer instances at a time, or for predict_topk.", type(self).__name__,
@@ -130,7 +160,7 @@ class StackedModel(XCClassifier):
         name = type(self).__name__
         check_sparse(X, "X", name)
         refuse_disguised(X, f"{name}: X")
-        n, X = n_rows(X), as_rows(X)
+        n, X = n_rows(X, name), as_rows(X)
         if n <= _TOGETHER:
             return self._topk_of_part(X, k, values)
         parts = [

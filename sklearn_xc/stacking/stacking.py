@@ -218,7 +218,7 @@ class StackingXC(StackedModel):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, data frame, list of str} of n instances
+        X : {array-like, sparse matrix} of shape (n, n_features), data frame or list of str
             What the members take.
         y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
             One class per instance, or a binary indicator, dense or sparse.
@@ -240,7 +240,7 @@ class StackingXC(StackedModel):
         check_sparse(X, "X", who)
         refuse_disguised(X, f"{who}: X")
         members = check_members(self.estimators, who, set(self._get_param_names()))
-        n = n_rows(X)
+        n = n_rows(X, who)
         targets = check_targets(self, y, n)
         given = check_weights(self, sample_weight, n)
         weight = np.ones(n) if given is None else given

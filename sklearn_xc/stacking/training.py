@@ -58,11 +58,15 @@ def make_lesson(
 def joined(lessons: list[Lesson]) -> Lesson:
     """Return the lessons of all folds as one."""
     ends = np.cumsum([lesson.pairs.n for lesson in lessons])
-    numbers = [
-        lesson.pairs.rows + end - lesson.pairs.n for lesson, end in zip(lessons, ends, strict=True)
-    ]
-    rest = zip(*(lesson.pairs[1:-1] for lesson in lessons), strict=True)
-    pairs = Candidates(np.concatenate(numbers), *map(np.concatenate, rest), int(ends[-1]))
+    pairs = Candidates(
+        np.concatenate(
+            [le.pairs.rows + end - le.pairs.n for le, end in zip(lessons, ends, strict=True)]
+        ),
+        np.concatenate([lesson.pairs.labels for lesson in lessons]),
+        np.concatenate([lesson.pairs.scores for lesson in lessons]),
+        np.concatenate([lesson.pairs.ranks for lesson in lessons]),
+        int(ends[-1]),
+    )
     return Lesson(
         pairs,
         np.concatenate([lesson.features for lesson in lessons]),

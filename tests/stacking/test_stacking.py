@@ -1,0 +1,428 @@
+"""StackingXC: what it learns from, what it answers, how it lives with scikit-learn."""
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sklearn_xc import ImplicitSoftmaxSGD, LabelFeatures, NGAMEEmbeddingXC, OvALinearXC, StackingXC
+from sklearn_xc.datasets import make_xc_classification
+from sklearn_xc.exceptions import MemoryBudgetError, UnseenLabelWarning
+from sklearn_xc.metrics import precision_at_k, propensity, psp_at_k
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def members(**of_softmax):
+    parameters = {"max_iter": 3, "learning_rate": 0.3, "random_state": 0, **of_softmax}
+    return [("ova", OvALinearXC()), ("softmax", ImplicitSoftmaxSGD(**parameters))]
+
+
+def stack(**parameters):
+    estimators = parameters.pop("estimators", None) or members()
+    return StackingXC(estimators, **{"cv": 0.3, "random_state": 0, **parameters})
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_xc_classification(
+        n_samples=600, n_features=200, n_labels=60, random_state=0, return_X_y=True
+    )
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return stack().fit(*data)
+
+
+class Recorder(OvALinearXC):
+    """Notes how many rows each of its fits had."""
+
+    n_rows: list = []  # noqa: RUF012
+
+    def fit(self, X, y, sample_weight=None):
+        Recorder.n_rows.append(X.shape[0])
+        return super().fit(X, y, sample_weight)
+
+
+class TestWhatIsLearnedFrom:
+    @pytest.mark.parametrize(
+        ("cv", "expected"),
+        [(0.25, [450, 600]), (3, [400, 400, 400, 600]), (None, [480] * 5 + [600]),
+         ([(np.arange(100), np.arange(200, 300))], [100, 600])],
+        ids=["a share", "folds", "None", "a list"],
+    )  # fmt: skip
+    def test_members_are_trained_without_held_out_rows(self, cv, expected, data):
+        Recorder.n_rows = []
+        stack(estimators=[("ova", Recorder())], cv=cv).fit(*data)
+        assert Recorder.n_rows == expected
+
+    def test_frequencies_are_those_of_the_members_rows(self, data, monkeypatch):
+        """A label with one instance, held out, is never a positive, and has frequency 0."""
+        seen = []
+        from sklearn_xc.stacking import stacking
+
+        plain = stacking.make_lesson
+
+        def spy(answers, rows, frequencies, n_candidates):
+            seen.append((rows, frequencies))
+            return plain(answers, rows, frequencies, n_candidates)
+
+        monkeypatch.setattr(stacking, "make_lesson", spy)
+        X, Y = data
+        stack(cv=3).fit(X, Y)
+        counts = np.asarray(Y.sum(axis=0)).ravel()
+        assert sorted(np.concatenate([rows for rows, _ in seen])) == list(range(600))
+        for rows, frequencies in seen:
+            expected = counts - np.asarray(Y[rows].sum(axis=0)).ravel()
+            np.testing.assert_array_equal(frequencies, expected)
+
+    def test_prefit_members_stay_as_they_are(self, data):
+        X, Y = data
+        given = [(name, one.fit(X[:400], Y[:400])) for name, one in members()]
+        model = stack(estimators=given, cv="prefit").fit(X[400:], Y[400:])
+        assert model.estimators_ == [one for _, one in given]
+        np.testing.assert_array_equal(model.label_counts_, given[0][1].label_counts_)
+        with pytest.raises(NotFittedError, match="'prefit', and 'ova' is not fitted"):
+            stack(estimators=members(), cv="prefit").fit(X, Y)
+
+    def test_at_most_so_many_rows(self, data, monkeypatch):
+        monkeypatch.setattr("sklearn_xc.stacking.held_out.MOST_ROWS", 50)
+        from sklearn_xc.stacking import stacking
+
+        sizes = []
+        plain = stacking.joined
+        monkeypatch.setattr(
+            stacking, "joined", lambda parts: sizes.append(len(plain(parts).rows)) or plain(parts)
+        )
+        stack(cv=4).fit(*data)
+        assert sizes == [50]
+
+    def test_members_are_the_models_of_a_fit_to_all_rows(self, fitted, data):
+        for (_, member), found in zip(members(), fitted.estimators_, strict=True):
+            expected = clone(member).fit(*data).predict_topk(data[0], 5)
+            np.testing.assert_array_equal(found.predict_topk(data[0], 5), expected)
+
+
+def _first_columns(X):
+    return X[:, :10]
+
+
+def _last_columns(X):
+    return X[:, 10:]
+
+
+@pytest.fixture(scope="module")
+def halves():
+    rng = np.random.default_rng(0)
+    n, n_labels = 3000, 40
+    y = rng.choice(n_labels, n, p=np.r_[np.full(10, 0.08), np.full(30, 0.2 / 30)])
+    shown = np.eye(n_labels)[y] + 0.35 * rng.normal(size=(n, n_labels))
+    Y = sp.csr_array(np.eye(n_labels, dtype=int)[y])
+    X = np.c_[shown[:, :10], shown[:, 10:]]
+    return X[:2000], Y[:2000], X[2000:], Y[2000:]
+
+
+@pytest.fixture(scope="module")
+def halved(halves):
+    of_frequent = FunctionTransformer(_first_columns)
+    of_rare = FunctionTransformer(_last_columns)
+    return StackingXC(
+        [
+            ("frequent", make_pipeline(of_frequent, OvALinearXC(prune=0))),
+            ("rare", make_pipeline(of_rare, OvALinearXC(prune=0))),
+        ],
+        random_state=0,
+    ).fit(*halves[:2])
+
+
+class TestGains:
+    """A member that knows frequent labels, and one that knows rare ones."""
+
+    @pytest.mark.parametrize("objective", ["precision", "propensity"])
+    def test_it_is_above_its_best_member(self, halved, halves, objective):
+        from sklearn_xc import topk
+
+        X, Y = halves[2:]
+        weight = propensity(halved.label_counts_, halved.n_samples_fit_)
+        measure = {
+            "precision": lambda labels: precision_at_k(Y, labels, 1),
+            "propensity": lambda labels: psp_at_k(Y, labels, 1, propensities=weight),
+        }[objective]
+        halved.objective = objective
+        found = measure(halved.predict_topk(X, 1)[0])
+        best = max(measure(topk(one, X, 1)[0]) for one in halved.estimators_)
+        assert found > best + 0.05
+
+    def test_the_report_says_so(self, halved):
+        report = halved.fit_report_
+        assert report["name"].tolist() == ["frequent", "rare", "stack"]
+        assert report["P@1"][2] > report["P@1"][:2].max() + 0.05
+        assert (report["seconds"] >= 0).all()
+
+    def test_probabilities_are_those_of_candidates(self, halved, halves):
+        """Among pairs with a probability of about p, a share of about p is relevant."""
+        X, Y = halves[2:]
+        chances = halved.predict_proba(X)
+        hits = Y.toarray()[chances.nonzero()] > 0
+        values = np.asarray(chances[chances.nonzero()]).ravel()
+        for low, high in ((0.02, 0.1), (0.3, 0.7), (0.7, 1.0)):
+            inside = (values > low) & (values <= high)
+            assert abs(values[inside].mean() - hits[inside].mean()) < 0.1
+
+    def test_objectives_share_a_fit(self, halved, halves):
+        halved.objective = "precision"
+        labels, chances = halved.predict_topk(halves[2], 40)
+        halved.objective = "propensity"
+        other, worth = halved.predict_topk(halves[2], 40)
+        inverse = 1 / propensity(halved.label_counts_, halved.n_samples_fit_)
+        dense = np.zeros((1000, 40))
+        np.put_along_axis(dense, labels, chances * inverse[labels], axis=1)
+        np.testing.assert_allclose(np.take_along_axis(dense, other, 1), worth)
+        assert (np.diff(worth, axis=1) <= 0).all()
+
+
+class TestAnswers:
+    @pytest.mark.parametrize("container", ["sparse", "dense", "classes"])
+    def test_they_agree(self, container, data):
+        X, Y = data
+        y = {"sparse": Y, "dense": Y.toarray(), "classes": Y.argmax(axis=1)}[container]
+        model = stack(n_candidates=5).fit(X, y)
+        n_labels = len(model.classes_)
+        labels, scores = model.predict_topk(X[:50], n_labels)
+        assert (np.sort(labels, axis=1) == np.arange(n_labels)).all()
+        assert (np.diff(scores, axis=1) <= 0).all()
+        found = model.decision_function(X[:50])
+        if container != "sparse":
+            np.testing.assert_array_equal(np.take_along_axis(found, labels, axis=1), scores)
+        else:
+            model.top_k = 7
+            np.testing.assert_array_equal(
+                np.sort(model.decision_function(X[:50]).indices.reshape(50, 7)),
+                np.sort(labels[:, :7]),
+            )
+        for k in (1, 6, 20):
+            few = model.predict_topk(X[:50], k)
+            np.testing.assert_array_equal(few[0], labels[:, :k])
+            np.testing.assert_array_equal(few[1], scores[:, :k])
+        proba = model.predict_proba(X[:50])
+        if container == "classes":
+            np.testing.assert_allclose(proba.sum(axis=1), 1)
+            np.testing.assert_allclose(np.exp(model.predict_log_proba(X[:50])), proba)
+        else:
+            assert model.predict(X[:50]).shape == (50, n_labels)
+            inside = proba.toarray() if container == "sparse" else proba
+            predicted = model.predict(X[:50])
+            predicted = predicted.toarray() if container == "sparse" else predicted
+            np.testing.assert_array_equal(predicted > 0, inside > model.threshold_)
+            with pytest.raises(ValueError, match="needs a fit to one class"):
+                model.predict_log_proba(X)
+
+    def test_rows_do_not_depend_on_those_beside_them(self, fitted, data, monkeypatch):
+        whole = fitted.predict_topk(data[0], 5)
+        monkeypatch.setattr("sklearn_xc.stacking.model._TOGETHER", 7)
+        parts = fitted.predict_topk(data[0], 5)
+        np.testing.assert_array_equal(whole[0], parts[0])
+        np.testing.assert_allclose(whole[1], parts[1], rtol=1e-6)
+
+    def test_two_classes(self, data):
+        X, Y = data
+        y = np.where(np.asarray(Y[:, [0]].todense()).ravel() > 0, "yes", "no")
+        model = stack().fit(X, y)
+        score = model.decision_function(X)
+        assert score.shape == (600,)
+        np.testing.assert_array_equal(model.predict(X) == "yes", score > 0)
+        np.testing.assert_array_equal(model.predict_proba(X)[:, 1] > 0.5, score > 0)
+
+    def test_float32(self, data):
+        X, Y = data
+        model = stack().fit(X.astype(np.float32), Y)
+        assert model.predict_topk(X.astype(np.float32), 3)[1].dtype == np.float32
+
+    def test_memory_of_dense_answers(self, data):
+        X, Y = data
+        model = stack(max_memory="100KB").fit(X, Y.toarray())
+        with pytest.raises(MemoryBudgetError, match="the answer, 600 instances x 60"):
+            model.decision_function(X)
+
+
+class TestUnseenLabels:
+    def test_they_come_last_and_warn_once(self, data):
+        X, Y = data
+        Y = sp.hstack([Y[:, :5], sp.csr_array((600, 1)), Y[:, 5:]], format="csr")
+        with pytest.warns(UnseenLabelWarning, match="1 of 61 labels") as caught:
+            model = stack().fit(X, Y)
+        assert len([one for one in caught if one.category is UnseenLabelWarning]) == 1
+        labels, scores = model.predict_topk(X, 61)
+        assert (labels[:, -1] == 5).all()
+        assert (scores[:, -1] < scores[:, -2]).all()
+        assert not model.predict_proba(X)[:, [5]].nnz
+
+    def test_a_member_that_knows_their_texts_may_name_them(self, data):
+        X, Y = data
+        Y = sp.hstack([sp.csr_array((600, 1)), Y], format="csr")
+        Z = sp.csr_array(Y.T.astype(float) @ X)
+        Z = sp.vstack([X[[0]], Z[1:]], format="csr")
+        embedding = NGAMEEmbeddingXC(
+            label_features=LabelFeatures(Z), embedding_dim=16, max_iter=3, classifier_max_iter=2,
+            batch_size=32, random_state=0,
+        )  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = stack(estimators=[*members(), ("texts", embedding)]).fit(X, Y)
+        assert not model._unseen_labels.size
+        labels, _ = model.predict_topk(X[:1], 61)
+        assert 0 in labels[0, :60]
+
+
+class TestScikitLearn:
+    def test_members_of_scikit_learn_and_texts(self):
+        rng = np.random.default_rng(0)
+        words = {"sea": "wave ship sail", "wood": "tree leaf bark", "sky": "cloud bird wind"}
+        y = rng.choice(list(words), 120)
+        texts = [" ".join(rng.choice(words[one].split(), 4)) for one in y]
+        estimators = [
+            ("chars", make_pipeline(TfidfVectorizer(analyzer="char"), OvALinearXC())),
+            ("words", make_pipeline(TfidfVectorizer(), MultinomialNB())),
+            ("forest", make_pipeline(TfidfVectorizer(), RandomForestClassifier(5, random_state=0))),
+        ]
+        model = stack(estimators=estimators, cv=3).fit(texts, y)
+        assert model.score(texts, y) == 1
+        assert model.predict(["ship sail"]).tolist() == ["sea"]
+        frame = pd.Series(texts, index=np.arange(120) + 7)
+        np.testing.assert_array_equal(model.predict(frame), model.predict(texts))
+
+    def test_grid_search_over_a_member(self, data):
+        search = GridSearchCV(
+            stack(), {"ova__C": [0.1, 1.0], "softmax": [None, "drop"]}, cv=2, error_score="raise"
+        )
+        search.param_grid["softmax"] = [members()[1][1], "drop"]
+        search.fit(*data)
+        assert len(search.cv_results_["params"]) == 4
+        assert set(search.best_estimator_.named_estimators_) <= {"ova", "softmax"}
+
+    def test_parameters(self):
+        model = stack()
+        assert model.get_params()["ova__C"] == 1.0
+        model.set_params(ova__C=3.0, softmax="drop", n_candidates=7)
+        assert model.estimators[0][1].C == 3.0
+        assert model.estimators[1] == ("softmax", "drop")
+        assert clone(model).get_params()["n_candidates"] == 7
+
+    def test_files_and_copies(self, fitted, data):
+        for other in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):
+            np.testing.assert_array_equal(
+                other.predict_topk(data[0], 5), fitted.predict_topk(data[0], 5)
+            )
+
+    def test_weights_reach_members_and_pairs(self, data):
+        X, Y = data
+        weight = np.where(np.arange(600) % 4, 1.0, 0.0)
+        Recorder.n_rows = []
+        weighted = [("ova", make_pipeline(SimpleImputer(), Recorder()))]
+        model = stack(estimators=weighted, cv=3).fit(X.toarray(), Y, sample_weight=weight)
+        kept = np.flatnonzero(weight)
+        assert Recorder.n_rows == [300, 300, 300, 600]
+        plain = stack(estimators=weighted, cv=3).fit(X.toarray()[kept], Y[kept])
+        np.testing.assert_array_equal(plain.label_counts_, model.label_counts_)
+        np.testing.assert_array_equal(
+            plain.named_estimators_["ova"][-1].label_counts_,
+            model.named_estimators_["ova"][-1].label_counts_,
+        )
+
+    def test_a_learner_of_ones_own(self, data):
+        learner = make_pipeline(SimpleImputer(), LogisticRegression())
+        model = stack(final_estimator=learner).fit(*data)
+        assert model.final_estimator_[-1].coef_.shape == (1, len(model.pair_features_))
+        assert learner.__sklearn_is_fitted__ is not None
+        assert not hasattr(learner[-1], "coef_")
+
+    @parametrize_with_checks(
+        [StackingXC([("a", OvALinearXC()), ("b", OvALinearXC(C=0.1))], cv=3, random_state=0)]
+    )
+    def test_scikit_learns_checks(self, estimator, check):
+        check(estimator)
+
+
+class TestSameBytes:
+    @pytest.mark.parametrize("n_jobs", [1, 2, -1])
+    def test_n_jobs(self, n_jobs, fitted, data):
+        model = stack(n_jobs=n_jobs).fit(*data)
+        np.testing.assert_array_equal(
+            model.predict_topk(data[0], 5), fitted.predict_topk(data[0], 5)
+        )
+        assert model.threshold_ == fitted.threshold_
+
+    def test_another_seed(self, fitted, data):
+        other = stack(random_state=1).fit(*data)
+        assert (other.predict_topk(data[0], 5)[1] != fitted.predict_topk(data[0], 5)[1]).any()
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("parameters", "says"),
+        [
+            ({"estimators": [OvALinearXC()]}, r"list of pairs \(name, estimator\). Got OvALinear"),
+            ({"estimators": [("a", OvALinearXC)]}, "'a' must be an estimator. Got <class"),
+            ({"estimators": [("a", "drop")]}, "must not all be 'drop'"),
+            ({"estimators": [("a", OvALinearXC()), ("a", OvALinearXC())]}, r"Got \['a', 'a'\]"),
+            ({"estimators": [("cv", OvALinearXC())]}, r"no parameter of the stack. Got \['cv'\]"),
+            ({"estimators": [("a__b", OvALinearXC())]}, "hold no '__'"),
+            ({"final_estimator": KFold()}, "final_estimator"),
+            ({"objective": "recall"}, "objective"),
+            ({"cv": 1.5}, "cv"),
+            ({"cv": 601}, "cv must be from 2 to 600, the number of rows. Got 601"),
+            ({"cv": 1}, "'cv' parameter"),
+            ({"cv": []}, "gives no folds"),
+            ({"n_candidates": 0}, "n_candidates"),
+            ({"top_k": 0}, "top_k"),
+        ],
+        ids=lambda value: None if isinstance(value, dict) else value[:20],
+    )
+    def test_of_parameters(self, parameters, says, data):
+        with pytest.raises((ValueError, TypeError), match=says):
+            stack(**parameters).fit(*data)
+
+    def test_a_member_is_named(self, data, fitted):
+        X, Y = data
+        wrong = [("ova", OvALinearXC()), ("bad", OvALinearXC(C=-1))]
+        with pytest.raises(ValueError, match=r"StackingXC: estimator 'bad': .*'C' parameter"):
+            stack(estimators=wrong).fit(X, Y)
+        with pytest.raises(ValueError, match="estimator 'ova': X has 3 features"):
+            fitted.predict_topk(X[:, :3])
+        with pytest.raises(ValueError, match="StackingXC: estimator 'ova': Input X contains NaN"):
+            stack().fit(np.where(X.toarray() > 0, np.nan, 1.0), Y)
+
+    def test_a_failed_fit_leaves_the_model(self, data):
+        X, Y = data
+        model = stack().fit(X, Y)
+        before = model.predict_topk(X, 3)
+        model.estimators = [("ova", OvALinearXC()), ("bad", OvALinearXC(C=-1))]
+        with pytest.raises(ValueError, match="bad"):
+            model.fit(X, Y)
+        np.testing.assert_array_equal(model.predict_topk(X, 3), before)
+
+    def test_too_few_rows(self, data):
+        with pytest.raises(ValueError, match=r"at least 2 of them\. Got 1"):
+            stack().fit(data[0][:1], data[1][:1])
+
+    def test_no_candidate_is_relevant(self):
+        """Each class has one instance: held-out ones are never among the answers."""
+        model = stack(cv=0.5).fit(np.eye(20), np.arange(20))
+        assert model.predict_topk(np.eye(20), 1)[0].ravel().tolist() == list(range(20))
+        assert model.threshold_ == 0.5
