@@ -5,6 +5,7 @@ Every experiment is a module of its own, with ``add_options(parser)`` for the co
 
     __main__.py        the command line
     one_vs_all/  softmax/  decomposition/  embedding/    one folder for each kind of estimator
+    defaults/          all estimators on all sets: are their defaults those to defend?
     library/           what is no estimator's: checks, searches
         |
         +-- peers/     other systems, each in a process of its own
@@ -58,6 +59,10 @@ EXPERIMENTS = {
     "ngame": (
         "embedding.samplers",
         "NGAMEEmbeddingXC: samplers by epoch, components, labels never seen in training",
+    ),
+    "defaults": (
+        "defaults.defaults",
+        "every estimator's defaults beside other settings and peers, on all sets at three sizes",
     ),
     "pruning": (
         "one_vs_all.pruning",

@@ -183,7 +183,8 @@ def _read(name: str, size: str, data: Any) -> SizedSet:
 def _read_texts(name: str, data: Any) -> tuple[Any, Any, Any, list[str]]:
     """Return the texts of both parts, their labels, and the label texts."""
     if name == "tate":
-        train, test = load_tate_subjects("train"), load_tate_subjects("test")
+        parts: list[Any] = [load_tate_subjects("train"), load_tate_subjects("test")]
+        train, test = parts
         return (train.data, test.data), train.target, test.target, list(train.label_names)
     if name == "cooking_stackexchange":
         (path,) = find_text_files(name, data)

@@ -17,10 +17,7 @@ of OvALinearXC are without compilation, which the notes below the table give.
 """
 
 import argparse
-import json
 import os
-import signal
-import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
@@ -29,9 +26,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import sklearn_xc
 from asv_bench.common.data import SETS, cache_folder, load_set
 from asv_bench.common.report import Column, Report
+from asv_bench.common.runs import RowLog, run_worker
 from asv_bench.one_vs_all.systems_figure import draw_systems
 from asv_bench.peers import DEFAULT_SYSTEMS, SYSTEMS, why_not
 from asv_bench.peers.worker import COMPILE, KS
@@ -55,8 +52,6 @@ _COLUMNS = [
 ]
 #: Longest note in the table; errors stand below it in full.
 _NOTE = 60
-#: Where `asv_bench` is importable.
-CHECKOUT = Path(__file__).resolve().parents[2]
 #: Environment variables with which the libraries are told their number of threads.
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -159,53 +154,6 @@ def main(
     return rows
 
 
-class RowLog:
-    """The rows measured so far, a JSON line each.
-
-    Parameters
-    ----------
-    path : Path or None
-        The file; None keeps nothing beyond this process.
-
-    Raises
-    ------
-    ValueError
-        If a line is not what this experiment writes.
-    """
-
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self._rows: list[tuple[dict[str, Any], dict[str, Any]]] = []
-        text = path.read_text(encoding="utf-8") if path is not None and path.is_file() else ""
-        whole = text[: text.rfind("\n") + 1]
-        if path is not None and whole != text:  # the last line was cut off
-            path.write_text(whole, encoding="utf-8")
-        for number, line in enumerate(whole.splitlines(), start=1):
-            try:
-                entry = json.loads(line)
-                self._rows.append((entry["task"], entry["row"]))
-            except (ValueError, KeyError, TypeError):
-                raise ValueError(
-                    f"{path}, line {number}: expected an object with task and row. Got "
-                    f"{line[:60]!r}."
-                ) from None
-
-    def find(self, task: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the row of a task that has been measured, or None; a failed one is not."""
-        for known, row in reversed(self._rows):
-            if known == task and "error" not in row:
-                return row
-        return None
-
-    def add(self, task: dict[str, Any], row: dict[str, Any]) -> None:
-        """Keep a row."""
-        self._rows.append((task, row))
-        if self._path is not None:
-            entry = {"task": task, "row": row, "version": sklearn_xc.__version__}
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(entry) + "\n")
-
-
 def plan_tasks(
     sets: Iterable[str], systems: Iterable[str], n_jobs: int, liblinear_labels: int
 ) -> list[dict[str, Any]]:
@@ -253,58 +201,6 @@ def _measure(
             "pecos_python": None if pecos_python is None else str(pecos_python),
         }
         return shown | run_worker(full, Path(work), environment, timeout)
-
-
-def run_worker(
-    task: dict[str, Any], work: Path, environment: dict[str, str], timeout: float
-) -> dict[str, Any]:
-    """Run the worker on a task and return what it wrote.
-
-    Parameters
-    ----------
-    task : dict
-        See :func:`~asv_bench.peers.worker.main`.
-    work : Path
-        An empty folder for the files between the processes.
-    environment : dict
-        Variables of the new process.
-    timeout : float
-        Seconds after which the process, and those that it has started, are ended.
-
-    Returns
-    -------
-    dict
-        The result, or ``{"error": ...}`` where there is none.
-    """
-    (work / "task.json").write_text(json.dumps(task))
-    command = [sys.executable, "-m", "asv_bench.peers.worker"]
-    with (work / "log.txt").open("w+", encoding="utf-8", errors="replace") as log:
-        process = subprocess.Popen(
-            [*command, str(work / "task.json"), str(work / "result.json")],
-            stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=environment,
-            start_new_session=True, cwd=CHECKOUT,
-        )  # fmt: skip
-        try:
-            status = process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            return {"error": f"timed out after {timeout:,g} s"}
-        finally:
-            _end(process)
-    if (work / "result.json").is_file():
-        return json.loads((work / "result.json").read_text())
-    lines = (work / "log.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return {"error": f"ended with status {status}: {(lines or ['it printed nothing'])[-1]}"}
-
-
-def _end(process: subprocess.Popen) -> None:
-    """End a process, if it still runs, with all that it has started."""
-    if process.poll() is not None:
-        return
-    if hasattr(os, "killpg"):
-        os.killpg(process.pid, signal.SIGKILL)  # it leads a group of its own
-    else:
-        process.kill()
-    process.wait()
 
 
 def _progress(row: dict[str, Any]) -> str:

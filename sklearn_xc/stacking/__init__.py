@@ -5,7 +5,7 @@ members.py      the estimators of a stack: checked, fitted, asked
 held_out.py     which rows pairs are learned from
 candidates.py   pairs of an instance and a label that some member ranks high; their features
 training.py     a lesson of pairs, and what the learner makes of it
-learner.py      the default learner, and what follows from its probabilities
+learner.py      the default learners, their mixture, and what follows from its probabilities
 model.py        answers
 """
 

@@ -70,7 +70,7 @@ def fit_member(
     if rows is not None:
         X, y = safe_indexing(as_rows(X), rows), safe_indexing(as_rows(y), rows)
         weight = None if weight is None else weight[rows]
-    given = {} if weight is None else {_weight_name(estimator): weight}
+    given = {} if weight is None else {weight_name(estimator): weight}
     fitted = clone(estimator)
     with said_by(name, who), warnings.catch_warnings():
         warnings.simplefilter("ignore", UnseenLabelWarning)  # the stack has one of its own
@@ -78,7 +78,7 @@ def fit_member(
     return fitted, time.perf_counter() - began
 
 
-def _weight_name(estimator: Any) -> str:
+def weight_name(estimator: Any) -> str:
     """Return the argument of ``fit`` by which weights reach the last step of a Pipeline."""
     prefix = ""
     while hasattr(estimator, "steps"):

@@ -9,8 +9,14 @@ from sklearn.base import clone
 from sklearn_xc._data import Targets
 from sklearn_xc.metrics import precision_at_k, psp_at_k
 from sklearn_xc.stacking.candidates import Candidates, are_relevant, best_of_pairs, describe, gather
-from sklearn_xc.stacking.learner import Votes, default_learner, probabilities
-from sklearn_xc.stacking.members import Answers
+from sklearn_xc.stacking.learner import (
+    Mixture,
+    Votes,
+    best_mixture,
+    default_learners,
+    probabilities,
+)
+from sklearn_xc.stacking.members import Answers, weight_name
 
 #: Folds in which the learner itself is judged.
 _JUDGED = 3
@@ -119,29 +125,41 @@ class Teacher:
         self.truth = sp.csr_array((ones, labels, indptr), shape=shape)[lesson.rows]
         self.relevant = are_relevant(lesson.pairs, self.truth.indptr, self.truth.indices)
 
-    def fit(self, kept: np.ndarray | None = None) -> Any:
+    def teach(self) -> tuple[Any, np.ndarray]:
+        """Return a learner, and probabilities of pairs by learners that have not seen their rows.
+
+        Without a ``final_estimator`` two are tried, and mixed as suits these probabilities.
+        """
+        if self.final_estimator is not None:
+            return self._fit(self.final_estimator), self._examine(self.final_estimator)
+        learners = default_learners(len(self.relevant), self.directions, self.seed)
+        chances = [self._examine(learner) for learner in learners]
+        weight = self.weight[self.lesson.pairs.rows]
+        shares = best_mixture(chances, self.relevant, weight)
+        used = [(learner, share) for learner, share in zip(learners, shares, strict=True) if share]
+        fitted = [self._fit(learner) for learner, _ in used]
+        return Mixture(fitted, [share for _, share in used]), np.average(chances, 0, shares)
+
+    def _fit(self, learner: Any, kept: np.ndarray | None = None) -> Any:
         """Return a learner fitted to all pairs, or to those of a mask."""
         kept = np.ones(len(self.relevant), bool) if kept is None else kept
         relevant = self.relevant[kept]
         if not relevant.any() or relevant.all():
             return Votes()
-        learner = self.final_estimator
-        if learner is None:
-            learner = default_learner(len(relevant), self.directions, self.seed)
         weight = self.weight[self.lesson.pairs.rows[kept]]
-        given = {} if (weight == 1.0).all() else {"sample_weight": weight}
+        given = {} if (weight == 1.0).all() else {weight_name(learner): weight}
         features = self.lesson.features[kept]
         return clone(learner).fit(features, relevant.astype(np.int8), **given)
 
-    def examine(self) -> np.ndarray:
-        """Return probabilities of all pairs, each from a learner that has not seen its instance."""
+    def _examine(self, learner: Any) -> np.ndarray:
+        """Return probabilities of all pairs, each from a fit that has not seen its instance."""
         pairs = self.lesson.pairs
         order = np.random.default_rng((self.seed, 3)).permutation(pairs.n)
         fold = (order % _JUDGED)[pairs.rows]
         chances = np.empty(len(fold))
         for one in np.unique(fold):
             out = fold == one
-            chances[out] = probabilities(self.fit(~out), self.lesson.features[out])
+            chances[out] = probabilities(self._fit(learner, ~out), self.lesson.features[out])
         return chances
 
     def report(
@@ -154,7 +172,7 @@ class Teacher:
         names : list of str
             Of the members.
         chances : ndarray of float of shape (n_pairs,)
-            As of ``examine``.
+            As of ``teach``.
         gains, propensities : ndarray of float of shape (n_labels,)
             What a hit of each label counts for the stack's order; and propensities.
         """

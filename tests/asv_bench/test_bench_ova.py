@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.svm import LinearSVC
 
 from asv_bench import peers
+from asv_bench.common import runs
 from asv_bench.common.data import SplitSet, load_set
 from asv_bench.common.measure import fit_quietly
 from asv_bench.common.report import Report
@@ -399,17 +400,17 @@ def test_tasks_hold_what_a_row_depends_on(data, measured):
 
 def test_rows_are_kept_and_failed_ones_tried_again(tmp_path):
     path = tmp_path / "ova.jsonl"
-    log = ova.RowLog(path)
+    log = runs.RowLog(path)
     log.add({"set": "a"}, {"P@1": 1.0})
     log.add({"set": "b"}, {"error": "timed out"})
     with path.open("a") as file:
         file.write('{"task": {"set": "c"}, "ro')  # stopped while writing
-    again = ova.RowLog(path)
+    again = runs.RowLog(path)
     assert again.find({"set": "a"}) == {"P@1": 1.0}
     assert again.find({"set": "b"}) is None
     assert again.find({"set": "c"}) is None
     again.add({"set": "d"}, {"P@1": 2.0})
-    assert ova.RowLog(path).find({"set": "d"}) == {"P@1": 2.0}
+    assert runs.RowLog(path).find({"set": "d"}) == {"P@1": 2.0}
 
 
 def test_foreign_line_is_named(tmp_path):
@@ -418,7 +419,7 @@ def test_foreign_line_is_named(tmp_path):
     with pytest.raises(
         ValueError, match=r"ova\.jsonl, line 1: expected an object .* Got '\[1, 2\]'"
     ):
-        ova.RowLog(path)
+        runs.RowLog(path)
 
 
 # Processes
@@ -428,7 +429,7 @@ def test_a_system_runs_in_a_fresh_process(data, tmp_path):
     pytest.importorskip("omikuji")
     load_set("bibtex", data, cache=tmp_path)
     task = {"set": "bibtex", "system": "omikuji", "n_jobs": 1, "cache": str(tmp_path)}
-    row = ova.run_worker(task, tmp_path, dict(os.environ), 300.0)
+    row = runs.run_worker(task, tmp_path, dict(os.environ), 300.0)
     assert "error" not in row
     assert row["P@1"] > 10
     assert 20 < row["before_mb"] <= row["peak_mb"]
@@ -447,13 +448,13 @@ def test_a_process_that_takes_too_long_is_ended(tmp_path, monkeypatch):
         return started[-1]
 
     monkeypatch.setattr(subprocess, "Popen", start)
-    row = ova.run_worker({"system": worker.COMPILE}, tmp_path, dict(os.environ), 0.0)
+    row = runs.run_worker({"system": worker.COMPILE}, tmp_path, dict(os.environ), 0.0)
     assert row == {"error": "timed out after 0 s"}
     assert started[0].poll() is not None
 
 
 def test_a_process_that_dies_says_why(tmp_path):
-    row = ova.run_worker({}, tmp_path, {**os.environ, "PYTHONHOME": str(tmp_path)}, 60.0)
+    row = runs.run_worker({}, tmp_path, {**os.environ, "PYTHONHOME": str(tmp_path)}, 60.0)
     assert row["error"].startswith("ended with status 1: ")
     assert len(row["error"]) > len("ended with status 1: ")
 

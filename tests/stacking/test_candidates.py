@@ -11,7 +11,7 @@ from sklearn_xc.stacking.candidates import (
     feature_names,
     gather,
 )
-from sklearn_xc.stacking.learner import best_threshold
+from sklearn_xc.stacking.learner import Mixture, best_mixture, best_threshold
 from sklearn_xc.stacking.members import Answers
 
 N, L = 30, 12
@@ -121,3 +121,36 @@ def test_threshold(seed):
     assert f1(found) == max(f1(t) for t in np.unique(np.append(chances, [0, 1])) - 0.05)
     assert best_threshold(chances, np.zeros(60, bool), 3) == 0.5
     assert best_threshold(np.empty(0), np.empty(0, bool), 3) == 0.5
+
+
+def test_mixture():
+    """The share with the lowest log-loss, of five."""
+    rng = np.random.default_rng(0)
+    truth = rng.random(500)
+    relevant = rng.random(500) < truth
+    weight = rng.random(500)
+    good = np.clip(truth, 0.01, 0.99)
+    bad = rng.random(500) * 0.98 + 0.01
+    for a, b in ((good, bad), (bad, good), (good, np.clip(good + 0.1, 0, 0.99)), (good, good)):
+
+        def loss(share, a=a, b=b):
+            mean = share * a + (1 - share) * b
+            return -(weight * np.log(np.where(relevant, mean, 1 - mean))).sum()
+
+        shares = best_mixture([a, b], relevant, weight)
+        assert sum(shares) == 1
+        assert loss(shares[0]) == min(loss(share) for share in (0, 0.25, 0.5, 0.75, 1))
+    assert best_mixture([good, bad], relevant, weight)[0] >= 0.75
+    assert best_mixture([good], relevant, weight) == (1.0,)
+
+
+def test_probabilities_of_a_mixture():
+    class Constant:
+        def __init__(self, chance):
+            self.chance = chance
+
+        def predict_proba(self, features):
+            return np.full((len(features), 2), [1 - self.chance, self.chance])
+
+    found = Mixture([Constant(0.2), Constant(0.6)], (0.25, 0.75)).predict_proba(np.zeros((3, 1)))
+    np.testing.assert_allclose(found, [[0.5, 0.5]] * 3)
