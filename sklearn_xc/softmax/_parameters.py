@@ -18,14 +18,15 @@ class SoftmaxParameters(SoftmaxModel):
         "fit_intercept": ["boolean"],
         "n_negatives": [Interval(Integral, 1, None, closed="left")],
         "sampling": [StrOptions({"uniform", "frequency"})],
-        "n_hard_negatives": [Interval(Integral, 0, None, closed="left")],
+        "n_hard_negatives": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "init": [StrOptions({"means", "zero"})],
+        "u_init": [StrOptions({"optimal", "zero"})],
         "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "decay": [Interval(Real, 0, 1, closed="right"), StrOptions({"1/t"})],
         "average": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "multilabel": [StrOptions({"all", "first"})],
-        "early_stopping": ["boolean"],
+        "early_stopping": ["boolean", StrOptions({"auto"})],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -46,6 +47,7 @@ class SoftmaxParameters(SoftmaxModel):
         sampling,
         n_hard_negatives,
         init,
+        u_init,
         learning_rate,
         decay,
         average,
@@ -68,6 +70,7 @@ class SoftmaxParameters(SoftmaxModel):
         self.sampling = sampling
         self.n_hard_negatives = n_hard_negatives
         self.init = init
+        self.u_init = u_init
         self.learning_rate = learning_rate
         self.decay = decay
         self.average = average
@@ -131,6 +134,11 @@ init : {"means", "zero"}, default="means"
     Where ``fit`` starts: at the means of the instances of each class, shrunken, times the factor
     that suits instances left out of them; one pass over X. Without a ridge, and with few epochs,
     the start matters for new instances: it is the better one.""",
+    "u_init": """\
+u_init : {"optimal", "zero"}, default="optimal"
+    Where each u starts: at its optimum for the weights that ``fit`` starts from, the log-loss, or
+    at 0, as in the code of the authors of [1]_. At 0 the first step of each pair is up to n_classes
+    times too long. A search for hard negatives sets all u anew, to their optimum.""",
     "decay_to_max_memory": """\
 decay : float or "1/t", default=0.9
     Factor on the learning rate after each epoch, or "1/t" for learning_rate / (1 + epochs). A

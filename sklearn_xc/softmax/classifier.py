@@ -12,23 +12,27 @@ from sklearn_xc._seeds import draw_seed
 from sklearn_xc._sklearn import fit_context
 from sklearn_xc._state import built_apart
 from sklearn_xc.parallel.memory import require_bytes
-from sklearn_xc.softmax._epochs import choose_rate, run_fit, run_pass, warn_of_fit
-from sklearn_xc.softmax._inputs import check_pairs, check_sample_ids, hold_out
+from sklearn_xc.softmax._epochs import find_rate, run_fit, run_pass, warn_of_fit
+from sklearn_xc.softmax._inputs import check_pairs, check_sample_ids, hold_out, stops_early
 from sklearn_xc.softmax._parameters import SoftmaxParameters
 from sklearn_xc.softmax.pairs import (
     Normalisers,
     Pairs,
+    exact_normalisers,
     label_frequencies,
     log_frequencies,
     merge_equal,
     summed_weights,
 )
-from sklearn_xc.softmax.search import GRID
 from sklearn_xc.softmax.start import start_at_means
 from sklearn_xc.softmax.training import Average, History
 from sklearn_xc.solvers.softmax_problem import Population, SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState, require_finite
 from sklearn_xc.weights.class_weights import ClassWeights
+
+#: ``n_hard_negatives="auto"``: so many, where a search among all classes costs no more than a few
+#: epochs of steps.
+_HARD, _MOST_SEARCHED = 5, 2048
 
 
 class SoftmaxClassifier(SoftmaxParameters):
@@ -59,13 +63,15 @@ class SoftmaxClassifier(SoftmaxParameters):
         """Return how to step: all that tells one estimator from another."""
         raise NotImplementedError  # this class is not an estimator by itself
 
+    def _n_hard(self, n_classes: int) -> int:
+        """Return how many hard negatives a step takes."""
+        if self.n_hard_negatives != "auto":
+            return int(self.n_hard_negatives)
+        return _HARD if n_classes <= _MOST_SEARCHED else 0
+
     def _all_settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
         rate = self._intercept_rate if self.fit_intercept else 0.0
         return replace(self._settings(problem, seed), intercept_rate=rate)
-
-    def _rates(self, settings: SgdSettings) -> np.ndarray:
-        """Return the learning rates that "auto" tries."""
-        return GRID * settings.batch_size
 
     @fit_context(prefer_skip_nested_validation=True)
     @built_apart
@@ -114,25 +120,41 @@ class SoftmaxClassifier(SoftmaxParameters):
         merged, place = merge_equal(instances, pairs)
         first = np.unique(place, return_index=True)[1]
         old = self._normalisers if is_warm else Normalisers.none()
-        seed = draw_seed(self.random_state)
-        kept, held_out = hold_out(self, merged, seed)
         n_classes = len(targets.classes)
+        seed = draw_seed(self.random_state)
+        kept, held_out = hold_out(self, merged, seed, n_classes)
         b = self._first_intercept(label_frequencies(instances, merged, n_classes), is_warm)
-        with self._in_range(instances):
-            problem = self._problem(instances, merged.take(kept), n_classes)
-            weights = ClassWeights(W, intercept=b)
-            u = old.of_pairs(index[first], weights, instances, merged, self.n_jobs)
-            state = SoftmaxState.at(W, u[kept], b)
-            if self.init == "means" and not is_warm:
-                start_at_means(problem, state, seed, self.n_jobs)
-                state.fold()  # as a warm start finds it
         first_epoch = self._n_epochs if is_warm else 0
-        self._intercept_rate = problem.mean_square()
-        settings = self._all_settings(problem, seed)
+        with self._in_range(instances):
+            u = self._first_u(old, index[first], ClassWeights(W, intercept=b), instances, merged)
+
+        def start(
+            chosen: np.ndarray, W: np.ndarray
+        ) -> tuple[SoftmaxProblem, SoftmaxState, SgdSettings]:
+            """Return all that training some of the pairs needs; it takes W over."""
+            with self._in_range(instances):
+                problem = self._problem(instances, merged.take(chosen), n_classes)
+                state = SoftmaxState.at(W, u[chosen], b)
+                if self.init == "means" and not is_warm:
+                    start_at_means(problem, state, seed, self.n_jobs)
+                    state.fold()  # as a warm start finds it
+                    if self.u_init == "zero":
+                        state.u[:] = 0.0
+            self._intercept_rate = problem.mean_square()
+            return problem, state, self._all_settings(problem, seed)
+
+        stops, found = stops_early(self), None
+        if held_out is not None:
+            of_trials = W.copy() if is_warm else np.zeros_like(W)
+            found = find_rate(self, *start(kept, of_trials), held_out, first_epoch, stops=stops)
+            del of_trials
+        self.learning_rate_ = float(self.learning_rate) if found is None else found.rate
+        if not stops:
+            found = None
+        problem, state, settings = start(np.arange(len(merged.rows)), W)
         average = Average() if self.average else None
-        self.learning_rate_ = choose_rate(self, problem, state, settings, held_out)
-        W, b, history = run_fit(self, problem, state, settings, held_out, first_epoch, average)
-        u[kept] = state.u
+        W, b, history = run_fit(self, problem, state, settings, found, first_epoch, average)
+        u = state.u
         self._keep_targets(targets)
         self._keep_weights(W, b, state, average)
         self._normalisers = Normalisers.none().updated(index, u[place], n_classes)
@@ -144,7 +166,7 @@ class SoftmaxClassifier(SoftmaxParameters):
         self.n_iter_ = len(history.loss)
         self._epochs_done = float(self.n_iter_)
         self._n_epochs = first_epoch + self.n_iter_
-        warn_of_fit(self, stacklevel=4)
+        warn_of_fit(self, found, stacklevel=4)
         self._warn_of_unseen()
         return self
 
@@ -218,14 +240,14 @@ class SoftmaxClassifier(SoftmaxParameters):
         with self._in_range(instances):
             problem = self._problem(instances, pairs, n_classes)
             weights = ClassWeights(W, intercept=b)
-            u = self._normalisers.of_pairs(keys, weights, instances, pairs, self.n_jobs)
+            u = self._first_u(self._normalisers, keys, weights, instances, pairs)
         problem = self._enlarge(problem, is_new)
         if is_first:
             self._intercept_rate = problem.mean_square()
         settings = self._all_settings(problem, draw_seed(self.random_state))
         state = SoftmaxState.at(W, u, b)
         if is_first or self.learning_rate != "auto":
-            self.learning_rate_ = choose_rate(self, problem, state, settings, None)
+            self.learning_rate_ = self._rate_of_pass(problem, state, settings)
         W, b, history = run_pass(
             self, problem, state, settings, average, self._epochs_done, self._n_epochs
         )
@@ -243,16 +265,48 @@ class SoftmaxClassifier(SoftmaxParameters):
 
     # What a fit is made of
 
+    def _rate_of_pass(
+        self, problem: SoftmaxProblem, state: SoftmaxState, settings: SgdSettings
+    ) -> float:
+        """Return the learning rate of partial fits, from the pairs of the first."""
+        if self.learning_rate != "auto":
+            return float(self.learning_rate)
+        pairs = Pairs(problem.rows, problem.classes, problem.weight)
+        merged, place = merge_equal(problem.instances, pairs)
+        first = np.unique(place, return_index=True)[1]
+        kept, held_out = hold_out(self, merged, settings.seed, problem.n_classes)
+        assert held_out is not None
+        part = self._problem(problem.instances, merged.take(kept), problem.n_classes)
+        return find_rate(self, part, state.copy_of(first[kept]), settings, held_out).rate
+
     def _check_targets(self, y: Any, n: int, classes: Any, is_known: bool) -> Targets:
         if not is_known:
             return check_targets(self, y, n, classes)
         return check_further_targets(self, y, n, classes)
 
+    def _first_u(
+        self,
+        known: Normalisers,
+        keys: np.ndarray,
+        weights: ClassWeights,
+        instances: CsrRows,
+        pairs: Pairs,
+    ) -> np.ndarray:
+        """Return the u that pairs start with: as it was, or for new ones as `u_init` says."""
+        if self.u_init == "zero":
+            return known.of_pairs(keys, len(weights.coef))
+        return known.of_pairs(
+            keys, len(weights.coef), lambda new: exact_normalisers(
+                weights, instances, pairs.take(new), self.n_jobs
+            ),
+        )  # fmt: skip
+
     def _first_weights(self, instances: CsrRows, targets: Targets, is_warm: bool) -> np.ndarray:
         """Return the weights that a fit starts from, in an array of its own."""
         shape = len(targets.classes), instances.shape[1]
-        copies = 1 + bool(self.average) + bool(self.early_stopping)
-        self._require_weights(shape, instances.dtype, copies, "average, early_stopping")
+        in_trials = stops_early(self) or self.learning_rate == "auto"
+        copies = 1 + bool(self.average) + in_trials * (1 + is_warm)
+        self._require_weights(shape, instances.dtype, copies, "average, trials")
         if not is_warm:
             return np.zeros(shape, instances.dtype)
         with np.errstate(over="ignore"):

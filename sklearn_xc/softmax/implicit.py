@@ -30,7 +30,7 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
     ----------
     {alpha}
     {fit_intercept}
-    n_negatives : int, default=1
+    n_negatives : int, default=2
         {n_negatives}
     {sampling}
     {n_hard_negatives}
@@ -41,6 +41,7 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
         times as much as a single step, and its gradient has less variance. A batch steps along the
         mean of its instances: the best learning rate grows with its size.
     {init}
+    {u_init}
     learning_rate : float or "auto", default="auto"
         In units of 1 / n. "auto" tries seven powers of ten, from 0.001 to 1000 times `batch_size`,
         on a tenth of the data (at least a thousand instances), which costs about 35 epochs.
@@ -89,20 +90,21 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
         alpha=0.0,
         *,
         fit_intercept=True,
-        n_negatives=1,
+        n_negatives=2,
         sampling="frequency",
-        n_hard_negatives=0,
+        n_hard_negatives="auto",
         batch_size=1,
         init="means",
+        u_init="optimal",
         learning_rate="auto",
         decay=0.9,
         average=False,
         max_iter=50,
         multilabel="all",
-        early_stopping=False,
+        early_stopping="auto",
         validation_fraction=0.1,
-        n_iter_no_change=5,
-        tol=1e-4,
+        n_iter_no_change=3,
+        tol=1e-3,
         top_k=100,
         warm_start=False,
         max_memory=None,
@@ -112,16 +114,18 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
     ):
         super().__init__(
             alpha=alpha, fit_intercept=fit_intercept, n_negatives=n_negatives, sampling=sampling,
-            n_hard_negatives=n_hard_negatives, init=init, learning_rate=learning_rate, decay=decay,
-            average=average, max_iter=max_iter, multilabel=multilabel,
-            early_stopping=early_stopping, validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change, tol=tol, top_k=top_k, warm_start=warm_start,
-            max_memory=max_memory, n_jobs=n_jobs, random_state=random_state, verbose=verbose,
+            n_hard_negatives=n_hard_negatives, init=init, u_init=u_init,
+            learning_rate=learning_rate, decay=decay, average=average, max_iter=max_iter,
+            multilabel=multilabel, early_stopping=early_stopping,
+            validation_fraction=validation_fraction, n_iter_no_change=n_iter_no_change, tol=tol,
+            top_k=top_k, warm_start=warm_start, max_memory=max_memory, n_jobs=n_jobs,
+            random_state=random_state, verbose=verbose,
         )  # fmt: skip
         self.batch_size = batch_size
 
     def _settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
-        if self.n_hard_negatives and self.batch_size > 1:
+        n_hard = self._n_hard(problem.n_classes) if self.batch_size == 1 else 0
+        if self.n_hard_negatives not in (0, "auto") and self.batch_size > 1:
             raise ValueError(
                 f"ImplicitSoftmaxSGD: n_hard_negatives={self.n_hard_negatives} needs batch_size=1, "
                 f"as the instances of a batch share their classes. Got {self.batch_size}."
@@ -131,6 +135,6 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
             self.n_negatives,
             self.batch_size,
             seed,
-            self.n_hard_negatives,
+            n_hard,
             sampling=self.sampling,
         )

@@ -139,6 +139,7 @@ SOFTMAX = {
     "average": SWITCH,
     "max_iter": COUNT,
     "init": ["msi", 3],
+    "u_init": ["exact", 0.0, None],
     "sampling": ["log", None],
     "multilabel": ["last", None],
     "early_stopping": [1.5, "yes"],
