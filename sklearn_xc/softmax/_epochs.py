@@ -44,13 +44,14 @@ def find_rate(
     first_epoch: int = 0,
     *,
     stops: bool = True,
+    rate: float | None = None,
 ) -> Trial:
     """Return the trial whose learning rate, and number of epochs, suit held-out pairs best.
 
     Parameters
     ----------
     estimator : estimator
-        With the parameters of a fit. A ``learning_rate`` that is given is the only one tried.
+        With the parameters of a fit.
     problem : SoftmaxProblem
         What trials are trained on.
     start : SoftmaxState
@@ -64,6 +65,8 @@ def find_rate(
     stops : bool
         Whether to judge each epoch, and stop when none is better any more. Otherwise a trial runs
         all epochs on a tenth of the pairs, and is judged at its end.
+    rate : float, default=None
+        The only learning rate to try.
     """
     name, max_iter = type(estimator).__name__, estimator.max_iter
     log_loss = _log_loss_of(problem.instances, _some_of(held_out, problem.n_classes), 1)
@@ -100,8 +103,7 @@ def find_rate(
         say(name, f"learning rate {trial.rate:g}: held-out log-loss {ended}")
 
     n_threads = estimator.n_jobs
-    if estimator.learning_rate != "auto":
-        rate = float(estimator.learning_rate)
+    if rate is not None:
         trial = run(rate, np.inf)
         if not trial.losses:
             raise diverged(estimator, f"learning_rate={rate:g}")
@@ -174,6 +176,11 @@ def run_fit(
         Number of the first, for the random numbers.
     average : Average or None
         Takes the iterates in.
+
+    Raises
+    ------
+    FloatingPointError
+        If it diverges.
     """
     name, max_iter = type(estimator).__name__, estimator.max_iter
     if found is None:
@@ -187,15 +194,30 @@ def run_fit(
         def monitor(weights: ClassWeights) -> float:
             return next(known)
 
-    try:
-        return train(
-            problem, state, settings, Schedule(estimator.learning_rate_, estimator.decay),
-            max_iter, first_epoch=first_epoch, average=average, monitor=monitor,
-            progress=Progress(name, "epoch", max_iter) if estimator.verbose else None,
-            n_jobs=estimator.n_jobs,
-        )  # fmt: skip
-    except FloatingPointError as error:
-        raise diverged(estimator, f"learning_rate={estimator.learning_rate_:g}") from error
+    return train(
+        problem, state, settings, Schedule(estimator.learning_rate_, estimator.decay),
+        max_iter, first_epoch=first_epoch, average=average, monitor=monitor,
+        progress=Progress(name, "epoch", max_iter) if estimator.verbose else None,
+        n_jobs=estimator.n_jobs,
+    )  # fmt: skip
+
+
+def went_astray(
+    estimator: Any,
+    X: CsrRows,
+    weights: ClassWeights,
+    found: Trial | None,
+    held_out: Pairs | None,
+) -> bool:
+    """Tell whether training on all instances has gone wrong where a trial had not.
+
+    Instances that a trial held out are trained on now: their log-loss must be lower than it was
+    then. A U-max step that is far too long, because a rare class was drawn, comes by chance.
+    """
+    if found is None or held_out is None:
+        return False
+    pairs = _some_of(held_out, len(weights.coef))
+    return _log_loss_of(X, pairs, estimator.n_jobs)(weights) > found.loss + estimator.tol
 
 
 def run_pass(

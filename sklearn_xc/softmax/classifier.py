@@ -12,7 +12,14 @@ from sklearn_xc._seeds import draw_seed
 from sklearn_xc._sklearn import fit_context
 from sklearn_xc._state import built_apart
 from sklearn_xc.parallel.memory import require_bytes
-from sklearn_xc.softmax._epochs import find_rate, run_fit, run_pass, warn_of_fit
+from sklearn_xc.softmax._epochs import (
+    diverged,
+    find_rate,
+    run_fit,
+    run_pass,
+    warn_of_fit,
+    went_astray,
+)
 from sklearn_xc.softmax._inputs import check_pairs, check_sample_ids, hold_out, stops_early
 from sklearn_xc.softmax._parameters import SoftmaxParameters
 from sklearn_xc.softmax.pairs import (
@@ -30,9 +37,8 @@ from sklearn_xc.solvers.softmax_problem import Population, SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState, require_finite
 from sklearn_xc.weights.class_weights import ClassWeights
 
-#: ``n_hard_negatives="auto"``: so many, where a search among all classes costs no more than a few
-#: epochs of steps.
-_HARD, _MOST_SEARCHED = 5, 2048
+#: Hard negatives of a step with ``n_hard_negatives="auto"``.
+_HARD = 5
 
 
 class SoftmaxClassifier(SoftmaxParameters):
@@ -63,11 +69,9 @@ class SoftmaxClassifier(SoftmaxParameters):
         """Return how to step: all that tells one estimator from another."""
         raise NotImplementedError  # this class is not an estimator by itself
 
-    def _n_hard(self, n_classes: int) -> int:
-        """Return how many hard negatives a step takes."""
-        if self.n_hard_negatives != "auto":
-            return int(self.n_hard_negatives)
-        return _HARD if n_classes <= _MOST_SEARCHED else 0
+    def _n_hard(self) -> int:
+        """Return how many hard negatives a single step takes."""
+        return _HARD if self.n_hard_negatives == "auto" else int(self.n_hard_negatives)
 
     def _all_settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
         rate = self._intercept_rate if self.fit_intercept else 0.0
@@ -115,7 +119,10 @@ class SoftmaxClassifier(SoftmaxParameters):
         instances = check_instances(self, X, reset=not is_warm).without_zeros()
         targets = self._check_targets(y, instances.shape[0], None, is_warm)
         weight, pairs = check_pairs(self, targets, instances.shape[0], sample_weight)
-        W = self._first_weights(instances, targets, is_warm)
+        shape = len(targets.classes), instances.shape[1]
+        in_trials = (stops_early(self) or self.learning_rate == "auto") * (1 + is_warm)
+        copies = 1 + bool(self.average) + in_trials
+        self._require_weights(shape, instances.dtype, copies, "average, trials")
         index = np.column_stack([pairs.rows, pairs.classes]).astype(np.int64)
         merged, place = merge_equal(instances, pairs)
         first = np.unique(place, return_index=True)[1]
@@ -123,18 +130,19 @@ class SoftmaxClassifier(SoftmaxParameters):
         n_classes = len(targets.classes)
         seed = draw_seed(self.random_state)
         kept, held_out = hold_out(self, merged, seed, n_classes)
-        b = self._first_intercept(label_frequencies(instances, merged, n_classes), is_warm)
+        first_b = self._first_intercept(label_frequencies(instances, merged, n_classes), is_warm)
         first_epoch = self._n_epochs if is_warm else 0
+        W = self._first_weights(shape, instances, is_warm)
         with self._in_range(instances):
-            u = self._first_u(old, index[first], ClassWeights(W, intercept=b), instances, merged)
+            weights = ClassWeights(W, intercept=first_b)
+            u = self._first_u(old, index[first], weights, instances, merged)
 
-        def start(
-            chosen: np.ndarray, W: np.ndarray
-        ) -> tuple[SoftmaxProblem, SoftmaxState, SgdSettings]:
-            """Return all that training some of the pairs needs; it takes W over."""
+        def start(chosen: np.ndarray) -> tuple[SoftmaxProblem, SoftmaxState, SgdSettings]:
+            """Return all that training some of the pairs needs."""
+            W = self._first_weights(shape, instances, is_warm)
             with self._in_range(instances):
                 problem = self._problem(instances, merged.take(chosen), n_classes)
-                state = SoftmaxState.at(W, u[chosen], b)
+                state = SoftmaxState.at(W, u[chosen], first_b)
                 if self.init == "means" and not is_warm:
                     start_at_means(problem, state, seed, self.n_jobs)
                     state.fold()  # as a warm start finds it
@@ -144,16 +152,26 @@ class SoftmaxClassifier(SoftmaxParameters):
             return problem, state, self._all_settings(problem, seed)
 
         stops, found = stops_early(self), None
-        if held_out is not None:
-            of_trials = W.copy() if is_warm else np.zeros_like(W)
-            found = find_rate(self, *start(kept, of_trials), held_out, first_epoch, stops=stops)
-            del of_trials
-        self.learning_rate_ = float(self.learning_rate) if found is None else found.rate
-        if not stops:
-            found = None
-        problem, state, settings = start(np.arange(len(merged.rows)), W)
-        average = Average() if self.average else None
-        W, b, history = run_fit(self, problem, state, settings, found, first_epoch, average)
+        rate = 0.0 if self.learning_rate == "auto" else float(self.learning_rate)
+        del W, weights
+        for may_retry in (True, True, True, False) if stops and not rate else (False,):
+            if held_out is not None:
+                trial = find_rate(
+                    self, *start(kept), held_out, first_epoch, stops=stops, rate=rate or None
+                )
+                rate, found = trial.rate, trial if stops else None
+            self.learning_rate_ = rate
+            problem, state, settings = start(np.arange(len(merged.rows)))
+            average = Average() if self.average else None
+            try:
+                W, b, history = run_fit(self, problem, state, settings, found, first_epoch, average)
+                weights = ClassWeights(W, intercept=b)
+                if not may_retry or not went_astray(self, instances, weights, found, held_out):
+                    break
+            except FloatingPointError as error:
+                if not may_retry:
+                    raise diverged(self, f"learning_rate={rate:g}") from error
+            rate *= 0.1
         u = state.u
         self._keep_targets(targets)
         self._keep_weights(W, b, state, average)
@@ -301,12 +319,10 @@ class SoftmaxClassifier(SoftmaxParameters):
             ),
         )  # fmt: skip
 
-    def _first_weights(self, instances: CsrRows, targets: Targets, is_warm: bool) -> np.ndarray:
+    def _first_weights(
+        self, shape: tuple[int, int], instances: CsrRows, is_warm: bool
+    ) -> np.ndarray:
         """Return the weights that a fit starts from, in an array of its own."""
-        shape = len(targets.classes), instances.shape[1]
-        in_trials = stops_early(self) or self.learning_rate == "auto"
-        copies = 1 + bool(self.average) + in_trials * (1 + is_warm)
-        self._require_weights(shape, instances.dtype, copies, "average, trials")
         if not is_warm:
             return np.zeros(shape, instances.dtype)
         with np.errstate(over="ignore"):
@@ -323,9 +339,10 @@ class SoftmaxClassifier(SoftmaxParameters):
         Both are copies, as other threads may be reading the arrays of the model.
         """
         if is_first:
-            return self._first_weights(instances, targets, False), (
-                Average() if self.average else None
-            )
+            shape = len(targets.classes), instances.shape[1]
+            copies = 1 + bool(self.average) + (self.learning_rate == "auto")
+            self._require_weights(shape, instances.dtype, copies, "average, trials")
+            return np.zeros(shape, instances.dtype), Average() if self.average else None
         W, average = self._last_weights(), self._average
         copies = 2 if average is None else 4
         self._require_weights(W.shape, W.dtype, copies, "before and after the call")

@@ -6,6 +6,7 @@ from sklearn_xc._sklearn import Interval
 from sklearn_xc.kernels.softmax.rules import RULES
 from sklearn_xc.softmax._parameters import documented
 from sklearn_xc.softmax.classifier import SoftmaxClassifier
+from sklearn_xc.softmax.training import MOST_SEARCHED
 from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import SgdSettings
 
@@ -32,9 +33,11 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
     {fit_intercept}
     n_negatives : int, default=2
         {n_negatives}
+        2 do better than the 1 of [1]_, for little.
     {sampling}
     {n_hard_negatives}
-        For single steps only.
+        "auto" is 5, for single steps among at most 2,048 classes: where there are more, implicit
+        steps do as well without.
     batch_size : int, default=1
         Instances of a step. From 2 on they share their `n_negatives` classes, sampled from all; the
         step is solved for all of them together. With 32 or 64 of both, an instance costs several
@@ -42,9 +45,7 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
         mean of its instances: the best learning rate grows with its size.
     {init}
     {u_init}
-    learning_rate : float or "auto", default="auto"
-        In units of 1 / n. "auto" tries seven powers of ten, from 0.001 to 1000 times `batch_size`,
-        on a tenth of the data (at least a thousand instances), which costs about 35 epochs.
+    {learning_rate}
     {decay_to_max_memory}
     n_jobs : int, default=None
         Threads for the trials of "auto", evaluation and prediction, and for the steps of
@@ -61,9 +62,9 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
     -----
     {notes}
 
-    Source: algorithm 1 and appendices E.3 and E.4 of [1]_; differs in that u starts at its optimum,
-    in the unknown that is solved for, and in the solution for mini-batches (see docs/softmax.md).
-    Hard negatives are not in the paper.
+    Source: algorithm 1 and appendices E.3 and E.4 of [1]_; differs in that u starts at its optimum
+    by default, in the unknown that is solved for, and in the solution for mini-batches (see
+    docs/softmax.md). Hard negatives are not in the paper.
 
     References
     ----------
@@ -124,7 +125,9 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
         self.batch_size = batch_size
 
     def _settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
-        n_hard = self._n_hard(problem.n_classes) if self.batch_size == 1 else 0
+        n_hard = self._n_hard() if self.batch_size == 1 else 0
+        if self.n_hard_negatives == "auto" and problem.n_classes > MOST_SEARCHED:
+            n_hard = 0  # implicit steps do as well without, and the search would take most time
         if self.n_hard_negatives not in (0, "auto") and self.batch_size > 1:
             raise ValueError(
                 f"ImplicitSoftmaxSGD: n_hard_negatives={self.n_hard_negatives} needs batch_size=1, "

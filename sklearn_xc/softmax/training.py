@@ -19,6 +19,10 @@ from sklearn_xc.solvers.softmax_sgd import (
 )
 from sklearn_xc.weights.class_weights import ClassWeights
 
+#: With more classes a search costs more than all other work of an epoch many times over, and hard
+#: negatives at the start, which do nearly as well, are searched for once.
+MOST_SEARCHED = 2048
+
 
 @dataclass
 class History:
@@ -220,7 +224,11 @@ def _is_out_of_reach(target: float, losses: list[float], schedule: Schedule, max
 
 
 def _is_search_due(epoch: int, state: SoftmaxState) -> bool:
-    """Tell whether to search for hard negatives before an epoch: 0, 1, 2, 4, 8, 16..."""
-    if epoch == 0:  # weights of 0 tell no class from another
-        return bool(state.V.any()) and not state.hard.shape[1]
+    """Tell whether to search for hard negatives before an epoch: 0, 1, 2, 4, 8, 16...
+
+    Among very many classes before the first epoch alone. Weights of 0 tell no class from another.
+    """
+    is_first = not state.hard.shape[1] and bool(state.V.any())
+    if epoch == 0 or len(state.V) > MOST_SEARCHED:
+        return is_first
     return epoch & (epoch - 1) == 0

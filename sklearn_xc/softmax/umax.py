@@ -35,15 +35,15 @@ class SoftmaxUMax(SoftmaxClassifier):
     {fit_intercept}
     n_negatives : int, default=5
         {n_negatives}
+        5 as in [1]_.
     {sampling}
     {n_hard_negatives}
+        "auto" is 5; without any, one step can undo an epoch.
     delta : float, default=1.0
         u_i is lifted where it is lower by more than this than the sampled classes allow.
     {init}
     {u_init}
-    learning_rate : float or "auto", default="auto"
-        In units of 1 / n. "auto" tries seven powers of ten from 0.001 to 1000 on a tenth of the
-        data (at least a thousand instances), which costs about 35 epochs.
+    {learning_rate}
     {decay_to_max_memory}
     n_jobs : int, default=None
         Threads for the trials of "auto", evaluation and prediction; an epoch takes one step after
@@ -59,8 +59,9 @@ class SoftmaxUMax(SoftmaxClassifier):
     {notes}
 
     Source: algorithm 2 of [1]_; differs in that a step's classes are distinct, that u starts at its
-    optimum and that the ridge is applied as a proximal step, 1 / (1 + r) for 1 - r. With a ridge,
-    u and W are projected on the bounds of its appendix B. Hard negatives are not in the paper.
+    optimum by default and that the ridge is applied as a proximal step, 1 / (1 + r) for 1 - r. With
+    a ridge, u and W are projected on the bounds of its appendix B. Hard negatives are not in the
+    paper.
 
     References
     ----------
@@ -128,7 +129,7 @@ class SoftmaxUMax(SoftmaxClassifier):
             self.n_negatives,
             1,
             seed,
-            self._n_hard(problem.n_classes),
+            self._n_hard(),
             problem.radius(),
             self.sampling,
         )

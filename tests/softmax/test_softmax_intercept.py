@@ -46,8 +46,11 @@ def make(request):
     def make(**parameters):
         rate = 0.3 if request.param is SoftmaxUMax else 1.0
         return request.param(
-            **{"learning_rate": rate, "max_iter": 4, "random_state": 0, **parameters}
-        )
+            **{
+                "learning_rate": rate, "max_iter": 4, "random_state": 0, "n_hard_negatives": 0,
+                **parameters,
+            }
+        )  # fmt: skip
 
     return make
 
@@ -404,7 +407,7 @@ class TestGoingOn:
         y[15:] = y[15:][::-1]
         model = SoftmaxUMax(
             n_negatives=3, sampling="uniform", learning_rate=0.2, decay=1.0, average=average,
-            random_state=0,
+            random_state=0, n_hard_negatives=0,
         )  # fmt: skip
         for i in range(30):
             model.partial_fit(X[[i]], y[[i]], classes=np.arange(4))

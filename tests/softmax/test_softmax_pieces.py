@@ -21,7 +21,8 @@ STILL = 1e-13
 def make(request):
     def make(**parameters):
         rate = 0.3 if request.param is SoftmaxUMax else 1.0
-        return request.param(**{"learning_rate": rate, "random_state": 0, **parameters})
+        own = {"learning_rate": rate, "random_state": 0, "n_hard_negatives": 0}
+        return request.param(**{**own, **parameters})
 
     return make
 
