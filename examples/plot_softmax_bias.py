@@ -47,26 +47,30 @@ X_test = vectorizer.transform([test.data[work] for work in test_works])
 print(f"{X.shape[0]:,} works, {X.shape[1]:,} words, {len(np.unique(y)):,} subjects")
 
 # %%
-# Five methods from the same loop, with five sampled subjects a step, which all start at the means
-# of the subjects' works. Implicit SGD and U-max step along the gradient of the true likelihood, the
-# others replace its normaliser with something else. The sixth takes 32 works a step, which share 64
-# sampled subjects. Each learning rate was the best of a few for works held out of the training set.
-# Early stopping on such works keeps all methods from fitting noise.
+# All methods run in the same loop, with five sampled subjects a step, from the means of the
+# subjects' works; implicit SGD and U-max step along the gradient of the true likelihood, the others
+# replace its normaliser with something else. How subjects are sampled is another question, so that
+# each method is here twice, if it can be: with subjects drawn as often as they occur, and all
+# equally often. Learning rates and epochs are found on works held out of the trials, for each
+# method in the same way, and then all works are trained on.
 
-common = {"init": "means", "early_stopping": True, "max_iter": 50, "random_state": 0}
+common = {"init": "means", "n_negatives": 5, "random_state": 0}
 common["fit_intercept"] = False  # as the sampled softmax of the literature
-models = {
-    "implicit SGD, batches": ImplicitSoftmaxSGD(
-        0.1, batch_size=32, n_negatives=64, learning_rate=30, **common
-    ),
-    "implicit SGD": ImplicitSoftmaxSGD(n_negatives=5, learning_rate=0.5, **common),
-    "U-max": SoftmaxUMax(n_negatives=5, learning_rate=0.1, **common),
-    "one-vs-each": SampledSoftmax("ove", learning_rate=0.01, **common),
-    "noise-contrastive": SampledSoftmax("nce", learning_rate=1, **common),
-    "importance sampling": SampledSoftmax("is", learning_rate=0.03, **common),
-}
+sampled = {"n_hard_negatives": 0, **common}
+models = {}
+for sampling in ("frequency", "uniform"):
+    both = {
+        "implicit SGD": ImplicitSoftmaxSGD(sampling=sampling, **sampled),
+        "U-max": SoftmaxUMax(sampling=sampling, **sampled),
+        "one-vs-each": SampledSoftmax("ove", sampling=sampling, **common),
+        "importance sampling": SampledSoftmax("is", sampling=sampling, **common),
+    }
+    if sampling == "uniform":
+        both["noise-contrastive"] = SampledSoftmax("nce", **common)
+    models.update({f"{name}, {sampling}": model for name, model in both.items()})
+models["implicit SGD, 5 hard"] = ImplicitSoftmaxSGD(n_hard_negatives=5, **common)
 log_loss, top = {}, {}
-print(f"{'':22s}{'log-loss':>10s}{'P@1':>8s}{'claimed':>9s}{'rate':>8s}{'epochs':>8s}{'s':>7s}")
+print(f"{'':31s}{'log-loss':>10s}{'P@1':>8s}{'claimed':>9s}{'rate':>8s}{'epochs':>8s}{'s':>7s}")
 for name, model in models.items():
     began = time.perf_counter()
     model.fit(X, y)
@@ -77,7 +81,7 @@ for name, model in models.items():
     best = log_proba.argmax(axis=1)
     top[name] = np.exp(log_proba.max(axis=1)), best == columns
     print(
-        f"{name:22s}{log_loss[name]:10.3f}{100 * top[name][1].mean():8.1f}"
+        f"{name:31s}{log_loss[name]:10.3f}{100 * top[name][1].mean():8.1f}"
         f"{100 * top[name][0].mean():9.1f}{model.learning_rate_:8g}{model.n_iter_:8d}{seconds:7.1f}"
     )
 
@@ -87,12 +91,17 @@ for name, model in models.items():
 # subject is right, by the probability it was given.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
-colours = ["#D55E00", "#000000", "#0072B2", "#009E73", "#CC79A7", "#E69F00"]
-looks = dict(zip(models, colours, strict=True))
+colours = {
+    "implicit SGD": "#000000", "U-max": "#0072B2", "one-vs-each": "#009E73",
+    "importance sampling": "#E69F00", "noise-contrastive": "#CC79A7",
+}  # fmt: skip
 for name, model in models.items():
-    style = {"color": looks[name], "label": name, "marker": "o", "markersize": 4}
+    method, how = name.split(", ")
+    style = {"color": colours[method], "label": name, "markersize": 4}
+    style["marker"] = {"frequency": "o", "uniform": "s", "5 hard": "*"}[how]
+    style["linestyle"] = "--" if how == "uniform" else "-"
     losses = model.fit_report_["log_loss"]
-    left.plot(1 + np.arange(model.n_iter_), losses, **{**style, "markevery": 5})
+    left.plot(1 + np.arange(model.n_iter_), losses, **{**style, "markevery": 4})
     claimed, right_ones = top[name]
     edges = np.quantile(claimed, np.linspace(0, 1, 11))
     bins = np.clip(np.searchsorted(edges, claimed, side="right") - 1, 0, 9)

@@ -31,6 +31,8 @@ class SampledSoftmax(SoftmaxClassifier):
         The step; see ``biased_rules`` for losses and sources.
     n_negatives : int, default=5
         Classes sampled at each step.
+    sampling : {"uniform", "frequency"}, default="uniform"
+        As of :class:`sklearn_xc.SoftmaxUMax`; "nce" is for uniform noise alone.
     batch_size : int, default=1
         Instances of a step; the paper's is 100 for the biased methods.
     delta : float, default=1.0
@@ -42,8 +44,7 @@ class SampledSoftmax(SoftmaxClassifier):
     alpha, init, u_init, learning_rate, decay, average, max_iter, multilabel, early_stopping, \
 validation_fraction, n_iter_no_change, tol, top_k, warm_start, max_memory, n_jobs, random_state, \
 verbose
-        As of :class:`sklearn_xc.SoftmaxUMax`. "auto" tries the same rates for any batch size, as
-        the paper does, and two lower ones for "vanilla".
+        As of :class:`sklearn_xc.SoftmaxUMax`.
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012
@@ -59,6 +60,7 @@ verbose
         method="is",
         *,
         n_negatives=5,
+        sampling="uniform",
         batch_size=1,
         delta=1.0,
         shift=1.0,
@@ -83,7 +85,7 @@ verbose
         verbose=0,
     ):
         super().__init__(
-            alpha=alpha, fit_intercept=fit_intercept, n_negatives=n_negatives, sampling="uniform",
+            alpha=alpha, fit_intercept=fit_intercept, n_negatives=n_negatives, sampling=sampling,
             n_hard_negatives=0, init=init, u_init=u_init, learning_rate=learning_rate,
             decay=decay, average=average, max_iter=max_iter, multilabel=multilabel,
             early_stopping=early_stopping, validation_fraction=validation_fraction,
@@ -97,7 +99,11 @@ verbose
 
     def _settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
         rule = BIASED_RULES[self.method]
+        if self.method == "nce" and self.sampling != "uniform":
+            raise ValueError(f'method="nce" needs sampling="uniform". Got {self.sampling!r}.')
         if self.method == "raman":
             shifted = ShiftedSettings(float(self.delta), float(self.shift))
             rule = rule._replace(settings=shifted)
-        return SgdSettings(rule, self.n_negatives, self.batch_size, seed)
+        return SgdSettings(
+            rule, self.n_negatives, self.batch_size, seed, sampling=self.sampling
+        )  # fmt: skip

@@ -114,9 +114,8 @@ def find_rate(
     n_threads = estimator.n_jobs if n_jobs == 1 else 1
     try:
         trial, at_edge = search_rate(
-            run, middle_rate(problem, settings), estimator.tol, n_jobs,
-            show if estimator.verbose else None,
-        )  # fmt: skip
+            run, middle_rate(problem, settings), n_jobs, show if estimator.verbose else None
+        )
     except FloatingPointError as error:
         raise diverged(estimator, "any of the rates tried") from error
     except BaseException:  # an interrupt is heard by this thread alone

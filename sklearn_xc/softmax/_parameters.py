@@ -143,8 +143,8 @@ u_init : {"optimal", "zero"}, default="optimal"
     "learning_rate": """\
 learning_rate : float or "auto", default="auto"
     In units of 1 / n. "auto" climbs over powers of ten: from the one nearest to the inverse of the
-    mean squared norm of the instances, times `batch_size`, to its neighbours, and on where that is
-    better, up to a factor of 10,000. Each trial starts where ``fit`` starts, and is judged by the
+    mean squared norm of the instances, times `batch_size`, to its neighbours, on where that is
+    better, up to a factor of 10,000, and at last half a power back. Each trial starts where ``fit`` starts, and is judged by the
     log-loss of held-out instances (see `validation_fraction`); it ends where that no longer falls,
     or cannot become the lowest. Together trials cost about 20 to 40 epochs. Without early stopping
     they run `max_iter` epochs on a tenth of the data.""",

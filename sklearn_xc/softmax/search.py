@@ -1,8 +1,9 @@
 """``learning_rate="auto"``: powers of ten, judged on instances held out of the trials.
 
 The search climbs: from a rate in the middle to its neighbours, and on in the direction that is
-better, as long as it is better. So it reads few rates where the middle is right, and has a wide
-range where it is not. A trial ends early where it gets worse, or where it cannot catch up.
+better, as long as it is better; a last trial is between the best power and the better one of its
+neighbours. So it reads few rates where the middle is right, and has a wide range where it is not. A
+trial ends early where it gets worse, or where it cannot catch up.
 
 Source: section 4.1 of [1]_ tries seven powers of ten on a tenth of the data, and takes the lowest
 log-loss of that tenth itself: often the rate that fits most noise.
@@ -20,6 +21,8 @@ from joblib import Parallel, delayed
 
 #: Powers of ten on either side of the middle.
 REACH = 4
+#: The next power is tried where the last one has lowered the log-loss by more than this part.
+_GAIN = 0.01
 
 
 class Trial(NamedTuple):
@@ -59,7 +62,6 @@ class Trial(NamedTuple):
 def search_rate(
     run: Callable[[float, float], Trial],
     middle: float,
-    tol: float,
     n_jobs: int,
     show: Callable[[Trial], None] | None = None,
 ) -> tuple[Trial, bool]:
@@ -72,8 +74,6 @@ def search_rate(
         clear that its log-loss will be higher than that.
     middle : float
         The first rate to try. The last are `middle` times 10 to the power of plus or minus REACH.
-    tol : float
-        The next power is tried where the last one has lowered the log-loss by more.
     n_jobs : int
         Trials at a time, at most two.
     show : callable, default=None
@@ -84,11 +84,11 @@ def search_rate(
     FloatingPointError
         If all trials diverge.
     """
-    trials: dict[int, Trial] = {}
-    due: Sequence[int] = [0]
+    trials: dict[float, Trial] = {}
+    due: Sequence[float] = [0]
     while due:
         least = min((trial.loss for trial in trials.values()), default=np.inf)
-        rates = [middle * 10.0**power for power in due]
+        rates = [middle * _multiple(power) for power in due]
         found = Parallel(n_jobs=n_jobs, require="sharedmem")(
             delayed(run)(rate, least) for rate in rates
         )
@@ -96,31 +96,41 @@ def search_rate(
             trials[power] = trial
             if show is not None:
                 show(trial)
-        due = [-1, 1] if len(trials) == 1 else _next_power(trials, tol)
-    best = trials[_best(trials)]
-    if best.loss == np.inf:
+        due = [-1, 1] if len(trials) == 1 else _next_power(trials)
+    best = _best(trials)
+    if trials[best].loss == np.inf:
         raise FloatingPointError("no learning rate of the search converges")
-    at_edge = abs(_best(trials)) == REACH and _is_better_than_inside(trials, tol)
-    return best, at_edge
+    return trials[best], abs(best) == REACH and _is_better_than_inside(trials)
 
 
-def _best(trials: dict[int, Trial]) -> int:
+def _multiple(power: float) -> float:
+    """Return 10 to a power, or 3 times the one below half a power."""
+    whole = float(np.floor(power))
+    return 10.0**whole * (1.0 if power == whole else 3.0)
+
+
+def _best(trials: dict[float, Trial]) -> float:
     """Return the power of the lowest log-loss, the lower one of two."""
     return min(trials, key=lambda power: (trials[power].loss, power))
 
 
-def _next_power(trials: dict[int, Trial], tol: float) -> Sequence[int]:
+def _next_power(trials: dict[float, Trial]) -> Sequence[float]:
     """Return the power to try next, or none."""
     best, low, high = _best(trials), min(trials), max(trials)
+    if any(power % 1 for power in trials):
+        return []
     if trials[best].loss == np.inf:  # steps are too long
         return [low - 1] if low > -REACH else []
-    if best not in (low, high) or abs(best) == REACH or not _is_better_than_inside(trials, tol):
-        return []
-    return [best - 1 if best == low else best + 1]
+    if best in (low, high) and abs(best) < REACH and _is_better_than_inside(trials):
+        return [best - 1 if best == low else best + 1]
+    # Between the best power and the better one of its neighbours.
+    sides = [side for side in (-1, 1) if best + side in trials]
+    side = min(sides, key=lambda side: trials[best + side].loss)
+    return [best + 0.5 * side]
 
 
-def _is_better_than_inside(trials: dict[int, Trial], tol: float) -> bool:
+def _is_better_than_inside(trials: dict[float, Trial]) -> bool:
     """Tell whether the best trial, at an end, is clearly better than its neighbour."""
     best = _best(trials)
     neighbour = trials[best + 1 if best < 0 else best - 1]
-    return trials[best].loss < neighbour.loss - tol
+    return trials[best].loss < (1.0 - _GAIN) * neighbour.loss

@@ -218,9 +218,8 @@ def _is_out_of_reach(target: float, losses: list[float], schedule: Schedule, max
     done = len(losses)
     if done < 2 or target == np.inf:
         return False
-    rates = [schedule.after(epoch) for epoch in range(done - 1, max_iter)]
     fall = max(0.0, losses[-2] - losses[-1])
-    return losses[-1] - fall * sum(rates[1:]) / rates[0] > target
+    return losses[-1] - fall * schedule.following(done, max_iter - done) > target
 
 
 def _is_search_due(epoch: int, state: SoftmaxState) -> bool:
