@@ -114,8 +114,9 @@ def find_rate(
     n_threads = estimator.n_jobs if n_jobs == 1 else 1
     try:
         trial, at_edge = search_rate(
-            run, middle_rate(problem, settings), n_jobs, show if estimator.verbose else None
-        )
+            run, middle_rate(problem, settings), n_jobs, show if estimator.verbose else None,
+            is_fine=not settings.n_hard,  # with hard negatives the log-loss depends less on it
+        )  # fmt: skip
     except FloatingPointError as error:
         raise diverged(estimator, "any of the rates tried") from error
     except BaseException:  # an interrupt is heard by this thread alone

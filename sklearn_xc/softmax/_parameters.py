@@ -144,10 +144,11 @@ u_init : {"optimal", "zero"}, default="optimal"
 learning_rate : float or "auto", default="auto"
     In units of 1 / n. "auto" climbs over powers of ten: from the one nearest to the inverse of the
     mean squared norm of the instances, times `batch_size`, to its neighbours, on where that is
-    better, up to a factor of 10,000, and at last half a power back. Each trial starts where ``fit`` starts, and is judged by the
-    log-loss of held-out instances (see `validation_fraction`); it ends where that no longer falls,
-    or cannot become the lowest. Together trials cost about 20 to 40 epochs. Without early stopping
-    they run `max_iter` epochs on a tenth of the data.""",
+    better, up to a factor of 10,000, and without hard negatives half a power back. Each trial
+    starts where ``fit`` starts, and is judged by the log-loss of held-out instances (see
+    `validation_fraction`); it ends where that no longer falls, or cannot become the lowest.
+    Together trials cost about 20 to 60 epochs. Without early stopping they run `max_iter` epochs on
+    a tenth of the data.""",
     "decay_to_max_memory": """\
 decay : float or "1/t", default=0.9
     Factor on the learning rate after each epoch, or "1/t" for learning_rate / (1 + epochs). A

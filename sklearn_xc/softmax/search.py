@@ -64,6 +64,8 @@ def search_rate(
     middle: float,
     n_jobs: int,
     show: Callable[[Trial], None] | None = None,
+    *,
+    is_fine: bool = True,
 ) -> tuple[Trial, bool]:
     """Return the trial with the lowest held-out log-loss, and whether it is at the last rate.
 
@@ -78,6 +80,8 @@ def search_rate(
         Trials at a time, at most two.
     show : callable, default=None
         Is given each trial.
+    is_fine : bool
+        Whether to try a rate between the best power and one of its neighbours.
 
     Raises
     ------
@@ -96,7 +100,7 @@ def search_rate(
             trials[power] = trial
             if show is not None:
                 show(trial)
-        due = [-1, 1] if len(trials) == 1 else _next_power(trials)
+        due = [-1, 1] if len(trials) == 1 else _next_power(trials, is_fine)
     best = _best(trials)
     if trials[best].loss == np.inf:
         raise FloatingPointError("no learning rate of the search converges")
@@ -114,7 +118,7 @@ def _best(trials: dict[float, Trial]) -> float:
     return min(trials, key=lambda power: (trials[power].loss, power))
 
 
-def _next_power(trials: dict[float, Trial]) -> Sequence[float]:
+def _next_power(trials: dict[float, Trial], is_fine: bool) -> Sequence[float]:
     """Return the power to try next, or none."""
     best, low, high = _best(trials), min(trials), max(trials)
     if any(power % 1 for power in trials):
@@ -123,6 +127,8 @@ def _next_power(trials: dict[float, Trial]) -> Sequence[float]:
         return [low - 1] if low > -REACH else []
     if best in (low, high) and abs(best) < REACH and _is_better_than_inside(trials):
         return [best - 1 if best == low else best + 1]
+    if not is_fine:
+        return []
     # Between the best power and the better one of its neighbours.
     sides = [side for side in (-1, 1) if best + side in trials]
     side = min(sides, key=lambda side: trials[best + side].loss)

@@ -176,7 +176,9 @@ class TestPasses:
     )
     def test_chunks_with_numbers_come_to_where_fit_comes(self, estimator, parameters, data):
         X, y = data
-        parameters = {"learning_rate": 5.0, "random_state": 0, **parameters}
+        parameters = {
+            "learning_rate": 5.0, "random_state": 0, "n_hard_negatives": 0, **parameters,
+        }  # fmt: skip
         model, fitted = (estimator(3.0, decay="1/t", max_iter=60, **parameters) for _ in range(2))
         fitted.fit(X, y)
         order = np.random.default_rng(0).permutation(120)

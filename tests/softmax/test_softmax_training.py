@@ -521,6 +521,16 @@ class TestSearch:
         assert sorted(tried[:-1]) == sorted(sign * np.arange(-1, REACH + 1))
         assert tried[-1] == sign * (REACH - 0.5)
 
+    def test_powers_of_ten_alone(self):
+        tried = []
+
+        def run(rate, least):
+            tried.append(rate)
+            return Trial(rate, (1.0,))
+
+        search_rate(run, 1.0, 1, is_fine=False)
+        assert tried == [1.0, 0.1, 10.0]
+
     def test_what_gains_nothing_is_not_followed(self):
         found, at_edge, tried = self.search(lambda power: 1.0 + 0.001 * power)
         assert (found, at_edge) == (-1, False)
