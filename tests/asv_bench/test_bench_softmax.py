@@ -9,8 +9,9 @@ from sklearn.metrics import log_loss
 
 from asv_bench.common.data import SplitSet
 from asv_bench.common.report import Report
+from asv_bench.common.sized_sets import SizedSet
+from asv_bench.softmax import defaults, table
 from asv_bench.softmax import methods as softmax
-from asv_bench.softmax import table
 from asv_bench.softmax.biased_softmax import METHODS, SampledSoftmax
 from asv_bench.softmax.curves import choose_rate, draw_curves, measure_curves
 from asv_bench.softmax.numpy_softmax import implicit_steps, umax_steps
@@ -123,6 +124,33 @@ def test_log_losses_of_the_table(split):
         (twice, table.mean_log_loss(weights, instances, places, twice=True)),
     ):
         assert found == pytest.approx(-np.log(expected[rows, places]).mean(), rel=1e-5)
+
+
+def test_the_defaults(split, monkeypatch):
+    X, y = softmax.first_labels(split)
+    test = sp.csr_array((np.ones(len(y)), (np.arange(len(y)), y)))
+    made = SizedSet("made", X, test, X, test, None, True, None, None, None)
+    monkeypatch.setattr(defaults, "CLASS_SETS", ("made",))
+    monkeypatch.setattr(defaults, "load_sized_set", lambda *args, **kwargs: made)
+    rows = defaults.compare_defaults(None, ("1/4",), Report(), grid=True)
+    assert [row["method"] for row in rows[:3]] == ["one-vs-all", "U-max", "implicit"]
+    assert len({row["method"] for row in rows}) == 3 + 2 * 6
+    model = SoftmaxUMax(n_jobs=1, random_state=0).fit(X, y)
+    proba = model.predict_proba(X)
+    counts = np.bincount(y)[model.classes_]
+    places = np.searchsorted(model.classes_, y)
+    assert rows[1]["precision"] == pytest.approx(100 * model.score(X, y))
+    assert rows[1]["log_loss"] == pytest.approx(log_loss(y, proba), rel=1e-5)
+    assert rows[1]["guessing"] == pytest.approx(np.log(len(counts)))
+    assert rows[1]["prior"] == pytest.approx(-np.log(counts / counts.sum())[places].mean())
+
+
+def test_calibration_error():
+    """Of probabilities of .6 and .9 that are right in half of the cases and in all."""
+    claimed = np.repeat([0.6, 0.9], 30)
+    is_right = np.append(np.tile([True, False], 15), np.ones(30, bool))
+    assert defaults.calibration_error(claimed, is_right) == pytest.approx(0.1)
+    assert defaults.calibration_error(np.ones(3), np.ones(3, bool)) == 0.0
 
 
 def test_first_labels(split):
