@@ -4,7 +4,7 @@ The figures of the authors come out under their protocol, as their published cod
 it, which differs from the text of section 4.1:
 
 * every u starts at 0;
-* the learning rate is the best of the grid for all training data, not for a tenth of them;
+* learning rates are those of its table 2, which are not the best of the grid for all data;
 * the gradients of a mini-batch are summed: a rate for a mean is 100 times as high;
 * the log-losses of one-vs-each, noise-contrastive estimation and importance sampling are of the
   softmax of probabilities, which are the softmax of the scores already. As probabilities are
@@ -38,7 +38,14 @@ AUTHORS = {
     "bibtex": {"ove": 4.211, "nce": 4.137, "is": 4.157},
     "delicious": {"vanilla": 3.714, "umax": 3.307, "implicit": 3.203},
 }
-#: Learning rates, in units of 1 / n; of vanilla steps also
+#: Table 2 of the paper: learning rates, in units of 1 / n.
+RATES = {
+    "bibtex": {"ove": 1e2, "nce": 1e2, "is": 1e2, "vanilla": 1e-2, "umax": 0.1, "implicit": 10.0},
+    "delicious": {
+        "ove": 10.0, "nce": 1e3, "is": 1e3, "vanilla": 1e-3, "umax": 1e-2, "implicit": 1e-2,
+    },
+}  # fmt: skip
+#: All rates that are tried; those of vanilla steps begin lower.
 GRID = tuple(10.0 ** np.arange(-3, 4))
 LOWER = (1e-5, 1e-4)
 #: Methods whose log-loss the authors take of probabilities in place of scores.
@@ -123,9 +130,10 @@ def reproduce(
     Returns
     -------
     list of dict
-        A row per method: the log-loss as the authors report it (`reported`) at the rate where it is
-        lowest (`rate`), relative to implicit steps (`relative`), the true `log_loss` of the same
-        weights, and the lowest true log-loss at any rate (`best`, `best_rate`).
+        A row per method: the log-loss as the authors report it (`reported`) at their rate, or where
+        it is lowest on other sets and for other methods (`rate`), relative to implicit steps
+        (`relative`), the true `log_loss` of the same weights, and the lowest true log-loss at any
+        rate (`best`, `best_rate`).
     """
     classes, positions = np.unique(y, return_inverse=True)
     title = f"{name}, {X.shape[0]:,} x {X.shape[1]:,}, {len(classes):,} classes"
@@ -158,7 +166,9 @@ def reproduce(
             tried.append((seen, true, rate))
         row["cpu_s"] = process_time() - began
         if tried:
-            row["reported"], row["log_loss"], row["rate"] = min(tried)
+            theirs = RATES.get(name, {}).get(key)
+            at_theirs = [found for found in tried if theirs and np.isclose(found[2], theirs)]
+            row["reported"], row["log_loss"], row["rate"] = min(at_theirs or tried)
             row["best"], row["best_rate"] = min((true, rate) for _, true, rate in tried)
         rows.append(row)
         report.line(f"{title}, {label}: " + (f"{row['reported']:.4f}" if tried else "diverged"))

@@ -108,11 +108,17 @@ class SoftmaxClassifier(SoftmaxParameters):
         Warns
         -----
         ConvergenceWarning
-            If early stopping is on and the held-out log-loss was still falling after `max_iter`, or
-            if the model ends far worse than guessing does.
+            If early stopping is on and the held-out log-loss was still falling after `max_iter`, if
+            "auto" ends at the last rate that it tries, or if the model ends far worse than guessing
+            does.
 
         Notes
         -----
+        With early stopping or an "auto" rate, some instances are held out of trials first, and then
+        all are trained on. Where that ends with a higher log-loss of those than the trial had, it
+        is done again at a tenth of the rate found. A warm start goes on from weights that may have
+        been trained on what is held out: give it a `learning_rate`.
+
         The model does not depend on the order of the rows, nor on `n_jobs`.
         """
         is_warm = self.warm_start and hasattr(self, "coef_")
@@ -236,7 +242,7 @@ class SoftmaxClassifier(SoftmaxParameters):
         so does every u, as they are searched for in each call. Both take time that does not depend
         on the number of instances: calls with thousands of them are better than calls with few. The
         learning rate falls with the number of passes over all pairs met so far; "auto" is searched
-        for on the instances of the first call.
+        for on the instances of the first call, some of which judge the trials.
         """
         is_first = not hasattr(self, "coef_")
         instances = check_instances(self, X, reset=is_first).without_zeros()
