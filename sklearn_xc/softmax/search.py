@@ -21,7 +21,8 @@ from joblib import Parallel, delayed
 
 #: Powers of ten on either side of the middle.
 REACH = 4
-#: The next power is tried where the last one has lowered the log-loss by more than this part.
+#: The next power is tried where the last one has lowered the log-loss by more than this part, or
+#: this, where it is below 1: perfect classifiers gain a little from any rate.
 _GAIN = 0.01
 
 
@@ -139,4 +140,5 @@ def _is_better_than_inside(trials: dict[float, Trial]) -> bool:
     """Tell whether the best trial, at an end, is clearly better than its neighbour."""
     best = _best(trials)
     neighbour = trials[best + 1 if best < 0 else best - 1]
-    return trials[best].loss < (1.0 - _GAIN) * neighbour.loss
+    loss = trials[best].loss
+    return neighbour.loss - loss > _GAIN * max(1.0, loss)

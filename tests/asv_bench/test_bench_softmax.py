@@ -149,8 +149,8 @@ def test_the_defaults(split, monkeypatch):
 
 def test_calibration_error():
     """Of probabilities of .6 and .9 that are right in half of the cases and in all."""
-    claimed = np.repeat([0.6, 0.9], 30)
-    is_right = np.append(np.tile([True, False], 15), np.ones(30, bool))
+    claimed = np.repeat([0.6, 0.9], [70, 80])
+    is_right = np.append(np.tile([True, False], 35), np.ones(80, bool))
     assert defaults.calibration_error(claimed, is_right) == pytest.approx(0.1)
     assert defaults.calibration_error(np.ones(3), np.ones(3, bool)) == 0.0
 

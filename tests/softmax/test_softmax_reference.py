@@ -17,7 +17,7 @@ from sklearn_xc.softmax._inputs import hold_out
 
 #: Rates at which a few epochs end worse than they began are of interest here.
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*is too high:sklearn.exceptions.ConvergenceWarning"
+    "ignore:.*(is too high|the last rate):sklearn.exceptions.ConvergenceWarning"
 )
 
 ESTIMATORS = [SoftmaxUMax, ImplicitSoftmaxSGD]

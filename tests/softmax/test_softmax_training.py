@@ -346,7 +346,10 @@ class TestEarlyStopping:
     @pytest.mark.parametrize("estimator", ESTIMATORS)
     def test_it_trains_all_for_the_best_number_of_epochs(self, estimator, average, data):
         X, Y = data
-        parameters = {"learning_rate": 0.1, "random_state": 0, "decay": 1.0, "average": average}
+        parameters = {
+            "learning_rate": 0.3, "random_state": 0, "decay": 1.0, "average": average,
+            "init": "zero",
+        }  # fmt: skip
         model = estimator(max_iter=200, early_stopping=True, **parameters).fit(X, Y)
         assert 1 < model.n_iter_ < 100
         whole = estimator(max_iter=model.n_iter_, early_stopping=False, **parameters).fit(X, Y)
@@ -489,7 +492,7 @@ class TestSearch:
     @pytest.mark.parametrize("side", [-0.1, 0.1])
     def test_it_climbs_to_the_lowest_log_loss(self, side, best, middle, n_jobs):
         found, at_edge, tried = self.search(
-            lambda power: 1.0 + abs(power - best - side), n_jobs, middle
+            lambda power: 2.0 + abs(power - best - side), n_jobs, middle
         )
         assert found == best
         assert not at_edge
@@ -516,7 +519,7 @@ class TestSearch:
 
     @pytest.mark.parametrize("sign", [-1, 1])
     def test_it_ends_at_the_last_rate_and_says_so(self, sign):
-        found, at_edge, tried = self.search(lambda power: 2.0 ** (-sign * power))
+        found, at_edge, tried = self.search(lambda power: 9.0 - sign * power)
         assert (found, at_edge) == (sign * REACH, True)
         assert sorted(tried[:-1]) == sorted(sign * np.arange(-1, REACH + 1))
         assert tried[-1] == sign * (REACH - 0.5)
@@ -531,8 +534,10 @@ class TestSearch:
         search_rate(run, 1.0, 1, is_fine=False)
         assert tried == [1.0, 0.1, 10.0]
 
-    def test_what_gains_nothing_is_not_followed(self):
-        found, at_edge, tried = self.search(lambda power: 1.0 + 0.001 * power)
+    @pytest.mark.parametrize("loss", [0.05, 1.0, 8.0])
+    def test_what_gains_nothing_is_not_followed(self, loss):
+        """Less than 0.01, or less than 1%."""
+        found, at_edge, tried = self.search(lambda power: loss + 0.009 * max(1, loss) * power)
         assert (found, at_edge) == (-1, False)
         assert sorted(tried) == [-1, -0.5, 0, 1]
 
@@ -553,10 +558,10 @@ class TestSearch:
 
         def run(rate, least):
             told.append(least)
-            return Trial(rate, (2.0 ** -np.round(np.log10(rate)),))
+            return Trial(rate, (9.0 - np.round(np.log10(rate)),))
 
         search_rate(run, 1.0, 1)
-        assert told == [np.inf, 1.0, 1.0, 0.5, 0.25, 0.125, 0.0625]
+        assert told == [np.inf, 9.0, 9.0, 8.0, 7.0, 6.0, 5.0]
 
 
 class TestAuto:
@@ -640,7 +645,7 @@ class TestAuto:
     def test_a_warning_at_the_last_rate(self, xy, monkeypatch):
         def trial(problem, state, settings, schedule, *args, **kwargs):
             history = History()
-            history.add(0.0, 1.0 / schedule.rate, schedule.rate, 0.0)
+            history.add(0.0, 9.0 - np.log10(schedule.rate), schedule.rate, 0.0)
             state.V[:] = 0.0
             return state.V, state.intercept, history
 
