@@ -109,7 +109,7 @@ SHARED = {
     "alpha": """\
 alpha : float, default=0.0
     Ridge beside the summed log-loss: C = 1 / alpha in scikit-learn's terms. 0 by default: where
-    training stops early, a ridge of 0.1 helped on none of the sets it was tried on.""",
+    training stops early, a ridge of 0.1 raised the held-out log-loss on half of the sets tried.""",
     "fit_intercept": """\
 fit_intercept : bool, default=True
     Whether to train intercepts b, without a ridge, from the log frequencies of the classes. An
