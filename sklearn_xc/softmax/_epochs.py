@@ -45,6 +45,7 @@ def find_rate(
     *,
     stops: bool = True,
     rate: float | None = None,
+    stacklevel: int = 5,
 ) -> Trial:
     """Return the trial whose learning rate, and number of epochs, suit held-out pairs best.
 
@@ -67,6 +68,8 @@ def find_rate(
         all epochs on a tenth of the pairs, and is judged at its end.
     rate : float, default=None
         The only learning rate to try.
+    stacklevel : int
+        Of a warning, for the line of the caller.
     """
     name, max_iter = type(estimator).__name__, estimator.max_iter
     log_loss = _log_loss_of(problem.instances, _some_of(held_out, problem.n_classes), 1)
@@ -127,7 +130,7 @@ def find_rate(
             f"{name}: learning_rate='auto' ended at {trial.rate:g}, the last rate that it tries. "
             "Set learning_rate, or scale X (sklearn.preprocessing.normalize).",
             ConvergenceWarning,
-            stacklevel=6,
+            stacklevel=stacklevel,
         )
     return trial
 

@@ -126,7 +126,7 @@ class SoftmaxClassifier(SoftmaxParameters):
         targets = self._check_targets(y, instances.shape[0], None, is_warm)
         weight, pairs = check_pairs(self, targets, instances.shape[0], sample_weight)
         shape = len(targets.classes), instances.shape[1]
-        in_trials = (stops_early(self) or self.learning_rate == "auto") * (1 + is_warm)
+        in_trials = stops_early(self) or self.learning_rate == "auto"
         copies = 1 + bool(self.average) + in_trials
         self._require_weights(shape, instances.dtype, copies, "average, trials")
         index = np.column_stack([pairs.rows, pairs.classes]).astype(np.int64)
@@ -138,17 +138,17 @@ class SoftmaxClassifier(SoftmaxParameters):
         kept, held_out = hold_out(self, merged, seed, n_classes)
         first_b = self._first_intercept(label_frequencies(instances, merged, n_classes), is_warm)
         first_epoch = self._n_epochs if is_warm else 0
-        W = self._first_weights(shape, instances, is_warm)
-        with self._in_range(instances):
-            weights = ClassWeights(W, intercept=first_b)
-            u = self._first_u(old, index[first], weights, instances, merged)
 
         def start(chosen: np.ndarray) -> tuple[SoftmaxProblem, SoftmaxState, SgdSettings]:
-            """Return all that training some of the pairs needs."""
-            W = self._first_weights(shape, instances, is_warm)
+            """Return all that training some of the pairs needs; the others have no part in it."""
+            W, b, own = self._first_weights(shape, instances, is_warm), first_b, merged.take(chosen)
+            if self.fit_intercept and not is_warm:
+                b = log_frequencies(label_frequencies(instances, own, n_classes).counts)
             with self._in_range(instances):
-                problem = self._problem(instances, merged.take(chosen), n_classes)
-                state = SoftmaxState.at(W, u[chosen], first_b)
+                weights = ClassWeights(W, intercept=b)
+                u = self._first_u(old, index[first[chosen]], weights, instances, own)
+                problem = self._problem(instances, own, n_classes)
+                state = SoftmaxState.at(W, u, b)
                 if self.init == "means" and not is_warm:
                     start_at_means(problem, state, seed, self.n_jobs)
                     state.fold()  # as a warm start finds it
@@ -159,7 +159,6 @@ class SoftmaxClassifier(SoftmaxParameters):
 
         stops, found = stops_early(self), None
         rate = 0.0 if self.learning_rate == "auto" else float(self.learning_rate)
-        del W, weights
         for may_retry in (True, True, True, False) if stops and not rate else (False,):
             if held_out is not None:
                 trial = find_rate(
@@ -178,10 +177,9 @@ class SoftmaxClassifier(SoftmaxParameters):
                 if not may_retry:
                     raise diverged(self, f"learning_rate={rate:g}") from error
             rate *= 0.1
-        u = state.u
         self._keep_targets(targets)
         self._keep_weights(W, b, state, average)
-        self._normalisers = Normalisers.none().updated(index, u[place], n_classes)
+        self._normalisers = Normalisers.none().updated(index, state.u[place], n_classes)
         self._population = problem.population
         self._next_sample_id = instances.shape[0]
         self._count_instances(targets, weight)
@@ -301,7 +299,10 @@ class SoftmaxClassifier(SoftmaxParameters):
         kept, held_out = hold_out(self, merged, settings.seed, problem.n_classes)
         assert held_out is not None
         part = self._problem(problem.instances, merged.take(kept), problem.n_classes)
-        return find_rate(self, part, state.copy_of(first[kept]), settings, held_out).rate
+        trial = find_rate(
+            self, part, state.copy_of(first[kept]), settings, held_out, stacklevel=6
+        )  # fmt: skip
+        return trial.rate
 
     def _check_targets(self, y: Any, n: int, classes: Any, is_known: bool) -> Targets:
         if not is_known:
