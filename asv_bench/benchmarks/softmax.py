@@ -7,8 +7,8 @@ from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 from ._common import made_data
 
 VARIANTS = {
-    "umax": (SoftmaxUMax, {}),
-    "implicit": (ImplicitSoftmaxSGD, {}),
+    "umax": (SoftmaxUMax, {"n_hard_negatives": 0}),
+    "implicit": (ImplicitSoftmaxSGD, {"n_negatives": 1, "n_hard_negatives": 0}),
     "hard": (ImplicitSoftmaxSGD, {"n_negatives": 2, "n_hard_negatives": 5}),
     "batches": (ImplicitSoftmaxSGD, {"batch_size": 32, "n_negatives": 32}),
 }

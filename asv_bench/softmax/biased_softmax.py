@@ -1,14 +1,10 @@
 """The methods that the softmax estimators are compared with, as one estimator."""
 
 from numbers import Integral, Real
-from typing import Any
-
-import numpy as np
 
 from asv_bench.softmax.biased_rules import BIASED_RULES, ShiftedSettings
 from sklearn_xc._sklearn import Interval, StrOptions
 from sklearn_xc.softmax.classifier import SoftmaxClassifier
-from sklearn_xc.softmax.search import GRID
 from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import SgdSettings
 
@@ -35,6 +31,8 @@ class SampledSoftmax(SoftmaxClassifier):
         The step; see ``biased_rules`` for losses and sources.
     n_negatives : int, default=5
         Classes sampled at each step.
+    sampling : {"uniform", "frequency"}, default="uniform"
+        As of :class:`sklearn_xc.SoftmaxUMax`; "nce" is for uniform noise alone.
     batch_size : int, default=1
         Instances of a step; the paper's is 100 for the biased methods.
     delta : float, default=1.0
@@ -43,11 +41,10 @@ class SampledSoftmax(SoftmaxClassifier):
         Of "raman": u is replaced with ``u + shift * x.w_y``. 0 is U-max.
     fit_intercept : bool, default=False
         As of :class:`sklearn_xc.SoftmaxUMax`.
-    alpha, init, learning_rate, decay, average, max_iter, multilabel, early_stopping, \
+    alpha, init, u_init, learning_rate, decay, average, max_iter, multilabel, early_stopping, \
 validation_fraction, n_iter_no_change, tol, top_k, warm_start, max_memory, n_jobs, random_state, \
 verbose
-        As of :class:`sklearn_xc.SoftmaxUMax`. "auto" tries the same rates for any batch size, as
-        the paper does, and two lower ones for "vanilla".
+        As of :class:`sklearn_xc.SoftmaxUMax`.
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012
@@ -63,21 +60,23 @@ verbose
         method="is",
         *,
         n_negatives=5,
+        sampling="uniform",
         batch_size=1,
         delta=1.0,
         shift=1.0,
         alpha=0.0,
         fit_intercept=False,
         init="zero",
+        u_init="optimal",
         learning_rate="auto",
         decay=0.9,
         average=False,
         max_iter=50,
         multilabel="all",
-        early_stopping=False,
+        early_stopping="auto",
         validation_fraction=0.1,
-        n_iter_no_change=5,
-        tol=1e-4,
+        n_iter_no_change=3,
+        tol=1e-3,
         top_k=100,
         warm_start=False,
         max_memory=None,
@@ -86,9 +85,9 @@ verbose
         verbose=0,
     ):
         super().__init__(
-            alpha=alpha, fit_intercept=fit_intercept, n_negatives=n_negatives, sampling="uniform",
-            n_hard_negatives=0, init=init, learning_rate=learning_rate, decay=decay,
-            average=average, max_iter=max_iter, multilabel=multilabel,
+            alpha=alpha, fit_intercept=fit_intercept, n_negatives=n_negatives, sampling=sampling,
+            n_hard_negatives=0, init=init, u_init=u_init, learning_rate=learning_rate,
+            decay=decay, average=average, max_iter=max_iter, multilabel=multilabel,
             early_stopping=early_stopping, validation_fraction=validation_fraction,
             n_iter_no_change=n_iter_no_change, tol=tol, top_k=top_k, warm_start=warm_start,
             max_memory=max_memory, n_jobs=n_jobs, random_state=random_state, verbose=verbose,
@@ -100,10 +99,11 @@ verbose
 
     def _settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
         rule = BIASED_RULES[self.method]
+        if self.method == "nce" and self.sampling != "uniform":
+            raise ValueError(f'method="nce" needs sampling="uniform". Got {self.sampling!r}.')
         if self.method == "raman":
             shifted = ShiftedSettings(float(self.delta), float(self.shift))
             rule = rule._replace(settings=shifted)
-        return SgdSettings(rule, self.n_negatives, self.batch_size, seed)
-
-    def _rates(self, settings: SgdSettings) -> Any:
-        return np.concatenate([[1e-5, 1e-4], GRID]) if self.method == "vanilla" else GRID
+        return SgdSettings(
+            rule, self.n_negatives, self.batch_size, seed, sampling=self.sampling
+        )  # fmt: skip

@@ -86,9 +86,12 @@ def measure_curves(
     held_out = _HeldOut(X_test, Y_test.coords[0][kept], Y_test.coords[1][kept], jobs)
     common: dict[str, Any] = {"max_iter": epochs, "n_jobs": jobs, "random_state": 0}
     common["fit_intercept"] = False  # as in the paper
-    paper = {"init": "zero", "sampling": "uniform"}
+    paper = {"init": "zero", "sampling": "uniform", "n_hard_negatives": 0}
     models: dict[str, tuple[str, Any]] = {
-        "implicit": ("implicit, 2 sampled", ImplicitSoftmaxSGD(n_negatives=2, **common)),
+        "implicit": (
+            "implicit, 2 sampled",
+            ImplicitSoftmaxSGD(n_negatives=2, n_hard_negatives=0, **common),
+        ),
         "hard": (
             "implicit, 2 sampled + 5 hard",
             ImplicitSoftmaxSGD(n_negatives=2, n_hard_negatives=5, **common),
@@ -100,7 +103,9 @@ def measure_curves(
             "implicit, batches of 32, 64 sampled",
             ImplicitSoftmaxSGD(batch_size=32, n_negatives=64, **common),
         ),
-        "implicit-paper": ("implicit as in the paper", ImplicitSoftmaxSGD(**paper, **common)),
+        "implicit-paper": (
+            "implicit as in the paper", ImplicitSoftmaxSGD(n_negatives=1, **paper, **common),
+        ),
         "umax-paper": ("U-max as in the paper", SoftmaxUMax(**paper, **common)),
         **{
             method: (f"{METHODS[method]}, 5 sampled", SampledSoftmax(method, **common))

@@ -9,9 +9,12 @@ import numpy as np
 
 from sklearn_xc._data import CsrRows
 from sklearn_xc.exceptions import ConvergenceWarning
+from sklearn_xc.parallel.interrupt import StopFlag
+from sklearn_xc.parallel.memory import available_bytes
 from sklearn_xc.parallel.progress import Progress, say
+from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.softmax.pairs import Pairs
-from sklearn_xc.softmax.search import search_rate
+from sklearn_xc.softmax.search import Trial, search_rate
 from sklearn_xc.softmax.training import Average, History, train
 from sklearn_xc.solvers.schedule import Schedule
 from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
@@ -26,36 +29,131 @@ from sklearn_xc.weights.class_weights import ClassWeights
 
 #: Training pairs whose log-loss is followed, where no pairs are held out.
 MONITORED = 256
+#: Scores of the held-out instances that judge an epoch, about, and the fewest such instances.
+_JUDGED_SCORES, _LEAST_JUDGED = 2**24, 512
+#: Of the pairs, in trials without early stopping, and the fewest of them.
+_SHARE, _FEWEST = 0.1, 1000
 
 
-def choose_rate(
+def find_rate(
     estimator: Any,
     problem: SoftmaxProblem,
-    state: SoftmaxState,
+    start: SoftmaxState,
     settings: SgdSettings,
-    held_out: Pairs | None,
-) -> float:
-    """Return the learning rate: the parameter, or what the search for "auto" finds."""
-    if estimator.learning_rate != "auto":
-        return float(estimator.learning_rate)
-    name = type(estimator).__name__
+    held_out: Pairs,
+    first_epoch: int = 0,
+    *,
+    stops: bool = True,
+    rate: float | None = None,
+    stacklevel: int = 5,
+) -> Trial:
+    """Return the trial whose learning rate, and number of epochs, suit held-out pairs best.
 
-    def log_loss(weights: ClassWeights, part: SoftmaxProblem) -> float:
-        pairs = held_out or Pairs(part.rows, part.classes, part.weight)
-        return _log_loss_of(problem.instances, pairs, estimator.n_jobs)(weights)
+    Parameters
+    ----------
+    estimator : estimator
+        With the parameters of a fit.
+    problem : SoftmaxProblem
+        What trials are trained on.
+    start : SoftmaxState
+        Where each trial starts; hard negatives may be set.
+    settings : SgdSettings
+        How to step.
+    held_out : Pairs
+        What they are judged on.
+    first_epoch : int
+        Number of the first, for the random numbers.
+    stops : bool
+        Whether to judge each epoch, and stop when none is better any more. Otherwise a trial runs
+        all epochs on a tenth of the pairs, and is judged at its end.
+    rate : float, default=None
+        The only learning rate to try.
+    stacklevel : int
+        Of a warning, for the line of the caller.
+    """
+    name, max_iter = type(estimator).__name__, estimator.max_iter
+    log_loss = _log_loss_of(problem.instances, _some_of(held_out, problem.n_classes), 1)
+    chosen = np.arange(problem.n_pairs)
+    if not stops:
+        size = min(problem.n_pairs, max(_FEWEST, int(np.ceil(_SHARE * problem.n_pairs))))
+        drawn = np.random.default_rng(settings.seed).permutation(problem.n_pairs)
+        chosen = np.sort(drawn[:size])
+        problem, start = problem.take(chosen), start.copy_of(chosen)
+    everything = np.arange(problem.n_pairs)
+    if settings.n_hard and start.V.any():  # the same for all trials
+        search_hard_negatives(problem, start, settings, estimator.n_jobs)
+    stop = StopFlag()
 
-    def show(rate: float, loss: float) -> None:
-        ended = f"log-loss {loss:.4g}" if np.isfinite(loss) else "diverged"
-        say(name, f"learning rate {rate:g} on a tenth of the data: {ended}")
+    def run(rate: float, target: float) -> Trial:
+        state = start.copy_of(everything)
+        try:
+            W, b, history = train(
+                problem, state, settings, Schedule(rate, estimator.decay), max_iter,
+                first_epoch=first_epoch, average=Average() if estimator.average else None,
+                monitor=log_loss if stops else None,
+                patience=estimator.n_iter_no_change if stops else None,
+                tol=estimator.tol, target=target, n_jobs=n_threads, stop=stop,
+            )  # fmt: skip
+            if stop.is_set():
+                return Trial(rate, ())
+            losses = history.log_loss if stops else [log_loss(ClassWeights(W, intercept=b))]
+        except FloatingPointError:
+            return Trial(rate, ())
+        return Trial(rate, tuple(losses) if np.isfinite(losses).all() else ())
 
+    def show(trial: Trial) -> None:
+        ended = f"{trial.loss:.4g} after {trial.n_epochs} epochs" if trial.losses else "diverged"
+        say(name, f"learning rate {trial.rate:g}: held-out log-loss {ended}")
+
+    n_threads = estimator.n_jobs
+    if rate is not None:
+        trial = run(rate, np.inf)
+        if not trial.losses:
+            raise diverged(estimator, f"learning_rate={rate:g}")
+        return trial
+    free = available_bytes()
+    fitting = 2 if free is None else max(1, int(free / 2) // max(1, start.V.nbytes))
+    n_jobs = min(count_threads(estimator.n_jobs), fitting, 2)
+    n_threads = estimator.n_jobs if n_jobs == 1 else 1
     try:
-        return search_rate(
-            problem, state, settings, estimator.decay, estimator.max_iter,
-            estimator._rates(settings), log_loss, estimator.n_jobs,
-            show if estimator.verbose else None,
+        trial, at_edge = search_rate(
+            run, middle_rate(problem, settings), n_jobs, show if estimator.verbose else None,
+            is_fine=not settings.n_hard,  # with hard negatives the log-loss depends less on it
         )  # fmt: skip
     except FloatingPointError as error:
         raise diverged(estimator, "any of the rates tried") from error
+    except BaseException:  # an interrupt is heard by this thread alone
+        stop.set()
+        raise
+    if at_edge:
+        warnings.warn(
+            f"{name}: learning_rate='auto' ended at {trial.rate:g}, the last rate that it tries. "
+            "Set learning_rate, or scale X (sklearn.preprocessing.normalize).",
+            ConvergenceWarning,
+            stacklevel=stacklevel,
+        )
+    return trial
+
+
+def middle_rate(problem: SoftmaxProblem, settings: SgdSettings) -> float:
+    """Return the power of ten that "auto" tries first, times the batch size.
+
+    A step moves the scores of its instance by the rate times the squared norm: so the rate that
+    suits does not depend on the unit of X.
+    """
+    square = problem.mean_squared_norm()
+    return float(10.0 ** -np.round(np.log10(square)) if square > 0 else 1.0) * settings.batch_size
+
+
+def _some_of(pairs: Pairs, n_classes: int) -> Pairs:
+    """Return the pairs of the first instances, so many that their scores do not take long."""
+    rows, first, row = np.unique(pairs.rows, return_index=True, return_inverse=True)
+    n_rows = max(_LEAST_JUDGED, _JUDGED_SCORES // n_classes)
+    if len(rows) <= n_rows:
+        return pairs
+    is_judged = np.zeros(len(rows), bool)
+    is_judged[np.argsort(first)[:n_rows]] = True
+    return pairs.take(np.flatnonzero(is_judged[row]))
 
 
 def run_fit(
@@ -63,29 +161,66 @@ def run_fit(
     problem: SoftmaxProblem,
     state: SoftmaxState,
     settings: SgdSettings,
-    held_out: Pairs | None,
+    found: Trial | None,
     first_epoch: int,
     average: Average | None,
 ) -> tuple[np.ndarray, np.ndarray, History]:
-    """Run all epochs of a fit at ``learning_rate_``; see ``train`` for what is returned."""
-    monitored = held_out
-    if monitored is None:
+    """Run all epochs of a fit at ``learning_rate_``; see ``train`` for what is returned.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With ``learning_rate_``.
+    problem, state, settings
+        All data.
+    found : Trial or None
+        With early stopping, tells how many epochs to run; its held-out log-losses are reported.
+    first_epoch : int
+        Number of the first, for the random numbers.
+    average : Average or None
+        Takes the iterates in.
+
+    Raises
+    ------
+    FloatingPointError
+        If it diverges.
+    """
+    name, max_iter = type(estimator).__name__, estimator.max_iter
+    if found is None:
         drawn = np.random.default_rng((settings.seed, 2**32 + 1)).permutation(problem.n_pairs)
         chosen = np.sort(drawn[:MONITORED])
         monitored = Pairs(problem.rows[chosen], problem.classes[chosen], problem.weight[chosen])
-    name, max_iter = type(estimator).__name__, estimator.max_iter
-    try:
-        return train(
-            problem, state, settings, Schedule(estimator.learning_rate_, estimator.decay),
-            max_iter, first_epoch=first_epoch, average=average,
-            monitor=_log_loss_of(problem.instances, monitored, estimator.n_jobs),
-            patience=estimator.n_iter_no_change if estimator.early_stopping else None,
-            tol=estimator.tol,
-            progress=Progress(name, "epoch", max_iter) if estimator.verbose else None,
-            n_jobs=estimator.n_jobs,
-        )  # fmt: skip
-    except FloatingPointError as error:
-        raise diverged(estimator, f"learning_rate={estimator.learning_rate_:g}") from error
+        monitor = _log_loss_of(problem.instances, monitored, estimator.n_jobs)
+    else:
+        max_iter, known = found.n_epochs, iter(found.losses)
+
+        def monitor(weights: ClassWeights) -> float:
+            return next(known)
+
+    return train(
+        problem, state, settings, Schedule(estimator.learning_rate_, estimator.decay),
+        max_iter, first_epoch=first_epoch, average=average, monitor=monitor,
+        progress=Progress(name, "epoch", max_iter) if estimator.verbose else None,
+        n_jobs=estimator.n_jobs,
+    )  # fmt: skip
+
+
+def went_astray(
+    estimator: Any,
+    X: CsrRows,
+    weights: ClassWeights,
+    found: Trial | None,
+    held_out: Pairs | None,
+) -> bool:
+    """Tell whether training on all instances has gone wrong where a trial had not.
+
+    Instances that a trial held out are trained on now: their log-loss must be lower than it was
+    then. A U-max step that is far too long, because a rare class was drawn, comes by chance.
+    """
+    if found is None or held_out is None:
+        return False
+    pairs = _some_of(held_out, len(weights.coef))
+    return _log_loss_of(X, pairs, estimator.n_jobs)(weights) > found.loss + estimator.tol
 
 
 def run_pass(
@@ -148,11 +283,11 @@ def diverged(estimator: Any, rate: str) -> ValueError:
     )
 
 
-def warn_of_fit(estimator: Any, stacklevel: int) -> None:
+def warn_of_fit(estimator: Any, found: Trial | None, stacklevel: int) -> None:
     """Warn if a fit ended worse than guessing, or before early stopping would have ended it."""
     name, losses = type(estimator).__name__, estimator.fit_report_["log_loss"]
     guessing = np.log(len(estimator.classes_))
-    if losses[-1] > 2.0 * guessing and not estimator.early_stopping:
+    if losses[-1] > 2.0 * guessing and found is None:
         warnings.warn(
             f"{name}: the training log-loss is {losses[-1]:.3g} after the last epoch, guessing has "
             f"{guessing:.3g}: learning_rate={estimator.learning_rate_:g} is too high.",
@@ -160,7 +295,7 @@ def warn_of_fit(estimator: Any, stacklevel: int) -> None:
             stacklevel=stacklevel + 1,
         )
     is_last_best = len(losses) > 1 and losses[-1] < losses[:-1].min() - estimator.tol
-    if estimator.early_stopping and len(losses) == estimator.max_iter and is_last_best:
+    if found is not None and len(losses) == estimator.max_iter and is_last_best:
         warnings.warn(
             f"{name}: the held-out log-loss was still falling by over tol={estimator.tol:g} after "
             f"max_iter={estimator.max_iter} epochs. Raise max_iter or learning_rate.",

@@ -79,37 +79,58 @@ def check_sample_ids(
     return numbers.astype(np.int64)
 
 
-def hold_out(estimator: Any, pairs: Pairs, seed: int) -> tuple[np.ndarray, Pairs | None]:
-    """Return the pairs to train on, and those whose log-loss decides when to stop.
+def hold_out(
+    estimator: Any, pairs: Pairs, seed: int, n_classes: int
+) -> tuple[np.ndarray, Pairs | None]:
+    """Return the pairs of trials, and those whose log-loss judges learning rates and epochs.
 
     Parameters
     ----------
     estimator : estimator
-        With the parameters ``early_stopping`` and ``validation_fraction``.
+        With the parameters ``early_stopping``, ``learning_rate`` and ``validation_fraction``.
     pairs : Pairs
         Merged: sorted by content.
     seed : int
         Of the choice of instances.
+    n_classes : int
+        K.
 
     Returns
     -------
     kept : ndarray of int64
-        Positions of the pairs to train on.
+        Positions of the pairs to train on in trials.
     held_out : Pairs or None
-        The others; None without early stopping.
+        Of the other instances; a class without a pair in trials cannot be learned, and says nothing
+        of them. Where no pair would be left, all pairs, as are all `kept`. None where there is
+        nothing to find.
     """
     everything = np.arange(len(pairs.rows))
-    if not estimator.early_stopping:
+    if not stops_early(estimator) and estimator.learning_rate != "auto":
         return everything, None
     rows, first, row = np.unique(pairs.rows, return_index=True, return_inverse=True)
     n_held = int(np.ceil(estimator.validation_fraction * len(rows)))
     if n_held >= len(rows):
-        raise ValueError(
-            f"{type(estimator).__name__}: early_stopping holds out {n_held} of {len(rows)} "
-            "distinct instances; none is left to train on."
-        )
+        if estimator.early_stopping != "auto" and estimator.early_stopping:
+            raise ValueError(
+                f"{type(estimator).__name__}: early_stopping holds out {n_held} of {len(rows)} "
+                "distinct instances; none is left to train on."
+            )
+        return everything, pairs
     by_content = np.argsort(first)  # pairs are sorted by content, row numbers are not
     drawn = np.random.default_rng((seed, 2**32)).permutation(len(rows))[:n_held]
     is_held = np.zeros(len(rows), bool)
     is_held[by_content[drawn]] = True
-    return everything[~is_held[row]], pairs.take(np.flatnonzero(is_held[row]))
+    is_held = is_held[row]
+    is_learned = np.zeros(n_classes, bool)
+    is_learned[pairs.classes[~is_held]] = True
+    judged = np.flatnonzero(is_held & is_learned[pairs.classes])
+    if not judged.size:
+        return everything, pairs
+    return everything[~is_held], pairs.take(judged)
+
+
+def stops_early(estimator: Any) -> bool:
+    """Tell whether the number of epochs is found on instances held out."""
+    if estimator.early_stopping == "auto":
+        return bool(estimator.learning_rate == "auto")
+    return bool(estimator.early_stopping)

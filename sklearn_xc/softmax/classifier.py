@@ -12,23 +12,33 @@ from sklearn_xc._seeds import draw_seed
 from sklearn_xc._sklearn import fit_context
 from sklearn_xc._state import built_apart
 from sklearn_xc.parallel.memory import require_bytes
-from sklearn_xc.softmax._epochs import choose_rate, run_fit, run_pass, warn_of_fit
-from sklearn_xc.softmax._inputs import check_pairs, check_sample_ids, hold_out
+from sklearn_xc.softmax._epochs import (
+    diverged,
+    find_rate,
+    run_fit,
+    run_pass,
+    warn_of_fit,
+    went_astray,
+)
+from sklearn_xc.softmax._inputs import check_pairs, check_sample_ids, hold_out, stops_early
 from sklearn_xc.softmax._parameters import SoftmaxParameters
 from sklearn_xc.softmax.pairs import (
     Normalisers,
     Pairs,
+    exact_normalisers,
     label_frequencies,
     log_frequencies,
     merge_equal,
     summed_weights,
 )
-from sklearn_xc.softmax.search import GRID
 from sklearn_xc.softmax.start import start_at_means
 from sklearn_xc.softmax.training import Average, History
 from sklearn_xc.solvers.softmax_problem import Population, SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState, require_finite
 from sklearn_xc.weights.class_weights import ClassWeights
+
+#: Hard negatives of a step with ``n_hard_negatives="auto"``.
+_HARD = 5
 
 
 class SoftmaxClassifier(SoftmaxParameters):
@@ -59,13 +69,13 @@ class SoftmaxClassifier(SoftmaxParameters):
         """Return how to step: all that tells one estimator from another."""
         raise NotImplementedError  # this class is not an estimator by itself
 
+    def _n_hard(self) -> int:
+        """Return how many hard negatives a single step takes."""
+        return _HARD if self.n_hard_negatives == "auto" else int(self.n_hard_negatives)
+
     def _all_settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
         rate = self._intercept_rate if self.fit_intercept else 0.0
         return replace(self._settings(problem, seed), intercept_rate=rate)
-
-    def _rates(self, settings: SgdSettings) -> np.ndarray:
-        """Return the learning rates that "auto" tries."""
-        return GRID * settings.batch_size
 
     @fit_context(prefer_skip_nested_validation=True)
     @built_apart
@@ -98,44 +108,78 @@ class SoftmaxClassifier(SoftmaxParameters):
         Warns
         -----
         ConvergenceWarning
-            If early stopping is on and the held-out log-loss was still falling after `max_iter`, or
-            if the model ends far worse than guessing does.
+            If early stopping is on and the held-out log-loss was still falling after `max_iter`, if
+            "auto" ends at the last rate that it tries, or if the model ends far worse than guessing
+            does.
 
         Notes
         -----
+        With early stopping or an "auto" rate, some instances are held out of trials first, and then
+        all are trained on. Where that ends with a higher log-loss of those than the trial had, it
+        is done again at a tenth of the rate found. A warm start goes on from weights that may have
+        been trained on what is held out: give it a `learning_rate`.
+
         The model does not depend on the order of the rows, nor on `n_jobs`.
         """
         is_warm = self.warm_start and hasattr(self, "coef_")
         instances = check_instances(self, X, reset=not is_warm).without_zeros()
         targets = self._check_targets(y, instances.shape[0], None, is_warm)
         weight, pairs = check_pairs(self, targets, instances.shape[0], sample_weight)
-        W = self._first_weights(instances, targets, is_warm)
+        shape = len(targets.classes), instances.shape[1]
+        in_trials = stops_early(self) or self.learning_rate == "auto"
+        copies = 1 + bool(self.average) + in_trials
+        self._require_weights(shape, instances.dtype, copies, "average, trials")
         index = np.column_stack([pairs.rows, pairs.classes]).astype(np.int64)
         merged, place = merge_equal(instances, pairs)
         first = np.unique(place, return_index=True)[1]
         old = self._normalisers if is_warm else Normalisers.none()
-        seed = draw_seed(self.random_state)
-        kept, held_out = hold_out(self, merged, seed)
         n_classes = len(targets.classes)
-        b = self._first_intercept(label_frequencies(instances, merged, n_classes), is_warm)
-        with self._in_range(instances):
-            problem = self._problem(instances, merged.take(kept), n_classes)
-            weights = ClassWeights(W, intercept=b)
-            u = old.of_pairs(index[first], weights, instances, merged, self.n_jobs)
-            state = SoftmaxState.at(W, u[kept], b)
-            if self.init == "means" and not is_warm:
-                start_at_means(problem, state, seed, self.n_jobs)
-                state.fold()  # as a warm start finds it
+        seed = draw_seed(self.random_state)
+        kept, held_out = hold_out(self, merged, seed, n_classes)
+        first_b = self._first_intercept(label_frequencies(instances, merged, n_classes), is_warm)
         first_epoch = self._n_epochs if is_warm else 0
-        self._intercept_rate = problem.mean_square()
-        settings = self._all_settings(problem, seed)
-        average = Average() if self.average else None
-        self.learning_rate_ = choose_rate(self, problem, state, settings, held_out)
-        W, b, history = run_fit(self, problem, state, settings, held_out, first_epoch, average)
-        u[kept] = state.u
+
+        def start(chosen: np.ndarray) -> tuple[SoftmaxProblem, SoftmaxState, SgdSettings]:
+            """Return all that training some of the pairs needs; the others have no part in it."""
+            W, b, own = self._first_weights(shape, instances, is_warm), first_b, merged.take(chosen)
+            if self.fit_intercept and not is_warm:
+                b = log_frequencies(label_frequencies(instances, own, n_classes).counts)
+            with self._in_range(instances):
+                weights = ClassWeights(W, intercept=b)
+                u = self._first_u(old, index[first[chosen]], weights, instances, own)
+                problem = self._problem(instances, own, n_classes)
+                state = SoftmaxState.at(W, u, b)
+                if self.init == "means" and not is_warm:
+                    start_at_means(problem, state, seed, self.n_jobs)
+                    state.fold()  # as a warm start finds it
+                    if self.u_init == "zero":
+                        state.u[:] = 0.0
+            self._intercept_rate = problem.mean_square()
+            return problem, state, self._all_settings(problem, seed)
+
+        stops, found = stops_early(self), None
+        rate = 0.0 if self.learning_rate == "auto" else float(self.learning_rate)
+        for may_retry in (True, True, True, False) if stops and not rate else (False,):
+            if held_out is not None:
+                trial = find_rate(
+                    self, *start(kept), held_out, first_epoch, stops=stops, rate=rate or None
+                )
+                rate, found = trial.rate, trial if stops else None
+            self.learning_rate_ = rate
+            problem, state, settings = start(np.arange(len(merged.rows)))
+            average = Average() if self.average else None
+            try:
+                W, b, history = run_fit(self, problem, state, settings, found, first_epoch, average)
+                weights = ClassWeights(W, intercept=b)
+                if not may_retry or not went_astray(self, instances, weights, found, held_out):
+                    break
+            except FloatingPointError as error:
+                if not may_retry:
+                    raise diverged(self, f"learning_rate={rate:g}") from error
+            rate *= 0.1
         self._keep_targets(targets)
         self._keep_weights(W, b, state, average)
-        self._normalisers = Normalisers.none().updated(index, u[place], n_classes)
+        self._normalisers = Normalisers.none().updated(index, state.u[place], n_classes)
         self._population = problem.population
         self._next_sample_id = instances.shape[0]
         self._count_instances(targets, weight)
@@ -144,7 +188,7 @@ class SoftmaxClassifier(SoftmaxParameters):
         self.n_iter_ = len(history.loss)
         self._epochs_done = float(self.n_iter_)
         self._n_epochs = first_epoch + self.n_iter_
-        warn_of_fit(self, stacklevel=4)
+        warn_of_fit(self, found, stacklevel=4)
         self._warn_of_unseen()
         return self
 
@@ -196,7 +240,7 @@ class SoftmaxClassifier(SoftmaxParameters):
         so does every u, as they are searched for in each call. Both take time that does not depend
         on the number of instances: calls with thousands of them are better than calls with few. The
         learning rate falls with the number of passes over all pairs met so far; "auto" is searched
-        for on the instances of the first call.
+        for on the instances of the first call, some of which judge the trials.
         """
         is_first = not hasattr(self, "coef_")
         instances = check_instances(self, X, reset=is_first).without_zeros()
@@ -218,14 +262,14 @@ class SoftmaxClassifier(SoftmaxParameters):
         with self._in_range(instances):
             problem = self._problem(instances, pairs, n_classes)
             weights = ClassWeights(W, intercept=b)
-            u = self._normalisers.of_pairs(keys, weights, instances, pairs, self.n_jobs)
+            u = self._first_u(self._normalisers, keys, weights, instances, pairs)
         problem = self._enlarge(problem, is_new)
         if is_first:
             self._intercept_rate = problem.mean_square()
         settings = self._all_settings(problem, draw_seed(self.random_state))
         state = SoftmaxState.at(W, u, b)
         if is_first or self.learning_rate != "auto":
-            self.learning_rate_ = choose_rate(self, problem, state, settings, None)
+            self.learning_rate_ = self._rate_of_pass(problem, state, settings)
         W, b, history = run_pass(
             self, problem, state, settings, average, self._epochs_done, self._n_epochs
         )
@@ -243,16 +287,49 @@ class SoftmaxClassifier(SoftmaxParameters):
 
     # What a fit is made of
 
+    def _rate_of_pass(
+        self, problem: SoftmaxProblem, state: SoftmaxState, settings: SgdSettings
+    ) -> float:
+        """Return the learning rate of partial fits, from the pairs of the first."""
+        if self.learning_rate != "auto":
+            return float(self.learning_rate)
+        pairs = Pairs(problem.rows, problem.classes, problem.weight)
+        merged, place = merge_equal(problem.instances, pairs)
+        first = np.unique(place, return_index=True)[1]
+        kept, held_out = hold_out(self, merged, settings.seed, problem.n_classes)
+        assert held_out is not None
+        part = self._problem(problem.instances, merged.take(kept), problem.n_classes)
+        trial = find_rate(
+            self, part, state.copy_of(first[kept]), settings, held_out, stacklevel=6
+        )  # fmt: skip
+        return trial.rate
+
     def _check_targets(self, y: Any, n: int, classes: Any, is_known: bool) -> Targets:
         if not is_known:
             return check_targets(self, y, n, classes)
         return check_further_targets(self, y, n, classes)
 
-    def _first_weights(self, instances: CsrRows, targets: Targets, is_warm: bool) -> np.ndarray:
+    def _first_u(
+        self,
+        known: Normalisers,
+        keys: np.ndarray,
+        weights: ClassWeights,
+        instances: CsrRows,
+        pairs: Pairs,
+    ) -> np.ndarray:
+        """Return the u that pairs start with: as it was, or for new ones as `u_init` says."""
+        if self.u_init == "zero":
+            return known.of_pairs(keys, len(weights.coef))
+        return known.of_pairs(
+            keys, len(weights.coef), lambda new: exact_normalisers(
+                weights, instances, pairs.take(new), self.n_jobs
+            ),
+        )  # fmt: skip
+
+    def _first_weights(
+        self, shape: tuple[int, int], instances: CsrRows, is_warm: bool
+    ) -> np.ndarray:
         """Return the weights that a fit starts from, in an array of its own."""
-        shape = len(targets.classes), instances.shape[1]
-        copies = 1 + bool(self.average) + bool(self.early_stopping)
-        self._require_weights(shape, instances.dtype, copies, "average, early_stopping")
         if not is_warm:
             return np.zeros(shape, instances.dtype)
         with np.errstate(over="ignore"):
@@ -269,9 +346,10 @@ class SoftmaxClassifier(SoftmaxParameters):
         Both are copies, as other threads may be reading the arrays of the model.
         """
         if is_first:
-            return self._first_weights(instances, targets, False), (
-                Average() if self.average else None
-            )
+            shape = len(targets.classes), instances.shape[1]
+            copies = 1 + bool(self.average) + (self.learning_rate == "auto")
+            self._require_weights(shape, instances.dtype, copies, "average, trials")
+            return np.zeros(shape, instances.dtype), Average() if self.average else None
         W, average = self._last_weights(), self._average
         copies = 2 if average is None else 4
         self._require_weights(W.shape, W.dtype, copies, "before and after the call")

@@ -6,6 +6,7 @@ from sklearn_xc._sklearn import Interval
 from sklearn_xc.kernels.softmax.rules import RULES
 from sklearn_xc.softmax._parameters import documented
 from sklearn_xc.softmax.classifier import SoftmaxClassifier
+from sklearn_xc.softmax.training import MOST_SEARCHED
 from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import SgdSettings
 
@@ -30,20 +31,21 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
     ----------
     {alpha}
     {fit_intercept}
-    n_negatives : int, default=1
+    n_negatives : int, default=2
         {n_negatives}
+        2 do better than the 1 of [1]_, for little.
     {sampling}
     {n_hard_negatives}
-        For single steps only.
+        "auto" is 5, for single steps among at most 2,048 classes: where there are more, implicit
+        steps do as well without.
     batch_size : int, default=1
         Instances of a step. From 2 on they share their `n_negatives` classes, sampled from all; the
         step is solved for all of them together. With 32 or 64 of both, an instance costs several
         times as much as a single step, and its gradient has less variance. A batch steps along the
         mean of its instances: the best learning rate grows with its size.
     {init}
-    learning_rate : float or "auto", default="auto"
-        In units of 1 / n. "auto" tries seven powers of ten, from 0.001 to 1000 times `batch_size`,
-        on a tenth of the data (at least a thousand instances), which costs about 35 epochs.
+    {u_init}
+    {learning_rate}
     {decay_to_max_memory}
     n_jobs : int, default=None
         Threads for the trials of "auto", evaluation and prediction, and for the steps of
@@ -60,9 +62,9 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
     -----
     {notes}
 
-    Source: algorithm 1 and appendices E.3 and E.4 of [1]_; differs in that u starts at its optimum,
-    in the unknown that is solved for, and in the solution for mini-batches (see docs/softmax.md).
-    Hard negatives are not in the paper.
+    Source: algorithm 1 and appendices E.3 and E.4 of [1]_; differs in that u starts at its optimum
+    by default, in the unknown that is solved for, and in the solution for mini-batches (see
+    docs/softmax.md). Hard negatives are not in the paper.
 
     References
     ----------
@@ -89,20 +91,21 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
         alpha=0.0,
         *,
         fit_intercept=True,
-        n_negatives=1,
+        n_negatives=2,
         sampling="frequency",
-        n_hard_negatives=0,
+        n_hard_negatives="auto",
         batch_size=1,
         init="means",
+        u_init="optimal",
         learning_rate="auto",
         decay=0.9,
         average=False,
         max_iter=50,
         multilabel="all",
-        early_stopping=False,
+        early_stopping="auto",
         validation_fraction=0.1,
-        n_iter_no_change=5,
-        tol=1e-4,
+        n_iter_no_change=3,
+        tol=1e-3,
         top_k=100,
         warm_start=False,
         max_memory=None,
@@ -112,16 +115,20 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
     ):
         super().__init__(
             alpha=alpha, fit_intercept=fit_intercept, n_negatives=n_negatives, sampling=sampling,
-            n_hard_negatives=n_hard_negatives, init=init, learning_rate=learning_rate, decay=decay,
-            average=average, max_iter=max_iter, multilabel=multilabel,
-            early_stopping=early_stopping, validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change, tol=tol, top_k=top_k, warm_start=warm_start,
-            max_memory=max_memory, n_jobs=n_jobs, random_state=random_state, verbose=verbose,
+            n_hard_negatives=n_hard_negatives, init=init, u_init=u_init,
+            learning_rate=learning_rate, decay=decay, average=average, max_iter=max_iter,
+            multilabel=multilabel, early_stopping=early_stopping,
+            validation_fraction=validation_fraction, n_iter_no_change=n_iter_no_change, tol=tol,
+            top_k=top_k, warm_start=warm_start, max_memory=max_memory, n_jobs=n_jobs,
+            random_state=random_state, verbose=verbose,
         )  # fmt: skip
         self.batch_size = batch_size
 
     def _settings(self, problem: SoftmaxProblem, seed: int) -> SgdSettings:
-        if self.n_hard_negatives and self.batch_size > 1:
+        n_hard = self._n_hard() if self.batch_size == 1 else 0
+        if self.n_hard_negatives == "auto" and problem.n_classes > MOST_SEARCHED:
+            n_hard = 0  # implicit steps do as well without, and the search would take most time
+        if self.n_hard_negatives not in (0, "auto") and self.batch_size > 1:
             raise ValueError(
                 f"ImplicitSoftmaxSGD: n_hard_negatives={self.n_hard_negatives} needs batch_size=1, "
                 f"as the instances of a batch share their classes. Got {self.batch_size}."
@@ -131,6 +138,6 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
             self.n_negatives,
             self.batch_size,
             seed,
-            self.n_hard_negatives,
+            n_hard,
             sampling=self.sampling,
         )

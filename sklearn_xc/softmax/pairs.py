@@ -1,6 +1,7 @@
 """Targets as (instance, class) pairs, and the variable u that each pair keeps between calls."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -123,32 +124,26 @@ class Normalisers:
     def of_pairs(
         self,
         keys: np.ndarray,
-        weights: ClassWeights,
-        instances: CsrRows,
-        pairs: Pairs,
-        n_jobs: int | None,
+        n_classes: int,
+        of_new: Callable[[np.ndarray], np.ndarray] | None = None,
     ) -> np.ndarray:
-        """Return the u that pairs start with: as it was, or exact for new ones.
+        """Return the u that pairs start with: as it was, or that of new ones.
 
         Parameters
         ----------
         keys : ndarray of int64 of shape (n_pairs, 2)
             The index of each pair.
-        weights : ClassWeights
-            Where training starts.
-        instances : CsrRows
-            X.
-        pairs : Pairs
-            Of its rows.
-        n_jobs : int or None
-            Threads.
+        n_classes : int
+            K.
+        of_new : callable, default=None
+            Given the positions of the new pairs in `keys`, returns their u. None is 0.
         """
-        at = self.find(keys, len(weights.coef))
-        u = np.empty(len(keys))
+        at = self.find(keys, n_classes)
+        u = np.zeros(len(keys))
         u[at >= 0] = self.u[at[at >= 0]]
         new = np.flatnonzero(at < 0)
-        if new.size:
-            u[new] = exact_normalisers(weights, instances, pairs.take(new), n_jobs)
+        if new.size and of_new is not None:
+            u[new] = of_new(new)
         return u
 
     def updated(self, index: np.ndarray, u: np.ndarray, n_classes: int) -> "Normalisers":

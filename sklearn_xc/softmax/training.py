@@ -19,6 +19,10 @@ from sklearn_xc.solvers.softmax_sgd import (
 )
 from sklearn_xc.weights.class_weights import ClassWeights
 
+#: With more classes a search costs more than all other work of an epoch many times over, and hard
+#: negatives at the start, which do nearly as well, are searched for once.
+MOST_SEARCHED = 2048
+
 
 @dataclass
 class History:
@@ -107,6 +111,7 @@ def train(
     monitor: Callable[[ClassWeights], float] | None = None,
     patience: int | None = None,
     tol: float = 0.0,
+    target: float = np.inf,
     progress: Progress | None = None,
     n_jobs: int | None = None,
     stop: StopFlag | None = None,
@@ -132,10 +137,12 @@ def train(
     monitor : callable, default=None
         Gives the log-loss of weights.
     patience : int, default=None
-        Stop after so many epochs in which the log-loss did not fall by `tol`, and return the best
-        weights. None runs all epochs.
+        Stop after so many epochs in which the log-loss did not fall by `tol`. None runs all epochs.
     tol : float
         See `patience`.
+    target : float, default=inf
+        With `patience`, stop as well where the log-loss would stay above this if it went on to fall
+        as fast as in the last epoch, in proportion to the learning rate.
     progress : Progress, default=None
         Is told the log-loss of each epoch, and not the sampled objective: a rare class with a large
         weight makes that of U-max as large as 1e47 while the log-loss falls.
@@ -147,7 +154,7 @@ def train(
     Returns
     -------
     W : ndarray of shape (n_classes, n_features)
-        Weights: those of `state`, of `average`, or a copy of the best.
+        Weights: those of `state` or of `average`.
     intercept : ndarray of float64 of shape (n_classes,)
         The intercepts with them.
     history : History
@@ -159,7 +166,6 @@ def train(
         If weights are no longer finite.
     """
     history = History()
-    best = _Best(tol)
     W, intercept = state.V, state.intercept
     for epoch in range(max_iter):
         began = time.perf_counter()
@@ -185,41 +191,43 @@ def train(
         history.add(objective, loss, rate, seconds)
         if progress is not None:
             progress.show(epoch + 1, f"log-loss {loss:.4g}")
-        if patience is not None:
-            best.see(loss, W, scale, intercept)
-            if best.n_worse >= patience:
-                break
+        if patience is not None and (
+            _epochs_without_gain(history.log_loss, tol) >= patience
+            or _is_out_of_reach(target, history.log_loss, schedule, max_iter)
+        ):
+            break
     state.fold()
     require_finite(state.V, W)
-    return (W, intercept, history) if best.W is None else (best.W, best.intercept, history)
+    return W, intercept, history
 
 
-class _Best:
-    """A copy of the weights with the lowest log-loss so far.
+def _epochs_without_gain(losses: list[float], tol: float) -> int:
+    """Return how many epochs ago the log-loss last fell by more than `tol` below the lowest."""
+    lowest, n_worse = np.inf, 0
+    for loss in losses:
+        n_worse = 0 if loss < lowest - tol else n_worse + 1
+        lowest = min(lowest, loss)
+    return n_worse
 
-    Attributes
-    ----------
-    n_worse : int
-        Epochs since the log-loss fell by more than `tol` below the lowest.
+
+def _is_out_of_reach(target: float, losses: list[float], schedule: Schedule, max_iter: int) -> bool:
+    """Tell whether the log-loss would end above `target` at the speed of its last epoch.
+
+    Curves of the log-loss flatten out: at a lower learning rate an epoch rarely gains more.
     """
-
-    def __init__(self, tol: float) -> None:
-        self.tol, self.loss, self.n_worse = tol, np.inf, 0
-        self.W: np.ndarray | None = None
-        self.intercept = np.empty(0)
-
-    def see(self, loss: float, W: np.ndarray, scale: np.ndarray, intercept: np.ndarray) -> None:
-        """Take in the weights ``scale[k] * W[k]`` after an epoch."""
-        self.n_worse = 0 if loss < self.loss - self.tol else self.n_worse + 1
-        if loss < self.loss:
-            self.loss, self.intercept = loss, intercept.copy()
-            self.W = np.empty_like(W) if self.W is None else self.W
-            np.multiply(W, scale.astype(W.dtype)[:, None], out=self.W)
+    done = len(losses)
+    if done < 2 or target == np.inf:
+        return False
+    fall = max(0.0, losses[-2] - losses[-1])
+    return losses[-1] - fall * schedule.following(done, max_iter - done) > target
 
 
 def _is_search_due(epoch: int, state: SoftmaxState) -> bool:
-    """Tell whether to search for hard negatives before an epoch: 0, 1, 2, 3, 4, 6, 8, 12, 16..."""
-    if epoch == 0:  # weights of 0 tell no class from another
-        return bool(state.V.any())
-    third = epoch // 3 if epoch % 3 == 0 else epoch
-    return third & (third - 1) == 0
+    """Tell whether to search for hard negatives before an epoch: 0, 1, 2, 4, 8, 16...
+
+    Among very many classes before the first epoch alone. Weights of 0 tell no class from another.
+    """
+    is_first = not state.hard.shape[1] and bool(state.V.any())
+    if epoch == 0 or len(state.V) > MOST_SEARCHED:
+        return is_first
+    return epoch & (epoch - 1) == 0

@@ -35,14 +35,15 @@ class SoftmaxUMax(SoftmaxClassifier):
     {fit_intercept}
     n_negatives : int, default=5
         {n_negatives}
+        5 as in [1]_.
     {sampling}
     {n_hard_negatives}
+        "auto" is 5; without any, one step can undo an epoch.
     delta : float, default=1.0
         u_i is lifted where it is lower by more than this than the sampled classes allow.
     {init}
-    learning_rate : float or "auto", default="auto"
-        In units of 1 / n. "auto" tries seven powers of ten from 0.001 to 1000 on a tenth of the
-        data (at least a thousand instances), which costs about 35 epochs.
+    {u_init}
+    {learning_rate}
     {decay_to_max_memory}
     n_jobs : int, default=None
         Threads for the trials of "auto", evaluation and prediction; an epoch takes one step after
@@ -58,8 +59,9 @@ class SoftmaxUMax(SoftmaxClassifier):
     {notes}
 
     Source: algorithm 2 of [1]_; differs in that a step's classes are distinct, that u starts at its
-    optimum and that the ridge is applied as a proximal step, 1 / (1 + r) for 1 - r. With a ridge,
-    u and W are projected on the bounds of its appendix B. Hard negatives are not in the paper.
+    optimum by default and that the ridge is applied as a proximal step, 1 / (1 + r) for 1 - r. With
+    a ridge, u and W are projected on the bounds of its appendix B. Hard negatives are not in the
+    paper.
 
     References
     ----------
@@ -89,18 +91,19 @@ class SoftmaxUMax(SoftmaxClassifier):
         fit_intercept=True,
         n_negatives=5,
         sampling="frequency",
-        n_hard_negatives=0,
+        n_hard_negatives="auto",
         delta=1.0,
         init="means",
+        u_init="optimal",
         learning_rate="auto",
         decay=0.9,
         average=False,
         max_iter=50,
         multilabel="all",
-        early_stopping=False,
+        early_stopping="auto",
         validation_fraction=0.1,
-        n_iter_no_change=5,
-        tol=1e-4,
+        n_iter_no_change=3,
+        tol=1e-3,
         top_k=100,
         warm_start=False,
         max_memory=None,
@@ -110,11 +113,12 @@ class SoftmaxUMax(SoftmaxClassifier):
     ):
         super().__init__(
             alpha=alpha, fit_intercept=fit_intercept, n_negatives=n_negatives, sampling=sampling,
-            n_hard_negatives=n_hard_negatives, init=init, learning_rate=learning_rate, decay=decay,
-            average=average, max_iter=max_iter, multilabel=multilabel,
-            early_stopping=early_stopping, validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change, tol=tol, top_k=top_k, warm_start=warm_start,
-            max_memory=max_memory, n_jobs=n_jobs, random_state=random_state, verbose=verbose,
+            n_hard_negatives=n_hard_negatives, init=init, u_init=u_init,
+            learning_rate=learning_rate, decay=decay, average=average, max_iter=max_iter,
+            multilabel=multilabel, early_stopping=early_stopping,
+            validation_fraction=validation_fraction, n_iter_no_change=n_iter_no_change, tol=tol,
+            top_k=top_k, warm_start=warm_start, max_memory=max_memory, n_jobs=n_jobs,
+            random_state=random_state, verbose=verbose,
         )  # fmt: skip
         self.delta = delta
 
@@ -125,7 +129,7 @@ class SoftmaxUMax(SoftmaxClassifier):
             self.n_negatives,
             1,
             seed,
-            self.n_hard_negatives,
+            self._n_hard(),
             problem.radius(),
             self.sampling,
         )

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -24,6 +26,13 @@ class Schedule:
         if self.decay == "1/t":
             return self.rate / (1.0 + epochs)
         return self.rate * float(self.decay) ** int(epochs)
+
+    def following(self, epochs: int, n_epochs: int) -> float:
+        """Return the sum of the rates of the next epochs, in units of that of the last one done."""
+        if self.decay == "1/t":
+            return float((epochs / (epochs + 1.0 + np.arange(n_epochs))).sum())
+        decay = float(self.decay)
+        return n_epochs if decay == 1.0 else decay * (1.0 - decay**n_epochs) / (1.0 - decay)
 
     def within_epoch(self, epochs: float, n_visits: int) -> tuple[float, float]:
         """Return the rate r after some epochs, and s: after t of n visits more it is r / (1 + s t).

@@ -110,11 +110,15 @@ class SoftmaxProblem:
 
         Features that none of the pairs has do not count.
         """
-        squares = self.squared_norms[self.rows]
         n_features = int(features_of(self.instances, self.rows).sum())
+        return self.mean_squared_norm(max(1, n_features))
+
+    def mean_squared_norm(self, parts: int = 1) -> float:
+        """Return the mean of |x|^2 over the pairs, divided by a number of parts."""
+        squares = self.squared_norms[self.rows]
         largest = float(squares.max()) or 1.0  # the sum of all may be beyond float64
         mean = np.average(squares / largest, weights=self.weight)
-        return float(mean * (largest / max(1, n_features)))
+        return float(mean * (largest / parts))
 
     def take(self, chosen: np.ndarray) -> "SoftmaxProblem":
         """Return the problem of some of the pairs."""

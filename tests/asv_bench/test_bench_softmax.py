@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import scipy.special
 from sklearn.base import clone
+from sklearn.metrics import log_loss
 
 from asv_bench.common.data import SplitSet
 from asv_bench.common.report import Report
+from asv_bench.common.sized_sets import SizedSet
+from asv_bench.softmax import defaults, table
 from asv_bench.softmax import methods as softmax
 from asv_bench.softmax.biased_softmax import METHODS, SampledSoftmax
 from asv_bench.softmax.curves import choose_rate, draw_curves, measure_curves
@@ -17,6 +21,7 @@ from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.kernels.softmax.rules import RULES
 from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState, run_epoch
+from sklearn_xc.weights.class_weights import ClassWeights
 
 
 @pytest.fixture(scope="module")
@@ -78,20 +83,76 @@ def test_the_parameterisation_of_umax_is_umax(fit_intercept, split):
     common = {"learning_rate": 0.2, "random_state": 0, "max_iter": 5}
     common["fit_intercept"] = fit_intercept
     shifted = SampledSoftmax("raman", shift=0.0, **common).fit(split.X_train, split.Y_train)
-    umax = SoftmaxUMax(init="zero", sampling="uniform", **common)
+    umax = SoftmaxUMax(init="zero", sampling="uniform", n_hard_negatives=0, **common)
     umax.fit(split.X_train, split.Y_train)
     np.testing.assert_allclose(shifted.coef_, umax.coef_, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(shifted.intercept_, umax.intercept_, rtol=1e-4, atol=1e-5)
 
 
-def test_the_table(split):
+def test_the_table(split, monkeypatch):
+    monkeypatch.setattr(table, "GRID", (0.1, 1.0))
+    monkeypatch.setattr(table, "LOWER", (0.01,))
+    monkeypatch.setattr(table, "RATES", {"bibtex": {"umax": 0.1}})
     X, y = softmax.first_labels(split)
-    rows = softmax.compare_methods("made", X, y, 1, 3, Report())
+    rows = table.reproduce("bibtex", X, y, 1, 3, Report())
     assert [row["key"] for row in rows][:3] == ["ove", "nce", "is"]
     unit = next(row for row in rows if row["key"] == "implicit")
-    assert unit["relative"] == 1
+    assert unit["relative"] == unit["paper"] == 1
     for row in rows:
-        assert row["relative"] == pytest.approx(row["log_loss"] / unit["log_loss"])
+        assert row["relative"] == pytest.approx(row["reported"] / unit["reported"])
+        assert row["best"] <= row["log_loss"]
+        if row["key"] in table.TWICE:
+            n_classes = len(np.unique(y))
+            assert row["reported"] >= np.log(n_classes - 1 + np.e) - 1
+        else:
+            assert row["reported"] == row["log_loss"]
+        assert row["key"] != "umax" or row["rate"] == 0.1
+    model = table.methods_of_table(3, 1)["implicit"][1].set_params(learning_rate=unit["rate"])
+    proba = model.fit(X, y).predict_proba(X)
+    assert unit["log_loss"] == pytest.approx(log_loss(y, proba), rel=1e-5)
+
+
+def test_log_losses_of_the_table(split):
+    """Of the softmax, and of the softmax of probabilities."""
+    X, y = softmax.first_labels(split)
+    model = SoftmaxUMax(learning_rate=0.1, max_iter=2, fit_intercept=False).fit(X, y)
+    weights, instances = ClassWeights(model.coef_), check_instances(model, X, reset=False)
+    places = np.searchsorted(model.classes_, y)
+    proba = scipy.special.softmax(X @ model.coef_.T, axis=1)
+    twice = scipy.special.softmax(proba, axis=1)
+    rows = np.arange(len(y))
+    for expected, found in (
+        (proba, table.mean_log_loss(weights, instances, places)),
+        (twice, table.mean_log_loss(weights, instances, places, twice=True)),
+    ):
+        assert found == pytest.approx(-np.log(expected[rows, places]).mean(), rel=1e-5)
+
+
+def test_the_defaults(split, monkeypatch):
+    X, y = softmax.first_labels(split)
+    test = sp.csr_array((np.ones(len(y)), (np.arange(len(y)), y)))
+    made = SizedSet("made", X, test, X, test, None, True, None, None, None)
+    monkeypatch.setattr(defaults, "CLASS_SETS", ("made",))
+    monkeypatch.setattr(defaults, "load_sized_set", lambda *args, **kwargs: made)
+    rows = defaults.compare_defaults(None, ("1/4",), Report(), grid=True)
+    assert [row["method"] for row in rows[:3]] == ["one-vs-all", "U-max", "implicit"]
+    assert len({row["method"] for row in rows}) == 3 + 2 * 6
+    model = SoftmaxUMax(n_jobs=1, random_state=0).fit(X, y)
+    proba = model.predict_proba(X)
+    counts = np.bincount(y)[model.classes_]
+    places = np.searchsorted(model.classes_, y)
+    assert rows[1]["precision"] == pytest.approx(100 * model.score(X, y))
+    assert rows[1]["log_loss"] == pytest.approx(log_loss(y, proba), rel=1e-5)
+    assert rows[1]["guessing"] == pytest.approx(np.log(len(counts)))
+    assert rows[1]["prior"] == pytest.approx(-np.log(counts / counts.sum())[places].mean())
+
+
+def test_calibration_error():
+    """Of probabilities of .6 and .9 that are right in half of the cases and in all."""
+    claimed = np.repeat([0.6, 0.9], [70, 80])
+    is_right = np.append(np.tile([True, False], 35), np.ones(80, bool))
+    assert defaults.calibration_error(claimed, is_right) == pytest.approx(0.1)
+    assert defaults.calibration_error(np.ones(3), np.ones(3, bool)) == 0.0
 
 
 def test_first_labels(split):

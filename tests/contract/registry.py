@@ -139,6 +139,7 @@ SOFTMAX = {
     "average": SWITCH,
     "max_iter": COUNT,
     "init": ["msi", 3],
+    "u_init": ["exact", 0.0, None],
     "sampling": ["log", None],
     "multilabel": ["last", None],
     "early_stopping": [1.5, "yes"],
@@ -201,7 +202,7 @@ ENTRIES = {
             "hard": {"n_negatives": 1, "n_hard_negatives": 2, "alpha": 0.1},
             "auto": {"learning_rate": "auto"},
         },
-        checked=({"max_iter": 20},),
+        checked=({"max_iter": 20, "tol": 0.03},),
         refused={**SOFTMAX, "delta": [0, -1.0, NAN, INF, "a", True]},
         memory=(({}, "the weights, 5 classes"),),
     ),
@@ -222,7 +223,7 @@ ENTRIES = {
             ({"average": True, "max_memory": 5 * 15 * 8 * 2 - 1}, "the weights, 5 classes"),
         ),
         checked=(
-            {"max_iter": 20},
+            {"max_iter": 20, "tol": 0.03},
             {
                 "batch_size": 4, "n_negatives": 3, "early_stopping": True, "max_iter": 10,
                 "tol": 10.0,

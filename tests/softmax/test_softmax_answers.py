@@ -284,12 +284,15 @@ class TestUnpleasantRows:
     def test_nothing_but_zeros(self, estimator, alpha, xy):
         _, Y = xy
         X = sp.csr_array((120, 6))
-        model = fit(X, Y, estimator, alpha=alpha, sampling="uniform", fit_intercept=False)
+        model = fit(
+            X, Y, estimator, alpha=alpha, sampling="uniform", fit_intercept=False,
+            n_hard_negatives=0,
+        )  # fmt: skip
         assert not model.coef_.any()
         np.testing.assert_allclose(model.u_, np.log(15))
         np.testing.assert_allclose(model.fit_report_["log_loss"], np.log(15))
         Y = Y[:, [j for j in range(15) if j != 4]]  # 4 has no instance
-        model = fit(X, Y, estimator, alpha=alpha, n_negatives=13)  # all others
+        model = fit(X, Y, estimator, alpha=alpha, n_negatives=13, n_hard_negatives=0)  # all others
         assert not model.coef_.any()
         losses = -np.log(Y.sum(axis=0) / Y.nnz)
         np.testing.assert_allclose(model.intercept_, -losses, rtol=1e-14)

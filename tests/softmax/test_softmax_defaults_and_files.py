@@ -40,13 +40,15 @@ class TestPersistence:
 
 
 class TestParameters:
-    def test_defaults_are_those_of_the_papers(self):
+    def test_defaults(self):
         umax, implicit = SoftmaxUMax(), ImplicitSoftmaxSGD()
         assert (umax.n_negatives, umax.delta, umax.alpha) == (5, 1.0, 0.0)
-        assert (implicit.n_negatives, implicit.batch_size, implicit.alpha) == (1, 1, 0.0)
+        assert (implicit.n_negatives, implicit.batch_size, implicit.alpha) == (2, 1, 0.0)
         for model in (umax, implicit):
             assert (model.learning_rate, model.decay, model.max_iter) == ("auto", 0.9, 50)
-            assert (model.average, model.early_stopping, model.tol) == (False, False, 1e-4)
+            assert (model.n_hard_negatives, model.average) == ("auto", False)
+            assert (model.early_stopping, model.n_iter_no_change, model.tol) == ("auto", 3, 1e-3)
+            assert (model.init, model.u_init, model.sampling) == ("means", "optimal", "frequency")
             assert (model.multilabel, model.top_k) == ("all", 100)
         assert set(umax.get_params()) - set(implicit.get_params()) == {"delta"}
         assert set(implicit.get_params()) - set(umax.get_params()) == {"batch_size"}

@@ -11,7 +11,7 @@ from sklearn.preprocessing import normalize
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 from sklearn_xc._checks import check_instances
 from sklearn_xc.kernels.softmax.rules import RULES
-from sklearn_xc.softmax import _epochs, training
+from sklearn_xc.softmax import _epochs, implicit, training
 from sklearn_xc.softmax.training import Average, train
 from sklearn_xc.solvers.schedule import Schedule
 from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
@@ -19,11 +19,11 @@ from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState
 
 #: Rates at which a few epochs end worse than they began are of interest here.
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*is too high:sklearn.exceptions.ConvergenceWarning"
+    "ignore:.*(is too high|was still falling|the last rate):sklearn.exceptions.ConvergenceWarning"
 )
 
 ESTIMATORS = [SoftmaxUMax, ImplicitSoftmaxSGD]
-SEARCHED = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96]
+SEARCHED = [1, 2, 4, 8, 16, 32, 64]
 #: A learning rate so small that nothing moves.
 STILL = 1e-13
 
@@ -71,6 +71,17 @@ def searches(monkeypatch):
 
 
 class TestWhen:
+    def test_among_very_many_classes_once(self, monkeypatch):
+        """Before the first epoch whose weights tell one class from another."""
+        monkeypatch.setattr(training, "MOST_SEARCHED", 2)
+        state = SoftmaxState.at(np.zeros((3, 2)), np.ones(4))
+        assert not training._is_search_due(0, state)
+        assert not training._is_search_due(1, state)
+        state.V[0] = 1.0
+        assert all(training._is_search_due(epoch, state) for epoch in range(9))
+        state.hard = np.zeros((4, 1), np.int32)
+        assert not any(training._is_search_due(epoch, state) for epoch in range(9))
+
     def test_epochs(self):
         """Before the first one only where the weights tell one class from another."""
         zero = SoftmaxState.at(np.zeros((3, 2)), np.ones(4))
@@ -111,7 +122,7 @@ class TestWhen:
                 expected += ["search"] * (epoch in SEARCHED and n_hard > 0) + [n_hard]
             assert events == expected
 
-    @pytest.mark.parametrize(("init", "times"), [("zero", 6), ("means", 7)])
+    @pytest.mark.parametrize(("init", "times"), [("zero", 4), ("means", 5)])
     def test_a_fit(self, init, times, make, xy, searches):
         """Before the first epoch from means alone; here they say less than intercepts."""
         make(max_iter=10, n_jobs=2, init=init, fit_intercept=init == "zero").fit(*xy)
@@ -126,10 +137,23 @@ class TestWhen:
         model = make(n_hard_negatives=0, max_iter=10).fit(*xy)
         model.partial_fit(*xy)
         assert not searches
-        plain = type(model)(learning_rate=model.learning_rate, random_state=0, max_iter=10)
-        np.testing.assert_array_equal(
-            plain.fit(*xy).coef_, make(n_hard_negatives=0, max_iter=10).fit(*xy).coef_
+
+    @pytest.mark.parametrize("batch_size", [1, 4])
+    def test_auto(self, batch_size, xy, searches, monkeypatch):
+        """5 for single steps; none for implicit steps among many classes."""
+        batches = ImplicitSoftmaxSGD(
+            learning_rate=1.0, max_iter=2, batch_size=batch_size, random_state=0
+        ).fit(*xy)
+        assert {settings.n_hard for _, _, settings, _ in searches} == (
+            {5} if batch_size == 1 else set()
         )
+        searches.clear()
+        monkeypatch.setattr(implicit, "MOST_SEARCHED", 14)
+        batches.fit(*xy)
+        assert not searches
+        monkeypatch.setattr(training, "MOST_SEARCHED", 14)
+        SoftmaxUMax(learning_rate=0.1, max_iter=9, random_state=0).fit(*xy)
+        assert len(searches) == 1
 
     def test_a_partial_fit_searches_from_weights_that_are_not_zero(self, make, data, searches):
         X, y = data
@@ -316,7 +340,7 @@ class TestPartialFit:
 def test_warm_starts_and_early_stopping(make, xy):
     X, Y = xy
     model = make(max_iter=200, early_stopping=True, n_iter_no_change=3, decay=1.0).fit(X, Y)
-    assert 3 < model.n_iter_ < 200
+    assert model.n_iter_ < 200
     model.set_params(warm_start=True, early_stopping=False, max_iter=3).fit(X, Y)
     assert model.fit_report_["log_loss"].shape == (3,)
     assert np.isfinite(model.coef_).all()

@@ -21,7 +21,8 @@ STILL = 1e-13
 def make(request):
     def make(**parameters):
         rate = 0.3 if request.param is SoftmaxUMax else 1.0
-        return request.param(**{"learning_rate": rate, "random_state": 0, **parameters})
+        own = {"learning_rate": rate, "random_state": 0, "n_hard_negatives": 0}
+        return request.param(**{**own, **parameters})
 
     return make
 
@@ -175,7 +176,9 @@ class TestPasses:
     )
     def test_chunks_with_numbers_come_to_where_fit_comes(self, estimator, parameters, data):
         X, y = data
-        parameters = {"learning_rate": 5.0, "random_state": 0, **parameters}
+        parameters = {
+            "learning_rate": 5.0, "random_state": 0, "n_hard_negatives": 0, **parameters,
+        }  # fmt: skip
         model, fitted = (estimator(3.0, decay="1/t", max_iter=60, **parameters) for _ in range(2))
         fitted.fit(X, y)
         order = np.random.default_rng(0).permutation(120)

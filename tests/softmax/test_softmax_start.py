@@ -425,7 +425,7 @@ ends_early = pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.Convergen
 
 
 def fit(estimator, X, Y, sample_weight=None, **parameters):
-    settings = {"init": "means", "learning_rate": 1.0, "max_iter": 2, "random_state": 0}
+    settings = {"learning_rate": 1.0, "max_iter": 2, "random_state": 0, "n_hard_negatives": 0}
     return estimator(**{**settings, **parameters}).fit(X, Y, sample_weight)
 
 
@@ -535,8 +535,8 @@ class TestFit:
             start_at_means(problem, state, seed, n_jobs)
             starts.append((problem, state.V.copy(), state.scale.copy()))
 
-        def spy_hold_out(model, pairs, seed):
-            found = hold_out(model, pairs, seed)
+        def spy_hold_out(model, pairs, seed, n_classes):
+            found = hold_out(model, pairs, seed, n_classes)
             held.append(found[1])
             return found
 
@@ -544,7 +544,8 @@ class TestFit:
         monkeypatch.setattr(classifier, "hold_out", spy_hold_out)
         # Without intercepts, whose frequencies say more here than the means.
         fit(estimator, X, Y, early_stopping=True, validation_fraction=0.4, fit_intercept=False)
-        ((problem, V, scale),), (pairs,) = starts, held
+        ((problem, V, scale), (everything, _, _)), (pairs,) = starts, held
+        assert everything.n_pairs == Y.nnz
         assert len(pairs.rows) > 100
         assert not set(pairs.rows) & set(problem.rows)
         assert len(pairs.rows) + problem.n_pairs == Y.nnz

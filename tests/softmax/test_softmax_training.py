@@ -14,7 +14,8 @@ from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 from sklearn_xc._checks import check_instances, check_targets
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.kernels.softmax.rules import RULES
-from sklearn_xc.softmax import search, training
+from sklearn_xc.softmax import _epochs, classifier, training
+from sklearn_xc.softmax._inputs import hold_out
 from sklearn_xc.softmax.pairs import (
     Normalisers,
     Pairs,
@@ -23,7 +24,7 @@ from sklearn_xc.softmax.pairs import (
     merge_equal,
     pairs_of,
 )
-from sklearn_xc.softmax.search import GRID, search_rate
+from sklearn_xc.softmax.search import REACH, Trial, search_rate
 from sklearn_xc.softmax.training import Average, History, train
 from sklearn_xc.solvers.schedule import Schedule
 from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
@@ -32,7 +33,7 @@ from sklearn_xc.weights.class_weights import ClassWeights
 
 #: Rates at which a few epochs end worse than they began are of interest here.
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*is too high:sklearn.exceptions.ConvergenceWarning"
+    "ignore:.*(is too high|was still falling):sklearn.exceptions.ConvergenceWarning"
 )
 
 ESTIMATORS = [SoftmaxUMax, ImplicitSoftmaxSGD]
@@ -268,43 +269,51 @@ class TestTrain:
         assert history.learning_rate == pytest.approx([1.0, 0.9, 0.81, 0.729])
         assert len(history.seconds) == 4
 
-    def test_patience(self, make_xy):
-        """The log-losses are 5, 3, 4, 3, 2.95, 6: the third after the best stops."""
+    @pytest.mark.parametrize(
+        ("losses", "patience", "n_epochs"),
+        [
+            ([5.0, 3.0, 4.0, 3.0, 2.95, 6.0, 0.0], 3, 5),  # 2.95 is better by less than tol
+            ([5.0, 3.0, 4.0, 2.8, 2.95, 6.0, 3.0, 0.0], 3, 7),
+            ([5.0, 6.0, 0.0], 1, 2),
+            ([5.0, 4.0, 3.0, 2.0], 1, 4),
+        ],
+    )
+    def test_patience(self, losses, patience, n_epochs, make_xy):
         problem = problem_of(make_xy)
         state = SoftmaxState.at(*start(problem))
-        losses, seen = iter([5.0, 3.0, 4.0, 3.0, 2.95, 6.0, 0.0]), []
-
-        def monitor(weights):
-            seen.append((weights.coef * weights.scale[:, None], weights.intercept.copy()))
-            return next(losses)
-
+        told = iter(losses)
         W, intercept, history = train(
-            problem, state, SETTINGS, Schedule(1.0, 0.9), 20, monitor=monitor, patience=3, tol=0.1
-        )
-        assert history.log_loss == [5.0, 3.0, 4.0, 3.0, 2.95]
-        np.testing.assert_array_equal(W, seen[4][0])  # better, if by less than tol
-        np.testing.assert_array_equal(intercept, seen[4][1])
-        assert (seen[1][0] != W).any()
-        assert (seen[1][1] != intercept).any()
+            problem, state, SETTINGS, Schedule(1.0, 0.9), len(losses),
+            monitor=lambda weights: next(told), patience=patience, tol=0.1,
+        )  # fmt: skip
+        assert history.log_loss == losses[:n_epochs]
+        assert W is state.V
+        assert intercept is state.intercept
 
-    def test_the_best_weights_are_a_copy(self, make_xy):
-        problem = problem_of(make_xy, alpha=1.0)
+    @pytest.mark.parametrize(
+        ("target", "decay", "max_iter", "n_epochs"),
+        [
+            (np.inf, 1.0, 9, 9),
+            (1.9, 1.0, 9, 9),  # at 0.1 an epoch, the last one ends at 1.9, or nearly
+            (1.8, 1.0, 9, 2),
+            (1.8, 1.0, 11, 11),
+            (1.8, 0.5, 11, 2),  # falling rates gain 0.1 in all
+            (2.51, 0.5, 11, 11),
+            (2.0, "1/t", 9, 2),  # 2 / 3 + ... + 2 / 9 = 2.66 epochs
+        ],
+    )
+    def test_what_cannot_catch_up_ends(self, target, decay, max_iter, n_epochs, make_xy):
+        problem = problem_of(make_xy)
         state = SoftmaxState.at(*start(problem))
-        losses, seen = iter([5.0, 1.0, 4.0, 3.0, 2.0]), []
-
-        def monitor(weights):
-            seen.append((weights.coef * weights.scale[:, None], weights.intercept.copy()))
-            return next(losses)
-
-        W, intercept, history = train(
-            problem, state, SETTINGS, Schedule(1.0, 0.9), 5, monitor=monitor, patience=9
-        )
-        assert len(history.log_loss) == 5
-        np.testing.assert_allclose(W, seen[1][0], rtol=1e-15)
-        np.testing.assert_array_equal(intercept, seen[1][1])
-        np.testing.assert_allclose(state.V, seen[4][0], rtol=1e-15)
-        np.testing.assert_array_equal(state.intercept, seen[4][1])
-        np.testing.assert_array_equal(state.scale, 1.0)
+        if decay == 1.0:
+            told = iter(2.7 - 0.1 * np.arange(max_iter) + 1e-9)
+        else:
+            told = iter([2.7, 2.6, *2.6 - np.arange(1, max_iter)])
+        _, _, history = train(
+            problem, state, SETTINGS, Schedule(1.0, decay), max_iter,
+            monitor=lambda weights: float(next(told)), patience=99, target=target + 1e-6,
+        )  # fmt: skip
+        assert len(history.log_loss) == n_epochs
 
     def test_a_monitor_that_is_not_finite(self, make_xy):
         problem = problem_of(make_xy)
@@ -333,73 +342,95 @@ class TestEarlyStopping:
         X, Y = make_xy(n=200)
         return X, Y[:, [j for j in range(15) if j != 4]]
 
-    @staticmethod
-    def find_held(model, Y):
-        """Tell of each u whether it is where it started, at the frequency of its class."""
-        losses = -np.log(Y.sum(axis=0) / Y.nnz)[model.u_index_[:, 1]]
-        return np.isclose(model.u_, losses, rtol=1e-13, atol=0)
-
     @pytest.mark.parametrize("average", [False, True])
     @pytest.mark.parametrize("estimator", ESTIMATORS)
-    def test_it_stops_and_returns_the_best(self, estimator, average, data):
+    def test_it_trains_all_for_the_best_number_of_epochs(self, estimator, average, data):
         X, Y = data
-        parameters = {"learning_rate": 3.0, "random_state": 0, "decay": 1.0, "average": average}
-        if estimator is SoftmaxUMax:
-            parameters["learning_rate"] = 1.0
-        model = estimator(
-            max_iter=200, early_stopping=True, n_iter_no_change=4, **parameters
-        ).fit(X, Y)  # fmt: skip
-        assert 4 < model.n_iter_ < 200
-        assert len(model.fit_report_["log_loss"]) == len(model.fit_report_["loss"]) == model.n_iter_
-        best = int(model.fit_report_["log_loss"].argmin())
-        assert best < model.n_iter_ - 1
-        # The same fit, cut at its best epoch, ends where that one was best.
-        with warnings.catch_warnings():  # it may still have been falling
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            cut = estimator(
-                max_iter=best + 1, early_stopping=True, n_iter_no_change=best + 1, **parameters
-            ).fit(X, Y)  # fmt: skip
-        np.testing.assert_array_equal(cut.coef_, model.coef_)
-        np.testing.assert_array_equal(
-            cut.fit_report_["log_loss"], model.fit_report_["log_loss"][: best + 1]
-        )
+        parameters = {
+            "learning_rate": 0.3, "random_state": 0, "decay": 1.0, "average": average,
+            "init": "zero",
+        }  # fmt: skip
+        model = estimator(max_iter=200, early_stopping=True, **parameters).fit(X, Y)
+        assert 1 < model.n_iter_ < 100
+        whole = estimator(max_iter=model.n_iter_, early_stopping=False, **parameters).fit(X, Y)
+        assert model.coef_.tobytes() == whole.coef_.tobytes()
+        assert model.u_.tobytes() == whole.u_.tobytes()
+        assert (model.fit_report_["log_loss"] != whole.fit_report_["log_loss"]).all()
 
+    @pytest.mark.parametrize("rate", [0.5, "auto"])
     @pytest.mark.parametrize("estimator", ESTIMATORS)
-    def test_held_out_pairs_are_never_trained(self, estimator, data):
+    def test_trials_know_nothing_of_what_judges_them(self, estimator, rate, data, monkeypatch):
+        """Neither their rows, nor their features, nor the start."""
         X, Y = data
+        seen, train = [], training.train
+
+        def spy_train(problem, state, *args, **kwargs):
+            found = train(problem, state, *args, **kwargs)
+            seen.append((problem, state.V.copy()))
+            return found
+
+        monkeypatch.setattr(_epochs, "train", spy_train)
         model = estimator(
-            learning_rate=0.5, max_iter=10, early_stopping=True, validation_fraction=0.25,
-            n_iter_no_change=10, random_state=0,
+            learning_rate=rate, max_iter=5, early_stopping=True, validation_fraction=0.25,
+            random_state=0,
         )  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(X, Y)
-        is_held = self.find_held(model, Y)
-        rows = model.u_index_[:, 0]
-        held = np.unique(rows[is_held])
-        filled = np.diff(X.indptr) > 0
-        assert len(held[filled[held]]) in (49, 50)
-        # All pairs of a row are on one side.
-        assert not set(held) & set(rows[~is_held][filled[rows[~is_held]]])
-        without = np.ones(200)
-        without[held] = 0
-        # A model that has never seen them, nor their features alone, has the same zeros.
-        kept = np.flatnonzero(without)
-        used = np.unique(X[kept].indices)
-        assert not model.coef_[:, np.setdiff1d(np.arange(40), used)].any()
+        everything = seen.pop()[0]
+        assert everything.n_pairs == Y.nnz
+        assert len(seen) == 1 if rate == 0.5 else len(seen) >= 3
+        for problem, V in seen:
+            kept = np.unique(problem.rows)
+            labelled = np.flatnonzero(np.diff(Y.indptr))
+            distinct = len(np.unique(everything.rows))
+            assert distinct - len(kept) == int(np.ceil(0.25 * distinct))
+            # All pairs of a row are on one side.
+            assert problem.n_pairs == np.diff(Y.indptr)[kept].sum()
+            held = np.setdiff1d(labelled, kept)
+            only_held = np.setdiff1d(X[held].indices, X[kept].indices)
+            assert not V[:, only_held].any()
+            assert V.any()
 
     def test_equal_rows_are_on_one_side(self, data):
         X, Y = data
-        X, Y = sp.vstack([X, X]).tocsr(), sp.vstack([Y, Y]).tocsr()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model = ImplicitSoftmaxSGD(
-                learning_rate=1.0, max_iter=5, early_stopping=True, random_state=0
-            ).fit(X, Y)
-        is_held = self.find_held(model, Y)
-        assert 0 < is_held.mean() < 0.2
-        half = len(is_held) // 2
-        np.testing.assert_array_equal(is_held[:half], is_held[half:])
+        instances = instances_of(sp.vstack([X, X]).tocsr())
+        rows, classes = (c.astype(np.int32) for c in sp.vstack([Y, Y]).tocoo().coords)
+        merged, _ = merge_equal(instances, Pairs(rows, classes, np.ones(len(rows))))
+        kept, held = hold_out(ImplicitSoftmaxSGD(), merged, 0, 14)
+        assert (merged.weight == 2).all()
+        assert not set(merged.rows[kept] % 200) & set(held.rows % 200)
+
+    def test_only_labels_that_a_trial_can_learn_are_judged(self):
+        """Label 3 has one instance: wherever it is, nothing is judged by it."""
+        rows, classes = np.arange(20, dtype=np.int32), np.arange(20, dtype=np.int32) % 3
+        classes[7] = 3
+        pairs, judged = Pairs(rows, classes, np.ones(20)), []
+        for seed in range(20):
+            kept, held = hold_out(
+                ImplicitSoftmaxSGD(validation_fraction=0.3), pairs, seed, 4
+            )  # fmt: skip
+            assert 3 not in held.classes
+            assert len(kept) == 14
+            assert not set(kept) & set(held.rows)
+            judged.append(len(held.rows))
+        assert set(judged) == {5, 6}
+
+    @pytest.mark.parametrize("n", [1, 5])
+    def test_where_nothing_can_be_judged_all_are(self, n):
+        """One instance, or each of a label of its own."""
+        pairs = Pairs(*np.tile(np.arange(n, dtype=np.int32), (2, 1)), np.ones(n))
+        kept, held = hold_out(ImplicitSoftmaxSGD(), pairs, 0, 5)
+        assert kept.tolist() == held.rows.tolist() == list(range(n))
+
+    @pytest.mark.parametrize("rate", ["auto", 1.0])
+    @pytest.mark.parametrize("early_stopping", ["auto", True, False])
+    def test_auto_goes_with_the_rate(self, early_stopping, rate, data):
+        model = ImplicitSoftmaxSGD(
+            early_stopping=early_stopping, learning_rate=rate, decay=1.0, random_state=0
+        ).fit(*data)
+        stops = rate == "auto" if early_stopping == "auto" else early_stopping
+        assert (model.n_iter_ < 50) == stops
 
     def test_without_it_all_epochs_are_run(self, data):
         model = ImplicitSoftmaxSGD(
@@ -422,89 +453,226 @@ class TestProgress:
         assert f"epoch 30 of 30: log-loss {last:.4g}, " in lines[-1]
 
 
+class TestTrialLoss:
+    @pytest.mark.parametrize(
+        ("losses", "loss", "n_epochs"),
+        [
+            ([3.0, 2.0, 1.0, 2.0, 2.5], 2.0, 3),  # the neighbours of 1 are no better than 2
+            ([3.0, 2.0, 1.5, 1.4], 1.5, 4),
+            ([1.0, 9.0, 1.0, 2.0], 2.0, 4),
+            ([4.0], 4.0, 1),
+        ],
+    )
+    def test_a_lucky_epoch_does_not_count(self, losses, loss, n_epochs):
+        trial = Trial(1.0, tuple(losses))
+        assert (trial.loss, trial.n_epochs) == (loss, n_epochs)
+
+    def test_one_that_diverged(self):
+        assert Trial(1.0, ()).loss == np.inf
+
+
 class TestSearch:
-    def test_the_grid(self):
-        np.testing.assert_allclose(GRID, [1e-3, 1e-2, 1e-1, 1, 10, 100, 1000])
+    @staticmethod
+    def search(loss_of, n_jobs=1, middle=1.0):
+        """Return what is found, whether it is the last rate, and the powers tried, in order."""
+        tried = []
+
+        def run(rate, least):
+            power = np.round(2 * np.log10(rate / middle)) / 2
+            tried.append(power)
+            loss = loss_of(power)
+            return Trial(rate, (loss,) if np.isfinite(loss) else ())
+
+        found, at_edge = search_rate(run, middle, n_jobs)
+        return np.round(2 * np.log10(found.rate / middle)) / 2, at_edge, tried
 
     @pytest.mark.parametrize("n_jobs", [1, 2])
-    @pytest.mark.parametrize("best", [0, 3, 6])
-    @pytest.mark.parametrize("batch_size", [1, 4])
-    def test_the_lowest_log_loss_wins(self, batch_size, best, n_jobs, make_xy, monkeypatch):
-        problem = problem_of(make_xy)
-        W, u = start(problem)
-        rates = GRID * batch_size
+    @pytest.mark.parametrize("middle", [1.0, 64.0])
+    @pytest.mark.parametrize("best", [-3, -2, -1, 0, 1, 2, 3])
+    @pytest.mark.parametrize("side", [-0.1, 0.1])
+    def test_it_climbs_to_the_lowest_log_loss(self, side, best, middle, n_jobs):
+        found, at_edge, tried = self.search(
+            lambda power: 2.0 + abs(power - best - side), n_jobs, middle
+        )
+        assert found == best
+        assert not at_edge
+        beyond = best + int(np.sign(best))  # one more is tried, to know that it is worse
+        powers = range(min(-1, beyond), max(1, beyond) + 1)
+        assert sorted(tried[:-1]) == list(powers)
+        assert tried[-1] == best + 5 * side  # between the best two
 
-        def trial(part, state, settings, schedule, max_iter, **kwargs):
-            assert max_iter == 7
-            assert schedule.decay == 0.8
-            state.V[:] = schedule.rate
-            return state.V, state.intercept, None
+    @pytest.mark.parametrize("best", [-2.5, -0.5, 0.5, 1.5])
+    def test_it_may_end_between_two_powers(self, best):
+        found, at_edge, _ = self.search(lambda power: 1.0 + abs(power - best))
+        assert found == best
+        assert not at_edge
 
-        monkeypatch.setattr(search, "train", trial)
-        settings = SgdSettings(RULES["implicit"], 2, batch_size, 0)
-        found = search_rate(
-            problem, SoftmaxState.at(W, u), settings, 0.8, 7, rates,
-            lambda found, part: abs(np.log(found.coef[0, 0] / rates[best])), n_jobs,
-        )  # fmt: skip
-        assert found == rates[best]
-        assert not W.any()
-        np.testing.assert_array_equal(u, np.log(11))
+    def test_rates_are_powers_of_ten_and_their_threefolds(self):
+        rates = []
 
-    def test_trials_that_diverge_lose(self, make_xy, monkeypatch):
-        problem = problem_of(make_xy)
+        def run(rate, least):
+            rates.append(rate)
+            return Trial(rate, (1.0 + abs(np.log10(rate) + 1.4),))
 
-        def trial(part, state, settings, schedule, max_iter, **kwargs):
-            if schedule.rate > 0.05:
-                raise FloatingPointError
-            state.V[:] = schedule.rate
-            return state.V, state.intercept, None
+        assert search_rate(run, 1.0, 1)[0].rate == 0.03
+        np.testing.assert_allclose(sorted(rates), [0.01, 0.03, 0.1, 1, 10])
 
-        def log_loss(weights, part):
-            return np.nan if weights.coef[0, 0] == GRID[1] else 1.0
+    @pytest.mark.parametrize("sign", [-1, 1])
+    def test_it_ends_at_the_last_rate_and_says_so(self, sign):
+        found, at_edge, tried = self.search(lambda power: 9.0 - sign * power)
+        assert (found, at_edge) == (sign * REACH, True)
+        assert sorted(tried[:-1]) == sorted(sign * np.arange(-1, REACH + 1))
+        assert tried[-1] == sign * (REACH - 0.5)
 
-        monkeypatch.setattr(search, "train", trial)
-        arguments = (problem, SoftmaxState.at(*start(problem)), SETTINGS, 0.9, 5, GRID)
-        assert search_rate(*arguments, log_loss, 1) == GRID[0]
+    def test_powers_of_ten_alone(self):
+        tried = []
+
+        def run(rate, least):
+            tried.append(rate)
+            return Trial(rate, (1.0,))
+
+        search_rate(run, 1.0, 1, is_fine=False)
+        assert tried == [1.0, 0.1, 10.0]
+
+    @pytest.mark.parametrize("loss", [0.05, 1.0, 8.0])
+    def test_what_gains_nothing_is_not_followed(self, loss):
+        """Less than 0.01, or less than 1%."""
+        found, at_edge, tried = self.search(lambda power: loss + 0.009 * max(1, loss) * power)
+        assert (found, at_edge) == (-1, False)
+        assert sorted(tried) == [-1, -0.5, 0, 1]
+
+    def test_rates_that_diverge_lead_down(self):
+        found, _, tried = self.search(lambda power: np.inf if power > -3 else 9.0 - power)
+        assert found == -3
+        assert sorted(tried) == [-4, -3.5, -3, -2, -1, 0, 1]
+
+    def test_all_diverge(self):
         with pytest.raises(FloatingPointError, match="no learning rate"):
-            search_rate(*arguments, lambda V, part: np.inf, 1)
+            self.search(lambda power: np.inf)
 
-    def test_a_tenth_of_large_data_is_tried(self, make_xy, monkeypatch):
-        monkeypatch.setattr(search, "_FEWEST", 10)
-        problem = problem_of(make_xy, n=400)
-        sizes, train = [], search.train
+    def test_the_lower_of_two_that_tie(self):
+        assert self.search(lambda power: 1.0)[0] == -1
 
-        def trial(part, *args, **kwargs):
-            sizes.append(part.n_pairs)
-            return train(part, *args, **kwargs)
+    def test_later_trials_are_told_the_lowest_log_loss(self):
+        told = []
 
-        monkeypatch.setattr(search, "train", trial)
-        state = SoftmaxState.at(*start(problem))
-        search_rate(problem, state, SETTINGS, 0.9, 2, GRID, lambda V, part: 1.0, 1)
-        assert sizes == [int(np.ceil(0.1 * problem.n_pairs))] * 7
+        def run(rate, least):
+            told.append(least)
+            return Trial(rate, (9.0 - np.round(np.log10(rate)),))
+
+        search_rate(run, 1.0, 1)
+        assert told == [np.inf, 9.0, 9.0, 8.0, 7.0, 6.0, 5.0]
+
+
+class TestAuto:
+    @pytest.mark.parametrize("estimator", ESTIMATORS)
+    def test_the_rate_has_the_lowest_held_out_log_loss_of_its_neighbours(self, estimator, make_xy):
+        X, Y = make_xy(n=300)
+        model = estimator(random_state=0).fit(X, Y)
+        losses = []
+        for factor in (0.1, 1.0, 10.0):
+            other = estimator(
+                random_state=0, learning_rate=factor * model.learning_rate_, early_stopping=True
+            ).fit(X, Y)
+            losses.append(other.fit_report_["log_loss"][-1])
+        assert losses[1] <= min(losses) + 0.02
+        assert model.fit_report_["log_loss"][-1] == losses[1]  # it is the same fit
+
+    @pytest.mark.parametrize("power", [-40, -7, 9, 40])
+    @pytest.mark.parametrize("estimator", ESTIMATORS)
+    def test_the_unit_of_x_makes_no_difference(self, estimator, power, make_xy):
+        """But to the order of the instances, which follows from their content."""
+        X, Y = make_xy(n=200)
+        plain = estimator(random_state=0, fit_intercept=False).fit(X, Y)
+        scaled = estimator(random_state=0, fit_intercept=False).fit(X * 10.0**power, Y)
+        ratio = scaled.learning_rate_ * 100.0**power / plain.learning_rate_
+        assert 0.09 < ratio < 11
+        np.testing.assert_allclose(
+            scaled.fit_report_["log_loss"][-1], plain.fit_report_["log_loss"][-1], rtol=0.2
+        )
 
     @pytest.mark.parametrize("estimator", ESTIMATORS)
-    def test_the_best_rate_of_a_fit(self, estimator, make_xy):
-        """All pairs are tried where they are few, so that a fit at each rate says which is best."""
-        X, Y = make_xy(n=60)
-        model = estimator(max_iter=5, random_state=0).fit(X, Y)
-        losses = [
-            estimator(max_iter=5, random_state=0, learning_rate=rate)
-            .fit(X, Y)
-            .fit_report_["log_loss"][-1]
-            for rate in GRID
-        ]
-        assert len(model.u_) < 256  # all are monitored
-        assert model.learning_rate_ == GRID[int(np.argmin(losses))]
-        assert model.fit_report_["log_loss"][-1] == min(losses)
+    def test_labels_that_nothing_is_known_of(self, estimator):
+        """No rate is better than the start: what is found does little."""
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(400, 10)), rng.integers(0, 20, 400)
+        X_test, y_test = rng.normal(size=(400, 10)), rng.integers(0, 20, 400)
+        model = estimator(random_state=0).fit(X, y)
+        proba = model.predict_log_proba(X_test)
+        assert -proba[np.arange(400), y_test].mean() < 1.02 * np.log(20)
+
+    @pytest.mark.parametrize("estimator", ESTIMATORS)
+    def test_weights_are_rows(self, estimator, make_xy):
+        X, Y = make_xy(n=150)
+        weight = np.random.default_rng(0).integers(0, 4, 150)
+        rows = np.random.default_rng(1).permutation(np.repeat(np.arange(150), weight))
+        a = estimator(random_state=0).fit(X, Y, weight)
+        b = estimator(random_state=0).fit(X[rows], Y[rows])
+        assert a.learning_rate_ == b.learning_rate_
+        assert a.coef_.tobytes() == b.coef_.tobytes()
+
+    def test_a_fit_that_goes_astray_is_done_again_at_a_lower_rate(self, make_xy, monkeypatch):
+        X, Y = make_xy(n=200)
+        plain = SoftmaxUMax(random_state=0).fit(X, Y)
+        answers = [True, False]
+        monkeypatch.setattr(classifier, "went_astray", lambda *args: answers.pop(0))
+        again = SoftmaxUMax(random_state=0).fit(X, Y)
+        assert not answers
+        assert again.learning_rate_ == pytest.approx(0.1 * plain.learning_rate_, rel=1e-12)
+        same = SoftmaxUMax(
+            random_state=0, learning_rate=again.learning_rate_, early_stopping=True
+        ).fit(X, Y)
+        assert same.coef_.tobytes() == again.coef_.tobytes()
+
+    @pytest.mark.parametrize(("loss", "astray"), [(0.9, False), (1.1, True)])
+    def test_what_is_trained_on_must_be_known_better_than_before(self, loss, astray, make_xy):
+        """Log-losses of 1 when held out, and of log(11) by weights of 0."""
+        problem = problem_of(make_xy)
+        pairs = Pairs(problem.rows, problem.classes, problem.weight)
+        weights = ClassWeights(np.zeros((11, problem.instances.shape[1])))
+        found = Trial(1.0, (np.log(11) / loss,))
+        model = ImplicitSoftmaxSGD(tol=0.01)
+        assert _epochs.went_astray(model, problem.instances, weights, found, pairs) == astray
+
+    @pytest.mark.parametrize("estimator", ESTIMATORS)
+    def test_without_early_stopping_trials_are_judged_at_their_end(self, estimator, make_xy):
+        X, Y = make_xy(n=200)
+        model = estimator(random_state=0, early_stopping=False, max_iter=7).fit(X, Y)
+        assert model.n_iter_ == 7
+        whole = estimator(random_state=0, learning_rate=model.learning_rate_, max_iter=7).fit(X, Y)
+        assert model.coef_.tobytes() == whole.coef_.tobytes()
+
+    def test_a_warning_at_the_last_rate(self, xy, monkeypatch):
+        def trial(problem, state, settings, schedule, *args, **kwargs):
+            history = History()
+            history.add(0.0, 9.0 - np.log10(schedule.rate), schedule.rate, 0.0)
+            state.V[:] = 0.0
+            return state.V, state.intercept, history
+
+        monkeypatch.setattr(_epochs, "train", trial)
+        monkeypatch.setattr(classifier, "went_astray", lambda *args: False)
+        with pytest.warns(ConvergenceWarning, match=r"ended at .*, the last rate that it tries"):
+            ImplicitSoftmaxSGD(tol=1e-9, max_iter=1).fit(*xy)
 
     @pytest.mark.parametrize("estimator", ESTIMATORS)
     def test_no_rate_converges(self, estimator, xy, monkeypatch):
         def diverge(*args, **kwargs):
             raise FloatingPointError
 
-        monkeypatch.setattr(search, "train", diverge)
+        monkeypatch.setattr(_epochs, "train", diverge)
         with pytest.raises(ValueError, match=r"diverged at any of the rates tried. Lower learning"):
             estimator().fit(*xy)
+
+    def test_few_of_many_held_out_rows_judge(self, monkeypatch):
+        pairs = Pairs(
+            np.repeat(np.arange(100, dtype=np.int32), 2), np.tile([0, 1], 100), np.ones(200)
+        )
+        monkeypatch.setattr(_epochs, "_JUDGED_SCORES", 30 * 7)
+        monkeypatch.setattr(_epochs, "_LEAST_JUDGED", 20)
+        assert np.unique(_epochs._some_of(pairs, 7).rows).tolist() == list(range(30))
+        assert len(_epochs._some_of(pairs, 7).rows) == 60
+        assert len(np.unique(_epochs._some_of(pairs, 70).rows)) == 20
+        assert _epochs._some_of(pairs, 2) is pairs
 
 
 class TestInterrupt:
@@ -550,7 +718,7 @@ class TestInterrupt:
         assert 3 <= len(calls) < 1000
         assert_intact()
         monkeypatch.undo()
-        assert fitted.set_params(max_iter=2).fit(X, Y).n_iter_ == 2
+        assert fitted.set_params(max_iter=2, learning_rate=1.0).fit(X, Y).n_iter_ == 2
 
     def test_no_trial_runs_on(self, fitted, make_xy, monkeypatch, interrupt_main):
         run_epoch, calls, end = training.run_epoch, [], threading.Event()
@@ -582,7 +750,7 @@ class TestInterrupt:
         def failing_train(*args, **kwargs):
             raise error("from a trial")
 
-        monkeypatch.setattr(search, "train", failing_train)
+        monkeypatch.setattr(_epochs, "train", failing_train)
         fitted.set_params(learning_rate="auto", n_jobs=n_jobs)
         with pytest.raises(error, match="from a trial"):
             fitted.fit(*make_xy(d=50))
