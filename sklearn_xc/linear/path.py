@@ -5,8 +5,8 @@ import functools
 import math
 
 import numpy as np
-import scipy.sparse as sp
 
+from sklearn_xc._data import CsrRows
 from sklearn_xc.initialisers import Initialiser
 from sklearn_xc.linear.assembly import in_callers_features
 from sklearn_xc.linear.training import solve_blocks
@@ -120,59 +120,52 @@ def _solve_block_path(
     largest C, which `prepared` was made for.
     """
     solutions: list[BlockSolution] = []
-    points: list[np.ndarray] = []
+    shape = (len(labels), problem.n_features + 1)
+    before, last = np.empty(shape, problem.dtype), np.empty(shape, problem.dtype)
     falling = Cs[::-1]
     for c, C in enumerate(falling):
+        before, last = last, before
         if c > 0:
-            start = _extrapolate(points, falling[max(c - 2, 0) : c + 1])
-            initialiser, prepared = _Continued(labels, start), None
+            # The start takes the place of the last solution but one, and its solution that of both.
+            _write_start(before, last, falling[max(c - 2, 0) : c + 1])
+            initialiser, prepared = _Continued(labels, last), None
         solution = solve_block(
-            at_cost(problem, C), sums, initialiser, prepared, labels, n_lanes, stop
+            at_cost(problem, C), sums, initialiser, prepared, labels, n_lanes, stop, ends=last
         )
-        points = [*points[-1:], _dense(solution, problem)]
-        pruned = _pruned(solution, problem.prune)
-        solutions.append(in_callers_features(pruned, problem.columns))
+        solutions.append(in_callers_features(solution, problem.columns))
     return solutions[::-1]
 
 
 def at_cost(problem: OneVsAllProblem, C: float) -> OneVsAllProblem:
-    """Return the problem for a C, to be solved without pruning."""
-    return dataclasses.replace(problem, plus=C * problem.plus, minus=C * problem.minus, prune=0.0)
+    """Return the problem for a C; both read the same instances."""
+    at_C = dataclasses.replace(problem, plus=C * problem.plus, minus=C * problem.minus)
+    if isinstance(problem.instances, CsrRows) and math.isfinite(problem.loss.active_below):
+        vars(at_C)["rounded"] = problem.rounded  # not once more for each block and C
+    return at_C
 
 
-def _extrapolate(points: list[np.ndarray], Cs: np.ndarray) -> np.ndarray:
-    """Return the start for the last of `Cs` from the solutions for the one or two before it."""
+def _write_start(last: np.ndarray, out: np.ndarray, Cs: np.ndarray) -> None:
+    """Write the start for the last of `Cs` over the solution for the C two before it, if any.
+
+    Parameters
+    ----------
+    last : ndarray of shape (m, d + 1)
+        The solutions for the C before.
+    out : ndarray of shape (m, d + 1)
+        Those for the C before that one. Overwritten by the starts.
+    Cs : ndarray of float64 of shape (2,) or (3,)
+        The values of C of both, and that of the start; without the first if there is none.
+    """
     steps = np.diff(np.log(Cs))
-    if len(points) < 2 or np.abs(steps).max() > LONGEST_STEP:
-        return points[-1]
-    before, last = points
-    return last + last.dtype.type(EXTRAPOLATION * steps[1] / steps[0]) * (last - before)
-
-
-def _dense(solution: BlockSolution, problem: OneVsAllProblem) -> np.ndarray:
-    """Return weights and intercepts as an array of shape (m, d + 1)."""
-    m, d = len(solution.labels), problem.n_features
-    out = np.empty((m, d + 1), problem.dtype)
-    csr = (solution.values, solution.indices, solution.indptr)
-    out[:, :-1] = sp.csr_array(csr, shape=(m, d)).toarray()
-    out[:, -1] = solution.intercepts
-    return out
-
-
-def _pruned(solution: BlockSolution, prune: float) -> BlockSolution:
-    """Return the solution without its weights below `prune`."""
-    kept = np.abs(solution.values) >= np.float64(prune)
-    n_before = np.concatenate(([0], np.cumsum(kept)))
-    return dataclasses.replace(
-        solution,
-        indptr=n_before[solution.indptr],
-        indices=solution.indices[kept],
-        values=solution.values[kept],
-        pruned_objective=np.full(len(solution.labels), math.nan),
-    )
+    if len(steps) < 2 or np.abs(steps).max() > LONGEST_STEP:
+        out[:] = last
+        return
+    np.subtract(last, out, out=out)
+    out *= out.dtype.type(EXTRAPOLATION * steps[1] / steps[0])
+    out += last
 
 
 def _path_bytes(d: int, n_lanes: int, itemsize: int) -> int:
     """Return about how many bytes a block's path takes beside the solver's workspace."""
-    # The last two solutions, the start, and the new solution as CSR.
-    return LABELS_PER_LANE * n_lanes * (d + 1) * (4 * itemsize + 4)
+    # The last two solutions, of which one becomes the start, and the new one as CSR.
+    return LABELS_PER_LANE * n_lanes * (d + 1) * (3 * itemsize + 4)
