@@ -28,7 +28,7 @@ from sklearn_xc._state import built_apart
 from sklearn_xc.exceptions import ConvergenceWarning, GridEdgeWarning
 from sklearn_xc.initialisers import Initialiser
 from sklearn_xc.linear.ova import OvALinearXC
-from sklearn_xc.linear.path import at_cost, solve_path
+from sklearn_xc.linear.path import PathEnd, at_cost, solve_path
 from sklearn_xc.linear.problem import build_problem, check_init
 from sklearn_xc.linear.race import Race
 from sklearn_xc.linear.training import same_problems
@@ -122,8 +122,8 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
     The race. The first fold begins with four tenths of the grid, below its middle, and goes on to
     either side while the value at the edge is the best, or less than one standard error behind it.
     After each fold, values leave that are 2.5 standard errors behind the best, by the paired
-    differences of the rows scored so far; and the last of those that are too many: after f of F
-    folds ``1 + 4 * (1 - f / F)`` of ten values stay at most. The race ends when one is left. For
+    differences of the rows scored so far; and the last of those that are too many: of ten values
+    at most 4, 3 and 1 stay after the first three of five folds. The race ends when one is left. For
     scorers other than those of :mod:`sklearn_xc.metrics` nothing is known about single rows: all
     values are scored on the first two folds, and after f of F the best of them go on, a share of
     ``1 - f / F``. C may then differ from that of ``exhaustive=True``, as it does from seed to
@@ -391,7 +391,9 @@ class _FoldScores:
             self.fold = None  # not both at a time
             self.fold = self._make_fold(number)
         fold, scores = self.fold, []
-        models = fold.fit_path(self.estimator, self.Cs[list(values)])
+        # Smaller values may follow on the first fold.
+        keep_end = number == 0 and values[0] > 0 and not self.estimator.exhaustive
+        models = fold.fit_path(self.estimator, self.Cs[list(values)], keep_end)
         for value, model in zip(values, models, strict=True):
             scores.append(_score(self.scorer, model, fold.X, fold.y, fold.weight, self.by_rows))
             for name in ("n_iter", "n_products"):
@@ -426,7 +428,7 @@ class _FoldScores:
         )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class _Fold:
     """What the fits to a fold share; X, y and weight are those of its test rows."""
 
@@ -439,13 +441,19 @@ class _Fold:
     X: Any
     y: Any
     weight: np.ndarray | None
+    end: PathEnd | None = None
 
-    def fit_path(self, estimator: OvALinearXCCV, Cs: np.ndarray) -> Iterator[OvALinearXC]:
-        """Yield the model of each C."""
-        solutions, row_of_label = solve_path(
+    def fit_path(
+        self, estimator: OvALinearXCCV, Cs: np.ndarray, keep_end: bool
+    ) -> Iterator[OvALinearXC]:
+        """Yield the model of each C; `keep_end` if smaller ones may be asked for."""
+        after = self.end if self.end is not None and Cs[-1] < self.end.C else None
+        solutions, row_of_label, end = solve_path(
             self.problem, Cs, self.initialiser, self.group, estimator._allowed_bytes(),
-            estimator.n_jobs,
+            estimator.n_jobs, after, keep_end and (self.end is None or Cs[0] < self.end.C),
         )  # fmt: skip
+        if end is not None:
+            self.end = end
         for C in Cs:
             model = estimator._single(float(C))
             model.n_features_in_ = estimator.n_features_in_

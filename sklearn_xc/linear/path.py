@@ -25,6 +25,25 @@ LABELS_PER_LANE = 2
 EXTRAPOLATION = 0.35
 #: Steps in log C beyond this one are too long for it.
 LONGEST_STEP = 1.0
+#: The solutions at the end of a path are kept for one that goes on where they take no more bytes,
+#: and no more than this share of ``max_memory``.
+KEPT_BYTES, KEPT_SHARE = 2**28, 0.25
+
+
+@dataclasses.dataclass(frozen=True)
+class PathEnd:
+    """Where a path has ended, so that another one goes on from there.
+
+    Attributes
+    ----------
+    C : float
+        The smallest C.
+    points : dict of int to ndarray of shape (m, d + 1)
+        For each block, by its first label, the solutions before pruning.
+    """
+
+    C: float
+    points: dict[int, np.ndarray]
 
 
 def solve_path(
@@ -34,7 +53,9 @@ def solve_path(
     group: np.ndarray,
     max_memory: int | None,
     n_jobs: int | None,
-) -> tuple[list[list[BlockSolution]], np.ndarray]:
+    after: PathEnd | None = None,
+    keep_end: bool = False,
+) -> tuple[list[list[BlockSolution]], np.ndarray, PathEnd | None]:
     """Solve all distinct problems for each C, in parallel over blocks.
 
     A label begins at the largest C, from `initialiser`'s vector, and goes down from there: a small
@@ -56,6 +77,10 @@ def solve_path(
         As ``plan_blocks`` takes it.
     n_jobs : int or None
         Threads; no solution depends on their number.
+    after : PathEnd, optional
+        Of the same problem, `group` and `max_memory`, at a larger C: where the path begins.
+    keep_end : bool, default=False
+        Whether to return where the path ends.
 
     Returns
     -------
@@ -63,9 +88,15 @@ def solve_path(
         For each C, one for each block. Their ``pruned_objective`` is NaN: it was not computed.
     row_of_label : ndarray of int64 of shape (n_labels,)
         The row of each label in the stacked solutions of any C.
+    end : PathEnd or None
+        None if it was not asked for, or takes too much memory.
     """
     n, d, itemsize = problem.n_samples, problem.n_features, problem.dtype.itemsize
     distinct = np.unique(group)
+    end_bytes = len(distinct) * (d + 1) * itemsize
+    keep_end = keep_end and end_bytes <= _most_to_keep(max_memory)
+    if max_memory is not None and (keep_end or after is not None):
+        max_memory -= end_bytes
     plan = plan_blocks(
         distinct,
         np.diff(problem.y_indptr)[distinct],
@@ -84,9 +115,18 @@ def solve_path(
     ]
     by_block, row_of_label = solve_blocks(
         at_cost(problem, Cs[-1]), initialiser, group, blocks, plan.n_workers,
-        functools.partial(_solve_block_path, problem, Cs, plan.n_lanes),
+        functools.partial(_solve_block_path, problem, Cs, plan.n_lanes, after, keep_end),
     )  # fmt: skip
-    return [list(of_C) for of_C in zip(*by_block, strict=True)], row_of_label
+    end = PathEnd(float(Cs[0]), {}) if keep_end else None
+    if end is not None:
+        end.points.update((int(of_C[0].labels[0]), last) for of_C, last in by_block)
+    solutions = zip(*(of_C for of_C, _ in by_block), strict=True)
+    return [list(of_C) for of_C in solutions], row_of_label, end
+
+
+def _most_to_keep(max_memory: int | None) -> float:
+    """Return how many bytes the end of a path may take."""
+    return KEPT_BYTES if max_memory is None else min(KEPT_BYTES, KEPT_SHARE * max_memory)
 
 
 class _Continued(Initialiser):
@@ -107,14 +147,16 @@ def _solve_block_path(
     problem: OneVsAllProblem,
     Cs: np.ndarray,
     n_lanes: int,
+    after: PathEnd | None,
+    keep_end: bool,
     _at_largest: OneVsAllProblem,
     sums: InstanceSums,
     initialiser: Starter,
     prepared: object,
     labels: np.ndarray,
     stop: StopFlag,
-) -> list[BlockSolution]:
-    """Return the solutions of a block's labels for each C.
+) -> tuple[list[BlockSolution], np.ndarray | None]:
+    """Return the solutions of a block's labels for each C, and the last before pruning, if wanted.
 
     `problem` is that for C = 1, from which the others follow; `solve_blocks` adds that for the
     largest C, which `prepared` was made for.
@@ -122,18 +164,20 @@ def _solve_block_path(
     solutions: list[BlockSolution] = []
     shape = (len(labels), problem.n_features + 1)
     before, last = np.empty(shape, problem.dtype), np.empty(shape, problem.dtype)
-    falling = Cs[::-1]
-    for c, C in enumerate(falling):
+    falling, n_solved = Cs[::-1], 0
+    if after is not None:
+        last[:] = after.points[int(labels[0])]
+        falling, n_solved = np.append(after.C, falling), 1
+    for c in range(n_solved, len(falling)):
         before, last = last, before
         if c > 0:
             # The start takes the place of the last solution but one, and its solution that of both.
             _write_start(before, last, falling[max(c - 2, 0) : c + 1])
             initialiser, prepared = _Continued(labels, last), None
-        solution = solve_block(
-            at_cost(problem, C), sums, initialiser, prepared, labels, n_lanes, stop, ends=last
-        )
+        at_C = at_cost(problem, falling[c])
+        solution = solve_block(at_C, sums, initialiser, prepared, labels, n_lanes, stop, ends=last)
         solutions.append(in_callers_features(solution, problem.columns))
-    return solutions[::-1]
+    return solutions[::-1], last if keep_end else None
 
 
 def at_cost(problem: OneVsAllProblem, C: float) -> OneVsAllProblem:
