@@ -120,9 +120,9 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
     `sample_weight` reaches the fits, and the scorer if it takes weights.
 
     The race. The first fold begins with four tenths of the grid, below its middle, and goes on to
-    either side while the value at the edge is the best, or less than one standard error behind it.
-    After each fold, values leave that are 2.5 standard errors behind the best, by the paired
-    differences of the rows scored so far; and the last of those that are too many: of ten values
+    either side while the value at the edge is the best (so do later folds, and catch up on those
+    before). After each fold, values leave that are 2.5 standard errors behind the best, by paired
+    differences of all rows scored so far; and the last of those that are too many: of ten values
     at most 4, 3 and 1 stay after the first three of five folds. The race ends when one is left. For
     scorers other than those of :mod:`sklearn_xc.metrics` nothing is known about single rows: all
     values are scored on the first two folds, and after f of F the best of them go on, a share of
