@@ -120,18 +120,21 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
     `sample_weight` reaches the fits, and the scorer if it takes weights.
 
     The race. The first fold begins with four tenths of the grid, below its middle, and goes on to
-    either side while the value at the edge is the best (so do later folds, and catch up on those
-    before). After each fold, values leave that are 2.5 standard errors behind the best, by paired
-    differences of all rows scored so far; and the last of those that are too many: of ten values
-    at most 4, 3 and 1 stay after the first three of five folds. The race ends when one is left. For
-    scorers other than those of :mod:`sklearn_xc.metrics` nothing is known about single rows: all
-    values are scored on the first two folds, and after f of F the best of them go on, a share of
-    ``1 - f / F``. C may then differ from that of ``exhaustive=True``, as it does from seed to
-    seed, where scores differ by no more than their noise.
+    either side while the value at the edge is the best, or at the lower edge one standard error
+    behind it at most; later folds do if it is best, and catch up. After each fold, values leave
+    that are 2.5 standard errors behind the best, by paired differences of all rows scored so far;
+    and the last of those that are too many: of ten values at most 4, 3 and 1 stay after the first
+    three of five folds. The race ends when one is left. For scorers other than those of
+    :mod:`sklearn_xc.metrics` nothing is known about single rows: all values are scored on the first
+    two folds, and after f of F the best of them go on, a share of ``1 - f / F``. C may then differ
+    from that of ``exhaustive=True``, as it does from seed to seed, where scores differ by no more
+    than their noise.
 
     Memory: beside that of :class:`OvALinearXC`, the pruned weights for the Cs of one fold, a number
     for each held-out row and C in the race, and for each thread four times the weights of 128
-    labels before pruning, which `max_memory` covers.
+    labels before pruning, which `max_memory` covers. On the first fold the weights of all labels
+    before pruning are kept for smaller Cs, where they take 256 MB and a quarter of `max_memory` at
+    most.
 
     Examples
     --------
