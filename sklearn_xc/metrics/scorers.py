@@ -95,7 +95,7 @@ class _RankingScorer:
         """Return the cut-offs of each metric."""
         raise NotImplementedError
 
-    def score_rows(
+    def _score_rows(
         self, estimator: Any, X: Any, y: Any, sample_weight: Any = None
     ) -> tuple[float, np.ndarray]:
         """Return the score of a scorer of one number, and what each row adds to it.

@@ -120,7 +120,7 @@ class TestScorers:
         model = OvALinearXC().fit(X[:500], Y[:500])
         weight = weight[500:] if weighted else None
         scorer = get_scorer(scoring)
-        score, added = scorer.score_rows(model, X[500:], Y[500:], weight)
+        score, added = scorer._score_rows(model, X[500:], Y[500:], weight)
         assert score == scorer(model, X[500:], Y[500:], sample_weight=weight)
         assert added.shape == (300,)
         assert added.sum() == pytest.approx(score, rel=1e-12)
