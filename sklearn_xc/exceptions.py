@@ -11,6 +11,7 @@ from sklearn_xc.kernels.compiling.notices import KernelCacheWarning
 __all__ = [
     "ConvergenceWarning",
     "DataFormatError",
+    "GridEdgeWarning",
     "KernelCacheWarning",
     "MemoryBudgetError",
     "PruningWarning",
@@ -21,6 +22,10 @@ __all__ = [
 
 class DataFormatError(ValueError):
     """A data file does not follow its format; the message names file, line and token."""
+
+
+class GridEdgeWarning(UserWarning):
+    """The best value of a parameter is the smallest or largest that was tried."""
 
 
 class MemoryBudgetError(MemoryError):

@@ -10,7 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc.exceptions import ConvergenceWarning, PruningWarning, UnseenLabelWarning
+from sklearn_xc.exceptions import (
+    ConvergenceWarning,
+    GridEdgeWarning,
+    PruningWarning,
+    UnseenLabelWarning,
+)
 
 #: Labels of a warm-up fit.
 _FEW = 4
@@ -39,7 +44,7 @@ def cpu_seconds(function: Callable[..., Any], *arguments: Any) -> tuple[Any, flo
 
 
 def fit_quietly(model: Any, X: Any, Y: Any) -> Any:
-    """Fit an ``OvALinearXC`` without its warnings on convergence, pruning and labels never seen.
+    """Fit an ``OvALinearXC`` without its warnings, such as those on convergence and pruning.
 
     The experiments take them as numbers, from ``fit_report_`` and ``label_counts_``.
 
@@ -56,9 +61,8 @@ def fit_quietly(model: Any, X: Any, Y: Any) -> Any:
         `model`, fitted.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.simplefilter("ignore", PruningWarning)
-        warnings.simplefilter("ignore", UnseenLabelWarning)
+        for category in (ConvergenceWarning, GridEdgeWarning, PruningWarning, UnseenLabelWarning):
+            warnings.simplefilter("ignore", category)
         return model.fit(X, Y)
 
 

@@ -5,8 +5,8 @@ import functools
 import math
 
 import numpy as np
-import scipy.sparse as sp
 
+from sklearn_xc._data import CsrRows
 from sklearn_xc.initialisers import Initialiser
 from sklearn_xc.linear.assembly import in_callers_features
 from sklearn_xc.linear.training import solve_blocks
@@ -25,6 +25,25 @@ LABELS_PER_LANE = 2
 EXTRAPOLATION = 0.35
 #: Steps in log C beyond this one are too long for it.
 LONGEST_STEP = 1.0
+#: The solutions at the end of a path are kept for one that goes on where they take no more bytes,
+#: and no more than this share of ``max_memory``.
+KEPT_BYTES, KEPT_SHARE = 2**28, 0.25
+
+
+@dataclasses.dataclass(frozen=True)
+class PathEnd:
+    """Where a path has ended, so that another one goes on from there.
+
+    Attributes
+    ----------
+    C : float
+        The smallest C.
+    points : dict of int to ndarray of shape (m, d + 1)
+        For each block, by its first label, the solutions before pruning.
+    """
+
+    C: float
+    points: dict[int, np.ndarray]
 
 
 def solve_path(
@@ -34,7 +53,9 @@ def solve_path(
     group: np.ndarray,
     max_memory: int | None,
     n_jobs: int | None,
-) -> tuple[list[list[BlockSolution]], np.ndarray]:
+    after: PathEnd | None = None,
+    keep_end: bool = False,
+) -> tuple[list[list[BlockSolution]], np.ndarray, PathEnd | None]:
     """Solve all distinct problems for each C, in parallel over blocks.
 
     A label begins at the largest C, from `initialiser`'s vector, and goes down from there: a small
@@ -56,6 +77,10 @@ def solve_path(
         As ``plan_blocks`` takes it.
     n_jobs : int or None
         Threads; no solution depends on their number.
+    after : PathEnd, optional
+        Of the same problem, `group` and `max_memory`, at a larger C: where the path begins.
+    keep_end : bool, default=False
+        Whether to return where the path ends.
 
     Returns
     -------
@@ -63,9 +88,15 @@ def solve_path(
         For each C, one for each block. Their ``pruned_objective`` is NaN: it was not computed.
     row_of_label : ndarray of int64 of shape (n_labels,)
         The row of each label in the stacked solutions of any C.
+    end : PathEnd or None
+        None if it was not asked for, or takes too much memory.
     """
     n, d, itemsize = problem.n_samples, problem.n_features, problem.dtype.itemsize
     distinct = np.unique(group)
+    end_bytes = len(distinct) * (d + 1) * itemsize
+    keep_end = keep_end and end_bytes <= _most_to_keep(max_memory)
+    if max_memory is not None and (keep_end or after is not None):
+        max_memory -= end_bytes
     plan = plan_blocks(
         distinct,
         np.diff(problem.y_indptr)[distinct],
@@ -84,9 +115,18 @@ def solve_path(
     ]
     by_block, row_of_label = solve_blocks(
         at_cost(problem, Cs[-1]), initialiser, group, blocks, plan.n_workers,
-        functools.partial(_solve_block_path, problem, Cs, plan.n_lanes),
+        functools.partial(_solve_block_path, problem, Cs, plan.n_lanes, after, keep_end),
     )  # fmt: skip
-    return [list(of_C) for of_C in zip(*by_block, strict=True)], row_of_label
+    end = PathEnd(float(Cs[0]), {}) if keep_end else None
+    if end is not None:
+        end.points.update((int(of_C[0].labels[0]), last) for of_C, last in by_block)
+    solutions = zip(*(of_C for of_C, _ in by_block), strict=True)
+    return [list(of_C) for of_C in solutions], row_of_label, end
+
+
+def _most_to_keep(max_memory: int | None) -> float:
+    """Return how many bytes the end of a path may take."""
+    return KEPT_BYTES if max_memory is None else min(KEPT_BYTES, KEPT_SHARE * max_memory)
 
 
 class _Continued(Initialiser):
@@ -107,72 +147,69 @@ def _solve_block_path(
     problem: OneVsAllProblem,
     Cs: np.ndarray,
     n_lanes: int,
+    after: PathEnd | None,
+    keep_end: bool,
     _at_largest: OneVsAllProblem,
     sums: InstanceSums,
     initialiser: Starter,
     prepared: object,
     labels: np.ndarray,
     stop: StopFlag,
-) -> list[BlockSolution]:
-    """Return the solutions of a block's labels for each C.
+) -> tuple[list[BlockSolution], np.ndarray | None]:
+    """Return the solutions of a block's labels for each C, and the last before pruning, if wanted.
 
     `problem` is that for C = 1, from which the others follow; `solve_blocks` adds that for the
     largest C, which `prepared` was made for.
     """
     solutions: list[BlockSolution] = []
-    points: list[np.ndarray] = []
-    falling = Cs[::-1]
-    for c, C in enumerate(falling):
+    shape = (len(labels), problem.n_features + 1)
+    before, last = np.empty(shape, problem.dtype), np.empty(shape, problem.dtype)
+    falling, n_solved = Cs[::-1], 0
+    if after is not None:
+        last[:] = after.points[int(labels[0])]
+        falling, n_solved = np.append(after.C, falling), 1
+    for c in range(n_solved, len(falling)):
+        before, last = last, before
         if c > 0:
-            start = _extrapolate(points, falling[max(c - 2, 0) : c + 1])
-            initialiser, prepared = _Continued(labels, start), None
-        solution = solve_block(
-            at_cost(problem, C), sums, initialiser, prepared, labels, n_lanes, stop
-        )
-        points = [*points[-1:], _dense(solution, problem)]
-        pruned = _pruned(solution, problem.prune)
-        solutions.append(in_callers_features(pruned, problem.columns))
-    return solutions[::-1]
+            # The start takes the place of the last solution but one, and its solution that of both.
+            _write_start(before, last, falling[max(c - 2, 0) : c + 1])
+            initialiser, prepared = _Continued(labels, last), None
+        at_C = at_cost(problem, falling[c])
+        solution = solve_block(at_C, sums, initialiser, prepared, labels, n_lanes, stop, ends=last)
+        solutions.append(in_callers_features(solution, problem.columns))
+    return solutions[::-1], last if keep_end else None
 
 
 def at_cost(problem: OneVsAllProblem, C: float) -> OneVsAllProblem:
-    """Return the problem for a C, to be solved without pruning."""
-    return dataclasses.replace(problem, plus=C * problem.plus, minus=C * problem.minus, prune=0.0)
+    """Return the problem for a C; both read the same instances."""
+    at_C = dataclasses.replace(problem, plus=C * problem.plus, minus=C * problem.minus)
+    if isinstance(problem.instances, CsrRows) and math.isfinite(problem.loss.active_below):
+        vars(at_C)["rounded"] = problem.rounded  # not once more for each block and C
+    return at_C
 
 
-def _extrapolate(points: list[np.ndarray], Cs: np.ndarray) -> np.ndarray:
-    """Return the start for the last of `Cs` from the solutions for the one or two before it."""
+def _write_start(last: np.ndarray, out: np.ndarray, Cs: np.ndarray) -> None:
+    """Write the start for the last of `Cs` over the solution for the C two before it, if any.
+
+    Parameters
+    ----------
+    last : ndarray of shape (m, d + 1)
+        The solutions for the C before.
+    out : ndarray of shape (m, d + 1)
+        Those for the C before that one. Overwritten by the starts.
+    Cs : ndarray of float64 of shape (2,) or (3,)
+        The values of C of both, and that of the start; without the first if there is none.
+    """
     steps = np.diff(np.log(Cs))
-    if len(points) < 2 or np.abs(steps).max() > LONGEST_STEP:
-        return points[-1]
-    before, last = points
-    return last + last.dtype.type(EXTRAPOLATION * steps[1] / steps[0]) * (last - before)
-
-
-def _dense(solution: BlockSolution, problem: OneVsAllProblem) -> np.ndarray:
-    """Return weights and intercepts as an array of shape (m, d + 1)."""
-    m, d = len(solution.labels), problem.n_features
-    out = np.empty((m, d + 1), problem.dtype)
-    csr = (solution.values, solution.indices, solution.indptr)
-    out[:, :-1] = sp.csr_array(csr, shape=(m, d)).toarray()
-    out[:, -1] = solution.intercepts
-    return out
-
-
-def _pruned(solution: BlockSolution, prune: float) -> BlockSolution:
-    """Return the solution without its weights below `prune`."""
-    kept = np.abs(solution.values) >= np.float64(prune)
-    n_before = np.concatenate(([0], np.cumsum(kept)))
-    return dataclasses.replace(
-        solution,
-        indptr=n_before[solution.indptr],
-        indices=solution.indices[kept],
-        values=solution.values[kept],
-        pruned_objective=np.full(len(solution.labels), math.nan),
-    )
+    if len(steps) < 2 or np.abs(steps).max() > LONGEST_STEP:
+        out[:] = last
+        return
+    np.subtract(last, out, out=out)
+    out *= out.dtype.type(EXTRAPOLATION * steps[1] / steps[0])
+    out += last
 
 
 def _path_bytes(d: int, n_lanes: int, itemsize: int) -> int:
     """Return about how many bytes a block's path takes beside the solver's workspace."""
-    # The last two solutions, the start, and the new solution as CSR.
-    return LABELS_PER_LANE * n_lanes * (d + 1) * (4 * itemsize + 4)
+    # The last two solutions, of which one becomes the start, and the new one as CSR.
+    return LABELS_PER_LANE * n_lanes * (d + 1) * (3 * itemsize + 4)

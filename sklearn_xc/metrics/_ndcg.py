@@ -72,8 +72,13 @@ def ndcg_at_k(
 
 def ndcg_of_hits(hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None) -> np.ndarray:
     """Return nDCG@k for each k, shape (len(ks),)."""
+    return mean_over_rows(ndcg_of_rows(hits, ks), weight)
+
+
+def ndcg_of_rows(hits: Hits, ks: tuple[int, ...]) -> np.ndarray:
+    """Return nDCG@k of each row for each k, shape (n_samples, len(ks))."""
     gains = up_to(ks, hits.hit * discounts(hits.hit.shape[1]))
-    return mean_over_rows(gains / best_gains(hits.true.counts, ks), weight)
+    return gains / best_gains(hits.true.counts, ks)
 
 
 def best_gains(n_true: np.ndarray, ks: tuple[int, ...]) -> np.ndarray:

@@ -84,4 +84,9 @@ def precision_at_k(
 
 def precision_of_hits(hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None) -> np.ndarray:
     """Return precision@k for each k, shape (len(ks),)."""
-    return mean_over_rows(up_to(ks, hits.hit) / np.asarray(ks), weight)
+    return mean_over_rows(precision_of_rows(hits, ks), weight)
+
+
+def precision_of_rows(hits: Hits, ks: tuple[int, ...]) -> np.ndarray:
+    """Return precision@k of each row for each k, shape (n_samples, len(ks))."""
+    return up_to(ks, hits.hit) / np.asarray(ks)

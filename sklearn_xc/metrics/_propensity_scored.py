@@ -165,22 +165,33 @@ def psp_of_hits(
     hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None, propensities: np.ndarray
 ) -> np.ndarray:
     """Return PSP@k for each k, shape (len(ks),)."""
+    return _ratio_of_sums(*psp_of_rows(hits, ks, propensities), weight)
+
+
+def psp_of_rows(
+    hits: Hits, ks: tuple[int, ...], propensities: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what each row adds to the two sums of PSP@k, each of shape (n_samples, len(ks))."""
     flat = np.ones(hits.hit.shape[1])
-    return _ratio_of_sums(
-        _gains(hits, ks, propensities, flat), _attainable(hits, ks, propensities, flat), weight
-    )
+    return _gains(hits, ks, propensities, flat), _attainable(hits, ks, propensities, flat)
 
 
 def psndcg_of_hits(
     hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None, propensities: np.ndarray
 ) -> np.ndarray:
     """Return PSnDCG@k for each k, shape (len(ks),)."""
+    return _ratio_of_sums(*psndcg_of_rows(hits, ks, propensities), weight)
+
+
+def psndcg_of_rows(
+    hits: Hits, ks: tuple[int, ...], propensities: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what each row adds to the two sums of PSnDCG@k, each (n_samples, len(ks))."""
     discount = discounts(hits.hit.shape[1])
     ideal = best_gains(hits.true.counts, ks)
-    return _ratio_of_sums(
+    return (
         _gains(hits, ks, propensities, discount) / ideal,
         _attainable(hits, ks, propensities, discount) / ideal,
-        weight,
     )
 
 

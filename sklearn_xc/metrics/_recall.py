@@ -62,5 +62,10 @@ def recall_at_k(
 
 def recall_of_hits(hits: Hits, ks: tuple[int, ...], weight: np.ndarray | None) -> np.ndarray:
     """Return recall@k for each k, shape (len(ks),)."""
+    return mean_over_rows(recall_of_rows(hits, ks), weight)
+
+
+def recall_of_rows(hits: Hits, ks: tuple[int, ...]) -> np.ndarray:
+    """Return recall@k of each row for each k, shape (n_samples, len(ks))."""
     n_true = np.maximum(hits.true.counts, 1)  # an empty row has no hits: 0 / 1
-    return mean_over_rows(up_to(ks, hits.hit) / n_true[:, None], weight)
+    return up_to(ks, hits.hit) / n_true[:, None]

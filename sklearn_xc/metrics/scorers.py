@@ -14,11 +14,16 @@ from sklearn import get_config
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from sklearn_xc._topk import topk
-from sklearn_xc.metrics._ndcg import ndcg_of_hits
-from sklearn_xc.metrics._precision import precision_of_hits
+from sklearn_xc.metrics._ndcg import ndcg_of_hits, ndcg_of_rows
+from sklearn_xc.metrics._precision import precision_of_hits, precision_of_rows
 from sklearn_xc.metrics._propensity import check_preset, propensity
-from sklearn_xc.metrics._propensity_scored import psndcg_of_hits, psp_of_hits
-from sklearn_xc.metrics._recall import recall_of_hits
+from sklearn_xc.metrics._propensity_scored import (
+    psndcg_of_hits,
+    psndcg_of_rows,
+    psp_of_hits,
+    psp_of_rows,
+)
+from sklearn_xc.metrics._recall import recall_of_hits, recall_of_rows
 from sklearn_xc.metrics.check import (
     as_array,
     check_k,
@@ -26,21 +31,21 @@ from sklearn_xc.metrics.check import (
     check_propensities,
     check_sample_weight,
 )
-from sklearn_xc.metrics.hits import find_hits
+from sklearn_xc.metrics.hits import Hits, find_hits
 
-# Parameter name: (name in the results, function of the hits).
-_PLAIN: dict[str, tuple[str, Any]] = {
-    "precision": ("P", precision_of_hits),
-    "ndcg": ("nDCG", ndcg_of_hits),
-    "recall": ("R", recall_of_hits),
+# Parameter name: (name in the results, function of the hits, the same row by row).
+_PLAIN: dict[str, tuple[str, Any, Any]] = {
+    "precision": ("P", precision_of_hits, precision_of_rows),
+    "ndcg": ("nDCG", ndcg_of_hits, ndcg_of_rows),
+    "recall": ("R", recall_of_hits, recall_of_rows),
 }
-_WEIGHTED: dict[str, tuple[str, Any]] = {
-    "psp": ("PSP", psp_of_hits),
-    "psndcg": ("PSnDCG", psndcg_of_hits),
+_WEIGHTED: dict[str, tuple[str, Any, Any]] = {
+    "psp": ("PSP", psp_of_hits, psp_of_rows),
+    "psndcg": ("PSnDCG", psndcg_of_hits, psndcg_of_rows),
 }
 _METRICS = {**_PLAIN, **_WEIGHTED}
 _BY_ANY_NAME = {
-    name.lower(): metric for metric, (short, _) in _METRICS.items() for name in (metric, short)
+    name.lower(): metric for metric, (short, *_) in _METRICS.items() for name in (metric, short)
 }
 
 
@@ -63,14 +68,11 @@ class _RankingScorer:
         self, pairs: dict[str, tuple[int, ...]], estimator: Any, X: Any, y: Any, sample_weight: Any
     ) -> dict[str, float]:
         """Return ``{"P@1": value, ...}`` for the cut-offs of each metric in `pairs`."""
-        k_max = max(max(ks) for ks in pairs.values())
-        ranked = topk(estimator, X, k_max)
-        hits = find_hits(y, ranked, k_max, _known_classes(self, estimator, y))
-        weight = check_sample_weight(sample_weight, len(hits.positions))
+        hits, weight = self._find_hits(pairs, estimator, X, y, sample_weight)
         propensities = None
         values: dict[str, float] = {}
         for metric, ks in pairs.items():
-            short, of_hits = _METRICS[metric]
+            short, of_hits, _ = _METRICS[metric]
             if metric in _WEIGHTED:
                 if propensities is None:
                     propensities = check_propensities(self._weighting(estimator), hits.true)
@@ -79,6 +81,46 @@ class _RankingScorer:
                 numbers = of_hits(hits, ks, weight)
             values |= {f"{short}@{k}": float(number) for k, number in zip(ks, numbers, strict=True)}
         return values
+
+    def _find_hits(
+        self, pairs: dict[str, tuple[int, ...]], estimator: Any, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Hits, np.ndarray | None]:
+        """Return the hits at the largest cut-off in `pairs`, and the checked weights."""
+        k_max = max(max(ks) for ks in pairs.values())
+        ranked = topk(estimator, X, k_max)
+        hits = find_hits(y, ranked, k_max, _known_classes(self, estimator, y))
+        return hits, check_sample_weight(sample_weight, len(hits.positions))
+
+    def _pairs(self) -> dict[str, tuple[int, ...]]:
+        """Return the cut-offs of each metric."""
+        raise NotImplementedError
+
+    def _score_rows(
+        self, estimator: Any, X: Any, y: Any, sample_weight: Any = None
+    ) -> tuple[float, np.ndarray]:
+        """Return the score of a scorer of one number, and what each row adds to it.
+
+        Returns
+        -------
+        score : float
+            As the scorer itself returns it.
+        added : ndarray of float64 of shape (n_samples,)
+            Sums up to the score, but for rounding.
+        """
+        ((metric, ks),) = pairs = list(self._pairs().items())
+        hits, weight = self._find_hits(dict(pairs), estimator, X, y, sample_weight)
+        _, of_hits, of_rows = _METRICS[metric]
+        if metric in _WEIGHTED:
+            propensities = check_propensities(self._weighting(estimator), hits.true)
+            score = of_hits(hits, ks, weight, propensities)
+            gains, attainable = of_rows(hits, ks, propensities)
+        else:
+            score = of_hits(hits, ks, weight)
+            gains = of_rows(hits, ks)
+            attainable = np.ones_like(gains)
+        weight = np.ones(len(gains)) if weight is None else weight
+        best = float(weight @ attainable[:, 0])
+        return float(score[0]), weight * gains[:, 0] / (best if best > 0 else 1.0)
 
     def _weighting(self, estimator: Any) -> Any:
         if self.propensities is not None:
@@ -238,8 +280,10 @@ class TopKScorer(_RankingScorer):
         dict of str to float
             ``{"P@1": ..., "P@3": ..., ...}``, each in [0, 1].
         """
-        ks = check_k(self.ks)
-        return self._measure(dict.fromkeys(self.metrics, ks), estimator, X, y, sample_weight)
+        return self._measure(self._pairs(), estimator, X, y, sample_weight)
+
+    def _pairs(self) -> dict[str, tuple[int, ...]]:
+        return dict.fromkeys(self.metrics, check_k(self.ks))
 
     def __repr__(self) -> str:
         """Return the call that makes this scorer, a long array left out."""
@@ -266,8 +310,10 @@ class AtKScorer(_RankingScorer):
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the metric of a fitted estimator on X and y, in [0, 1]."""
-        values = self._measure({self.metric: (self.k,)}, estimator, X, y, sample_weight)
-        return values[self.name]
+        return self._measure(self._pairs(), estimator, X, y, sample_weight)[self.name]
+
+    def _pairs(self) -> dict[str, tuple[int, ...]]:
+        return {self.metric: (self.k,)}
 
     def __repr__(self) -> str:
         """Return the call that makes this scorer, a long array left out."""
@@ -290,11 +336,14 @@ class ManyAtKScorer(_RankingScorer):
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> dict:
         """Return the metrics of a fitted estimator on X and y, under the names of `scorers`."""
+        values = self._measure(self._pairs(), estimator, X, y, sample_weight)
+        return {name: values[scorer.name] for name, scorer in self.scorers.items()}
+
+    def _pairs(self) -> dict[str, tuple[int, ...]]:
         pairs: dict[str, tuple[int, ...]] = {}
         for scorer in self.scorers.values():
             pairs[scorer.metric] = (*pairs.get(scorer.metric, ()), scorer.k)
-        values = self._measure(pairs, estimator, X, y, sample_weight)
-        return {name: values[scorer.name] for name, scorer in self.scorers.items()}
+        return pairs
 
     def __repr__(self) -> str:
         """Return the scorers and the names that they go by."""
@@ -342,7 +391,7 @@ def get_scorer(scoring: Any, *, propensities: Any = None, preset: str = "default
 
     if scoring in sklearn.metrics.get_scorer_names():
         return sklearn.metrics.get_scorer(scoring)
-    names = ", ".join(f'"{short}@k"' for short, _ in _METRICS.values())
+    names = ", ".join(f'"{short}@k"' for short, *_ in _METRICS.values())
     raise ValueError(
         f"scoring must be {names} with a number of at least 1 for k, or a name from "
         f"sklearn.metrics.get_scorer_names(). Got {scoring!r}."

@@ -163,6 +163,7 @@ def solve_block(
     n_lanes: int,
     stop: StopFlag | None = None,
     observe: Callable[[NewtonStep], None] | None = None,
+    ends: np.ndarray | None = None,
 ) -> BlockSolution:
     """Solve some labels' problems and return their pruned weights and certificates.
 
@@ -184,22 +185,27 @@ def solve_block(
         Once set, the block is left with KeyboardInterrupt.
     observe : callable, optional
         Called with a ``NewtonStep`` after every step of every label, starts included.
+    ends : ndarray of shape (len(labels), d + 1), optional
+        Filled with the weights and intercepts before pruning, of the dtype of X. Pruning is then
+        not measured: ``pruned_objective`` is NaN and ``sample`` None. A row is written once its
+        label is solved, so that the array may hold the starts.
 
     Returns
     -------
     BlockSolution
         Rows in the order of `labels`.
     """
-    return _Block(problem, sums, initialiser, prepared, labels, n_lanes, stop, observe).solve()
+    block = _Block(problem, sums, initialiser, prepared, labels, n_lanes, stop, observe, ends)
+    return block.solve()
 
 
 class _Block:
     """A block on its way: `solve` is the loop, its steps follow in the order of their calls."""
 
-    def __init__(self, problem, sums, initialiser, prepared, labels, n_lanes, stop, observe):
+    def __init__(self, problem, sums, initialiser, prepared, labels, n_lanes, stop, observe, ends):
         self.problem, self.sums = problem, sums
         self.initialiser, self.prepared = initialiser, prepared
-        self.stop, self.observe = stop, observe
+        self.stop, self.observe, self.ends = stop, observe, ends
         self.labels = np.asarray(labels, np.int64)
         n_lanes = min(n_lanes, max(1, len(self.labels)))
         self.advance = block_newton_kernels(problem.loss, problem.rows_of).advance
@@ -221,7 +227,8 @@ class _Block:
         self.weights: list[Any] = [None] * len(self.labels)
         self.report = np.zeros((7, len(self.labels)))
         self.intercepts = np.zeros(len(self.labels), problem.dtype)
-        self.scorer = SampleScorer(problem) if problem.prune > 0 else None
+        is_measured = problem.prune > 0 and ends is None
+        self.scorer = SampleScorer(problem) if is_measured else None
 
     def solve(self) -> BlockSolution:
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is not accepted
@@ -386,7 +393,11 @@ class _Block:
         point = state.points[k, state.current[k]]
         state.trial_norm2[k] = prune_point(point, self.problem.prune, trial)
         state.purpose[k] = PRUNED
-        if self.problem.prune == 0:
+        if self.ends is not None:
+            self.ends[label.row] = point
+            state.pruned_objective[k] = math.nan
+            self._retire(k, label)
+        elif self.problem.prune == 0:
             state.pruned_objective[k] = state.objective[k]
             self._retire(k, label)
 

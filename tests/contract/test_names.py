@@ -12,7 +12,7 @@ from registry import ENTRIES
 WORDS = {
     "problem": "C Cs alpha loss delta multilabel fit_intercept regularize_intercept "
     "positive_weight negative_weight margin classifier_margin radius",
-    "parts": "init u_init gradient index sampler encoder optimizer scoring cv",
+    "parts": "init u_init gradient index sampler encoder optimizer scoring cv exhaustive",
     "size": "embedding_dim prune n_shards",
     "labels": "n_negatives n_hard_negatives sampling n_candidates min_recall top_k",
     "steps": "max_iter classifier_max_iter tol learning_rate classifier_learning_rate decay "

@@ -9,6 +9,7 @@ from sklearn_xc.exceptions import MemoryBudgetError
 from sklearn_xc.linear import ova, path
 from sklearn_xc.metrics import TopKScorer, get_scorer
 
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.GridEdgeWarning")
 CS = [0.1, 1.0, 10.0]
 
 
@@ -34,6 +35,15 @@ def assert_same_bytes(a, b):
 @pytest.fixture
 def model(xy):
     return fit(*xy)
+
+
+class TestTolerance:
+    def test_by_default_folds_are_solved_as_far_as_scores_need(self, xy):
+        grid = {"Cs": np.logspace(-1.5, 1, 10), "exhaustive": True}
+        model, precise = fit(*xy, **grid), fit(*xy, **grid, tol=0.01)
+        assert model.path_report_["n_iter"][:, :5].mean() < 1.2
+        assert precise.path_report_["n_iter"][:, :5].mean() > 1.4
+        assert (model.fit_report_["suboptimality"] <= 1e-3 * model.fit_report_["objective"]).all()
 
 
 class TestEcosystem:
@@ -134,7 +144,7 @@ class TestBadInput:
             fit(*xy, init=np.zeros((3, 2)))
 
     def test_memory(self, xy, monkeypatch):
-        monkeypatch.setattr(path, "solve_block", lambda *args: pytest.fail("allocated"))
+        monkeypatch.setattr(path, "solve_block", lambda *a, **k: pytest.fail("allocated"))
         with pytest.raises(MemoryBudgetError, match="the weights on a path of C, 2 labels x 40"):
             fit(*xy, max_memory="1KB")
         with pytest.raises(ValueError, match="OvALinearXCCV: max_memory must be"):
@@ -161,11 +171,11 @@ class TestInterruption:
     def test_an_error_in_a_worker(self, error, n_jobs, model, assert_intact, make_xy, monkeypatch):
         stops, solve_block = [], path.solve_block
 
-        def failing_solve_block(*args):
+        def failing_solve_block(*args, **ends):
             stops.append(args[-1])
             if len(stops) > 4:
                 raise error("from a worker")
-            return solve_block(*args)
+            return solve_block(*args, **ends)
 
         monkeypatch.setattr(path, "solve_block", failing_solve_block)
         model.set_params(n_jobs=n_jobs)

@@ -21,7 +21,7 @@ def follow(make_problem, xy):
         problem = make_problem(*XY, **parameters)
         init = init or MeanSeparating()
         group = same_problems(problem, init)
-        return problem, *path.solve_path(problem, Cs, init, group, max_memory, n_jobs)
+        return problem, *path.solve_path(problem, Cs, init, group, max_memory, n_jobs)[:2]
 
     return follow
 
@@ -72,24 +72,24 @@ def test_steps_are_saved(follow):
 
 
 def test_starts_lie_on_the_line_through_the_last_two_solutions(monkeypatch, follow):
-    starts, ends, solve_block = [], [], path.solve_block
+    starts, points, solve_block = [], [], path.solve_block
 
-    def recording_solve_block(problem, sums, initialiser, prepared, labels, *args):
-        starts.append(getattr(initialiser, "points", None))
-        ends.append(solve_block(problem, sums, initialiser, prepared, labels, *args))
-        return ends[-1]
+    def recording_solve_block(problem, sums, initialiser, prepared, labels, *args, ends):
+        starts.append(initialiser.points.copy() if hasattr(initialiser, "points") else None)
+        solution = solve_block(problem, sums, initialiser, prepared, labels, *args, ends=ends)
+        points.append(ends.copy())
+        return solution
 
     monkeypatch.setattr(path, "solve_block", recording_solve_block)
     monkeypatch.setattr(path, "EXTRAPOLATION", 0.5)
     Cs = np.exp([0.0, 1.5, 1.7, 2.5, 2.6])
-    problem, _, _ = follow(Cs)
-    ends = [path._dense(end, problem) for end in ends]
+    follow(Cs)
     assert starts[0] is None
-    np.testing.assert_array_equal(starts[1], ends[0])
+    np.testing.assert_array_equal(starts[1], points[0])
     for c, ratio in ((2, 0.8 / 0.1), (3, 0.2 / 0.8)):
-        expected = ends[c - 1] + 0.5 * ratio * (ends[c - 1] - ends[c - 2])
+        expected = points[c - 1] + 0.5 * ratio * (points[c - 1] - points[c - 2])
         np.testing.assert_allclose(starts[c], expected, rtol=1e-12)
-    np.testing.assert_array_equal(starts[4], ends[3])  # a step of 1.5 is too long
+    np.testing.assert_array_equal(starts[4], points[3])  # a step of 1.5 is too long
 
 
 def test_identical_labels_are_solved_once(follow, xy):
@@ -132,12 +132,56 @@ def test_threads_change_nothing(dtype, follow, make_xy, monkeypatch):
             )
 
 
+class TestGoingOn:
+    """A path that goes on where another has ended."""
+
+    @pytest.fixture
+    def go_on(self, make_problem, xy):
+        problem = make_problem(*xy, tol=1e-3)
+        group = same_problems(problem, MeanSeparating())
+
+        def go_on(Cs, max_memory=None, **options):
+            start = MeanSeparating()
+            return path.solve_path(problem, Cs, start, group, max_memory, 1, **options)
+
+        return go_on
+
+    def test_it_takes_the_same_steps_but_for_the_first_start(self, go_on, monkeypatch):
+        monkeypatch.setattr(path, "EXTRAPOLATION", 0.0)
+        whole, rows, end = go_on(CS)
+        assert end is None
+        upper, _, end = go_on(CS[3:], keep_end=True)
+        assert CS[3] == end.C
+        lower, _, _ = go_on(CS[:3], after=end)
+        for expected, found in zip(whole, [*lower, *upper], strict=True):
+            np.testing.assert_array_equal(dense(found, rows, 40), dense(expected, rows, 40))
+
+    def test_the_second_start_lies_on_a_line_again(self, go_on):
+        whole, _, _ = go_on(CS)
+        _, _, end = go_on(CS[3:], keep_end=True)
+        lower, _, _ = go_on(CS[:3], after=end)
+        cold, _, _ = go_on(CS[:3])
+        steps = [sum(s.n_iter.sum() for c in x[:3] for s in c) for x in (whole, lower, cold)]
+        assert steps[1] < 1.2 * steps[0]
+        assert steps[1] < steps[2]
+
+    def test_an_end_that_takes_too_much_memory_is_not_kept(self, go_on, monkeypatch):
+        n_bytes = 14 * 41 * 8
+        for share, is_kept in ((n_bytes / 2**20, True), (n_bytes / 2**20 - 1e-6, False)):
+            monkeypatch.setattr(path, "KEPT_SHARE", share)
+            assert (go_on(CS[:2], 2**20, keep_end=True)[2] is not None) == is_kept
+        monkeypatch.setattr(path, "KEPT_BYTES", n_bytes)
+        assert go_on(CS[:2], keep_end=True)[2] is not None
+        monkeypatch.setattr(path, "KEPT_BYTES", n_bytes - 1)
+        assert go_on(CS[:2], keep_end=True)[2] is None
+
+
 def test_max_memory_bounds_the_labels_together(follow, make_xy, monkeypatch):
     sizes, solve_block = [], path.solve_block
 
-    def recording_solve_block(*args):
+    def recording_solve_block(*args, **ends):
         sizes.append((len(args[4]), args[5]))
-        return solve_block(*args)
+        return solve_block(*args, **ends)
 
     monkeypatch.setattr(path, "solve_block", recording_solve_block)
     XY = make_xy(n_labels=60)

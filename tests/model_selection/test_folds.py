@@ -26,7 +26,7 @@ def data():
 
 
 def fit(X, y, cv):
-    return OvALinearXCCV([0.1, 1.0], prune=0, cv=cv).fit(X, y).scores_
+    return OvALinearXCCV([0.1, 1.0], prune=0, cv=cv, exhaustive=True).fit(X, y).scores_
 
 
 def by_cross_validate(X, y, cv):
