@@ -51,5 +51,5 @@ def draw_front(rows: list[dict[str, Any]]) -> Any:
     for panel in axes.flat:
         for handle, title in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(title, handle)
-    figure.legend(handles.values(), handles, loc="outside lower center", ncols=4, fontsize=8)
+    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=4, fontsize=8)
     return figure
