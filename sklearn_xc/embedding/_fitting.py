@@ -1,5 +1,6 @@
 """How a model is fitted: encoder, classifiers, fusion, in this order."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,16 @@ from sklearn_xc.base import threshold_for
 from sklearn_xc.embedding._encoding import inputs_of, reads_texts
 from sklearn_xc.embedding._examples import Examples, held_out
 from sklearn_xc.embedding._fusion import ScoreFusion
+from sklearn_xc.embedding._fusion_choice import Judged, Way, choose_way
 from sklearn_xc.embedding._fusion_pairs import pairs_of, pieces_of_pairs
 from sklearn_xc.embedding._label_features import label_rows, label_texts, mean_rows
+from sklearn_xc.embedding._label_means import LabelMeans
+from sklearn_xc.embedding._memory import pieces_of
 from sklearn_xc.embedding._ranking import KnownFeatures
 from sklearn_xc.embedding._trainable import TrainableEmbedding
 from sklearn_xc.encoders import ENCODERS
 from sklearn_xc.mips import make_index
+from sklearn_xc.parallel.progress import say
 from sklearn_xc.solvers.adam import LazyAdam
 
 #: What every encoder has; see `Encoder`.
@@ -26,6 +31,8 @@ _ENCODER_METHODS = ("start", "encode", "forward", "learn")
 #: Held-out instances by which scores are fused and the threshold is set, at most. Source: appendix
 #: C of the paper.
 _MOST_HELD_OUT = 10_000
+#: Instances that are embedded at a time for the means of their labels: sums round by it.
+_EMBEDDED = 4096
 #: Weights of instances between which sums and products stay numbers, also of float32 in the tree.
 _LIGHTEST, _HEAVIEST = 1e-20, 1e20
 
@@ -37,7 +44,7 @@ class FittableEmbedding(TrainableEmbedding):
     label_features: Any
     label_vectorizer: Any
     fusion: bool
-    fusion_weight: float
+    fusion_weight: float | str
     validation_fraction: float
     random_state: Any
     _steps: LazyAdam | None
@@ -113,6 +120,19 @@ class FittableEmbedding(TrainableEmbedding):
         epochs = self._train_classifiers(examples, seed + 1)
         self._report(self.fit_report_, "classifier", epochs)
         self._require_finite("classifier_learning_rate", self.coef_)
+        words = None if self._features is None else self._features.rows
+        self._means = self._means_of(examples).filled(self.label_embeddings_, words)
+
+    def _means_of(self, examples: Examples) -> LabelMeans:
+        """Return the means of the labels' instances."""
+        dim, dtype = self.coef_.shape[1], self.coef_.dtype
+
+        def embedded() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+            for rows in pieces_of(len(examples.weight), _EMBEDDED):
+                yield rows, self._encode(examples.X.take(rows), dim, dtype)
+
+        n_labels, with_words = len(self.classes_), not self._reads_texts
+        return LabelMeans.of(examples, embedded(), n_labels, dim, with_words=with_words)
 
     def _label_rows(self, given: Any, n_labels: int, dtype: Any) -> CsrRows | None:
         """Return what the encoder reads of the labels."""
@@ -135,17 +155,24 @@ class FittableEmbedding(TrainableEmbedding):
             self.threshold_ = threshold_for(scores, len(unseen.positives.labels))
 
     def _grow_tree(self, examples: Examples, seed: int) -> None:
-        """Grow the tree by pairs of the shortlists, and the true ones."""
+        """Grow the tree by pairs of the shortlists."""
         ranking = self._ranking(with_shortlists=True)
         n_at_most = self._budget.piece // (100 * ranking.n_scores)
         lessons = []
         for rows in pieces_of_pairs(examples, self._n_listed(1), n_at_most):
             part = examples.take(rows)
             V = self._embed(part.X, "a row")
-            lessons.append(pairs_of(part, V, ranking, self.n_candidates, self._trained_counts))
-        scores, label, is_own, weight = (
-            np.concatenate(part) for part in zip(*lessons, strict=True)
-        )
-        if len(weight):  # otherwise the tree would be asked of no instance
-            fusion = ScoreFusion(weight=float(self.fusion_weight), random_state=seed)
-            self.fusion_ = fusion.fit(scores, self._trained_counts[label], is_own, weight)
+            lesson = pairs_of(part, V, ranking, self.n_candidates, self._trained_counts)
+            lessons.append((*lesson[:-1], rows[lesson[-1]]))
+        pairs = Judged(*(np.concatenate(part) for part in zip(*lessons, strict=True)))
+        if not len(pairs.weight):  # the tree would be asked of no instance
+            return
+        frequencies = self._trained_counts[pairs.label]
+        if isinstance(self.fusion_weight, str):
+            way = choose_way(pairs, frequencies, seed)
+        else:
+            way = Way(float(self.fusion_weight))
+        fusion = ScoreFusion(weight=way.weight, random_state=seed, only=way.only)
+        self.fusion_ = fusion.fit(pairs.scores, frequencies, pairs.is_own, pairs.weight)
+        if self.verbose:
+            say(type(self).__name__, f"fused scores: {way}")

@@ -50,10 +50,6 @@ def assert_same_model(a, b):
     np.testing.assert_array_equal(a.feature_embedding_, b.feature_embedding_)
     for name in ("threshold_", "n_iter_", "learning_rate_"):
         assert getattr(a, name) == getattr(b, name)
-        b.threshold_,
-        b.n_iter_,
-        b.learning_rate_,
-    )
 
 
 class TestGains:
