@@ -14,7 +14,7 @@ from sklearn_xc.embedding._fusion import ScoreFusion
 from sklearn_xc.metrics.gains import ranking_gains
 
 #: Of the sum beside the tree; the first is kept unless another way is clearly better.
-WEIGHTS = (0.3, 0.1, 1.0)
+WEIGHTS = (0.1, 0.3, 1.0)
 #: What `only` is for the sum of all scores.
 ALL = -1
 #: Instances that the choice is made by, at most and at least, and the trees that are grown for it.
@@ -72,7 +72,8 @@ def choose_way(pairs: Judged, frequencies: np.ndarray, seed: int) -> Way:
     ----------
     pairs : Judged
     frequencies : ndarray of float of shape (n_pairs,)
-        Training instances of the label of each.
+        Training instances of the label of each. Pairs of labels without any are judged, but no
+        tree is grown by them.
     seed : int
     """
     ids, first = np.unique(pairs.of, return_index=True)
@@ -84,21 +85,30 @@ def choose_way(pairs: Judged, frequencies: np.ndarray, seed: int) -> Way:
     fold = np.repeat(fold, np.diff(np.append(first, len(pairs.of))))
     values = np.zeros(len(fold))
     for f in range(_FOLDS):
-        others, own = np.flatnonzero((fold >= 0) & (fold != f)), np.flatnonzero(fold == f)
+        others = np.flatnonzero((fold >= 0) & (fold != f) & (frequencies > 0))
+        own = np.flatnonzero(fold == f)
+        if not others.size:
+            return Way(WEIGHTS[0])
         tree = ScoreFusion(weight=0.0, random_state=seed)
         tree.fit(pairs.scores[others], frequencies[others], pairs.is_own[others],
                  pairs.weight[others])  # fmt: skip
         values[own] = tree(pairs.scores[own], frequencies[own])
     some = np.flatnonzero(fold >= 0)
-    return _best_way(Judged(*(column[some] for column in pairs)), values[some])
+    pairs = Judged(*(column[some] for column in pairs))
+    return _best_way(pairs, values[some], with_simple=bool((frequencies[some] > 0).all()))
 
 
-def _best_way(pairs: Judged, values: np.ndarray) -> Way:
-    """Return the way that ranks best, of those that are clearly better than the first."""
+def _best_way(pairs: Judged, values: np.ndarray, *, with_simple: bool) -> Way:
+    """Return the way that ranks best, of those that are clearly better than the first.
+
+    Without a tree only if all labels have instances: held-out instances have no other ones, and
+    would choose a score that has never heard of them.
+    """
     total = pairs.scores.sum(axis=1, dtype=np.float64)
     ways = [(Way(weight), values + weight * total) for weight in WEIGHTS]
-    ways.append((Way(1.0, ALL), total))
-    ways += [(Way(1.0, j), column) for j, column in enumerate(pairs.scores.T)]
+    if with_simple:
+        ways.append((Way(1.0, ALL), total))
+        ways += [(Way(1.0, j), column) for j, column in enumerate(pairs.scores.T)]
     _, first = np.unique(pairs.of, return_index=True)
     weight = pairs.weight[first] / pairs.weight[first].sum()
     best, best_mean, gains_of_first = ways[0][0], 0.0, _gains(pairs, ways[0][1])

@@ -18,7 +18,7 @@ def pieces_of_pairs(examples: Examples, n_listed: int, n_at_most: int) -> Iterat
 
 
 def pairs_of(
-    examples: Examples, V: np.ndarray, ranking: Ranking, n_candidates: int, frequencies: np.ndarray
+    examples: Examples, V: np.ndarray, ranking: Ranking, n_candidates: int, n_labels: int
 ) -> Pairs:
     """Return pairs of instances with the labels of their shortlists.
 
@@ -34,8 +34,7 @@ def pairs_of(
     ranking : Ranking
     n_candidates : int
         Labels of a shortlist.
-    frequencies : ndarray of shape (n_labels,)
-        Training instances of each label.
+    n_labels : int
 
     Returns
     -------
@@ -50,12 +49,9 @@ def pairs_of(
     """
     known = np.flatnonzero(~ranking.is_blank("fused", examples.X, V))
     examples, V = examples.take(known), V[known]
-    X, true, n_labels, n = examples.X, examples.positives, len(frequencies), len(known)
+    X, true, n = examples.X, examples.positives, len(known)
     counts = np.diff(true.indptr)
     labels = ranking.shortlist(X, V, n_candidates)
-    # Every label of a held-out instance also has training instances, by choice. A tree shown labels
-    # without any would learn that they are always wrong: they share the leaves of the rarest.
-    labels[frequencies[labels] == 0] = -1
     labels.sort(axis=1)
     at = labels >= 0
     of, label = np.nonzero(at)[0], labels[at]

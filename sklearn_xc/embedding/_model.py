@@ -13,11 +13,11 @@ from sklearn_xc._state import reads_one_state
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.embedding._encoding import encoded, first_non_finite, name_of
 from sklearn_xc.embedding._fusion import ScoreFusion
-from sklearn_xc.embedding._label_means import LabelMeans
+from sklearn_xc.embedding._label_means import LabelMeans, StandIns
 from sklearn_xc.embedding._memory import Asked, Budget, of_index, pieces_of
 from sklearn_xc.embedding._ranking import KnownFeatures, Ranking
 from sklearn_xc.embedding._rows import readable_rows
-from sklearn_xc.embedding._shortlist import ShortlistIndex
+from sklearn_xc.embedding._shortlist import ShortlistIndex, is_exact
 from sklearn_xc.embedding._texts import looks_like_texts, text_rows
 from sklearn_xc.encoders.protocol import Encoder
 from sklearn_xc.mips import index_bytes, make_index
@@ -49,6 +49,8 @@ class RankingModel(XCClassifier):
     _features: KnownFeatures | None
     #: Means of the labels' training instances.
     _means: LabelMeans
+    #: What stands in for means of labels without instances.
+    _stand_ins: StandIns
     #: Which labels have features or a text of their own, bool of shape (n_labels,); None if fit had
     #: no label features.
     _described: np.ndarray | None
@@ -220,8 +222,6 @@ class RankingModel(XCClassifier):
         n_copied = n_labels if self._unseen_labels.size else 0
         n_values = 0 if self._features is None else len(self._features.rows.data)
         n_scores = 4 + (self._features is not None) - self._reads_texts
-        if self._means.words is not None:
-            n_values += len(self._means.words.data)
         return Asked(n_labels, n_values, dim, self.coef_.itemsize, n_scores, n_copied)
 
     def _topk_of(
@@ -274,7 +274,7 @@ class RankingModel(XCClassifier):
         """Return how many labels a shortlist for the k best has at most."""
         n_kinds = 1
         if self._features is not None:
-            n_kinds += 1 + (isinstance(self.index, str) and self.index == "exact")
+            n_kinds += 1 + is_exact(self.index)
         return min(n_kinds * self._n_candidates_for(k), len(self.classes_))
 
     def _most_frequent(self, k: int, dtype: Any) -> tuple[np.ndarray, np.ndarray]:

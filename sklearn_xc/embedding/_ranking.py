@@ -9,7 +9,7 @@ from sklearn_xc._data import CsrRows, as_csr_rows, read_only
 from sklearn_xc.embedding._label_features import joined_rows
 from sklearn_xc.embedding._label_means import LabelMeans
 from sklearn_xc.embedding._memory import TOGETHER
-from sklearn_xc.embedding._shortlist import ShortlistIndex
+from sklearn_xc.embedding._shortlist import ShortlistIndex, is_exact
 from sklearn_xc.kernels.embedding.pair_scores import score_pairs
 from sklearn_xc.kernels.steps.row_moves import squared_norms
 from sklearn_xc.mips import ExactIndex
@@ -88,7 +88,7 @@ class Ranking:
         Finds the labels of a shortlist; None finds them exactly.
     means : LabelMeans or None, default=None
         Means of the labels' instances. Those of embeddings are searched exactly, and have a part in
-        shortlists where there are features, and no index.
+        shortlists where there are features, and no inexact index.
 
     Attributes
     ----------
@@ -197,7 +197,8 @@ class Ranking:
             return labels
         near, cosines = self._features.nearest(X, size, self._n_jobs, self._unseen)
         listed = [labels, np.where(cosines > 0, near, -1)]
-        if self._means is not None and self._index is None:
+        is_searched = self._index is None or is_exact(self._index.parameter)
+        if self._means is not None and is_searched:
             listed.append(self.best("mean", X, V, size)[0])
         return each_once(np.concatenate(listed, axis=1))
 

@@ -61,7 +61,7 @@ class UpdatableEmbedding(FittableEmbedding):
         words = None if self._features is None else self._features.rows.take(np.argsort(order))
         n_old = len(classes) - held.n_labels
         new_words = None if words is None else words.take(np.arange(n_old, len(classes)))
-        self._means = self._means.joined(vectors, new_words, order)
+        self._means = self._means.joined(vectors, new_words, order, self._stand_ins)
         for name, new in (
             ("label_embeddings_", vectors), ("coef_", vectors), ("label_counts_", zeros),
             ("_trained_counts", zeros), ("_described", np.diff(Z.indptr) > 0),

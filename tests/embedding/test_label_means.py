@@ -7,7 +7,7 @@ from sklearn.preprocessing import normalize
 
 from sklearn_xc._data import as_csr_rows
 from sklearn_xc.embedding._examples import Examples
-from sklearn_xc.embedding._label_means import STAND_IN, LabelMeans
+from sklearn_xc.embedding._label_means import STAND_IN, LabelMeans, best_cosines, best_word_cosines
 from sklearn_xc.samplers.protocol import Positives
 
 N, L, D, DIM = 40, 9, 15, 5
@@ -73,6 +73,15 @@ def test_without_words():
     means = means_of(examples, V, with_words=False)
     assert means.words is None
     assert means.plus(means).filled(means.vectors, None).words is None
+
+
+def test_best_cosines_in_pieces(monkeypatch):
+    monkeypatch.setattr("sklearn_xc.embedding._label_means._PRODUCTS", 4 * L)
+    examples, V, _ = make()
+    means = means_of(examples, V)
+    np.testing.assert_allclose(best_cosines(V, means.vectors), (V @ means.vectors.T).max(axis=1))
+    expected = (normalize(dense(examples.X)) @ dense(means.words).T).max(axis=1)
+    np.testing.assert_allclose(best_word_cosines(examples.X, means.words), expected)
 
 
 class TestStandIns:
