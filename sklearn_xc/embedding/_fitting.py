@@ -168,14 +168,14 @@ class FittableEmbedding(TrainableEmbedding):
         words = None if self._features is None else self._features.rows
         seen = np.flatnonzero(self._means.lengths > 0)
         if len(examples.weight) and seen.size and words is not None:
-            V = self._embed(examples.X, "a row")
+            V, every = self._embed(examples.X, "a row"), slice(None)
             highest = [
-                best_cosines(V, rows[seen]).mean()
-                for rows in (self._means.vectors, self.label_embeddings_)
+                best_cosines(V, rows[at]).mean()
+                for rows, at in ((self._means.vectors, seen), (self.label_embeddings_, every))
             ]
             if self._means.words is not None:
                 highest += [
-                    best_word_cosines(examples.X, rows.take(seen)).mean()
+                    best_word_cosines(examples.X, rows).mean()
                     for rows in (self._means.words, words)
                 ]
             ratios = [
