@@ -220,6 +220,8 @@ class TrainableModel(HiddenLayerModel):
         if isinstance(decay, str) and decay == "auto":
             decay = 1.0 if self.optimizer == "adagrad" else "1/t"
         make_index(self._index_kind(), who=f"{name}: index")
+        is_auto = isinstance(self.learning_rate, str)
+        rate = self.__dict__.get("learning_rate_", 1.0) if is_auto else float(self.learning_rate)
         return Settings(
             name=name,
             loss=SetLoss.of(make_label_set_loss(self.loss, f"{name}: loss")),
@@ -231,7 +233,7 @@ class TrainableModel(HiddenLayerModel):
             dropout=self.dropout,
             alpha=self.alpha,
             optimizer=self.optimizer,
-            schedule=Schedule(self.__dict__.get("learning_rate_", 1.0), decay),
+            schedule=Schedule(rate, decay),
             batch_size=self.batch_size,
             average=self.average,
             sampled_epochs=self.sampled_epochs,
