@@ -18,7 +18,7 @@ def made_classes():
 def setup_cache():
     """Return data, and weights that were trained for an epoch."""
     data = made_classes()
-    clf = DecompMIPSClassifier(gradient="sampled", max_iter=1, random_state=0)
+    clf = DecompMIPSClassifier(gradient="sampled", learning_rate=0.3, max_iter=1, random_state=0)
     return data, clf.fit(data.X_train, data.y_train).coef_
 
 

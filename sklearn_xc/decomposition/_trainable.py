@@ -2,9 +2,11 @@
 
 ::
 
-    check -> training set -> start, or resume -> epochs -> weights -> counts -> threshold -> report
+    check -> training set -> rate and epochs -> start, or resume -> epochs -> weights -> counts
+    -> threshold -> report
 """
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,9 @@ from sklearn_xc.decomposition._threshold import threshold_of
 from sklearn_xc.decomposition._training_set import TrainingSet, merge_instances
 from sklearn_xc.decomposition.course import Course, Weights
 from sklearn_xc.decomposition.fitting import EpochReport, Fitting
-from sklearn_xc.decomposition.start import resume_course, start_course
+from sklearn_xc.decomposition.search import Choice, Search
+from sklearn_xc.decomposition.start import embedding_dim_for, resume_course, start_course
+from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.gradients import Gradient, SetLoss, make_gradient
 from sklearn_xc.losses import LabelSetLoss, make_label_set_loss
 from sklearn_xc.mips import MipsIndex, make_index
@@ -33,6 +37,10 @@ from sklearn_xc.mips.recall import warn_of_recall
 from sklearn_xc.parallel.progress import Progress
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.solvers.schedule import Schedule
+
+#: What nDCG@5 of the held-out instances gains in the last epoch, where a warning says that there
+#: should be more of them.
+_STILL_RISING = 0.01
 
 
 class TrainableModel(HiddenLayerModel):
@@ -47,18 +55,24 @@ class TrainableModel(HiddenLayerModel):
     dropout: float
     alpha: float
     optimizer: str
-    learning_rate: float
+    learning_rate: float | str
     decay: float | str
     batch_size: int
+    max_iter: int
     average: bool
     sampled_epochs: float
     min_recall: float
+    early_stopping: bool | str
+    validation_fraction: float
+    n_iter_no_change: int
     random_state: Any
     verbose: int
 
     embedding_dim_: int
     fit_report_: dict[str, np.ndarray]
     index_recall_: float | None
+    learning_rate_: float
+    validation_scores_: np.ndarray | None
     n_iter_: int
     _course: Course
 
@@ -83,7 +97,10 @@ class TrainableModel(HiddenLayerModel):
         self, training: TrainingSet, n_epochs: int, *, goes_on: bool, is_partial: bool
     ) -> None:
         """Train, and set all fitted attributes."""
-        settings, seed = self._settings(), draw_seed(self.random_state)
+        seed = draw_seed(self.random_state)
+        choice = self._choose(training, n_epochs, seed, goes_on=goes_on, is_partial=is_partial)
+        self.learning_rate_, self.validation_scores_ = choice.rate, choice.scores
+        settings, n_epochs = self._settings(), choice.n_epochs
         is_further = goes_on and is_partial
         weights = None
         if goes_on:
@@ -93,13 +110,63 @@ class TrainableModel(HiddenLayerModel):
             course = start_course(settings, training, seed)
             self._keep_targets(training.targets)
         fitting = Fitting(settings, training, course, seed, weights)
-        with explained(settings.name, self.learning_rate, training):
+        with explained(settings.name, self.learning_rate_, training):
             epochs = self._run(fitting, n_epochs)
             self._keep(fitting, is_further=is_further)
             require_finite_model(self, training)
             self.threshold_ = threshold_of(self, training, seed)
         self._report(epochs, is_further=is_further)
         self._keep_guide(fitting.trainer.guide, is_partial=is_partial)
+        self._warn_of_choice(choice)
+
+    def _choose(
+        self, training: TrainingSet, n_epochs: int, seed: int, *, goes_on: bool, is_partial: bool
+    ) -> Choice:
+        """Return the rate and the number of epochs: the parameters, or what held-out rows say.
+
+        Where training goes on, the rate is that of before, and all epochs are run.
+        """
+        is_auto = isinstance(self.learning_rate, str)
+        rate = self.__dict__.get("learning_rate_", 1.0) if is_auto else float(self.learning_rate)
+        stops = is_auto if isinstance(self.early_stopping, str) else self.early_stopping
+        stops &= not is_partial
+        if goes_on or not (is_auto or stops):
+            return Choice(rate, n_epochs)
+        settings = self._settings()
+        search = Search(
+            settings, training, seed, self.validation_fraction,
+            is_dense=not embedding_dim_for(settings, training.share_of_nonzeros),
+        )  # fmt: skip
+        is_edge = False
+        with explained(settings.name, rate, training):
+            if is_auto:
+                rate, is_edge = search.best_rate(n_epochs)
+            if not stops:
+                return Choice(rate, n_epochs, is_edge=is_edge)
+            choice = search.best_epochs(rate, n_epochs, self.n_iter_no_change)
+        return choice._replace(is_edge=is_edge)
+
+    def _warn_of_choice(self, choice: Choice) -> None:
+        """Warn where the best rate, or the best number of epochs, may lie beyond those tried."""
+        name, scores = type(self).__name__, choice.scores
+        if choice.is_edge:
+            warnings.warn(
+                f"{name}: learning_rate='auto' came to {choice.rate:g}, the last of the rates that "
+                "it tries: a better one may lie beyond. Scale X (sklearn.preprocessing.normalize), "
+                "or set learning_rate.",
+                ConvergenceWarning,
+                stacklevel=6,
+            )
+        if scores is not None and len(scores) == self.max_iter > 1:
+            gain = float(scores[-1] - scores[:-1].max())
+            if gain > _STILL_RISING:
+                warnings.warn(
+                    f"{name}: held-out instances were still ranked better, by {gain:.2g} of "
+                    f"nDCG@5, in the last of max_iter={self.max_iter} epochs. Raise max_iter or "
+                    "learning_rate.",
+                    ConvergenceWarning,
+                    stacklevel=6,
+                )
 
     def _run(self, fitting: Fitting, n_epochs: int) -> list[EpochReport]:
         """Return what the epochs have done, and print it if asked for."""
@@ -153,6 +220,8 @@ class TrainableModel(HiddenLayerModel):
         if isinstance(decay, str) and decay == "auto":
             decay = 1.0 if self.optimizer == "adagrad" else "1/t"
         make_index(self._index_kind(), who=f"{name}: index")
+        is_auto = isinstance(self.learning_rate, str)
+        rate = self.__dict__.get("learning_rate_", 1.0) if is_auto else float(self.learning_rate)
         return Settings(
             name=name,
             loss=SetLoss.of(make_label_set_loss(self.loss, f"{name}: loss")),
@@ -164,7 +233,7 @@ class TrainableModel(HiddenLayerModel):
             dropout=self.dropout,
             alpha=self.alpha,
             optimizer=self.optimizer,
-            schedule=Schedule(self.learning_rate, decay),
+            schedule=Schedule(rate, decay),
             batch_size=self.batch_size,
             average=self.average,
             sampled_epochs=self.sampled_epochs,

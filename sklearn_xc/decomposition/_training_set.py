@@ -1,6 +1,6 @@
 """What is trained on: instances and their label sets, with equal ones merged."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -66,6 +66,12 @@ class TrainingSet:
         for first in range(0, len(rows), n_together):
             total += int(np.count_nonzero(X.take(rows[first : first + n_together]).arrays[-1]))
         return total / (len(rows) * X.shape[1])
+
+    def part(self, chosen: np.ndarray) -> "TrainingSet":
+        """Return some of the distinct instances, by their places in `rows`."""
+        return replace(
+            self, rows=self.rows[chosen], visits=self.visits[chosen], weight=self.weight[chosen]
+        )
 
     def order(self, seed: tuple[int, ...]) -> np.ndarray:
         """Return the rows of an epoch, in random order."""

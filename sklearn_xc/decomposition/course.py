@@ -7,6 +7,7 @@ import numpy as np
 
 from sklearn_xc._blank_rows import LabelFrequencies
 from sklearn_xc.decomposition._guide import Guide
+from sklearn_xc.decomposition._passes import InstanceSketch
 
 Rows = np.ndarray | None
 #: Numbers that are moved at a time.
@@ -50,6 +51,8 @@ class Course:
         Whether labels have intercepts, and these take steps.
     frequencies : LabelFrequencies
         Of the labels, in all calls.
+    first, seen : InstanceSketch
+        Of the instances of the first call, and of all calls whose instances come on top of it.
     is_averaged : bool
         Whether the model has averages of these weights.
     epoch : int
@@ -73,6 +76,8 @@ class Course:
     has_intercept: bool
     is_trained: bool
     frequencies: LabelFrequencies
+    first: InstanceSketch
+    seen: InstanceSketch
     is_averaged: bool = False
     scales: tuple[float, float] = (1.0, 1.0)
     visits: int = 0
@@ -81,6 +86,11 @@ class Course:
     last_look: int = 0
     is_seen: np.ndarray | None = None
     guide: Guide | None = None
+
+    @property
+    def epoch_of_all(self) -> float:
+        """Return the visits of an epoch over the distinct instances of all calls."""
+        return self.epoch * self.seen.n_distinct() / self.first.n_distinct()
 
     def copied(self) -> "Course":
         """Return one that may be trained, while this one stays as it is."""

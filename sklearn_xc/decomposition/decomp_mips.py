@@ -68,9 +68,13 @@ class DecompMIPSClassifier(TrainableModel):
         few instances a label, and for Adagrad; try 0.3 to 3.
     optimizer : {"sgd", "adagrad"}, default="sgd"
         "adagrad" divides steps by the root of the summed squares of gradients.
-    learning_rate : float, default=0.3
+    learning_rate : float or "auto", default="auto"
         A step is this times the gradient of the summed loss of a mini-batch, so that a good value
-        does not depend on `batch_size`. Try 0.1 to 3.
+        does not depend on `batch_size`. "auto" tries 1 (0.3 without a hidden layer), a third and
+        three times as much, and goes on where that helps: for two epochs each on a part of the
+        instances, by nDCG@5 of those held out, `validation_fraction`. Another rate than the first
+        must be better by more than the standard error. With fewer than 150 instances it is the
+        first; where training goes on, by `warm_start` or ``partial_fit``, it is that of before.
     decay : float, "1/t" or "auto", default="auto"
         How the learning rate falls: what it is multiplied by after each epoch, in (0, 1], or
         ``learning_rate / (1 + epochs)``, falling also within an epoch. "auto" is "1/t" for "sgd",
@@ -78,7 +82,7 @@ class DecompMIPSClassifier(TrainableModel):
     batch_size : int, default=10
         Instances whose gradients are taken at the same weights.
     max_iter : int, default=10
-        Epochs.
+        Epochs; the most of them with `early_stopping`.
     average : bool, default=True
         Whether the model has the averages of the weights over the steps, later ones counting more
         (polynomial-decay averaging [2]_), instead of the weights after the last step. It is far
@@ -90,6 +94,18 @@ class DecompMIPSClassifier(TrainableModel):
     min_recall : float, default=0.0
         Warn if the index finds a smaller share of the 10 best labels among its candidates, for 64
         training instances, when it is built last.
+    early_stopping : bool or "auto", default="auto"
+        Whether the number of epochs is found out before: in a fit without `validation_fraction` of
+        the instances, which ends when these have not been ranked better, by nDCG@5, for
+        `n_iter_no_change` epochs. Then all instances are trained on, for as many epochs as were
+        best. "auto" is for ``learning_rate="auto"``. With fewer than 150 instances, in
+        ``partial_fit`` and where a warm start goes on, all epochs are run.
+    validation_fraction : float, default=0.1
+        The share of the instances that is held out to choose rate and epochs; at most 2,000 of
+        them, and up to a third where they are fewer than 10,000, so that 1,000 are. All of them are
+        trained on in the end.
+    n_iter_no_change : int, default=2
+        See `early_stopping`.
     top_k : int, default=100
         After a sparse fit, how many of the best labels predict and decision_function consider.
     warm_start : bool, default=False
@@ -128,6 +144,11 @@ class DecompMIPSClassifier(TrainableModel):
         Recall at 10 of the last index built for training; see `min_recall`.
     n_candidates_ : int
         Given, or chosen.
+    learning_rate_ : float
+        Given, or found.
+    validation_scores_ : ndarray of shape (n_epochs,) or None
+        nDCG@5 of the held-out instances after each epoch of the fit without them; None without
+        `early_stopping`, or with too few instances.
     fit_report_ : dict of ndarray of shape (n_iter_,)
         A row for each epoch: ``loss``, the mean as seen in its steps, over the labels that were
         considered; ``learning_rate``, at its beginning; ``index_recall``, as `index_recall_`, NaN
@@ -193,13 +214,16 @@ class DecompMIPSClassifier(TrainableModel):
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "optimizer": [StrOptions({"sgd", "adagrad"})],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "decay": [Interval(Real, 0, 1, closed="right"), StrOptions({"1/t", "auto"})],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "average": ["boolean"],
         "sampled_epochs": [Interval(Real, 0, None, closed="left")],
         "min_recall": [Interval(Real, 0, 1, closed="both")],
+        "early_stopping": ["boolean", StrOptions({"auto"})],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "top_k": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
         "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
@@ -220,13 +244,16 @@ class DecompMIPSClassifier(TrainableModel):
         dropout: float = 0.2,
         alpha: float = 0.0,
         optimizer: str = "sgd",
-        learning_rate: float = 0.3,
+        learning_rate: float | str = "auto",
         decay: float | str = "auto",
         batch_size: int = 10,
         max_iter: int = 10,
         average: bool = True,
         sampled_epochs: float = 0.2,
         min_recall: float = 0.0,
+        early_stopping: bool | str = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 2,
         top_k: int = 100,
         warm_start: bool = False,
         max_memory: Any = None,
@@ -250,6 +277,9 @@ class DecompMIPSClassifier(TrainableModel):
         self.average = average
         self.sampled_epochs = sampled_epochs
         self.min_recall = min_recall
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
         self.top_k = top_k
         self.warm_start = warm_start
         self.max_memory = max_memory
@@ -288,6 +318,9 @@ class DecompMIPSClassifier(TrainableModel):
 
         Warns
         -----
+        ConvergenceWarning
+            If ``learning_rate="auto"`` ends at the smallest or largest rate that it tries, or if
+            held-out instances were still ranked much better in the last of `max_iter` epochs.
         RecallWarning
             If the index finds less than `min_recall` of the best labels at its last build.
         UnseenLabelWarning

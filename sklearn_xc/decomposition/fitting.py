@@ -78,9 +78,9 @@ class Fitting:
         label_rows, layer = self._label_rows(), self._layer()
         self.trainer = Trainer(
             layer, label_rows, training.sets, self._guide(label_rows, layer), settings.schedule,
-            course.epoch, settings.sampled_epochs * course.epoch, course.visits,
+            course.epoch_of_all, settings.sampled_epochs * course.epoch, course.visits,
             self._averages([label_rows, *layer.moving], weights),
-            float(settings.alpha) / course.epoch, settings.batch_size, settings.n_workers,
+            float(settings.alpha) / course.epoch_of_all, settings.batch_size, settings.n_workers,
         )  # fmt: skip
 
     def epoch(self) -> EpochReport:
@@ -107,6 +107,26 @@ class Fitting:
         recall = trainer.guide.recall if trainer.guide.n_builds > n_builds else None
         seconds = time.perf_counter() - began
         return EpochReport(loss, rate, np.nan if recall is None else recall, seconds)
+
+    def weights_now(self) -> Weights:
+        """Return the weights of the model if training ended now: to be read, and not kept."""
+        trainer, has_intercept = self.trainer, self.course.is_trained
+        if self.settings.average:
+            rows, intercept = trainer.averages.means, trainer.averages.intercept
+        else:
+            rows = [moving.vectors for moving in (trainer.weights, *trainer.layer.moving)]
+            intercept = trainer.weights.values[:, -1] if has_intercept else None
+        if intercept is None:
+            intercept = np.zeros(len(rows[0]), rows[0].dtype)
+        return Weights(rows[0], intercept, rows[1] if len(rows) > 1 else None)
+
+    def embedded(self, rows: np.ndarray) -> np.ndarray:
+        """Return what the scores of some rows of X are linear in, by the weights of now."""
+        features, layer = self.weights_now().features, self.trainer.layer
+        if features is not None:
+            assert isinstance(layer, HiddenLayer)
+            layer = layer.with_vectors(features)
+        return layer.forward(rows)
 
     def settle(self) -> Weights:
         """Write to the course where training stands, and return the weights of the model."""

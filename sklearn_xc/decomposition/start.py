@@ -7,6 +7,7 @@ import numpy as np
 from sklearn_xc._blank_rows import features_of
 from sklearn_xc._data import DENSE_SHARE
 from sklearn_xc.decomposition._intercept import first_intercepts, frequencies_of
+from sklearn_xc.decomposition._passes import InstanceSketch
 from sklearn_xc.decomposition._settings import Settings
 from sklearn_xc.decomposition._training_set import TrainingSet
 from sklearn_xc.decomposition.course import Course, Rows, Weights, copy_of, with_intercepts
@@ -43,9 +44,10 @@ def start_course(settings: Settings, training: TrainingSet, seed: int) -> Course
         labels[:, -1] = first_intercepts(frequencies, dtype)
     if settings.optimizer == "adagrad":
         squares = np.zeros_like(labels), None if features is None else np.zeros_like(features)
+    sketch = InstanceSketch.of(training.instances, training.rows)
     return Course(
         labels, features, *squares, settings.optimizer, training.epoch_visits,
-        settings.fit_intercept, is_trained, frequencies,
+        settings.fit_intercept, is_trained, frequencies, sketch, sketch,
     )  # fmt: skip
 
 
@@ -80,19 +82,25 @@ def resume_course(
         course.feature_rows = copy_of(weights.features)
     frequencies = frequencies_of(training)
     course.frequencies = course.frequencies.plus(frequencies) if is_further else frequencies
+    if is_further:
+        course.seen = course.seen.plus(InstanceSketch.of(training.instances, training.rows))
     if not is_further:
         course.guide = None
     return course
 
 
+def embedding_dim_for(settings: Settings, share: float) -> int:
+    """Return the dimension of the hidden layer, 0 for none, by the share of non-zeros."""
+    if isinstance(settings.embedding_dim, str):
+        return _EMBEDDING_DIM if share < DENSE_SHARE else 0
+    return int(settings.embedding_dim or 0)
+
+
 def _choose_embedding_dim(settings: Settings, share: float) -> int:
     """Return the dimension of the hidden layer, by the share of entries that are not 0."""
-    how = f"embedding_dim={settings.embedding_dim!r}"
+    dim, how = embedding_dim_for(settings, share), f"embedding_dim={settings.embedding_dim!r}"
     if isinstance(settings.embedding_dim, str):
-        dim = _EMBEDDING_DIM if share < DENSE_SHARE else 0
         how += f", and {share:.1%} of the entries of X are not 0"
-    else:
-        dim = int(settings.embedding_dim or 0)
     if settings.verbose:
         layer = f"a hidden layer of {dim}" if dim else "no hidden layer"
         say(settings.name, f"{layer}: {how}")

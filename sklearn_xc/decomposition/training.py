@@ -31,7 +31,7 @@ class Trainer:
     guide : Guide
     schedule : Schedule
         Learning rates by epochs.
-    epoch_visits : int
+    epoch_visits : float
         Instances visited in an epoch of the schedule.
     n_sampled : float
         Visits before which labels are drawn.
@@ -49,7 +49,7 @@ class Trainer:
     sets: LabelSets
     guide: Guide
     schedule: Schedule
-    epoch_visits: int
+    epoch_visits: float
     n_sampled: float
     visits: int
     averages: CourseAverages

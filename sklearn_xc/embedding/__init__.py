@@ -7,10 +7,12 @@
       '-- _fitting.py          fit: what is trained in which order, and the fusion
       '-- _trainable.py        how encoder and classifiers are trained, and by what settings
             |-- _label_features.py   what the encoder reads of the labels
+            |-- _label_means.py      means of the labels' instances
             |-- _training.py         epochs of Siamese training
             |     |-- _modules.py    what learns in them: the encoder, or the classifiers
             |     '-- _sampling.py   calls of samplers, whose answers are checked
             |-- _fusion_pairs.py     what the fusion learns from
+            |-- _fusion_choice.py    how scores are fused, by cross-fitted trees
             |-- _report.py           what training did
             |-- _new_classes.py      class labels of labels that are added
             '-- _model.py            what a trained model answers

@@ -1,5 +1,6 @@
 """How a model is fitted: encoder, classifiers, fusion, in this order."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,22 @@ from sklearn_xc.base import threshold_for
 from sklearn_xc.embedding._encoding import inputs_of, reads_texts
 from sklearn_xc.embedding._examples import Examples, held_out
 from sklearn_xc.embedding._fusion import ScoreFusion
+from sklearn_xc.embedding._fusion_choice import Judged, Way, choose_way
 from sklearn_xc.embedding._fusion_pairs import pairs_of, pieces_of_pairs
 from sklearn_xc.embedding._label_features import label_rows, label_texts, mean_rows
+from sklearn_xc.embedding._label_means import (
+    STAND_IN,
+    LabelMeans,
+    StandIns,
+    best_cosines,
+    best_word_cosines,
+)
+from sklearn_xc.embedding._memory import pieces_of
 from sklearn_xc.embedding._ranking import KnownFeatures
 from sklearn_xc.embedding._trainable import TrainableEmbedding
 from sklearn_xc.encoders import ENCODERS
 from sklearn_xc.mips import make_index
+from sklearn_xc.parallel.progress import say
 from sklearn_xc.solvers.adam import LazyAdam
 
 #: What every encoder has; see `Encoder`.
@@ -26,6 +37,10 @@ _ENCODER_METHODS = ("start", "encode", "forward", "learn")
 #: Held-out instances by which scores are fused and the threshold is set, at most. Source: appendix
 #: C of the paper.
 _MOST_HELD_OUT = 10_000
+#: Held-out instances that tell how long what stands in for means is, at most.
+_MOST_TELLING = 500
+#: Instances that are embedded at a time for the means of their labels: sums round by it.
+_EMBEDDED = 4096
 #: Weights of instances between which sums and products stay numbers, also of float32 in the tree.
 _LIGHTEST, _HEAVIEST = 1e-20, 1e20
 
@@ -37,7 +52,7 @@ class FittableEmbedding(TrainableEmbedding):
     label_features: Any
     label_vectorizer: Any
     fusion: bool
-    fusion_weight: float
+    fusion_weight: float | str
     validation_fraction: float
     random_state: Any
     _steps: LazyAdam | None
@@ -113,6 +128,18 @@ class FittableEmbedding(TrainableEmbedding):
         epochs = self._train_classifiers(examples, seed + 1)
         self._report(self.fit_report_, "classifier", epochs)
         self._require_finite("classifier_learning_rate", self.coef_)
+        self._means = self._means_of(examples)
+
+    def _means_of(self, examples: Examples) -> LabelMeans:
+        """Return the means of the labels' instances."""
+        dim, dtype = self.coef_.shape[1], self.coef_.dtype
+
+        def embedded() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+            for rows in pieces_of(len(examples.weight), _EMBEDDED):
+                yield rows, self._encode(examples.X.take(rows), dim, dtype)
+
+        n_labels, with_words = len(self.classes_), not self._reads_texts
+        return LabelMeans.of(examples, embedded(), n_labels, dim, with_words=with_words)
 
     def _label_rows(self, given: Any, n_labels: int, dtype: Any) -> CsrRows | None:
         """Return what the encoder reads of the labels."""
@@ -127,6 +154,7 @@ class FittableEmbedding(TrainableEmbedding):
         rng = np.random.default_rng((seed, 2))
         rows = chosen if len(chosen) else np.sort(rng.permutation(train)[:_MOST_HELD_OUT])
         unseen = examples.take(rows)
+        self._fill_means(examples.take(chosen[:_MOST_TELLING]))
         if self.fusion and len(chosen):
             self._grow_tree(unseen, seed)
         self.threshold_ = 0.0
@@ -134,18 +162,54 @@ class FittableEmbedding(TrainableEmbedding):
             _, scores = self._topk_of(unseen.X, self._n_considered(), "fused", n_copies=2)
             self.threshold_ = threshold_for(scores, len(unseen.positives.labels))
 
+    def _fill_means(self, examples: Examples) -> None:
+        """Let embeddings and features of labels stand in for means of instances, where none are."""
+        self._stand_ins = StandIns()
+        words = None if self._features is None else self._features.rows
+        seen = np.flatnonzero(self._means.lengths > 0)
+        if len(examples.weight) and seen.size and words is not None:
+            V, every = self._embed(examples.X, "a row"), slice(None)
+            highest = [
+                best_cosines(V, rows[at]).mean()
+                for rows, at in ((self._means.vectors, seen), (self.label_embeddings_, every))
+            ]
+            if self._means.words is not None:
+                highest += [
+                    best_word_cosines(examples.X, rows).mean()
+                    for rows in (self._means.words, words)
+                ]
+            ratios = [
+                min(1.0, float(a / b)) if a > 0 and b > 0 else STAND_IN
+                for a, b in zip(highest[::2], highest[1::2], strict=True)
+            ]
+            self._stand_ins = StandIns(*ratios)
+        self._means = self._means.filled(self.label_embeddings_, words, self._stand_ins)
+
     def _grow_tree(self, examples: Examples, seed: int) -> None:
-        """Grow the tree by pairs of the shortlists, and the true ones."""
+        """Grow the tree by pairs of the shortlists."""
         ranking = self._ranking(with_shortlists=True)
         n_at_most = self._budget.piece // (100 * ranking.n_scores)
         lessons = []
         for rows in pieces_of_pairs(examples, self._n_listed(1), n_at_most):
             part = examples.take(rows)
             V = self._embed(part.X, "a row")
-            lessons.append(pairs_of(part, V, ranking, self.n_candidates, self._trained_counts))
-        scores, label, is_own, weight = (
-            np.concatenate(part) for part in zip(*lessons, strict=True)
+            lesson = pairs_of(part, V, ranking, self.n_candidates, len(self.classes_))
+            lessons.append((*lesson[:-1], rows[lesson[-1]]))
+        pairs = Judged(*(np.concatenate(part) for part in zip(*lessons, strict=True)))
+        frequencies = self._trained_counts[pairs.label]
+        # Every label of a held-out instance also has training instances, by choice. A tree shown
+        # labels without any would learn that they are always wrong: they share the leaves of the
+        # rarest.
+        seen = np.flatnonzero(frequencies > 0)
+        if not seen.size:  # the tree would be asked of no instance
+            return
+        if isinstance(self.fusion_weight, str):
+            way = choose_way(pairs, frequencies, seed)
+        else:
+            way = Way(float(self.fusion_weight))
+        fusion = ScoreFusion(weight=way.weight, random_state=seed, only=way.only)
+        self.fusion_ = fusion.fit(
+            pairs.scores[seen], frequencies[seen], pairs.is_own[seen], pairs.weight[seen]
         )
-        if len(weight):  # otherwise the tree would be asked of no instance
-            fusion = ScoreFusion(weight=float(self.fusion_weight), random_state=seed)
-            self.fusion_ = fusion.fit(scores, self._trained_counts[label], is_own, weight)
+        if self.verbose:
+            say(type(self).__name__, f"fused scores: {way}")

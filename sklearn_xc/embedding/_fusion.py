@@ -52,6 +52,9 @@ class ScoreFusion:
         shares of relevant pairs, mostly below 0.1, and with 1 the sum drowns them.
     random_state : int, RandomState or None, default=None
         Chooses among splits that are equally good.
+    only : int or None, default=None
+        The column of a score that speaks alone, -1 for the sum of all scores; None for the tree and
+        a share of the sum. The tree is grown all the same.
 
     Attributes
     ----------
@@ -73,9 +76,13 @@ class ScoreFusion:
        classification", WSDM 2023.
     """
 
-    def __init__(self, max_depth: int = 7, weight: float = 0.1, random_state: Any = None) -> None:
+    def __init__(
+        self, max_depth: int = 7, weight: float = 0.1, random_state: Any = None,
+        only: int | None = None,
+    ) -> None:  # fmt: skip
         self.max_depth = max_depth
         self.weight = weight
+        self.only = only
         self.random_state = random_state
         self.tree_: FusionTree | None = None
         self.n_scores_ = 0
@@ -160,6 +167,9 @@ class ScoreFusion:
             )
         dtype = np.float32 if scores.dtype == np.float32 else np.float64
         shape = scores.shape[:-1]
+        if self.only is not None:
+            alone = scores.sum(axis=-1) if self.only < 0 else scores[..., self.only]
+            return alone.astype(dtype)
         frequency = np.broadcast_to(np.asarray(frequencies, np.float32), shape)
         out = np.empty(frequency.size, dtype)
         add_tree_values(

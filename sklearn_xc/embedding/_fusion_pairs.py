@@ -6,9 +6,9 @@ import numpy as np
 
 from sklearn_xc.embedding._examples import Examples
 from sklearn_xc.embedding._memory import pieces_by_width
-from sklearn_xc.embedding._ranking import Ranking, each_once
+from sklearn_xc.embedding._ranking import Ranking
 
-#: Scores, label, truth and weight of pairs.
+#: Scores, label, truth, weight and instance of pairs.
 Pairs = tuple[np.ndarray, ...]
 
 
@@ -18,9 +18,12 @@ def pieces_of_pairs(examples: Examples, n_listed: int, n_at_most: int) -> Iterat
 
 
 def pairs_of(
-    examples: Examples, V: np.ndarray, ranking: Ranking, n_candidates: int, frequencies: np.ndarray
+    examples: Examples, V: np.ndarray, ranking: Ranking, n_candidates: int, n_labels: int
 ) -> Pairs:
-    """Return pairs of instances with the labels of their shortlists, and with their own.
+    """Return pairs of instances with the labels of their shortlists.
+
+    Labels of their own that are not there are left out: pairs of so low scores that are always
+    right would be no lesson for those that are asked about.
 
     Parameters
     ----------
@@ -31,8 +34,7 @@ def pairs_of(
     ranking : Ranking
     n_candidates : int
         Labels of a shortlist.
-    frequencies : ndarray of shape (n_labels,)
-        Training instances of each label.
+    n_labels : int
 
     Returns
     -------
@@ -42,21 +44,18 @@ def pairs_of(
         Whether the instance has the label.
     weight : ndarray of shape (n_pairs,)
         The instance's.
+    of : ndarray of int64 of shape (n_pairs,)
+        Which instance, rising.
     """
     known = np.flatnonzero(~ranking.is_blank("fused", examples.X, V))
     examples, V = examples.take(known), V[known]
-    X, true, n_labels, n = examples.X, examples.positives, len(frequencies), len(known)
-    listed = ranking.shortlist(X, V, n_candidates)
+    X, true, n = examples.X, examples.positives, len(known)
     counts = np.diff(true.indptr)
-    own = np.full((n, counts.max(initial=0)), -1, np.int64)
-    own[np.arange(own.shape[1]) < counts[:, None]] = true.labels
-    labels = each_once(np.concatenate([listed, own], axis=1))
-    # Every label of a held-out instance also has training instances, by choice. A tree shown labels
-    # without any would learn that they are always wrong: they share the leaves of the rarest.
-    labels[frequencies[labels] == 0] = -1
+    labels = ranking.shortlist(X, V, n_candidates)
+    labels.sort(axis=1)
     at = labels >= 0
     of, label = np.nonzero(at)[0], labels[at]
     is_own = np.isin(
         of * n_labels + label, np.repeat(np.arange(n), counts) * n_labels + true.labels
     )
-    return ranking.scores(X, V, labels)[at], label, is_own, examples.weight[of]
+    return ranking.scores(X, V, labels)[at], label, is_own, examples.weight[of], known[of]

@@ -211,7 +211,7 @@ def of_index(n_bytes: int) -> list[Held]:
 def of_added(n_labels: int, dim: int, itemsize: int, n_values: int) -> list[Held]:
     """Return what it takes to add labels, of all that there will be."""
     return [
-        Held("vectors of the labels", (n_labels, dim), itemsize, 4, _FEWER_LABELS),
+        Held("vectors of the labels", (n_labels, dim), itemsize, 5, _FEWER_LABELS),
         Held("features of the labels", (n_values,), 4 + itemsize, 4, _FEWER_LABELS),
     ]
 
@@ -263,7 +263,7 @@ class FitSizes(NamedTuple):
         """Return what is held in training the encoder, the classifiers or the tree: the most."""
         entry, dim, size = 4 + self.itemsize, self.dim, self.itemsize
         always = [
-            *self.instances(4),
+            *self.instances(6),
             Held("features of the labels", (self.n_label_values,), entry, 8, _FEWER_LABELS),
             *(Held(f"{what} of the encoder", shape, size, times, _FEWER_FEATURES)
               for what, shape, times in self.parameters),
@@ -279,7 +279,7 @@ class FitSizes(NamedTuple):
         classifiers = self.classifiers(4 + (self.n_copies > 0), self.n_copies)
         n_pairs = self.n_held_out * self.n_listed + self.n_true
         tree = [
-            Held("vectors of the labels", (self.n_labels, dim), size, 3, _FEWER_LABELS),
+            Held("vectors of the labels", (self.n_labels, dim), size, 8, _FEWER_LABELS),
             Held("embeddings of the instances held out", (self.n_held_out, dim), size, 2,
                  "Lower validation_fraction."),
             Held("scores of pairs held out", (n_pairs, self.n_scores), 2 * size + 16, 1,
@@ -310,7 +310,7 @@ class FitSizes(NamedTuple):
 
     def further(self) -> list[Held]:
         """Return what is held in training the classifiers of a fitted model."""
-        return [*self.instances(3), *self.classifiers(3, 0)]
+        return [*self.instances(7), *self.classifiers(8, 0)]
 
     def instances(self, n_copies: int) -> list[Held]:
         """Return what copies of the instances take, and vectors with a number for each."""

@@ -13,16 +13,17 @@ from sklearn_xc._state import reads_one_state
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.embedding._encoding import encoded, first_non_finite, name_of
 from sklearn_xc.embedding._fusion import ScoreFusion
+from sklearn_xc.embedding._label_means import LabelMeans, StandIns
 from sklearn_xc.embedding._memory import Asked, Budget, of_index, pieces_of
 from sklearn_xc.embedding._ranking import KnownFeatures, Ranking
 from sklearn_xc.embedding._rows import readable_rows
-from sklearn_xc.embedding._shortlist import ShortlistIndex
+from sklearn_xc.embedding._shortlist import ShortlistIndex, is_exact
 from sklearn_xc.embedding._texts import looks_like_texts, text_rows
 from sklearn_xc.encoders.protocol import Encoder
 from sklearn_xc.mips import index_bytes, make_index
 from sklearn_xc.parallel.threads import count_threads
 
-COMPONENTS = ("fused", "embedding", "classifier", "features")
+COMPONENTS = ("fused", "embedding", "classifier", "mean", "features")
 
 
 class RankingModel(XCClassifier):
@@ -46,6 +47,10 @@ class RankingModel(XCClassifier):
     n_jobs: int | None
     #: Features of the labels, of which the cosine with those of an instance is a score.
     _features: KnownFeatures | None
+    #: Means of the labels' training instances.
+    _means: LabelMeans
+    #: What stands in for means of labels without instances.
+    _stand_ins: StandIns
     #: Which labels have features or a text of their own, bool of shape (n_labels,); None if fit had
     #: no label features.
     _described: np.ndarray | None
@@ -103,11 +108,13 @@ class RankingModel(XCClassifier):
             Instances, in the form that the encoder reads.
         k : int, default=5
             How many labels; may exceed their number.
-        component : {"fused", "embedding", "classifier", "features"}, default="fused"
-            What scores: the cosine with the label's embedding, with its classifier, that of the
+        component : {"fused", "embedding", "classifier", "mean", "features"}, default="fused"
+            What scores: the cosine with the label's embedding, with its classifier, with the mean
+            embedding of its training instances (its own embedding if it has none), that of the
             features of both without any training, where label features are known; or all of these
             and the tree, for the ``n_candidates`` labels (at least k; both of two classes) of the
-            best classifiers, and as many of the nearest features. An instance of which it knows
+            best classifiers, and where label features are known as many of the nearest features
+            and of the nearest means. An instance of which it knows
             nothing, without features or with none that fit has seen, has the most frequent labels,
             scored by the share of the instances that have them.
 
@@ -188,7 +195,7 @@ class RankingModel(XCClassifier):
         index = self._shortlist_index() if with_shortlists else None
         return Ranking(
             self.label_embeddings_, self.coef_, self._features, self._unseen_labels,
-            self._n_threads, index,
+            self._n_threads, index, self._means,
         )  # fmt: skip
 
     def _shortlist_index(self) -> ShortlistIndex | None:
@@ -214,7 +221,7 @@ class RankingModel(XCClassifier):
         n_labels, dim = self.coef_.shape
         n_copied = n_labels if self._unseen_labels.size else 0
         n_values = 0 if self._features is None else len(self._features.rows.data)
-        n_scores = 2 if self._features is None else 3
+        n_scores = 4 + (self._features is not None) - self._reads_texts
         return Asked(n_labels, n_values, dim, self.coef_.itemsize, n_scores, n_copied)
 
     def _topk_of(
@@ -265,8 +272,10 @@ class RankingModel(XCClassifier):
 
     def _n_listed(self, k: int) -> int:
         """Return how many labels a shortlist for the k best has at most."""
-        twice = 2 if self._features is not None else 1
-        return min(twice * self._n_candidates_for(k), len(self.classes_))
+        n_kinds = 1
+        if self._features is not None:
+            n_kinds += 1 + is_exact(self.index)
+        return min(n_kinds * self._n_candidates_for(k), len(self.classes_))
 
     def _most_frequent(self, k: int, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return what is to be said of an instance of which nothing is known.

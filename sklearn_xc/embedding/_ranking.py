@@ -7,8 +7,9 @@ from sklearn.preprocessing import normalize
 from sklearn_xc._blank_rows import shares_any
 from sklearn_xc._data import CsrRows, as_csr_rows, read_only
 from sklearn_xc.embedding._label_features import joined_rows
+from sklearn_xc.embedding._label_means import LabelMeans
 from sklearn_xc.embedding._memory import TOGETHER
-from sklearn_xc.embedding._shortlist import ShortlistIndex
+from sklearn_xc.embedding._shortlist import ShortlistIndex, is_exact
 from sklearn_xc.kernels.embedding.pair_scores import score_pairs
 from sklearn_xc.kernels.steps.row_moves import squared_norms
 from sklearn_xc.mips import ExactIndex
@@ -85,11 +86,14 @@ class Ranking:
         Threads, on which nothing depends.
     index : ShortlistIndex or None, default=None
         Finds the labels of a shortlist; None finds them exactly.
+    means : LabelMeans or None, default=None
+        Means of the labels' instances. Those of embeddings are searched exactly, and have a part in
+        shortlists where there are features, and no inexact index.
 
     Attributes
     ----------
     n_scores : int
-        Of a pair: 2, or 3 with features.
+        Of a pair: 2, one more with features, one with means, and one with means of features.
     n_known : int
         Labels except the unseen ones.
     """
@@ -97,19 +101,22 @@ class Ranking:
     def __init__(
         self, embeddings: np.ndarray, classifiers: np.ndarray, features: KnownFeatures | None,
         unseen: np.ndarray, n_jobs: int | None, index: ShortlistIndex | None = None,
+        means: LabelMeans | None = None,
     ) -> None:  # fmt: skip
         self._embeddings, self._classifiers = embeddings, classifiers
         self._features, self._n_jobs = features, n_jobs
-        self._unseen, self._index = unseen, index
+        self._unseen, self._index, self._means = unseen, index, means
         self.n_known = len(classifiers) - len(unseen)
-        self.n_scores = 2 if features is None else 3
+        self.n_scores = 2 + (features is not None)
+        if means is not None:
+            self.n_scores += 1 + (means.words is not None)
 
     def is_blank(self, component: str, X: CsrRows, V: np.ndarray) -> np.ndarray:
         """Return which instances have a score of 0 with all labels, whatever these are.
 
         Parameters
         ----------
-        component : {"embedding", "classifier", "features", "fused"}
+        component : {"embedding", "classifier", "features", "mean", "fused"}
         X : CsrRows of shape (n, n_features)
         V : ndarray of shape (n, dim)
             Embeddings of X.
@@ -119,7 +126,7 @@ class Ranking:
         ndarray of bool of shape (n,)
         """
         is_blank = np.asarray(~V.any(axis=1))
-        if self._features is None or component in ("embedding", "classifier"):
+        if self._features is None or component in ("embedding", "classifier", "mean"):
             return is_blank
         shares_none = ~self._features.shares_any(X)
         return shares_none if component == "features" else shares_none & is_blank
@@ -131,7 +138,7 @@ class Ranking:
 
         Parameters
         ----------
-        component : {"embedding", "classifier", "features"}
+        component : {"embedding", "classifier", "features", "mean"}
         X : CsrRows of shape (n, n_features)
         V : ndarray of shape (n, dim)
             Embeddings of X.
@@ -147,6 +154,9 @@ class Ranking:
             assert self._features is not None
             return self._features.nearest(X, k, self._n_jobs, self._unseen)
         vectors = self._embeddings if component == "embedding" else self._classifiers
+        if component == "mean":
+            assert self._means is not None
+            vectors = self._means.vectors
         index = ExactIndex(self._n_jobs)
         if not self._unseen.size:
             index.build(vectors)
@@ -162,7 +172,7 @@ class Ranking:
         return np.delete(np.arange(len(self._classifiers)), self._unseen)
 
     def shortlist(self, X: CsrRows, V: np.ndarray, size: int, at_least: int = 1) -> np.ndarray:
-        """Return the labels with the best classifiers, and those with the nearest features.
+        """Return the labels with the best classifiers, the nearest means and nearest features.
 
         Parameters
         ----------
@@ -176,7 +186,7 @@ class Ranking:
 
         Returns
         -------
-        ndarray of int64 of shape (n, size) or (n, 2 * size)
+        ndarray of int64 of shape (n, size), (n, 2 * size) or (n, 3 * size)
             Each label once, in no order; -1 where there are no more. Labels without a feature in
             common with the instance are not near.
         """
@@ -186,7 +196,11 @@ class Ranking:
         if self._features is None:
             return labels
         near, cosines = self._features.nearest(X, size, self._n_jobs, self._unseen)
-        return each_once(np.concatenate([labels, np.where(cosines > 0, near, -1)], axis=1))
+        listed = [labels, np.where(cosines > 0, near, -1)]
+        is_searched = self._index is None or is_exact(self._index.parameter)
+        if self._means is not None and is_searched:
+            listed.append(self.best("mean", X, V, size)[0])
+        return each_once(np.concatenate(listed, axis=1))
 
     def _best_classifiers(self, X: CsrRows, V: np.ndarray, size: int, at_least: int) -> np.ndarray:
         if self._index is None:
@@ -212,21 +226,32 @@ class Ranking:
         Returns
         -------
         ndarray of float of shape (n, m, n_scores)
-            Embedding, classifier, features; -inf where there is no label.
+            Embedding, classifier, features, mean, mean of features; -inf where there is no label.
         """
         vectors = tuple(map(read_only, (self._embeddings, self._classifiers)))
         # Without features X stands in, which nobody reads.
         known = X if self._features is None else self._features.rows
         features = tuple(map(read_only, (known.indptr, known.indices, known.data)))
         out = np.empty((*labels.shape, self.n_scores), V.dtype)
+        parts = [(vectors, features, [0, 1] if self._features is None else [0, 1, 2])]
+        if self._means is not None:  # the kernel scores two vectors of each label
+            means, words = read_only(self._means.vectors), self._means.words
+            if words is None:
+                parts.append(((means, means), features, [0]))
+            else:
+                rows = tuple(map(read_only, (words.indptr, words.indices, words.data)))
+                parts.append(((means, means), rows, [0, 2]))
 
         def work(first: int, last: int) -> None:
-            words = np.zeros(X.shape[1] if self.n_scores > 2 else 0)
-            instances = (X.indptr[first : last + 1], X.indices, X.data)
-            score_pairs(
-                read_only(V[first:last]), *vectors, tuple(map(read_only, instances)), features,
-                read_only(labels[first:last]), words, out[first:last],
-            )  # fmt: skip
+            instances = tuple(map(read_only, (X.indptr[first : last + 1], X.indices, X.data)))
+            rows, own, done = read_only(V[first:last]), read_only(labels[first:last]), 0
+            for of_labels, known, columns in parts:
+                n = max(2, columns[-1] + 1)
+                scores = np.empty((*own.shape, n), V.dtype)
+                buffer = np.zeros(X.shape[1] if n > 2 else 0)
+                score_pairs(rows, *of_labels, instances, known, own, buffer, scores)
+                out[first:last, :, done : done + len(columns)] = scores[:, :, columns]
+                done += len(columns)
 
         for_row_ranges(work, len(V), TOGETHER, self._n_jobs)
         return out

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc.mips import Candidates, MipsIndex, make_index
+from sklearn_xc.mips import Candidates, ExactIndex, MipsIndex, make_index
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,13 @@ class ShortlistIndex:
         """
         found: Candidates = self.index.query(np.ascontiguousarray(V), size)
         return np.where(found.labels >= 0, self.labels[found.labels], -1), found.counts
+
+
+def is_exact(parameter: Any) -> bool:
+    """Tell whether an index scores all labels."""
+    return isinstance(parameter, ExactIndex) or (
+        isinstance(parameter, str) and parameter == "exact"
+    )
 
 
 def _settings(parameter: Any) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from sklearn_xc.embedding._model import RankingModel
 from sklearn_xc.embedding._modules import ClassifierModule, Module, SiameseModule
 from sklearn_xc.embedding._report import EpochReport, FitReport, extended
 from sklearn_xc.embedding._sampling import CheckedSampler
+from sklearn_xc.embedding._shortlist import is_exact
 from sklearn_xc.embedding._training import SiameseTraining, TripletLoss
 from sklearn_xc.parallel.progress import Progress
 from sklearn_xc.parallel.row_ranges import for_row_ranges
@@ -152,7 +153,8 @@ class TrainableEmbedding(RankingModel):
             every.positives.labels, np.repeat(n_values, counts), minlength=n_labels
         )
         n_shards = min(self.n_shards, n_labels)
-        n_scores = 2 if Z is None or self._reads_texts else 3
+        has_features = Z is not None and not self._reads_texts
+        n_kinds = 1 + has_features * (1 + is_exact(self.index))
         return FitSizes(
             n=n,
             n_held_out=len(chosen),
@@ -169,6 +171,6 @@ class TrainableEmbedding(RankingModel):
             n_pool=min(batch_size * (1 + sampler.n_negatives), n_labels),
             reads=sampler.reads,
             n_copies=min(n_shards, count_threads(self.n_jobs)) if n_shards > 1 else 0,
-            n_listed=min((n_scores - 1) * self.n_candidates, n_labels),
-            n_scores=n_scores,
+            n_listed=min(n_kinds * self.n_candidates, n_labels),
+            n_scores=4 + has_features - self._reads_texts,
         )

@@ -9,6 +9,7 @@ from sklearn_xc._blank_rows import features_of
 from sklearn_xc.embedding._examples import Examples
 from sklearn_xc.embedding._fitting import FittableEmbedding
 from sklearn_xc.embedding._label_features import held_features
+from sklearn_xc.embedding._label_means import LabelMeans
 from sklearn_xc.embedding._memory import of_added
 from sklearn_xc.embedding._modules import ClassifierModule
 from sklearn_xc.embedding._new_classes import with_new_classes
@@ -28,6 +29,9 @@ class UpdatableEmbedding(FittableEmbedding):
         sizes = self._sizes(examples, everything, everything[:0], None)
         self._budget.require(sizes._replace(dim=self.coef_.shape[1]).further())
         V = self._embed(examples.X, "a row")  # equal ones are one: their numbers say nothing
+        n, how = len(V), {"with_words": not self._reads_texts}
+        further_means = LabelMeans.of(examples, [(np.arange(n), V)], *self.coef_.shape, **how)
+        self._means = self._means.plus(further_means)
         self.coef_ = self.coef_.copy()
         steps = copy.deepcopy(self._steps)  # this call may be interrupted
         if steps is None:
@@ -54,6 +58,10 @@ class UpdatableEmbedding(FittableEmbedding):
             self._features = self._features.joined(Z, order)
         self._known = self._known | features_of(Z)
         vectors, zeros = self._embed(Z, "new label {}"), np.zeros(held.n_labels, np.int64)
+        words = None if self._features is None else self._features.rows.take(np.argsort(order))
+        n_old = len(classes) - held.n_labels
+        new_words = None if words is None else words.take(np.arange(n_old, len(classes)))
+        self._means = self._means.joined(vectors, new_words, order, self._stand_ins)
         for name, new in (
             ("label_embeddings_", vectors), ("coef_", vectors), ("label_counts_", zeros),
             ("_trained_counts", zeros), ("_described", np.diff(Z.indptr) > 0),

@@ -12,6 +12,8 @@ Nothing here makes an array of n_samples x n_labels entries::
         +-- _precision.py  _recall.py  _ndcg.py
         +-- _propensity_scored.py   with the weights of _propensity.py
         v
+    gains.py                        nDCG of each instance, for choices by held-out instances
+
     TopKScorer     scorers.py       one top-k pass per fitted estimator, many numbers
 """
 

@@ -102,6 +102,10 @@ class HiddenLayer:
         self.moving = (vectors,)
         self._rng = np.random.default_rng(0)
 
+    def with_vectors(self, vectors: np.ndarray) -> "HiddenLayer":
+        """Return a layer over the same instances with other vectors, and without dropout."""
+        return HiddenLayer(self._X, MovingRows(vectors, None))
+
     def begin_pass(self, rng: np.random.Generator) -> None:
         """Draw what is left out from here on."""
         self._rng = rng

@@ -49,7 +49,7 @@ def test_training_in_pieces_is_a_fit(made, gradient, is_sparse):
         X, y, parameters = made.X_train[:303], made.y_train[:303], {}
     model = DecompMIPSClassifier(
         gradient=gradient, max_iter=2, sampled_epochs=0.5, n_candidates=30, random_state=3,
-        **parameters,
+        learning_rate=0.3, **parameters,
     )  # fmt: skip
     fitted = DecompMIPSClassifier(**model.get_params()).fit(X, y)
     training = Training(model, X, y)

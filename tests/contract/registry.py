@@ -232,7 +232,7 @@ ENTRIES = {
     ),
     "DecompMIPSClassifier": Entry(
         DecompMIPSClassifier,
-        quick={"embedding_dim": 4, "max_iter": 3, "random_state": 0},
+        quick={"embedding_dim": 4, "max_iter": 3, "learning_rate": 0.3, "random_state": 0},
         able={"max_iter": 20, "learning_rate": 1.0, "embedding_dim": 8},
         variants={
             "exact": {"gradient": "exact"},
@@ -259,8 +259,11 @@ ENTRIES = {
             "embedding_dim": [-1, "yes", 1.5, True],
             "dropout": [1.0, -0.1, NAN, True],
             "optimizer": ["adam", None],
-            "learning_rate": [*RATE, "auto"],
+            "learning_rate": [*RATE, "fast"],
             "decay": [0, -1, NAN, 1.1, "1/n"],
+            "early_stopping": [1.5, "yes"],
+            "validation_fraction": [0, 1.0, -0.1, NAN],
+            "n_iter_no_change": COUNT,
             "alpha": [-0.1, NAN, INF, True],
             "batch_size": COUNT,
             "max_iter": COUNT,
@@ -281,7 +284,7 @@ ENTRIES = {
     ),
     "DecompMIPSClassifier without layer": Entry(
         DecompMIPSClassifier,
-        quick={"embedding_dim": None, "max_iter": 3, "random_state": 0},
+        quick={"embedding_dim": None, "max_iter": 3, "learning_rate": 0.3, "random_state": 0},
         able={"max_iter": 20, "learning_rate": 1.0},
         variants={
             "exact": {"gradient": "exact", "optimizer": "adagrad"},

@@ -31,6 +31,7 @@ FITTED_TOO = {
     "C_", "Cs_", "best_index_", "best_score_", "embedding_dim_", "encoder_", "feature_embedding_",
     "fusion_", "index_recall_", "intercept_", "label_embeddings_", "learning_rate_",
     "n_candidates_", "path_report_", "scores_", "threshold_", "u_", "u_index_",
+    "validation_scores_",
 }  # fmt: skip
 
 rng = np.random.default_rng(0)

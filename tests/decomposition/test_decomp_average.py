@@ -91,7 +91,7 @@ def test_is_more_accurate_where_classes_are_alike():
 
     data = make_hierarchical_classes(3, dim=32, n_test=1000, random_state=0)
     averaged, last = (
-        DecompMIPSClassifier(average=average, max_iter=2, random_state=0)
+        DecompMIPSClassifier(average=average, learning_rate=0.3, max_iter=2, random_state=0)
         .fit(data.X_train, data.y_train)
         .score(data.X_test, data.y_test)
         for average in (True, False)

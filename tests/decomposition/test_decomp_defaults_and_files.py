@@ -82,8 +82,8 @@ class TestParameters:
     def test_defaults(self):
         model = DecompMIPSClassifier()
         assert (model.loss, model.gradient, model.average) == ("margin", "decomp_mips", True)
-        assert (model.learning_rate, model.batch_size, model.max_iter) == (0.3, 10, 10)
-        assert model.embedding_dim == "auto"
+        assert (model.learning_rate, model.batch_size, model.max_iter) == ("auto", 10, 10)
+        assert (model.embedding_dim, model.early_stopping) == ("auto", "auto")
         for name in ("index", "n_candidates"):
             assert getattr(model, name) is None
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.preprocessing import normalize
 
 
 class TestFrequenciesOfTheTree:
@@ -19,8 +20,11 @@ class TestFrequenciesOfTheTree:
         model.fit(X, Y.toarray())
         n_scores = model.fusion_.n_scores_
         assert (model.fusion_.tree_.feature == n_scores).any()
-        kinds = ["embedding", "classifier", "features"][:n_scores]
+        kinds = ["embedding", "classifier", *["features"] * known, "mean"]
         scores = np.empty((400, 20, n_scores))
+        words = model._means.words
+        words = sp.csr_array((words.data, words.indices, words.indptr), shape=words.shape)
+        scores[:, :, -1] = (normalize(X) @ words.T).toarray()
         for s, kind in enumerate(kinds):
             labels, values = model.predict_topk(X, 20, component=kind)
             np.put_along_axis(scores[:, :, s], labels, values, axis=1)

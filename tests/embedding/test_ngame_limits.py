@@ -105,7 +105,7 @@ class TestLabelFeatures:
 class TestParameters:
     @pytest.mark.parametrize("component", ["both", None, "Fused", 0])
     def test_component(self, component, fitted, documents):
-        names = r"\('fused', 'embedding', 'classifier', 'features'\)"
+        names = r"\('fused', 'embedding', 'classifier', 'mean', 'features'\)"
         message = f"NGAMEEmbeddingXC: component must be one of {names}. Got "
         with pytest.raises(ValueError, match=message + repr(component)):
             fitted.predict_topk(documents.X, component=component)

@@ -120,12 +120,12 @@ class TestRefusals:
             ({"embedding_dim": 10**9}, r"residual block .*, 2 x 1000000000 x 1000000000 x 8 bytes"),
             ({"embedding_dim": 2**61}, r"residual block .*, 2 x 2305843009213693952 x 23058430"),
             ({"max_memory": 1000, "embedding_dim": 1, "batch_size": 2},
-             r"features of the instances, 880 x 12 bytes, 4 times"),
+             r"features of the instances, 880 x 12 bytes, 6 times"),
             ({"max_memory": "1MB", "embedding_dim": 500}, "residual block"),
             ({"max_memory": 1.5 * MB, "embedding_dim": 99, "batch_size": 10**6},
              r"embeddings of a mini-batch, \d+ x 99 x 8 bytes, 10 times. Lower batch_size"),
             ({"max_memory": "0.3 MB", "n_candidates": 10**9, "validation_fraction": 0.5},
-             r"scores of pairs held out, \d+ x 3 x 32 bytes. Lower n_candidates or valid"),
+             r"scores of pairs held out, \d+ x 5 x 32 bytes. Lower n_candidates or valid"),
         ],
         ids=str,
     )  # fmt: skip
@@ -146,7 +146,7 @@ class TestRefusals:
     def test_of_instances_and_labels(self, make):
         for shape, named in (
             ((9000, 30, 20), r"embeddings of the instances, \d+ x 99 x 4 bytes.*partial_fit"),
-            ((90, 300, 9000), r"vectors of the labels and .*, 9000 x 99 x 4 bytes, 4 times.*rare"),
+            ((90, 300, 9000), r"vectors of the labels, 9000 x 99 x 4 bytes, 8 times.*rare"),
             ((90, 9000, 20), r"vectors of the features .*, 9000 x 99 x 4 bytes, 3 times.*Hashing"),
         ):
             data = Sized(*shape, n_words=1, n_own=1)

@@ -27,26 +27,37 @@ def cosines(model, X, component):
     """Return the scores of all labels in float64."""
     if component == "features":
         return (normalize(X) @ normalize(model.label_features).T).toarray()
-    vectors = model.label_embeddings_ if component == "embedding" else model.coef_
+    if component == "mean of features":
+        words = model._means.words
+        words = sp.csr_array((words.data, words.indices, words.indptr), shape=words.shape)
+        return (normalize(X) @ words.T).toarray()
+    of_component = {"embedding": model.label_embeddings_, "mean": model._means.vectors}
+    vectors = of_component.get(component, model.coef_)
     return model.embed(X).astype(np.float64) @ vectors.astype(np.float64).T
+
+
+def all_cosines(model, X):
+    """Return the scores that are fused."""
+    known = () if model.label_features is None else ("features",)
+    kinds = ("embedding", "classifier", *known, "mean", "mean of features")
+    return [cosines(model, X, each) for each in kinds]
 
 
 def fused(model, X):
     """Return the fused scores of all labels: the scores, and what the tree says."""
-    known = () if model.label_features is None else ("features",)
-    scores = [cosines(model, X, each) for each in ("embedding", "classifier", *known)]
+    scores = all_cosines(model, X)
     if model.fusion_ is None:
         return sum(scores)
     return model.fusion_(np.stack(scores, axis=-1), model._trained_counts)
 
 
 def shortlisted(model, X, size):
-    """Return which labels have the best classifiers or the nearest features, (n, n_labels)."""
+    """Return which labels have the best classifiers, nearest features or means, (n, n_labels)."""
     found = np.zeros((X.shape[0], len(model.classes_)), bool)
-    for component in ("classifier", "features"):
+    for component in ("classifier", "features", "mean"):
         scores = cosines(model, X, component)
         best = ranked(scores)[:, :size]
-        is_near = component == "classifier" or np.take_along_axis(scores, best, axis=1) > 0
+        is_near = component != "features" or np.take_along_axis(scores, best, axis=1) > 0
         np.put_along_axis(found, best, np.take_along_axis(found, best, axis=1) | is_near, axis=1)
     return found
 
@@ -78,7 +89,7 @@ class TestComponents:
         model.fit(X, Y)
         assert (model.fusion_ is not None) == fusion
         listed = shortlisted(model, X, 5)
-        assert set(listed.sum(axis=1)) <= {*range(5, 11)}
+        assert set(listed.sum(axis=1)) <= {*range(5, 16)}
         expected = np.where(listed, fused(model, X), -np.inf)
         labels, scores = model.predict_topk(X, 3)
         np.testing.assert_allclose(scores, np.take_along_axis(expected, labels, axis=1), atol=1e-6)
@@ -88,7 +99,7 @@ class TestComponents:
         X, Y, Z = documents
         own = {"label_features": Z, "validation_fraction": 0.3}
         models = [make(fusion_weight=w, **own).fit(X, Y.toarray()) for w in (0.0, 0.1, 1.0)]
-        sums = sum(cosines(models[0], X, each) for each in ("embedding", "classifier", "features"))
+        sums = sum(all_cosines(models[0], X))
         tree = models[0].decision_function(X)
         for model, weight in zip(models, (0.0, 0.1, 1.0), strict=True):
             np.testing.assert_allclose(model.decision_function(X), tree + weight * sums, atol=1e-9)
@@ -432,7 +443,7 @@ class TestHeldOut:
         assert model.fusion_ is None
         assert model._trained_counts.sum() == Y.nnz
         labels, scores = model.predict_topk(X, 20)
-        total = sum(cosines(model, X, each) for each in ("embedding", "classifier", "features"))
+        total = sum(all_cosines(model, X))
         np.testing.assert_allclose(scores, np.take_along_axis(total, labels, axis=1), atol=1e-12)
 
     def test_rows_without_labels_are_passed_over(self, make, documents):
@@ -557,6 +568,7 @@ class TestVerbose:
         make(verbose=1).fit(*documents[:2])
         lines = capsys.readouterr().out.splitlines()
         lines = [line for line in lines if "encoder epoch 2" not in line]  # at most one a second
+        assert "fused scores: " in lines.pop()
         pattern = (
             r"\[NGAMEEmbeddingXC\] {} epoch {} of {}: loss \S+, \S+ % of negatives within the "
             r"margin, \S+ s"

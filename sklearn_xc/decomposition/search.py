@@ -1,0 +1,264 @@
+"""Which learning rate, and how many epochs: by instances that have no part in the trial.
+
+::
+
+    training set -> some instances held out, the others trained on
+    rates         two epochs at each: the middle one, its neighbours, and on while that helps
+    epochs        from the start at the best rate, until held-out instances are ranked no better
+    -> a rate and a number of epochs, for a fit of all instances
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_xc.decomposition._finite import NotFiniteError
+from sklearn_xc.decomposition._settings import Settings
+from sklearn_xc.decomposition._training_set import TrainingSet
+from sklearn_xc.decomposition.fitting import Fitting
+from sklearn_xc.decomposition.start import start_course
+from sklearn_xc.metrics.gains import ranking_gains
+from sklearn_xc.mips import ExactIndex
+from sklearn_xc.parallel.progress import say
+from sklearn_xc.solvers.moving_rows import entry_places
+from sklearn_xc.solvers.schedule import Schedule
+
+#: Rates that may be tried. The search begins in the middle, at 1 with a hidden layer and at 0.3
+#: without, and ends where neither neighbour is better.
+RATES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+_FIRST = {"hidden layer": 1.0, "no layer": 0.3}
+#: Epochs of a trial of a rate. After one, fast rates are ahead that end behind.
+_EPOCHS = 2
+#: Instances held out: the fraction asked for, but more of few instances, and not more than these.
+#: With fewer than the least there is nothing to be told by them.
+_ENOUGH, _MOST, _LEAST = 1000, 2000, 50
+#: Instances that a rate is tried on, at most.
+_MOST_TRIED = 100_000
+#: Labels that held-out instances are ranked by: nDCG at 5.
+_K = 5
+#: Standard errors of a difference: by which a rate must be better than another, and at which it is
+#: given up after its first epoch.
+_ERRORS, _FAR = 2.0, 3.0
+#: By how much of themselves scores must rise for training to go on.
+_WORTH = 0.01
+#: Weights of so many bytes may be kept beside others, to go on from.
+_MOST_BYTES = 2**26
+#: Values of embedded instances that are held at a time.
+_TOGETHER = 2**23
+
+
+class Choice(NamedTuple):
+    """What a search has come to.
+
+    Attributes
+    ----------
+    rate : float
+    n_epochs : int
+    scores : ndarray of shape (n_run,) or None
+        nDCG@5 of the held-out instances after each epoch at this rate; None if epochs were not
+        asked for, or if there are too few instances.
+    is_edge : bool
+        Whether the rate is the smallest or the largest of those that may be tried.
+    """
+
+    rate: float
+    n_epochs: int
+    scores: np.ndarray | None = None
+    is_edge: bool = False
+
+
+class Search:
+    """Trials on a part of the instances, judged by the others.
+
+    Parameters
+    ----------
+    settings : Settings
+        The rate of its schedule counts only where none is searched for.
+    training : TrainingSet
+        All instances.
+    seed : int
+        Of the fit: of what is held out, and of the trials.
+    fraction : float
+        Of the instances, to hold out.
+    is_dense : bool
+        Whether instances are their own vectors.
+    """
+
+    def __init__(
+        self, settings: Settings, training: TrainingSet, seed: int, fraction: float, *,
+        is_dense: bool,
+    ) -> None:  # fmt: skip
+        self._settings, self._training, self.seed = settings, training, seed
+        n = len(training.rows)
+        n_held = min(max(int(fraction * n), min(_ENOUGH, n // 3)), _MOST)
+        self._first = _FIRST["no layer" if is_dense else "hidden layer"]
+        self.is_possible = n_held >= _LEAST
+        order = np.random.default_rng((seed, 7)).permutation(n)
+        self._held = training.part(np.sort(order[:n_held]))
+        rows, sets = self._held.rows, training.sets
+        at, bounds = entry_places(sets.indptr[rows], np.diff(sets.indptr)[rows])
+        self._own = bounds, sets.labels[at]
+        self._kept = order[n_held:]
+        self._winner: Trial | None = None
+
+    def best_rate(self, max_iter: int) -> tuple[float, bool]:
+        """Return the best rate, and whether it is at the edge of those that may be tried.
+
+        Another rate than the one before it must rank the held-out instances better, by more than
+        twice the standard error of the difference.
+        """
+        start = place = RATES.index(self._first)
+        if not self.is_possible:
+            return self._first, False
+        part = self._training.part(np.sort(self._kept[:_MOST_TRIED]))
+        n_epochs = min(_EPOCHS, max_iter)
+        best = self._tried(RATES[place], part, n_epochs)
+        for way in (1, -1):
+            while 0 <= place + way < len(RATES):
+                trial = self._tried(RATES[place + way], part, n_epochs, best)
+                if not self._is_ahead(trial.gains[-1], best.gains[-1], _ERRORS):
+                    break
+                place, best = place + way, trial
+            if place != start:
+                break
+        self._winner = best if best.may_stay else None
+        return RATES[place], place in (0, len(RATES) - 1)
+
+    def best_epochs(self, rate: float, max_iter: int, patience: int) -> Choice:
+        """Return after how many epochs at a rate the held-out instances were ranked best.
+
+        The last of equally good ones; it is over when so many epochs in a row were hardly better.
+        """
+        if not self.is_possible:
+            return Choice(rate, max_iter)
+        trial = self._winner
+        if trial is None or trial.rate != rate or len(trial.part.rows) < len(self._kept):
+            trial = Trial(self._settings, self._training.part(np.sort(self._kept)), rate, self)
+        self._winner = None
+        while len(trial.gains) < max_iter and not _is_over(trial.scores, patience):
+            trial.epoch()
+        if trial.has_diverged:  # the fit itself says so
+            return Choice(rate, max_iter)
+        scores = trial.scores
+        n_epochs = len(scores) - int(np.argmax(scores[::-1]))
+        if self._settings.verbose:
+            say(self._settings.name, f"best after {n_epochs} epochs, of {len(scores)} run")
+        return Choice(rate, n_epochs, scores)
+
+    def _tried(
+        self, rate: float, part: TrainingSet, n_epochs: int, rival: "Trial | None" = None
+    ) -> "Trial":
+        """Return a trial of a rate, which ends early where it is far behind another one."""
+        trial = Trial(self._settings, part, rate, self)
+        while len(trial.gains) < n_epochs and not trial.has_diverged:
+            trial.epoch()
+            at = len(trial.gains) - 1
+            ahead = [] if rival is None else rival.gains[at : at + 1]
+            if any(self._is_ahead(gains, trial.gains[at], _FAR) for gains in ahead):
+                break
+        if self._settings.verbose:
+            score = f"held-out nDCG@{_K} {trial.scores[-1]:.4f}"
+            ended = "diverged" if trial.has_diverged else score
+            say(self._settings.name, f"learning rate {rate:g}, epoch {len(trial.gains)}: {ended}")
+        return trial
+
+    def gains(self, labels: np.ndarray) -> np.ndarray:
+        """Return nDCG@5 of each held-out instance whose best labels these are."""
+        return ranking_gains(labels, *self._own)
+
+    @property
+    def held(self) -> TrainingSet:
+        """Return the instances held out."""
+        return self._held
+
+    def _is_ahead(self, gains: np.ndarray, others: np.ndarray, n_errors: float) -> bool:
+        """Tell whether gains are larger on average, by so many errors of the difference."""
+        weight = self._held.weight / self._held.weight.sum()
+        difference = gains - others
+        mean = float(weight @ difference)
+        return mean > n_errors * np.sqrt(weight**2 @ (difference - mean) ** 2)
+
+
+class Trial:
+    """A training on a part of the instances at some rate, and the gains after each epoch.
+
+    Parameters
+    ----------
+    settings : Settings
+    part : TrainingSet
+    rate : float
+    search : Search
+        Knows what is held out.
+
+    Attributes
+    ----------
+    gains : list of ndarray
+        nDCG@5 of each held-out instance after each epoch; -1 where training diverged.
+    has_diverged : bool
+    """
+
+    def __init__(self, settings: Settings, part: TrainingSet, rate: float, search: Search) -> None:
+        schedule = Schedule(rate, settings.schedule.decay)
+        self.rate, self.part, self._search = rate, part, search
+        settings = replace(settings, schedule=schedule, verbose=0)
+        course = start_course(settings, part, search.seed)
+        self._fitting = Fitting(settings, part, course, search.seed)
+        self.gains: list[np.ndarray] = []
+        self.has_diverged = False
+
+    @property
+    def scores(self) -> np.ndarray:
+        """Return the mean gain after each epoch."""
+        weight = self._search.held.weight
+        return np.array([np.average(gains, weights=weight) for gains in self.gains])
+
+    @property
+    def may_stay(self) -> bool:
+        """Return whether the weights are small enough to be kept beside those of another trial."""
+        weights = self._fitting.weights_now()
+        n_bytes = sum(values.nbytes for values in weights if values is not None)
+        return not self.has_diverged and n_bytes <= _MOST_BYTES
+
+    def epoch(self) -> None:
+        """Train for an epoch."""
+        held, n_workers = self._search.held, self._fitting.settings.n_workers
+        try:
+            self._fitting.epoch()
+            labels = _best_labels(self._fitting, self.part, held.rows, n_workers)
+        except NotFiniteError:
+            self.has_diverged = True
+            self.gains.append(np.full(len(held.rows), -1.0))
+        else:
+            self.gains.append(self._search.gains(labels))
+
+
+def _is_over(scores: np.ndarray, patience: int) -> bool:
+    """Tell whether none of the last epochs was better than all before them by a hundredth."""
+    if len(scores) <= patience:
+        return False
+    before = scores[:-patience].max()
+    return scores[-patience:].max() <= (1 + _WORTH) * before
+
+
+def _best_labels(
+    fitting: Fitting, part: TrainingSet, rows: np.ndarray, n_workers: int
+) -> np.ndarray:
+    """Return the best labels of some rows of X, of those that have a training instance."""
+    weights = fitting.weights_now()
+    indptr = part.sets.indptr
+    at, _ = entry_places(indptr[part.rows], np.diff(indptr)[part.rows])
+    is_seen = np.zeros(len(weights.coef), bool)
+    is_seen[part.sets.labels[at]] = True
+    offsets = np.where(is_seen, weights.intercept, -np.inf).astype(weights.coef.dtype)
+    index = ExactIndex(n_workers, offsets)
+    index.build(np.ascontiguousarray(weights.coef))
+    n_together = max(1, _TOGETHER // weights.coef.shape[1])
+    k, found = min(_K, int(is_seen.sum())), []
+    for first in range(0, len(rows), n_together):
+        V = fitting.embedded(rows[first : first + n_together])
+        answer = index.query(V, k)
+        if not np.isfinite(answer.scores).all():
+            raise NotFiniteError
+        found.append(answer.labels)
+    return np.concatenate(found)
