@@ -47,9 +47,10 @@ def draw_front(rows: list[dict[str, Any]]) -> Any:
         panel.set_xlabel("CPU seconds of training")
     for panel in axes[:, 0]:
         panel.set_ylabel("P@1 in %")
-    handles = {}
+    handles: dict[str, Any] = {}
     for panel in axes.flat:
         for handle, title in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(title, handle)
-    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=4, fontsize=8)
+    where: Any = "outside lower center"
+    figure.legend(list(handles.values()), list(handles), loc=where, ncols=4, fontsize=8)
     return figure

@@ -170,7 +170,7 @@ def best_word_cosines(X: CsrRows, words: CsrRows) -> np.ndarray:
 
 def _scaled(rows: CsrRows, factor: float) -> CsrRows:
     data = rows.dtype.type(factor) * rows.data
-    return CsrRows(rows.indptr, rows.indices, data, rows.shape, rows.was_sparse)
+    return CsrRows(rows.indptr, rows.indices, data, rows.shape)
 
 
 def _matrix(rows: CsrRows) -> sp.csr_array:
