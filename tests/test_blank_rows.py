@@ -24,7 +24,7 @@ def test_blank_rows_in_any_container(dtype):
         shape=(4, 3),
     )
     for rows in (X, with_zeros):
-        found = CsrRows(rows.indptr.astype(np.int64), rows.indices, rows.data, (4, 3), True)
+        found = CsrRows(rows.indptr.astype(np.int64), rows.indices, rows.data, (4, 3))
         assert is_blank(found).tolist() == [False, True, False, True]
     assert is_blank(DenseRows(ROWS.astype(dtype))).tolist() == [False, True, False, True]
 
@@ -32,7 +32,7 @@ def test_blank_rows_in_any_container(dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_features_that_occur(dtype):
     rows = sp.csr_array((np.array([0.0, 3.0, 1.0], dtype), [1, 2, 0], [0, 2, 3]), shape=(2, 4))
-    found = CsrRows(rows.indptr.astype(np.int64), rows.indices, rows.data, (2, 4), True)
+    found = CsrRows(rows.indptr.astype(np.int64), rows.indices, rows.data, (2, 4))
     assert features_of(found).tolist() == [True, False, True, False]
     assert features_of(DenseRows(rows.toarray())).tolist() == [True, False, True, False]
     for container in (found, DenseRows(rows.toarray())):

@@ -183,6 +183,7 @@ ENTRIES = {
         refused={
             **{name: bad for name, bad in OVA.items() if name != "C"},
             **SEED,
+            "exhaustive": SWITCH,
             "Cs": [0, "many", True, [1.0, 0.0], [-1.0], [], [[1.0, 2.0]], [NAN], [1.0, INF], 10**12,
                    ["1", "2"]],
             "cv": [0.5, 1, b"x"],

@@ -44,7 +44,7 @@ def make_rows(n, dtype, seed=1, n_features=60, density=0.3):
     rng = np.random.default_rng(seed)
     X = sp.csr_array(rng.normal(size=(n, n_features)) * (rng.random((n, n_features)) < density))
     X = X.astype(dtype)
-    return CsrRows(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, X.shape, True)
+    return CsrRows(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, X.shape)
 
 
 def check_answer(answer, model, X, k):
@@ -109,7 +109,7 @@ def test_bounds_can_prove_an_early_stop():
     W = np.zeros((50, 2))
     W[3, 0], W[:30, 1] = 5.0, 0.1
     model = LabelWeights(sp.csr_array(W), np.zeros(50))
-    X = CsrRows(np.array([0, 2]), np.array([0, 1], np.int32), np.ones(2), (1, 2), True)
+    X = CsrRows(np.array([0, 2]), np.array([0, 1], np.int32), np.ones(2), (1, 2))
     assert list(model.by_feature.tier) == sorted(model.by_feature.tier)
     stopped = model.topk_anytime(X, 1, WorkBudget(1))
     assert stopped.exact.tolist() == [True]

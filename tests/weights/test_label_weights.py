@@ -24,7 +24,7 @@ def model():
 
 def rows(X):
     X = sp.csr_array(X)
-    return CsrRows(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, X.shape, True)
+    return CsrRows(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, X.shape)
 
 
 @pytest.fixture(name="X")
