@@ -28,7 +28,8 @@ WRITE = """
 
     def ready():
         print("ready", flush=True)
-        time.sleep(60)
+        for _ in range(600):  # a signal just before a long sleep would be heard at its end
+            time.sleep(0.1)
 
     def wait_before(function):
         def waiting(*args, **kwargs):
