@@ -15,9 +15,6 @@ from sklearn_xc.metrics.gains import ranking_gains
 
 #: Of the sum beside the tree; the first is kept unless another way is clearly better.
 WEIGHTS = (0.1, 0.3, 1.0)
-#: With fewer relevant pairs to grow a tree by, the last comes first. With 170 to 700 of them (four
-#: sets) 1 had 0.3 to 6 points more of precision@1 than 0.1; with 1,000 to 7,000, 0.7 to 3.6 less.
-FEW = 800
 #: What `only` is for the sum of all scores.
 ALL = -1
 #: Instances that the choice is made by, at most and at least, and the trees that are grown for it.
@@ -81,10 +78,8 @@ def choose_way(pairs: Judged, frequencies: np.ndarray, seed: int) -> Way:
     """
     ids, first = np.unique(pairs.of, return_index=True)
     chosen = np.random.default_rng((seed, 4)).permutation(len(ids))[:_MOST]
-    is_few = np.count_nonzero(pairs.is_own & (frequencies > 0)) < FEW
-    weights = WEIGHTS[::-1] if is_few else WEIGHTS
     if len(chosen) < _FEWEST:
-        return Way(weights[0])
+        return Way(WEIGHTS[0])
     fold = np.full(len(ids), -1)
     fold[chosen] = np.arange(len(chosen)) % _FOLDS
     fold = np.repeat(fold, np.diff(np.append(first, len(pairs.of))))
@@ -93,27 +88,24 @@ def choose_way(pairs: Judged, frequencies: np.ndarray, seed: int) -> Way:
         others = np.flatnonzero((fold >= 0) & (fold != f) & (frequencies > 0))
         own = np.flatnonzero(fold == f)
         if not others.size:
-            return Way(weights[0])
+            return Way(WEIGHTS[0])
         tree = ScoreFusion(weight=0.0, random_state=seed)
         tree.fit(pairs.scores[others], frequencies[others], pairs.is_own[others],
                  pairs.weight[others])  # fmt: skip
         values[own] = tree(pairs.scores[own], frequencies[own])
     some = np.flatnonzero(fold >= 0)
     pairs = Judged(*(column[some] for column in pairs))
-    with_simple = bool((frequencies[some] > 0).all())
-    return _best_way(pairs, values[some], weights, with_simple=with_simple)
+    return _best_way(pairs, values[some], with_simple=bool((frequencies[some] > 0).all()))
 
 
-def _best_way(
-    pairs: Judged, values: np.ndarray, weights: tuple[float, ...], *, with_simple: bool
-) -> Way:
+def _best_way(pairs: Judged, values: np.ndarray, *, with_simple: bool) -> Way:
     """Return the way that ranks best, of those that are clearly better than the first.
 
     Without a tree only if all labels have instances: held-out instances have no other ones, and
     would choose a score that has never heard of them.
     """
     total = pairs.scores.sum(axis=1, dtype=np.float64)
-    ways = [(Way(weight), values + weight * total) for weight in weights]
+    ways = [(Way(weight), values + weight * total) for weight in WEIGHTS]
     if with_simple:
         ways.append((Way(1.0, ALL), total))
         ways += [(Way(1.0, j), column) for j, column in enumerate(pairs.scores.T)]

@@ -82,12 +82,11 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         Whether a regression tree takes part in fused scores. They are the sum of the scores
         without one, or if nothing can be held out.
     fusion_weight : float or "auto", default="auto"
-        Of the sum of the scores beside the tree; 1 is the paper's. "auto" is 0.1, or 1 where
-        held-out instances have fewer than 800 relevant pairs, of which a tree learns little; unless
-        they are clearly ranked better by another of 0.1, 0.3 and 1, by the sum of all scores
-        without the tree, or by one of the scores alone (these two only if all labels have
-        instances): by more than twice the standard error of the difference, in the mean of
-        precision@1 and nDCG@5, with trees that have not seen them.
+        Of the sum of the scores beside the tree; 1 is the paper's. "auto" is 0.1, unless held-out
+        instances are clearly ranked better by 0.3, by 1, by the sum of all scores without the tree,
+        or by one of the scores alone (these two only if all labels have instances): by more than
+        twice the standard error of the difference, in the mean of precision@1 and nDCG@5, with
+        trees that have not seen them.
     validation_fraction : float, default=0.1
         The share of the instances that is held out for the tree and the threshold of predictions,
         at most 10,000 of them. 0 holds nothing out.
