@@ -93,7 +93,7 @@ class _RankingScorer:
 
     def _pairs(self) -> dict[str, tuple[int, ...]]:
         """Return the cut-offs of each metric."""
-        raise NotImplementedError
+        raise NotImplementedError  # this class is not a scorer by itself
 
     def _score_rows(
         self, estimator: Any, X: Any, y: Any, sample_weight: Any = None

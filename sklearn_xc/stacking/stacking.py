@@ -18,7 +18,7 @@ from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc._state import built_apart
 from sklearn_xc.parallel.progress import say
 from sklearn_xc.parallel.threads import count_threads
-from sklearn_xc.stacking.candidates import directions, feature_names
+from sklearn_xc.stacking.candidates import feature_names
 from sklearn_xc.stacking.held_out import draw_rows, split
 from sklearn_xc.stacking.learner import best_threshold
 from sklearn_xc.stacking.members import (
@@ -252,8 +252,8 @@ class StackingXC(StackedModel):
             lesson, seconds = self._ask_prefit(members, X, weight, seed), np.zeros(len(members))
         else:
             lesson, seconds = self._train_members(members, X, y, targets, given, weight, seed)
-        signs, names = directions(len(members)), [name for name, _ in members]
-        teacher = Teacher(self.final_estimator, lesson, targets, weight, signs, seed)
+        names = [name for name, _ in members]
+        teacher = Teacher(self.final_estimator, lesson, targets, weight, seed)
         self.final_estimator_, chances = teacher.teach()
         self.pair_features_ = feature_names(names)
         self.threshold_ = best_threshold(chances, teacher.relevant, teacher.truth.nnz)
@@ -295,9 +295,8 @@ class StackingXC(StackedModel):
         who = type(self).__name__
         for name, estimator in members:
             check_is_fitted(estimator, msg=f"{who}: cv is 'prefit', and {name!r} is not fitted.")
+        self.label_counts_ = frequencies_of([one for _, one in members], self.label_counts_)
         self._keep_members(members)
-        self.label_counts_ = frequencies_of(self.estimators_, self.label_counts_)
-        self._unseen_labels = self._find_unseen()
         rows = draw_rows(np.flatnonzero(weight > 0), seed)
         answers = self._ask(dict(members), safe_indexing(as_rows(X), rows))
         return make_lesson(answers, rows, self.label_counts_, self.n_candidates)

@@ -8,7 +8,14 @@ from sklearn.base import clone
 
 from sklearn_xc._data import Targets
 from sklearn_xc.metrics import precision_at_k, psp_at_k
-from sklearn_xc.stacking.candidates import Candidates, are_relevant, best_of_pairs, describe, gather
+from sklearn_xc.stacking.candidates import (
+    Candidates,
+    are_relevant,
+    best_of_pairs,
+    describe,
+    directions,
+    gather,
+)
 from sklearn_xc.stacking.learner import (
     Mixture,
     Votes,
@@ -96,8 +103,6 @@ class Teacher:
         Of all instances.
     weight : ndarray of float of shape (n,)
         Likewise.
-    directions : list of int
-        As of ``candidates.directions``.
     seed : int
 
     Attributes
@@ -113,11 +118,10 @@ class Teacher:
         lesson: Lesson,
         targets: Targets,
         weight: np.ndarray,
-        directions: list[int],
         seed: int,
     ) -> None:
         self.final_estimator, self.lesson = final_estimator, lesson
-        self.directions, self.seed = directions, seed
+        self.seed = seed
         self.weight = weight[lesson.rows]
         indptr, labels = targets.by_instance(len(weight))
         ones = np.ones(len(labels), np.int8)
@@ -132,7 +136,8 @@ class Teacher:
         """
         if self.final_estimator is not None:
             return self._fit(self.final_estimator), self._examine(self.final_estimator)
-        learners = default_learners(len(self.relevant), self.directions, self.seed)
+        signs = directions(len(self.lesson.first))
+        learners = default_learners(len(self.relevant), signs, self.seed)
         chances = [self._examine(learner) for learner in learners]
         weight = self.weight[self.lesson.pairs.rows]
         shares = best_mixture(chances, self.relevant, weight)
