@@ -45,10 +45,10 @@ class RowLog:
                     f"{line[:60]!r}."
                 ) from None
 
-    def find(self, task: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the row of a task that has been measured, or None; a failed one is not."""
+    def find(self, task: dict[str, Any], *, with_errors: bool = False) -> dict[str, Any] | None:
+        """Return the last row of a task, or None; those of failed runs only if asked for."""
         for known, row in reversed(self._rows):
-            if known == task and "error" not in row:
+            if known == task and (with_errors or "error" not in row):
                 return row
         return None
 

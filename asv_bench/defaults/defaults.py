@@ -2,9 +2,10 @@
 
 A default is judged on sets that had no part in choosing it. For each set, the setting that the
 other sets would choose (by mean distance from the best of the grid) stands beside the default; and
-for each set and size how far the default is from the best setting, in points of P@1. Every fit
-runs in a process of its own, one thread. With --out each row is kept in defaults.jsonl as it comes:
-a stopped run goes on from there.
+for each set and size how far the default is from the best setting, in points of P@1. Each
+default runs in a process of its own, the other settings of an estimator one after another in
+another one, on one thread. With --out rows are kept in defaults.jsonl as they come: a stopped run
+goes on from there.
 """
 
 import argparse
@@ -99,17 +100,18 @@ def main(
     log = RowLog(None if report.out is None else report.out / "defaults.jsonl")
     with TemporaryDirectory() as scratch:
         folder = Path(scratch if cache is None else cache)
-        rows = []
-        for task in plan(sets, sizes, entries, no_grid):
-            row = log.find(task)
-            if row is None and not only_report:
-                row = _measure(task, data, folder, timeout)
+        tasks = plan(sets, sizes, entries, no_grid)
+        missing = [task for task in tasks if log.find(task) is None]
+        for together in [] if only_report else in_one_process(missing):
+            for task, row in zip(together, _measure(together, data, folder, timeout), strict=True):
                 log.add(task, row)
                 print(_progress(task, row), file=sys.stderr, flush=True)
-            if row is not None:
-                entry = ENTRIES[task["entry"]]
-                rows.append({"title": entry.title, "setting": named(task["parameters"]),
-                             "note": row.get("error"), **task, **row})  # fmt: skip
+    found = [(task, log.find(task, with_errors=True)) for task in tasks]
+    rows = [
+        {"title": ENTRIES[task["entry"]].title, "setting": named(task["parameters"]),
+         "note": row.get("error"), **task, **row}
+        for task, row in found if row is not None
+    ]  # fmt: skip
     _show(report, rows)
     return rows
 
@@ -132,14 +134,29 @@ def plan(
     return sorted(tasks, key=lambda task: (SIZES[task["size"]], bool(task["parameters"])))
 
 
-def _measure(task: dict[str, Any], data: Any, cache: Path, timeout: float) -> dict[str, Any]:
-    sized = load_sized_set(task["set"], task["size"], data, cache=cache)
-    if sized.X_train.shape[0] > ENTRIES[task["entry"]].largest:
-        return {"error": f"not measured on more than {ENTRIES[task['entry']].largest:,} rows"}
+def in_one_process(tasks: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Return tasks by process, in their order: a default alone, other settings together."""
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+    for task in tasks:
+        groups[task["set"], task["size"], task["entry"], bool(task["parameters"])].append(task)
+    return list(groups.values())
+
+
+def _measure(
+    tasks: list[dict[str, Any]], data: Any, cache: Path, timeout: float
+) -> list[dict[str, Any]]:
+    """Return a row for each of some tasks that differ in their parameters alone."""
+    first = tasks[0]
+    sized = load_sized_set(first["set"], first["size"], data, cache=cache)
+    largest = ENTRIES[first["entry"]].largest
+    if sized.X_train.shape[0] > largest:
+        return [{"error": f"not measured on more than {largest:,} rows"}] * len(tasks)
     environment = dict(os.environ) | dict.fromkeys(_THREADS, "1")
+    together = first | {"parameters": [task["parameters"] for task in tasks]}
     with TemporaryDirectory() as work:
-        full = task | {"cache": str(cache.resolve())}
-        return run_worker(full, Path(work), environment, timeout, "asv_bench.defaults.worker")
+        full, limit = together | {"cache": str(cache.resolve())}, timeout * len(tasks)
+        found = run_worker(full, Path(work), environment, limit, "asv_bench.defaults.worker")
+    return found["rows"] if "rows" in found else [found] * len(tasks)
 
 
 def _progress(task: dict[str, Any], row: dict[str, Any]) -> str:

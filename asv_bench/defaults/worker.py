@@ -12,7 +12,7 @@ import numpy as np
 
 from asv_bench.common.data import SplitSet
 from asv_bench.common.sized_sets import SizedSet, load_sized_set
-from asv_bench.defaults.entries import ENTRIES
+from asv_bench.defaults.entries import ENTRIES, Entry
 from asv_bench.peers.meter import watch
 from asv_bench.peers.outcome import K, Outcome, timed_topk
 from asv_bench.peers.worker import to_row
@@ -27,20 +27,22 @@ def main(task_path: str, result_path: str) -> None:
     Parameters
     ----------
     task_path, result_path : str
-        JSON files. The task has ``set``, ``size``, ``entry``, ``parameters`` and ``cache``.
+        JSON files. The task has ``set``, ``size``, ``entry``, ``cache`` and a list of
+        ``parameters``; the result has as many ``rows``.
     """
     task = json.loads(Path(task_path).read_text())
-    try:
-        row = run(task)
-    except Exception as error:
-        row = {"error": f"{type(error).__name__}: {error}"}
-    Path(result_path).write_text(json.dumps(row))
-
-
-def run(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row of a task."""
     sized = load_sized_set(task["set"], task["size"], None, cache=task["cache"])
-    entry = ENTRIES[task["entry"]]
+    rows = []
+    for parameters in task["parameters"]:
+        try:
+            rows.append(run(sized, ENTRIES[task["entry"]], parameters))
+        except Exception as error:
+            rows.append({"error": f"{type(error).__name__}: {error}"})
+    Path(result_path).write_text(json.dumps({"rows": rows}))
+
+
+def run(sized: SizedSet, entry: Entry, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row of an estimator with some parameters."""
     seen = np.flatnonzero(np.bincount(sized.Y_train.indices, minlength=sized.Y_train.shape[1]))
     known = with_labels(sized, seen)
     if entry.peer is not None:
@@ -48,7 +50,7 @@ def run(task: Mapping[str, Any]) -> dict[str, Any]:
         split = SplitSet(sized.name, *known[1:5])
         outcome = module.run(split, {"n_jobs": 1})
     else:
-        outcome = _fit(entry.make, known, task["parameters"])
+        outcome = _fit(entry.make, known, parameters)
     outcome.topk = np.where(outcome.topk >= 0, seen[outcome.topk], -1)
     parts = (sized.X_train, sized.Y_train, sized.X_test[:_TEST_ROWS], sized.Y_test[:_TEST_ROWS])
     row = to_row(SplitSet(sized.name, *parts), outcome)
