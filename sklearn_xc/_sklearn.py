@@ -3,6 +3,9 @@
 What is not private is imported from scikit-learn where it is used.
 """
 
+from typing import Any
+
+import numpy as np
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
@@ -23,8 +26,40 @@ __all__ = [
     "Interval",
     "InvalidParameterError",
     "StrOptions",
+    "boosted_trees",
     "fit_context",
     "num_samples",
     "safe_indexing",
     "validate_params",
 ]
+
+
+def boosted_trees(model: Any) -> tuple[float, tuple[np.ndarray, ...]]:
+    """Return the trees of a binary gradient boosting on numbers, none missing, as plain arrays.
+
+    Parameters
+    ----------
+    model : HistGradientBoostingClassifier
+        Fitted to two classes.
+
+    Returns
+    -------
+    start : float
+        The log-odds that the values of all trees add to.
+    trees : tuple of ndarray
+        Root of each tree; feature, threshold (at most so much goes to the left), left, right and
+        value of each node; -2 as feature and -1 as left and right in leaves.
+    """
+    start = float(np.asarray(model._baseline_prediction).ravel()[0])
+    nodes = [predictors[0].nodes for predictors in model._predictors]
+    roots = np.cumsum([0, *map(len, nodes)])[:-1].astype(np.int32)
+    offsets = np.repeat(roots, [len(part) for part in nodes])
+    every = np.concatenate(nodes)
+    is_leaf = every["is_leaf"].astype(bool)
+    left, right = (
+        np.where(is_leaf, -1, every[name].astype(np.int64) + offsets).astype(np.int32)
+        for name in ("left", "right")
+    )
+    feature = np.where(is_leaf, -2, every["feature_idx"].astype(np.int64)).astype(np.int32)
+    threshold = every["num_threshold"].astype(np.float64)
+    return start, (roots, feature, threshold, left, right, every["value"].astype(np.float64))

@@ -12,7 +12,7 @@
             |     |-- _modules.py    what learns in them: the encoder, or the classifiers
             |     '-- _sampling.py   calls of samplers, whose answers are checked
             |-- _fusion_pairs.py     what the fusion learns from
-            |-- _fusion_choice.py    how scores are fused, by cross-fitted trees
+            |-- _fusions.py          the ways to learn it, by name
             |-- _report.py           what training did
             |-- _new_classes.py      class labels of labels that are added
             '-- _model.py            what a trained model answers

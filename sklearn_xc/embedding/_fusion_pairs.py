@@ -1,15 +1,13 @@
-"""What the tree of the fusion learns from: pairs of a held-out instance and a label."""
+"""What the fusion learns from: pairs of a held-out instance and a label."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from sklearn_xc.embedding._examples import Examples
+from sklearn_xc.embedding._fusion import Pairs
 from sklearn_xc.embedding._memory import pieces_by_width
 from sklearn_xc.embedding._ranking import Ranking
-
-#: Scores, label, truth, weight and instance of pairs.
-Pairs = tuple[np.ndarray, ...]
 
 
 def pieces_of_pairs(examples: Examples, n_listed: int, n_at_most: int) -> Iterator[np.ndarray]:
@@ -38,14 +36,7 @@ def pairs_of(
 
     Returns
     -------
-    scores : ndarray of shape (n_pairs, n_scores)
-    label : ndarray of int64 of shape (n_pairs,)
-    is_own : ndarray of bool of shape (n_pairs,)
-        Whether the instance has the label.
-    weight : ndarray of shape (n_pairs,)
-        The instance's.
-    of : ndarray of int64 of shape (n_pairs,)
-        Which instance, rising.
+    Pairs
     """
     known = np.flatnonzero(~ranking.is_blank("fused", examples.X, V))
     examples, V = examples.take(known), V[known]
@@ -58,4 +49,4 @@ def pairs_of(
     is_own = np.isin(
         of * n_labels + label, np.repeat(np.arange(n), counts) * n_labels + true.labels
     )
-    return ranking.scores(X, V, labels)[at], label, is_own, examples.weight[of], known[of]
+    return Pairs(ranking.scores(X, V, labels)[at], label, is_own, examples.weight[of], known[of])

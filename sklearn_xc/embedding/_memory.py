@@ -260,7 +260,7 @@ class FitSizes(NamedTuple):
     n_scores: int
 
     def largest_phase(self) -> list[Held]:
-        """Return what is held in training the encoder, the classifiers or the tree: the most."""
+        """Return what is held in training the encoder, the classifiers or the fusion: the most."""
         entry, dim, size = 4 + self.itemsize, self.dim, self.itemsize
         always = [
             *self.instances(6),
@@ -278,7 +278,7 @@ class FitSizes(NamedTuple):
         ]  # fmt: skip
         classifiers = self.classifiers(4 + (self.n_copies > 0), self.n_copies)
         n_pairs = self.n_held_out * self.n_listed + self.n_true
-        tree = [
+        fusion = [
             Held("vectors of the labels", (self.n_labels, dim), size, 8, _FEWER_LABELS),
             Held("embeddings of the instances held out", (self.n_held_out, dim), size, 2,
                  "Lower validation_fraction."),
@@ -286,7 +286,7 @@ class FitSizes(NamedTuple):
                  _SHORTER_LIST),
             Held("pairs held out", (n_pairs,), 80, 1, _SHORTER_LIST),
         ]  # fmt: skip
-        phases = [[*always, *phase] for phase in (encoder, classifiers, tree)]
+        phases = [[*always, *phase] for phase in (encoder, classifiers, fusion)]
         return max(phases, key=lambda phase: sum(each.n_bytes for each in phase))
 
     def classifiers(self, n_of_labels: int, n_copies: int) -> list[Held]:

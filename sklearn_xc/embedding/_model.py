@@ -57,7 +57,7 @@ class RankingModel(XCClassifier):
     #: Whether the encoder reads texts.
     _reads_texts: bool
     _seed: int
-    #: Summed weights of the instances of each label that were trained on, float64: what the tree
+    #: Summed weights of the instances of each label that were trained on, float64: what the fusion
     #: takes for its frequency.
     _trained_counts: np.ndarray
     #: Features that instances of the fit or texts of labels have, bool of shape (n_features,).
@@ -112,7 +112,7 @@ class RankingModel(XCClassifier):
             What scores: the cosine with the label's embedding, with its classifier, with the mean
             embedding of its training instances (its own embedding if it has none), that of the
             features of both without any training, where label features are known; or all of these
-            and the tree, for the ``n_candidates`` labels (at least k; both of two classes) of the
+            fused, for the ``n_candidates`` labels (at least k; both of two classes) of the
             best classifiers, and where label features are known as many of the nearest features
             and of the nearest means. An instance of which it knows
             nothing, without features or with none that fit has seen, has the most frequent labels,

@@ -42,6 +42,12 @@ class EpochReport(NamedTuple):
 FitReport = dict[str, np.ndarray]
 
 
+def of_module(report: FitReport, module: str) -> FitReport:
+    """Return the epochs of one module."""
+    at = report["module"] == module
+    return {name: values[at] for name, values in report.items()}
+
+
 def extended(report: FitReport | None, module: str, epochs: Sequence[EpochReport]) -> FitReport:
     """Return a report with the epochs of a module behind the others, numbered on.
 

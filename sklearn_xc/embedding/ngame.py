@@ -8,11 +8,9 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_xc._checks import check_further_targets
 from sklearn_xc._sklearn import Interval, StrOptions, fit_context
 from sklearn_xc._state import built_apart
+from sklearn_xc.embedding._fusions import FUSIONS
 from sklearn_xc.embedding._updating import UpdatableEmbedding
 from sklearn_xc.parallel.row_ranges import one_blas_thread
-
-#: Scores times so much stay numbers, also of float32.
-_LARGEST_FUSION_WEIGHT = 1e30
 
 
 class NGAMEEmbeddingXC(UpdatableEmbedding):
@@ -23,8 +21,8 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
     with few training instances or none (module M1). Then each label gets a unit vector of its own,
     its classifier, which starts at the label's embedding and learns with the encoder frozen (module
     M2). The scores of both, the cosines with the mean of the label's instances, of embeddings and
-    of features, the cosine of label features, and how frequent the label is, are fused by a
-    regression tree.
+    of features, the cosine of label features, and how frequent the label is, are fused
+    into the probability that the label is relevant.
 
     Training sets an instance against the labels of the other instances of its mini-batch. They are
     worth it where they are near: mini-batches are made of clusters of the instances' embeddings
@@ -78,18 +76,16 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
     index : {"exact", "product", "spherical", "faiss"} or MipsIndex, default="exact"
         What finds the labels with the best classifiers. All but "exact" find most of them, in less
         time where there are very many. Built on first use and not pickled; an instance is cloned.
-    fusion : bool, default=True
-        Whether a regression tree takes part in fused scores. They are the sum of the scores
-        without one, or if nothing can be held out.
-    fusion_weight : float or "auto", default="auto"
-        Of the sum of the scores beside the tree; 1 is the paper's. "auto" is 0.1, unless held-out
-        instances are clearly ranked better by 0.3, by 1, by the sum of all scores without the tree,
-        or by one of the scores alone (these two only if all labels have instances): by more than
-        twice the standard error of the difference, in the mean of precision@1 and nDCG@5, with
-        trees that have not seen them.
-    validation_fraction : float, default=0.1
-        The share of the instances that is held out for the tree and the threshold of predictions,
-        at most 10,000 of them. 0 holds nothing out.
+    fusion : {"boosting", "tree", "sum"}, default="boosting"
+        What is made of the scores of a pair. "boosting": the probability that the label is
+        relevant, by gradient boosting and a logistic model, mixed as suits held-out instances best.
+        "tree": the value of a regression tree and the sum of the scores, as in [1]_. "sum": their
+        sum alone, which both are if nothing can be held out.
+    validation_fraction : float or "auto", default="auto"
+        The share of the instances that is held out for `fusion` and the threshold of predictions,
+        at most 10,000 of them. 0 holds nothing out. "auto" is a tenth, or 300 instances if that is
+        more, but at most three tenths. Afterwards the classifiers are trained again, with all
+        instances, and the encoder too if more than a tenth was held out.
     top_k : int, default=100
         After a sparse fit, how many of the best labels predict and decision_function consider.
     max_memory : int or str, default=None
@@ -114,14 +110,14 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
     coef_ : ndarray of shape (n_labels, embedding_dim)
         Unit vectors, the classifiers.
     fusion_ : ScoreFusion or None
-        The tree, with the `weight` of the sum beside it, or the score that speaks alone (`only`).
+        What has been learned; None if the sum of the scores ranks.
     threshold_ : float
         After an indicator fit: labels with a higher fused score are predicted. Such that held-out
         instances (training instances, if none are) get as many labels as they have.
     fit_report_ : dict of ndarray
-        A row for each epoch, as ``pandas.DataFrame(clf.fit_report_)`` shows it: ``module``
-        ("encoder" or "classifier"), ``epoch`` from 1 on, ``loss``, ``violations`` (the share of
-        negatives that were within the margin), ``seconds``.
+        A row for each epoch of the last training, as ``pandas.DataFrame(clf.fit_report_)`` shows
+        it: ``module`` ("encoder" or "classifier"), ``epoch`` from 1 on, ``loss``, ``violations``
+        (the share of negatives that were within the margin), ``seconds``.
     n_iter_ : int
         Rows of ``fit_report_``.
     label_counts_ : ndarray of int64 of shape (n_labels,)
@@ -147,14 +143,14 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
 
     An instance of which nothing is known, without features or with none that fit has seen, scores
     each label by its share of the instances of fit, of each component: the most frequent labels
-    come first. So a leaf of the tree scores, too. A label of which nothing is known, neither by an
+    come first. So fused scores are, too. A label of which nothing is known, neither by an
     instance nor by a feature, comes last and is never predicted.
 
     Source: [1]_; differs in the encoder, whose place a transformer has there; in that each instance
     counts alike in a step, however many labels are within its margin; in that fused scores look at
     the cosine of the features and at means of instances, too, and at labels without training
-    instances as at the rarest ones; in that the tree is grown by the pairs of shortlists alone; and
-    in `fusion_weight`.
+    instances as at the rarest ones; and in `fusion`, which learns from the pairs of shortlists
+    alone.
 
     References
     ----------
@@ -193,12 +189,8 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         "classifier_learning_rate": [Interval(Real, 0, None, closed="neither")],
         "n_candidates": [Interval(Integral, 1, None, closed="left")],
         "index": "no_validation",
-        "fusion": ["boolean"],
-        "fusion_weight": [
-            Interval(Real, 0, _LARGEST_FUSION_WEIGHT, closed="both"),
-            StrOptions({"auto"}),
-        ],
-        "validation_fraction": [Interval(Real, 0, 1, closed="left")],
+        "fusion": [StrOptions({"sum", *FUSIONS})],
+        "validation_fraction": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
         "top_k": [Interval(Integral, 1, None, closed="left")],
         "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
         "n_jobs": [Integral, None],
@@ -225,9 +217,8 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         classifier_learning_rate: float = 0.01,
         n_candidates: int = 100,
         index: Any = "exact",
-        fusion: bool = True,
-        fusion_weight: float | str = "auto",
-        validation_fraction: float = 0.1,
+        fusion: str = "boosting",
+        validation_fraction: float | str = "auto",
         top_k: int = 100,
         max_memory: int | str | None = None,
         n_jobs: int | None = None,
@@ -251,7 +242,6 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         self.n_candidates = n_candidates
         self.index = index
         self.fusion = fusion
-        self.fusion_weight = fusion_weight
         self.validation_fraction = validation_fraction
         self.top_k = top_k
         self.max_memory = max_memory

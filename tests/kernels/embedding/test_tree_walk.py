@@ -11,18 +11,19 @@ from sklearn_xc.kernels.embedding.tree_walk import add_tree_values
 def plain(tree):
     """Return the arrays of a fitted scikit-learn tree."""
     arrays = (
-        tree.feature.astype(np.int32), tree.threshold, tree.children_left.astype(np.int32),
-        tree.children_right.astype(np.int32), tree.value[:, 0, 0].copy(),
+        np.zeros(1, np.int32), tree.feature.astype(np.int32), tree.threshold,
+        tree.children_left.astype(np.int32), tree.children_right.astype(np.int32),
+        tree.value[:, 0, 0].copy(),
     )  # fmt: skip
     return tuple(map(read_only, arrays))
 
 
-def walk(tree, pairs, dtype=np.float32, weight=1.0):
+def walk(tree, pairs, dtype=np.float32):
     """Return values for pairs of which the last column is the frequency."""
     scores = read_only(np.ascontiguousarray(pairs[:, :-1], dtype))
     frequencies = read_only(pairs[:, -1].astype(np.float32))
     out = np.full(len(pairs), np.nan, dtype)
-    add_tree_values(tree, scores, frequencies, weight, out)
+    add_tree_values(tree, scores, frequencies, out)
     return out
 
 
@@ -68,7 +69,7 @@ def test_float64_features_are_rounded_first():
     # so do those that are rounded to it from above.
     threshold = float(np.float32(0.1))
     tree = (
-        np.array([0, -2, -2], np.int32), np.array([threshold, -2, -2]),
+        np.zeros(1, np.int32), np.array([0, -2, -2], np.int32), np.array([threshold, -2, -2]),
         np.array([1, -1, -1], np.int32), np.array([2, -1, -1], np.int32),
         np.array([0.5, 10.0, 20.0]),
     )  # fmt: skip
@@ -80,30 +81,29 @@ def test_float64_features_are_rounded_first():
 
 def test_a_tree_of_one_leaf():
     tree = (
-        np.array([-2], np.int32), np.array([-2.0]), np.array([-1], np.int32),
+        np.zeros(1, np.int32), np.array([-2], np.int32), np.array([-2.0]), np.array([-1], np.int32),
         np.array([-1], np.int32), np.array([0.25]),
     )  # fmt: skip
     np.testing.assert_array_equal(walk(tuple(map(read_only, tree)), np.ones((2, 3))), [2.25, 2.25])
     assert walk(tuple(map(read_only, tree)), np.ones((0, 3))).shape == (0,)
 
 
-@pytest.mark.parametrize("weight", [0.0, 0.1])
-def test_pairs_without_a_label_stay_behind(weight):
+def test_pairs_without_a_label_stay_behind():
     tree = plain(grown(np.random.default_rng(7)).tree_)
     pairs = np.array([[1.0, 1.0, 5.0], [-np.inf, -np.inf, 5.0]])
-    found = walk(tree, pairs, np.float64, weight)
+    found = walk(tree, pairs, np.float64)
     assert np.isfinite(found[0])
     assert found[1] == -np.inf
 
 
-@pytest.mark.parametrize("weight", [0.0, 0.1, 3.0])
-def test_the_weight_of_the_scores(weight):
+def test_several_trees_are_summed():
     rng = np.random.default_rng(7)
-    regressor = grown(rng)
-    tree, pairs = plain(regressor.tree_), rng.normal(size=(500, 3)).astype(np.float32)
-    alone = walk(tree, pairs, np.float64, 0.0)
-    np.testing.assert_allclose(alone, regressor.predict(pairs), rtol=1e-12)
-    both = pairs[:, :2].sum(1, dtype=np.float64)
-    np.testing.assert_allclose(
-        walk(tree, pairs, np.float64, weight), alone + weight * both, rtol=1e-9, atol=1e-9
-    )
+    one, other = grown(rng), grown(rng, depth=3)
+    parts, n = [plain(each.tree_) for each in (one, other)], one.tree_.node_count
+    second = list(parts[1])
+    second[0] = second[0] + np.int32(n)
+    second[3], second[4] = (np.where(x < 0, x, x + n).astype(np.int32) for x in second[3:5])
+    both = tuple(read_only(np.concatenate(pair)) for pair in zip(parts[0], second, strict=True))
+    pairs = rng.normal(size=(500, 3)).astype(np.float32)
+    expected = one.predict(pairs) + other.predict(pairs) + pairs[:, :2].sum(1, dtype=np.float64)
+    np.testing.assert_allclose(walk(both, pairs), expected, atol=1e-6)
