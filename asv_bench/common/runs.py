@@ -21,7 +21,8 @@ class RowLog:
     Parameters
     ----------
     path : Path or None
-        The file; None keeps nothing beyond this process.
+        The file; None keeps nothing beyond this process. Reading alone does not change it: another
+        process may be writing.
 
     Raises
     ------
@@ -34,8 +35,8 @@ class RowLog:
         self._rows: list[tuple[dict[str, Any], dict[str, Any]]] = []
         text = path.read_text(encoding="utf-8") if path is not None and path.is_file() else ""
         whole = text[: text.rfind("\n") + 1]
-        if path is not None and whole != text:  # the last line was cut off
-            path.write_text(whole, encoding="utf-8")
+        #: What the file is to hold before the next line: the last one was cut off.
+        self._mended = whole if whole != text else None
         for number, line in enumerate(whole.splitlines(), start=1):
             try:
                 entry = json.loads(line)
@@ -57,6 +58,9 @@ class RowLog:
         """Keep a row."""
         self._rows.append((task, row))
         if self._path is not None:
+            if self._mended is not None:
+                self._path.write_text(self._mended, encoding="utf-8")
+                self._mended = None
             entry = {"task": task, "row": row, "version": sklearn_xc.__version__}
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(entry) + "\n")
