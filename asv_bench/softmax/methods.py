@@ -23,7 +23,7 @@ from asv_bench.common.data import load_set
 from asv_bench.common.measure import cpu_seconds
 from asv_bench.common.report import Column, Report
 from asv_bench.common.sized_sets import SIZES
-from asv_bench.softmax.curves import draw_curves, measure_curves
+from asv_bench.softmax.curves import CURVES, draw_curves, measure_curves
 from asv_bench.softmax.numpy_softmax import implicit_steps, umax_steps
 from asv_bench.softmax.probabilities import COLUMNS as PROBABILITIES_COLUMNS
 from asv_bench.softmax.probabilities import measure_probabilities
@@ -66,6 +66,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--budget", type=float, default=300.0, help="CPU seconds of each curve, about (300)"
     )
+    parser.add_argument("--curves", nargs="+", choices=CURVES, default=CURVES, help="which ones")
     parser.add_argument("--cache", help="folder that keeps loaded sets")
 
 
@@ -78,6 +79,7 @@ def main(
     jobs: int = 1,
     epochs: int = _EPOCHS,
     budget: float = 300.0,
+    curves: Sequence[str] = CURVES,
     cache: Any = None,
     report: Report | None = None,
 ) -> list[dict[str, Any]]:
@@ -99,6 +101,8 @@ def main(
         Of the table.
     budget : float
         CPU seconds after which a curve gets no further point.
+    curves : sequence of str
+        Which curves.
     cache : path-like, default=None
         See ``load_set``.
     report : Report, default=None
@@ -128,9 +132,9 @@ def main(
         rows += speed
     if "curves" in parts:
         split = load_set("syn4k", data, cache=cache)
-        curves = measure_curves(split, jobs, budget, report)
-        report.figure(draw_curves(curves), "softmax_curves")
-        rows += curves
+        points = measure_curves(split, jobs, budget, report, curves=curves)
+        report.figure(draw_curves(points), "softmax_curves")
+        rows += points
     return rows
 
 

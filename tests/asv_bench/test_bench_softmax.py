@@ -188,6 +188,8 @@ def test_curves(split, capsys):
     assert all(np.isfinite(row["log_loss"]) for row in rows)
     assert len(draw_curves(rows).axes[0].lines) == len(by_key)
     assert "held-out log-loss" in capsys.readouterr().out
+    some = measure_curves(split, 1, 0.2, Report(), epochs=2, curves=("hard", "lbfgs"))
+    assert list(dict.fromkeys(row["key"] for row in some)) == ["hard", "lbfgs"]
 
 
 def test_a_rate_is_chosen_from_the_grid(split):
