@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ class RowLog:
     Parameters
     ----------
     path : Path or None
-        The file; None keeps nothing beyond this process.
+        The file; None keeps nothing beyond this process. Reading alone does not change it: another
+        process may be writing.
 
     Raises
     ------
@@ -33,8 +35,8 @@ class RowLog:
         self._rows: list[tuple[dict[str, Any], dict[str, Any]]] = []
         text = path.read_text(encoding="utf-8") if path is not None and path.is_file() else ""
         whole = text[: text.rfind("\n") + 1]
-        if path is not None and whole != text:  # the last line was cut off
-            path.write_text(whole, encoding="utf-8")
+        #: What the file is to hold before the next line: the last one was cut off.
+        self._mended = whole if whole != text else None
         for number, line in enumerate(whole.splitlines(), start=1):
             try:
                 entry = json.loads(line)
@@ -56,6 +58,9 @@ class RowLog:
         """Keep a row."""
         self._rows.append((task, row))
         if self._path is not None:
+            if self._mended is not None:
+                self._path.write_text(self._mended, encoding="utf-8")
+                self._mended = None
             entry = {"task": task, "row": row, "version": sklearn_xc.__version__}
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(entry) + "\n")
@@ -73,7 +78,7 @@ def run_worker(
     Parameters
     ----------
     task : dict
-        See :func:`~asv_bench.peers.worker.main`.
+        What the worker asks for, see :func:`asv_bench.peers.worker.run`.
     work : Path
         An empty folder for the files between the processes.
     environment : dict
@@ -81,7 +86,7 @@ def run_worker(
     timeout : float
         Seconds after which the process, and those that it has started, are ended.
     module : str, default="asv_bench.peers.worker"
-        The worker: takes a file with the task and one for the result.
+        The worker: takes the paths of the task and of the result, for :func:`answer_task`.
 
     Returns
     -------
@@ -106,6 +111,30 @@ def run_worker(
         return json.loads((work / "result.json").read_text())
     lines = (work / "log.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
     return {"error": f"ended with status {status}: {(lines or ['it printed nothing'])[-1]}"}
+
+
+def answer_task(
+    run: Callable[[dict[str, Any]], dict[str, Any]], task_path: str, result_path: str
+) -> None:
+    """Run a task that :func:`run_worker` has written, and write the result: what a worker does.
+
+    Parameters
+    ----------
+    run : callable
+        Takes the task and returns the result.
+    task_path, result_path : str
+        JSON files.
+    """
+    task = json.loads(Path(task_path).read_text())
+    Path(result_path).write_text(json.dumps(row_or_error(run, task)))
+
+
+def row_or_error(run: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
+    """Return what a call returns, or a row ``{"error": ...}`` that says why it failed."""
+    try:
+        return run(*arguments)
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}
 
 
 def _end(process: subprocess.Popen) -> None:

@@ -90,6 +90,11 @@ class SizedSet(NamedTuple):
         return self.y_train if self.one_class else self.Y_train
 
 
+def documents_of(name: str) -> str:
+    """Return the name of the set whose documents a set has: not its own for sets of classes."""
+    return "yso_finna_en" if name == "yso_sets" else name.split(":")[0]
+
+
 def sizes_of(name: str) -> tuple[str, ...]:
     """Return the sizes at which a set is measured."""
     return LARGE.get(name, tuple(SIZES))
@@ -145,7 +150,7 @@ def _save(sized: SizedSet, folder: Path) -> None:
 
 
 def _read(name: str, size: str, data: Any) -> SizedSet:
-    base = "yso_finna_en" if name == "yso_sets" else name.split(":")[0]
+    base = documents_of(name)
     if base in ("bibtex", "delicious", "citeulike_t"):
         split, label_texts, texts = load_set(base, data), None, None
         Y_train, Y_test = split.Y_train, split.Y_test

@@ -1,11 +1,13 @@
 """Every estimator with its defaults and a few other settings, on every set at three sizes.
 
-A default is judged on sets that had no part in choosing it. For each set, the setting that the
-other sets would choose (by mean distance from the best of the grid) stands beside the default; and
-for each set and size how far the default is from the best setting, in points of P@1. Each
-default runs in a process of its own, the other settings of an estimator one after another in
+For each set and size: P@1 of the default, of the best setting of the grid, and of the one that the
+other sets would choose, by their mean distance from the best of theirs. The best one is chosen by
+the very test rows that it is scored on, the other by none of them: it says what another default
+would give on a set that it was not made for. Sets of the same documents have no say.
+
+Each default runs in a process of its own, the other settings of an estimator one after another in
 another one, on one thread. With --out rows are kept in defaults.jsonl as they come: a stopped run
-goes on from there.
+goes on from there, and measures again what failed.
 """
 
 import argparse
@@ -21,14 +23,21 @@ import numpy as np
 
 from asv_bench.common.report import Column, Report
 from asv_bench.common.runs import RowLog, run_worker
-from asv_bench.common.sized_sets import CLASS_SETS, LABEL_SETS, SIZES, load_sized_set, sizes_of
+from asv_bench.common.sized_sets import (
+    CLASS_SETS,
+    LABEL_SETS,
+    SIZES,
+    documents_of,
+    load_sized_set,
+    sizes_of,
+)
 from asv_bench.defaults.entries import ENTRIES, named
 from asv_bench.defaults.figure import draw_front
 
 ALL_SETS = (*LABEL_SETS, *CLASS_SETS)
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-#: A default is near the best within so many points of P@1, and may be so far at most.
-NEAR, FAR = 1.0, 3.0
+#: A default is near the best within so many points of P@1.
+NEAR = 1.0
 
 _RESULTS = [
     Column("set", "set"), Column("size", "size"), Column("title", "estimator"),
@@ -39,12 +48,13 @@ _RESULTS = [
 _DISTANCES = [
     Column("title", "estimator"), Column("set", "set"), Column("size", "size"),
     Column("default", "default", ".1f"), Column("best", "best", ".1f"),
-    Column("setting", "of"), Column("chosen", "chosen by other sets"),
-    Column("distance", "away", ".1f"),
+    Column("setting", "of"), Column("distance", "away", ".1f"),
+    Column("chosen", "chosen by other sets"), Column("of_chosen", "of it", ".1f"),
 ]  # fmt: skip
 _SUMMARY = [
     Column("title", "estimator"), Column("pairs", "pairs", "d"), Column("near", "within 1.0", "d"),
     Column("share", "share", ".0%"), Column("largest", "farthest", ".1f"),
+    Column("mean", "mean", ".2f"), Column("mean_chosen", "mean, chosen by others", ".2f"),
     Column("cpu_s", "CPU s in all", ",.0f"),
 ]  # fmt: skip
 
@@ -145,7 +155,11 @@ def in_one_process(tasks: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]
 def _measure(
     tasks: list[dict[str, Any]], data: Any, cache: Path, timeout: float
 ) -> list[dict[str, Any]]:
-    """Return a row for each of some tasks that differ in their parameters alone."""
+    """Return a row for each of some tasks that differ in their parameters alone.
+
+    Where their process ends without rows, each is measured alone: one may have taken all the time
+    or memory.
+    """
     first = tasks[0]
     sized = load_sized_set(first["set"], first["size"], data, cache=cache)
     largest = ENTRIES[first["entry"]].largest
@@ -156,7 +170,11 @@ def _measure(
     with TemporaryDirectory() as work:
         full, limit = together | {"cache": str(cache.resolve())}, timeout * len(tasks)
         found = run_worker(full, Path(work), environment, limit, "asv_bench.defaults.worker")
-    return found["rows"] if "rows" in found else [found] * len(tasks)
+    if "rows" in found:
+        return found["rows"]
+    if len(tasks) == 1:
+        return [found]
+    return [row for task in tasks for row in _measure([task], data, cache, timeout)]
 
 
 def _progress(task: dict[str, Any], row: dict[str, Any]) -> str:
@@ -171,8 +189,9 @@ def _show(report: Report, rows: list[dict[str, Any]]) -> None:
     mark_front(defaults)
     report.table("Defaults, test rows, in %", defaults, _RESULTS)
     distances = compare(rows)
-    report.table("The default beside the best of its grid, P@1 in %", distances, _DISTANCES)
-    report.table("In all", summarise(distances, rows), _SUMMARY)
+    if distances:
+        report.table("The default beside the best of its grid, P@1 in %", distances, _DISTANCES)
+        report.table("In all", summarise(distances, rows), _SUMMARY)
     if report.out is not None and any("P@1" in row for row in defaults):
         report.figure(draw_front(defaults), "defaults")
 
@@ -197,36 +216,55 @@ def mark_front(rows: list[dict[str, Any]]) -> None:
 def compare(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return for each estimator, set and size how far its default is from its best setting.
 
-    Settings that change what is aimed at, as `objective`, are no rivals. ``chosen`` is the setting
-    with the smallest mean distance from the best on all other sets.
+    Settings that change what is aimed at, as `objective`, are no rivals. A set and size counts once
+    all rivals were tried, and one of them came to an end.
+
+    Returns
+    -------
+    list of dict
+        With P@1 of the ``default``, of the ``best``, whose name is ``setting``, and of the one with
+        the smallest mean distance from the best on all sets of other documents (``of_chosen``,
+        ``chosen``; None where there is none, or none that did not fail here); and ``distance``, by
+        which the default is behind the best.
     """
-    by_entry: dict[str, dict[tuple[str, str], dict[str, float]]] = defaultdict(
-        lambda: defaultdict(dict)
-    )
-    for row in rows:
-        if "P@1" in row and "objective" not in row["parameters"]:
-            by_entry[row["entry"]][row["set"], row["size"]][row["setting"]] = row["P@1"]
     found = []
-    for entry, pairs in by_entry.items():
-        if not ENTRIES[entry].settings or all(len(scores) < 2 for scores in pairs.values()):
-            continue
+    for entry, pairs in _compared(rows).items():
         for (name, size), scores in pairs.items():
-            if "default" not in scores:
+            if "default" not in scores or len(scores) == 1:
                 continue
             best = max(scores, key=lambda setting: (scores[setting], setting == "default"))
+            chosen = _chosen(pairs, name)
             found.append(
                 {
                     "title": ENTRIES[entry].title, "entry": entry, "set": name, "size": size,
                     "default": scores["default"], "best": scores[best], "setting": best,
-                    "chosen": _chosen(pairs, name), "distance": scores[best] - scores["default"],
+                    "distance": scores[best] - scores["default"],
+                    "chosen": chosen, "of_chosen": None if chosen is None else scores.get(chosen),
                 }
             )  # fmt: skip
     return found
 
 
+def _compared(
+    rows: list[dict[str, Any]],
+) -> dict[str, dict[tuple[str, str], dict[str, float]]]:
+    """Return P@1 by estimator, by set and size, and by setting, where all rivals were tried."""
+    tried: dict[tuple[str, str, str], dict[str, float | None]] = defaultdict(dict)
+    for row in rows:
+        tried[row["entry"], row["set"], row["size"]][row["setting"]] = row.get("P@1")
+    found: dict[str, dict[tuple[str, str], dict[str, float]]] = defaultdict(dict)
+    for (entry, name, size), scores in tried.items():
+        rivals = [named(p) for p in ENTRIES[entry].settings if "objective" not in p]
+        if rivals and {"default", *rivals} <= set(scores):
+            measured = {s: scores[s] for s in ("default", *rivals)}
+            found[entry][name, size] = {s: p for s, p in measured.items() if p is not None}
+    return found
+
+
 def _chosen(pairs: dict[tuple[str, str], dict[str, float]], left_out: str) -> str | None:
-    base = left_out.split(":")[0]
-    others = [scores for (name, _), scores in pairs.items() if name.split(":")[0] != base]
+    """Return the setting that is nearest to the best in the mean, where it never failed."""
+    documents = documents_of(left_out)
+    others = [s for (name, _), s in pairs.items() if documents_of(name) != documents and s]
     losses = defaultdict(list)
     for scores in others:
         best = max(scores.values())
@@ -237,21 +275,34 @@ def _chosen(pairs: dict[tuple[str, str], dict[str, float]], left_out: str) -> st
 
 
 def summarise(distances: list[dict[str, Any]], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return for each estimator on how many pairs its default is near the best."""
+    """Return for each estimator on how many sets and sizes its default is near the best.
+
+    Means are distances from the best, of the default and of what the other sets choose; both over
+    the pairs that have the latter.
+    """
     groups = defaultdict(list)
     for row in distances:
-        groups[row["entry"]].append(row["distance"])
+        groups[row["entry"]].append(row)
     return [
         {
             "title": ENTRIES[entry].title,
-            "pairs": len(away),
-            "near": sum(one <= NEAR for one in away),
-            "share": sum(one <= NEAR for one in away) / len(away),
-            "largest": max(away),
+            "pairs": len(of_entry),
+            "near": sum(row["distance"] <= NEAR for row in of_entry),
+            "share": sum(row["distance"] <= NEAR for row in of_entry) / len(of_entry),
+            "largest": max(row["distance"] for row in of_entry),
+            **_means(of_entry),
             "cpu_s": sum(
                 row["train_cpu_s"] for row in rows
                 if row["entry"] == entry and not row["parameters"] and "P@1" in row
             ),
         }
-        for entry, away in groups.items()
+        for entry, of_entry in groups.items()
     ]  # fmt: skip
+
+
+def _means(distances: list[dict[str, Any]]) -> dict[str, float]:
+    both = [
+        (row["distance"], row["best"] - row["of_chosen"])
+        for row in distances if row["of_chosen"] is not None
+    ]  # fmt: skip
+    return dict(zip(("mean", "mean_chosen"), np.mean(both, axis=0), strict=True)) if both else {}

@@ -43,7 +43,7 @@ def draw_front(rows: list[dict[str, Any]]) -> Any:
         panel.set_title(f"{name}, {largest:,} rows", fontsize=9)
     for panel in axes.flat[len(sets) :]:
         panel.set_visible(False)
-    for panel in axes[-1]:
+    for panel in axes.flat[max(0, len(sets) - n_columns) : len(sets)]:  # the last of each column
         panel.set_xlabel("CPU seconds of training")
     for panel in axes[:, 0]:
         panel.set_ylabel("P@1 in %")

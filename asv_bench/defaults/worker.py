@@ -1,16 +1,15 @@
 """One estimator on one set at one size, in this process: ``worker TASK.json RESULT.json``."""
 
 import importlib
-import json
 import sys
 import warnings
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from asv_bench.common.data import SplitSet
+from asv_bench.common.runs import answer_task, row_or_error
 from asv_bench.common.sized_sets import SizedSet, load_sized_set
 from asv_bench.defaults.entries import ENTRIES, Entry
 from asv_bench.peers.meter import watch
@@ -21,27 +20,20 @@ from asv_bench.peers.worker import to_row
 _TEST_ROWS = 10_000
 
 
-def main(task_path: str, result_path: str) -> None:
-    """Read a task, run it, write the row.
+def run(task: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``rows``, one for each of the ``parameters``.
 
     Parameters
     ----------
-    task_path, result_path : str
-        JSON files. The task has ``set``, ``size``, ``entry``, ``cache`` and a list of
-        ``parameters``; the result has as many ``rows``.
+    task : mapping
+        With ``set``, ``size``, ``entry``, ``cache`` and a list of ``parameters``.
     """
-    task = json.loads(Path(task_path).read_text())
     sized = load_sized_set(task["set"], task["size"], None, cache=task["cache"])
-    rows = []
-    for parameters in task["parameters"]:
-        try:
-            rows.append(run(sized, ENTRIES[task["entry"]], parameters))
-        except Exception as error:
-            rows.append({"error": f"{type(error).__name__}: {error}"})
-    Path(result_path).write_text(json.dumps({"rows": rows}))
+    entry = ENTRIES[task["entry"]]
+    return {"rows": [row_or_error(measure, sized, entry, given) for given in task["parameters"]]}
 
 
-def run(sized: SizedSet, entry: Entry, parameters: Mapping[str, Any]) -> dict[str, Any]:
+def measure(sized: SizedSet, entry: Entry, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the row of an estimator with some parameters."""
     seen = np.flatnonzero(np.bincount(sized.Y_train.indices, minlength=sized.Y_train.shape[1]))
     known = with_labels(sized, seen)
@@ -95,4 +87,4 @@ def _warm_up(make: Any, known: SizedSet, rows: np.ndarray) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    answer_task(run, *sys.argv[1:])

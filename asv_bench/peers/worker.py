@@ -1,15 +1,14 @@
 """One system on one set in this process: ``worker TASK.json RESULT.json``."""
 
 import importlib
-import json
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from asv_bench.common.data import SplitSet, load_set
+from asv_bench.common.runs import answer_task
 from asv_bench.peers import SYSTEMS
 from asv_bench.peers.outcome import Outcome
 from sklearn_xc.metrics import precision_at_k, propensity, psp_at_k
@@ -20,24 +19,14 @@ KS = (1, 3, 5)
 COMPILE = "compile"
 
 
-def main(task_path: str, result_path: str) -> None:
-    """Read a task, run it, write the row.
+def run(task: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of the table.
 
     Parameters
     ----------
-    task_path, result_path : str
-        JSON files. The task has ``set``, ``system``, ``cache`` and what the system asks for. The
-        result is a row of the table, or ``{"error": ...}``.
+    task : mapping
+        With ``set``, ``system``, ``cache`` and what the system asks for.
     """
-    task = json.loads(Path(task_path).read_text())
-    try:
-        row = _run(task)
-    except Exception as error:
-        row = {"error": f"{type(error).__name__}: {error}"}
-    Path(result_path).write_text(json.dumps(row))
-
-
-def _run(task: Mapping[str, Any]) -> dict[str, Any]:
     if task["system"] == COMPILE:
         from asv_bench.peers.compile import compile_seconds
 
@@ -90,4 +79,4 @@ def _mb(n_bytes: int | None) -> float | None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    answer_task(run, *sys.argv[1:])

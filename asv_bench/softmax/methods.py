@@ -2,8 +2,8 @@
 
 * table: training log-loss after 50 epochs, with the first label of each instance as its class: what
   table 3 of [1]_ says, what its protocol gives here, and the true log-losses (``table``).
-* defaults: of both estimators beside one-vs-all, on sets of classes at several sizes
-  (``defaults``).
+* probabilities: log-loss and calibration on test instances, with the defaults, on sets of classes
+  at several sizes (``probabilities``).
 * speed: steps per second beside the same steps in plain numpy, on syn4k with the first label.
 * curves: log-loss of held-out pairs against the CPU seconds of training, on syn4k with all labels
   of each instance (4,000 classes), beside scikit-learn's solvers and the biased methods.
@@ -23,10 +23,10 @@ from asv_bench.common.data import load_set
 from asv_bench.common.measure import cpu_seconds
 from asv_bench.common.report import Column, Report
 from asv_bench.common.sized_sets import SIZES
-from asv_bench.softmax.curves import draw_curves, measure_curves
-from asv_bench.softmax.defaults import COLUMNS as DEFAULTS_COLUMNS
-from asv_bench.softmax.defaults import compare_defaults
+from asv_bench.softmax.curves import CURVES, draw_curves, measure_curves
 from asv_bench.softmax.numpy_softmax import implicit_steps, umax_steps
+from asv_bench.softmax.probabilities import COLUMNS as PROBABILITIES_COLUMNS
+from asv_bench.softmax.probabilities import measure_probabilities
 from asv_bench.softmax.table import COLUMNS, reproduce
 from sklearn_xc import SoftmaxUMax
 from sklearn_xc._checks import check_instances
@@ -34,7 +34,7 @@ from sklearn_xc.kernels.softmax.rules import RULES
 from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState, run_epoch
 
-PARTS = ("table", "defaults", "speed", "curves")
+PARTS = ("table", "probabilities", "speed", "curves")
 SETS = ("bibtex", "delicious")
 
 _EPOCHS = 50
@@ -55,14 +55,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--sets", nargs="+", default=SETS, help="of the table")
     parser.add_argument(
-        "--sizes", nargs="+", choices=tuple(SIZES), default=tuple(SIZES), help="of the defaults"
+        "--sizes",
+        nargs="+",
+        choices=tuple(SIZES),
+        default=tuple(SIZES),
+        help="of the probabilities",
     )
-    parser.add_argument("--grid", action="store_true", help="six settings beside the defaults")
     parser.add_argument("--jobs", type=int, default=1, help="threads (1)")
     parser.add_argument("--epochs", type=int, default=_EPOCHS, help="of the table (50)")
     parser.add_argument(
         "--budget", type=float, default=300.0, help="CPU seconds of each curve, about (300)"
     )
+    parser.add_argument("--curves", nargs="+", choices=CURVES, default=CURVES, help="which ones")
     parser.add_argument("--cache", help="folder that keeps loaded sets")
 
 
@@ -72,10 +76,10 @@ def main(
     parts: Sequence[str] = PARTS,
     sets: Sequence[str] = SETS,
     sizes: Sequence[str] = tuple(SIZES),
-    grid: bool = False,
     jobs: int = 1,
     epochs: int = _EPOCHS,
     budget: float = 300.0,
+    curves: Sequence[str] = CURVES,
     cache: Any = None,
     report: Report | None = None,
 ) -> list[dict[str, Any]]:
@@ -85,20 +89,20 @@ def main(
     ----------
     data : path-like, default=None
         Folder of the data sets.
-    parts : sequence of {"table", "defaults", "speed", "curves"}
+    parts : sequence of {"table", "probabilities", "speed", "curves"}
         What to measure.
     sets : sequence of str
         Sets of the table.
     sizes : sequence of {"1/16", "1/4", "all"}
-        Shares of the training instances for the defaults.
-    grid : bool
-        Whether to fit six settings beside the defaults.
+        Shares of the training instances for the probabilities.
     jobs : int
         Threads.
     epochs : int
         Of the table.
     budget : float
         CPU seconds after which a curve gets no further point.
+    curves : sequence of str
+        Which curves.
     cache : path-like, default=None
         See ``load_set``.
     report : Report, default=None
@@ -118,19 +122,19 @@ def main(
             title = f"{of_set[0]['title']}: training log-loss after {epochs} epochs"
             report.table(title, of_set, COLUMNS)
             rows += of_set
-    if "defaults" in parts:
-        defaults = compare_defaults(data, sizes, report, grid=grid, cache=cache)
-        report.table("Defaults beside one-vs-all", defaults, DEFAULTS_COLUMNS)
-        rows += defaults
+    if "probabilities" in parts:
+        found = measure_probabilities(data, sizes, report, cache=cache)
+        report.table("Probabilities of test instances", found, PROBABILITIES_COLUMNS)
+        rows += found
     if "speed" in parts:
         speed = time_steps(*first_labels(load_set("syn4k", data, cache=cache)))
         report.table("Steps per second, syn4k, one thread", speed, _SPEED_COLUMNS)
         rows += speed
     if "curves" in parts:
         split = load_set("syn4k", data, cache=cache)
-        curves = measure_curves(split, jobs, budget, report)
-        report.figure(draw_curves(curves), "softmax_curves")
-        rows += curves
+        points = measure_curves(split, jobs, budget, report, curves=curves)
+        report.figure(draw_curves(points), "softmax_curves")
+        rows += points
     return rows
 
 

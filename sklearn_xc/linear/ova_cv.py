@@ -1,15 +1,10 @@
 """One-vs-all linear classification with C chosen by cross-validation."""
 
-import dataclasses
-import inspect
-import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.model_selection import (
     KFold,
     RepeatedStratifiedKFold,
@@ -21,31 +16,21 @@ from sklearn.model_selection import (
 
 from sklearn_xc._arguments import check_count, check_numbers
 from sklearn_xc._checks import check_targets, check_training_instances, check_weights
-from sklearn_xc._data import CsrRows, DenseRows, Targets
+from sklearn_xc._data import Targets
 from sklearn_xc._folds import ListedFolds, check_folds, is_list_of_folds
-from sklearn_xc._sklearn import Interval, fit_context, safe_indexing
+from sklearn_xc._sklearn import Interval, fit_context
 from sklearn_xc._state import built_apart
 from sklearn_xc.exceptions import ConvergenceWarning, GridEdgeWarning
-from sklearn_xc.initialisers import Initialiser
+from sklearn_xc.linear.fold_scores import FoldScores, with_rows
 from sklearn_xc.linear.ova import OvALinearXC
-from sklearn_xc.linear.path import PathEnd, at_cost, solve_path
-from sklearn_xc.linear.problem import build_problem, check_init
 from sklearn_xc.linear.race import Race
-from sklearn_xc.linear.training import same_problems
-from sklearn_xc.metrics import TopKScorer, get_scorer
-from sklearn_xc.metrics.scorers import AtKScorer
+from sklearn_xc.linear.scoring import check_scoring
 from sklearn_xc.parallel.progress import Progress
-from sklearn_xc.solvers.problem import OneVsAllProblem
 
 #: Powers of ten between which an int `Cs` is spread; see docs/one_vs_all.md for scores by C.
 GRID = (-1.5, 1.0)
 #: So many powers of ten beyond either end it may go on, where the best value lies there.
 MARGIN = 1.0
-#: Where ``tol`` is None, a label is left in the folds once its objective is at most this share
-#: above its minimum, and in the final fit at a thirtieth of it. Mean precisions by C moved by 0.12
-#: points on average over twelve sets, 1.0 at most; one Newton step from the last C is often enough.
-FOLD_GAP = 0.03
-
 _STRATIFIED = (
     RepeatedStratifiedKFold, StratifiedGroupKFold, StratifiedKFold, StratifiedShuffleSplit,
 )  # fmt: skip
@@ -243,12 +228,12 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
         targets = check_targets(self, y, instances.shape[0])
         weight = check_weights(self, sample_weight, instances.shape[0])
         Cs, grid = self._check_grid()
-        scorer = _check_scoring(self.scoring)
+        scorer = check_scoring(self.scoring)
         folds = self._split(X, y, targets)
         for fold, (train, test) in enumerate(folds):
             _check_fold_weight(weight, train, f"training rows of fold {fold}")
             _check_fold_weight(weight, test, f"test rows of fold {fold}")
-        self._choose(Cs, grid, _FoldScores(self, scorer, folds, X, y, instances, targets, weight))
+        self._choose(Cs, grid, FoldScores(self, scorer, folds, X, y, instances, targets, weight))
         self._train(X, y, sample_weight, self.C_)
         self._warn()
         self._warn_of_unseen()
@@ -292,12 +277,12 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
                 f"OvALinearXCCV: cv: {cv} keeps the shares of classes, which an indicator does not "
                 "have. Use KFold, ShuffleSplit or a number of folds."
             )
-        X, y = _with_rows(X), _with_rows(y)
+        X, y = with_rows(X), with_rows(y)
         return check_folds(cv.split(X, y), X.shape[0], "OvALinearXCCV", self.cv)
 
-    def _choose(self, Cs: np.ndarray, grid: range, score: "_FoldScores") -> None:
+    def _choose(self, Cs: np.ndarray, grid: range, score: FoldScores) -> None:
         """Score values of C on the folds, and set what follows from the scores."""
-        score.begin(Cs)
+        score.begin(Cs, goes_down=not self.exhaustive)
         progress = Progress(type(self).__name__, "fold", score.n_folds)
 
         def watch(race: Race) -> None:
@@ -317,11 +302,6 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
         self.C_ = float(Cs[best])
         self._warn_of_folds()
         self._warn_of_edge()
-
-    def _single(self, C: float) -> OvALinearXC:
-        """Return an unfitted classifier for one C, with the parameters of this one."""
-        shared = set(OvALinearXC._get_param_names()) - {"C"}
-        return OvALinearXC(C, **{name: getattr(self, name) for name in shared})
 
     def _warn_of_folds(self) -> None:
         n_unsolved, n_fits = self.path_report_["n_unsolved"], np.isfinite(self.scores_).sum()
@@ -352,181 +332,9 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
             )
 
 
-class _FoldScores:
-    """Fits values of C to the folds and scores them, as a race asks for it.
-
-    Attributes
-    ----------
-    by_rows : bool
-        Whether it is known what each test row adds to a score.
-    report : dict of ndarray of shape (n_folds, n_Cs)
-        As ``path_report_``.
-    """
-
-    def __init__(
-        self,
-        estimator: OvALinearXCCV,
-        scorer: Any,
-        folds: list[tuple[np.ndarray, np.ndarray]],
-        X: Any,
-        y: Any,
-        instances: CsrRows | DenseRows,
-        targets: Targets,
-        weight: np.ndarray | None,
-    ) -> None:
-        self.estimator, self.scorer, self.folds = estimator, scorer, folds
-        self.X, self.y = _with_rows(X), _with_rows(y)
-        self.instances, self.targets, self.weight = instances, targets, weight
-        self.n_folds = len(folds)
-        self.by_rows = type(scorer) in (AtKScorer, TopKScorer)
-        self.fold: _Fold | None = None
-
-    def begin(self, Cs: np.ndarray) -> None:
-        """Take the values that are to be scored by their positions."""
-        self.Cs = Cs
-        shape = (self.n_folds, len(Cs))
-        self.report = {name: np.full(shape, np.nan) for name in ("n_iter", "n_products")}
-        self.report["n_unsolved"] = np.zeros(shape, np.int64)
-
-    def __call__(self, number: int, values: Sequence[int]) -> list[tuple[float, np.ndarray | None]]:
-        """Return the score of each value of C, and what each test row adds to it."""
-        if self.fold is None or self.fold.number != number:
-            self.fold = None  # not both at a time
-            self.fold = self._make_fold(number)
-        fold, scores = self.fold, []
-        # Smaller values may follow on the first fold.
-        keep_end = number == 0 and values[0] > 0 and not self.estimator.exhaustive
-        models = fold.fit_path(self.estimator, self.Cs[list(values)], keep_end)
-        for value, model in zip(values, models, strict=True):
-            scores.append(_score(self.scorer, model, fold.X, fold.y, fold.weight, self.by_rows))
-            for name in ("n_iter", "n_products"):
-                self.report[name][number, value] = model.fit_report_[name].mean()
-            n_unsolved = (model.fit_report_["status"] != "converged").sum()
-            self.report["n_unsolved"][number, value] = n_unsolved
-        return scores
-
-    def _make_fold(self, number: int) -> "_Fold":
-        train, test = self.folds[number]
-        # A row that a splitter draws twice has twice the weight.
-        rows, repeats = np.unique(train, return_counts=True)
-        row_weight = repeats.astype(np.float64)
-        if self.weight is not None:
-            row_weight *= self.weight[rows]
-            rows, row_weight = rows[row_weight > 0], row_weight[row_weight > 0]
-        kept = np.zeros(self.instances.shape[0], bool)
-        kept[rows] = True
-        targets = self.targets.take(kept)
-        problem = build_problem(self.estimator, 1.0, self.instances.take(rows), targets, row_weight)
-        initialiser = check_init(self.estimator, problem)
-        return _Fold(
-            number,
-            targets,
-            row_weight,
-            _to_be_ranked(problem) if self.estimator.tol is None else problem,
-            initialiser,
-            same_problems(problem, initialiser),
-            safe_indexing(self.X, test),
-            safe_indexing(self.y, test),
-            None if self.weight is None else self.weight[test],
-        )
-
-
-@dataclasses.dataclass
-class _Fold:
-    """What the fits to a fold share; X, y and weight are those of its test rows."""
-
-    number: int
-    targets: Targets
-    row_weight: np.ndarray
-    problem: OneVsAllProblem
-    initialiser: Initialiser
-    group: np.ndarray
-    X: Any
-    y: Any
-    weight: np.ndarray | None
-    end: PathEnd | None = None
-
-    def fit_path(
-        self, estimator: OvALinearXCCV, Cs: np.ndarray, keep_end: bool
-    ) -> Iterator[OvALinearXC]:
-        """Yield the model of each C; `keep_end` if smaller ones may be asked for."""
-        after = self.end if self.end is not None and Cs[-1] < self.end.C else None
-        solutions, row_of_label, end = solve_path(
-            self.problem, Cs, self.initialiser, self.group, estimator._allowed_bytes(),
-            estimator.n_jobs, after, keep_end and (self.end is None or Cs[0] < self.end.C),
-        )  # fmt: skip
-        if end is not None:
-            self.end = end
-        for C in Cs:
-            model = estimator._single(float(C))
-            model.n_features_in_ = estimator.n_features_in_
-            if hasattr(estimator, "feature_names_in_"):
-                model.feature_names_in_ = estimator.feature_names_in_
-            model._keep_targets(self.targets)
-            model._count_instances(self.targets, self.row_weight)
-            model._keep(at_cost(self.problem, C), solutions.pop(0), row_of_label)
-            yield model
-
-
-def _to_be_ranked(problem: OneVsAllProblem) -> OneVsAllProblem:
-    """Return a problem that is solved no further than a comparison of scores needs."""
-    if problem.intercept and not problem.ridge:  # then the gradient is no bound
-        return dataclasses.replace(problem, relative_gap=FOLD_GAP)
-    no_other_rule = np.ones(problem.n_labels)
-    return dataclasses.replace(problem, relative_gap=FOLD_GAP, relative_tolerance=no_other_rule)
-
-
-def _check_scoring(scoring: Any) -> Any:
-    """Return the scorer that `scoring` names or is."""
-    try:
-        scorer = get_scorer(scoring)
-    except ValueError as error:
-        raise ValueError(f"OvALinearXCCV: {error}") from None
-    if isinstance(scorer, TopKScorer) and np.size(scorer.ks) * len(scorer.metrics) > 1:
-        raise ValueError(
-            f"OvALinearXCCV: scoring must give one number to choose C by, {scorer!r} gives "
-            'several. Pass one of its names, such as "P@1".'
-        )
-    return scorer
-
-
-def _score(
-    scorer: Any, model: OvALinearXC, X: Any, y: Any, weight: np.ndarray | None, by_rows: bool
-) -> tuple[float, np.ndarray | None]:
-    """Return the score of a model, weighted if the scorer takes weights, and that of its rows."""
-    if by_rows:
-        return scorer._score_rows(model, X, y, weight)
-    if weight is not None and _takes_weight(scorer):
-        value = scorer(model, X, y, sample_weight=weight)
-    else:
-        value = scorer(model, X, y)
-    if isinstance(value, Mapping) and len(value) == 1:
-        (value,) = value.values()
-    if not isinstance(value, Real) or not math.isfinite(value):
-        raise ValueError(
-            f"OvALinearXCCV: scoring must give one finite number, {scorer!r} gave {value!r} for "
-            f"C={model.C:g}."
-        )
-    return float(value), None
-
-
-def _takes_weight(scorer: Any) -> bool:
-    accepts = getattr(scorer, "_accept_sample_weight", None)
-    if accepts is not None:
-        return accepts()
-    return "sample_weight" in inspect.signature(scorer).parameters
-
-
 def _check_fold_weight(weight: np.ndarray | None, rows: np.ndarray, which: str) -> None:
     if weight is not None and not weight[rows].any():
         raise ValueError(
             f"OvALinearXCCV: the {which} must hold a row of positive sample_weight. Got "
             f"{rows.size} rows of weight 0."
         )
-
-
-def _with_rows(array: Any) -> Any:
-    """Return X or y in a container that has its rows at hand."""
-    if sp.issparse(array):
-        return array.tocsr()
-    return array if hasattr(array, "shape") else np.asarray(array)

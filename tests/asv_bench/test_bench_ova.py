@@ -321,7 +321,7 @@ def measured(monkeypatch):
         if task["system"] == worker.COMPILE:
             return {"compile_s": 12.3}
         (work / "task.json").write_text(json.dumps(task))
-        worker.main(work / "task.json", work / "result.json")
+        runs.answer_task(worker.run, work / "task.json", work / "result.json")
         return json.loads((work / "result.json").read_text())
 
     monkeypatch.setattr(ova, "run_worker", run_here)
@@ -461,7 +461,7 @@ def test_a_process_that_dies_says_why(tmp_path):
 
 def test_what_fails_in_the_worker_is_its_result(tmp_path):
     (tmp_path / "task.json").write_text(json.dumps({"system": "no such"}))
-    worker.main(tmp_path / "task.json", tmp_path / "result.json")
+    runs.answer_task(worker.run, tmp_path / "task.json", tmp_path / "result.json")
     assert json.loads((tmp_path / "result.json").read_text()) == {"error": "KeyError: 'no such'"}
 
 

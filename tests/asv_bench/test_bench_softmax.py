@@ -10,12 +10,12 @@ from sklearn.metrics import log_loss
 from asv_bench.common.data import SplitSet
 from asv_bench.common.report import Report
 from asv_bench.common.sized_sets import SizedSet
-from asv_bench.softmax import defaults, table
 from asv_bench.softmax import methods as softmax
+from asv_bench.softmax import probabilities, table
 from asv_bench.softmax.biased_softmax import METHODS, SampledSoftmax
 from asv_bench.softmax.curves import choose_rate, draw_curves, measure_curves
 from asv_bench.softmax.numpy_softmax import implicit_steps, umax_steps
-from sklearn_xc import SoftmaxUMax
+from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 from sklearn_xc._checks import check_instances
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.kernels.softmax.rules import RULES
@@ -128,31 +128,40 @@ def test_log_losses_of_the_table(split):
         assert found == pytest.approx(-np.log(expected[rows, places]).mean(), rel=1e-5)
 
 
-def test_the_defaults(split, monkeypatch):
+def test_probabilities(split, monkeypatch):
+    """Some test instances are of a class that no training instance has, and one has no features."""
+    monkeypatch.setattr(probabilities, "_ROWS", 70)
     X, y = softmax.first_labels(split)
-    test = sp.csr_array((np.ones(len(y)), (np.arange(len(y)), y)))
-    made = SizedSet("made", X, test, X, test, None, True, None, None, None)
-    monkeypatch.setattr(defaults, "CLASS_SETS", ("made",))
-    monkeypatch.setattr(defaults, "load_sized_set", lambda *args, **kwargs: made)
-    rows = defaults.compare_defaults(None, ("1/4",), Report(), grid=True)
-    assert [row["method"] for row in rows[:3]] == ["one-vs-all", "U-max", "implicit"]
-    assert len({row["method"] for row in rows}) == 3 + 2 * 6
-    model = SoftmaxUMax(n_jobs=1, random_state=0).fit(X, y)
-    proba = model.predict_proba(X)
-    counts = np.bincount(y)[model.classes_]
-    places = np.searchsorted(model.classes_, y)
-    assert rows[1]["precision"] == pytest.approx(100 * model.score(X, y))
-    assert rows[1]["log_loss"] == pytest.approx(log_loss(y, proba), rel=1e-5)
-    assert rows[1]["guessing"] == pytest.approx(np.log(len(counts)))
-    assert rows[1]["prior"] == pytest.approx(-np.log(counts / counts.sum())[places].mean())
+    X = X.tolil()
+    X[np.flatnonzero(y != 3)[0]] = 0
+    X = X.tocsr()
+    known = y != 3
+    labels = sp.csr_array((np.ones(len(y)), (np.arange(len(y)), y)))
+    parts = X[known], labels[known], X, labels
+    made = SizedSet("made", *parts, None, True, None, None, None)
+    monkeypatch.setattr(probabilities, "CLASS_SETS", ("made",))
+    monkeypatch.setattr(probabilities, "load_sized_set", lambda *args, **kwargs: made)
+    rows = probabilities.measure_probabilities(None, ("1/4",), Report())
+    assert [row["estimator"] for row in rows] == ["SoftmaxUMax", "ImplicitSoftmaxSGD"]
+    for row, estimator in zip(rows, (SoftmaxUMax, ImplicitSoftmaxSGD), strict=True):
+        model = estimator(n_jobs=1, random_state=0).fit(X[known], y[known])
+        proba, counts = model.predict_proba(X), np.bincount(y[known])[model.classes_]
+        assert row["n_classes"] == len(counts) < len(np.unique(y))
+        assert row["log_loss"] == pytest.approx(log_loss(y[known], proba[known]), rel=1e-5)
+        assert row["guessing"] == pytest.approx(np.log(len(counts)))
+        shares = (counts / counts.sum())[np.searchsorted(model.classes_, y[known])]
+        assert row["frequencies"] == pytest.approx(-np.log(shares).mean())
+        is_right = model.predict(X) == y
+        error = 100 * probabilities.calibration_error(proba.max(axis=1), is_right)
+        assert row["error"] == pytest.approx(error, rel=1e-4)
 
 
 def test_calibration_error():
     """Of probabilities of .6 and .9 that are right in half of the cases and in all."""
     claimed = np.repeat([0.6, 0.9], [70, 80])
     is_right = np.append(np.tile([True, False], 35), np.ones(80, bool))
-    assert defaults.calibration_error(claimed, is_right) == pytest.approx(0.1)
-    assert defaults.calibration_error(np.ones(3), np.ones(3, bool)) == 0.0
+    assert probabilities.calibration_error(claimed, is_right) == pytest.approx(0.1)
+    assert probabilities.calibration_error(np.ones(3), np.ones(3, bool)) == 0.0
 
 
 def test_first_labels(split):
@@ -179,6 +188,8 @@ def test_curves(split, capsys):
     assert all(np.isfinite(row["log_loss"]) for row in rows)
     assert len(draw_curves(rows).axes[0].lines) == len(by_key)
     assert "held-out log-loss" in capsys.readouterr().out
+    some = measure_curves(split, 1, 0.2, Report(), epochs=2, curves=("hard", "lbfgs"))
+    assert list(dict.fromkeys(row["key"] for row in some)) == ["hard", "lbfgs"]
 
 
 def test_a_rate_is_chosen_from_the_grid(split):
