@@ -104,13 +104,25 @@ def ask_member(name: str, fitted: Any, X: Any, k: int, classes: np.ndarray, who:
     return Answers(np.where(labels >= 0, place[labels], -1), scores)
 
 
-def frequencies_of(members: Sequence[Any], fallback: np.ndarray) -> np.ndarray:
-    """Return the training instances of each label that fitted members know of, or `fallback`."""
+def known_counts(members: Sequence[Any], classes: np.ndarray) -> tuple[np.ndarray, int] | None:
+    """Return what the first of fitted members that counted its training instances has counted.
+
+    Returns
+    -------
+    label_counts : ndarray of int64 of shape (n_labels,)
+        With each of `classes`; 0 of those that the member does not have.
+    n : int
+        In all. Both are of one training set, as propensities need them.
+    """
     for member in members:
-        counts = getattr(unwrap(member, None)[0], "label_counts_", None)
-        if counts is not None and len(counts) == len(fallback):
-            return np.asarray(counts)
-    return fallback
+        classifier = unwrap(member, None)[0]
+        if hasattr(classifier, "label_counts_") and hasattr(classifier, "n_samples_fit_"):
+            place = np.searchsorted(classes, classifier.classes_)
+            known = place < len(classes)
+            counts = np.zeros(len(classes), np.int64)
+            counts[place[known]] = classifier.label_counts_[known]
+            return counts, classifier.n_samples_fit_
+    return None
 
 
 def as_rows(data: Any) -> Any:

@@ -26,7 +26,7 @@ from sklearn_xc.stacking.members import (
     check_members,
     composed_params,
     fit_member,
-    frequencies_of,
+    known_counts,
     n_rows,
     with_members,
 )
@@ -99,9 +99,10 @@ class StackingXC(StackedModel):
         ``predict`` names labels of an indicator with a larger probability. It gives the best
         micro-averaged F1 on the rows that pairs were learned from.
     label_counts_ : ndarray of int64 of shape (n_labels,)
-        Instances with each label (or of each class); of prefit members what the first knows.
+        Instances with each label (or of each class).
     n_samples_fit_ : int
-        Instances seen in fit.
+        Instances seen in fit. Of prefit members both are those of the first that has counted its
+        own; where none has, of the rows that were passed to fit.
     n_features_in_, feature_names_in_
         Of the first member, where it has them.
 
@@ -295,10 +296,12 @@ class StackingXC(StackedModel):
         who = type(self).__name__
         for name, estimator in members:
             check_is_fitted(estimator, msg=f"{who}: cv is 'prefit', and {name!r} is not fitted.")
-        self.label_counts_ = frequencies_of([one for _, one in members], self.label_counts_)
-        self._keep_members(members)
         rows = draw_rows(np.flatnonzero(weight > 0), seed)
         answers = self._ask(dict(members), safe_indexing(as_rows(X), rows))
+        counted = known_counts([one for _, one in members], self.classes_)
+        if counted is not None:
+            self.label_counts_, self.n_samples_fit_ = counted
+        self._keep_members(members)
         return make_lesson(answers, rows, self.label_counts_, self.n_candidates)
 
     def _fit_members(

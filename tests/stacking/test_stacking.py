@@ -97,9 +97,39 @@ class TestWhatIsLearnedFrom:
         given = [(name, one.fit(X[:400], Y[:400])) for name, one in members()]
         model = stack(estimators=given, cv="prefit").fit(X[400:], Y[400:])
         assert model.estimators_ == [one for _, one in given]
-        np.testing.assert_array_equal(model.label_counts_, given[0][1].label_counts_)
         with pytest.raises(NotFittedError, match="'prefit', and 'ova' is not fitted"):
             stack(estimators=members(), cv="prefit").fit(X, Y)
+
+    @pytest.mark.parametrize("classes", [False, True])
+    def test_propensities_of_prefit_members_are_of_their_training_set(self, classes, data):
+        """Counts of labels and the number of rows: Jain et al. (2016), written out."""
+        X, Y = data
+        y = Y.toarray()
+        given = [(name, one.fit(X[:400], y[:400])) for name, one in members()]
+        if classes:  # the first counts nothing, the second lacks a class
+            y = np.array(["a", "b", "c", "d"])[np.arange(600) % 4]
+            kept = np.flatnonzero(y[:400] != "c")
+            knows = OvALinearXC().fit(X[kept], y[kept])
+            given = [("nb", MultinomialNB().fit(X[:400], y[:400])), ("ova", knows)]
+        model = stack(estimators=given, cv="prefit", objective="propensity").fit(X[400:], y[400:])
+        n, counts = (300, np.array([100, 100, 0, 100])) if classes else (400, y[:400].sum(axis=0))
+        C = (np.log(n) - 1) * 2.5**0.55
+        inverse = 1 + C * (counts + 1.5) ** -0.55
+        assert model.n_samples_fit_ == n
+        np.testing.assert_array_equal(model.label_counts_, counts)
+        np.testing.assert_allclose(1 / model._propensities(), inverse)
+        labels, worth = model.predict_topk(X[400:], 4)
+        chances = model.set_params(objective="precision").decision_function(X[400:])
+        expected = np.take_along_axis(chances, labels, axis=1) * inverse[labels]
+        np.testing.assert_allclose(worth[worth > 0], expected[worth > 0])
+
+    def test_without_counts_of_members_those_of_the_rows_hold(self, data):
+        X, Y = data
+        y = Y.argmax(axis=1) % 3
+        given = [("nb", MultinomialNB().fit(X[:400], y[:400]))]
+        model = stack(estimators=given, cv="prefit").fit(X[400:], y[400:])
+        assert model.n_samples_fit_ == 200
+        np.testing.assert_array_equal(model.label_counts_, np.bincount(y[400:]))
 
     def test_at_most_so_many_rows(self, data, monkeypatch):
         monkeypatch.setattr("sklearn_xc.stacking.held_out.MOST_ROWS", 50)
