@@ -29,6 +29,7 @@ from sklearn_xc.stacking.candidates import bytes_of_pair, feature_names
 from sklearn_xc.stacking.held_out import draw_rows, split
 from sklearn_xc.stacking.learner import best_threshold
 from sklearn_xc.stacking.members import (
+    Answers,
     as_rows,
     check_members,
     composed_params,
@@ -299,16 +300,31 @@ class StackingXC(StackedModel):
         folds = split(self.cv, X, y, targets, weight, seed, type(self).__name__)
         self._require_bytes(len(members), sum(len(test) for _, test in folds))
         for train, test in folds:
-            fitted, taken = self._fit_members(members, X, y, given, train)
+            answers, taken = self._ask_without(members, X, y, given, train, test)
             seconds += taken
             is_there = np.zeros(len(weight), bool)
             is_there[train] = True
             frequencies = targets.label_counts(is_there & (weight > 0))
-            answers = self._ask(fitted, safe_indexing(as_rows(X), test))
             lessons.append(make_lesson(answers, test, frequencies, self.n_candidates))
         fitted, taken = self._fit_members(members, X, y, given, None)
         self._keep_members(fitted)
         return joined(lessons), seconds + taken
+
+    def _ask_without(
+        self,
+        members: list[tuple[str, Any]],
+        X: Any,
+        y: Any,
+        weight: np.ndarray | None,
+        train: np.ndarray,
+        test: np.ndarray,
+    ) -> tuple[list[Answers], np.ndarray]:
+        """Return the answers of members trained on some rows to others, and the seconds of each.
+
+        The members are let go at the end: the next fit would find two models of each in memory.
+        """
+        fitted, seconds = self._fit_members(members, X, y, weight, train)
+        return self._ask(fitted, safe_indexing(as_rows(X), test)), seconds
 
     def _ask_prefit(
         self, members: list[tuple[str, Any]], X: Any, weight: np.ndarray, seed: int

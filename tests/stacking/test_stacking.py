@@ -1,6 +1,7 @@
 """StackingXC: what it learns from, what it answers, how it lives with scikit-learn."""
 
 import warnings
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -58,7 +59,25 @@ class Recorder(OvALinearXC):
         return super().fit(X, y, sample_weight)
 
 
+class Counted(OvALinearXC):
+    """Notes how many fitted ones there were when one was fitted."""
+
+    fitted: weakref.WeakSet = weakref.WeakSet()  # noqa: RUF012
+    n_before: list = []  # noqa: RUF012
+
+    def fit(self, X, y, sample_weight=None):
+        Counted.n_before.append(len(Counted.fitted))
+        Counted.fitted.add(self)
+        return super().fit(X, y, sample_weight)
+
+
 class TestWhatIsLearnedFrom:
+    def test_members_of_a_fold_are_gone_before_the_next(self, data):
+        Counted.n_before = []
+        model = stack(estimators=[("a", Counted()), ("b", Counted())], cv=3).fit(*data)
+        assert Counted.n_before == [0, 1] * 4
+        assert len(model.estimators_) == 2
+
     @pytest.mark.parametrize(
         ("cv", "expected"),
         [(0.25, [450, 600]), (3, [400, 400, 400, 600]), (None, [480] * 5 + [600]),
