@@ -12,6 +12,8 @@ Ranked = tuple[np.ndarray, np.ndarray]
 OF_MEMBER = {"score": 1, "behind": -1, "rank": -1, "best": 0, "lead": 0}
 #: And those that follow them.
 OF_PAIR = {"log_frequency": 0, "votes": 1}
+#: Larger numbers are taken for this one: their squares and quotients would leave float32.
+_HUGE = 1e15
 
 
 class Candidates(NamedTuple):
@@ -103,8 +105,13 @@ def describe(candidates: Candidates, frequencies: np.ndarray) -> np.ndarray:
         columns += [scores, first[rows] - scores, ranks, first[rows], (first - second)[rows]]
     columns.append(np.log1p(frequencies[candidates.labels]))
     columns.append(np.nansum(1.0 / candidates.ranks, axis=1))
-    with np.errstate(over="ignore"):  # a learner takes inf or says that it does not
-        return np.column_stack(columns).astype(np.float32)
+    return np.clip(np.column_stack(columns), -_HUGE, _HUGE).astype(np.float32)
+
+
+def bytes_of_pair(n_members: int) -> int:
+    """Return what a pair takes while it is learned from: itself, its features, and twice a copy."""
+    n_features = len(OF_MEMBER) * n_members + len(OF_PAIR)
+    return 16 * (1 + n_members) + (4 + 8 + 8) * n_features
 
 
 def directions(n_members: int) -> list[int]:
@@ -146,7 +153,7 @@ def best_of_pairs(
         Padded with -1.
     values : ndarray of shape (n, k)
     """
-    order = np.lexsort((candidates.labels, -values, candidates.rows))
+    order = np.lexsort((-values, candidates.rows))  # labels rise within a row
     rows = candidates.rows[order]
     place = np.arange(len(rows)) - np.searchsorted(rows, rows)
     kept = place < k

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold
 
+from sklearn_xc._data import Targets
 from sklearn_xc._folds import ListedFolds, check_folds, is_list_of_folds
-from sklearn_xc.stacking.members import as_rows
+from sklearn_xc.stacking.members import as_rows, said_by
 
 #: Without `cv`: this share of the rows is held out, at least so many; fewer rows than _SMALL are
 #: all predicted out of fold. On 12,000 questions five folds gave 0.3 points more of precision@1
@@ -18,7 +19,7 @@ MOST_ROWS = 20_000
 
 
 def split(
-    cv: Any, X: Any, y: Any, weight: np.ndarray, seed: int, who: str
+    cv: Any, X: Any, y: Any, targets: Targets, weight: np.ndarray, seed: int, who: str
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the rows that members are trained on, and those that pairs are learned from.
 
@@ -28,6 +29,8 @@ def split(
         The parameter of the stack.
     X, y : object
         What it is fitted to.
+    targets : Targets
+        y, checked.
     weight : ndarray of float of shape (n,)
         Rows of weight 0 are not there.
     seed : int
@@ -37,7 +40,8 @@ def split(
     Returns
     -------
     list of (ndarray of int64, ndarray of int64)
-        A pair for each fold; together at most ``MOST_ROWS`` of the latter, rising.
+        A pair for each fold; together at most ``MOST_ROWS`` of the latter, rising. A fold that was
+        drawn here is left out if all its training rows are of one class, or have no label.
 
     Raises
     ------
@@ -62,13 +66,35 @@ def split(
         folds = [(np.sort(order[n_held:]), np.sort(order[:n_held]))]
     else:
         splitter = ListedFolds(cv) if is_list_of_folds(cv) else cv
-        given = check_folds(splitter.split(as_rows(X), y), len(weight), who, cv)
+        if isinstance(cv, bytes) or not hasattr(splitter, "split"):
+            raise ValueError(
+                f"{who}: cv must be a share, a number of folds, a splitter or a list of folds. Got "
+                f"{cv!r}."
+            )
+        with said_by("cv", who):  # of a splitter that y does not suit
+            given = list(splitter.split(as_rows(X), y))
+        given = check_folds(given, len(weight), who, cv)
         folds = [(a[weight[a] > 0], b[weight[b] > 0]) for a, b in given]
         if any(not len(train) or not len(test) for train, test in folds):
             raise ValueError(f"{who}: cv: a fold has only rows of weight zero. Got {cv!r}.")
+    if cv is None or isinstance(cv, Real):
+        folds = [fold for fold in folds if _can_be_trained_on(fold[0], targets, len(weight))]
+        if not folds:
+            raise ValueError(
+                f"{who}: no training rows of two classes, or with a label, are left if rows are "
+                f"held out. Got {n} rows: give more, or folds as cv."
+            )
     chosen = np.zeros(len(weight), bool)
     chosen[draw_rows(np.concatenate([test for _, test in folds]), seed)] = True
     return [(train, test[chosen[test]]) for train, test in folds if chosen[test].any()]
+
+
+def _can_be_trained_on(rows: np.ndarray, targets: Targets, n: int) -> bool:
+    """Return whether some of n rows hold two classes, or a label of an indicator."""
+    is_there = np.zeros(n, bool)
+    is_there[rows] = True
+    n_found = np.count_nonzero(targets.label_counts(is_there))
+    return bool(n_found >= (2 if targets.kind == "classes" else 1))
 
 
 def draw_rows(rows: np.ndarray, seed: int) -> np.ndarray:

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 #: On twelve stacks of two members, learned from 1,000 to 19,000 rows, 200 trees of 7 leaves at half
 #: the rate were within 0.4 points of precision@1 either way, and take twice the time to predict.
@@ -44,10 +43,41 @@ def default_learners(n_pairs: int, directions: list[int], seed: int) -> list[Any
         early_stopping=False,
         random_state=seed,
     )
-    logistic = make_pipeline(
-        SimpleImputer(keep_empty_features=True), StandardScaler(), LogisticRegression(max_iter=500)
-    )
-    return [boosting, logistic]
+    return [boosting, ScaledLogistic()]
+
+
+class ScaledLogistic(ClassifierMixin, BaseEstimator):
+    """A logistic model of features of any scale, of which some are missing.
+
+    A missing value is the mean. Sums are taken feature by feature, so that no bit of an answer
+    depends on the rows beside it, as it does in a matrix product.
+    """
+
+    def fit(self, features: np.ndarray, relevant: np.ndarray, sample_weight: Any = None) -> Any:
+        """Fit to features of shape (n_pairs, n_features), NaN where one is missing."""
+        values = features.astype(np.float64)
+        known = np.isfinite(values)
+        values[~known] = 0.0
+        counts = np.maximum(known.sum(axis=0), 1)
+        self.means_ = values.sum(axis=0) / counts
+        values -= self.means_
+        values[~known] = 0.0
+        scales = np.sqrt((values * values).mean(axis=0))
+        self.scales_ = np.where(scales > 0, scales, 1.0)
+        values /= self.scales_
+        model = LogisticRegression(max_iter=500).fit(values, relevant, sample_weight)
+        self.classes_, self.coef_, self.intercept_ = model.classes_, model.coef_, model.intercept_
+        return self
+
+    def predict_proba(self, features: np.ndarray) -> np.ndarray:
+        """Return the probabilities of both classes, (n_pairs, 2)."""
+        scores = np.full(len(features), self.intercept_[0])
+        for column, weight, mean in zip(
+            features.T, self.coef_[0] / self.scales_, self.means_, strict=True
+        ):
+            scores += np.nan_to_num((column - mean) * weight, nan=0.0)
+        chances = expit(scores)
+        return np.column_stack([1.0 - chances, chances])
 
 
 class Mixture:

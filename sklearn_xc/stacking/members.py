@@ -1,17 +1,20 @@
 """The estimators of a stack: checked, fitted to some of the rows, asked for their best labels."""
 
 import time
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import sklearn
+from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from sklearn_xc._sklearn import num_samples, safe_indexing
 from sklearn_xc._topk import topk, unwrap
-from sklearn_xc.exceptions import UnseenLabelWarning
+from sklearn_xc.base import XCClassifier
+from sklearn_xc.exceptions import MemoryBudgetError
+from sklearn_xc.parallel.threads import count_threads
 
 
 class Answers(NamedTuple):
@@ -62,6 +65,27 @@ def check_members(estimators: Any, who: str, taken: set[str]) -> list[tuple[str,
     return found
 
 
+def read_features(members: Sequence[tuple[str, Any]]) -> bool:
+    """Return whether X is a matrix of features to all members, as to any estimator of this package.
+
+    Pipelines may make features of anything, and take a row of zeros for one like any other.
+    """
+    return all(
+        isinstance(estimator, XCClassifier) and not hasattr(estimator, "estimators")
+        for _, estimator in members
+    )
+
+
+def side_by_side(
+    act: Callable[..., Any], members: Sequence[tuple[str, Any]], n_jobs: Any, who: str
+) -> list:
+    """Return ``act(name, estimator)`` of all members, from as many threads as `n_jobs` asks for."""
+    workers = min(count_threads(n_jobs, f"{who}: n_jobs"), len(members))
+    if workers == 1:
+        return [act(*member) for member in members]
+    return Parallel(n_jobs=workers, require="sharedmem")(delayed(act)(*one) for one in members)
+
+
 def fit_member(
     name: str, estimator: Any, X: Any, y: Any, weight: Any, rows: np.ndarray | None, who: str
 ) -> tuple[Any, float]:
@@ -72,14 +96,15 @@ def fit_member(
         weight = None if weight is None else weight[rows]
     given = {} if weight is None else {weight_name(estimator): weight}
     fitted = clone(estimator)
-    with said_by(name, who), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnseenLabelWarning)  # the stack has one of its own
+    with said_by(f"estimator {name!r}", who):
         fitted.fit(X, y, **given)
     return fitted, time.perf_counter() - began
 
 
 def weight_name(estimator: Any) -> str:
     """Return the argument of ``fit`` by which weights reach the last step of a Pipeline."""
+    if sklearn.get_config()["enable_metadata_routing"]:
+        return "sample_weight"  # steps say whether they want it
     prefix = ""
     while hasattr(estimator, "steps"):
         name, estimator = estimator.steps[-1]
@@ -89,7 +114,7 @@ def weight_name(estimator: Any) -> str:
 
 def ask_member(name: str, fitted: Any, X: Any, k: int, classes: np.ndarray, who: str) -> Answers:
     """Return the k best labels of each instance, as positions in `classes`."""
-    with said_by(name, who):
+    with said_by(f"estimator {name!r}", who):
         labels, scores = topk(fitted, X, k)
         known = np.asarray(unwrap(fitted, None)[0].classes_)
     if len(known) == len(classes) and (known == classes).all():
@@ -104,13 +129,25 @@ def ask_member(name: str, fitted: Any, X: Any, k: int, classes: np.ndarray, who:
     return Answers(np.where(labels >= 0, place[labels], -1), scores)
 
 
-def frequencies_of(members: Sequence[Any], fallback: np.ndarray) -> np.ndarray:
-    """Return the training instances of each label that fitted members know of, or `fallback`."""
+def known_counts(members: Sequence[Any], classes: np.ndarray) -> tuple[np.ndarray, int] | None:
+    """Return what the first of fitted members that counted its training instances has counted.
+
+    Returns
+    -------
+    label_counts : ndarray of int64 of shape (n_labels,)
+        With each of `classes`; 0 of those that the member does not have.
+    n : int
+        In all. Both are of one training set, as propensities need them.
+    """
     for member in members:
-        counts = getattr(unwrap(member, None)[0], "label_counts_", None)
-        if counts is not None and len(counts) == len(fallback):
-            return np.asarray(counts)
-    return fallback
+        classifier = unwrap(member, None)[0]
+        if hasattr(classifier, "label_counts_") and hasattr(classifier, "n_samples_fit_"):
+            place = np.searchsorted(classes, classifier.classes_)
+            known = place < len(classes)
+            counts = np.zeros(len(classes), np.int64)
+            counts[place[known]] = classifier.label_counts_[known]
+            return counts, classifier.n_samples_fit_
+    return None
 
 
 def as_rows(data: Any) -> Any:
@@ -127,25 +164,24 @@ def n_rows(X: Any, who: str) -> int:
     if not n:
         shape = getattr(X, "shape", (0,))
         raise ValueError(
-            f"{who}: X must hold an instance. Got 0 sample(s) (shape={shape}), a minimum of 1 is "
-            "required."
+            f"{who}: X has 0 sample(s) (shape={shape}), a minimum of 1 is required by {who}."
         )
     return n
 
 
 class said_by:  # noqa: N801  used as a function
-    """Have errors of a member say which one it was."""
+    """Have errors of a part of a stack say which one it was."""
 
-    def __init__(self, name: str, who: str) -> None:
-        self.name, self.who = name, who
+    def __init__(self, part: str, who: str) -> None:
+        self.part, self.who = part, who
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        for plain in (ValueError, TypeError):
+        for plain in (ValueError, TypeError, MemoryBudgetError):
             if isinstance(error, plain) and not isinstance(error, NotFittedError):
-                raise plain(f"{self.who}: estimator {self.name!r}: {error}") from error
+                raise plain(f"{self.who}: {self.part}: {error}") from error
 
 
 def composed_params(params: dict[str, Any], estimators: Any) -> dict[str, Any]:

@@ -7,6 +7,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._arguments import check_count, refuse_disguised
+from sklearn_xc._blank_rows import LabelFrequencies, shares_any
+from sklearn_xc._checks import check_rows
+from sklearn_xc._data import CsrRows, DenseRows
 from sklearn_xc._sklearn import safe_indexing
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc._state import reads_one_state
@@ -15,7 +18,7 @@ from sklearn_xc.metrics import propensity
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.stacking.candidates import Candidates, best_of_pairs, describe, gather
 from sklearn_xc.stacking.learner import probabilities
-from sklearn_xc.stacking.members import Answers, as_rows, ask_member, n_rows
+from sklearn_xc.stacking.members import Answers, as_rows, ask_member, n_rows, side_by_side
 
 #: A member is asked for so many times `n_candidates` labels: what it scores candidates of others.
 _DEPTH = 2.5
@@ -26,14 +29,23 @@ Values = Callable[[Candidates, np.ndarray], np.ndarray]
 
 
 class StackedModel(XCClassifier):
-    """Orders candidates by the probabilities of ``final_estimator_``."""
+    """Orders candidates by the probabilities of ``final_estimator_``.
+
+    Where X is a matrix of features to all members, an instance without features is answered by the
+    labels' frequencies, as by each of them.
+    """
 
     named_estimators_: Any
     estimators_: list[Any]
     final_estimator_: Any
     threshold_: float
     n_candidates: int
+    n_jobs: int | None
     objective: str
+    #: None where some member makes features of X.
+    _frequencies: LabelFrequencies | None
+    #: Which features the training instances have, bool of shape (n_features,).
+    _known_features: np.ndarray
 
     @reads_one_state
     def predict_proba(self, X: Any) -> Any:
@@ -55,7 +67,7 @@ class StackedModel(XCClassifier):
         if self._targets_kind == "sparse":
             labels, chances = self._topk_of(X, self._n_considered(X), _chances)
             return self._csr(labels, chances, chances > 0)
-        chances = np.maximum(self._dense(X, _chances).astype(np.float64), 0.0)
+        chances = np.maximum(self._dense(X, _chances), 0.0)
         chances[:, self._unseen_labels] = 0.0
         if self._targets_kind == "dense":
             return chances
@@ -68,7 +80,7 @@ class StackedModel(XCClassifier):
 
     @reads_one_state
     def predict_log_proba(self, X: Any) -> Any:
-        """Return the logarithm of :meth:`predict_proba` after a fit to classes.
+        """Return the logarithms of the entries of :meth:`predict_proba`, -inf for 0.
 
         Parameters
         ----------
@@ -77,29 +89,24 @@ class StackedModel(XCClassifier):
 
         Returns
         -------
-        ndarray of shape (n, n_classes)
-
-        Raises
-        ------
-        ValueError
-            After a fit to an indicator, where labels that are no candidates have probability 0.
+        ndarray of shape (n, n_labels), or CSR of shape (n, n_labels)
         """
-        check_is_fitted(self)
-        if self._targets_kind != "classes":
-            raise ValueError(
-                f"{type(self).__name__}: predict_log_proba needs a fit to one class per instance. "
-                "Got one to an indicator: use predict_proba."
-            )
+        chances = self.predict_proba(X)
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            if self._targets_kind == "sparse":
+                chances.data = np.log(chances.data)
+                return chances
+            return np.log(chances)
 
-    def _ask(self, members: dict[str, Any], X: Any, k: int = 0) -> list[Answers]:
+    def _ask(self, members: list[tuple[str, Any]], X: Any, k: int = 0) -> list[Answers]:
         """Return the best labels of all members, at least k and as many as features need."""
         k = min(max(k, self._depth()), len(self.classes_))
-        name = type(self).__name__
-        return [
-            ask_member(one, fitted, X, k, self.classes_, name) for one, fitted in members.items()
-        ]
+        who = type(self).__name__
+
+        def ask(name: str, fitted: Any) -> Answers:
+            return ask_member(name, fitted, X, k, self.classes_, who)
+
+        return side_by_side(ask, members, self.n_jobs, who)
 
     def _depth(self) -> int:
         return int(_DEPTH * check_count(self.n_candidates, f"{type(self).__name__}: n_candidates"))
@@ -133,10 +140,7 @@ class StackedModel(XCClassifier):
 
     def _all_scores(self, X: Any) -> np.ndarray:
         scores = self._dense(X, self._worth)
-        if not self._is_binary:
-            return scores
-        first, second = np.maximum(scores, np.finfo(scores.dtype).tiny).T  # of log-odds
-        return (np.log(second) - np.log(first))[:, None]
+        return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
 
     def _all_margins(self, X: Any) -> np.ndarray:
         return self._dense(X, _chances) - self.threshold_
@@ -147,8 +151,9 @@ class StackedModel(XCClassifier):
     def _dense(self, X: Any, values: Values) -> np.ndarray:
         n, n_labels = n_rows(X, type(self).__name__), len(self.classes_)
         require_bytes(
-            16 * n * n_labels, self._allowed_bytes(), f"the answer, {n} instances x {n_labels}",
-            "Ask for fewer instances at a time, or for predict_topk.", type(self).__name__,
+            16 * n * n_labels, self._allowed_bytes(),
+            f"the dense scores, {n} instances x {n_labels} labels",
+            "Ask for fewer instances at a time, or use predict_topk.", type(self).__name__,
         )  # fmt: skip
         labels, found = self._topk_of(X, n_labels, values)
         scores = np.empty((n, n_labels), found.dtype)
@@ -161,21 +166,30 @@ class StackedModel(XCClassifier):
         check_sparse(X, "X", name)
         refuse_disguised(X, f"{name}: X")
         n, X = n_rows(X, name), as_rows(X)
+        blank = np.zeros(n, bool)
+        if self._frequencies is not None:
+            blank = has_none_of(self._known_features, check_rows(self, X, reset=False))
         if n <= _TOGETHER:
-            return self._topk_of_part(X, k, values)
+            return self._topk_of_part(X, blank, k, values)
         parts = [
-            self._topk_of_part(safe_indexing(X, slice(first, first + _TOGETHER)), k, values)
-            for first in range(0, n, _TOGETHER)
+            self._topk_of_part(safe_indexing(X, part), blank[part], k, values)
+            for part in (slice(first, first + _TOGETHER) for first in range(0, n, _TOGETHER))
         ]
         return tuple(np.concatenate(part) for part in zip(*parts, strict=True))  # type: ignore
 
-    def _topk_of_part(self, X: Any, k: int, values: Values) -> tuple[np.ndarray, np.ndarray]:
-        answers = self._ask(self.named_estimators_, X, k)
+    def _topk_of_part(
+        self, X: Any, blank: np.ndarray, k: int, values: Values
+    ) -> tuple[np.ndarray, np.ndarray]:
+        answers = self._ask(list(self.named_estimators_.items()), X, k)
         depth = self._depth()
         pairs = gather([Answers(*(a[:, :depth] for a in both)) for both in answers],
                        self.n_candidates)  # fmt: skip
         pairs = pairs.take(~np.isin(pairs.labels, self._unseen_labels))
         chances = probabilities(self.final_estimator_, describe(pairs, self.label_counts_))
+        if blank.any():
+            of_blank = blank[pairs.rows]
+            shares = self._frequencies.of_blank() / self._frequencies.total  # type: ignore
+            chances[of_blank] = shares[pairs.labels[of_blank]]
         dtype = np.result_type(*(scores.dtype for _, scores in answers))
         worth = values(pairs, chances).astype(dtype)
         counts = np.bincount(pairs.rows, minlength=pairs.n)
@@ -195,6 +209,13 @@ class StackedModel(XCClassifier):
         keys, known = (part.rows * n_labels + part.labels for part in (everything, pairs))
         filled[np.searchsorted(keys, known)] = worth
         return everything, filled
+
+
+def has_none_of(features: np.ndarray, X: CsrRows | DenseRows) -> np.ndarray:
+    """Return which instances have no feature of a mask, bool of shape (n,)."""
+    if isinstance(X, DenseRows):
+        return np.asarray(~X.values[:, features].any(axis=1))
+    return ~shares_any(X.without_zeros(), features)
 
 
 def _chances(pairs: Candidates, chances: np.ndarray) -> np.ndarray:

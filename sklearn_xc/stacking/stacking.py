@@ -1,33 +1,43 @@
 """Stacking for label sets of any size."""
 
 import time
+import warnings
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._arguments import refuse_disguised
-from sklearn_xc._checks import check_targets, check_weights
-from sklearn_xc._data import Targets
+from sklearn_xc._blank_rows import LabelFrequencies, features_of, is_blank
+from sklearn_xc._checks import (
+    check_targets,
+    check_training_instances,
+    check_weights,
+    require_labels,
+)
+from sklearn_xc._data import CsrRows, DenseRows, Targets
 from sklearn_xc._seeds import draw_seed
 from sklearn_xc._sklearn import HasMethods, Interval, StrOptions, fit_context, safe_indexing
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc._state import built_apart
+from sklearn_xc.exceptions import UnseenLabelWarning
+from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.progress import say
-from sklearn_xc.parallel.threads import count_threads
-from sklearn_xc.stacking.candidates import feature_names
+from sklearn_xc.stacking.candidates import bytes_of_pair, feature_names
 from sklearn_xc.stacking.held_out import draw_rows, split
 from sklearn_xc.stacking.learner import best_threshold
 from sklearn_xc.stacking.members import (
+    Answers,
     as_rows,
     check_members,
     composed_params,
     fit_member,
-    frequencies_of,
+    known_counts,
     n_rows,
+    read_features,
+    side_by_side,
     with_members,
 )
 from sklearn_xc.stacking.model import StackedModel
@@ -70,10 +80,11 @@ class StackingXC(StackedModel):
     top_k : int, default=100
         After a sparse fit, how many of the best labels predict and decision_function consider.
     max_memory : int or str, default=None
-        Bytes, or a text as "8GB", for each answer. Members have limits of their own.
+        Bytes, or a text as "8GB", for the pairs that are learned from, and for each answer. Members
+        have limits of their own.
     n_jobs : int, default=None
-        Members that are trained side by side, in threads; memory grows with them. Members have
-        threads of their own. The model is the same for any number.
+        Members that are trained and asked side by side, in threads; memory grows with them. Members
+        have threads of their own. The model is the same for any number.
     random_state : int, RandomState instance or None, default=None
         Draws the rows that are held out, and seeds `final_estimator` if it is None. Members have
         their own.
@@ -99,9 +110,10 @@ class StackingXC(StackedModel):
         ``predict`` names labels of an indicator with a larger probability. It gives the best
         micro-averaged F1 on the rows that pairs were learned from.
     label_counts_ : ndarray of int64 of shape (n_labels,)
-        Instances with each label (or of each class); of prefit members what the first knows.
+        Instances with each label (or of each class).
     n_samples_fit_ : int
-        Instances seen in fit.
+        Instances seen in fit. Of prefit members both are those of the first that has counted its
+        own; where none has, of the rows that were passed to fit.
     n_features_in_, feature_names_in_
         Of the first member, where it has them.
 
@@ -113,7 +125,12 @@ class StackingXC(StackedModel):
     -----
     Scores are probabilities, or those over propensities; they are estimates for candidates,
     whatever the members' own scores mean. Labels beyond the candidates follow them, by their best
-    rank, with scores below 0.
+    rank, with scores below 0. Of two classes ``decision_function`` is the score of the second less
+    that of the first.
+
+    Where all members are classifiers of this package which read X itself, an instance without
+    features, or with none that training has seen, has the labels' frequencies for probabilities,
+    as with each of the members. Elsewhere the learner decides.
 
     With one fold and `n` rows, each member is trained twice. Pairs take about
     ``4 (5 n_members + 2)`` bytes, an instance has up to ``n_members * n_candidates`` of them.
@@ -241,10 +258,13 @@ class StackingXC(StackedModel):
         check_sparse(X, "X", who)
         refuse_disguised(X, f"{who}: X")
         members = check_members(self.estimators, who, set(self._get_param_names()))
+        instances = check_training_instances(self, X) if read_features(members) else None
         n = n_rows(X, who)
         targets = check_targets(self, y, n)
         given = check_weights(self, sample_weight, n)
         weight = np.ones(n) if given is None else given
+        indptr, labels = targets.by_instance(n)
+        require_labels(self, targets, np.flatnonzero((np.diff(indptr) > 0) & (weight > 0)))
         seed = draw_seed(self.random_state)
         self._keep_targets(targets)
         self._count_instances(targets, weight)
@@ -252,8 +272,9 @@ class StackingXC(StackedModel):
             lesson, seconds = self._ask_prefit(members, X, weight, seed), np.zeros(len(members))
         else:
             lesson, seconds = self._train_members(members, X, y, targets, given, weight, seed)
+        self._keep_frequencies(instances, indptr, labels, weight)
         names = [name for name, _ in members]
-        teacher = Teacher(self.final_estimator, lesson, targets, weight, seed)
+        teacher = Teacher(self.final_estimator, lesson, targets, weight, seed, who)
         self.final_estimator_, chances = teacher.teach()
         self.pair_features_ = feature_names(names)
         self.threshold_ = best_threshold(chances, teacher.relevant, teacher.truth.nnz)
@@ -276,17 +297,34 @@ class StackingXC(StackedModel):
     ) -> tuple[Lesson, np.ndarray]:
         """Train the members without held-out rows, ask them, and train them on all rows."""
         lessons, seconds = [], np.zeros(len(members))
-        for train, test in split(self.cv, X, y, weight, seed, type(self).__name__):
-            fitted, taken = self._fit_members(members, X, y, given, train)
+        folds = split(self.cv, X, y, targets, weight, seed, type(self).__name__)
+        self._require_bytes(len(members), sum(len(test) for _, test in folds))
+        for train, test in folds:
+            answers, taken = self._ask_without(members, X, y, given, train, test)
             seconds += taken
             is_there = np.zeros(len(weight), bool)
             is_there[train] = True
             frequencies = targets.label_counts(is_there & (weight > 0))
-            answers = self._ask(dict(fitted), safe_indexing(as_rows(X), test))
             lessons.append(make_lesson(answers, test, frequencies, self.n_candidates))
         fitted, taken = self._fit_members(members, X, y, given, None)
         self._keep_members(fitted)
         return joined(lessons), seconds + taken
+
+    def _ask_without(
+        self,
+        members: list[tuple[str, Any]],
+        X: Any,
+        y: Any,
+        weight: np.ndarray | None,
+        train: np.ndarray,
+        test: np.ndarray,
+    ) -> tuple[list[Answers], np.ndarray]:
+        """Return the answers of members trained on some rows to others, and the seconds of each.
+
+        The members are let go at the end: the next fit would find two models of each in memory.
+        """
+        fitted, seconds = self._fit_members(members, X, y, weight, train)
+        return self._ask(fitted, safe_indexing(as_rows(X), test)), seconds
 
     def _ask_prefit(
         self, members: list[tuple[str, Any]], X: Any, weight: np.ndarray, seed: int
@@ -295,21 +333,36 @@ class StackingXC(StackedModel):
         who = type(self).__name__
         for name, estimator in members:
             check_is_fitted(estimator, msg=f"{who}: cv is 'prefit', and {name!r} is not fitted.")
-        self.label_counts_ = frequencies_of([one for _, one in members], self.label_counts_)
-        self._keep_members(members)
         rows = draw_rows(np.flatnonzero(weight > 0), seed)
-        answers = self._ask(dict(members), safe_indexing(as_rows(X), rows))
+        self._require_bytes(len(members), len(rows))
+        answers = self._ask(members, safe_indexing(as_rows(X), rows))
+        counted = known_counts([one for _, one in members], self.classes_)
+        if counted is not None:
+            self.label_counts_, self.n_samples_fit_ = counted
+        self._keep_members(members)
         return make_lesson(answers, rows, self.label_counts_, self.n_candidates)
+
+    def _require_bytes(self, n_members: int, n_rows: int) -> None:
+        """Raise MemoryBudgetError unless there is room for the pairs of so many rows."""
+        n_pairs = min(n_members * self.n_candidates, len(self.classes_))
+        require_bytes(
+            n_rows * n_pairs * bytes_of_pair(n_members), self._allowed_bytes(),
+            f"the features of pairs, {n_rows} held-out instances x {n_pairs} candidates",
+            "Hold out fewer instances (cv), or lower n_candidates.", type(self).__name__,
+        )  # fmt: skip
 
     def _fit_members(
         self, members: list[tuple[str, Any]], X: Any, y: Any, weight: Any, rows: Any
     ) -> tuple[list[tuple[str, Any]], np.ndarray]:
         """Return the members fitted to some rows (None: all), and the seconds of each."""
-        workers = min(count_threads(self.n_jobs), len(members))
-        done = Parallel(n_jobs=workers, require="sharedmem")(
-            delayed(fit_member)(name, estimator, X, y, weight, rows, type(self).__name__)
-            for name, estimator in members
-        )
+        who = type(self).__name__
+
+        def fit(name: str, estimator: Any) -> tuple[Any, float]:
+            return fit_member(name, estimator, X, y, weight, rows, who)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnseenLabelWarning)  # the stack has one of its own
+            done = side_by_side(fit, members, self.n_jobs, who)
         fitted = [(name, one) for (name, _), (one, _) in zip(members, done, strict=True)]
         return fitted, np.array([seconds for _, seconds in done])
 
@@ -321,6 +374,29 @@ class StackingXC(StackedModel):
             self.__dict__.pop(name, None)
             if hasattr(self.estimators_[0], name):
                 setattr(self, name, getattr(self.estimators_[0], name))
+
+    def _keep_frequencies(
+        self,
+        instances: CsrRows | DenseRows | None,
+        indptr: np.ndarray,
+        labels: np.ndarray,
+        weight: np.ndarray,
+    ) -> None:
+        """Keep what answers instances without features; None where members make features of X."""
+        if instances is None:
+            self._frequencies, self._known_features = None, np.empty(0, bool)
+        elif isinstance(self.cv, str):  # what features the members have seen is not known
+            none = np.zeros(len(self.classes_))
+            counts = self.label_counts_.astype(np.float64)
+            self._frequencies = LabelFrequencies(counts, float(self.n_samples_fit_), none, 0.0)
+            self._known_features = np.ones(instances.shape[1], bool)
+        else:
+            rows = np.repeat(np.arange(len(weight)), np.diff(indptr))
+            self._frequencies = LabelFrequencies.of(
+                rows, labels, weight, is_blank(instances), len(self.classes_)
+            )
+            there = None if weight.all() else np.flatnonzero(weight)
+            self._known_features = features_of(instances, there)
 
     def _tell(self, n_rows: int) -> None:
         if not self.verbose:

@@ -23,7 +23,7 @@ from sklearn_xc.stacking.learner import (
     default_learners,
     probabilities,
 )
-from sklearn_xc.stacking.members import Answers, weight_name
+from sklearn_xc.stacking.members import Answers, said_by, weight_name
 
 #: Folds in which the learner itself is judged.
 _JUDGED = 3
@@ -104,6 +104,8 @@ class Teacher:
     weight : ndarray of float of shape (n,)
         Likewise.
     seed : int
+    who : str
+        Named in messages.
 
     Attributes
     ----------
@@ -119,9 +121,10 @@ class Teacher:
         targets: Targets,
         weight: np.ndarray,
         seed: int,
+        who: str,
     ) -> None:
         self.final_estimator, self.lesson = final_estimator, lesson
-        self.seed = seed
+        self.seed, self.who = seed, who
         self.weight = weight[lesson.rows]
         indptr, labels = targets.by_instance(len(weight))
         ones = np.ones(len(labels), np.int8)
@@ -154,7 +157,8 @@ class Teacher:
         weight = self.weight[self.lesson.pairs.rows[kept]]
         given = {} if (weight == 1.0).all() else {weight_name(learner): weight}
         features = self.lesson.features[kept]
-        return clone(learner).fit(features, relevant.astype(np.int8), **given)
+        with said_by("final_estimator", self.who):
+            return clone(learner).fit(features, relevant.astype(np.int8), **given)
 
     def _examine(self, learner: Any) -> np.ndarray:
         """Return probabilities of all pairs, each from a fit that has not seen its instance."""

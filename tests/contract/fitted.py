@@ -1,14 +1,21 @@
 """What fitted models are and say, in forms that can be compared to the bit."""
 
+import joblib
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
+from sklearn_xc.base import XCClassifier
+
 METHODS = ("predict", "decision_function", "predict_proba", "predict_log_proba")
 
 
-def plain(value, within=()):
-    """Return nested tuples of what a value holds, arrays as bytes; durations are left out."""
+def plain(value, within=(), but=()):
+    """Return nested tuples of what a value holds, arrays as bytes; durations are left out.
+
+    Of an estimator of this package, what it shows: parameters, and fitted attributes `but` some. Of
+    others all that they hold; where they cannot be looked into, a checksum of it.
+    """
     if any(value is one for one in within):
         return "itself"
     if isinstance(value, np.ndarray) and value.dtype == object:
@@ -25,17 +32,21 @@ def plain(value, within=()):
     if isinstance(value, dict):
         within = (*within, value)
         return tuple(
-            (str(key), plain(part, within))
+            (str(key), plain(part, within, but))
             for key, part in sorted(value.items(), key=lambda item: str(item[0]))
             if not str(key).endswith(("seconds", "_s"))
         )
     if hasattr(value, "_asdict"):
-        return plain(value._asdict(), within)
+        return plain(value._asdict(), within, but)
     if isinstance(value, list | tuple):
-        return tuple(plain(part, within) for part in value)
+        return tuple(plain(part, within, but) for part in value)
+    if isinstance(value, XCClassifier):
+        shown = {**value.get_params(deep=False), **state(value, but)}
+        return type(value).__name__, plain(shown, (*within, value), but)
     if hasattr(value, "__dict__") and not isinstance(value, type):
-        return type(value).__name__, plain(vars(value), (*within, value))
-    return repr(value)
+        return type(value).__name__, plain(vars(value), (*within, value), but)
+    text = repr(value)
+    return joblib.hash(value, coerce_mmap=True) if " at 0x" in text else text
 
 
 def public(model):
@@ -44,14 +55,15 @@ def public(model):
     return sorted(name for name in names if name[-1] == "_" and hasattr(model, name))
 
 
-def state(model):
-    """Return all public fitted attributes, by name, in a form that can be compared."""
-    return {name: plain(getattr(model, name)) for name in public(model)}
+def state(model, but=()):
+    """Return all public fitted attributes `but` some, by name, in a form that can be compared."""
+    names = [name for name in public(model) if name not in but]
+    return {name: plain(getattr(model, name), but=but) for name in names}
 
 
 def assert_same_model(a, b, but=()):
     """Compare all public fitted attributes to the bit, `but` for some."""
-    p, q = ({n: v for n, v in state(model).items() if n not in but} for model in (a, b))
+    p, q = state(a, but), state(b, but)
     assert p.keys() == q.keys()
     differing = [name for name in p if p[name] != q[name]]
     assert not differing, differing

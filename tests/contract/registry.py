@@ -1,16 +1,19 @@
-"""The estimators that the contract is tried on: one entry each, small and quick, and data for them.
+"""The estimators that the contract is tried on: one entry each, small and quick.
 
 What can be asked of an estimator (``hasattr``, ``get_params``, the signature of ``fit``) is asked;
-an entry holds the rest. All names of parameters that only some estimators have stand here.
+an entry holds the rest.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from inspect import signature
-from typing import Any
+import copy
 
 import numpy as np
-import scipy.sparse as sp
+from entry import Entry
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from small_data import awkward, rows_of_labels
 
 from sklearn_xc import (
     DecompMIPSClassifier,
@@ -19,87 +22,11 @@ from sklearn_xc import (
     OvALinearXC,
     OvALinearXCCV,
     SoftmaxUMax,
+    StackingXC,
 )
 from sklearn_xc.gradients import MessagePassing
 
 NAN, INF = np.nan, np.inf
-
-
-@dataclass(frozen=True)
-class Entry:
-    """An estimator, and what the contract has to know of it.
-
-    Attributes
-    ----------
-    estimator : type
-        The class.
-    quick : mapping
-        Parameters with which it trains in milliseconds.
-    able : mapping
-        Parameters, beside the quick ones, with which it learns easy data, in less than a second.
-    precise : mapping
-        Parameters, beside the quick ones, with which rounding changes scores by less than 1e-5.
-    variants : mapping of str to mapping
-        Parameters that take code of their own: what must not change a bit is tried on each.
-    pieces : mapping of str to int
-        Private constants, by dotted name, that have even small work cut up for several threads.
-    small : str
-        Private constant, by dotted name: what needs fewer bytes does not ask for the machine's.
-    refused : mapping of str to list
-        Values of parameters that ``fit`` refuses, for each parameter.
-    memory : tuple of (mapping, str)
-        Parameters that need too much memory, and what the message calls the largest array.
-    labels_apart : bool
-        Whether each label is a problem of its own: a single column will do, and instances without
-        labels are negatives of all; elsewhere they are passed over.
-    is_exact : bool
-        Whether the order of instances, and a weight in place of repeated rows, change no bit;
-        otherwise they change rounding.
-    by_search : tuple of str
-        Variants guided by an index that files do not hold: a copy goes on with one that is built
-        anew, which may find other labels.
-    dense_bits : bool
-        Whether a dense X has the bits of a sparse one.
-    checked : tuple of mapping
-        Parameters with which scikit-learn's own checks are run, beside the defaults.
-    answers : mapping of str to callable
-        Further answers, of a fitted model and X.
-    """
-
-    estimator: type
-    quick: Mapping[str, Any] = field(default_factory=dict)
-    able: Mapping[str, Any] = field(default_factory=dict)
-    precise: Mapping[str, Any] = field(default_factory=dict)
-    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    pieces: Mapping[str, int] = field(default_factory=dict)
-    small: str = ""
-    refused: Mapping[str, list] = field(default_factory=dict)
-    memory: tuple[tuple[Mapping[str, Any], str], ...] = ()
-    labels_apart: bool = False
-    is_exact: bool = True
-    by_search: tuple[str, ...] = ()
-    dense_bits: bool = True
-    checked: tuple[Mapping[str, Any], ...] = ({},)
-    answers: Mapping[str, Callable] = field(default_factory=dict)
-
-    def make(self, **parameters: Any) -> Any:
-        """Return a quick estimator; with `able` or `precise` True, with those parameters too."""
-        able = self.able if parameters.pop("able", False) else {}
-        precise = self.precise if parameters.pop("precise", False) else {}
-        return self.estimator(**{**self.quick, **able, **precise, **parameters})
-
-    def has(self, name: str) -> bool:
-        """Tell whether the estimator has a method, a parameter, or a `name` that fit takes."""
-        made = self.make()
-        return hasattr(made, name) or name in signature(made.fit).parameters
-
-
-def rows_of_labels(n_labels=5, n_features=15):
-    """Return features of labels, of which one has none."""
-    rng = np.random.default_rng(7)
-    Z = sp.random_array((n_labels, n_features), density=0.4, random_state=rng, format="lil")
-    Z[1] = 0
-    return Z.tocsr()
 
 
 #: What all estimators refuse, of the parameters that all have.
@@ -150,6 +77,25 @@ SOFTMAX = {
 }
 SMALL = {"max_iter": 3, "learning_rate": 0.1, "random_state": 0}
 
+
+def members(**of_ova):
+    """Return two quick members of a stack."""
+    ova = {"tol": 1e-3, "prune": 0.001, **of_ova}
+    return [("ova", OvALinearXC(**ova)), ("softmax", ImplicitSoftmaxSGD(**SMALL))]
+
+
+def prefit_members():
+    """Return members of a stack that are trained on ``awkward`` data."""
+    return [(name, member.fit(*awkward())) for name, member in members()]
+
+
+def chances_of_pairs(stack):
+    """Return what a stack's learner says of pairs with features of many kinds."""
+    rng = np.random.default_rng(0)
+    pairs = rng.normal(size=(200, len(stack.pair_features_))) * 3
+    return [stack.final_estimator_.predict_proba(pairs.astype(np.float32))]
+
+
 ENTRIES = {
     "OvALinearXC": Entry(
         OvALinearXC,
@@ -165,6 +111,9 @@ ENTRIES = {
         refused=OVA,
         memory=(({}, "points of a block"),),
         labels_apart=True,
+        learns_from_unlabelled=True,
+        many_labels={"init": "zero"},
+        no_table=None,
         is_exact=False,
         dense_bits=False,
         answers={
@@ -191,6 +140,9 @@ ENTRIES = {
         },
         memory=(({}, "weights on a path of C"),),
         labels_apart=True,
+        learns_from_unlabelled=True,
+        many_labels={"init": "zero"},
+        no_table=None,
         is_exact=False,
         dense_bits=False,
     ),
@@ -206,6 +158,8 @@ ENTRIES = {
         checked=({"max_iter": 20, "tol": 0.03},),
         refused={**SOFTMAX, "delta": [0, -1.0, NAN, INF, "a", True]},
         memory=(({}, "the weights, 5 classes"),),
+        many_labels={"init": "zero"},
+        spoilt={"alpha": 3000.0},
     ),
     "ImplicitSoftmaxSGD": Entry(
         ImplicitSoftmaxSGD,
@@ -223,6 +177,8 @@ ENTRIES = {
             ({}, "the weights, 5 classes"),
             ({"average": True, "max_memory": 5 * 15 * 8 * 2 - 1}, "the weights, 5 classes"),
         ),
+        many_labels={"init": "zero"},
+        spoilt={"alpha": 3000.0},
         checked=(
             {"max_iter": 20, "tol": 0.03},
             {
@@ -360,6 +316,70 @@ ENTRIES = {
             "embedding": lambda model, X: model.predict_topk(X, 3, component="embedding"),
             "classifier": lambda model, X: model.predict_topk(X, 3, component="classifier"),
         },
+        many_labels=None,
+    ),
+    "StackingXC": Entry(
+        StackingXC,
+        needed={"estimators": members()},
+        quick={
+            "cv": 0.3,
+            "final_estimator": HistGradientBoostingClassifier(
+                max_iter=10, min_samples_leaf=2, early_stopping=False, random_state=0
+            ),
+            "random_state": 0,
+        },
+        able={"final_estimator": None, "cv": 3},
+        precise={"estimators": members(tol=1e-8)},
+        variants={
+            "own learner": {"final_estimator": None},
+            "propensity": {"objective": "propensity"},
+            "folds": {"cv": 2},
+            "listed folds": {"cv": [(np.arange(0, 60, 2), np.arange(1, 60, 2))]},
+            "foreign learner": {
+                "final_estimator": make_pipeline(SimpleImputer(), LogisticRegression())
+            },
+            "prefit": {"cv": "prefit", "estimators": prefit_members()},
+        },
+        pieces={"sklearn_xc.stacking.model._TOGETHER": 64},
+        refused={
+            **COMMON,
+            **SEED,
+            "estimators": [
+                [], None, "ova", [OvALinearXC()], [("ova", OvALinearXC)], [("ova", "drop")],
+                [("cv", OvALinearXC())], [("a__b", OvALinearXC())], [("ova", KFold())],
+                [("ova", OvALinearXC()), ("ova", OvALinearXC())],
+            ],
+            "final_estimator": ["logistic", KFold(), 3, LogisticRegression],
+            "objective": ["recall", None, 1],
+            "cv": [0.0, 1.0, 1, 61, 1.5, NAN, "folds", b"x", True, []],
+            "n_candidates": COUNT,
+        },
+        memory=(
+            ({}, r"the features of pairs, 18 held-out instances x 5 candidates"),
+            ({"cv": "prefit", "estimators": prefit_members()}, "the features of pairs, 60 held"),
+        ),
+        learns_from_unlabelled=True,
+        is_exact=False,
+        folds_of_weighted=True,
+        dense_bits=False,
+        weights=lambda model: [member.coef_ for member in model.estimators_],
+        further_state=chances_of_pairs,
+        lacks=("coef_", "n_iter_"),
+        chances_of="each label",
+        many_labels={
+            "estimators": [
+                ("ova", OvALinearXC(init="zero")),
+                ("softmax", ImplicitSoftmaxSGD(**SMALL, init="zero")),
+            ]
+        },
+        no_table={"estimators": members()[1:]},
+        spoilt={"estimators": [("ova", OvALinearXC(C=1e-9))]},
+        checked=({"cv": 3, "random_state": 0},),
+        unmet=dict.fromkeys(
+            ("check_sample_weight_equivalence_on_dense_data",
+             "check_sample_weight_equivalence_on_sparse_data"),
+            "its learner has folds of its own, into which repeated rows fall one by one",
+        ),
     ),
 }  # fmt: skip
 #: All entries that have variants, and without: (name, variant).
@@ -370,45 +390,10 @@ ESTIMATORS = {name: entry.make for name, entry in ENTRIES.items()}
 
 def of_variant(name, variant, **parameters):
     """Return a quick estimator with the parameters of a variant, "" for none."""
-    own = ENTRIES[name].variants[variant] if variant else {}
+    own = copy.deepcopy(ENTRIES[name].variants[variant]) if variant else {}
     return ENTRIES[name].make(**{**own, **parameters})
 
 
 def having(attribute):
     """Return the names of estimators that have a method, a parameter or an argument of fit."""
     return [name for name, entry in ENTRIES.items() if entry.has(attribute)]
-
-
-def made(n_labels, seed):
-    """Return X (60, 15) and Y (60, n_labels), sparse; every row and label has a positive."""
-    rng = np.random.default_rng(seed)
-    X = sp.random_array((60, 15), density=0.3, random_state=rng, format="csr")
-    Y = sp.random_array((60, n_labels), density=0.2, random_state=rng, format="csr")
-    Y.data[:] = 1
-    Y = Y.tolil()
-    Y[np.arange(60), np.arange(60) % n_labels] = 1
-    return X, Y.tocsr()
-
-
-def awkward(dtype=np.float64):
-    """Return X (60, 15) and Y (60, 5), sparse, with unpleasant rows and columns.
-
-    Row 3 has no feature and rows 7 and 8 are equal, as are their labels; row 5 has no label; label
-    4 is on almost all rows, and labels 0 and 2 are on the same ones. Values are of both signs.
-    """
-    X, Y = (part.toarray() for part in made(5, 3))
-    X = np.where(X != 0, X - 0.4, 0)
-    X[3], Y[:, 4] = 0, 1
-    Y[:, 2] = Y[:, 0]
-    Y[5] = 0
-    X[8], Y[8] = X[7], Y[7]
-    return sp.csr_array(X.astype(dtype)), sp.csr_array(Y)
-
-
-def easy(n_classes=4):
-    """Return X (60, 15), sparse, and classes as positions: features 0, 1... tell them."""
-    X, _ = made(5, 1)
-    places = np.arange(60) % n_classes
-    X = X.toarray() * 0.3
-    X[:, :n_classes] = np.eye(n_classes)[places] * 2
-    return sp.csr_array(X), places

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from registry import ESTIMATORS, made
+from registry import ESTIMATORS
+from small_data import made
 
 
 @pytest.fixture(scope="module", params=ESTIMATORS)

@@ -3,7 +3,8 @@
 import gc
 
 import pytest
-from registry import VARIANTS, awkward, of_variant
+from registry import VARIANTS, of_variant
+from small_data import awkward
 
 from sklearn_xc.kernels.compiling.cache import KernelCache
 from sklearn_xc.kernels.compiling.numba_private import Dispatcher

@@ -13,8 +13,9 @@ from fitted import (
     dense,
     plain,
 )
-from registry import ENTRIES, awkward, easy, having, made
+from registry import ENTRIES, having
 from sklearn.exceptions import DataConversionWarning
+from small_data import awkward, easy, made
 
 from sklearn_xc.metrics import precision_at_k
 
@@ -193,15 +194,25 @@ class TestTopK:
 class TestProbabilities:
     @pytest.mark.parametrize("of", having("predict_proba"))
     @pytest.mark.parametrize("kind", ["classes", "two classes", "dense", "sparse"])
-    def test_rows_sum_to_one_over_all_classes(self, of, kind):
+    def test_they_go_with_scores(self, of, kind):
+        """And sum to 1 over all classes, over all labels of an indicator if they are shares."""
         y = {**ONE_CLASS_EACH, "two classes": PLACES > 1}[kind]
         model = ENTRIES[of].make().fit(X, y)
         proba, logs = (dense(ask(X)) for ask in (model.predict_proba, model.predict_log_proba))
         assert proba.shape == (60, len(model.classes_))
-        np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-12)
+        is_share = "classes" in kind or ENTRIES[of].chances_of == "all labels"
+        if is_share:
+            np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-12)
+        assert (proba >= 0).all()
+        assert (proba <= 1).all()
         np.testing.assert_allclose(np.log(proba), logs, atol=1e-12)
         labels, scores = model.predict_topk(X, len(model.classes_))
         assert (np.diff(np.take_along_axis(proba, labels, axis=1), axis=1) <= 1e-15).all()
+        if ENTRIES[of].chances_of == "each label":
+            expected = scores / scores.sum(axis=1, keepdims=True) if is_share else scores
+            found = np.take_along_axis(proba, labels, axis=1)
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+            return
         some = X.toarray().any(axis=1)  # a row without features has shares
         gaps = np.diff(np.take_along_axis(logs, labels, axis=1)[some], axis=1)
         np.testing.assert_allclose(gaps, np.diff(scores[some], axis=1), atol=1e-12)
@@ -211,7 +222,8 @@ class TestProbabilities:
         model = ENTRIES[of].make().fit(X, PLACES)
         logs = model.predict_log_proba(X * 1e6)
         assert np.isfinite(logs).all()
-        assert logs.min() < -1e4
+        if ENTRIES[of].chances_of == "all labels":  # others are of any shape
+            assert logs.min() < -1e4
         proba = model.predict_proba(X * 1e6)
         assert np.isfinite(proba).all()
         np.testing.assert_allclose(proba.sum(axis=1), 1.0)
@@ -247,7 +259,7 @@ class TestClasses:
         folds = {"cv": [(np.arange(0, 60, 3), np.arange(1, 60, 3))]} if entry.has("cv") else {}
         by_class = entry.make(**folds).fit(X, PLACES)
         indicator = entry.make(**folds).fit(X, sp.csr_array(np.eye(4)[PLACES]))
-        np.testing.assert_array_equal(dense(by_class.coef_), dense(indicator.coef_))
+        np.testing.assert_array_equal(entry.learnt(by_class), entry.learnt(indicator))
         np.testing.assert_array_equal(
             by_class.predict_topk(X, 4)[0], indicator.predict_topk(X, 4)[0]
         )
@@ -272,10 +284,13 @@ class TestClasses:
         gap = best[:, 0] - best[:, 1]
         one = np.allclose(best[:, 0], -best[:, 1]) and np.allclose(gap, 2 * np.abs(score))
         assert one or np.allclose(gap, np.abs(score))
-        if hasattr(model, "predict_proba"):
-            np.testing.assert_allclose(
-                model.predict_proba(EASY)[:, 1], 1 / (1 + np.exp(-score)), atol=1e-12
-            )
+        if not hasattr(model, "predict_proba"):
+            return
+        expected = 1 / (1 + np.exp(-score))
+        if entry.chances_of == "each label":
+            second = np.where(labels[:, 0] == 1, best[:, 0], best[:, 1])
+            expected = second / best[:, :2].sum(axis=1)
+        np.testing.assert_allclose(model.predict_proba(EASY)[:, 1], expected, atol=1e-12)
 
     def test_a_column_warns_and_is_taken_as_one_dimensional(self, entry, able):
         with pytest.warns(DataConversionWarning, match="column-vector y was passed"):
@@ -305,7 +320,7 @@ class TestClasses:
             y = y // 2
         model = entry.make().fit(x, y)
         assert model.decision_function(x).shape == (60, y[-1] + 1)
-        assert np.isfinite(dense(model.coef_)).all()
+        assert np.isfinite(entry.learnt(model)).all()
 
 
 class TestInstances:
@@ -321,7 +336,8 @@ class TestInstances:
             assert_same_model(model, fitted, but=("feature_names_in_",))
         else:
             model, expected = (entry.make(precise=True).fit(x, Y) for x in (given, X))
-            np.testing.assert_allclose(dense(model.coef_), dense(expected.coef_), atol=1e-5)
+            found, expected = entry.label_weights(model), entry.label_weights(expected)
+            np.testing.assert_allclose(found, expected, atol=1e-5)
         if not isinstance(given, pd.DataFrame):  # whose names would be missed
             assert_same_answers(model, model, given, entry, X.toarray())
 
@@ -345,7 +361,7 @@ class TestInstances:
         whole = (X.toarray() * 5).astype(dtype)
         for x in [whole] if dtype == np.float16 else [whole, sp.csr_array(whole)]:
             model = entry.make().fit(x, Y)
-            assert model.coef_.dtype == expected
+            assert {part.dtype for part in entry.weights(model)} == {np.dtype(expected)}
             for method in METHODS[1:]:
                 if hasattr(model, method):
                     assert getattr(model, method)(x).dtype == expected
@@ -360,7 +376,8 @@ class TestInstances:
             pytest.skip("encoders start at random numbers of the dtype")
         narrow = X.astype(np.float32)
         a, b = (entry.make().fit(x, Y) for x in (narrow, narrow.astype(np.float64)))
-        np.testing.assert_allclose(dense(a.coef_), dense(b.coef_), atol=1e-3)
+        a, b = entry.label_weights(a), entry.label_weights(b)
+        np.testing.assert_allclose(a, b, atol=1e-3)
 
     def test_a_float32_model_is_asked_in_float64(self, entry):
         model = entry.make().fit(X.astype(np.float32), Y)
@@ -378,12 +395,11 @@ class TestInstances:
 
     @pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.UnseenLabelWarning")
     def test_more_than_65536_labels(self, entry):
-        if entry.has("n_shards"):
+        if entry.many_labels is None:
             pytest.skip("draws and clusters all labels: minutes")
         offset, labels = 65_530, sp.csr_array(np.eye(4)[PLACES])
         many = sp.csr_array((labels.data, labels.indices + offset, labels.indptr), (60, offset + 4))
-        start = {"init": "zero"} if entry.has("init") else {}  # others look at all labels for long
-        model = entry.make(**start).fit(EASY, many)
+        model = entry.make(**entry.many_labels).fit(EASY, many)
         np.testing.assert_array_equal(model.label_counts_[offset:], [15] * 4)
         first = model.predict_topk(EASY, 1)[0][:, 0]
         assert (first == PLACES + offset).mean() > 0.7
@@ -391,14 +407,14 @@ class TestInstances:
 
 class TestUnpleasantRows:
     def test_rows_without_labels(self, entry):
-        """They are negatives of all where labels are apart, elsewhere passed over but counted."""
+        """They are negatives of all, or passed over but counted."""
         for y in (Y, Y.toarray()):
             labelled = np.flatnonzero(Y.toarray().any(axis=1))
             assert len(labelled) == 59
             model, without = entry.make().fit(X, y), entry.make().fit(X[labelled], y[labelled])
             assert model.n_samples_fit_ == 60
-            if entry.labels_apart:
-                assert (dense(model.coef_) != dense(without.coef_)).any()
+            if entry.learns_from_unlabelled:
+                assert (entry.learnt(model) != entry.learnt(without)).any()
             else:
                 but = ("n_samples_fit_", "u_index_")  # numbers of rows
                 assert_same_model(model, without, but=but)
@@ -406,7 +422,7 @@ class TestUnpleasantRows:
     def test_nothing_but_zeros(self, entry):
         for container in (sp.csr_array, np.asarray):
             model = entry.make().fit(container(np.zeros((60, 6))), Y)
-            assert not dense(model.coef_).any() or np.isfinite(dense(model.coef_)).all()
+            assert np.isfinite(entry.learnt(model)).all()
             expected = np.argsort(-model.label_counts_, kind="stable")
             labels, scores = model.predict_topk(np.zeros((2, 6)), 5)
             assert labels.tolist() == [expected.tolist()] * 2
@@ -426,7 +442,7 @@ class TestUnpleasantRows:
         y[:20] = 1
         for labels in (y, np.ones_like(y)):
             model = entry.make().fit(X, labels)
-            assert np.isfinite(dense(model.coef_)).all()
+            assert np.isfinite(entry.learnt(model)).all()
             assert np.isfinite(model.predict_topk(X, 5)[1]).all()
         assert model.predict(X).sum() == 60 * 5 or not entry.labels_apart
 

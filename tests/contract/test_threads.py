@@ -5,7 +5,8 @@ import threading
 
 import numpy as np
 import pytest
-from registry import ESTIMATORS, made
+from registry import ESTIMATORS
+from small_data import made
 
 
 def answers(model, X):

@@ -1,24 +1,23 @@
 """StackingXC: what it learns from, what it answers, how it lives with scikit-learn."""
 
-import copy
-import pickle
 import warnings
+import weakref
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+import sklearn
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler
 
 from sklearn_xc import ImplicitSoftmaxSGD, LabelFeatures, NGAMEEmbeddingXC, OvALinearXC, StackingXC
 from sklearn_xc.datasets import make_xc_classification
@@ -60,7 +59,25 @@ class Recorder(OvALinearXC):
         return super().fit(X, y, sample_weight)
 
 
+class Counted(OvALinearXC):
+    """Notes how many fitted ones there were when one was fitted."""
+
+    fitted: weakref.WeakSet = weakref.WeakSet()  # noqa: RUF012
+    n_before: list = []  # noqa: RUF012
+
+    def fit(self, X, y, sample_weight=None):
+        Counted.n_before.append(len(Counted.fitted))
+        Counted.fitted.add(self)
+        return super().fit(X, y, sample_weight)
+
+
 class TestWhatIsLearnedFrom:
+    def test_members_of_a_fold_are_gone_before_the_next(self, data):
+        Counted.n_before = []
+        model = stack(estimators=[("a", Counted()), ("b", Counted())], cv=3).fit(*data)
+        assert Counted.n_before == [0, 1] * 4
+        assert len(model.estimators_) == 2
+
     @pytest.mark.parametrize(
         ("cv", "expected"),
         [(0.25, [450, 600]), (3, [400, 400, 400, 600]), (None, [480] * 5 + [600]),
@@ -97,9 +114,50 @@ class TestWhatIsLearnedFrom:
         given = [(name, one.fit(X[:400], Y[:400])) for name, one in members()]
         model = stack(estimators=given, cv="prefit").fit(X[400:], Y[400:])
         assert model.estimators_ == [one for _, one in given]
-        np.testing.assert_array_equal(model.label_counts_, given[0][1].label_counts_)
         with pytest.raises(NotFittedError, match="'prefit', and 'ova' is not fitted"):
             stack(estimators=members(), cv="prefit").fit(X, Y)
+
+    @pytest.mark.parametrize("classes", [False, True])
+    def test_propensities_of_prefit_members_are_of_their_training_set(self, classes, data):
+        """Counts of labels and the number of rows: Jain et al. (2016), written out."""
+        X, Y = data
+        y = Y.toarray()
+        given = [(name, one.fit(X[:400], y[:400])) for name, one in members()]
+        if classes:  # the first counts nothing, the second lacks a class
+            y = np.array(["a", "b", "c", "d"])[np.arange(600) % 4]
+            kept = np.flatnonzero(y[:400] != "c")
+            knows = OvALinearXC().fit(X[kept], y[kept])
+            given = [("nb", MultinomialNB().fit(X[:400], y[:400])), ("ova", knows)]
+        model = stack(estimators=given, cv="prefit", objective="propensity").fit(X[400:], y[400:])
+        n, counts = (300, np.array([100, 100, 0, 100])) if classes else (400, y[:400].sum(axis=0))
+        C = (np.log(n) - 1) * 2.5**0.55
+        inverse = 1 + C * (counts + 1.5) ** -0.55
+        assert model.n_samples_fit_ == n
+        np.testing.assert_array_equal(model.label_counts_, counts)
+        np.testing.assert_allclose(1 / model._propensities(), inverse)
+        labels, worth = model.predict_topk(X[400:], 4)
+        chances = model.set_params(objective="precision").decision_function(X[400:])
+        expected = np.take_along_axis(chances, labels, axis=1) * inverse[labels]
+        np.testing.assert_allclose(worth[worth > 0], expected[worth > 0])
+
+    def test_without_counts_of_members_those_of_the_rows_hold(self, data):
+        X, Y = data
+        y = Y.argmax(axis=1) % 3
+        given = [("nb", MultinomialNB().fit(X[:400], y[:400]))]
+        model = stack(estimators=given, cv="prefit").fit(X[400:], y[400:])
+        assert model.n_samples_fit_ == 200
+        np.testing.assert_array_equal(model.label_counts_, np.bincount(y[400:]))
+
+    def test_a_fold_without_a_second_class_is_left_out(self):
+        """The only instance of a class is held out in one of two folds."""
+        X, y = np.random.default_rng(0).random((12, 3)), np.array(["a"] * 11 + ["b"])
+        Recorder.n_rows = []
+        model = stack(estimators=[("ova", Recorder())], cv=2).fit(X, y)
+        assert Recorder.n_rows == [6, 12]
+        assert model.classes_.tolist() == ["a", "b"]
+        says = "StackingXC: no training rows of two classes, or with a label, are left"
+        with pytest.raises(ValueError, match=says):
+            stack(estimators=[("ova", OvALinearXC())], cv=2).fit(X[-2:], y[-2:])
 
     def test_at_most_so_many_rows(self, data, monkeypatch):
         monkeypatch.setattr("sklearn_xc.stacking.held_out.MOST_ROWS", 50)
@@ -112,6 +170,10 @@ class TestWhatIsLearnedFrom:
         )
         stack(cv=4).fit(*data)
         assert sizes == [50]
+
+    def test_another_seed(self, fitted, data):
+        other = stack(random_state=1).fit(*data)
+        assert (other.predict_topk(data[0], 5)[1] != fitted.predict_topk(data[0], 5)[1]).any()
 
     def test_members_are_the_models_of_a_fit_to_all_rows(self, fitted, data):
         for (_, member), found in zip(members(), fitted.estimators_, strict=True):
@@ -224,16 +286,19 @@ class TestAnswers:
             np.testing.assert_array_equal(few[1], scores[:, :k])
         proba = model.predict_proba(X[:50])
         if container == "classes":
-            np.testing.assert_allclose(proba.sum(axis=1), 1)
-            np.testing.assert_allclose(np.exp(model.predict_log_proba(X[:50])), proba)
+            np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-6)
         else:
             assert model.predict(X[:50]).shape == (50, n_labels)
             inside = proba.toarray() if container == "sparse" else proba
             predicted = model.predict(X[:50])
             predicted = predicted.toarray() if container == "sparse" else predicted
             np.testing.assert_array_equal(predicted > 0, inside > model.threshold_)
-            with pytest.raises(ValueError, match="needs a fit to one class"):
-                model.predict_log_proba(X)
+        logs = model.predict_log_proba(X[:50])
+        if container == "sparse":
+            assert (logs.indices == proba.indices).all()
+            logs, proba = logs.data, proba.data
+        with np.errstate(divide="ignore"):
+            np.testing.assert_allclose(logs, np.log(proba))
 
     def test_rows_do_not_depend_on_those_beside_them(self, fitted, data, monkeypatch):
         whole = fitted.predict_topk(data[0], 5)
@@ -242,24 +307,10 @@ class TestAnswers:
         np.testing.assert_array_equal(whole[0], parts[0])
         np.testing.assert_allclose(whole[1], parts[1], rtol=1e-6)
 
-    def test_two_classes(self, data):
-        X, Y = data
-        y = np.where(np.asarray(Y[:, [0]].todense()).ravel() > 0, "yes", "no")
-        model = stack().fit(X, y)
-        score = model.decision_function(X)
-        assert score.shape == (600,)
-        np.testing.assert_array_equal(model.predict(X) == "yes", score > 0)
-        np.testing.assert_array_equal(model.predict_proba(X)[:, 1] > 0.5, score > 0)
-
-    def test_float32(self, data):
-        X, Y = data
-        model = stack().fit(X.astype(np.float32), Y)
-        assert model.predict_topk(X.astype(np.float32), 3)[1].dtype == np.float32
-
     def test_memory_of_dense_answers(self, data):
         X, Y = data
-        model = stack(max_memory="100KB").fit(X, Y.toarray())
-        with pytest.raises(MemoryBudgetError, match="the answer, 600 instances x 60"):
+        model = stack().fit(X, Y.toarray()).set_params(max_memory="100KB")
+        with pytest.raises(MemoryBudgetError, match="the dense scores, 600 instances x 60"):
             model.decision_function(X)
 
 
@@ -326,11 +377,17 @@ class TestScikitLearn:
         assert model.estimators[1] == ("softmax", "drop")
         assert clone(model).get_params()["n_candidates"] == 7
 
-    def test_files_and_copies(self, fitted, data):
-        for other in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):
-            np.testing.assert_array_equal(
-                other.predict_topk(data[0], 5), fitted.predict_topk(data[0], 5)
-            )
+    def test_weights_reach_a_pipeline_by_routing(self, data):
+        X, Y = data
+        weight = np.arange(600) % 3 + 1.0
+        plain = [("ova", make_pipeline(MaxAbsScaler(), OvALinearXC()))]
+        expected = stack(estimators=plain).fit(X, Y, sample_weight=weight)
+        with sklearn.config_context(enable_metadata_routing=True):
+            asking = OvALinearXC().set_fit_request(sample_weight=True)
+            routed = [("ova", make_pipeline(MaxAbsScaler(), asking))]
+            model = stack(estimators=routed).fit(X, Y, sample_weight=weight)
+        for one, other in zip(model.predict_topk(X), expected.predict_topk(X), strict=True):
+            np.testing.assert_array_equal(one, other)
 
     def test_weights_reach_members_and_pairs(self, data):
         X, Y = data
@@ -353,31 +410,6 @@ class TestScikitLearn:
         assert model.final_estimator_[-1].coef_.shape == (1, len(model.pair_features_))
         assert learner.__sklearn_is_fitted__ is not None
         assert not hasattr(learner[-1], "coef_")
-
-    @parametrize_with_checks(
-        [StackingXC([("a", OvALinearXC()), ("b", OvALinearXC(C=0.1))], cv=3, random_state=0)],
-        expected_failed_checks=lambda estimator: dict.fromkeys(
-            ("check_sample_weight_equivalence_on_dense_data",
-             "check_sample_weight_equivalence_on_sparse_data"),
-            "repeated rows fall into folds of their own",
-        ),
-    )  # fmt: skip
-    def test_scikit_learns_checks(self, estimator, check):
-        check(estimator)
-
-
-class TestSameBytes:
-    @pytest.mark.parametrize("n_jobs", [1, 2, -1])
-    def test_n_jobs(self, n_jobs, fitted, data):
-        model = stack(n_jobs=n_jobs).fit(*data)
-        np.testing.assert_array_equal(
-            model.predict_topk(data[0], 5), fitted.predict_topk(data[0], 5)
-        )
-        assert model.threshold_ == fitted.threshold_
-
-    def test_another_seed(self, fitted, data):
-        other = stack(random_state=1).fit(*data)
-        assert (other.predict_topk(data[0], 5)[1] != fitted.predict_topk(data[0], 5)[1]).any()
 
 
 class TestBadInput:
@@ -410,10 +442,24 @@ class TestBadInput:
         wrong = [("ova", OvALinearXC()), ("bad", OvALinearXC(C=-1))]
         with pytest.raises(ValueError, match=r"StackingXC: estimator 'bad': .*'C' parameter"):
             stack(estimators=wrong).fit(X, Y)
-        with pytest.raises(ValueError, match="estimator 'ova': X has 3 features"):
-            fitted.predict_topk(X[:, :3])
-        with pytest.raises(ValueError, match="StackingXC: estimator 'ova': Input X contains NaN"):
-            stack().fit(np.where(X.toarray() > 0, np.nan, 1.0), Y)
+        piped = stack(estimators=[("scaled", make_pipeline(MaxAbsScaler(), OvALinearXC()))])
+        piped.fit(X, Y)
+        with pytest.raises(ValueError, match=r"^StackingXC: estimator 'scaled': X has 3 features"):
+            piped.predict_topk(X[:, :3])
+        with pytest.raises(
+            ValueError, match=r"^StackingXC: estimator 'scaled': Input X contains N"
+        ):
+            piped.fit(np.where(X.toarray() > 0, np.nan, 1.0), Y)
+        short = [("ova", OvALinearXC(max_memory=10))]
+        with pytest.raises(MemoryBudgetError, match=r"^StackingXC: estimator 'ova': OvALinearXC: "):
+            stack(estimators=short).fit(X, Y)
+
+    def test_other_parts_are_named(self, data):
+        X, Y = data
+        with pytest.raises(ValueError, match=r"^StackingXC: final_estimator: Input X contains NaN"):
+            stack(final_estimator=LogisticRegression()).fit(X, Y)
+        with pytest.raises(ValueError, match=r"^StackingXC: cv: .*multilabel-indicator"):
+            stack(cv=StratifiedKFold(2)).fit(X, Y.toarray())
 
     def test_a_failed_fit_leaves_the_model(self, data):
         X, Y = data
