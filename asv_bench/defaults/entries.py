@@ -92,7 +92,8 @@ ENTRIES: dict[str, Entry] = {
     ),
     "ngame": Entry(
         "NGAMEEmbeddingXC", _MEMBERS["ngame"],
-        ({"fusion_weight": 1.0}, {"fusion": False}, {"fusion_weight": 0.1}), largest=100_000,
+        ({"fusion": "tree"}, {"fusion": "sum"}, {"max_iter": 5}, {"max_iter": 20},
+         {"classifier_max_iter": 0}, {"embedding_dim": 128}), largest=100_000,
     ),
     "ova+ngame": Entry(
         "StackingXC (ova, ngame)", _stack("ova", "ngame"), ({"objective": "propensity"},),

@@ -274,8 +274,8 @@ ENTRIES = {
             "label features": {"label_features": rows_of_labels(), "validation_fraction": 0.3},
             "ance": {"sampler": "ance", "validation_fraction": 0.0},
             "in_batch, features": {"sampler": "in_batch", "label_features": rows_of_labels()},
-            "o_sgd": {"sampler": "o_sgd", "fusion": False},
-            "tas": {"sampler": "tas"},
+            "o_sgd": {"sampler": "o_sgd", "fusion": "sum"},
+            "tas": {"sampler": "tas", "fusion": "tree"},
             "shards": {"n_shards": 3, "classifier_max_iter": 2},
         },
         pieces={
@@ -303,8 +303,7 @@ ENTRIES = {
             "learning_rate": RATE,
             "classifier_learning_rate": RATE,
             "n_candidates": [*COUNT, 2**62],
-            "fusion": ["tree", 2],
-            "fusion_weight": [-0.1, 1e31, NAN, True],
+            "fusion": ["forest", 2, True],
             "validation_fraction": [1.0, -0.1, NAN, True],
         },
         memory=(

@@ -72,7 +72,7 @@ class TestDocumentsOfNewLabels:
         """Without training, a label that is added is one without instances."""
         X, Y, Z, has_new = data
         # Nothing is held out: how long stand-ins for means are would follow from all labels there.
-        own = {"max_iter": 0, "classifier_max_iter": 0, "fusion": False, "validation_fraction": 0}
+        own = {"max_iter": 0, "classifier_max_iter": 0, "fusion": "sum", "validation_fraction": 0}
         X = X.astype(dtype)
         added = make(label_features=Z[:N_OLD], **own).fit(X[~has_new], Y[~has_new, :N_OLD])
         added.add_labels(Z[N_OLD:].astype(np.float32))
@@ -92,11 +92,11 @@ class TestWhatIsKept:
         X, _, Z, _ = data
         names = ("coef_", "label_embeddings_", "label_counts_", "_trained_counts")
         before = as_bytes(*(getattr(model, name) for name in names))
-        others = as_bytes(model.threshold_, model.embed(X), *model.fusion_.tree_)
+        others = as_bytes(model.threshold_, model.embed(X), *model.fusion_.trees_)
         held = model.coef_
         model.add_labels(Z[N_OLD:])
         assert as_bytes(*(getattr(model, name)[:N_OLD] for name in names)) == before
-        assert as_bytes(model.threshold_, model.embed(X), *model.fusion_.tree_) == others
+        assert as_bytes(model.threshold_, model.embed(X), *model.fusion_.trees_) == others
         assert held.shape == (N_OLD, 12)
         for name in names:
             assert len(getattr(model, name)) == 20
@@ -107,7 +107,7 @@ class TestWhatIsKept:
         X, Y, Z, has_new = data
         X, scale = X.astype(dtype), np.random.default_rng(0).uniform(0.1, 9.0, Z.nnz)
         Z = sp.csr_array((Z.data * scale, Z.indices, Z.indptr), shape=Z.shape).astype(dtype)
-        model = make(label_features=Z[:N_OLD], fusion=False)
+        model = make(label_features=Z[:N_OLD], fusion="sum")
         model.fit(X[~has_new], Y[~has_new, :N_OLD].toarray())
         before = model.decision_function(X)
         for first in range(N_OLD, 20):

@@ -16,10 +16,10 @@ class TestFrequenciesOfTheTree:
         X, Z = (sp.random_array((n, 30), density=0.2, rng=rng, format="csr") for n in (400, 20))
         Y = sp.csr_array((rng.random((400, 20)) < np.geomspace(0.5, 0.02, 20)).astype(float))
         own = {"label_features": Z} if known else {}
-        model = make(validation_fraction=0.5, n_candidates=20, max_iter=1, **own)
+        model = make(fusion="tree", validation_fraction=0.5, n_candidates=20, max_iter=1, **own)
         model.fit(X, Y.toarray())
         n_scores = model.fusion_.n_scores_
-        assert (model.fusion_.tree_.feature == n_scores).any()
+        assert (model.fusion_.trees_.feature == n_scores).any()
         kinds = ["embedding", "classifier", *["features"] * known, "mean"]
         scores = np.empty((400, 20, n_scores))
         words = model._means.words

@@ -39,7 +39,7 @@ def test_the_default_builds_none(make, documents, built):
     assert not hasattr(model, "_search_index")
 
 
-@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("known", ["boosting", "sum"])
 def test_an_exact_instance_gives_the_same_bytes(known, make, documents):
     X, Y, Z = documents
     own = {"label_features": Z if known else None}
@@ -55,7 +55,7 @@ def test_an_exact_instance_gives_the_same_bytes(known, make, documents):
 
 
 @pytest.mark.parametrize("index", INDEXES, ids=str)
-@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("known", ["boosting", "sum"])
 def test_answers_are_scored_alike(index, known, make, make_documents):
     """What is found has the score that it has among all labels, best first, and most is found."""
     X, Y, Z = make_documents(n=300, n_topics=10, rare=3)
@@ -101,7 +101,7 @@ class TestWhenItIsBuilt:
     def test_never_if_no_shortlist_is_asked_for(self, make, documents, built):
         X, Y, Z = documents
         y = Y.toarray().argmax(axis=1)
-        model = make(index="spherical", label_features=Z, fusion=False).fit(X, y)
+        model = make(index="spherical", label_features=Z, fusion="sum").fit(X, y)
         model.predict_topk(X, 3, component="embedding")
         model.embed(X)
         assert not built
@@ -145,7 +145,7 @@ class TestWhenItIsBuilt:
 
     def test_it_must_fit_into_memory(self, make, documents, monkeypatch):
         X, Y, Z = documents
-        model = make(index="spherical", label_features=Z, fusion=False, validation_fraction=0.0)
+        model = make(index="spherical", label_features=Z, fusion="sum", validation_fraction=0.0)
         model.fit(X, Y.toarray())
         del model.__dict__["_search_index"]
         seen = []
@@ -175,7 +175,7 @@ class Forgetful(ExactIndex):
 
 def test_where_an_index_finds_too_few_all_labels_are_searched(make, documents):
     X, Y, _ = documents
-    a, b = (make(index=index, fusion=False).fit(X, Y) for index in ("exact", Forgetful()))
+    a, b = (make(index=index, fusion="sum").fit(X, Y) for index in ("exact", Forgetful()))
     assert as_bytes(a.predict_topk(X, 5)) == as_bytes(b.predict_topk(X, 5))
     labels, scores = b.predict_topk(X, 1)
     assert (labels >= 0).all()

@@ -8,6 +8,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import normalize
 
 from sklearn_xc._data import as_csr_rows
+from sklearn_xc.embedding._fusions import FUSIONS
 
 #: Labels without a training instance: one of each topic, and in no order.
 UNSEEN = np.array([3, 5, 10, 12, 19])
@@ -28,7 +29,7 @@ def data(make_documents):
 def model(make, data):
     """Return a model that was trained on the other rows, with a tree."""
     X, Y, Z, has_unseen = data
-    own = {"label_features": Z, "validation_fraction": 0.4, "max_iter": 8, "fusion_weight": 0.1}
+    own = {"label_features": Z, "validation_fraction": 0.4, "max_iter": 8}
     return make(**own).fit(X[~has_unseen], Y[~has_unseen])
 
 
@@ -101,7 +102,7 @@ class TestFeatures:
     def test_the_nearest_features_are_on_the_shortlist(self, make, data):
         """Though their classifiers are far from the best."""
         X, Y, Z, has_unseen = data
-        own = {"label_features": Z, "max_iter": 0, "n_candidates": 2, "fusion": False}
+        own = {"label_features": Z, "max_iter": 0, "n_candidates": 2, "fusion": "sum"}
         model = make(**own).fit(X[~has_unseen], Y[~has_unseen])
         model.coef_ = np.where(np.isin(np.arange(20), UNSEEN)[:, None], 0, model.coef_)
         texts = Z[UNSEEN]
@@ -115,7 +116,7 @@ class TestFeatures:
 
 
 class TestFusedScores:
-    def test_sum_and_tree_of_all_five(self, model, data):
+    def test_fusion_of_all_five(self, model, data):
         X = data[0]
         scores = []
         for component in ("embedding", "classifier", "features", "mean"):
@@ -130,7 +131,7 @@ class TestFusedScores:
         rows = np.nonzero(listed)[0]
         np.testing.assert_allclose(values[listed], expected[rows, labels[listed]], atol=1e-12)
         assert model.fusion_.n_scores_ == 5
-        assert len(model.fusion_.tree_.feature) > 3
+        assert len(model.fusion_.trees_.feature) > 3
 
     def test_unseen_labels_are_found(self, model, data):
         """Of 20 labels, the 3 best by chance hold 0.15 of the unseen ones of an instance."""
@@ -142,7 +143,7 @@ class TestFusedScores:
         assert found > 0.5
 
     def test_a_clear_match_is_worth_what_it_is_for_others(self, model, data):
-        """The tree takes an unseen label for a rare one: it has not learnt that they never are."""
+        """An unseen label counts as a rare one: nobody has learnt that they never are."""
         X, Y, _, has_unseen = data
         rows = np.flatnonzero(has_unseen)
         true = Y[rows].toarray()[:, UNSEEN] > 0
@@ -150,14 +151,14 @@ class TestFusedScores:
         scores = model._ranking(with_shortlists=False).scores(
             as_csr_rows(X[rows]), model.embed(X[rows]), labels
         )
-        tree = model.fusion_(scores, model._trained_counts[labels]) - 0.1 * scores.sum(axis=-1)
-        assert tree[true].mean() > 0.2
-        assert tree[~true].mean() < 0.1 * tree[true].mean()
+        found = model.fusion_(scores, model._trained_counts[labels])
+        assert found[true].mean() > 0.2
+        assert found[~true].mean() < 0.1 * found[true].mean()
         rarest = np.delete(model._trained_counts, UNSEEN).min()
-        as_rare = model.fusion_(scores, np.full(labels.shape, rarest)) - 0.1 * scores.sum(axis=-1)
-        np.testing.assert_array_equal(tree, as_rare)
+        as_rare = model.fusion_(scores, np.full(labels.shape, rarest))
+        np.testing.assert_array_equal(found, as_rare)
 
-    def test_the_tree_is_not_taught_by_them(self, make, data, monkeypatch):
+    def test_the_fusion_is_not_taught_by_them(self, make, data, monkeypatch):
         """No pair of a label without instances, though they are on the shortlists."""
         seen = []
 
@@ -165,15 +166,14 @@ class TestFusedScores:
             def __init__(self, **parameters):
                 pass
 
-            def fit(self, scores, frequencies, is_relevant, weight):
-                seen.append((scores, frequencies, is_relevant, weight))
+            def fit(self, pairs, frequencies):
+                seen.append((pairs, frequencies))
 
-        monkeypatch.setattr("sklearn_xc.embedding._fitting.ScoreFusion", Recorder)
+        monkeypatch.setitem(FUSIONS, "boosting", Recorder)
         X, Y, Z, has_unseen = data
         own = {"label_features": Z, "validation_fraction": 0.4, "n_candidates": 20}
-        own["fusion_weight"] = 0.1
         make(**own).fit(X[~has_unseen], Y[~has_unseen].toarray())
-        ((scores, frequencies, is_relevant, weight),) = seen
+        (((scores, _, is_relevant, weight, _), frequencies),) = seen
         n_held_out = len(scores) / 15
         both = sp.hstack([X, Y]).toarray()[~has_unseen]
         assert n_held_out == int(0.4 * len(np.unique(both, axis=0)))

@@ -246,7 +246,7 @@ class TestPieces:
             monkeypatch.setattr(_memory, "PIECE", piece)
             model = make(**own).fit(X, Y)
             assert model.threshold_ == expected.threshold_
-            for p, q in zip(model.fusion_.tree_, expected.fusion_.tree_, strict=True):
+            for p, q in zip(model.fusion_.trees_, expected.fusion_.trees_, strict=True):
                 assert p.tobytes() == q.tobytes()
 
     def test_max_memory_changes_no_bit(self, make, documents):
@@ -306,7 +306,7 @@ class TestPieces:
         expected = make(**own).fit(X, Y.tocsr())
         monkeypatch.setattr(_memory, "PIECE", 3000)
         model = make(**own).fit(X, Y.tocsr())
-        for p, q in zip(model.fusion_.tree_, expected.fusion_.tree_, strict=True):
+        for p, q in zip(model.fusion_.trees_, expected.fusion_.trees_, strict=True):
             assert p.tobytes() == q.tobytes()
 
 

@@ -14,6 +14,7 @@ from sklearn_xc._data import as_csr_rows
 from sklearn_xc._distinct import distinct_instances
 from sklearn_xc.embedding import _fitting
 from sklearn_xc.embedding._examples import held_out, labels_of_rows
+from sklearn_xc.embedding._fitting import FittableEmbedding
 from sklearn_xc.encoders import BagOfEmbeddings
 from sklearn_xc.samplers import SAMPLERS, NgameSampler, TasSampler
 from sklearn_xc.samplers.protocol import Positives
@@ -82,12 +83,12 @@ class TestComponents:
         np.testing.assert_allclose(scores, np.take_along_axis(expected, labels, axis=1), atol=1e-12)
         np.testing.assert_allclose(scores, -np.sort(-expected, axis=1)[:, :6], atol=1e-12)
 
-    @pytest.mark.parametrize("fusion", [True, False])
+    @pytest.mark.parametrize("fusion", ["boosting", "tree", "sum"])
     def test_fused_scores_of_the_shortlist(self, fusion, make, documents):
         X, Y, Z = documents
         model = make(label_features=Z, fusion=fusion, n_candidates=5, validation_fraction=0.3)
         model.fit(X, Y)
-        assert (model.fusion_ is not None) == fusion
+        assert (model.fusion_ is not None) == (fusion != "sum")
         listed = shortlisted(model, X, 5)
         assert set(listed.sum(axis=1)) <= {*range(5, 16)}
         expected = np.where(listed, fused(model, X), -np.inf)
@@ -95,21 +96,28 @@ class TestComponents:
         np.testing.assert_allclose(scores, np.take_along_axis(expected, labels, axis=1), atol=1e-6)
         np.testing.assert_allclose(scores, -np.sort(-expected, axis=1)[:, :3], atol=1e-6)
 
-    def test_the_weight_of_the_sum(self, make, documents):
+    def test_the_sum_and_the_tree_beside_it(self, make, documents):
         X, Y, Z = documents
         own = {"label_features": Z, "validation_fraction": 0.3}
-        models = [make(fusion_weight=w, **own).fit(X, Y.toarray()) for w in (0.0, 0.1, 1.0)]
-        sums = sum(all_cosines(models[0], X))
-        tree = models[0].decision_function(X)
-        for model, weight in zip(models, (0.0, 0.1, 1.0), strict=True):
-            np.testing.assert_allclose(model.decision_function(X), tree + weight * sums, atol=1e-9)
+        plain, tree = (make(fusion=how, **own).fit(X, Y.toarray()) for how in ("sum", "tree"))
+        sums = sum(all_cosines(plain, X))
+        np.testing.assert_allclose(plain.decision_function(X), sums, atol=1e-9)
+        leaves = tree.decision_function(X) - sums
+        assert np.isin(leaves.round(9), tree.fusion_.trees_.value.round(9)).all()
+
+    def test_probabilities(self, make, documents):
+        X, Y, Z = documents
+        model = make(label_features=Z, validation_fraction=0.5).fit(X, Y.toarray())
+        found = model.decision_function(X)
+        assert found.min() >= 0
+        assert found.max() <= 1
 
     def test_ties_go_to_the_smaller_label(self, make, documents):
         """Labels of which the instances have no feature have the score 0."""
         X, Y = documents.X.tolil(), sp.lil_array((160, 5))
         Y[:20, 1] = Y[20:40, 3] = Y[40, 0] = Y[41, 2] = Y[42, 4] = 1
         X[40:43] = 0
-        model = make(fusion=False, n_candidates=100).fit(X.tocsr(), Y.tocsr())
+        model = make(fusion="sum", n_candidates=100).fit(X.tocsr(), Y.tocsr())
         assert not model.label_embeddings_[[0, 2, 4]].any()
         for component in ("fused", "embedding", "classifier"):
             labels, scores = model.predict_topk(X[:40].tocsr(), 5, component=component)
@@ -420,8 +428,9 @@ class TestHeldOut:
         make(label_features=Z, validation_fraction=0.0).fit(X, Y)
         assert seen[0].shape == (7, 20)
 
-    def test_the_encoder_has_not_seen_them(self, make, documents):
-        """Without held-out documents there are the same encoder and classifiers, but no tree."""
+    def test_the_encoder_has_not_seen_them(self, make, documents, monkeypatch):
+        """Without held-out documents there are the same encoder and classifiers, but no fusion."""
+        monkeypatch.setattr(FittableEmbedding, "_learn_of_held_out", lambda *args: None)
         X, Y, Z = documents
         model = make(label_features=Z, validation_fraction=0.3).fit(X, Y)
         kept = np.setdiff1d(np.arange(160), held_out_rows(model, X, Y))
@@ -431,6 +440,41 @@ class TestHeldOut:
         assert model.fusion_ is not None
         assert again.fusion_ is None
         assert again.threshold_ != model.threshold_
+
+    def test_all_are_trained_on_in_the_end(self, make, documents):
+        X, Y, Z = documents
+        model = make(label_features=Z, validation_fraction=0.3).fit(X, Y)
+        every = make(label_features=Z, validation_fraction=0.0).fit(X, Y)
+        same_answers(every, model, ("coef_", "label_embeddings_", "_trained_counts"))
+        for component in ("embedding", "classifier", "features"):
+            for one, other in zip(
+                *(m.predict_topk(X, 5, component=component) for m in (model, every)), strict=True
+            ):
+                np.testing.assert_array_equal(one, other)
+        assert model.fusion_ is not None
+
+    def test_few_leave_the_encoder(self, make, documents, monkeypatch):
+        """With a tenth, classifiers and means are those of all, for the encoder of the others."""
+        X, Y, Z = documents
+        model = make(label_features=Z, validation_fraction=0.1).fit(X, Y)
+        kept = np.setdiff1d(np.arange(160), held_out_rows(model, X, Y))
+        others = make(label_features=Z, validation_fraction=0.0).fit(X[kept], Y[kept])
+        same_answers(others, model, ("label_embeddings_",))
+        assert (others.coef_ != model.coef_).any()
+        every = make(label_features=Z, validation_fraction=0.0).fit(X, Y)
+        same_answers(every, model, ("_trained_counts",))
+        trained = [m.fit_report_["module"].tolist() for m in (model, every)]
+        assert trained[0] == trained[1]
+        V = model.embed(X)
+        means = normalize(np.asarray(Y.T @ V))
+        labels, scores = model.predict_topk(X, 20, component="mean")
+        expected = np.take_along_axis(V @ means.T, labels, axis=1)
+        np.testing.assert_allclose(scores, expected, atol=1e-6)
+
+    @pytest.mark.parametrize(("n", "share"), [(160, 0.3), (2000, 0.15), (5000, 0.1), (10**6, 0.01)])
+    def test_how_many_are_held_out(self, n, share, make):
+        assert make(validation_fraction="auto")._n_to_hold_out(n) == int(share * n)
+        assert make(validation_fraction=0.1)._n_to_hold_out(n) == min(10_000, n // 10)
 
     def test_labels_with_one_instance_hold_nothing_out(self, make, documents):
         model = make(validation_fraction=0.5).fit(documents.X[:20], np.arange(20))
@@ -459,10 +503,11 @@ class TestHeldOut:
 
 class TestThreshold:
     @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_array.toarray])
-    def test_as_many_labels_as_there_are(self, container, make, documents):
+    def test_as_many_labels_as_there_are(self, container, make, documents, monkeypatch):
+        monkeypatch.setattr(FittableEmbedding, "_learn_of_held_out", lambda *args: None)
         X, Y, Z = documents
         for fraction in (0.0, 0.3):
-            model = make(label_features=Z, validation_fraction=fraction, fusion=False)
+            model = make(label_features=Z, validation_fraction=fraction, fusion="sum")
             model.fit(X, container(Y))
             rows = held_out_rows(model, X, Y) if fraction else np.arange(160)
             rows = one_of_each(X, Y, rows)
@@ -476,7 +521,7 @@ class TestThreshold:
         """All that are considered are predicted then."""
         X, _, Z = documents
         full = sp.csr_array(np.tile([1, 1, 1, 0], (160, 5)))
-        model = make(label_features=Z, top_k=4, fusion=False).fit(X, full)
+        model = make(label_features=Z, top_k=4, fusion="sum").fit(X, full)
         assert model.predict(X).nnz > 0.9 * 4 * 160
 
     def test_zero_after_classes(self, make, documents):

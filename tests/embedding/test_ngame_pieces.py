@@ -88,10 +88,10 @@ class TestFirstCall:
 class TestFurtherCalls:
     def test_the_encoder_stays(self, model, more):
         before, coef = encoder_bytes(model), model.coef_.copy()
-        kept = as_bytes(model.label_embeddings_, model.threshold_, *model.fusion_.tree_)
+        kept = as_bytes(model.label_embeddings_, model.threshold_, *model.fusion_.trees_)
         assert model.partial_fit(more.X, more.Y) is model
         assert encoder_bytes(model) == before
-        assert kept == as_bytes(model.label_embeddings_, model.threshold_, *model.fusion_.tree_)
+        assert kept == as_bytes(model.label_embeddings_, model.threshold_, *model.fusion_.trees_)
         assert (model.coef_ != coef).any(axis=1).all()
         np.testing.assert_allclose(np.linalg.norm(model.coef_, axis=1), 1)
 

@@ -15,7 +15,7 @@ def as_bytes(model, X):
     """Return what the model is, and answers to X in canonical form."""
     found = [np.asarray(getattr(model, name)).tobytes() for name in PROMISED]
     if model.fusion_ is not None:
-        found += [part.tobytes() for part in model.fusion_.tree_]
+        found += [part.tobytes() for part in model.fusion_.trees_]
     return found + answers(model, X)
 
 

@@ -124,7 +124,7 @@ def answers(model, texts):
 class TestFits:
     def test_it_learns(self, fitted, data):
         new, Y_new = make_texts(80, seed=9)
-        untrained = make(max_iter=0, classifier_max_iter=0, fusion=False).fit(*data)
+        untrained = make(max_iter=0, classifier_max_iter=0, fusion="sum").fit(*data)
         for component in ("embedding", "classifier", "fused"):
             found = fitted.predict_topk(new, 1, component=component)[0][:, 0]
             assert (found == Y_new.toarray().argmax(axis=1)).mean() > 0.9, component

@@ -127,7 +127,7 @@ class TestInstances:
         assert labels[0, -2:].tolist() == [20, 21]
         assert scores[0, -2:].tolist() == [0, 0]
 
-    def test_they_are_no_lesson_for_the_tree(self, make, skewed):
+    def test_they_are_no_lesson_for_the_fusion(self, make, skewed):
         """Nobody asks it of them."""
         X, Y, Z, _ = skewed
         own = {"label_features": Z, "validation_fraction": 0.4}
@@ -144,14 +144,14 @@ class TestLabels:
             warnings.simplefilter("ignore", UnseenLabelWarning)
             return make(**own).fit(X, Y)
 
-    @pytest.mark.parametrize("fusion", [True, False])
+    @pytest.mark.parametrize("fusion", ["boosting", "sum"])
     @pytest.mark.parametrize("container", CONTAINERS)
     @pytest.mark.parametrize("size", [1, 4, 100])
     def test_they_come_last(self, size, container, fusion, make, data):
         X, Y, _ = data
         own = {"n_candidates": size, "fusion": fusion, "validation_fraction": 0.3}
         model = self.fit(make, X, CONTAINERS[container](Y), **own)
-        assert (model.fusion_ is not None) == fusion
+        assert (model.fusion_ is not None) == (fusion != "sum")
         assert model._unseen_labels.tolist() == UNSEEN
         both = sp.vstack([X, -X, blank()]).tocsr()  # cosines below 0, too
         for component in components(model):
