@@ -80,7 +80,8 @@ class BoostedFusion(ScoreFusion):
     trees_ : Trees
         Their values add to a log-odds. None are there if the logistic model alone is best.
     linear_ : ndarray of float64 of shape (n_scores + 2,)
-        Weights of the logistic model: of the scores, the logarithm of the frequency, and 1.
+        Weights of the logistic model: of the scores, the logarithm of how often the label's
+        frequency is the rarest's, and 1.
     levels_ : MixtureLevels
     rarest_ : float
         The least frequency above 0 that it has learned of; lower ones count as this.
@@ -160,13 +161,15 @@ class BoostedFusion(ScoreFusion):
             early_stopping=False,
             random_state=self.random_state,
         )
+        is_weighted = (lesson.weight != lesson.weight[0]).any()
+        weight = lesson.weight if is_weighted else None  # with weights, bins take a second
         with threadpool_limits(1, user_api="openmp"):  # threads that wait for each other burn time
-            return boosting.fit(lesson.features, lesson.own, sample_weight=lesson.weight)
+            return boosting.fit(lesson.features, lesson.own, sample_weight=weight)
 
     def _last(self, frequencies: np.ndarray) -> np.ndarray:
         """Return what is read of frequencies."""
-        rarest = np.float32(self.rarest_)
-        return np.log(np.maximum(np.asarray(frequencies, np.float32), rarest))
+        relative = np.asarray(frequencies, np.float64) / self.rarest_
+        return np.log(np.maximum(relative, 1.0)).astype(np.float32)
 
     def _fuse(
         self, trees: Any, scores: np.ndarray, frequencies: np.ndarray, out: np.ndarray
@@ -209,4 +212,7 @@ def _logistic(lesson: _Lesson) -> np.ndarray:
 
 def _chances(linear: np.ndarray, features: np.ndarray) -> np.ndarray:
     """Return the probabilities of a logistic model."""
-    return expit(features.astype(np.float64) @ linear[:-1] + linear[-1])
+    odds = np.full(len(features), linear[-1])
+    for column, weight in zip(features.T, linear, strict=False):
+        odds += weight * column
+    return expit(odds)

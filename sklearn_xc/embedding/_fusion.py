@@ -96,7 +96,7 @@ class ScoreFusion(ABC):
     def _fuse(
         self, trees: Any, scores: np.ndarray, frequencies: np.ndarray, out: np.ndarray
     ) -> None:
-        """Write fused scores: arrays (n, n_scores), float32 of shape (n,), and (n,)."""
+        """Write fused scores: arrays (n, n_scores), float64 of shape (n,), and (n,)."""
 
     def __call__(self, scores: Any, frequencies: Any) -> Any:
         """Return fused scores.
@@ -125,7 +125,7 @@ class ScoreFusion(ABC):
             )
         dtype = np.float32 if scores.dtype == np.float32 else np.float64
         shape = scores.shape[:-1]
-        frequency = np.broadcast_to(np.asarray(frequencies, np.float32), shape)
+        frequency = np.broadcast_to(np.asarray(frequencies, np.float64), shape)
         out = np.empty(frequency.size, dtype)
         self._fuse(
             tuple(map(read_only, self.trees_)),

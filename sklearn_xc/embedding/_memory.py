@@ -284,7 +284,8 @@ class FitSizes(NamedTuple):
                  "Lower validation_fraction."),
             Held("scores of pairs held out", (n_pairs, self.n_scores), 2 * size + 16, 1,
                  _SHORTER_LIST),
-            Held("pairs held out", (n_pairs,), 80, 1, _SHORTER_LIST),
+            Held("pairs held out", (n_pairs,), 100, 1, _SHORTER_LIST),
+            Held("features of pairs held out", (n_pairs, self.n_scores + 1), 12, 1, _SHORTER_LIST),
         ]  # fmt: skip
         phases = [[*always, *phase] for phase in (encoder, classifiers, fusion)]
         return max(phases, key=lambda phase: sum(each.n_bytes for each in phase))

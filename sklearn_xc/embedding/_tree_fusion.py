@@ -77,4 +77,4 @@ class TreeFusion(ScoreFusion):
     def _fuse(
         self, trees: Any, scores: np.ndarray, frequencies: np.ndarray, out: np.ndarray
     ) -> None:
-        add_tree_values(trees, scores, read_only(frequencies), out)
+        add_tree_values(trees, scores, read_only(frequencies.astype(np.float32)), out)

@@ -114,7 +114,7 @@ class TestBoosting:
         monkeypatch.setattr(_boosted_fusion, "_PROMISING", 3)
         pairs, frequency = make_pairs(weighted=True)
         fusion = BoostedFusion(3).fit(pairs, frequency)
-        last = np.log(np.maximum(frequency, 1).astype(np.float32))
+        last = np.log(np.maximum(frequency, 1))
         X = np.column_stack([pairs.scores, last]).astype(np.float32)
         scaler = StandardScaler().fit(X)
         logistic = LogisticRegression(max_iter=500)
@@ -329,10 +329,10 @@ def test_the_kernel_for_one_pair():
         np.array([0.5, 0, 0, 1.0, 0, 0]), np.array([1, -1, -1, 4, -1, -1], np.int32),
         np.array([2, -1, -1, 5, -1, -1], np.int32), np.array([0, -1.0, 1.0, 0, 0.25, 2.0]),
     )  # fmt: skip
-    fusion.n_scores_, fusion.rarest_ = 1, 1.0
+    fusion.n_scores_, fusion.rarest_ = 1, 2.0
     fusion.linear_ = np.array([2.0, -0.5, 0.1])
     fusion.levels_ = MixtureLevels(0.75, -0.3, 0.2, 0.4)
-    found = fusion(np.array([[0.6]]), np.array([np.e**2]))
+    found = fusion(np.array([[0.6]]), np.array([2 * np.e**2]))
     expected = 0.75 * expit(-0.3 + 1.0 + 2.0) + 0.25 * expit(2 * 0.6 - 0.5 * 2 + 0.1)
     np.testing.assert_allclose(found, expected, rtol=1e-7)
     below = fusion(np.array([[-1.0]]), np.array([1.0]))

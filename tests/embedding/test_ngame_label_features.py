@@ -154,7 +154,8 @@ class TestFusedScores:
         found = model.fusion_(scores, model._trained_counts[labels])
         assert found[true].mean() > 0.2
         assert found[~true].mean() < 0.1 * found[true].mean()
-        rarest = np.delete(model._trained_counts, UNSEEN).min()
+        rarest = model.fusion_.rarest_
+        assert 0 < rarest <= np.delete(model._trained_counts, UNSEEN).min()
         as_rare = model.fusion_(scores, np.full(labels.shape, rarest))
         np.testing.assert_array_equal(found, as_rare)
 

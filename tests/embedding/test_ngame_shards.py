@@ -99,7 +99,7 @@ class TestAnotherModel:
             plain(self, *args)
 
         monkeypatch.setattr(SiameseTraining, "__init__", noted)
-        make(label_features=Z, n_shards=4).fit(X, Y)
+        make(label_features=Z, n_shards=4, validation_fraction=0.0).fit(X, Y)
         assert len(seeds) == len(set(seeds)) == 5  # and the encoder
 
     def test_a_report_an_epoch(self, make, documents, curve_of):

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from sklearn_xc._data import as_csr_rows
 from sklearn_xc.embedding._examples import Examples
+from sklearn_xc.embedding._fusions import FUSIONS
 from sklearn_xc.embedding._modules import ClassifierModule
 from sklearn_xc.embedding._training import Pool, SiameseTraining, TripletLoss
 from sklearn_xc.samplers.protocol import Positives
@@ -39,17 +40,17 @@ class TestRealWeights:
         means = model.embed(sp.csr_array(sp.csr_array(Y * weight[:, None]).T @ X))
         np.testing.assert_allclose(model.label_embeddings_, means, atol=1e-12)
 
-    def test_pairs_of_the_tree_weigh_as_their_instances(self, make, documents, monkeypatch):
+    def test_pairs_of_the_fusion_weigh_as_their_instances(self, make, documents, monkeypatch):
         seen = []
 
         class Recorder:
             def __init__(self, **parameters):
                 pass
 
-            def fit(self, scores, frequencies, is_relevant, weight):
-                seen.append(weight)
+            def fit(self, pairs, frequencies):
+                seen.append(pairs.weight)
 
-        monkeypatch.setattr("sklearn_xc.embedding._fitting.ScoreFusion", Recorder)
+        monkeypatch.setitem(FUSIONS, "boosting", Recorder)
         X, Y, Z = documents
         given = np.random.default_rng(0).uniform(0.1, 3.0, X.shape[0])
         own = {"label_features": Z, "validation_fraction": 0.3, "n_candidates": 20}
