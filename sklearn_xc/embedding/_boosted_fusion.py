@@ -18,7 +18,6 @@ import numpy as np
 from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
@@ -203,9 +202,8 @@ def _has_both(own: np.ndarray) -> bool:
 
 def _logistic(lesson: _Lesson) -> np.ndarray:
     """Return the weights of a logistic model, and its intercept."""
-    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
-    model.fit(lesson.features, lesson.own, logisticregression__sample_weight=lesson.weight)
-    scaler, logistic = model[0], model[1]
+    scaler, logistic = StandardScaler(), LogisticRegression(max_iter=500)
+    logistic.fit(scaler.fit_transform(lesson.features), lesson.own, sample_weight=lesson.weight)
     weights = logistic.coef_[0] / scaler.scale_
     return np.append(weights, logistic.intercept_[0] - weights @ scaler.mean_)
 

@@ -264,6 +264,7 @@ ENTRIES = {
         NGAMEEmbeddingXC,
         quick={
             "embedding_dim": 4, "max_iter": 1, "classifier_max_iter": 1, "batch_size": 8,
+            "fusion": "tree", "validation_fraction": 0.1,
             "random_state": 0,
         },
         able={
@@ -271,11 +272,14 @@ ENTRIES = {
             "learning_rate": 0.03, "classifier_learning_rate": 0.03,
         },
         variants={
-            "label features": {"label_features": rows_of_labels(), "validation_fraction": 0.3},
+            "label features": {
+                "label_features": rows_of_labels(), "validation_fraction": 0.3,
+                "fusion": "boosting",
+            },
             "ance": {"sampler": "ance", "validation_fraction": 0.0},
             "in_batch, features": {"sampler": "in_batch", "label_features": rows_of_labels()},
             "o_sgd": {"sampler": "o_sgd", "fusion": "sum"},
-            "tas": {"sampler": "tas", "fusion": "tree"},
+            "tas": {"sampler": "tas", "fusion": "boosting"},
             "shards": {"n_shards": 3, "classifier_max_iter": 2},
         },
         pieces={
