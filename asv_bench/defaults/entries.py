@@ -73,7 +73,7 @@ def _stack(*names: str) -> Callable[[SizedSet, Parameters], Any]:
 
 
 ENTRIES: dict[str, Entry] = {
-    "ova": Entry("OvALinearXC", _MEMBERS["ova"], ({"C": 0.3}, {"C": 3.0}, {"C": 10.0})),
+    "ova": Entry("OvALinearXC", _MEMBERS["ova"], ({"C": 0.3}, {"C": 1.0}, {"C": 3.0}, {"C": 10.0})),
     "ova-cv": Entry("OvALinearXCCV", _plain(OvALinearXCCV)),
     "umax": Entry(
         "SoftmaxUMax", _MEMBERS["umax"],

@@ -75,7 +75,7 @@ def main(
     rows: list[dict[str, Any]] = []
     for name in sets:
         split = load_set(name, data, dtype=np.dtype(dtype))
-        model = OvALinearXC(n_jobs=1)
+        model = OvALinearXC(C=1.0, n_jobs=1)
         warm_up(model, split.X_train, split.Y_train)
         _, seconds = cpu_seconds(fit_quietly, model, split.X_train, split.Y_train)
         began = perf_counter()

@@ -103,7 +103,7 @@ def _measure(split: SplitSet, n_rows: int) -> Iterator[dict[str, Any]]:
 
 
 def _model(**parameters: Any) -> OvALinearXC:
-    return OvALinearXC(prune=0, n_jobs=1, **parameters)
+    return OvALinearXC(C=1.0, prune=0, n_jobs=1, **parameters)
 
 
 def _dense_features(split: SplitSet, n_rows: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:

@@ -89,7 +89,7 @@ def _trace_start(
     split: SplitSet, labels: np.ndarray, start: str, initialiser: Initialiser
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return a row per Newton step, and the totals."""
-    model = OvALinearXC()
+    model = OvALinearXC(C=1.0)
     instances = check_training_instances(model, split.X_train)
     targets = check_targets(model, split.Y_train[:, labels], instances.shape[0])
     problem = build_problem(model, model.C, instances, targets, None)

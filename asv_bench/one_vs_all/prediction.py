@@ -105,7 +105,7 @@ def main(
     rows, notes = [], []
     for name in sets:
         split = load_set(name, data, dtype=np.float32)
-        model, began = OvALinearXC(prune=prune, n_jobs=1), perf_counter()
+        model, began = OvALinearXC(C=1.0, prune=prune, n_jobs=1), perf_counter()
         X, Y = split.X_train, split.Y_train
         kept = _draw(X.shape[0], n_train_rows)
         warm_up(model, X[kept], Y[kept])

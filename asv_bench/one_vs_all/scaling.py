@@ -105,7 +105,7 @@ def measure_fit(n_labels: int, n_jobs: int, n_samples: int, n_features: int) -> 
     reset_peak()
     before = peak_bytes()
     wall, cpu = perf_counter(), process_time()
-    model = fit_quietly(OvALinearXC(n_jobs=n_jobs), X, Y)
+    model = fit_quietly(OvALinearXC(C=1.0, n_jobs=n_jobs), X, Y)
     wall, cpu = perf_counter() - wall, process_time() - cpu
     coef = model.coef_
     model_bytes = coef.data.nbytes + coef.indices.nbytes + coef.indptr.nbytes

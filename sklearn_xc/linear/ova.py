@@ -40,8 +40,8 @@ class OvALinearXC(LinearModel):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Weight of the summed loss against the ridge.
+    C : float, default=0.5
+        Weight of the summed loss against the ridge. Rows of norm 1 are what the default is for.
     loss : {"squared_hinge", "logistic", "huber_hinge"} or MarginLoss, default="squared_hinge"
         phi. The hinges are several times faster: far instances drop out. A
         :class:`~sklearn_xc.losses.MarginLoss` may be one of yours, with parameters of its own.
@@ -159,7 +159,7 @@ default=None
 
     def __init__(
         self,
-        C=1.0,
+        C=0.5,
         *,
         loss="squared_hinge",
         init="msi",

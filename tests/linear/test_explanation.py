@@ -48,7 +48,7 @@ def test_an_empty_instance_has_nothing_but_the_intercept(model, xy, blank_counts
     assert explanation.features.size == 0
     assert explanation.score == explanation.intercept
     assert explanation.score == model.decision_function(xy[0][[3]])[0, 0]
-    assert explanation.score == pytest.approx(2 * (2 * n - 120) / (1 + 2 * 120))
+    assert explanation.score == pytest.approx((2 * n - 120) / (1 + 120))
 
 
 @pytest.mark.parametrize("label", ["no", "yes"])

@@ -9,7 +9,7 @@ from sklearn_xc.metrics import propensity
 
 
 def fit(X, y, sample_weight=None, **parameters):
-    return OvALinearXC(**{"prune": 0, "tol": 1e-9, **parameters}).fit(X, y, sample_weight)
+    return OvALinearXC(**{"C": 1.0, "prune": 0, "tol": 1e-9, **parameters}).fit(X, y, sample_weight)
 
 
 def assert_close(a, b, atol=1e-7):

@@ -54,8 +54,8 @@ def test_counts(xy):
 @pytest.mark.parametrize("tol", [1.0, 0.01])
 def test_the_suboptimality_is_a_bound(tol, loss, xy, dense_objective):
     X, Y = xy
-    rough = OvALinearXC(tol=tol, loss=loss, prune=0).fit(X, Y)
-    tight = OvALinearXC(tol=1e-8, loss=loss, prune=0).fit(X, Y)
+    rough = OvALinearXC(C=1.0, tol=tol, loss=loss, prune=0).fit(X, Y)
+    tight = OvALinearXC(C=1.0, tol=1e-8, loss=loss, prune=0).fit(X, Y)
     bound = rough.fit_report_["suboptimality"]
     np.testing.assert_allclose(bound, rough.fit_report_["gradient_norm"] ** 2 / 2)
     errors = [
@@ -77,7 +77,7 @@ def test_no_bound_is_known_with_a_free_intercept(xy):
 @pytest.mark.parametrize("prune", [0.1, 1e9])
 def test_pruning_zeroes_small_weights_but_never_the_intercept(prune, xy, dense_objective):
     X, Y = xy
-    whole, pruned = (OvALinearXC(prune=p).fit(X, Y) for p in (0, prune))
+    whole, pruned = (OvALinearXC(C=1.0, prune=p).fit(X, Y) for p in (0, prune))
     W, V = whole.coef_.toarray(), pruned.coef_.toarray()
     np.testing.assert_array_equal(V, np.where(np.abs(W) < prune, 0, W))
     assert pruned.coef_.nnz == (V != 0).sum() < whole.coef_.nnz
