@@ -13,6 +13,8 @@
             |     '-- _sampling.py   calls of samplers, whose answers are checked
             |-- _fusion_pairs.py     what the fusion learns from
             |-- _fusions.py          the ways to learn it, by name
+            |     |-- _boosted_fusion.py   boosted trees and a logistic model
+            |     '-- _tree_fusion.py      the paper's tree
             |-- _report.py           what training did
             |-- _new_classes.py      class labels of labels that are added
             '-- _model.py            what a trained model answers

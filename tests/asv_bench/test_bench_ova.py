@@ -113,16 +113,16 @@ def check_trained(split, outcome):
     assert outcome.model_bytes > 0
     frequent = np.argsort(-split.Y_train.sum(axis=0))[:5]
     baseline = precision_at_k(split.Y_test, np.tile(frequent, (100, 1)), 1)
-    assert precision(split, outcome) > baseline + 0.1
+    assert precision(split, outcome) > baseline + 0.05
 
 
 # Systems
 
 
-def test_ours_is_the_default_estimator(split, task):
+def test_ours_has_the_ridge_of_the_others(split, task):
     outcome = ours.run(split, task)
     check_trained(split, outcome)
-    model = fit_quietly(OvALinearXC(), split.X_train, split.Y_train)
+    model = fit_quietly(OvALinearXC(C=1.0), split.X_train, split.Y_train)
     np.testing.assert_array_equal(outcome.topk, model.predict_topk(split.X_test, 5)[0])
     assert outcome.n_unsolved == 0
     assert outcome.figures["warm_up_s"] > 0

@@ -101,7 +101,7 @@ def test_classes(data):
     assert "F1" not in str(warning.message)
     two = np.where(Y[:, [0]].toarray()[:, 0] > 0, "yes", "no")
     assert not warnings_of(X, two)[1]
-    (warning,) = warnings_of(X, two, prune=1.5)[1]
+    (warning,) = warnings_of(X, two, prune=1.5, C=1.0)[1]
     assert "F1 from " in str(warning.message)
     assert "precision" not in str(warning.message)
 
