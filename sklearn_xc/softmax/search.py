@@ -28,6 +28,8 @@ REACH = 4
 _GAIN = 0.01
 #: Standard errors that a trial may be worse than the best, and count as good.
 _ERRORS = 1.0
+#: Log-loss of pairs that a trial may have, as a multiple of that of the best, and count as good.
+_DEARER = 1.015
 
 
 class Trial(NamedTuple):
@@ -155,6 +157,8 @@ def _is_as_good(trial: Trial, best: Trial, weight: np.ndarray) -> bool:
     if not trial.losses:
         return False
     one, other = (t.verdicts[t.n_epochs - 1].each for t in (trial, best))
+    if trial.log_loss > _DEARER * best.log_loss:
+        return False
     return trial.loss - best.loss <= _ERRORS * standard_error(one - other, weight)
 
 
