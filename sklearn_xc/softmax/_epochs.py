@@ -13,7 +13,6 @@ from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.memory import available_bytes
 from sklearn_xc.parallel.progress import Progress, say
 from sklearn_xc.parallel.threads import count_threads
-from sklearn_xc.softmax.judge import Judge, Verdict
 from sklearn_xc.softmax.pairs import Pairs
 from sklearn_xc.softmax.search import Trial, search_rate
 from sklearn_xc.softmax.training import Average, History, train
@@ -45,8 +44,6 @@ def find_rate(
     first_epoch: int = 0,
     *,
     stops: bool = True,
-    scales: bool = False,
-    by_instance: bool = False,
     rate: float | None = None,
     stacklevel: int = 5,
 ) -> Trial:
@@ -69,22 +66,13 @@ def find_rate(
     stops : bool
         Whether to judge each epoch, and stop when none is better any more. Otherwise a trial runs
         all epochs on a tenth of the pairs, and is judged at its end.
-    scales : bool
-        With `stops`, whether scores will be multiplied by the factor that suits the held-out pairs.
-        Trials are then judged by it, where the scores are not too many to be kept together.
-    by_instance : bool
-        With `scales`, whether to judge by the sets of classes of instances. A lower rate is then
-        taken that is as good within the standard error.
     rate : float, default=None
         The only learning rate to try.
     stacklevel : int
         Of a warning, for the line of the caller.
     """
     name, max_iter = type(estimator).__name__, estimator.max_iter
-    judged = _some_of(held_out, problem.n_classes)
-    log_loss = _log_loss_of(problem.instances, judged, 1)
-    scales = scales and stops and _fits(judged, problem.n_classes)
-    judge = Judge(problem.instances, judged, by_instance=by_instance, n_jobs=1) if scales else None
+    log_loss = _log_loss_of(problem.instances, _some_of(held_out, problem.n_classes), 1)
     chosen = np.arange(problem.n_pairs)
     if not stops:
         size = min(problem.n_pairs, max(_FEWEST, int(np.ceil(_SHARE * problem.n_pairs))))
@@ -97,19 +85,12 @@ def find_rate(
     stop = StopFlag()
 
     def run(rate: float, target: float) -> Trial:
-        state, verdicts = start.copy_of(everything), list[Verdict]()
-
-        def monitor(weights: ClassWeights) -> float:
-            if judge is None:
-                return log_loss(weights)
-            verdicts.append(judge(weights, verdicts[-1].best if verdicts else 1.0))
-            return verdicts[-1].loss
-
+        state = start.copy_of(everything)
         try:
             W, b, history = train(
                 problem, state, settings, Schedule(rate, estimator.decay), max_iter,
                 first_epoch=first_epoch, average=Average() if estimator.average else None,
-                monitor=monitor if stops else None,
+                monitor=log_loss if stops else None,
                 patience=estimator.n_iter_no_change if stops else None,
                 tol=estimator.tol, target=target, n_jobs=n_threads, stop=stop,
             )  # fmt: skip
@@ -118,14 +99,10 @@ def find_rate(
             losses = history.log_loss if stops else [log_loss(ClassWeights(W, intercept=b))]
         except FloatingPointError:
             return Trial(rate, ())
-        if not np.isfinite(losses).all():
-            return Trial(rate, ())
-        return Trial(rate, tuple(losses), tuple(verdicts))
+        return Trial(rate, tuple(losses) if np.isfinite(losses).all() else ())
 
     def show(trial: Trial) -> None:
-        ended = "diverged"
-        if trial.losses:
-            ended = f"{trial.log_loss:.4g} after {trial.n_epochs} epochs"
+        ended = f"{trial.loss:.4g} after {trial.n_epochs} epochs" if trial.losses else "diverged"
         say(name, f"learning rate {trial.rate:g}: held-out log-loss {ended}")
 
     n_threads = estimator.n_jobs
@@ -142,7 +119,6 @@ def find_rate(
         trial, at_edge = search_rate(
             run, middle_rate(problem, settings), n_jobs, show if estimator.verbose else None,
             is_fine=not settings.n_hard,  # with hard negatives the log-loss depends less on it
-            weight=judge.weight if judge is not None and by_instance else None,
         )  # fmt: skip
     except FloatingPointError as error:
         raise diverged(estimator, "any of the rates tried") from error
@@ -178,34 +154,6 @@ def _some_of(pairs: Pairs, n_classes: int) -> Pairs:
     is_judged = np.zeros(len(rows), bool)
     is_judged[np.argsort(first)[:n_rows]] = True
     return pairs.take(np.flatnonzero(is_judged[row]))
-
-
-def _fits(pairs: Pairs, n_classes: int) -> bool:
-    """Tell whether all scores of the instances may be in memory together."""
-    return len(np.unique(pairs.rows)) * n_classes <= _JUDGED_SCORES
-
-
-def scale_scores(state: SoftmaxState, W: np.ndarray, intercept: np.ndarray, factor: float) -> None:
-    """Multiply all scores by a factor of at most 1, in place.
-
-    Parameters
-    ----------
-    state : SoftmaxState
-        Its u must not become too low for its weights: a log-loss is convex in the factor, and that
-        of equal scores is log(n_classes), so that it is at most the mean of both.
-    W, intercept : ndarray
-        Those of the model, the same as of `state` or an average.
-    factor : float
-        From 0 to 1.
-    """
-    if factor == 1.0:
-        return
-    state.u *= factor
-    state.u += (1.0 - factor) * np.log(len(state.V))
-    for weights in (state.V,) if W is state.V else (state.V, W):
-        weights *= weights.dtype.type(factor)
-    for b in (state.intercept,) if intercept is state.intercept else (state.intercept, intercept):
-        b *= factor
 
 
 def run_fit(
@@ -244,7 +192,7 @@ def run_fit(
         monitored = Pairs(problem.rows[chosen], problem.classes[chosen], problem.weight[chosen])
         monitor = _log_loss_of(problem.instances, monitored, estimator.n_jobs)
     else:
-        max_iter, known = found.n_epochs, iter(found.log_losses)
+        max_iter, known = found.n_epochs, iter(found.losses)
 
         def monitor(weights: ClassWeights) -> float:
             return next(known)
@@ -272,7 +220,7 @@ def went_astray(
     if found is None or held_out is None:
         return False
     pairs = _some_of(held_out, len(weights.coef))
-    return _log_loss_of(X, pairs, estimator.n_jobs)(weights) > found.log_loss + estimator.tol
+    return _log_loss_of(X, pairs, estimator.n_jobs)(weights) > found.loss + estimator.tol
 
 
 def run_pass(

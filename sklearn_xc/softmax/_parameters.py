@@ -163,11 +163,8 @@ multilabel : {"all", "first"}, default="all"
     For an indicator y: each label of a row is an observation, or only the first column.
 early_stopping : bool or "auto", default="auto"
     Whether to find the number of epochs on instances held out: training without them stops when
-    their loss has not fallen by `tol` for `n_iter_no_change` epochs. It is the log-loss once all
-    scores are multiplied by the factor that suits these instances; of label sets, that of the
-    summed probability of an instance's labels. Then all instances are trained on, from the start,
-    for the number of epochs that was best, and weights and intercepts are multiplied by the factor,
-    though never by more than 1: it leaves the order of the classes as it is. "auto" does so where
+    their log-loss has not fallen by `tol` for `n_iter_no_change` epochs. Then all instances are
+    trained on, from the start, for the number of epochs that was best. "auto" does so where
     `learning_rate` is "auto", and otherwise runs `max_iter` epochs.
 validation_fraction : float, default=0.1
     Share of the distinct instances that early stopping and "auto" hold out, each with all of its
@@ -198,16 +195,12 @@ intercept_ : ndarray of shape (n_classes,)
     Intercepts, also two for two classes; zeros without `fit_intercept`.
 learning_rate_ : float
     Given, or found, in units of 1 / n.
-score_factor_ : float
-    What early stopping has multiplied weights and intercepts by, at most 1; 1 without it, and where
-    the held-out instances have more than 2**24 scores.
 fit_report_ : dict of str to ndarray of float64 of shape (n_iter_,)
     One entry per epoch, or per call of ``partial_fit``; ``pandas.DataFrame(clf.fit_report_)`` shows
     it. `loss` is the mean of the sampled double sum, less 1, over the steps: unbiased, noisy, and
     in the mean at least the training log-loss. `log_loss` is the exact mean log-loss afterwards: of
-    held-out instances after as many epochs without them, by the factor that suits each epoch, or
-    without early stopping of 256 training instances; NaN after ``partial_fit``, which does not
-    measure it. `learning_rate` is the rate at
+    held-out instances after as many epochs without them, or without early stopping of 256 training
+    instances; NaN after ``partial_fit``, which does not measure it. `learning_rate` is the rate at
     the beginning, in units of 1 / n. `seconds` is wall time, without what `log_loss` takes.
 n_iter_ : int
     Entries of the report.

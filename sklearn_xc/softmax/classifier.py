@@ -17,7 +17,6 @@ from sklearn_xc.softmax._epochs import (
     find_rate,
     run_fit,
     run_pass,
-    scale_scores,
     warn_of_fit,
     went_astray,
 )
@@ -56,7 +55,6 @@ class SoftmaxClassifier(SoftmaxParameters):
     fit_report_: dict[str, np.ndarray]
     n_samples_fit_: int
     n_iter_: int
-    score_factor_: float
     _iterate: np.ndarray | None  # what epochs move, where coef_ is its average
     _iterate_intercept: np.ndarray
     _intercept_rate: float  # what steps of intercepts are multiplied by
@@ -160,22 +158,18 @@ class SoftmaxClassifier(SoftmaxParameters):
             return problem, state, self._all_settings(problem, seed)
 
         stops, found = stops_early(self), None
-        by_instance = len(np.unique(pairs.rows)) < len(pairs.rows)
         rate = 0.0 if self.learning_rate == "auto" else float(self.learning_rate)
         for may_retry in (True, True, True, False) if stops and not rate else (False,):
             if held_out is not None:
                 trial = find_rate(
-                    self, *start(kept), held_out, first_epoch, stops=stops, scales=stops,
-                    by_instance=by_instance, rate=rate or None,
-                )  # fmt: skip
+                    self, *start(kept), held_out, first_epoch, stops=stops, rate=rate or None
+                )
                 rate, found = trial.rate, trial if stops else None
             self.learning_rate_ = rate
             problem, state, settings = start(np.arange(len(merged.rows)))
             average = Average() if self.average else None
             try:
                 W, b, history = run_fit(self, problem, state, settings, found, first_epoch, average)
-                self.score_factor_ = 1.0 if found is None else found.factor
-                scale_scores(state, W, b, self.score_factor_)
                 weights = ClassWeights(W, intercept=b)
                 if not may_retry or not went_astray(self, instances, weights, found, held_out):
                     break
@@ -433,7 +427,6 @@ class SoftmaxClassifier(SoftmaxParameters):
         self.label_counts_ = np.zeros(len(targets.classes), np.int64)
         self._frequencies = LabelFrequencies.none(len(targets.classes))
         self._labelled = np.zeros(2)
-        self.score_factor_ = 1.0
         self.fit_report_ = History().report()
 
     def _enlarge(self, problem: SoftmaxProblem, is_new: np.ndarray) -> SoftmaxProblem:

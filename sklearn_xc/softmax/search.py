@@ -19,17 +19,11 @@ from typing import NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 
-from sklearn_xc.softmax.judge import Verdict, standard_error
-
 #: Powers of ten on either side of the middle.
 REACH = 4
 #: The next power is tried where the last one has lowered the log-loss by more than this part, or
 #: this, where it is below 1: perfect classifiers gain a little from any rate.
 _GAIN = 0.01
-#: Standard errors that a trial may be worse than the best, and count as good.
-_ERRORS = 1.0
-#: Log-loss of pairs that a trial may have, as a multiple of that of the best, and count as good.
-_DEARER = 1.015
 
 
 class Trial(NamedTuple):
@@ -40,39 +34,21 @@ class Trial(NamedTuple):
     rate : float
         In units of 1 / (total weight).
     losses : tuple of float
-        What judges each epoch, or the last one alone, lower is better; () if it diverged.
-    verdicts : tuple of Verdict, default=()
-        More on each epoch, where the judge says more.
+        Held-out log-loss after each epoch, or after the last one alone; () if it diverged.
     """
 
     rate: float
     losses: tuple[float, ...]
-    verdicts: tuple[Verdict, ...] = ()
 
     @property
     def loss(self) -> float:
-        """The lowest held-out loss that is no stroke of luck; inf if the trial diverged."""
+        """The lowest held-out log-loss that is no stroke of luck; inf if the trial diverged."""
         return min(self._steady(), default=np.inf)
 
     @property
     def n_epochs(self) -> int:
         """Epochs until then."""
         return int(np.argmin(self._steady())) + 1
-
-    @property
-    def factor(self) -> float:
-        """The factor on scores that suits then."""
-        return self.verdicts[self.n_epochs - 1].factor if self.verdicts else 1.0
-
-    @property
-    def log_loss(self) -> float:
-        """The highest log-loss of pairs of that epoch and its neighbours."""
-        return max(self.log_losses[max(0, self.n_epochs - 2) : self.n_epochs + 1], default=np.inf)
-
-    @property
-    def log_losses(self) -> tuple[float, ...]:
-        """Held-out log-loss of pairs after each epoch, by the factor that suits it."""
-        return tuple(verdict.log_loss for verdict in self.verdicts) or self.losses
 
     def _steady(self) -> np.ndarray:
         """Return the highest log-loss of each epoch and its neighbours.
@@ -91,9 +67,8 @@ def search_rate(
     show: Callable[[Trial], None] | None = None,
     *,
     is_fine: bool = True,
-    weight: np.ndarray | None = None,
 ) -> tuple[Trial, bool]:
-    """Return the trial with the lowest held-out loss, and whether it is at the last rate.
+    """Return the trial with the lowest held-out log-loss, and whether it is at the last rate.
 
     Parameters
     ----------
@@ -108,9 +83,6 @@ def search_rate(
         Is given each trial.
     is_fine : bool
         Whether to try a rate between the best power and one of its neighbours.
-    weight : ndarray of float64, default=None
-        Of the instances that judge. With it, the lowest rate is returned whose trial is not worse
-        than the best by more than the standard error of the difference.
 
     Raises
     ------
@@ -121,9 +93,9 @@ def search_rate(
     due: Sequence[float] = [0]
     while due:
         least = min((trial.loss for trial in trials.values()), default=np.inf)
-        target = least if weight is None else _target(trials, weight)
+        rates = [middle * _multiple(power) for power in due]
         found = Parallel(n_jobs=n_jobs, require="sharedmem")(
-            delayed(run)(middle * _multiple(power), target) for power in due
+            delayed(run)(rate, least) for rate in rates
         )
         for power, trial in zip(due, found, strict=True):
             trials[power] = trial
@@ -133,33 +105,7 @@ def search_rate(
     best = _best(trials)
     if trials[best].loss == np.inf:
         raise FloatingPointError("no learning rate of the search converges")
-    at_edge = abs(best) == REACH and _is_better_than_inside(trials)
-    if weight is not None:
-        as_good = [power for power in trials if _is_as_good(trials[power], trials[best], weight)]
-        at_edge, best = at_edge and min(as_good) == best, min(as_good)
-    return trials[best], at_edge
-
-
-def _target(trials: dict[float, Trial], weight: np.ndarray) -> float:
-    """Return the loss above which a trial may end, where what is as good as the best counts.
-
-    A trial that cannot come to within twice the standard error of the best one's loss is neither as
-    good nor better. What could is not ended: the loss at the best factor may rise at first.
-    """
-    best = trials[_best(trials)] if trials else None
-    if best is None or not best.losses:
-        return np.inf
-    return best.loss + 2.0 * standard_error(best.verdicts[best.n_epochs - 1].each, weight)
-
-
-def _is_as_good(trial: Trial, best: Trial, weight: np.ndarray) -> bool:
-    """Tell whether a trial may be as good as the best, by the standard error of the difference."""
-    if not trial.losses:
-        return False
-    one, other = (t.verdicts[t.n_epochs - 1].each for t in (trial, best))
-    if trial.log_loss > _DEARER * best.log_loss:
-        return False
-    return trial.loss - best.loss <= _ERRORS * standard_error(one - other, weight)
+    return trials[best], abs(best) == REACH and _is_better_than_inside(trials)
 
 
 def _multiple(power: float) -> float:

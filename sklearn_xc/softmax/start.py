@@ -13,7 +13,6 @@ import numpy as np
 
 from sklearn_xc._data import read_only
 from sklearn_xc.kernels.rows.class_sums import add_class_sums
-from sklearn_xc.softmax.factor import best_factor
 from sklearn_xc.softmax.pairs import log_losses_of_intercept
 from sklearn_xc.solvers.softmax_problem import SoftmaxProblem, usual_weight
 from sklearn_xc.solvers.softmax_sgd import SoftmaxState
@@ -25,6 +24,8 @@ _PRIORS = (1.0, 3.0, 10.0, 30.0, 100.0)
 _ROWS, _SCORES, _FEWEST_ROWS = 512, 2**21, 32
 #: Of the log frequencies, in the intercepts: the first that is better than guessing.
 _SHARES = (0.25, 1.0)
+_MAX_STEPS = 40
+_TOLERANCE = 1e-3
 
 
 def start_at_means(
@@ -70,10 +71,55 @@ def start_at_means(
         for prior in _PRIORS:
             means = sums / (mass + prior).astype(sums.dtype)
             means[at, classes] = without / (np.maximum(mass[classes] - weight, 0.0) + prior)
-            eta, loss = best_factor(means, at, classes, weight, offset)
+            eta, loss = _best_multiple(means, at, classes, weight, offset)
             if eta > 0 and loss < best_loss:
                 best_loss, best_scale = loss, eta / (mass + prior)
         if best_scale is not None:
             state.scale[:], state.intercept[:], state.u[:] = best_scale, offset, best_loss
             return
     state.V[:] = 0
+
+
+def _best_multiple(
+    scores: np.ndarray,
+    at: np.ndarray,
+    classes: np.ndarray,
+    weight: np.ndarray,
+    offset: np.ndarray,
+) -> tuple[float, float]:
+    """Return the factor on scores with the lowest log-loss of pairs, and that log-loss.
+
+    The factor is 0 where scores are all equal, or say nothing that is true. An `offset` of shape
+    (n_classes,) is added to the scores. The log-loss is convex in the factor: Newton's method
+    between bounds, from 0.
+    """
+    scores = scores - scores.max(axis=1, keepdims=True)
+    largest = float(np.abs(scores).max())
+    if not 0.0 < largest < np.inf:
+        return 0.0, np.inf
+    unit = 2.0 ** np.floor(np.log2(largest))
+    scores /= scores.dtype.type(unit)
+    offset = (offset - offset.max()).astype(scores.dtype)
+    own, own_offset = scores[at, classes].astype(np.float64), offset[classes].astype(np.float64)
+    weight = weight / weight.sum()
+    low, high, eta = 0.0, np.inf, 0.0
+    for _ in range(_MAX_STEPS):
+        powers = np.exp(scores * scores.dtype.type(eta) + offset)
+        totals = powers.sum(axis=1, dtype=np.float64)
+        powers *= scores
+        mean = powers.sum(axis=1, dtype=np.float64) / totals
+        powers *= scores
+        square = powers.sum(axis=1, dtype=np.float64) / totals
+        found = eta / unit, float(weight @ (np.log(totals)[at] - eta * own - own_offset))
+        slope = float(weight @ (mean[at] - own))
+        curvature = float(weight @ (square - mean**2)[at])
+        low, high = (low, eta) if slope > 0 else (eta, high)
+        new = eta - slope / curvature if curvature > 0 else np.inf
+        if new > 4.0 * eta > 0:  # far from the optimum the parabola says little
+            new = 4.0 * eta
+        if not low < new < high:
+            new = 0.5 * (low + high)
+        if not abs(new - eta) > _TOLERANCE * eta or new == np.inf:
+            break
+        eta = new
+    return found

@@ -32,8 +32,7 @@ FITTED_TOO = {
     "C_", "Cs_", "best_index_", "best_score_", "embedding_dim_", "encoder_", "estimators_",
     "feature_embedding_", "final_estimator_", "fusion_", "index_recall_", "intercept_",
     "label_embeddings_", "learning_rate_", "n_candidates_", "named_estimators_", "pair_features_",
-    "path_report_", "score_factor_", "scores_", "threshold_", "u_", "u_index_",
-    "validation_scores_",
+    "path_report_", "scores_", "threshold_", "u_", "u_index_", "validation_scores_",
 }  # fmt: skip
 
 rng = np.random.default_rng(0)

@@ -11,8 +11,7 @@ from sklearn_xc._data import CsrRows
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.softmax import classifier, start
 from sklearn_xc.softmax._inputs import hold_out
-from sklearn_xc.softmax.factor import best_factor
-from sklearn_xc.softmax.start import start_at_means
+from sklearn_xc.softmax.start import _best_multiple, start_at_means
 from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import SoftmaxState
 from sklearn_xc.weights import class_weights
@@ -224,9 +223,9 @@ class TestInstancesThatDecide:
 
         def spy(scores, at, classes, weight, offset):
             calls.append((scores.shape, at.copy(), classes.copy(), weight.copy()))
-            return best_factor(scores, at, classes, weight, offset)
+            return _best_multiple(scores, at, classes, weight, offset)
 
-        monkeypatch.setattr(start, "best_factor", spy)
+        monkeypatch.setattr(start, "_best_multiple", spy)
         start_of(problem, seed)
         assert len(calls) == len(PRIORS)
         return calls[0]
@@ -322,7 +321,7 @@ class TestMagnitude:
 
 
 def best_multiple(scores, at, classes, weight):
-    return best_factor(scores, at, classes, weight, np.zeros(scores.shape[1]))
+    return _best_multiple(scores, at, classes, weight, np.zeros(scores.shape[1]))
 
 
 class TestBestMultiple:
