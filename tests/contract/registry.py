@@ -264,22 +264,18 @@ ENTRIES = {
         NGAMEEmbeddingXC,
         quick={
             "embedding_dim": 4, "max_iter": 1, "classifier_max_iter": 1, "batch_size": 8,
-            "fusion": "tree", "validation_fraction": 0.1,
-            "random_state": 0,
+            "validation_fraction": 0.1, "random_state": 0,
         },
         able={
             "embedding_dim": 12, "max_iter": 6, "classifier_max_iter": 4,
             "learning_rate": 0.03, "classifier_learning_rate": 0.03,
         },
         variants={
-            "label features": {
-                "label_features": rows_of_labels(), "validation_fraction": 0.3,
-                "fusion": "boosting",
-            },
+            "label features": {"label_features": rows_of_labels(), "validation_fraction": 0.3},
             "ance": {"sampler": "ance", "validation_fraction": 0.0},
             "in_batch, features": {"sampler": "in_batch", "label_features": rows_of_labels()},
             "o_sgd": {"sampler": "o_sgd", "fusion": "sum"},
-            "tas": {"sampler": "tas", "fusion": "boosting"},
+            "tas": {"sampler": "tas", "fusion": "tree"},
             "shards": {"n_shards": 3, "classifier_max_iter": 2},
         },
         pieces={
