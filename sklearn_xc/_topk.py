@@ -126,7 +126,7 @@ def topk(estimator: Any, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
     >>> from sklearn_xc import OvALinearXC, topk
     >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     >>> Y = np.array([[1, 0], [0, 1], [1, 1]])
-    >>> model = make_pipeline(MaxAbsScaler(), OvALinearXC()).fit(X, Y)
+    >>> model = make_pipeline(MaxAbsScaler(), OvALinearXC(C=1.0)).fit(X, Y)
     >>> topk(model, X, k=1)[0]
     array([[0],
            [1],

@@ -19,12 +19,12 @@ from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
-from threadpoolctl import threadpool_limits
 
 from sklearn_xc._data import read_only
 from sklearn_xc._sklearn import boosted_trees
 from sklearn_xc.embedding._fusion import Pairs, ScoreFusion, Trees, check_pairs
 from sklearn_xc.kernels.embedding.tree_walk import mix_probabilities
+from sklearn_xc.parallel.row_ranges import one_blas_thread, openmp_threads
 from sklearn_xc.stacking.learner import best_mixture
 
 #: Of the trees. On six fits of a sixteenth of the rows, 100 trees at half the rate were within 0.6
@@ -116,9 +116,15 @@ class BoostedFusion(ScoreFusion):
         place = np.random.default_rng((self.random_state, 4)).permutation(len(ids))[instance]
         some = np.flatnonzero(place < max(_FOLDS, _MOST * len(ids) // len(own)))
         lesson = _Lesson(features, own, weight, place % _FOLDS)
+        with one_blas_thread(), openmp_threads(1):
+            return self._learn(lesson, some, len(ids))
+
+    def _learn(self, lesson: "_Lesson", some: np.ndarray, n_instances: int) -> "BoostedFusion":
+        """Fit both; the logistic model that says what is promising, to some pairs."""
+        own = lesson.own
         self.linear_ = _logistic(lesson.take(some) if _has_both(own[some]) else lesson)
-        chances = _chances(self.linear_, features)
-        n_promising = min(len(own), _PROMISING * len(ids))
+        chances = _chances(self.linear_, lesson.features)
+        n_promising = min(len(own), _PROMISING * n_instances)
         floor = float(np.partition(chances, len(own) - n_promising)[len(own) - n_promising])
         floor *= 1.0 - 1e-9  # however kernels round, the last one is promising
         promising = np.flatnonzero(chances >= floor)
@@ -162,8 +168,7 @@ class BoostedFusion(ScoreFusion):
         )
         is_weighted = (lesson.weight != lesson.weight[0]).any()
         weight = lesson.weight if is_weighted else None  # with weights, bins take a second
-        with threadpool_limits(1, user_api="openmp"):  # threads that wait for each other burn time
-            return boosting.fit(lesson.features, lesson.own, sample_weight=weight)
+        return boosting.fit(lesson.features, lesson.own, sample_weight=weight)
 
     def _last(self, frequencies: np.ndarray) -> np.ndarray:
         """Return what is read of frequencies."""
@@ -205,7 +210,7 @@ def _logistic(lesson: _Lesson) -> np.ndarray:
     scaler, logistic = StandardScaler(), LogisticRegression(max_iter=500)
     logistic.fit(scaler.fit_transform(lesson.features), lesson.own, sample_weight=lesson.weight)
     weights = logistic.coef_[0] / scaler.scale_
-    return np.append(weights, logistic.intercept_[0] - weights @ scaler.mean_)
+    return np.append(weights, logistic.intercept_[0] - np.sum(weights * scaler.mean_))
 
 
 def _chances(linear: np.ndarray, features: np.ndarray) -> np.ndarray:

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
 
 from sklearn_xc.initialisers import Given, Initialiser
 from sklearn_xc.linear.assembly import group_identical_labels, in_callers_features
 from sklearn_xc.parallel.blocks import plan_blocks
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.progress import Progress
+from sklearn_xc.parallel.row_ranges import one_blas_thread
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.solvers.newton_cg import BlockSolution, largest_array, solve_block, workspace_bytes
 from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem, check_range, sum_instances
@@ -145,7 +145,7 @@ def solve_blocks(
     """
     results: list[Any] = [None] * len(blocks)
     stop = StopFlag()
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         sums = sum_instances(problem)
         check_range(problem, sums)
         prepared = initialiser.prepare(problem, sums)

@@ -16,6 +16,8 @@ from sklearn_xc._state import reads_one_state
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.metrics import propensity
 from sklearn_xc.parallel.memory import require_bytes
+from sklearn_xc.parallel.row_ranges import openmp_threads
+from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.stacking.candidates import Candidates, best_of_pairs, describe, gather
 from sklearn_xc.stacking.learner import probabilities
 from sklearn_xc.stacking.members import Answers, as_rows, ask_member, n_rows, side_by_side
@@ -185,7 +187,9 @@ class StackedModel(XCClassifier):
         pairs = gather([Answers(*(a[:, :depth] for a in both)) for both in answers],
                        self.n_candidates)  # fmt: skip
         pairs = pairs.take(~np.isin(pairs.labels, self._unseen_labels))
-        chances = probabilities(self.final_estimator_, describe(pairs, self.label_counts_))
+        features = describe(pairs, self.label_counts_)
+        with openmp_threads(count_threads(self.n_jobs)):
+            chances = probabilities(self.final_estimator_, features)
         if blank.any():
             of_blank = blank[pairs.rows]
             shares = self._frequencies.of_blank() / self._frequencies.total  # type: ignore
