@@ -58,6 +58,13 @@ _SUMMARY = [
     Column("cpu_s", "CPU s in all", ",.0f"),
 ]  # fmt: skip
 
+#: One table each, with a column for each estimator.
+_WIDE = [
+    ("P@1 in %, *: none is better and as cheap", "P@1", ".1f"),
+    ("PSP@1 in %", "PSP@1", ".1f"),
+    ("CPU seconds of training", "train_cpu_s", ",.1f"),
+]
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the experiment to a command line."""
@@ -188,6 +195,8 @@ def _show(report: Report, rows: list[dict[str, Any]]) -> None:
     defaults = [row for row in rows if not row["parameters"]]
     mark_front(defaults)
     report.table("Defaults, test rows, in %", defaults, _RESULTS)
+    for title, key, spec in _WIDE:
+        report.table(title, *side_by_side(defaults, key, spec))
     distances = compare(rows)
     if distances:
         report.table("The default beside the best of its grid, P@1 in %", distances, _DISTANCES)
@@ -211,6 +220,32 @@ def mark_front(rows: list[dict[str, Any]]) -> None:
                 for other in group
             )
             row["front"] = "" if beaten else "yes"
+
+
+def side_by_side(
+    rows: list[dict[str, Any]], key: str, spec: str
+) -> tuple[list[dict[str, Any]], list[Column]]:
+    """Return a row for each set and size with a value of all estimators, and the columns.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Of the defaults. Where ``front`` says so, P@1 has an asterisk.
+    key, spec : str
+        The value and its format.
+    """
+    wide: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in rows:
+        of_set = wide.setdefault(
+            (row["set"], row["size"]), {"set": row["set"], "size": row["size"]}
+        )
+        of_set.setdefault("n_train", row.get("n_train"))
+        if row.get(key) is not None:
+            mark = "*" if key == "P@1" and row.get("front") else ""
+            of_set[row["title"]] = format(row[key], spec) + mark
+    titles = dict.fromkeys(row["title"] for row in rows)
+    columns = [Column("set", "set"), Column("size", "size"), Column("n_train", "rows", ",d")]
+    return list(wide.values()), columns + [Column(title, title) for title in titles]
 
 
 def compare(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -366,3 +366,17 @@ def test_sets_too_large_for_an_estimator_say_so(data, tmp_path, monkeypatch):
     monkeypatch.setattr(defaults, "run_worker", None)
     rows = defaults.main(data, sets=("bibtex",), sizes=("1/4",), entries=("ova",), cache=tmp_path)
     assert {row["note"] for row in rows} == {"not measured on more than 49 rows"}
+
+
+def test_side_by_side():
+    rows = [
+        {"set": "a", "size": "1/16", "title": "x", "P@1": 50.04, "front": "yes", "n_train": 9},
+        {"set": "a", "size": "1/16", "title": "y", "error": "no"},
+        {"set": "a", "size": "all", "title": "y", "P@1": 7.0, "front": "", "n_train": 90},
+    ]
+    wide, columns = defaults.side_by_side(rows, "P@1", ".1f")
+    assert [column.header for column in columns] == ["set", "size", "rows", "x", "y"]
+    assert wide == [
+        {"set": "a", "size": "1/16", "n_train": 9, "x": "50.0*"},
+        {"set": "a", "size": "all", "n_train": 90, "y": "7.0"},
+    ]
