@@ -18,6 +18,9 @@ class LabelFeatures:
     for every candidate and fold. This holder shows them neither rows nor a length, and is never
     copied: a clone of an estimator has the same holder.
 
+    With `classes` it knows whose each row is. An estimator takes the rows of the classes that it
+    finds in a 1-D y, be it that of a fold which lacks some.
+
     Parameters
     ----------
     features : {array-like, sparse matrix} of shape (n_labels, n_features), or array-like of str \
@@ -39,7 +42,8 @@ class LabelFeatures:
     TypeError
         If `features` are no matrix and no sequence of texts, or a masked array.
     ValueError
-        If they are empty, dates or times, or a sparse matrix with indices outside its shape.
+        If they are empty, dates or times, or a sparse matrix with indices outside its shape, and
+        for other than n_labels `classes`, or some that are equal.
 
     Notes
     -----
@@ -53,9 +57,11 @@ class LabelFeatures:
     LabelFeatures(3 labels x 3 dense features)
     >>> LabelFeatures(["novel", "poem", "play"])
     LabelFeatures(3 label texts)
+    >>> LabelFeatures(["a long story", "lines that rhyme"], classes=["novel", "poem"])
+    LabelFeatures(2 label texts of classes)
     """
 
-    def __init__(self, features: Any) -> None:
+    def __init__(self, features: Any, classes: Any = None) -> None:
         check_features(features, "LabelFeatures: features")
         is_sparse = sp.issparse(features)  # some are dicts
         if not is_sparse and isinstance(features, str | bytes | LabelFeatures | dict | set):
@@ -71,14 +77,47 @@ class LabelFeatures:
             raise ValueError(f"LabelFeatures: features must not be empty. Got shape {shape}.")
         self.features = features
         self.n_labels = int(shape[0])
+        self.classes = None if classes is None else _check_classes(classes, self.n_labels)
 
     def __repr__(self) -> str:
+        whose = "" if self.classes is None else " of classes"
         if self.is_text:
-            return f"LabelFeatures({self.n_labels:,} label texts)"
+            return f"LabelFeatures({self.n_labels:,} label texts{whose})"
         kind = "sparse" if sp.issparse(self.features) else "dense"
-        return (
-            f"LabelFeatures({self.n_labels:,} labels x {self.features.shape[1]:,} {kind} features)"
-        )
+        n_features = self.features.shape[1]
+        return f"LabelFeatures({self.n_labels:,} labels x {n_features:,} {kind} features{whose})"
+
+    def of_classes(self, classes: np.ndarray, name: str = "LabelFeatures") -> "LabelFeatures":
+        """Return the rows of some classes, in their order; all rows if theirs are not known.
+
+        Parameters
+        ----------
+        classes : ndarray of shape (n,)
+            Distinct.
+        name : str, default="LabelFeatures"
+            Named in messages.
+
+        Raises
+        ------
+        ValueError
+            If a class has no row.
+        """
+        if self.classes is None or np.array_equal(self.classes, classes):
+            return self
+        place = {each: row for row, each in enumerate(self.classes.tolist())}
+        wanted = np.asarray(classes).tolist()
+        missing = [each for each in wanted if each not in place]
+        if missing:
+            raise ValueError(
+                f"{name} must have a row for each class of y. {len(missing):,} of {len(wanted):,} "
+                f"classes have none, the first is {missing[0]!r}; there is a row of "
+                f"{next(iter(place))!r}."
+            )
+        rows = [place[each] for each in wanted]
+        if self.is_text:
+            texts = list(self.features)
+            return LabelFeatures([texts[row] for row in rows], classes)
+        return LabelFeatures(_rows_of(self.features, rows), classes)
 
     def __copy__(self) -> "LabelFeatures":
         return self
@@ -112,6 +151,28 @@ def _is_text(features: Any) -> bool:
             f"for label {at}."
         )
     return any(are_texts)
+
+
+def _check_classes(classes: Any, n_labels: int) -> np.ndarray:
+    """Return the classes of the rows as an array."""
+    found = np.asarray(classes)
+    if found.ndim != 1 or len(found) != n_labels:
+        raise ValueError(
+            f"LabelFeatures: classes must have one entry for each of the {n_labels} rows. Got "
+            f"shape {found.shape}."
+        )
+    names = found.tolist()
+    if len(set(names)) < n_labels:
+        twice = next(each for each in names if names.count(each) > 1)
+        raise ValueError(f"LabelFeatures: classes must be distinct. Got {twice!r} more than once.")
+    return found
+
+
+def _rows_of(features: Any, rows: list[int]) -> Any:
+    """Return some rows of a matrix or data frame."""
+    if hasattr(features, "iloc"):
+        return features.iloc[rows]
+    return (features.tocsr() if sp.issparse(features) else features)[rows]
 
 
 def _as_array(features: Any) -> np.ndarray:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import sklearn_xc
 from asv_bench.common.sized_sets import SizedSet
 from sklearn_xc import (
@@ -51,7 +53,8 @@ def _plain(estimator: Any) -> Callable[[SizedSet, Parameters], Any]:
 
 
 def _with_label_texts(sized: SizedSet, parameters: Parameters) -> Any:
-    texts = None if sized.Z is None else LabelFeatures(sized.Z)
+    Z = sized.Z
+    texts = None if Z is None else LabelFeatures(Z, classes=np.arange(Z.shape[0]))
     return NGAMEEmbeddingXC(label_features=texts, n_jobs=1, random_state=0, **parameters)
 
 

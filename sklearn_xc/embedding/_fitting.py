@@ -8,6 +8,7 @@ import numpy as np
 from sklearn_xc._blank_rows import features_of
 from sklearn_xc._checks import check_targets, check_weights, require_labels
 from sklearn_xc._data import CsrRows, Targets
+from sklearn_xc._label_features import LabelFeatures
 from sklearn_xc._parts import new_part
 from sklearn_xc._seeds import draw_seed
 from sklearn_xc.base import threshold_for
@@ -117,6 +118,8 @@ class FittableEmbedding(TrainableEmbedding):
         """Train encoder and classifiers on some of the examples; the others are held out."""
         n_labels = len(self.classes_)
         given = self.label_features if label_features is None else label_features
+        if isinstance(given, LabelFeatures):
+            given = given.of_classes(self.classes_, f"{type(self).__name__}: label_features")
         Z = self._label_rows(given, n_labels, every.X.dtype)
         sizes = self._sizes(every, train, chosen, Z)
         self._budget.require(sizes._replace(n=len(every.weight)).largest_phase())

@@ -220,7 +220,10 @@ def _wrong_rows(estimator_name: str, given: int, n_labels: int, is_bare: bool) -
         f"Got {given} rows."
     )
     if not is_bare:
-        return message
+        return (
+            f"{message} If y is a part in which classes are missing, pass "
+            "LabelFeatures(features, classes=...), which says whose each row is."
+        )
     return (
         f"{message} Cross-validation slices a bare matrix or list with as many rows as X: if that "
         "happened here, pass sklearn_xc.LabelFeatures(label_features), which it leaves whole."

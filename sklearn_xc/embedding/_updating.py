@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._blank_rows import features_of
+from sklearn_xc._label_features import LabelFeatures
 from sklearn_xc.embedding._examples import Examples
 from sklearn_xc.embedding._fitting import FittableEmbedding
 from sklearn_xc.embedding._label_features import held_features
@@ -46,6 +47,8 @@ class UpdatableEmbedding(FittableEmbedding):
         assert self._described is not None
         name = type(self).__name__
         held = held_features(label_features, f"{name}: label_features")
+        if held.classes is not None:
+            held, classes = self._rows_of_new(held, classes)
         Z = self._label_rows(held, held.n_labels, self.coef_.dtype)
         assert Z is not None
         classes = self._classes_with(classes, held.n_labels)
@@ -70,6 +73,15 @@ class UpdatableEmbedding(FittableEmbedding):
         self._seen = self._seen.with_labels(held.n_labels, order)
         self._unseen_labels = self._find_unseen()
         self._steps = None
+
+    def _rows_of_new(self, held: LabelFeatures, classes: Any) -> tuple[LabelFeatures, Any]:
+        """Return the rows of new classes, and these; for columns, which follow, None."""
+        name = f"{type(self).__name__}: label_features"
+        if self._targets_kind == "classes":
+            classes = held.classes if classes is None else np.asarray(classes)
+            return held.of_classes(classes, name), classes
+        n_old = len(self.classes_)
+        return held.of_classes(np.arange(n_old, n_old + held.n_labels), name), classes
 
     def _classes_with(self, classes: Any, n_new: int) -> np.ndarray:
         """Return the classes, and new ones after them."""

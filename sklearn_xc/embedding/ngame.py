@@ -38,8 +38,8 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
             array-like of str of shape (n_labels,), or None, default=None
         What is known of each label, in the order of the columns of y (of ``classes_`` after a 1-D
         y): rows with the features of X, or texts. ``LabelFeatures`` keeps cross-validation from
-        cutting them. None takes the mean of a label's training instances; an encoder of texts needs
-        texts.
+        cutting them, and with ``classes`` serves folds that lack a class. None takes the mean of a
+        label's training instances; an encoder of texts needs texts.
     label_vectorizer : object with ``transform``, or None, default=None
         Makes rows of label texts: the fitted vectorizer that made X. Searches clone parameters,
         which unfits it: wrap it in ``sklearn.frozen.FrozenEstimator``.
@@ -355,8 +355,8 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
                 or array-like of str
             As in the constructor.
         classes : array-like of shape (n_new,), default=None
-            Their class labels, after a fit with a 1-D y. After an indicator they are the next
-            columns.
+            Their class labels, after a fit with a 1-D y; None for those of a ``LabelFeatures`` that
+            has them. After an indicator they are the next columns.
 
         Returns
         -------

@@ -240,3 +240,45 @@ def test_empty_features_are_refused():
 
 def test_is_public_in_two_places():
     assert sklearn_xc.datasets.LabelFeatures is sklearn_xc.LabelFeatures
+
+
+class TestClasses:
+    CLASSES = tuple(f"class {j:02d}" for j in range(N))
+
+    @pytest.mark.parametrize("kind", ["sparse", "dense", "texts", "text array", "frame"])
+    def test_rows_of_some(self, kind):
+        Z = pd.DataFrame(np.eye(N, 3)) if kind == "frame" else features(kind)
+        held = LabelFeatures(Z, classes=self.CLASSES)
+        assert held.of_classes(np.array(self.CLASSES)) is held
+        some = held.of_classes(np.array(self.CLASSES)[[7, 2, 5]])
+        assert some.classes.tolist() == ["class 07", "class 02", "class 05"]
+        assert some.n_labels == 3
+        if "text" in kind:
+            assert list(some.features) == ["label 7", "label 2", "label 5"]
+        else:
+            rows = some.features.toarray() if kind == "sparse" else np.asarray(some.features)
+            assert rows.tolist() == np.eye(N, 3)[[7, 2, 5]].tolist()
+
+    def test_without_them_all_rows_are_taken(self):
+        held = LabelFeatures(features("dense"))
+        assert held.classes is None
+        assert held.of_classes(np.array(["any"])) is held
+
+    def test_equal_values_of_another_type(self):
+        held = LabelFeatures(np.eye(3), classes=np.array([0, 1, 2], np.int8))
+        assert held.of_classes(np.array([2.0, 0.0])).features.tolist() == [[0, 0, 1], [1, 0, 0]]
+
+    def test_what_is_refused(self):
+        with pytest.raises(ValueError, match=r"one entry for each of the 3 rows. Got shape \(2,\)"):
+            LabelFeatures(np.eye(3), classes=["a", "b"])
+        with pytest.raises(ValueError, match=r"classes must be distinct. Got 'a' more than once"):
+            LabelFeatures(np.eye(3), classes=["a", "b", "a"])
+        held = LabelFeatures(np.eye(3), classes=["a", "b", "c"])
+        with pytest.raises(
+            ValueError, match=r"it must have .* 2 of 3 classes have none.* 'x'; .* 'a'"
+        ):
+            held.of_classes(np.array(["a", "x", "y"]), "it")
+
+    def test_they_pickle(self):
+        held = pickle.loads(pickle.dumps(LabelFeatures(np.eye(2), classes=["b", "a"])))
+        assert held.classes.tolist() == ["b", "a"]
