@@ -27,11 +27,15 @@ class LabelFeatures:
             of shape (n_labels,)
         A row of features for each label, or a text. They are held as they are, without a copy: do
         not change them.
+    classes : array-like of shape (n_labels,), default=None
+        The class, as in a 1-D y, or the column of an indicator that each row belongs to. With None
+        an estimator must find as many labels, and in this order.
 
     Attributes
     ----------
     features : object
         What was passed; a list of lists as an array.
+    classes : ndarray of shape (n_labels,) or None
     n_labels : int
         Rows or texts.
     is_text : bool
