@@ -26,7 +26,6 @@ from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.progress import say
 from sklearn_xc.parallel.row_ranges import openmp_threads
-from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.stacking.candidates import bytes_of_pair, feature_names
 from sklearn_xc.stacking.held_out import draw_rows, split
 from sklearn_xc.stacking.learner import best_threshold
@@ -85,9 +84,8 @@ class StackingXC(StackedModel):
         Bytes, or a text as "8GB", for the pairs that are learned from, and for each answer. Members
         have limits of their own.
     n_jobs : int, default=None
-        Members that are trained and asked side by side, in threads, and threads of what learns from
-        the pairs; memory grows with the former. Members have threads of their own. The model is
-        the same for any number.
+        Members that are trained and asked side by side, in threads; memory grows with them. Members
+        have threads of their own. The model is the same for any number.
     random_state : int, RandomState instance or None, default=None
         Draws the rows that are held out, and seeds `final_estimator` if it is None. Members have
         their own.
@@ -278,7 +276,7 @@ class StackingXC(StackedModel):
         self._keep_frequencies(instances, indptr, labels, weight)
         names = [name for name, _ in members]
         teacher = Teacher(self.final_estimator, lesson, targets, weight, seed, who)
-        with openmp_threads(count_threads(self.n_jobs)):
+        with openmp_threads(1):  # gradient boosting keeps their number, and its bytes would differ
             self.final_estimator_, chances = teacher.teach()
         self.pair_features_ = feature_names(names)
         self.threshold_ = best_threshold(chances, teacher.relevant, teacher.truth.nnz)
