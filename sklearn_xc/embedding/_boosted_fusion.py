@@ -87,6 +87,7 @@ class BoostedFusion(ScoreFusion):
     n_scores_ : int
     """
 
+    gives_chances = True
     linear_: np.ndarray
     levels_: MixtureLevels
     rarest_: float

@@ -68,6 +68,7 @@ class FittableEmbedding(TrainableEmbedding):
             self.encoder, ENCODERS, _ENCODER_METHODS, f"{name}: encoder",
             "sklearn_xc.encoders.Encoder",
         )  # fmt: skip
+        self._check_objective()
         self._new_sampler()
         make_index(self.index, who=f"{name}: index")
         self._reads_texts = reads_texts(self.encoder_, type(self).__name__)
@@ -104,6 +105,17 @@ class FittableEmbedding(TrainableEmbedding):
                 f"{_HEAVIEST:g}. Got {weight[at]:g} in row {at}. Divide all by their mean."
             )
         return weight
+
+    def _check_objective(self) -> None:
+        """Raise ValueError for an objective that wants probabilities where none can be had."""
+        if self.objective == "propensity" and (
+            self.fusion != "boosting" or self.validation_fraction == 0
+        ):
+            raise ValueError(
+                f"{type(self).__name__}: objective='propensity' must have probabilities to weigh: "
+                "fusion='boosting' and a validation_fraction above 0. Got "
+                f"fusion={self.fusion!r}, validation_fraction={self.validation_fraction!r}."
+            )
 
     def _examples(self, instances: CsrRows, targets: Targets, weight: np.ndarray) -> Examples:
         indptr, labels = targets.by_instance(instances.shape[0])
@@ -189,7 +201,8 @@ class FittableEmbedding(TrainableEmbedding):
             self._learn_fusion(unseen, seed)
         self.threshold_ = 0.0
         if self._targets_kind != "classes":
-            _, scores = self._topk_of(unseen.X, self._n_considered(), "fused", n_copies=2)
+            n = self._n_considered()
+            _, scores = self._topk_of(unseen.X, n, "fused", n_copies=2, with_gains=False)
             self.threshold_ = threshold_for(scores, len(unseen.positives.labels))
 
     def _find_stand_ins(self, examples: Examples) -> StandIns:

@@ -68,6 +68,8 @@ class ScoreFusion(ABC):
         Of a pair; likewise.
     """
 
+    #: Whether fused scores are probabilities.
+    gives_chances = False
     trees_: Trees | None = None
     n_scores_: int = 0
 

@@ -9,6 +9,7 @@ from sklearn_xc._arguments import check_count
 from sklearn_xc._blank_rows import LabelFrequencies, shares_any
 from sklearn_xc._checks import check_instances
 from sklearn_xc._data import CsrRows
+from sklearn_xc._objective import gains_of
 from sklearn_xc._state import reads_one_state
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.embedding._encoding import encoded, first_non_finite, name_of
@@ -30,7 +31,7 @@ class RankingModel(XCClassifier):
     """Answers of an encoder, a vector or two for each label, and a fusion of their scores.
 
     A subclass sets the attributes below in fit, and has the parameters ``n_candidates``, ``index``,
-    ``top_k``, ``max_memory`` and ``n_jobs``.
+    ``objective``, ``top_k``, ``max_memory`` and ``n_jobs``.
     """
 
     classes_: np.ndarray
@@ -42,6 +43,8 @@ class RankingModel(XCClassifier):
     threshold_: float
     n_candidates: int
     index: Any
+    fusion: str
+    objective: str
     top_k: int
     max_memory: int | str | None
     n_jobs: int | None
@@ -225,12 +228,13 @@ class RankingModel(XCClassifier):
         return Asked(n_labels, n_values, dim, self.coef_.itemsize, n_scores, n_copied)
 
     def _topk_of(
-        self, instances: CsrRows, k: int, component: str, n_copies: int
+        self, instances: CsrRows, k: int, component: str, n_copies: int, with_gains: bool = True
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best labels and their scores, those that nothing is known of last.
 
         The caller makes `n_copies` of them in all.
         """
+        gains = self._gains() if with_gains and component == "fused" else None
         ranking, asked = self._ranking(with_shortlists=component == "fused"), self._asked
         n, n_found = instances.shape[0], min(k, ranking.n_known)
         n_listed = self._n_listed(n_found) if component == "fused" else 0
@@ -241,14 +245,19 @@ class RankingModel(XCClassifier):
         labels, scores = np.full((n, k), -1, np.int64), np.full((n, k), -np.inf, dtype)
         for rows in pieces_of(n, n_together):
             part = instances if len(rows) == n else instances.take(rows)
-            best = self._best_of(part, n_found, component, ranking)
+            best = self._best_of(part, n_found, component, ranking, gains)
             labels[rows, :n_found], scores[rows, :n_found] = best
         n_unseen = min(k, len(self.classes_)) - n_found
         labels[:, n_found : n_found + n_unseen] = self._unseen_labels[:n_unseen]
         return labels, scores
 
     def _best_of(
-        self, instances: CsrRows, k: int, component: str, ranking: Ranking
+        self,
+        instances: CsrRows,
+        k: int,
+        component: str,
+        ranking: Ranking,
+        gains: np.ndarray | None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best labels of some instances and their scores, best first."""
         V = self._embed(instances)
@@ -257,11 +266,14 @@ class RankingModel(XCClassifier):
         else:
             listed = ranking.shortlist(instances, V, self._n_candidates_for(k), at_least=k)
             fused = self._fused(ranking.scores(instances, V, listed), listed)
+            if gains is not None:
+                fused *= gains[listed]  # of -1, whose score is -inf, any
             order = np.lexsort((listed, -fused), axis=1)[:, :k]
             labels, scores = (np.take_along_axis(all_, order, axis=1) for all_ in (listed, fused))
         is_blank = ranking.is_blank(component, instances, V)
         if is_blank.any():
-            labels[is_blank], scores[is_blank] = self._most_frequent(k, V.dtype)
+            labels[is_blank], shares = self._most_frequent(k, V.dtype)
+            scores[is_blank] = shares if gains is None else shares * gains[labels[is_blank]]
         return labels, scores
 
     def _n_candidates_for(self, k: int) -> int:
@@ -303,6 +315,18 @@ class RankingModel(XCClassifier):
             return scores.sum(axis=-1)
         return self.fusion_(scores, self._trained_counts[labels])
 
+    def _gains(self) -> np.ndarray | None:
+        """Return what a hit of each label counts; None if all count alike."""
+        if self.objective == "precision" or self.fusion_ is None:
+            return None
+        if not self.fusion_.gives_chances:
+            raise ValueError(
+                f"{type(self).__name__}: objective='propensity' must have probabilities to weigh, "
+                f"which fusion='boosting' gives. Got fusion={self.fusion!r}."
+            )
+        gains = gains_of(self.objective, self._seen.counts, self._seen.total)
+        return gains.astype(self.coef_.dtype)
+
     def _find_unseen(self) -> np.ndarray:
         unseen = super()._find_unseen()
         return unseen if self._described is None else unseen[~self._described[unseen]]
@@ -310,8 +334,9 @@ class RankingModel(XCClassifier):
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         return self._topk_of(self._instances(X), k, "fused", n_copies=4)  # a CSR is made of them
 
-    def _all_scores(self, X: Any, n_copies: int = 1) -> np.ndarray:
+    def _all_scores(self, X: Any, n_copies: int = 1, with_gains: bool = True) -> np.ndarray:
         """Return the scores of all labels, of which the caller makes `n_copies` in all."""
+        gains = self._gains() if with_gains else None
         instances, n_labels = self._instances(X), len(self.classes_)
         ranking, asked = self._ranking(with_shortlists=False), self._asked
         n = instances.shape[0]
@@ -324,19 +349,20 @@ class RankingModel(XCClassifier):
             V, labels = self._embed(part), np.tile(np.arange(n_labels), (len(rows), 1))
             of_piece = self._fused(ranking.scores(part, V, labels), labels)
             of_piece[ranking.is_blank("fused", part, V)] = self._shares(V.dtype)
-            scores[rows] = of_piece
+            scores[rows] = of_piece if gains is None else of_piece * gains
         if self._is_binary:
             scores = self._below_trained(scores)
             return scores[:, 1:] - scores[:, :1]
         return scores
 
     def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-        labels, scores = self._topk_scores(X, k)
+        instances = self._instances(X)
+        labels, scores = self._topk_of(instances, k, "fused", n_copies=4, with_gains=False)
         return labels, scores - self.threshold_
 
     def _all_margins(self, X: Any) -> np.ndarray:
         # The scores, then which are above the threshold, and these in the dtype of y.
-        scores = self._all_scores(X, n_copies=3)
+        scores = self._all_scores(X, n_copies=3, with_gains=False)
         scores -= self.threshold_
         return scores
 

@@ -6,6 +6,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._checks import check_further_targets
+from sklearn_xc._objective import OBJECTIVES
 from sklearn_xc._sklearn import Interval, StrOptions, fit_context
 from sklearn_xc._state import built_apart
 from sklearn_xc.embedding._fusions import FUSIONS
@@ -81,6 +82,12 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         relevant, by gradient boosting and a logistic model, mixed as suits held-out instances best.
         "tree": the value of a regression tree and the sum of the scores, as in [1]_. "sum": their
         sum alone, which both are if nothing can be held out.
+    objective : {"precision", "propensity"}, default="precision"
+        What the order of labels is best for: precision@k orders by their probabilities,
+        propensity-scored precision@k by probabilities over propensities, so that rare labels come
+        first where they are nearly as likely; the frequencies are those by weight. It needs
+        ``fusion="boosting"``, may change after the fit, and leaves what ``predict`` says of an
+        indicator y as it is.
     validation_fraction : float or "auto", default="auto"
         The share of the instances that is held out for `fusion` and the threshold of predictions,
         at most 10,000 of them. 0 holds nothing out. "auto" is a tenth, or 300 instances if that is
@@ -190,6 +197,7 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         "n_candidates": [Interval(Integral, 1, None, closed="left")],
         "index": "no_validation",
         "fusion": [StrOptions({"sum", *FUSIONS})],
+        "objective": [StrOptions(set(OBJECTIVES))],
         "validation_fraction": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
         "top_k": [Interval(Integral, 1, None, closed="left")],
         "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
@@ -218,6 +226,7 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         n_candidates: int = 100,
         index: Any = "exact",
         fusion: str = "boosting",
+        objective: str = "precision",
         validation_fraction: float | str = "auto",
         top_k: int = 100,
         max_memory: int | str | None = None,
@@ -242,6 +251,7 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         self.n_candidates = n_candidates
         self.index = index
         self.fusion = fusion
+        self.objective = objective
         self.validation_fraction = validation_fraction
         self.top_k = top_k
         self.max_memory = max_memory

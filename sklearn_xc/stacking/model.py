@@ -10,11 +10,11 @@ from sklearn_xc._arguments import check_count, refuse_disguised
 from sklearn_xc._blank_rows import LabelFrequencies, shares_any
 from sklearn_xc._checks import check_rows
 from sklearn_xc._data import CsrRows, DenseRows
+from sklearn_xc._objective import gains_of, propensities_of
 from sklearn_xc._sklearn import safe_indexing
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc._state import reads_one_state
 from sklearn_xc.base import XCClassifier
-from sklearn_xc.metrics import propensity
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.row_ranges import openmp_threads
 from sklearn_xc.parallel.threads import count_threads
@@ -114,13 +114,11 @@ class StackedModel(XCClassifier):
         return int(_DEPTH * check_count(self.n_candidates, f"{type(self).__name__}: n_candidates"))
 
     def _propensities(self) -> np.ndarray:
-        return propensity(self.label_counts_, max(3, self.n_samples_fit_))
+        return propensities_of(self.label_counts_, self.n_samples_fit_)
 
     def _gains(self) -> np.ndarray:
         """Return what a hit of each label counts."""
-        if self.objective == "precision":
-            return np.ones(len(self.classes_))
-        return 1.0 / self._propensities()
+        return gains_of(self.objective, self.label_counts_, self.n_samples_fit_)
 
     def _find_unseen(self) -> np.ndarray:
         """Return the labels without a training instance that no member knows anything of."""

@@ -18,6 +18,7 @@ from sklearn_xc._checks import (
     require_labels,
 )
 from sklearn_xc._data import CsrRows, DenseRows, Targets
+from sklearn_xc._objective import OBJECTIVES
 from sklearn_xc._seeds import draw_seed
 from sklearn_xc._sklearn import HasMethods, Interval, StrOptions, fit_context, safe_indexing
 from sklearn_xc._sparse_input import check_sparse
@@ -161,7 +162,7 @@ class StackingXC(StackedModel):
     _parameter_constraints: dict = {  # noqa: RUF012
         "estimators": [list, tuple],
         "final_estimator": [None, HasMethods(["fit", "predict_proba"])],
-        "objective": [StrOptions({"precision", "propensity"})],
+        "objective": [StrOptions(set(OBJECTIVES))],
         "cv": [Interval(Real, 0, 1, closed="neither"), StrOptions({"prefit"}), "cv_object"],
         "n_candidates": [Interval(Integral, 1, None, closed="left")],
         "top_k": [Interval(Integral, 1, None, closed="left")],

@@ -273,7 +273,10 @@ ENTRIES = {
         variants={
             "label features": {"label_features": rows_of_labels(), "validation_fraction": 0.3},
             "ance": {"sampler": "ance", "validation_fraction": 0.0},
-            "in_batch, features": {"sampler": "in_batch", "label_features": rows_of_labels()},
+            "in_batch, features": {
+                "sampler": "in_batch", "label_features": rows_of_labels(),
+                "objective": "propensity",
+            },
             "o_sgd": {"sampler": "o_sgd", "fusion": "sum"},
             "tas": {"sampler": "tas", "fusion": "tree"},
             "shards": {"n_shards": 3, "classifier_max_iter": 2},
@@ -304,6 +307,7 @@ ENTRIES = {
             "classifier_learning_rate": RATE,
             "n_candidates": [*COUNT, 2**62],
             "fusion": ["forest", 2, True],
+            "objective": ["recall", None, 1],
             "validation_fraction": [1.0, -0.1, NAN, True],
         },
         memory=(
