@@ -165,9 +165,10 @@ early_stopping : bool or "auto", default="auto"
     Whether to find the number of epochs on instances held out: training without them stops when
     their loss has not fallen by `tol` for `n_iter_no_change` epochs. It is their log-loss; where
     instances have several labels, of at most 2,048, it is one less the mean reciprocal rank of the
-    best of an instance's labels, which says more of precision and less of probabilities. Then all
-    instances are trained on, from the start, for the number of epochs that was best. "auto" does
-    so where `learning_rate` is "auto", and otherwise runs `max_iter` epochs.
+    best of an instance's labels, which says more of precision and less of probabilities, plus a
+    hundredth of the log-loss. Then all instances are trained on, from the start, for the number of
+    epochs that was best. "auto" does so where `learning_rate` is "auto", and otherwise runs
+    `max_iter` epochs.
 validation_fraction : float or "auto", default="auto"
     Share of the distinct instances that early stopping and "auto" hold out, each with all of its
     labels. Labels that no other instance has do not count. None is lost to the final training.

@@ -35,7 +35,7 @@ class Trial(NamedTuple):
         In units of 1 / (total weight).
     losses : tuple of float
         What judges, after each epoch or after the last one alone: the held-out log-loss, or one
-        less the mean reciprocal rank; () if it diverged.
+        less the mean reciprocal rank and a little of it; () if it diverged.
     log_losses : tuple of float
         Held-out log-loss then.
     """

@@ -51,7 +51,7 @@ class TestJudge:
         scores = X @ W.T + b
         each = -log_softmax(scores, axis=1)[pairs.rows, pairs.classes]
         assert log_loss == pytest.approx(np.average(each, weights=pairs.weight), rel=1e-12)
-        expected = rank_loss_of(scores, Y, weight) if by_rank else log_loss
+        expected = rank_loss_of(scores, Y, weight) + 0.01 * log_loss if by_rank else log_loss
         assert loss == pytest.approx(expected, rel=1e-12)
 
     def test_ranks_do_not_depend_on_the_scale_of_scores(self, sets):
@@ -59,13 +59,14 @@ class TestJudge:
         W = np.random.default_rng(1).normal(size=(9, 6))
         judge = Judge(instances_of(X), pairs_of_sets(Y, weight), True, 1)
         one, other = judge(ClassWeights(W)), judge(ClassWeights(0.25 * W))
-        assert one[0] == other[0]
-        assert one[1] > other[1]
+        assert one[1] > other[1]  # which alone, by its hundredth, makes a difference
+        assert one[0] - 0.01 * one[1] == pytest.approx(other[0] - 0.01 * other[1], rel=1e-12)
 
     def test_equal_scores_are_no_merit(self, sets):
         X, Y, weight = sets
         judge = Judge(instances_of(X), pairs_of_sets(Y, weight), True, 1)
         expected = 1.0 - np.average(1.0 / (10 - Y.sum(axis=1)), weights=weight)
+        expected += 0.01 * np.log(9)
         assert judge(ClassWeights(np.zeros((9, 6))))[0] == pytest.approx(expected, rel=1e-12)
 
 
@@ -90,6 +91,7 @@ class TestWhatIsJudgedByRank:
         given = ImplicitSoftmaxSGD(validation_fraction=0.1)
         assert len(hold_out(given, pairs, 0, 2, by_rank)[1].rows) == n // 10
 
+    @pytest.mark.filterwarnings("ignore:.*was still falling")  # three epochs are few
     @pytest.mark.parametrize("call", ["fit", "partial_fit"])
     @pytest.mark.parametrize("kind", ["sets", "first", "one column each", "equal rows"])
     def test_of_estimators(self, kind, call, make_xy, monkeypatch):
@@ -140,8 +142,9 @@ class TestTheModel:
             part = estimator(max_iter=max_iter, early_stopping=False, **parameters)
             scores = part.fit(X[kept], Y[kept]).predict_log_proba(X[held])
             scores = scores.toarray() if sp.issparse(scores) else np.asarray(scores)
-            ranks.append(rank_loss_of(scores, known[held].toarray(), None))
             losses.append(-scores[known[held].nonzero()].mean())
+            rank_loss = rank_loss_of(scores, known[held].toarray(), None)
+            ranks.append(rank_loss + 0.01 * losses[-1])
         assert model.n_iter_ < 20
         assert (
             model.coef_.tobytes()
