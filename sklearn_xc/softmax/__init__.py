@@ -12,6 +12,7 @@
             |-- start.py               class means
             |-- _epochs.py             the learning rate, a fit's epochs or one pass, warnings
             |     |-- search.py        learning_rate="auto"
+            |     |-- judge.py         what held-out instances say
             |     |-- training.py      epochs: averaging, early stopping, the report
             |
     solvers/softmax_sgd.py             one epoch

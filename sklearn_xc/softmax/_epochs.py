@@ -13,6 +13,7 @@ from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.memory import available_bytes
 from sklearn_xc.parallel.progress import Progress, say
 from sklearn_xc.parallel.threads import count_threads
+from sklearn_xc.softmax.judge import Judge
 from sklearn_xc.softmax.pairs import Pairs
 from sklearn_xc.softmax.search import Trial, search_rate
 from sklearn_xc.softmax.training import Average, History, train
@@ -44,6 +45,7 @@ def find_rate(
     first_epoch: int = 0,
     *,
     stops: bool = True,
+    by_rank: bool = False,
     rate: float | None = None,
     stacklevel: int = 5,
 ) -> Trial:
@@ -66,13 +68,15 @@ def find_rate(
     stops : bool
         Whether to judge each epoch, and stop when none is better any more. Otherwise a trial runs
         all epochs on a tenth of the pairs, and is judged at its end.
+    by_rank : bool
+        Whether held-out pairs judge by ranks.
     rate : float, default=None
         The only learning rate to try.
     stacklevel : int
         Of a warning, for the line of the caller.
     """
     name, max_iter = type(estimator).__name__, estimator.max_iter
-    log_loss = _log_loss_of(problem.instances, _some_of(held_out, problem.n_classes), 1)
+    judge = Judge(problem.instances, _some_of(held_out, problem.n_classes), by_rank, 1)
     chosen = np.arange(problem.n_pairs)
     if not stops:
         size = min(problem.n_pairs, max(_FEWEST, int(np.ceil(_SHARE * problem.n_pairs))))
@@ -85,25 +89,33 @@ def find_rate(
     stop = StopFlag()
 
     def run(rate: float, target: float) -> Trial:
-        state = start.copy_of(everything)
+        state, verdicts = start.copy_of(everything), list[tuple[float, float]]()
+
+        def monitor(weights: ClassWeights) -> float:
+            verdicts.append(judge(weights))
+            return verdicts[-1][0]
+
         try:
             W, b, history = train(
                 problem, state, settings, Schedule(rate, estimator.decay), max_iter,
                 first_epoch=first_epoch, average=Average() if estimator.average else None,
-                monitor=log_loss if stops else None,
+                monitor=monitor if stops else None,
                 patience=estimator.n_iter_no_change if stops else None,
                 tol=estimator.tol, target=target, n_jobs=n_threads, stop=stop,
             )  # fmt: skip
             if stop.is_set():
                 return Trial(rate, ())
-            losses = history.log_loss if stops else [log_loss(ClassWeights(W, intercept=b))]
+            losses = history.log_loss if stops else [monitor(ClassWeights(W, intercept=b))]
         except FloatingPointError:
             return Trial(rate, ())
-        return Trial(rate, tuple(losses) if np.isfinite(losses).all() else ())
+        if not np.isfinite(losses).all():
+            return Trial(rate, ())
+        return Trial(rate, tuple(losses), tuple(log_loss for _, log_loss in verdicts))
 
     def show(trial: Trial) -> None:
+        judged = "1 - reciprocal rank" if by_rank else "log-loss"
         ended = f"{trial.loss:.4g} after {trial.n_epochs} epochs" if trial.losses else "diverged"
-        say(name, f"learning rate {trial.rate:g}: held-out log-loss {ended}")
+        say(name, f"learning rate {trial.rate:g}: held-out {judged} {ended}")
 
     n_threads = estimator.n_jobs
     if rate is not None:
@@ -192,7 +204,7 @@ def run_fit(
         monitored = Pairs(problem.rows[chosen], problem.classes[chosen], problem.weight[chosen])
         monitor = _log_loss_of(problem.instances, monitored, estimator.n_jobs)
     else:
-        max_iter, known = found.n_epochs, iter(found.losses)
+        max_iter, known = found.n_epochs, iter(found.log_losses)
 
         def monitor(weights: ClassWeights) -> float:
             return next(known)
@@ -211,16 +223,17 @@ def went_astray(
     weights: ClassWeights,
     found: Trial | None,
     held_out: Pairs | None,
+    by_rank: bool = False,
 ) -> bool:
     """Tell whether training on all instances has gone wrong where a trial had not.
 
-    Instances that a trial held out are trained on now: their log-loss must be lower than it was
+    Instances that a trial held out are trained on now: they must be known better than they were
     then. A U-max step that is far too long, because a rare class was drawn, comes by chance.
     """
     if found is None or held_out is None:
         return False
     pairs = _some_of(held_out, len(weights.coef))
-    return _log_loss_of(X, pairs, estimator.n_jobs)(weights) > found.loss + estimator.tol
+    return Judge(X, pairs, by_rank, estimator.n_jobs)(weights)[0] > found.loss + estimator.tol
 
 
 def run_pass(

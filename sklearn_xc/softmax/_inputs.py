@@ -11,6 +11,8 @@ from sklearn_xc.softmax.pairs import Pairs, largest_sample_id, pairs_of
 
 #: Weights of more in all may leave the range of float64.
 _HEAVIEST = 1e304
+#: Instances whose ranks judge, at least, but no more than a third.
+_RANKED = 256
 
 
 def check_pairs(
@@ -80,9 +82,9 @@ def check_sample_ids(
 
 
 def hold_out(
-    estimator: Any, pairs: Pairs, seed: int, n_classes: int
+    estimator: Any, pairs: Pairs, seed: int, n_classes: int, by_rank: bool = False
 ) -> tuple[np.ndarray, Pairs | None]:
-    """Return the pairs of trials, and those whose log-loss judges learning rates and epochs.
+    """Return the pairs of trials, and those that judge learning rates and epochs.
 
     Parameters
     ----------
@@ -94,6 +96,8 @@ def hold_out(
         Of the choice of instances.
     n_classes : int
         K.
+    by_rank : bool
+        Whether their ranks judge, which takes more instances.
 
     Returns
     -------
@@ -108,7 +112,7 @@ def hold_out(
     if not stops_early(estimator) and estimator.learning_rate != "auto":
         return everything, None
     rows, first, row = np.unique(pairs.rows, return_index=True, return_inverse=True)
-    n_held = int(np.ceil(estimator.validation_fraction * len(rows)))
+    n_held = _count_held(estimator.validation_fraction, len(rows), by_rank)
     if n_held >= len(rows):
         if estimator.early_stopping != "auto" and estimator.early_stopping:
             raise ValueError(
@@ -127,6 +131,14 @@ def hold_out(
     if not judged.size:
         return everything, pairs
     return everything[~is_held], pairs.take(judged)
+
+
+def _count_held(fraction: float | str, n: int, by_rank: bool) -> int:
+    """Return how many of n instances to hold out."""
+    if fraction != "auto":
+        return int(np.ceil(float(fraction) * n))
+    share = int(np.ceil(0.1 * n))
+    return max(share, min(_RANKED, n // 3)) if by_rank else share
 
 
 def stops_early(estimator: Any) -> bool:

@@ -27,7 +27,7 @@ class SoftmaxParameters(SoftmaxModel):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "multilabel": [StrOptions({"all", "first"})],
         "early_stopping": ["boolean", StrOptions({"auto"})],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "validation_fraction": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "top_k": [Interval(Integral, 1, None, closed="left")],
@@ -145,8 +145,8 @@ learning_rate : float or "auto", default="auto"
     In units of 1 / n. "auto" climbs over powers of ten: from the one nearest to the inverse of the
     mean squared norm of the instances, times `batch_size`, to its neighbours, on where that is
     better, up to a factor of 10,000, and without hard negatives half a power back. Each trial
-    starts where ``fit`` starts, and is judged by the log-loss of held-out instances (see
-    `validation_fraction`); it ends where that no longer falls, or cannot become the lowest.
+    starts where ``fit`` starts, and is judged by held-out instances (see `early_stopping`); it
+    ends where their loss no longer falls, or cannot become the lowest.
     Together trials cost about 20 to 60 epochs. Without early stopping they run `max_iter` epochs on
     a tenth of the data.""",
     "decay_to_max_memory": """\
@@ -163,12 +163,16 @@ multilabel : {"all", "first"}, default="all"
     For an indicator y: each label of a row is an observation, or only the first column.
 early_stopping : bool or "auto", default="auto"
     Whether to find the number of epochs on instances held out: training without them stops when
-    their log-loss has not fallen by `tol` for `n_iter_no_change` epochs. Then all instances are
-    trained on, from the start, for the number of epochs that was best. "auto" does so where
-    `learning_rate` is "auto", and otherwise runs `max_iter` epochs.
-validation_fraction : float, default=0.1
+    their loss has not fallen by `tol` for `n_iter_no_change` epochs. It is their log-loss; where
+    instances have several labels, of at most 2,048, it is one less the mean reciprocal rank of the
+    best of an instance's labels, which says more of precision and less of probabilities, plus a
+    hundredth of the log-loss. Then all instances are trained on, from the start, for the number of
+    epochs that was best. "auto" does so where `learning_rate` is "auto", and otherwise runs
+    `max_iter` epochs.
+validation_fraction : float or "auto", default="auto"
     Share of the distinct instances that early stopping and "auto" hold out, each with all of its
     labels. Labels that no other instance has do not count. None is lost to the final training.
+    "auto" is a tenth; where ranks judge, at least 256 instances, but at most a third.
 n_iter_no_change : int, default=3
     See `early_stopping`; 5 lowered no log-loss by more than 0.01, and costs more.
 tol : float, default=1e-3

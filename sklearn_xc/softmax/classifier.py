@@ -22,6 +22,7 @@ from sklearn_xc.softmax._epochs import (
 )
 from sklearn_xc.softmax._inputs import check_pairs, check_sample_ids, hold_out, stops_early
 from sklearn_xc.softmax._parameters import SoftmaxParameters
+from sklearn_xc.softmax.judge import judged_by_rank
 from sklearn_xc.softmax.pairs import (
     Normalisers,
     Pairs,
@@ -115,9 +116,9 @@ class SoftmaxClassifier(SoftmaxParameters):
         Notes
         -----
         With early stopping or an "auto" rate, some instances are held out of trials first, and then
-        all are trained on. Where that ends with a higher log-loss of those than the trial had, it
-        is done again at a tenth of the rate found. A warm start goes on from weights that may have
-        been trained on what is held out: give it a `learning_rate`.
+        all are trained on. Where those are then known less well than in the trial, it is done again
+        at a tenth of the rate found. A warm start goes on from weights that may have been trained
+        on what is held out: give it a `learning_rate`.
 
         The model does not depend on the order of the rows, nor on `n_jobs`.
         """
@@ -135,7 +136,8 @@ class SoftmaxClassifier(SoftmaxParameters):
         old = self._normalisers if is_warm else Normalisers.none()
         n_classes = len(targets.classes)
         seed = draw_seed(self.random_state)
-        kept, held_out = hold_out(self, merged, seed, n_classes)
+        by_rank = judged_by_rank(pairs, n_classes)
+        kept, held_out = hold_out(self, merged, seed, n_classes, by_rank)
         first_b = self._first_intercept(label_frequencies(instances, merged, n_classes), is_warm)
         first_epoch = self._n_epochs if is_warm else 0
 
@@ -162,8 +164,9 @@ class SoftmaxClassifier(SoftmaxParameters):
         for may_retry in (True, True, True, False) if stops and not rate else (False,):
             if held_out is not None:
                 trial = find_rate(
-                    self, *start(kept), held_out, first_epoch, stops=stops, rate=rate or None
-                )
+                    self, *start(kept), held_out, first_epoch, stops=stops, by_rank=by_rank,
+                    rate=rate or None,
+                )  # fmt: skip
                 rate, found = trial.rate, trial if stops else None
             self.learning_rate_ = rate
             problem, state, settings = start(np.arange(len(merged.rows)))
@@ -171,7 +174,9 @@ class SoftmaxClassifier(SoftmaxParameters):
             try:
                 W, b, history = run_fit(self, problem, state, settings, found, first_epoch, average)
                 weights = ClassWeights(W, intercept=b)
-                if not may_retry or not went_astray(self, instances, weights, found, held_out):
+                if not may_retry or not went_astray(
+                    self, instances, weights, found, held_out, by_rank
+                ):
                     break
             except FloatingPointError as error:
                 if not may_retry:
@@ -296,11 +301,13 @@ class SoftmaxClassifier(SoftmaxParameters):
         pairs = Pairs(problem.rows, problem.classes, problem.weight)
         merged, place = merge_equal(problem.instances, pairs)
         first = np.unique(place, return_index=True)[1]
-        kept, held_out = hold_out(self, merged, settings.seed, problem.n_classes)
+        by_rank = judged_by_rank(pairs, problem.n_classes)
+        kept, held_out = hold_out(self, merged, settings.seed, problem.n_classes, by_rank)
         assert held_out is not None
         part = self._problem(problem.instances, merged.take(kept), problem.n_classes)
         trial = find_rate(
-            self, part, state.copy_of(first[kept]), settings, held_out, stacklevel=6
+            self, part, state.copy_of(first[kept]), settings, held_out, by_rank=by_rank,
+            stacklevel=6,
         )  # fmt: skip
         return trial.rate
 

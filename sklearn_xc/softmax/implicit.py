@@ -103,7 +103,7 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
         max_iter=50,
         multilabel="all",
         early_stopping="auto",
-        validation_fraction=0.1,
+        validation_fraction="auto",
         n_iter_no_change=3,
         tol=1e-3,
         top_k=100,

@@ -34,15 +34,19 @@ class Trial(NamedTuple):
     rate : float
         In units of 1 / (total weight).
     losses : tuple of float
-        Held-out log-loss after each epoch, or after the last one alone; () if it diverged.
+        What judges, after each epoch or after the last one alone: the held-out log-loss, or one
+        less the mean reciprocal rank and a little of it; () if it diverged.
+    log_losses : tuple of float
+        Held-out log-loss then.
     """
 
     rate: float
     losses: tuple[float, ...]
+    log_losses: tuple[float, ...] = ()
 
     @property
     def loss(self) -> float:
-        """The lowest held-out log-loss that is no stroke of luck; inf if the trial diverged."""
+        """The lowest held-out loss that is no stroke of luck; inf if the trial diverged."""
         return min(self._steady(), default=np.inf)
 
     @property
@@ -68,7 +72,7 @@ def search_rate(
     *,
     is_fine: bool = True,
 ) -> tuple[Trial, bool]:
-    """Return the trial with the lowest held-out log-loss, and whether it is at the last rate.
+    """Return the trial with the lowest held-out loss, and whether it is at the last rate.
 
     Parameters
     ----------

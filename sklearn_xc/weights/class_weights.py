@@ -167,6 +167,42 @@ class ClassWeights:
         self._map_pairs(task, X, rows, n_jobs)
         return out
 
+    def ranks_and_losses(
+        self, X: CsrRows, rows: np.ndarray, classes: np.ndarray, n_jobs: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return how well the best class of a pair's instance is placed, and the pair's log-loss.
+
+        Parameters
+        ----------
+        X : CsrRows of shape (n, n_features)
+            Instances; those that no pair names are not scored.
+        rows, classes : ndarray of int of shape (n_pairs,)
+            The pairs, all of each instance.
+        n_jobs : int or None
+            Threads.
+
+        Returns
+        -------
+        above : ndarray of int64 of shape (n_pairs,)
+            Other classes that score as much as the best one of the instance, or more.
+        log_losses : ndarray of float64 of shape (n_pairs,)
+            ``-log p(class | row)``, from the exact normaliser.
+        """
+        above, losses = np.empty(len(rows), np.int64), np.empty(len(rows))
+
+        def task(pairs: np.ndarray, at: np.ndarray, scores: np.ndarray) -> None:
+            normalisers = np.empty(len(scores))
+            log_normalisers(scores, normalisers)
+            own = scores[at, classes[pairs]]
+            losses[pairs] = normalisers[at] - own
+            best = np.full(len(scores), -np.inf, scores.dtype)
+            np.maximum.at(best, at, own)
+            scores[at, classes[pairs]] = -np.inf
+            above[pairs] = (scores >= best[:, None]).sum(axis=1)[at]
+
+        self._map_pairs(task, X, rows, n_jobs)
+        return above, losses
+
     def hardest(
         self, X: CsrRows, rows: np.ndarray, classes: np.ndarray, n_hard: int, n_jobs: int | None
     ) -> tuple[np.ndarray, np.ndarray]:

@@ -133,7 +133,11 @@ class TestSearch:
 
 class TestAuto:
     @pytest.mark.parametrize("estimator", ESTIMATORS)
-    def test_the_rate_has_the_lowest_held_out_log_loss_of_its_neighbours(self, estimator, make_xy):
+    def test_the_rate_has_the_lowest_held_out_log_loss_of_its_neighbours(
+        self, estimator, make_xy, monkeypatch
+    ):
+        """Where ranks do not judge."""
+        monkeypatch.setattr("sklearn_xc.softmax.judge._MOST_CLASSES", 0)
         X, Y = make_xy(n=300)
         model = estimator(random_state=0).fit(X, Y)
         losses = []
@@ -147,8 +151,12 @@ class TestAuto:
 
     @pytest.mark.parametrize("power", [-40, -7, 9, 40])
     @pytest.mark.parametrize("estimator", ESTIMATORS)
-    def test_the_unit_of_x_makes_no_difference(self, estimator, power, make_xy):
-        """But to the order of the instances, which follows from their content."""
+    def test_the_unit_of_x_makes_no_difference(self, estimator, power, make_xy, monkeypatch):
+        """But to the order of the instances, which follows from their content.
+
+        By log-loss: ranks, nearly perfect here, depend more on which instances are held out.
+        """
+        monkeypatch.setattr("sklearn_xc.softmax.judge._MOST_CLASSES", 0)
         X, Y = make_xy(n=200)
         plain = estimator(random_state=0, fit_intercept=False).fit(X, Y)
         scaled = estimator(random_state=0, fit_intercept=False).fit(X * 10.0**power, Y)

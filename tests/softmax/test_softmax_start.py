@@ -535,8 +535,8 @@ class TestFit:
             start_at_means(problem, state, seed, n_jobs)
             starts.append((problem, state.V.copy(), state.scale.copy()))
 
-        def spy_hold_out(model, pairs, seed, n_classes):
-            found = hold_out(model, pairs, seed, n_classes)
+        def spy_hold_out(*arguments):
+            found = hold_out(*arguments)
             held.append(found[1])
             return found
 
