@@ -116,7 +116,7 @@ print("figure written to label_texts.png")
 # these, NGAME with texts 19.3% in the order for precision and 33.2% with rare subjects first,
 # identifiers none. They are 3% of all true subjects.
 #
-# With 1 to 100 works, rare subjects first is within 4 points of the best of the scores that it is
-# made of, which are each good at one end. It has the highest PSP@10.
+# With 1 to 20 works, rare subjects first is within 4 points of the best of all others, which are
+# each good at one end. It has the highest PSP@10.
 #
 # From 101 works on, and overall, one-vs-all is best in recall and P@1.
