@@ -209,7 +209,11 @@ def _has_both(own: np.ndarray) -> bool:
 def _logistic(lesson: _Lesson) -> np.ndarray:
     """Return the weights of a logistic model, and its intercept."""
     scaler, logistic = StandardScaler(), LogisticRegression(max_iter=500)
-    logistic.fit(scaler.fit_transform(lesson.features), lesson.own, sample_weight=lesson.weight)
+    scaled = scaler.fit_transform(lesson.features)
+    with np.errstate(
+        invalid="ignore"
+    ):  # BLAS may tell of lanes beyond the rows, which nobody reads
+        logistic.fit(scaled, lesson.own, sample_weight=lesson.weight)
     weights = logistic.coef_[0] / scaler.scale_
     return np.append(weights, logistic.intercept_[0] - np.sum(weights * scaler.mean_))
 

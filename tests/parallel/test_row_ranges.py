@@ -4,9 +4,15 @@ import threading
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 from sklearn_xc.parallel import row_ranges
-from sklearn_xc.parallel.row_ranges import cut_rows, for_row_ranges, one_blas_thread
+from sklearn_xc.parallel.row_ranges import (
+    cut_rows,
+    for_row_ranges,
+    one_blas_thread,
+    openmp_threads,
+)
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
@@ -64,7 +70,7 @@ class Blas:
 @pytest.fixture
 def blas(monkeypatch):
     blas = Blas(8, 2)
-    monkeypatch.setattr(row_ranges, "_blas", lambda: blas)
+    monkeypatch.setattr(row_ranges, "_pools", {"blas": blas}.get)
     return blas
 
 
@@ -105,9 +111,24 @@ def test_an_error_lifts_it(blas):
 def test_nothing_is_done_where_there_is_one_already(monkeypatch):
     blas = Blas(1, 1)
     blas.limit = None
-    monkeypatch.setattr(row_ranges, "_blas", lambda: blas)
+    monkeypatch.setattr(row_ranges, "_pools", {"blas": blas}.get)
     with one_blas_thread():
         pass
+
+
+def test_loops_of_scikit_learn_have_so_many_threads():
+    def counts():
+        found = {each["num_threads"] for each in threadpool_info() if each["user_api"] == "openmp"}
+        assert found
+        return found
+
+    before = counts()
+    with openmp_threads(3):
+        assert 3 in counts()
+        with openmp_threads(1):
+            assert 1 in counts()
+        assert 3 in counts()
+    assert counts() == before
 
 
 @pytest.mark.parametrize("n_jobs", [0, True, 1.5, "2"])
