@@ -7,7 +7,7 @@ would give on a set that it was not made for. Sets of the same documents have no
 
 Each default runs in a process of its own, the other settings of an estimator one after another in
 another one, on one thread. With --out rows are kept in defaults.jsonl as they come: a stopped run
-goes on from there, and measures again what failed.
+goes on from there, and measures again what failed. Those of docs/choosing.md are in records.jsonl.
 """
 
 import argparse
