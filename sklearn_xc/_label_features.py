@@ -101,6 +101,11 @@ class LabelFeatures:
         name : str, default="LabelFeatures"
             Named in messages.
 
+        Returns
+        -------
+        LabelFeatures
+            This one where nothing has to be left out or moved.
+
         Raises
         ------
         ValueError

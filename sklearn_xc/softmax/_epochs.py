@@ -2,7 +2,6 @@
 
 import time
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -77,12 +76,8 @@ def find_rate(
     """
     name, max_iter = type(estimator).__name__, estimator.max_iter
     judge = Judge(problem.instances, _some_of(held_out, problem.n_classes), by_rank, 1)
-    chosen = np.arange(problem.n_pairs)
     if not stops:
-        size = min(problem.n_pairs, max(_FEWEST, int(np.ceil(_SHARE * problem.n_pairs))))
-        drawn = np.random.default_rng(settings.seed).permutation(problem.n_pairs)
-        chosen = np.sort(drawn[:size])
-        problem, start = problem.take(chosen), start.copy_of(chosen)
+        problem, start = _fewer_pairs(problem, start, settings.seed)
     everything = np.arange(problem.n_pairs)
     if settings.n_hard and start.V.any():  # the same for all trials
         search_hard_negatives(problem, start, settings, estimator.n_jobs)
@@ -147,6 +142,16 @@ def find_rate(
     return trial
 
 
+def _fewer_pairs(
+    problem: SoftmaxProblem, start: SoftmaxState, seed: int
+) -> tuple[SoftmaxProblem, SoftmaxState]:
+    """Return what trials without early stopping are trained on."""
+    size = min(problem.n_pairs, max(_FEWEST, int(np.ceil(_SHARE * problem.n_pairs))))
+    drawn = np.random.default_rng(seed).permutation(problem.n_pairs)
+    chosen = np.sort(drawn[:size])
+    return problem.take(chosen), start.copy_of(chosen)
+
+
 def middle_rate(problem: SoftmaxProblem, settings: SgdSettings) -> float:
     """Return the power of ten that "auto" tries first, times the batch size.
 
@@ -202,7 +207,7 @@ def run_fit(
         drawn = np.random.default_rng((settings.seed, 2**32 + 1)).permutation(problem.n_pairs)
         chosen = np.sort(drawn[:MONITORED])
         monitored = Pairs(problem.rows[chosen], problem.classes[chosen], problem.weight[chosen])
-        monitor = _log_loss_of(problem.instances, monitored, estimator.n_jobs)
+        monitor = Judge(problem.instances, monitored, False, estimator.n_jobs).log_loss
     else:
         max_iter, known = found.n_epochs, iter(found.log_losses)
 
@@ -276,16 +281,6 @@ def run_pass(
         raise diverged(estimator, f"learning_rate={estimator.learning_rate_:g}") from error
     history.add(loss, np.nan, rate, time.perf_counter() - began)
     return mean, mean_b, history
-
-
-def _log_loss_of(X: CsrRows, pairs: Pairs, n_jobs: int | None) -> Callable[[ClassWeights], float]:
-    """Return what gives the exact mean log-loss of pairs."""
-
-    def log_loss(weights: ClassWeights) -> float:
-        losses = weights.log_losses(X, pairs.rows, pairs.classes, n_jobs)
-        return float(np.average(losses, weights=pairs.weight))
-
-    return log_loss
 
 
 def diverged(estimator: Any, rate: str) -> ValueError:

@@ -51,7 +51,8 @@ class Judge:
     """
 
     def __init__(self, X: CsrRows, pairs: Pairs, by_rank: bool, n_jobs: int | None) -> None:
-        self._X, self._pairs, self._by_rank, self._n_jobs = X, pairs, by_rank, n_jobs
+        self._pairs, self._by_rank = pairs, by_rank
+        self._asked = X, pairs.rows, pairs.classes, n_jobs
         # The first pair of each instance stands for it.
         rows, self._first, at = np.unique(pairs.rows, return_index=True, return_inverse=True)
         self._weight = np.zeros(len(rows))
@@ -63,11 +64,17 @@ class Judge:
         By rank it is one less the mean of 1 / rank, of the best of an instance's classes among all
         that are not its own, plus a hundredth of the log-loss.
         """
-        asked = self._X, self._pairs.rows, self._pairs.classes, self._n_jobs
         if not self._by_rank:
-            log_loss = float(np.average(weights.log_losses(*asked), weights=self._pairs.weight))
+            log_loss = self.log_loss(weights)
             return log_loss, log_loss
-        above, losses = weights.ranks_and_losses(*asked)
+        above, losses = weights.ranks_and_losses(*self._asked)
         found = np.average(1.0 / (1.0 + above[self._first]), weights=self._weight)
-        log_loss = float(np.average(losses, weights=self._pairs.weight))
+        log_loss = self._mean(losses)
         return float(1.0 - found) + _SHARE * log_loss, log_loss
+
+    def log_loss(self, weights: ClassWeights) -> float:
+        """Return the exact mean log-loss of the pairs."""
+        return self._mean(weights.log_losses(*self._asked))
+
+    def _mean(self, losses: np.ndarray) -> float:
+        return float(np.average(losses, weights=self._pairs.weight))
