@@ -1,6 +1,7 @@
 """The one door for X, y and weights: they are checked, and become records of ``_data``."""
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from sklearn_xc._arguments import check_numbers, refuse_disguised
 from sklearn_xc._data import DENSE_SHARE, CsrRows, DenseRows, Targets, as_csr_rows
+from sklearn_xc._label_names import column_names, names_of_columns, refuse_other_columns
 from sklearn_xc._sparse_input import check_sparse
 
 
@@ -102,36 +104,31 @@ def check_targets(estimator: Any, y: Any, n_samples: int, classes: Any = None) -
     n_samples : int
         Rows of X.
     classes : array-like of shape (n_labels,), default=None
-        All classes, where a 1-D y may hold some of them only; for an indicator, its column numbers.
+        All classes, where a 1-D y may hold some of them only; for an indicator, its column numbers
+        or names.
 
     Raises
     ------
     ValueError
         For another number of rows, values other than 0 and 1 in an indicator, a single class, a
-        class that is not in `classes`.
+        class that is not in `classes`, names of labels that do not fit.
     """
     name = type(estimator).__name__
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None")
-    check_sparse(y, "y", name)
-    if not sp.issparse(y):
-        y = _as_array(y, name)
-    if y.shape[0] != n_samples:
-        raise ValueError(
-            f"{name}: y has {y.shape[0]} rows and X has {n_samples}; "
-            "Found input variables with inconsistent numbers of samples."
-        )
-    if (y.ndim == 2 and y.shape[1] == 0) or (sp.issparse(y) and y.ndim != 2):
-        raise ValueError(f"{name}: y must have at least one label column. Got shape {y.shape}.")
-    if sp.issparse(y) or (y.ndim == 2 and y.shape[1] > 1):
-        n_distinct = 0 if classes is None else len(distinct_classes(classes, name))
-        if n_distinct and not np.array_equal(classes, np.arange(y.shape[1])):
+    columns, label_names = column_names(y), getattr(estimator, "label_names", None)
+    targets = _read_targets(y, n_samples, classes, name)
+    if targets.kind == "classes":
+        if label_names is not None:
             raise ValueError(
-                f"{name}: classes of an indicator y must be its columns, 0 to "
-                f"{y.shape[1] - 1}. Got {len(classes)}, {np.asarray(classes)[:3]} first."
+                f"{name}: label_names are the names of an indicator's columns. Got a 1-D y, which "
+                "holds the names of its classes: leave label_names None."
             )
-        return _sparse_indicator(y, name) if sp.issparse(y) else _dense_indicator(y, name)
-    return _class_labels(y, name, classes)
+        return targets
+    if classes is not None:
+        distinct_classes(classes, name)
+    n_labels = len(targets.classes)
+    return replace(targets, classes=names_of_columns(n_labels, label_names, columns, classes, name))
 
 
 def check_further_targets(estimator: Any, y: Any, n_samples: int, classes: Any = None) -> Targets:
@@ -142,28 +139,49 @@ def check_further_targets(estimator: Any, y: Any, n_samples: int, classes: Any =
     ValueError
         Also for another kind of y, other label columns, or other classes than in the first call.
     """
-    name = type(estimator).__name__
-    if classes is not None and not np.array_equal(
-        distinct_classes(classes, name), estimator.classes_
-    ):
-        raise ValueError(
-            f"{name}: classes are not the same as in the first call, which had "
-            f"{len(estimator.classes_)}. Got {len(np.unique(classes))}."
-        )
+    name, known = type(estimator).__name__, estimator.classes_
     one_d = estimator._targets_kind == "classes"
-    if not sp.issparse(y) and y is not None:
+    if classes is not None:
+        distinct = distinct_classes(classes, name)
+        if not np.array_equal(distinct if one_d else np.asarray(classes), known):
+            raise ValueError(
+                f"{name}: classes are not the same as in the first call, which had "
+                f"{len(known)}. Got {len(np.unique(classes))}."
+            )
+    if y is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None")
+    refuse_other_columns(y, known, name)
+    if not sp.issparse(y):
         y = _as_array(y, name)
     is_indicator = sp.issparse(y) or (np.ndim(y) == 2 and np.shape(y)[1] > 1)
     if is_indicator == one_d:
         before, now = ("1-D", "an indicator") if one_d else ("an indicator", "1-D")
         raise ValueError(f"{name}: y was {before} in the first call, now it is {now}.")
-    targets = check_targets(estimator, y, n_samples, estimator.classes_ if one_d else None)
-    if len(targets.classes) != len(estimator.classes_):
+    targets = _read_targets(y, n_samples, known if one_d else None, name)
+    if len(targets.classes) != len(known):
         raise ValueError(
-            f"{name}: y has {len(targets.classes)} label columns, before it had "
-            f"{len(estimator.classes_)}."
+            f"{name}: y has {len(targets.classes)} label columns, before it had {len(known)}."
         )
-    return targets
+    return replace(targets, classes=known)
+
+
+def _read_targets(y: Any, n_samples: int, classes: Any, name: str) -> Targets:
+    """Return y as binary problems, the labels of an indicator by their numbers."""
+    check_sparse(y, "y", name)
+    if not sp.issparse(y):
+        y = _as_array(y, name)
+    if y.shape[0] != n_samples:
+        raise ValueError(
+            f"{name}: y has {y.shape[0]} rows and X has {n_samples}; "
+            "Found input variables with inconsistent numbers of samples."
+        )
+    if (y.ndim == 2 and y.shape[1] == 0) or (sp.issparse(y) and y.ndim != 2):
+        raise ValueError(f"{name}: y must have at least one label column. Got shape {y.shape}.")
+    if sp.issparse(y):
+        return _sparse_indicator(y, name)
+    if y.ndim == 2 and y.shape[1] > 1:
+        return _dense_indicator(y, name)
+    return _class_labels(y, name, classes)
 
 
 def _as_array(y: Any, name: str) -> np.ndarray:
@@ -373,6 +391,7 @@ def check_indicator(estimator: Any, y: Any, n_samples: int, n_labels: int) -> sp
     name = type(estimator).__name__
     if y is None:
         raise ValueError(f"{name}: y is None, an indicator of shape (n, n_labels) was expected.")
+    refuse_other_columns(y, estimator.classes_, name)
     check_sparse(y, "y", name)
     if not sp.issparse(y):
         y = _as_array(y, name)

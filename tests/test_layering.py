@@ -16,7 +16,7 @@ PARTS = {"solvers", "initialisers", "samplers", "mips", "encoders", "gradients"}
 FOUNDATIONS = {
     "losses", "kernels", "parallel", "weights", "metrics", "base", "exceptions",
     "_arguments", "_blank_rows", "_checks", "_data", "_distinct", "_folds", "_label_features",
-    "_objective", "_parts", "_seeds", "_sklearn", "_sparse_input", "_state", "_topk",
+    "_label_names", "_objective", "_parts", "_seeds", "_sklearn", "_sparse_input", "_state", "_topk",
 }  # fmt: skip
 SHELVES = {"datasets", "inspection", "model_selection"}
 #: The package itself: its version.

@@ -106,6 +106,9 @@ class DecompMIPSClassifier(TrainableModel):
         trained on in the end.
     n_iter_no_change : int, default=2
         See `early_stopping`.
+    label_names : array-like of shape (n_labels,), default=None
+        Names of the columns of an indicator y, texts or integers, which become ``classes_``. None
+        takes those of a data frame, else the columns' numbers.
     top_k : int, default=100
         After a sparse fit, how many of the best labels predict and decision_function consider.
     warm_start : bool, default=False
@@ -126,7 +129,7 @@ class DecompMIPSClassifier(TrainableModel):
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
-        Class labels after a 1-D y, else column numbers.
+        Class labels after a 1-D y, else names of columns, or their numbers.
     embedding_dim_ : int
         Dimension of the hidden layer, 0 if there is none.
     coef_ : ndarray of shape (n_labels, dim)
@@ -224,6 +227,7 @@ class DecompMIPSClassifier(TrainableModel):
         "early_stopping": ["boolean", StrOptions({"auto"})],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "label_names": ["array-like", None],
         "top_k": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
         "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
@@ -254,6 +258,7 @@ class DecompMIPSClassifier(TrainableModel):
         early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 2,
+        label_names: Any = None,
         top_k: int = 100,
         warm_start: bool = False,
         max_memory: Any = None,
@@ -280,6 +285,7 @@ class DecompMIPSClassifier(TrainableModel):
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
+        self.label_names = label_names
         self.top_k = top_k
         self.warm_start = warm_start
         self.max_memory = max_memory

@@ -7,6 +7,7 @@ import numpy as np
 
 from sklearn_xc._blank_rows import features_of
 from sklearn_xc._label_features import LabelFeatures
+from sklearn_xc._label_names import check_label_names
 from sklearn_xc.embedding._examples import Examples
 from sklearn_xc.embedding._fitting import FittableEmbedding
 from sklearn_xc.embedding._label_features import held_features
@@ -55,7 +56,8 @@ class UpdatableEmbedding(FittableEmbedding):
         n_values = len(Z.data) + (0 if self._features is None else len(self._features.rows.data))
         dim, itemsize = self.coef_.shape[1], self.coef_.itemsize
         self._budget.require(of_added(len(classes), dim, itemsize, n_values))
-        order = np.argsort(classes, kind="stable")
+        is_one_d = self._targets_kind == "classes"  # columns stay where they are
+        order = np.argsort(classes, kind="stable") if is_one_d else np.arange(len(classes))
         self.classes_ = classes[order]
         if self._features is not None:
             self._features = self._features.joined(Z, order)
@@ -77,7 +79,7 @@ class UpdatableEmbedding(FittableEmbedding):
     def _rows_of_new(self, held: LabelFeatures, classes: Any) -> tuple[LabelFeatures, Any]:
         """Return the rows of new classes, and these; for columns, which follow, None."""
         name = f"{type(self).__name__}: label_features"
-        if self._targets_kind == "classes":
+        if self._targets_kind == "classes" or self._has_names:
             classes = held.classes if classes is None else np.asarray(classes)
             return held.of_classes(classes, name), classes
         n_old = len(self.classes_)
@@ -93,9 +95,17 @@ class UpdatableEmbedding(FittableEmbedding):
                     "indicator y, or with more classes."
                 )
             return with_new_classes(name, self.classes_, classes, n_new)
+        if self._has_names:
+            new = check_label_names(classes, n_new, f"{name}: classes")
+            return check_label_names([*self.classes_, *new], None, f"{name}: classes")
         if classes is not None:
             raise ValueError(
                 f"{name}: classes must be None after an indicator y, whose new columns follow from "
                 f"{n_old} on. Got {type(classes).__name__}."
             )
         return np.arange(n_old + n_new)
+
+    @property
+    def _has_names(self) -> bool:
+        """Whether the columns of an indicator have names."""
+        return not np.array_equal(self.classes_, np.arange(len(self.classes_)))

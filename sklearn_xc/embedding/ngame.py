@@ -93,6 +93,9 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         at most 10,000 of them. 0 holds nothing out. "auto" is a tenth, or 300 instances if that is
         more, but at most three tenths. Afterwards the classifiers are trained again, with all
         instances, and the encoder too if more than a tenth was held out.
+    label_names : array-like of shape (n_labels,), default=None
+        Names of the columns of an indicator y, texts or integers, which become ``classes_``. None
+        takes those of a data frame, else the columns' numbers.
     top_k : int, default=100
         After a sparse fit, how many of the best labels predict and decision_function consider.
     max_memory : int or str, default=None
@@ -109,7 +112,7 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
-        Class labels after a 1-D y, else column numbers.
+        Class labels after a 1-D y, else names of columns, or their numbers.
     encoder_ : Encoder
         Trained.
     label_embeddings_ : ndarray of shape (n_labels, embedding_dim)
@@ -199,6 +202,7 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         "fusion": [StrOptions({"sum", *FUSIONS})],
         "objective": [StrOptions(set(OBJECTIVES))],
         "validation_fraction": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
+        "label_names": ["array-like", None],
         "top_k": [Interval(Integral, 1, None, closed="left")],
         "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
         "n_jobs": [Integral, None],
@@ -228,6 +232,7 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         fusion: str = "boosting",
         objective: str = "precision",
         validation_fraction: float | str = "auto",
+        label_names: Any = None,
         top_k: int = 100,
         max_memory: int | str | None = None,
         n_jobs: int | None = None,
@@ -253,6 +258,7 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         self.fusion = fusion
         self.objective = objective
         self.validation_fraction = validation_fraction
+        self.label_names = label_names
         self.top_k = top_k
         self.max_memory = max_memory
         self.n_jobs = n_jobs
@@ -365,8 +371,9 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
                 or array-like of str
             As in the constructor.
         classes : array-like of shape (n_new,), default=None
-            Their class labels, after a fit with a 1-D y; None for those of a ``LabelFeatures`` that
-            has them. After an indicator they are the next columns.
+            Their class labels, after a fit with a 1-D y, or names, after one with names of columns;
+            None for those of a ``LabelFeatures`` that has them. After an indicator they are the
+            next columns.
 
         Returns
         -------

@@ -70,6 +70,9 @@ default=None
         missing.
     prune : float, default=0.01
         Weights of smaller magnitude are set to zero after training, never the intercept.
+    label_names : array-like of shape (n_labels,), default=None
+        Names of the columns of an indicator y, texts or integers, which become ``classes_``. None
+        takes those of a data frame, else the columns' numbers.
     top_k : int, default=100
         After a sparse fit, how many of the best labels predict and decision_function consider.
     max_memory : int or str, default=None
@@ -83,7 +86,7 @@ default=None
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
-        Class labels after a 1-D y, else column numbers.
+        Class labels after a 1-D y, else names of columns, or their numbers.
     coef_ : csr_array of shape (n_labels, n_features)
         Weights after pruning (a single row after a 1-D fit of two classes).
     intercept_ : ndarray of shape (n_labels,)
@@ -151,6 +154,7 @@ default=None
         ],
         "negative_weight": [Interval(Real, 0, None, closed="neither"), "array-like", None],
         "prune": [Interval(Real, 0, None, closed="left")],
+        "label_names": ["array-like", None],
         "top_k": [Interval(Integral, 1, None, closed="left")],
         "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
         "n_jobs": [Integral, None],
@@ -170,6 +174,7 @@ default=None
         positive_weight=None,
         negative_weight=None,
         prune=0.01,
+        label_names=None,
         top_k=100,
         max_memory=None,
         n_jobs=None,
@@ -185,6 +190,7 @@ default=None
         self.positive_weight = positive_weight
         self.negative_weight = negative_weight
         self.prune = prune
+        self.label_names = label_names
         self.top_k = top_k
         self.max_memory = max_memory
         self.n_jobs = n_jobs

@@ -64,7 +64,7 @@ class OvALinearXCCV(OvALinearXC):
         Whether to score every C on every fold. Otherwise a race decides, see Notes: use True for
         the whole table, and for folds that are not alike, such as those of a time series.
     loss, init, tol, max_iter, fit_intercept, regularize_intercept, positive_weight, \
-negative_weight, prune, top_k, max_memory, n_jobs, verbose
+negative_weight, prune, label_names, top_k, max_memory, n_jobs, verbose
         As in :class:`OvALinearXC`. `init` starts the largest C of each fold, and the final fit.
         With ``tol=None`` the fits to the folds are certified within 3% of their optimum, the final
         one within 0.1%; a given `tol` holds for all.
@@ -162,6 +162,7 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
         positive_weight=None,
         negative_weight=None,
         prune=0.01,
+        label_names=None,
         top_k=100,
         max_memory=None,
         n_jobs=None,
@@ -181,6 +182,7 @@ negative_weight, prune, top_k, max_memory, n_jobs, verbose
         self.positive_weight = positive_weight
         self.negative_weight = negative_weight
         self.prune = prune
+        self.label_names = label_names
         self.top_k = top_k
         self.max_memory = max_memory
         self.n_jobs = n_jobs

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sklearn import get_config
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from sklearn_xc._label_names import refuse_other_columns
 from sklearn_xc._topk import topk
 from sklearn_xc.metrics._ndcg import ndcg_of_hits, ndcg_of_rows
 from sklearn_xc.metrics._precision import precision_of_hits, precision_of_rows
@@ -412,7 +413,11 @@ def _known_classes(scorer: _RankingScorer, estimator: Any, y: Any) -> Any:
             f"{scorer!r}: y holds class labels, but {type(estimator).__name__} has no classes_ to "
             "find them in."
         )
-    return None if fitted is None else fitted.classes_
+    if fitted is None:
+        return None
+    if len(shape) == 2 and shape[1] > 1:
+        refuse_other_columns(y, np.asarray(fitted.classes_), repr(scorer))
+    return fitted.classes_
 
 
 def _fitted_part(estimator: Any, attribute: str) -> Any:

@@ -30,6 +30,7 @@ class SoftmaxParameters(SoftmaxModel):
         "validation_fraction": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "label_names": ["array-like", None],
         "top_k": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
         "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
@@ -57,6 +58,7 @@ class SoftmaxParameters(SoftmaxModel):
         validation_fraction,
         n_iter_no_change,
         tol,
+        label_names,
         top_k,
         warm_start,
         max_memory,
@@ -80,6 +82,7 @@ class SoftmaxParameters(SoftmaxModel):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.label_names = label_names
         self.top_k = top_k
         self.warm_start = warm_start
         self.max_memory = max_memory
@@ -177,6 +180,9 @@ n_iter_no_change : int, default=3
     See `early_stopping`; 5 lowered no log-loss by more than 0.01, and costs more.
 tol : float, default=1e-3
     See `early_stopping`; a lower one trained longer for the same precision.
+label_names : array-like of shape (n_labels,), default=None
+    Names of the columns of an indicator y, texts or integers, which become ``classes_``. None takes
+    those of a data frame, else the columns' numbers.
 top_k : int, default=100
     After a sparse fit, how many of the best labels predict, decision_function and predict_proba
     consider.
@@ -192,7 +198,7 @@ verbose : int, default=0
     If not 0, print progress.""",
     "attributes": """\
 classes_ : ndarray of shape (n_classes,)
-    Class labels after a 1-D y, else column numbers.
+    Class labels after a 1-D y, else names of columns, or their numbers.
 coef_ : ndarray of shape (n_classes, n_features)
     Weights, also two rows for two classes.
 intercept_ : ndarray of shape (n_classes,)

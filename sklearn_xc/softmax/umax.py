@@ -104,6 +104,7 @@ class SoftmaxUMax(SoftmaxClassifier):
         validation_fraction="auto",
         n_iter_no_change=3,
         tol=1e-3,
+        label_names=None,
         top_k=100,
         warm_start=False,
         max_memory=None,
@@ -117,7 +118,8 @@ class SoftmaxUMax(SoftmaxClassifier):
             learning_rate=learning_rate, decay=decay, average=average, max_iter=max_iter,
             multilabel=multilabel, early_stopping=early_stopping,
             validation_fraction=validation_fraction, n_iter_no_change=n_iter_no_change, tol=tol,
-            top_k=top_k, warm_start=warm_start, max_memory=max_memory, n_jobs=n_jobs,
+            label_names=label_names, top_k=top_k, warm_start=warm_start, max_memory=max_memory,
+            n_jobs=n_jobs,
             random_state=random_state, verbose=verbose,
         )  # fmt: skip
         self.delta = delta

@@ -10,6 +10,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from sklearn_xc._label_names import places_in
 from sklearn_xc._sklearn import num_samples, safe_indexing
 from sklearn_xc._topk import topk, unwrap
 from sklearn_xc.base import XCClassifier
@@ -112,16 +113,18 @@ def weight_name(estimator: Any) -> str:
     return f"{prefix}sample_weight"
 
 
-def ask_member(name: str, fitted: Any, X: Any, k: int, classes: np.ndarray, who: str) -> Answers:
-    """Return the k best labels of each instance, as positions in `classes`."""
+def ask_member(
+    name: str, fitted: Any, X: Any, k: int, classes: np.ndarray, who: str, *, are_columns: bool
+) -> Answers:
+    """Return the k best labels of each instance, as positions in `classes`.
+
+    `are_columns` is whether these are the columns of an indicator, which members may number.
+    """
     with said_by(f"estimator {name!r}", who):
         labels, scores = topk(fitted, X, k)
         known = np.asarray(unwrap(fitted, None)[0].classes_)
-    if len(known) == len(classes) and (known == classes).all():
-        return Answers(labels, scores)
-    place = np.searchsorted(classes, known)
-    place[place == len(classes)] = 0
-    if known.dtype.kind != classes.dtype.kind or (classes[place] != known).any():
+    place = places_in(classes, known, are_columns=are_columns)
+    if (place < 0).any():
         raise ValueError(
             f"{who}: estimators: {name!r} answers with classes that y does not have. Got "
             f"{known[:5].tolist()}, expected some of {classes[:5].tolist()}."
@@ -129,7 +132,9 @@ def ask_member(name: str, fitted: Any, X: Any, k: int, classes: np.ndarray, who:
     return Answers(np.where(labels >= 0, place[labels], -1), scores)
 
 
-def known_counts(members: Sequence[Any], classes: np.ndarray) -> tuple[np.ndarray, int] | None:
+def known_counts(
+    members: Sequence[Any], classes: np.ndarray, *, are_columns: bool
+) -> tuple[np.ndarray, int] | None:
     """Return what the first of fitted members that counted its training instances has counted.
 
     Returns
@@ -142,8 +147,8 @@ def known_counts(members: Sequence[Any], classes: np.ndarray) -> tuple[np.ndarra
     for member in members:
         classifier = unwrap(member, None)[0]
         if hasattr(classifier, "label_counts_") and hasattr(classifier, "n_samples_fit_"):
-            place = np.searchsorted(classes, classifier.classes_)
-            known = place < len(classes)
+            place = places_in(classes, np.asarray(classifier.classes_), are_columns=are_columns)
+            known = place >= 0
             counts = np.zeros(len(classes), np.int64)
             counts[place[known]] = classifier.label_counts_[known]
             return counts, classifier.n_samples_fit_

@@ -103,10 +103,10 @@ class StackedModel(XCClassifier):
     def _ask(self, members: list[tuple[str, Any]], X: Any, k: int = 0) -> list[Answers]:
         """Return the best labels of all members, at least k and as many as features need."""
         k = min(max(k, self._depth()), len(self.classes_))
-        who = type(self).__name__
+        who, are_columns = type(self).__name__, self._targets_kind != "classes"
 
         def ask(name: str, fitted: Any) -> Answers:
-            return ask_member(name, fitted, X, k, self.classes_, who)
+            return ask_member(name, fitted, X, k, self.classes_, who, are_columns=are_columns)
 
         return side_by_side(ask, members, self.n_jobs, who)
 

@@ -79,6 +79,9 @@ class StackingXC(StackedModel):
         that they were not trained on. At most 20,000 of the rows are learned from.
     n_candidates : int, default=20
         Labels of each member.
+    label_names : array-like of shape (n_labels,), default=None
+        Names of the columns of an indicator y, texts or integers, which become ``classes_``. None
+        takes those of a data frame, else the columns' numbers.
     top_k : int, default=100
         After a sparse fit, how many of the best labels predict and decision_function consider.
     max_memory : int or str, default=None
@@ -96,7 +99,7 @@ class StackingXC(StackedModel):
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
-        Class labels after a 1-D y, else column numbers.
+        Class labels after a 1-D y, else names of columns, or their numbers.
     estimators_ : list of estimators
         The members, trained on all rows.
     named_estimators_ : Bunch
@@ -165,6 +168,7 @@ class StackingXC(StackedModel):
         "objective": [StrOptions(set(OBJECTIVES))],
         "cv": [Interval(Real, 0, 1, closed="neither"), StrOptions({"prefit"}), "cv_object"],
         "n_candidates": [Interval(Integral, 1, None, closed="left")],
+        "label_names": ["array-like", None],
         "top_k": [Interval(Integral, 1, None, closed="left")],
         "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
         "n_jobs": [Integral, None],
@@ -180,6 +184,7 @@ class StackingXC(StackedModel):
         objective="precision",
         cv=None,
         n_candidates=20,
+        label_names=None,
         top_k=100,
         max_memory=None,
         n_jobs=None,
@@ -191,6 +196,7 @@ class StackingXC(StackedModel):
         self.objective = objective
         self.cv = cv
         self.n_candidates = n_candidates
+        self.label_names = label_names
         self.top_k = top_k
         self.max_memory = max_memory
         self.n_jobs = n_jobs
@@ -339,7 +345,11 @@ class StackingXC(StackedModel):
         rows = draw_rows(np.flatnonzero(weight > 0), seed)
         self._require_bytes(len(members), len(rows))
         answers = self._ask(members, safe_indexing(as_rows(X), rows))
-        counted = known_counts([one for _, one in members], self.classes_)
+        counted = known_counts(
+            [one for _, one in members],
+            self.classes_,
+            are_columns=self._targets_kind != "classes",
+        )
         if counted is not None:
             self.label_counts_, self.n_samples_fit_ = counted
         self._keep_members(members)

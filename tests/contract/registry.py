@@ -31,6 +31,7 @@ NAN, INF = np.nan, np.inf
 
 #: What all estimators refuse, of the parameters that all have.
 COMMON = {
+    "label_names": [3, "abc", ["a"], [["a", "b"]], ["a", None], {"a": 1}],
     "top_k": [0, -3, True, 2.0, "5", None, 2**70, NAN],
     "n_jobs": [0, True, 1.5, "all", 2**70],
     "max_memory": [0, -1, NAN, INF, "much", "-1GB", "0GB", "", "1e400GB", "inf", True, [1]],

@@ -251,8 +251,8 @@ class TestPartialFits:
             (EASY_Y, ["ape", "cat", "zebra"], r"y holds .*'emu'.*, which is not in classes"),
             (np.full(60, "ape"), None, "one class, 'ape'; at least two classes are needed"),
             (np.full(60, "ape"), ["ape"], "at least two classes"),
-            (Y, np.arange(4), "classes of an indicator y must be its columns, 0 to 4"),
-            (Y, list("abc"), "classes of an indicator y must be its columns, 0 to 4"),
+            (Y, np.arange(4), "classes must be 5 names, .* one for each label. Got 4"),
+            (Y, list("abc"), "classes must be 5 names, .* one for each label. Got 3"),
         ):
             with pytest.raises(ValueError, match=match):
                 model.partial_fit(EASY, y, classes)
