@@ -18,7 +18,9 @@ _PUBLIC = {
     "OvALinearXCCV": "sklearn_xc.linear",
     "SoftmaxUMax": "sklearn_xc.softmax",
     "StackingXC": "sklearn_xc.stacking",
+    "TextClassifierXC": "sklearn_xc.text",
     "topk": "sklearn_xc._topk",
+    "topk_names": "sklearn_xc._topk_names",
 }
 _SUBPACKAGES = (
     "datasets",
@@ -34,9 +36,11 @@ _SUBPACKAGES = (
     "metrics",
     "mips",
     "model_selection",
+    "preprocessing",
     "samplers",
     "softmax",
     "stacking",
+    "text",
 )
 
 # For the package's own use; reached as attributes too.

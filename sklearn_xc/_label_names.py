@@ -1,5 +1,6 @@
 """Names of labels: of the columns of an indicator, where these have any."""
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -110,13 +111,17 @@ def check_label_names(names: Any, n_labels: int | None, name: str) -> np.ndarray
         if not isinstance(value, kind if kind is str else (int, np.integer)) or value is True:
             raise ValueError(f"{wanted}. Got {value!r} for label {at}.")
     if len(set(values)) < len(values):
-        seen: set = set()
-        twice = next(value for value in values if value in seen or seen.add(value))
+        twice = Counter(values).most_common(1)[0][0]
         raise ValueError(f"{name} must be distinct. Got {twice!r} more than once.")
-    if kind is int:
-        return np.array(values, dtype=np.int64)
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
+    return as_name_array(values)
+
+
+def as_name_array(names: list) -> np.ndarray:
+    """Return names as objects (texts, of which each takes its own room) or as integers."""
+    if names and not isinstance(names[0], str):
+        return np.array(names, np.int64)
+    array = np.empty(len(names), object)
+    array[:] = names
     return array
 
 

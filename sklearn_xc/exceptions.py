@@ -16,6 +16,7 @@ __all__ = [
     "MemoryBudgetError",
     "PruningWarning",
     "RecallWarning",
+    "UnknownLabelWarning",
     "UnseenLabelWarning",
 ]
 
@@ -38,6 +39,10 @@ class PruningWarning(UserWarning):
 
 class RecallWarning(UserWarning):
     """An approximate search finds fewer of the best labels than expected."""
+
+
+class UnknownLabelWarning(UserWarning):
+    """Names of labels are not known from the fit, and are left out."""
 
 
 class UnseenLabelWarning(UserWarning):

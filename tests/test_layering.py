@@ -11,12 +11,13 @@ import pytest
 import sklearn_xc
 
 ROOT = Path(sklearn_xc.__file__).parent
-ESTIMATORS = {"decomposition", "embedding", "linear", "softmax", "stacking"}
+ESTIMATORS = {"decomposition", "embedding", "linear", "softmax", "stacking", "text"}
 PARTS = {"solvers", "initialisers", "samplers", "mips", "encoders", "gradients"}
 FOUNDATIONS = {
     "losses", "kernels", "parallel", "weights", "metrics", "base", "exceptions",
     "_arguments", "_blank_rows", "_checks", "_data", "_distinct", "_folds", "_label_features",
-    "_label_names", "_objective", "_parts", "_seeds", "_sklearn", "_sparse_input", "_state", "_topk",
+    "_label_names", "_name_lists", "_objective", "_parts", "_seeds", "_sklearn", "_sparse_input",
+    "_state", "_topk", "_topk_names", "preprocessing",
 }  # fmt: skip
 SHELVES = {"datasets", "inspection", "model_selection"}
 #: The package itself: its version.

@@ -34,13 +34,18 @@ class Hits:
     true: TrueLabels
 
 
-def find_hits(Y_true: Any, topk: Any, k: int, classes: Any = None) -> Hits:
+def find_hits(
+    Y_true: Any, topk: Any, k: int, classes: Any = None, counts: np.ndarray | None = None
+) -> Hits:
     """Check the arguments and look the first `k` labels of each row up among the true ones.
+
+    `counts` are the true labels of each row where some have no column, and cannot be found.
 
     The pairs (row, label) become single int64 keys, row * width + label, which are searched in the
     sorted keys of the true pairs: O(n k log nnz) time, O(n k + nnz) memory.
     """
     true = check_y_true(Y_true, classes)
+    true = true if counts is None else true._replace(counts=counts)
     positions = check_topk(topk, k, true)
     # The width is that of the labels which occur, so that a key needs n * width < 2**63 only for
     # positions which are really there, whatever shape the matrices declare.

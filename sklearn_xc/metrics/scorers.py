@@ -89,7 +89,8 @@ class _RankingScorer:
         """Return the hits at the largest cut-off in `pairs`, and the checked weights."""
         k_max = max(max(ks) for ks in pairs.values())
         ranked = topk(estimator, X, k_max)
-        hits = find_hits(y, ranked, k_max, _known_classes(self, estimator, y))
+        y, counts = _encoded(estimator, y)
+        hits = find_hits(y, ranked, k_max, _known_classes(self, estimator, y), counts)
         return hits, check_sample_weight(sample_weight, len(hits.positions))
 
     def _pairs(self) -> dict[str, tuple[int, ...]]:
@@ -397,6 +398,15 @@ def get_scorer(scoring: Any, *, propensities: Any = None, preset: str = "default
         f"scoring must be {names} with a number of at least 1 for k, or a name from "
         f"sklearn.metrics.get_scorer_names(). Got {scoring!r}."
     )
+
+
+def _encoded(estimator: Any, y: Any) -> tuple[Any, np.ndarray | None]:
+    """Return y in a form that metrics take, and the labels of each row where it was names.
+
+    Names that the estimator does not know have no column, and count as missed.
+    """
+    named = _fitted_part(estimator, "encode_targets")
+    return (y, None) if named is None else named.encode_targets(y)
 
 
 def _known_classes(scorer: _RankingScorer, estimator: Any, y: Any) -> Any:

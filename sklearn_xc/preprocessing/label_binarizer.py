@@ -1,0 +1,369 @@
+"""Lists of names as a sparse indicator, and back."""
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable
+from itertools import pairwise
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_xc._arguments import check_count, refuse_disguised
+from sklearn_xc._label_names import as_name_array, check_label_names
+from sklearn_xc._name_lists import check_separator, likely_separator, read_name_lists
+from sklearn_xc._sklearn import Interval, StrOptions, fit_context
+from sklearn_xc._sparse_input import check_sparse
+from sklearn_xc.exceptions import UnknownLabelWarning
+
+#: From what warns to the caller of ``fit``: a decorator, fit and ``_fit`` are between.
+_STACKLEVEL = 5
+
+
+class LabelBinarizerXC(BaseEstimator):
+    """Turns names of labels into the columns of a sparse indicator, and back.
+
+    Parameters
+    ----------
+    separator : str, default=None
+        What stands between names where a row is one text, such as ";". Blanks around a name do not
+        count. With None a text is one name.
+    classes : array-like of shape (n_labels,), default=None
+        All names, in the order of the columns. None takes those that occur, sorted.
+    min_count : int, default=1
+        Names in fewer rows of ``fit`` are left out, there and later; not those of `classes`.
+    handle_unknown : {"error", "ignore", "add"}, default="error"
+        What ``transform`` does with a name that it does not know: an error; leave it out, with a
+        warning that counts them; or give it a column after all others.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_labels,)
+        The names, in the order of the columns.
+    label_counts_ : ndarray of int64 of shape (n_labels,)
+        Rows of ``fit`` and ``partial_fit`` with each name.
+    rare_classes_ : ndarray of shape (n_rare,)
+        Names left out for `min_count`.
+
+    See Also
+    --------
+    sklearn_xc.TextClassifierXC : Does this for the user.
+
+    Notes
+    -----
+    Names are texts or integers, of one kind. Time and memory grow with the names in y, never with
+    rows times labels.
+
+    Examples
+    --------
+    >>> from sklearn_xc.preprocessing import LabelBinarizerXC
+    >>> binarizer = LabelBinarizerXC(separator=";")
+    >>> Y = binarizer.fit_transform(["soup; freezing", "bread", None])
+    >>> Y.toarray()
+    array([[0, 1, 1],
+           [1, 0, 0],
+           [0, 0, 0]], dtype=int8)
+    >>> binarizer.inverse_transform(Y)
+    [['freezing', 'soup'], ['bread'], []]
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "separator": [str, None],
+        "classes": ["array-like", None],
+        "min_count": [Interval(Integral, 1, None, closed="left")],
+        "handle_unknown": [StrOptions({"error", "ignore", "add"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        separator: str | None = None,
+        classes: Any = None,
+        min_count: int = 1,
+        handle_unknown: str = "error",
+    ) -> None:
+        self.separator = separator
+        self.classes = classes
+        self.min_count = min_count
+        self.handle_unknown = handle_unknown
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, y: Any) -> "LabelBinarizerXC":
+        """Learn the names.
+
+        Parameters
+        ----------
+        y : iterable of n rows
+            Each a list of names, or one text of names with `separator` between them; None and NaN
+            are rows without names.
+
+        Returns
+        -------
+        LabelBinarizerXC
+            Itself.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a y that holds anything but names, or no name that is frequent enough, and a name
+            that is not among `classes`, unless unknown ones are ignored or added.
+
+        Warns
+        -----
+        UserWarning
+            If rows of one name each look as if they held several, and no `separator` is given.
+        """
+        self._fit(self._read(y))
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit_transform(self, y: Any) -> sp.csr_array:
+        """Learn the names and return the indicator.
+
+        Parameters
+        ----------
+        y : iterable of n rows
+            As in ``fit``.
+
+        Returns
+        -------
+        csr_array of int8 of shape (n, n_labels)
+        """
+        rows = self._read(y)
+        self._fit(rows)
+        return self._encode(rows)[0]
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, y: Any) -> "LabelBinarizerXC":
+        """Add the names that are new, after all others; columns stay where they are.
+
+        Parameters
+        ----------
+        y : iterable of n rows
+            As in ``fit``. `min_count` counts these rows alone.
+
+        Returns
+        -------
+        LabelBinarizerXC
+            Itself.
+        """
+        rows = self._read(y)
+        if not hasattr(self, "classes_"):
+            self._fit(rows)
+            return self
+        found = Counter(name for row in rows for name in row)
+        self._add(name for name, n in found.items() if n >= self.min_count)
+        self._count(found)
+        return self
+
+    def add_names(self, names: Iterable) -> "LabelBinarizerXC":
+        """Give names that are new a column after all others.
+
+        Parameters
+        ----------
+        names : iterable of str or int
+            Those known already stay where they are.
+
+        Returns
+        -------
+        LabelBinarizerXC
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            For texts where names were integers in fit, or the other way round.
+        """
+        check_is_fitted(self)
+        self._add(names)
+        return self
+
+    def transform(self, y: Any) -> sp.csr_array:
+        """Return the indicator of lists of names.
+
+        Parameters
+        ----------
+        y : iterable of n rows
+            As in ``fit``.
+
+        Returns
+        -------
+        csr_array of int8 of shape (n, n_labels)
+
+        Raises
+        ------
+        ValueError
+            For a name that is not known, with ``handle_unknown="error"``.
+
+        Warns
+        -----
+        UnknownLabelWarning
+            That counts the names left out, with ``handle_unknown="ignore"``.
+        """
+        check_is_fitted(self)
+        rows = self._read(y)
+        if self.handle_unknown == "add":
+            self._add(name for row in rows for name in row)
+        Y, unknown = self._encode(rows)
+        self._report_unknown(unknown)
+        return Y
+
+    def inverse_transform(self, Y: Any) -> list[list]:
+        """Return the names of each row of an indicator.
+
+        Parameters
+        ----------
+        Y : {array-like, sparse matrix} of shape (n, n_labels)
+            What is not zero holds.
+
+        Returns
+        -------
+        list of n lists of names
+            In the order of the columns.
+
+        Raises
+        ------
+        ValueError
+            For another number of columns.
+        """
+        check_is_fitted(self)
+        check_sparse(Y, "Y", type(self).__name__)
+        refuse_disguised(Y, f"{type(self).__name__}: Y")
+        csr = sp.csr_array(Y, copy=True)
+        if csr.ndim != 2 or csr.shape[1] != len(self.classes_):
+            raise ValueError(
+                f"{type(self).__name__}: Y must have {len(self.classes_)} columns, one for each "
+                f"label. Got shape {csr.shape}."
+            )
+        csr.eliminate_zeros()
+        csr.sort_indices()
+        names = self.classes_[csr.indices].tolist()
+        ends = csr.indptr.tolist()
+        return [names[a:b] for a, b in pairwise(ends)]
+
+    def encode(self, y: Any) -> tuple[sp.csr_array, np.ndarray]:
+        """Return the indicator of the names that are known, and how many names each row has.
+
+        For metrics: a name that no training row had cannot be found, and counts as missed.
+
+        Parameters
+        ----------
+        y : iterable of n rows
+            As in ``fit``.
+
+        Returns
+        -------
+        Y : csr_array of int8 of shape (n, n_labels)
+        counts : ndarray of int64 of shape (n,)
+        """
+        check_is_fitted(self)
+        rows = self._read(y)
+        return self._encode(rows)[0], np.array([len(row) for row in rows], np.int64)
+
+    def _read(self, y: Any) -> list[list]:
+        who = type(self).__name__
+        return read_name_lists(y, check_separator(self.separator, who), who)
+
+    def _fit(self, rows: list[list]) -> None:
+        who = type(self).__name__
+        self._warn_of_separator(rows)
+        counts = Counter(name for row in rows for name in row)
+        if self.classes is None:
+            names = sorted(counts)
+            if not names:
+                raise ValueError(f"{who}: y holds no name, in {len(rows)} rows.")
+        else:
+            names = check_label_names(self.classes, None, f"{who}: classes").tolist()
+        # Names that the user gave stay, whether they occur or not.
+        least = check_count(self.min_count, f"{who}: min_count") if self.classes is None else 0
+        kept = [name for name in names if counts[name] >= least]
+        if not kept:
+            raise ValueError(
+                f"{who}: no name is in {least} rows (min_count). The most frequent is "
+                f"{counts.most_common(1)[0][0]!r}, in {counts.most_common(1)[0][1]}."
+            )
+        self.rare_classes_ = as_name_array([name for name in names if counts[name] < least])
+        self._set_names(kept)
+        self.label_counts_ = np.array([counts[name] for name in kept], np.int64)
+        if self.classes is not None:
+            unknown = Counter({n: c for n, c in counts.items() if n not in set(names)})
+            if self.handle_unknown == "add":
+                self._add(unknown)
+                self._count(unknown)
+            else:
+                self._report_unknown(unknown)
+
+    def _add(self, names: Iterable) -> None:
+        """Give names that are new columns after all others."""
+        kept = set(names) - self._places.keys() - set(self.rare_classes_.tolist())
+        strange = next((name for name in kept if isinstance(name, str) != self._are_texts), None)
+        if strange is not None:
+            kind = "texts" if self._are_texts else "integers"
+            raise ValueError(f"{type(self).__name__}: names were {kind} in fit. Got {strange!r}.")
+        self._set_names([*self.classes_.tolist(), *sorted(kept)])
+        self.label_counts_ = np.append(self.label_counts_, np.zeros(len(kept), np.int64))
+
+    def _count(self, found: Counter) -> None:
+        """Add further rows to the counts."""
+        self.label_counts_ = self.label_counts_.copy()
+        for name, n in found.items():
+            if name in self._places:
+                self.label_counts_[self._places[name]] += n
+
+    @property
+    def _are_texts(self) -> bool:
+        return self.classes_.dtype == object
+
+    def _set_names(self, names: list) -> None:
+        self.classes_ = as_name_array(names)
+        self._places = {name: place for place, name in enumerate(names)}
+
+    def _encode(self, rows: list[list]) -> tuple[sp.csr_array, Counter]:
+        """Return the indicator, and how often names that have no column occur."""
+        places = self._places
+        columns = [places.get(name, -1) for row in rows for name in row]
+        found = np.array(columns, np.int64)
+        ends = np.cumsum([0, *map(len, rows)])
+        known = found >= 0
+        indptr = np.concatenate(([0], np.cumsum(known)))[ends]
+        Y = sp.csr_array(
+            (np.ones(int(known.sum()), np.int8), found[known], indptr),
+            shape=(len(rows), len(self.classes_)),
+        )
+        Y.sort_indices()
+        unknown: Counter = Counter()
+        if not known.all():
+            rare = set(self.rare_classes_.tolist())
+            unknown.update(
+                name for row in rows for name in row if name not in places and name not in rare
+            )
+        return Y, unknown
+
+    def _report_unknown(self, unknown: Counter) -> None:
+        """Raise or warn, as `handle_unknown` says."""
+        if not unknown:
+            return
+        who, (name, n) = type(self).__name__, unknown.most_common(1)[0]
+        says = (
+            f"{who}: y holds {len(unknown)} names that are not known, {name!r} most often ({n} "
+            "times)."
+        )
+        if self.handle_unknown == "error":
+            raise ValueError(
+                f"{says} handle_unknown='ignore' leaves them out, 'add' gives them columns."
+            )
+        warnings.warn(f"{says} They are left out.", UnknownLabelWarning, stacklevel=3)
+
+    def _warn_of_separator(self, rows: list[list]) -> None:
+        likely = None if self.separator is not None else likely_separator(rows)
+        if likely is not None:
+            row = next(row for row in rows if row and likely in row[0])
+            warnings.warn(
+                f"{type(self).__name__}: rows hold one name each, such as {row[0]!r}. If these are "
+                f"several, pass separator={likely!r}.",
+                UserWarning,
+                stacklevel=_STACKLEVEL,
+            )

@@ -1,0 +1,364 @@
+"""A vectorizer, a classifier and the names of labels, as one estimator."""
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, clone
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_xc._label_features import LabelFeatures
+from sklearn_xc._label_names import as_name_array
+from sklearn_xc._name_lists import are_name_lists
+from sklearn_xc._sklearn import HasMethods, Interval, fit_context, num_samples
+from sklearn_xc._state import built_apart, reads_one_state
+from sklearn_xc._topk import topk
+from sklearn_xc.linear import OvALinearXC
+from sklearn_xc.metrics import precision_at_k
+from sklearn_xc.preprocessing import LabelBinarizerXC
+
+
+def _has(method: str) -> Any:
+    """Return whether the classifier, fitted or not, has a method."""
+
+    def check(self: "TextClassifierXC") -> bool:
+        classifier = getattr(self, "classifier_", self.classifier)
+        return hasattr(OvALinearXC() if classifier is None else classifier, method)
+
+    return check
+
+
+class TextClassifierXC(BaseEstimator):
+    """Classifier from texts to names of labels.
+
+    It holds a vectorizer, a classifier and the names: cloned, searched, cross-validated and pickled
+    as one. Texts of labels go through the same vectorizer, fitted in each fold anew.
+
+    Parameters
+    ----------
+    vectorizer : transformer, default=None
+        From texts, or whatever `X` is, to features. None is
+        ``TfidfVectorizer(sublinear_tf=True, dtype=numpy.float32)``.
+    classifier : classifier, default=None
+        None is ``OvALinearXC()``.
+    separator : str, default=None
+        Where `y` has one text of names for each instance: what stands between them, such as ";".
+    min_count : int, default=1
+        Names in fewer instances of fit are not learnt.
+    label_texts : mapping of name to text, or pandas Series, default=None
+        What is known of labels, for a classifier with a parameter `label_features`, such as
+        :class:`~sklearn_xc.NGAMEEmbeddingXC`. Where `y` is lists of names, names that only this
+        knows become labels without a training instance.
+
+    Attributes
+    ----------
+    vectorizer_, classifier_ : estimator
+        Fitted.
+    binarizer_ : LabelBinarizerXC or None
+        Fitted, where `y` was names.
+    classes_ : ndarray of shape (n_labels,)
+        Names of the labels.
+    label_counts_, n_samples_fit_
+        Of the classifier.
+
+    See Also
+    --------
+    sklearn_xc.topk_names : The best labels by name.
+
+    Notes
+    -----
+    What `y` is decides what comes back. Lists of names, or texts with a `separator`: ``predict``
+    returns lists of names. One class for each instance, as text or number: an array of classes.
+    An indicator, sparse, dense or a data frame: an indicator.
+
+    Examples
+    --------
+    >>> from sklearn_xc import TextClassifierXC, topk_names
+    >>> texts = ["how to freeze soup", "freezing bread dough", "a clear soup stock", "rye bread"]
+    >>> tags = ["freezing;soup", "freezing;bread", "soup", "bread"]
+    >>> tagger = TextClassifierXC(separator=";").fit(texts, tags)
+    >>> topk_names(tagger, ["freeze the soup"], k=2)
+    [['soup', 'freezing']]
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "vectorizer": [HasMethods(["fit", "transform"]), None],
+        "classifier": [HasMethods(["fit"]), None],
+        "separator": [str, None],
+        "min_count": [Interval(Integral, 1, None, closed="left")],
+        "label_texts": [None, Mapping, HasMethods(["items"])],
+    }
+
+    def __init__(
+        self,
+        vectorizer: Any = None,
+        classifier: Any = None,
+        *,
+        separator: str | None = None,
+        min_count: int = 1,
+        label_texts: Any = None,
+    ) -> None:
+        self.vectorizer = vectorizer
+        self.classifier = classifier
+        self.separator = separator
+        self.min_count = min_count
+        self.label_texts = label_texts
+
+    @fit_context(prefer_skip_nested_validation=False)
+    @built_apart
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "TextClassifierXC":
+        """Fit the vectorizer and the classifier.
+
+        Parameters
+        ----------
+        X : sequence of n texts
+            Or what the vectorizer takes.
+        y : sequence of n lists of names, or of n texts; or an indicator of shape (n, n_labels)
+            The labels of each instance.
+        sample_weight : array-like of shape (n,), default=None
+            For the classifier.
+
+        Returns
+        -------
+        TextClassifierXC
+            Itself.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For what vectorizer or classifier refuse; for names that are none, and `label_texts`
+            that no part of the classifier takes.
+        """
+        who = type(self).__name__
+        self._check_texts(X)
+        if y is None:
+            raise ValueError(f"{who} requires y to be passed, but the target y is None")
+        self.binarizer_ = None
+        if self.separator is not None or are_name_lists(y):
+            self.binarizer_ = LabelBinarizerXC(separator=self.separator, min_count=self.min_count)
+            y = self.binarizer_.fit_transform(y)
+            if self.label_texts is not None:
+                self.binarizer_.add_names(name for name, _ in self.label_texts.items())
+                y.resize(y.shape[0], len(self.binarizer_.classes_))
+        n = int(num_samples(X))
+        if num_samples(y) != n:
+            raise ValueError(f"{who}: y has {num_samples(y)} rows and X has {n}.")
+        vectorizer = self.vectorizer
+        if vectorizer is None:
+            vectorizer = TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
+        self.vectorizer_ = clone(vectorizer)
+        features = self.vectorizer_.fit_transform(X)
+        self.classifier_ = self._with_labels()
+        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+        self.classifier_.fit(features, y, **weight)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Return the labels of each instance: the names of those past the classifier's threshold.
+
+        Parameters
+        ----------
+        X : sequence of n texts
+            As in fit.
+
+        Returns
+        -------
+        list of n lists of names, ndarray of shape (n,), or indicator of shape (n, n_labels)
+            In the form of `y` in fit. An instance may have no label; ``topk_names`` always gives
+            some.
+        """
+        answer = self.classifier_.predict(self._features(X))
+        return answer if self.binarizer_ is None else self.binarizer_.inverse_transform(answer)
+
+    def predict_topk(self, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k best labels of each instance and their scores, best first.
+
+        Parameters
+        ----------
+        X : sequence of n texts
+            As in fit.
+        k : int, default=5
+            How many labels; may exceed their number.
+
+        Returns
+        -------
+        indices : ndarray of int64 of shape (n, k)
+            Positions in ``classes_``, padded with -1.
+        scores : ndarray of float of shape (n, k)
+            Their scores, padded with -inf.
+        """
+        return topk(self.classifier_, self._features(X), k)
+
+    @available_if(_has("decision_function"))
+    def decision_function(self, X: Any) -> Any:
+        """Return the scores of the classifier.
+
+        Parameters
+        ----------
+        X : sequence of n texts
+            As in fit.
+
+        Returns
+        -------
+        ndarray or CSR of shape (n, n_labels)
+            As of the classifier.
+        """
+        return self.classifier_.decision_function(self._features(X))
+
+    @available_if(_has("predict_proba"))
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probabilities of the classifier.
+
+        Parameters
+        ----------
+        X : sequence of n texts
+            As in fit.
+
+        Returns
+        -------
+        ndarray or CSR of shape (n, n_labels)
+            As of the classifier.
+        """
+        return self.classifier_.predict_proba(self._features(X))
+
+    @available_if(_has("explain"))
+    def explain(self, text: Any, label: Any, *, n_features: int | None = 10) -> Any:
+        """Return the features that made the score of one label for one text.
+
+        Parameters
+        ----------
+        text : str
+            One instance.
+        label : object
+            A name, one of ``classes_``.
+        n_features : int or None, default=10
+            How many features to return at most; None for all with a contribution.
+
+        Returns
+        -------
+        Explanation
+            As of the classifier, with the names of the vectorizer.
+        """
+        names = self.vectorizer_.get_feature_names_out()
+        features = self._features([text])
+        return self.classifier_.explain(features, label, feature_names=names, n_features=n_features)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return precision@1: the share of instances whose best label is one of theirs.
+
+        Parameters
+        ----------
+        X : sequence of n texts
+            As in fit.
+        y : sequence of n lists of names, or of n texts; or an indicator of shape (n, n_labels)
+            In the form of fit. Names that fit has not seen count as missed.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the instances.
+
+        Returns
+        -------
+        float
+            In [0, 1].
+        """
+        features = self._features(X)
+        if self.binarizer_ is None:
+            return self.classifier_.score(features, y, sample_weight=sample_weight)
+        return precision_at_k(
+            self.encode_targets(y)[0], topk(self.classifier_, features, 1)[0], k=1,
+            sample_weight=sample_weight,
+        )  # fmt: skip
+
+    def encode_targets(self, y: Any) -> tuple[Any, np.ndarray | None]:
+        """Return y in the form that metrics take.
+
+        Parameters
+        ----------
+        y : sequence of n lists of names, or of n texts; or an indicator of shape (n, n_labels)
+            In the form of fit.
+
+        Returns
+        -------
+        y : csr_array of shape (n, n_labels), or as it came
+            With the columns of ``classes_``.
+        counts : ndarray of int64 of shape (n,) or None
+            Names of each instance, unknown ones included; None where `y` was no names.
+        """
+        check_is_fitted(self)
+        return (y, None) if self.binarizer_ is None else self.binarizer_.encode(y)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = True
+        return tags
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """Names of the labels."""
+        return self._fitted("classes_")
+
+    @property
+    def label_counts_(self) -> np.ndarray:
+        """Training instances of each label."""
+        return self._fitted("label_counts_")
+
+    @property
+    def n_samples_fit_(self) -> int:
+        """Instances seen in fit."""
+        return self._fitted("n_samples_fit_")
+
+    def _fitted(self, name: str) -> Any:
+        if "classifier_" not in self.__dict__:
+            raise AttributeError(f"{name}: this {type(self).__name__} is not fitted yet.")
+        if name == "classes_" and self.binarizer_ is not None:
+            return self.binarizer_.classes_
+        return getattr(self.classifier_, name)
+
+    @reads_one_state
+    def _features(self, X: Any) -> Any:
+        check_is_fitted(self)
+        self._check_texts(X)
+        return self.vectorizer_.transform(X)
+
+    def _check_texts(self, X: Any) -> None:
+        if isinstance(X, str | bytes):
+            raise ValueError(
+                f"{type(self).__name__}: X must be a list of texts. Got one text: put it into a "
+                "list, [text]."
+            )
+
+    def _with_labels(self) -> Any:
+        """Return a clone of the classifier that knows the names, and what their texts say."""
+        classifier = clone(OvALinearXC() if self.classifier is None else self.classifier)
+        parameters = classifier.get_params(deep=True)
+        given = {}
+        if self.binarizer_ is not None:
+            given = {
+                name: self.binarizer_.classes_
+                for name, value in parameters.items()
+                if name.split("__")[-1] == "label_names" and value is None
+            }
+        if self.label_texts is not None:
+            takers = [name for name in parameters if name.split("__")[-1] == "label_features"]
+            if not takers:
+                raise ValueError(
+                    f"{type(self).__name__}: label_texts are for a classifier with a parameter "
+                    f"label_features, such as NGAMEEmbeddingXC. Got {type(classifier).__name__}."
+                )
+            given |= dict.fromkeys(takers, self._label_features())
+        return classifier.set_params(**given) if given else classifier
+
+    def _label_features(self) -> LabelFeatures:
+        """Return the label texts as features, without any for names that have no text."""
+        names, texts = zip(*self.label_texts.items(), strict=True)
+        Z = sp.csr_array(self.vectorizer_.transform(texts))
+        known = set(names)
+        others = [] if self.binarizer_ is None else self.binarizer_.classes_.tolist()
+        missing = [name for name in others if name not in known]
+        Z.resize(len(names) + len(missing), Z.shape[1])
+        return LabelFeatures(Z, classes=as_name_array([*names, *missing]))

@@ -1,0 +1,251 @@
+"""Texts and names in, names out: in folds, searches and pickles, label texts without a leak."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.model_selection import cross_validate as sklearn_cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MultiLabelBinarizer
+
+from sklearn_xc import (
+    ImplicitSoftmaxSGD,
+    NGAMEEmbeddingXC,
+    OvALinearXC,
+    StackingXC,
+    TextClassifierXC,
+    topk,
+    topk_names,
+)
+from sklearn_xc.metrics import TopKScorer, get_scorer
+from sklearn_xc.model_selection import cross_validate
+
+WORDS = {
+    "soup": "broth ladle simmer stock",
+    "bread": "dough yeast crust knead",
+    "ale": "hops malt brew barrel",
+    "cake": "sugar icing sponge tin",
+}
+
+
+def made(n, seed=0):
+    """Return n texts, and the names of one or two labels of each."""
+    rng = np.random.default_rng(seed)
+    texts, names = [], []
+    for _ in range(n):
+        some = rng.choice(list(WORDS), size=rng.integers(1, 3), replace=False).tolist()
+        words = [word for name in some for word in rng.choice(WORDS[name].split(), 2)]
+        texts.append(" ".join([*words, rng.choice(["hot", "cold", "old"])]))
+        names.append(some)
+    return texts, names
+
+
+TEXTS, NAMES = made(120)
+NEW, NEW_NAMES = made(40, 1)
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    return TextClassifierXC().fit(TEXTS, NAMES)
+
+
+def test_names_come_back(tagger):
+    assert tagger.classes_.tolist() == sorted(WORDS)
+    answer = tagger.predict(NEW)
+    assert [set(row) for row in answer] == [set(row) for row in NEW_NAMES]
+    assert tagger.score(NEW, NEW_NAMES) == 1.0
+    best = topk_names(tagger, NEW, k=9)
+    assert all(len(row) == 4 for row in best)
+    assert all(row[0] in names for row, names in zip(best, NEW_NAMES, strict=True))
+    pairs = topk_names(tagger, NEW, k=1, return_scores=True)
+    np.testing.assert_allclose([row[0][1] for row in pairs], topk(tagger, NEW, 1)[1][:, 0])
+
+
+def test_it_is_the_parts_by_hand(tagger):
+    vectorizer = TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
+    binarizer = MultiLabelBinarizer(sparse_output=True)
+    model = OvALinearXC().fit(vectorizer.fit_transform(TEXTS), binarizer.fit_transform(NAMES))
+    for one, other in zip(
+        tagger.predict_topk(NEW, 3), model.predict_topk(vectorizer.transform(NEW), 3), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(tagger.label_counts_, model.label_counts_)
+    assert tagger.n_samples_fit_ == 120
+    decision = tagger.decision_function(NEW)
+    assert (decision != model.decision_function(vectorizer.transform(NEW))).nnz == 0
+
+
+def test_names_in_one_text(tagger):
+    joined = pd.Series([" ; ".join(row) for row in NAMES])
+    model = TextClassifierXC(separator=";").fit(pd.Series(TEXTS), joined)
+    assert model.predict(NEW) == tagger.predict(NEW)
+    assert model.score(NEW, [";".join(row) for row in NEW_NAMES]) == 1.0
+
+
+def test_one_class_each():
+    classes = [row[0] for row in NAMES]
+    model = TextClassifierXC(classifier=ImplicitSoftmaxSGD(random_state=0)).fit(TEXTS, classes)
+    answer = model.predict(NEW)
+    assert answer.shape == (40,)
+    assert set(answer) <= set(WORDS)
+    np.testing.assert_allclose(model.predict_proba(NEW).sum(axis=1), 1, rtol=1e-5)
+    assert not hasattr(TextClassifierXC(), "predict_proba")
+
+
+@pytest.mark.parametrize("container", [sp.csr_matrix, sp.csc_array, np.asarray, pd.DataFrame])
+def test_an_indicator_comes_back_as_it_came(tagger, container):
+    binarizer = MultiLabelBinarizer()
+    Y = container(binarizer.fit_transform(NAMES))
+    model = TextClassifierXC().fit(TEXTS, Y)
+    answer = model.predict(NEW)
+    assert sp.issparse(answer) == sp.issparse(Y)
+    expected = binarizer.transform(tagger.predict(NEW))
+    np.testing.assert_array_equal(answer.toarray() if sp.issparse(answer) else answer, expected)
+    assert model.score(TEXTS, Y) == tagger.score(TEXTS, NAMES)
+
+
+def test_scorers_take_names(tagger):
+    binarizer = MultiLabelBinarizer(sparse_output=True)
+    Y = binarizer.fit(NAMES).transform(NEW_NAMES)
+    bare = make_pipeline(tagger.vectorizer_, tagger.classifier_)
+    assert TopKScorer()(tagger, NEW, NEW_NAMES) == TopKScorer()(bare, NEW, Y)
+
+
+def test_a_name_that_fit_has_not_seen_counts_as_missed(tagger):
+    strange = [[*row, "tea"] for row in NEW_NAMES]
+    assert tagger.score(NEW, strange) == 1.0
+    assert tagger.score(NEW, [["tea"]] * 40) == 0.0
+    recall = get_scorer("R@5")
+    expected = np.mean([len(row) / (len(row) + 1) for row in NEW_NAMES])
+    np.testing.assert_allclose(recall(tagger, NEW, strange), expected)
+
+
+def test_folds_and_searches():
+    search = GridSearchCV(
+        TextClassifierXC(),
+        {"vectorizer": [CountVectorizer(), TfidfVectorizer()], "classifier": [OvALinearXC(C=9)]},
+        scoring=get_scorer("P@1"), cv=3,
+    )  # fmt: skip
+    search.fit(TEXTS, NAMES)
+    assert search.best_score_ > 0.9
+    assert [set(row) for row in search.predict(NEW)] == [set(row) for row in NEW_NAMES]
+    assert topk_names(search, NEW, 1) == topk_names(search.best_estimator_, NEW, 1)
+    nested = GridSearchCV(
+        TextClassifierXC(TfidfVectorizer(), OvALinearXC()),
+        {"vectorizer__min_df": [1, 2], "classifier__C": [0.5, 1]}, cv=2,
+    )  # fmt: skip
+    assert nested.fit(TEXTS, NAMES).score(NEW, NEW_NAMES) == 1.0
+    scores = cross_validate(TextClassifierXC(), TEXTS, NAMES, scoring=["P@1", "PSP@3"], cv=3)
+    np.testing.assert_array_equal(
+        scores["test_P@1"], cross_val_score(TextClassifierXC(), TEXTS, NAMES, cv=3)
+    )
+    joined = [";".join(row) for row in NAMES]
+    split = cross_val_score(TextClassifierXC(separator=";"), TEXTS, joined, cv=KFold(3))
+    np.testing.assert_array_equal(split, scores["test_P@1"])
+
+
+def test_label_texts_go_through_the_vectorizer_of_each_fold():
+    """A vocabulary of all rows would be wider than that of a fold's."""
+    unique = [f"{text} word{i}" for i, text in enumerate(TEXTS)]
+    label_texts = dict(WORDS) | {"tea": "kettle leaf word7"}
+    ngame = NGAMEEmbeddingXC(max_iter=1, classifier_max_iter=1, random_state=0)
+    model = TextClassifierXC(classifier=ngame, label_texts=label_texts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = sklearn_cross_validate(
+            model, unique, NAMES, cv=3, scoring=get_scorer("P@1"), return_estimator=True
+        )
+    for fold, (train, _) in zip(found["estimator"], KFold(3).split(unique), strict=True):
+        words = fold.vectorizer_.get_feature_names_out()
+        known = {word for row in train for word in unique[row].split()}
+        assert set(words) <= known
+        held = fold.classifier_.label_features
+        assert held.features.shape == (5, len(words))
+        expected = fold.vectorizer_.transform(label_texts.values())
+        assert (held.features != sp.csr_array(expected)).nnz == 0
+
+
+def test_a_label_that_only_its_text_knows():
+    texts = WORDS | {"pie": "crust pastry rhubarb"}
+    ngame = NGAMEEmbeddingXC(random_state=0)
+    model = TextClassifierXC(classifier=ngame, label_texts=texts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit([*TEXTS, *["pastry rhubarb"] * 3], [*NAMES, *[["cake"]] * 3])
+    assert model.classes_.tolist() == ["ale", "bread", "cake", "soup", "pie"]
+    assert model.label_counts_[-1] == 0
+    assert "pie" in topk_names(model, ["pastry rhubarb"], 5)[0]
+    some = {name: text for name, text in WORDS.items() if name != "ale"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        part = TextClassifierXC(classifier=ngame, label_texts=pd.Series(some)).fit(TEXTS, NAMES)
+    held = part.classifier_.label_features
+    assert held.classes.tolist() == ["soup", "bread", "cake", "ale"]
+    assert held.features[[3]].nnz == 0
+
+
+def test_names_reach_the_members_of_a_stack():
+    members = [("a", OvALinearXC()), ("b", OvALinearXC(C=9))]
+    model = TextClassifierXC(classifier=StackingXC(members, random_state=0)).fit(TEXTS, NAMES)
+    assert model.classifier_.classes_.tolist() == sorted(WORDS)
+    assert model.score(NEW, NEW_NAMES) > 0.9
+    assert members[0][1].label_names is None
+
+
+def test_weights_reach_the_classifier():
+    weight = np.r_[np.zeros(60), np.ones(60)]
+    model = TextClassifierXC(CountVectorizer()).fit(TEXTS, NAMES, sample_weight=weight)
+    assert model.n_samples_fit_ == 60
+
+
+def test_it_explains_by_name(tagger):
+    text = str(tagger.explain("simmer the stock", "soup", n_features=2))
+    assert "simmer" in text
+    assert "stock" in text
+
+
+def test_it_is_cloned_and_pickled(tagger):
+    copy = pickle.loads(pickle.dumps(tagger))
+    assert copy.predict(NEW) == tagger.predict(NEW)
+    assert not hasattr(clone(tagger), "classes_")
+    parts = clone(TextClassifierXC(TfidfVectorizer(min_df=2), OvALinearXC(C=3), separator="|"))
+    assert parts.get_params()["vectorizer__min_df"] == 2
+    assert parts.get_params()["classifier__C"] == 3
+
+
+def test_a_failed_fit_leaves_the_model_as_it_was():
+    model = TextClassifierXC().fit(TEXTS, NAMES)
+    before = model.predict(NEW)
+    with pytest.raises(ValueError, match="empty vocabulary"):
+        model.fit(["a", "b"], [["x"], ["y"]])
+    assert model.predict(NEW) == before
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "parameters", "match"),
+    [
+        ("soup", NAMES, {}, r"X must be a list of texts\. Got one text: put it into a list"),
+        (TEXTS, NAMES[:5], {}, r"y has 5 rows and X has 120\.$"),
+        (TEXTS, None, {}, r"requires y to be passed, but the target y is None$"),
+        (TEXTS, NAMES, {"label_texts": WORDS}, r"label_texts are for a classifier with a param"),
+        (TEXTS, NAMES, {"separator": ""}, r"separator must be a text such as ';', or None\. Got"),
+        (TEXTS, NAMES, {"min_count": 0}, r"'min_count' parameter of TextClassifierXC must be an"),
+        (TEXTS, NAMES, {"label_texts": ["a"]}, r"'label_texts' parameter of TextClassifierXC mu"),
+        (TEXTS, NAMES, {"vectorizer": 3}, r"'vectorizer' parameter of TextClassifierXC must be"),
+    ],
+)  # fmt: skip
+def test_bad_input(X, y, parameters, match):
+    with pytest.raises(ValueError, match=match):
+        TextClassifierXC(**parameters).fit(X, y)
+
+
+def test_bad_names_for_topk_names(tagger):
+    with pytest.raises(ValueError, match=r"^topk_names: names must be 4 names, .* Got 2\.$"):
+        topk_names(tagger, NEW, names=["a", "b"])
+    assert topk_names(tagger, NEW[:1], 1, names=list("abcd"))[0][0] in "abcd"
