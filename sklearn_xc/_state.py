@@ -26,7 +26,7 @@ def built_apart(method: Method) -> Method:
     @functools.wraps(method)
     def build(self: Any, *args: Any, **kwargs: Any) -> Any:
         given = self.get_params(deep=False)
-        apart = _sharing(self, vars(self) | {k: _as_python(v) for k, v in given.items()})
+        apart = sharing(self, vars(self) | {k: _as_python(v) for k, v in given.items()})
         with announced_compilation(getattr(self, "verbose", 0)):
             method(apart, *args, **kwargs)
         self.__dict__ = vars(apart) | given
@@ -40,7 +40,7 @@ def reads_one_state(method: Method) -> Method:
 
     @functools.wraps(method)
     def read(self: Any, *args: Any, **kwargs: Any) -> Any:
-        same = _sharing(self, vars(self))
+        same = sharing(self, vars(self))
         if not getattr(self, "verbose", 0):
             return method(same, *args, **kwargs)
         with announced_compilation(self.verbose):
@@ -58,7 +58,7 @@ def _as_python(value: Any) -> Any:
     return float(value) if isinstance(value, np.floating) else value
 
 
-def _sharing(estimator: Any, attributes: dict[str, Any]) -> Any:
+def sharing(estimator: Any, attributes: dict[str, Any]) -> Any:
     """Return an estimator of the same class over `attributes`."""
     other = object.__new__(type(estimator))
     other.__dict__ = attributes

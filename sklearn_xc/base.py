@@ -12,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 import sklearn_xc
 from sklearn_xc._arguments import check_count
-from sklearn_xc._checks import check_classes, check_indicator, check_weights
-from sklearn_xc._data import Targets
-from sklearn_xc._state import reads_one_state
+from sklearn_xc._checks import check_classes, check_indicator, check_instances, check_weights
+from sklearn_xc._data import CsrRows, Targets
+from sklearn_xc._explanation import Explanation, as_row, by_omission, check_names, of_weights
+from sklearn_xc._state import reads_one_state, sharing
 from sklearn_xc._topk import check_topk_size
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.metrics import precision_at_k
@@ -160,6 +161,88 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
         y = check_indicator(self, y, n, n_labels)
         weight = check_weights(self, sample_weight, n)
         return precision_at_k(y, labels, k=1, sample_weight=weight)
+
+    @reads_one_state
+    def explain(
+        self, x: Any, label: Any, *, feature_names: Any = None, n_features: int | None = 10
+    ) -> Explanation:
+        """Return the features that made the score of one label for one instance.
+
+        Where the score is a weighted sum of features, contributions are its terms, and sum to it.
+        Elsewhere (:class:`~sklearn_xc.NGAMEEmbeddingXC`, :class:`~sklearn_xc.StackingXC`) they say
+        how much lower the score is without a feature.
+
+        Parameters
+        ----------
+        x : {array-like, sparse matrix} of shape (1, n_features) or (n_features,)
+            The instance.
+        label : object
+            A member of ``classes_``: a class after a 1-D fit, else the name or number of a column.
+        feature_names : array-like of str of shape (n_features,), default=None
+            Names, for instance ``vectorizer.get_feature_names_out()``. None takes
+            ``feature_names_in_`` where fit saw names, else column numbers.
+        n_features : int or None, default=10
+            How many features to list at most; None for all with a contribution.
+
+        Returns
+        -------
+        Explanation
+            Features by falling magnitude of their contribution; it shows itself as a table.
+
+        Raises
+        ------
+        ValueError
+            If `x` is not one instance of numbers, or `label` is unknown.
+        """
+        check_is_fitted(self)
+        who = type(self).__name__
+        if n_features is not None:
+            n_features = check_count(n_features, f"{who}: n_features")
+        instance = check_instances(self, as_row(x, who), reset=False).without_zeros()
+        if instance.shape[0] != 1:
+            raise ValueError(f"{who}: explain takes one instance, x has {instance.shape[0]} rows.")
+        position, d = self._position(label), instance.shape[1]
+        if feature_names is None:
+            feature_names = getattr(self, "feature_names_in_", np.arange(d))
+        names = check_names(feature_names, d, f"{who}: feature_names")
+        weights = self._feature_weights(instance, position)
+
+        def score(rows: Any) -> np.ndarray:
+            return self._scores_of(rows, position)
+
+        if weights is not None:
+            return of_weights(score, instance, weights, label, names, n_features)
+        return by_omission(score, instance, len(self.classes_), label, names, n_features)
+
+    def _feature_weights(self, instance: CsrRows, position: int) -> np.ndarray | None:
+        """Return a label's weights of an instance's features; None if its score is no such sum."""
+        return None
+
+    def _scores_of(self, X: Any, position: int) -> np.ndarray:
+        """Return the scores of one label, (n,), of instances that have been checked."""
+        known = {name: value for name, value in vars(self).items() if name != "feature_names_in_"}
+        scores = sharing(self, known)._all_scores(X)
+        if self._is_binary:
+            return scores[:, 0] if position else -scores[:, 0]
+        return scores[:, position]
+
+    def _position(self, label: Any) -> int:
+        """Return the position of a label in ``classes_``."""
+        is_strange = np.ndim(label) > 0 or (
+            isinstance(label, bool | np.bool_) and self.classes_.dtype.kind != "b"
+        )
+        places = np.flatnonzero(self.classes_ == label) if not is_strange else np.empty(0, np.intp)
+        if len(places) != 1:
+            raise ValueError(
+                f"{type(self).__name__}: label {label!r} is not one of the {len(self.classes_)} in "
+                "classes_."
+            )
+        if places[0] in self._unseen_labels:
+            raise ValueError(
+                f"{type(self).__name__}: label {label!r} has no training instance: no feature "
+                "makes a score."
+            )
+        return int(places[0])
 
     def _keep_targets(self, targets: Targets) -> None:
         """Set ``classes_``, and what it takes to answer in the terms of y."""

@@ -257,6 +257,14 @@ class HiddenLayerModel(XCClassifier):
         index.build(np.ascontiguousarray(W))
         return SearchIndex(self.coef_, self.intercept_, copy_index(kind), labels, index)
 
+    def _feature_weights(self, instance: CsrRows, position: int) -> np.ndarray:
+        w = self.coef_[position]
+        if self._is_binary:
+            w = w - self.coef_[1 - position]
+        if self.feature_embedding_ is None:
+            return w[instance.indices]
+        return self.feature_embedding_[instance.indices] @ w
+
     def _all_scores(self, X: Any) -> np.ndarray:
         instances = check_rows(self, X, reset=False)
         W, offsets = self.coef_, self.intercept_

@@ -1,7 +1,6 @@
 """Linear classifiers with one weight vector per label."""
 
-from sklearn_xc.linear.explanation import Explanation
 from sklearn_xc.linear.ova import OvALinearXC
 from sklearn_xc.linear.ova_cv import OvALinearXCCV
 
-__all__ = ["Explanation", "OvALinearXC", "OvALinearXCCV"]
+__all__ = ["OvALinearXC", "OvALinearXCCV"]

@@ -1,4 +1,4 @@
-"""Answers of a linear model: scores, the best labels, and what made a score."""
+"""Answers of a linear model: scores and the best labels."""
 
 from numbers import Real
 from typing import Any
@@ -7,12 +7,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._arguments import check_count, refuse_disguised
 from sklearn_xc._checks import check_instances
 from sklearn_xc._data import CsrRows
 from sklearn_xc._state import reads_one_state
 from sklearn_xc.base import XCClassifier
-from sklearn_xc.linear.explanation import Explanation
 from sklearn_xc.weights.anytime import AnytimeTopK, TimeBudget
 from sklearn_xc.weights.label_weights import LabelWeights
 
@@ -129,108 +127,11 @@ class LinearModel(XCClassifier):
             missed[:] = -np.inf
         return AnytimeTopK(labels, scores, answer.exact, missed)
 
-    @reads_one_state
-    def explain(
-        self, x: Any, label: Any, *, feature_names: Any = None, n_features: int | None = 10
-    ) -> Explanation:
-        """Return the features that made the score of one label for one instance.
-
-        Parameters
-        ----------
-        x : {array-like, sparse matrix} of shape (1, n_features) or (n_features,)
-            The instance.
-        label : object
-            A member of ``classes_``: a class after a 1-D fit, else a column number.
-        feature_names : array-like of str of shape (n_features,), default=None
-            Names, for instance ``vectorizer.get_feature_names_out()``. None takes
-            ``feature_names_in_`` where fit saw names, else column numbers.
-        n_features : int or None, default=10
-            How many features to return at most; None for all with a contribution.
-
-        Returns
-        -------
-        Explanation
-            Features by falling magnitude of their contribution; ``print`` shows a table.
-
-        Raises
-        ------
-        ValueError
-            If `x` is not one instance, or `label` is unknown.
-        """
-        check_is_fitted(self)
-        who = type(self).__name__
-        if n_features is not None:
-            n_features = check_count(n_features, f"{who}: n_features")
-        instance = check_instances(self, _as_row(x, who), reset=False).without_zeros()
-        if instance.shape[0] != 1:
-            raise ValueError(f"{who}: explain takes one instance, x has {instance.shape[0]} rows.")
-        row, sign = self._position(label), 1.0
+    def _feature_weights(self, instance: CsrRows, position: int) -> np.ndarray:
         if self._is_binary:
-            row, sign = 0, 1.0 if row == 1 else -1.0
-        if feature_names is None:
-            feature_names = getattr(self, "feature_names_in_", np.arange(instance.shape[1]))
-        names = _check_names(feature_names, instance.shape[1], f"{who}: feature_names")
-        weights = sign * self.coef_[[row]].toarray()[0][instance.indices]
-        contributions = instance.data * weights
-        intercept = sign * float(self._weights.base_of(instance, row))
-        order = np.argsort(-np.abs(contributions), kind="stable")
-        order = order[contributions[order] != 0][:n_features]
-        return Explanation(
-            label=label,
-            score=float(contributions.sum()) + intercept,
-            intercept=intercept,
-            features=names[instance.indices[order]],
-            values=instance.data[order],
-            weights=weights[order],
-            contributions=contributions[order],
-        )
-
-    def _position(self, label: Any) -> int:
-        """Return the position of a label in ``classes_``."""
-        is_strange = np.ndim(label) > 0 or (
-            isinstance(label, bool | np.bool_) and self.classes_.dtype.kind != "b"
-        )
-        places = np.flatnonzero(self.classes_ == label) if not is_strange else np.empty(0, np.intp)
-        if len(places) != 1:
-            raise ValueError(
-                f"{type(self).__name__}: label {label!r} is not one of the {len(self.classes_)} in "
-                "classes_."
-            )
-        if places[0] in self._unseen_labels:
-            raise ValueError(
-                f"{type(self).__name__}: label {label!r} has no training instance: no feature "
-                "makes a score."
-            )
-        return int(places[0])
-
-
-def _as_row(x: Any, who: str) -> Any:
-    """Return one instance in two dimensions; anything else as it is."""
-    try:
-        is_flat = not sp.issparse(x) and np.ndim(x) == 1
-    except ValueError as error:  # rows of different lengths
-        raise ValueError(f"{who}: x must be one instance of numbers.") from error
-    if not is_flat:
-        return x
-    refuse_disguised(x, f"{who}: x")
-    return np.asarray(x).reshape(1, -1)
-
-
-def _check_names(feature_names: Any, n_features: int, name: str) -> np.ndarray:
-    """Return names of features as an array of texts or integers."""
-    refuse_disguised(feature_names, name)
-    try:
-        names = np.asarray(feature_names)
-    except ValueError as error:
-        raise ValueError(f"{name} must be {n_features} texts.") from error
-    if names.shape != (n_features,):
-        raise ValueError(f"{name} has shape {names.shape}, expected ({n_features},).")
-    texts = names.dtype.kind in "UTiu" or (
-        names.dtype == object and all(isinstance(one, str) for one in names)
-    )
-    if not texts:
-        raise ValueError(f"{name} must be texts. Got {names.tolist()[0]!r} (dtype {names.dtype}).")
-    return names
+            weights = self.coef_[[0]].toarray()[0][instance.indices]
+            return weights if position == 1 else -weights
+        return self.coef_[[position]].toarray()[0][instance.indices]
 
 
 def _check_seconds(time_budget: Any, name: str) -> float:

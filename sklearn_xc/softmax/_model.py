@@ -100,6 +100,12 @@ class SoftmaxModel(XCClassifier):
             scores = self._scores(instances)
         return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
 
+    def _feature_weights(self, instance: CsrRows, position: int) -> np.ndarray:
+        weights = self.coef_[position, instance.indices]
+        if self._is_binary:
+            weights = weights - self.coef_[1 - position, instance.indices]
+        return weights
+
     def _scores(self, instances: CsrRows) -> np.ndarray:
         name = type(self).__name__
         return self._weights().scores(instances, self.n_jobs, self._allowed_bytes(), name)

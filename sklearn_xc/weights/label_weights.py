@@ -68,11 +68,6 @@ class LabelWeights:
             self._scoring = _Scoring.of(self)
         return self._scoring
 
-    def base_of(self, X: CsrRows, label: int) -> float:
-        """Return what the score of a label is added to for the only row of X."""
-        is_blank = not self.by_feature.work[X.indices].any()
-        return self.intercept[label] if self.prior is None or not is_blank else self.prior[label]
-
     def topk(
         self, X: CsrRows, k: int, n_jobs: int | None, who: str = ""
     ) -> tuple[np.ndarray, np.ndarray]:

@@ -75,7 +75,8 @@ def test_names(xy):
     assert text[0].startswith("6: score ")
     assert explanation.features[0] in text[1]
     assert text[-1].endswith("(intercept)")
-    assert len(text) == 5
+    assert text[-2].endswith("(1 other feature)")
+    assert len(text) == 6
 
 
 def test_errors(model, xy):
