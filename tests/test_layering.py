@@ -15,9 +15,9 @@ ESTIMATORS = {"decomposition", "embedding", "linear", "softmax", "stacking", "te
 PARTS = {"solvers", "initialisers", "samplers", "mips", "encoders", "gradients"}
 FOUNDATIONS = {
     "losses", "kernels", "parallel", "weights", "metrics", "base", "exceptions",
-    "_arguments", "_blank_rows", "_checks", "_data", "_distinct", "_explanation", "_folds",
-    "_label_features", "_label_names", "_name_lists", "_objective", "_parts", "_seeds", "_sklearn",
-    "_sparse_input", "_state", "_topk", "_topk_names", "preprocessing",
+    "preprocessing", "_arguments", "_blank_rows", "_checks", "_data", "_distinct", "_explanation",
+    "_folds", "_frequency_groups", "_label_features", "_label_names", "_name_lists", "_objective",
+    "_parts", "_seeds", "_sklearn", "_sparse_input", "_state", "_topk", "_topk_names",
 }  # fmt: skip
 SHELVES = {"datasets", "inspection", "model_selection"}
 #: The package itself: its version.

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._arguments import check_count, check_numbers
+from sklearn_xc._arguments import check_count
+from sklearn_xc._frequency_groups import check_length, frequency_groups
 from sklearn_xc._topk import topk, unwrap
-from sklearn_xc.metrics.hits import Hits, find_hits
+from sklearn_xc.metrics.hits import find_hits
 
 
 class LabelFrequencyDisplay:
@@ -135,9 +136,10 @@ class LabelFrequencyDisplay:
             For a masked array.
         """
         k = check_count(k, "LabelFrequencyDisplay: k")
-        group, lower, upper = frequency_groups(label_counts, n_groups)
+        who = "LabelFrequencyDisplay"
+        group, lower, upper = frequency_groups(label_counts, n_groups, who)
         hits = find_hits(Y_true, indices, k, classes)
-        _check_length(len(group), hits)
+        check_length(len(group), hits.true.n_labels, (hits.positions, hits.true.columns), who)
         named = hits.positions >= 0
         ranked = group[hits.positions[named]]
         size = len(lower) + 1  # the last one holds the labels that training never saw
@@ -188,70 +190,3 @@ class LabelFrequencyDisplay:
         ax.legend(frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-
-def frequency_groups(
-    label_counts: np.ndarray, n_groups: int = 10
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Cut labels into groups of similar frequency.
-
-    Parameters
-    ----------
-    label_counts : ndarray of int of shape (n_labels,)
-        Training instances of each label.
-    n_groups : int, default=10
-        Groups before those that end at the same frequency are merged.
-
-    Returns
-    -------
-    group : ndarray of int of shape (n_labels,)
-        Each label's group; labels without instances are in one more group, the last.
-    lower, upper : ndarray of int of shape (n_merged,)
-        Range of frequencies of each group.
-
-    Raises
-    ------
-    ValueError
-        For counts that are no whole numbers of at least 0, or all 0; for no groups.
-    """
-    n_groups = check_count(n_groups, "LabelFrequencyDisplay: n_groups")
-    label_counts = _check_counts(label_counts)
-    seen = np.sort(label_counts[label_counts > 0])
-    n_groups = min(n_groups, len(seen))
-    last = np.ceil(np.arange(1, n_groups + 1) * len(seen) / n_groups).astype(int) - 1
-    upper = np.unique(seen[last])
-    group = np.searchsorted(upper, label_counts)
-    group[label_counts == 0] = len(upper)
-    lower = np.array([seen[seen > (upper[g - 1] if g else 0)][0] for g in range(len(upper))])
-    return group, lower, upper
-
-
-def _check_counts(label_counts: Any) -> np.ndarray:
-    """Return counts as int64, some above 0."""
-    name = "LabelFrequencyDisplay: label_counts"
-    counts = check_numbers(label_counts, name, None, "label")
-    wrong = (counts < 0) | (counts != np.rint(counts)) | (counts >= 2**63)
-    if wrong.any() or np.asarray(label_counts).dtype == bool:
-        at = int(wrong.argmax())
-        raise ValueError(
-            f"{name} must be whole numbers of at least 0. Got {np.asarray(label_counts)[at]} for "
-            f"label {at}."
-        )
-    if not counts.any():
-        raise ValueError(f"{name} must be above 0 for some label. Got {len(counts)} zeros.")
-    return counts.astype(np.int64)
-
-
-def _check_length(n_counts: int, hits: Hits) -> None:
-    """Raise ValueError unless there is a count for each label."""
-    n_labels = hits.true.n_labels
-    if n_labels is None:
-        n_labels = 1 + max(hits.positions.max(initial=-1), hits.true.columns.max(initial=-1))
-        fits = n_labels <= n_counts
-    else:
-        fits = n_labels == n_counts
-    if not fits:
-        raise ValueError(
-            f"LabelFrequencyDisplay: label_counts must have one count for each of {n_labels} "
-            f"labels. Got {n_counts}."
-        )

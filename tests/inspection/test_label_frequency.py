@@ -9,9 +9,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 from sklearn_xc import OvALinearXC, topk
+from sklearn_xc._frequency_groups import frequency_groups
 from sklearn_xc.exceptions import MemoryBudgetError
 from sklearn_xc.inspection import LabelFrequencyDisplay
-from sklearn_xc.inspection.label_frequency import frequency_groups
 
 Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0], [0, 1, 0, 1]])
 TOPK = np.array([[2, 3, 0], [1, 3, -1], [1, 0, 2]])
@@ -48,7 +48,7 @@ def test_into_given_axes():
 @pytest.mark.parametrize("n_groups", [1, 2, 3, 10, 10**12])
 def test_groups_cover_the_labels_that_occur(n_groups):
     counts = np.array([5, 1, 1, 0, 7, 2, 1, 0, 100])
-    group, lower, upper = frequency_groups(counts, n_groups)
+    group, lower, upper = frequency_groups(counts, n_groups, "who")
     for label, count in enumerate(counts):
         if count:
             assert lower[group[label]] <= count <= upper[group[label]]
