@@ -51,7 +51,7 @@ class FoldScores:
         self.X, self.y = with_rows(X), with_rows(y)
         self.instances, self.targets, self.weight = instances, targets, weight
         self.n_folds = len(folds)
-        self.by_rows = type(scorer) in (AtKScorer, TopKScorer)
+        self.by_rows = type(scorer) in (AtKScorer, TopKScorer) and scorer._adds_up_rows()
         self.fold: _Fold | None = None
 
     def begin(self, Cs: np.ndarray, goes_down: bool) -> None:

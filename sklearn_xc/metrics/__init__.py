@@ -7,16 +7,24 @@ Nothing here makes an array of n_samples x n_labels entries::
         |          _classes.py      class labels to positions
         |          _csr_topk.py     sparse scores to positions, best first
         v
-      Hits         hits.py          which of the k best are true; all metrics read this record
+      Hits         hits.py          which of the k best are true; all metrics at k read this record
         |
         +-- _precision.py  _recall.py  _ndcg.py
         +-- _propensity_scored.py   with the weights of _propensity.py
+        +-- _coverage.py  _macro.py over labels, counted by _label_counts.py
         v
     gains.py                        nDCG of each instance, for choices by held-out instances
+    by_name.py                      "precision" to functions of the hits, and row by row
 
     TopKScorer     scorers.py       one top-k pass per fitted estimator, many numbers
+
+    Y_true, Y_pred                  what predict gives
+        +-- _f1.py                  micro-F1, macro-F1, F1 of instances
 """
 
+from sklearn_xc.metrics._coverage import coverage_at_k
+from sklearn_xc.metrics._f1 import instance_f1, macro_f1, micro_f1
+from sklearn_xc.metrics._macro import macro_f1_at_k, macro_precision_at_k, macro_recall_at_k
 from sklearn_xc.metrics._ndcg import ndcg_at_k
 from sklearn_xc.metrics._precision import precision_at_k
 from sklearn_xc.metrics._propensity import propensity
@@ -26,7 +34,14 @@ from sklearn_xc.metrics.scorers import TopKScorer, get_scorer
 
 __all__ = [
     "TopKScorer",
+    "coverage_at_k",
     "get_scorer",
+    "instance_f1",
+    "macro_f1",
+    "macro_f1_at_k",
+    "macro_precision_at_k",
+    "macro_recall_at_k",
+    "micro_f1",
     "ndcg_at_k",
     "precision_at_k",
     "propensity",

@@ -7,7 +7,7 @@ import numpy as np
 
 from sklearn_xc._arguments import refuse_disguised
 
-_KINDS = {
+KINDS = {
     **dict.fromkeys("biuf", "numbers"),
     "U": "texts",
     "S": "bytes",
@@ -32,7 +32,7 @@ def check_classes(classes: Any) -> np.ndarray:
             "classes: expected a sequence of class labels, as clf.classes_ of a fitted "
             f"classifier. Got {type(classes).__name__} of shape {np.shape(classes)}."
         )
-    return _of_one_kind(array, "classes")
+    return of_one_kind(array, "classes")
 
 
 def positions_in(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -49,10 +49,10 @@ def positions_in(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
     -------
     ndarray of shape (n_samples,), int64
     """
-    labels = _of_one_kind(labels, "Y_true")
-    if _KINDS[labels.dtype.kind] != _KINDS[classes.dtype.kind]:
+    labels = of_one_kind(labels, "Y_true")
+    if KINDS[labels.dtype.kind] != KINDS[classes.dtype.kind]:
         raise ValueError(
-            f"Y_true: expected class labels as those in classes, {_KINDS[classes.dtype.kind]} of "
+            f"Y_true: expected class labels as those in classes, {KINDS[classes.dtype.kind]} of "
             f"dtype {classes.dtype}. Got dtype {labels.dtype}."
         )
     # Classes are sorted after a fit, but not after labels were added to a fitted model.
@@ -65,11 +65,11 @@ def positions_in(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.where(in_order[place] == labels, order[place], -1)
 
 
-def _of_one_kind(labels: np.ndarray, name: str) -> np.ndarray:
+def of_one_kind(labels: np.ndarray, name: str) -> np.ndarray:
     """Return labels as numbers, texts, bytes, dates or time spans; the rest is refused."""
     if labels.dtype.kind in "OT" and len(labels):
         labels = _of_objects(labels.tolist(), name)
-    if labels.dtype.kind not in _KINDS:
+    if labels.dtype.kind not in KINDS:
         raise ValueError(f"{name}: expected numbers or texts as classes. Got dtype {labels.dtype}.")
     missing = labels != labels if labels.dtype.kind in "fmM" else np.zeros(0, bool)
     if missing.any():

@@ -50,8 +50,7 @@ def check_y_true(Y_true: Any, classes: Any = None) -> TrueLabels:
     """
     known = None if classes is None else check_classes(classes)
     if sp.issparse(Y_true):
-        check_sparse(Y_true, "Y_true")
-        labels = _pairs_of_sparse(Y_true)
+        labels = pairs_of_sparse(Y_true, "Y_true")
     else:
         dense = as_array(
             Y_true,
@@ -64,7 +63,7 @@ def check_y_true(Y_true: Any, classes: Any = None) -> TrueLabels:
         if dense.ndim == 1:
             labels = _pairs_of_classes(dense, known)
         elif dense.ndim == 2:
-            labels = _pairs_of_dense(dense)
+            labels = pairs_of_dense(dense, "Y_true")
         else:
             raise ValueError(f"Y_true: expected 1 or 2 dimensions. Got shape {dense.shape}.")
     if len(labels.counts) == 0:
@@ -86,17 +85,19 @@ def as_array(values: Any, name: str, expected: str) -> np.ndarray:
         raise ValueError(f"{name}: expected {expected}. Got rows of unequal length.") from error
 
 
-def _pairs_of_sparse(Y_true: Any) -> TrueLabels:
-    if Y_true.dtype.kind not in "biuf":
-        raise ValueError(f"Y_true: expected an indicator of 0 and 1. Got dtype {Y_true.dtype}.")
-    Y = canonical_csr(Y_true)
+def pairs_of_sparse(Y: Any, name: str) -> TrueLabels:
+    """Return the pairs of a sparse indicator, checked under the argument's name."""
+    check_sparse(Y, name)
+    if Y.dtype.kind not in "biuf":
+        raise ValueError(f"{name}: expected an indicator of 0 and 1. Got dtype {Y.dtype}.")
+    Y = canonical_csr(Y)
     rows = np.repeat(np.arange(Y.shape[0], dtype=np.int64), np.diff(Y.indptr))
     columns = Y.indices.astype(np.int64)
     true = Y.data == 1
     if not true.all():
         bad = np.flatnonzero(~true & (Y.data != 0))
         if bad.size:
-            raise _not_binary(Y.data[bad[0]], rows[bad[0]], columns[bad[0]])
+            raise _not_binary(name, Y.data[bad[0]], rows[bad[0]], columns[bad[0]])
         rows, columns = rows[true], columns[true]
     counts = np.bincount(rows, minlength=Y.shape[0])
     return TrueLabels(rows, columns, counts, Y.shape[1])
@@ -127,21 +128,22 @@ def _widened(values: Any) -> Any:
     return values.astype(np.int64)
 
 
-def _pairs_of_dense(Y: np.ndarray) -> TrueLabels:
+def pairs_of_dense(Y: np.ndarray, name: str) -> TrueLabels:
+    """Return the pairs of a dense indicator, checked under the argument's name."""
     if Y.dtype.kind not in "biuf":
-        raise ValueError(f"Y_true: expected an indicator of 0 and 1. Got dtype {Y.dtype}.")
+        raise ValueError(f"{name}: expected an indicator of 0 and 1. Got dtype {Y.dtype}.")
     true = Y == 1
     bad = np.argwhere(~true & (Y != 0))
     if bad.size:
         row, column = bad[0]
-        raise _not_binary(Y[row, column], row, column)
+        raise _not_binary(name, Y[row, column], row, column)
     rows, columns = (index.astype(np.int64) for index in np.nonzero(true))
     return TrueLabels(rows, columns, np.bincount(rows, minlength=len(Y)), Y.shape[1])
 
 
-def _not_binary(value: Any, row: int, column: int) -> ValueError:
+def _not_binary(name: str, value: Any, row: int, column: int) -> ValueError:
     return ValueError(
-        f"Y_true: an indicator holds only 0 and 1. Got {value} at row {row}, column {column} "
+        f"{name}: an indicator holds only 0 and 1. Got {value} at row {row}, column {column} "
         "(repeated sparse entries are added up)."
     )
 
@@ -173,93 +175,110 @@ def as_int64(positions: np.ndarray, name: str) -> np.ndarray:
     return positions.astype(np.int64, copy=False)
 
 
-def check_topk(topk: Any, k: int, labels: TrueLabels) -> np.ndarray:
-    """Return the first `k` positions of each row, shape (n_samples, k), int64, -1 for none."""
+def check_topk(topk: Any, k: int, labels: TrueLabels, name: str = "topk") -> np.ndarray:
+    """Return the first `k` positions of each row, shape (n_samples, k), int64, -1 for none.
+
+    `name` is that of the argument, for messages.
+    """
     if sp.issparse(topk):
-        positions = _positions_of_csr(topk, k, labels)
+        positions = _positions_of_csr(topk, k, labels, name)
     else:
-        positions = _positions_of_arrays(topk, k, labels)
+        positions = _positions_of_arrays(topk, k, labels, name)
     in_order = np.sort(positions, axis=1)
     twice = (in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] >= 0)
     if twice.any():
         row, rank = np.argwhere(twice)[0]
         raise ValueError(
-            f"topk: expected different labels within a row. Got label {in_order[row, rank]} "
+            f"{name}: expected different labels within a row. Got label {in_order[row, rank]} "
             f"twice among the first {k} of row {row}."
         )
     return positions
 
 
-def _positions_of_csr(topk: Any, k: int, labels: TrueLabels) -> np.ndarray:
-    check_sparse(topk, "topk")
-    if topk.dtype.kind not in "iuf":
-        raise ValueError(
-            "topk: a sparse argument must be a matrix of scores, as decision_function gives after "
-            f"a sparse fit. Got dtype {topk.dtype}."
-        )
-    _check_rows("topk", topk.shape[0], labels)
-    n_labels = topk.shape[1]
-    if labels.n_labels is not None and n_labels != labels.n_labels:
-        raise ValueError(
-            f"topk: Y_true has {labels.n_labels} label columns, the sparse scores have {n_labels}."
-        )
-    if k > n_labels:
-        raise ValueError(f"k must be at most {n_labels}, the label columns of topk. Got {k}.")
-    scores = canonical_csr(topk)
-    if np.isnan(scores.data).any():
-        row = np.searchsorted(scores.indptr, np.isnan(scores.data).argmax(), side="right") - 1
-        raise ValueError(f"topk: expected scores. Got NaN in row {row}.")
-    _check_positions(labels.columns, n_labels, labels.rows, "Y_true")
+def _positions_of_csr(topk: Any, k: int, labels: TrueLabels, name: str) -> np.ndarray:
+    scores = check_sparse_scores(topk, labels, name)
+    check_k_of_csr(k, scores, name)
     return topk_of_csr(scores, k)
 
 
-def _positions_of_arrays(topk: Any, k: int, labels: TrueLabels) -> np.ndarray:
+def check_sparse_scores(scores: Any, labels: TrueLabels, name: str) -> sp.csr_array:
+    """Return a sparse matrix of scores as a canonical CSR, without NaN."""
+    check_sparse(scores, name)
+    if scores.dtype.kind not in "iuf":
+        raise ValueError(
+            f"{name}: a sparse argument must be a matrix of scores, as decision_function gives "
+            f"after a sparse fit. Got dtype {scores.dtype}."
+        )
+    _check_rows(name, scores.shape[0], labels)
+    n_labels = scores.shape[1]
+    if labels.n_labels is not None and n_labels != labels.n_labels:
+        raise ValueError(
+            f"{name}: Y_true has {labels.n_labels} label columns, the sparse scores have "
+            f"{n_labels}."
+        )
+    scores = canonical_csr(scores)
+    if np.isnan(scores.data).any():
+        row = np.searchsorted(scores.indptr, np.isnan(scores.data).argmax(), side="right") - 1
+        raise ValueError(f"{name}: expected scores. Got NaN in row {row}.")
+    _check_positions(labels.columns, n_labels, labels.rows, "Y_true")
+    return scores
+
+
+def check_k_of_csr(k: int, scores: sp.csr_array, name: str) -> None:
+    """Raise ValueError if there are fewer than `k` labels."""
+    n_labels = scores.shape[1]
+    if k > n_labels:
+        raise ValueError(f"k must be at most {n_labels}, the label columns of {name}. Got {k}.")
+
+
+def _positions_of_arrays(topk: Any, k: int, labels: TrueLabels, name: str) -> np.ndarray:
     expected = "integer label positions of shape (n_samples, at least k), best first"
     if isinstance(topk, tuple):
         if len(topk) != 2:
             raise ValueError(
-                "topk: a tuple must be (indices, scores) as predict_topk gives. Got "
+                f"{name}: a tuple must be (indices, scores) as predict_topk gives. Got "
                 f"{len(topk)} entries."
             )
-        indices = as_array(topk[0], "topk", expected)
-        _check_scores(as_array(topk[1], "topk", "scores in rows of one length"), indices.shape)
+        indices = as_array(topk[0], name, expected)
+        scores = as_array(topk[1], name, "scores in rows of one length")
+        _check_scores(scores, indices.shape, name)
     else:
-        indices = as_array(topk, "topk", expected)
+        indices = as_array(topk, name, expected)
     if indices.dtype.kind not in "iu":
         raise ValueError(
-            "topk: expected integer label positions, best first, or a sparse matrix of scores. "
+            f"{name}: expected integer label positions, best first, or a sparse matrix of scores. "
             f"Got a dense array of dtype {indices.dtype}. Dense scores become positions with "
             "np.argsort(-scores, axis=1, kind='stable')[:, :k]."
         )
     if indices.ndim != 2:
-        raise ValueError(f"topk: expected shape (n_samples, at least k). Got {indices.shape}.")
-    _check_rows("topk", indices.shape[0], labels)
+        raise ValueError(f"{name}: expected shape (n_samples, at least k). Got {indices.shape}.")
+    _check_rows(name, indices.shape[0], labels)
     if k > indices.shape[1]:
         raise ValueError(
-            f"k must be at most {indices.shape[1]}, the columns of topk. Got {k}. Ask predict_topk "
-            f"for k={k} labels; it pads with -1 where there are fewer."
+            f"k must be at most {indices.shape[1]}, the columns of {name}. Got {k}. Ask "
+            f"predict_topk for k={k} labels; it pads with -1 where there are fewer."
         )
-    positions = as_int64(indices[:, :k], "topk")
+    positions = as_int64(indices[:, :k], name)
     rows = np.arange(len(positions))[:, None]
-    _check_positions(positions, labels.n_labels, rows, "topk", lowest=-1)
+    _check_positions(positions, labels.n_labels, rows, name, lowest=-1)
     return positions
 
 
-def _check_scores(scores: np.ndarray, shape: tuple[int, ...]) -> None:
+def _check_scores(scores: np.ndarray, shape: tuple[int, ...], name: str) -> None:
     if scores.shape != shape or scores.ndim != 2:
         raise ValueError(
-            "topk: indices and scores must both have shape (n_samples, k). Got "
+            f"{name}: indices and scores must both have shape (n_samples, k). Got "
             f"{shape} and {scores.shape}."
         )
     if scores.dtype.kind not in "biuf":
-        raise ValueError(f"topk: expected scores. Got an array of dtype {scores.dtype}.")
+        raise ValueError(f"{name}: expected scores. Got an array of dtype {scores.dtype}.")
     missing = np.isnan(scores).any(axis=1)
     if missing.any():
-        raise ValueError(f"topk: expected scores. Got NaN in row {missing.argmax()}.")
+        raise ValueError(f"{name}: expected scores. Got NaN in row {missing.argmax()}.")
     rising = (scores[:, 1:] > scores[:, :-1]).any(axis=1)
     if rising.any():
         raise ValueError(
-            f"topk: expected the best score first, but they rise in row {rising.argmax()}."
+            f"{name}: expected the best score first, but they rise in row {rising.argmax()}."
         )
 
 

@@ -40,25 +40,46 @@ def find_hits(
     """Check the arguments and look the first `k` labels of each row up among the true ones.
 
     `counts` are the true labels of each row where some have no column, and cannot be found.
+    """
+    true = check_y_true(Y_true, classes)
+    return hits_of(true if counts is None else true._replace(counts=counts), topk, k)
+
+
+def hits_of(true: TrueLabels, topk: Any, k: int, name: str = "topk") -> Hits:
+    """Check a ranking and look it up; `name` is that of the argument, for messages."""
+    positions = check_topk(topk, k, true, name)
+    rows = np.arange(len(positions), dtype=np.int64)[:, None]
+    return Hits(is_true(true, rows, positions), positions, true)
+
+
+def is_true(true: TrueLabels, rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """Return whether the labels at `positions` are true for `rows`; -1 never is.
 
     The pairs (row, label) become single int64 keys, row * width + label, which are searched in the
     sorted keys of the true pairs: O(n k log nnz) time, O(n k + nnz) memory.
+
+    Parameters
+    ----------
+    true : TrueLabels
+    rows, positions : ndarray of int64
+        Of shapes that broadcast.
+
+    Returns
+    -------
+    ndarray of bool of the shape of `positions`
     """
-    true = check_y_true(Y_true, classes)
-    true = true if counts is None else true._replace(counts=counts)
-    positions = check_topk(topk, k, true)
     # The width is that of the labels which occur, so that a key needs n * width < 2**63 only for
     # positions which are really there, whatever shape the matrices declare.
     width = 1 + max(int(positions.max(initial=0)), int(true.columns.max(initial=0)))
-    if len(positions) * width >= 2**63:
-        raise ValueError(f"Y_true: {len(positions)} rows times {width} labels pass 2**63.")
+    if len(true.counts) * width >= 2**63:
+        raise ValueError(f"Y_true: {len(true.counts)} rows times {width} labels pass 2**63.")
     keys = true.rows * width + true.columns
-    wanted = np.arange(len(positions), dtype=np.int64)[:, None] * width + positions
     hit = np.zeros(positions.shape, dtype=bool)
     if keys.size:
+        wanted = rows * width + positions
         place = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
         hit = (keys[place] == wanted) & (positions >= 0)
-    return Hits(hit, positions, true)
+    return hit
 
 
 def discounts(k: int) -> np.ndarray:

@@ -15,16 +15,8 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from sklearn_xc._label_names import refuse_other_columns
 from sklearn_xc._topk import topk
-from sklearn_xc.metrics._ndcg import ndcg_of_hits, ndcg_of_rows
-from sklearn_xc.metrics._precision import precision_of_hits, precision_of_rows
 from sklearn_xc.metrics._propensity import check_preset, propensity
-from sklearn_xc.metrics._propensity_scored import (
-    psndcg_of_hits,
-    psndcg_of_rows,
-    psp_of_hits,
-    psp_of_rows,
-)
-from sklearn_xc.metrics._recall import recall_of_hits, recall_of_rows
+from sklearn_xc.metrics.by_name import BY_ANY_NAME, METRICS, OF_LABELS, WEIGHTED, row_sums
 from sklearn_xc.metrics.check import (
     as_array,
     check_k,
@@ -33,21 +25,6 @@ from sklearn_xc.metrics.check import (
     check_sample_weight,
 )
 from sklearn_xc.metrics.hits import Hits, find_hits
-
-# Parameter name: (name in the results, function of the hits, the same row by row).
-_PLAIN: dict[str, tuple[str, Any, Any]] = {
-    "precision": ("P", precision_of_hits, precision_of_rows),
-    "ndcg": ("nDCG", ndcg_of_hits, ndcg_of_rows),
-    "recall": ("R", recall_of_hits, recall_of_rows),
-}
-_WEIGHTED: dict[str, tuple[str, Any, Any]] = {
-    "psp": ("PSP", psp_of_hits, psp_of_rows),
-    "psndcg": ("PSnDCG", psndcg_of_hits, psndcg_of_rows),
-}
-_METRICS = {**_PLAIN, **_WEIGHTED}
-_BY_ANY_NAME = {
-    name.lower(): metric for metric, (short, *_) in _METRICS.items() for name in (metric, short)
-}
 
 
 class _RankingScorer:
@@ -73,8 +50,8 @@ class _RankingScorer:
         propensities = None
         values: dict[str, float] = {}
         for metric, ks in pairs.items():
-            short, of_hits, _ = _METRICS[metric]
-            if metric in _WEIGHTED:
+            short, of_hits, _ = METRICS[metric]
+            if metric in WEIGHTED:
                 if propensities is None:
                     propensities = check_propensities(self._weighting(estimator), hits.true)
                 numbers = of_hits(hits, ks, weight, propensities)
@@ -110,19 +87,25 @@ class _RankingScorer:
             Sums up to the score, but for rounding.
         """
         ((metric, ks),) = pairs = list(self._pairs().items())
+        if not self._adds_up_rows():
+            raise ValueError(
+                f"{self!r}: expected a metric that is a sum over rows. Got one of labels, to which "
+                "a row adds nothing of its own."
+            )
         hits, weight = self._find_hits(dict(pairs), estimator, X, y, sample_weight)
-        _, of_hits, of_rows = _METRICS[metric]
-        if metric in _WEIGHTED:
+        propensities = None
+        if metric in WEIGHTED:
             propensities = check_propensities(self._weighting(estimator), hits.true)
-            score = of_hits(hits, ks, weight, propensities)
-            gains, attainable = of_rows(hits, ks, propensities)
-        else:
-            score = of_hits(hits, ks, weight)
-            gains = of_rows(hits, ks)
-            attainable = np.ones_like(gains)
+        arguments = () if propensities is None else (propensities,)
+        score = METRICS[metric].of_hits(hits, ks, weight, *arguments)
+        gains, attainable = row_sums(metric, hits, ks[0], propensities)
         weight = np.ones(len(gains)) if weight is None else weight
-        best = float(weight @ attainable[:, 0])
-        return float(score[0]), weight * gains[:, 0] / (best if best > 0 else 1.0)
+        best = float(weight @ attainable)
+        return float(score[0]), weight * gains / (best if best > 0 else 1.0)
+
+    def _adds_up_rows(self) -> bool:
+        """Return whether `_score_rows` knows what each row adds."""
+        return not any(metric in OF_LABELS for metric in self._pairs())
 
     def _weighting(self, estimator: Any) -> Any:
         if self.propensities is not None:
@@ -205,9 +188,9 @@ class TopKScorer(_RankingScorer):
     ----------
     ks : sequence of int, default=(1, 3, 5)
         The cut-offs.
-    metrics : sequence of {"precision", "ndcg", "psp", "psndcg", "recall"}, \
-            default=("precision", "ndcg", "psp")
-        They are reported as "P@k", "nDCG@k", "PSP@k", "PSnDCG@k" and "R@k".
+    metrics : sequence of {"precision", "ndcg", "recall", "psp", "psndcg", "coverage", \
+            "macro_f1"}, default=("precision", "ndcg", "psp")
+        They are reported as "P@k", "nDCG@k", "R@k", "PSP@k", "PSnDCG@k", "Cov@k" and "MacroF1@k".
     propensities : array-like of shape (n_labels,), default=None
         For "psp" and "psndcg". None takes those of the rows on which the estimator was fitted
         (``label_counts_`` and ``n_samples_fit_`` of the last step of a Pipeline), so that nothing
@@ -256,11 +239,11 @@ class TopKScorer(_RankingScorer):
         self._check_weighting()
         check_k(ks)
         known = isinstance(metrics, Sequence) and all(
-            isinstance(metric, str) and metric in _METRICS for metric in metrics
+            isinstance(metric, str) and metric in METRICS for metric in metrics
         )
         if isinstance(metrics, str) or not known or not metrics:
             raise ValueError(
-                f"metrics: expected a sequence of names from {list(_METRICS)}. Got {metrics!r}."
+                f"metrics: expected a sequence of names from {list(METRICS)}. Got {metrics!r}."
             )
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> dict:
@@ -308,7 +291,7 @@ class AtKScorer(_RankingScorer):
     @property
     def name(self) -> str:
         """Return the name in results, such as "P@3"."""
-        return f"{_METRICS[self.metric][0]}@{self.k}"
+        return f"{METRICS[self.metric][0]}@{self.k}"
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the metric of a fitted estimator on X and y, in [0, 1]."""
@@ -358,9 +341,9 @@ def get_scorer(scoring: Any, *, propensities: Any = None, preset: str = "default
     Parameters
     ----------
     scoring : str or callable
-        "P@k", "nDCG@k", "PSP@k", "PSnDCG@k" or "R@k" with a number for k, in any case; the long
-        names of :class:`TopKScorer` work as well ("precision@3"). Other strings are looked up by
-        :func:`sklearn.metrics.get_scorer`; a callable is returned as it is.
+        "P@k", "nDCG@k", "R@k", "PSP@k", "PSnDCG@k", "Cov@k" or "MacroF1@k" with a number for k, in
+        any case; the long names of :class:`TopKScorer` work as well ("precision@3"). Other strings
+        are looked up by :func:`sklearn.metrics.get_scorer`; a callable is returned as it is.
     propensities : array-like of shape (n_labels,), default=None
         See :class:`TopKScorer`; for the names of this package only.
     preset : {"default", "wikipedia", "amazon"}, default="default"
@@ -384,16 +367,16 @@ def get_scorer(scoring: Any, *, propensities: Any = None, preset: str = "default
     """
     if not isinstance(scoring, str):
         return scoring
-    parts = re.fullmatch(r"([a-z]+)@([1-9][0-9]*)", scoring.lower())
-    if parts is not None and parts[1] in _BY_ANY_NAME:
+    parts = re.fullmatch(r"([a-z]\w*)@([1-9][0-9]*)", scoring.lower())
+    if parts is not None and parts[1] in BY_ANY_NAME:
         return AtKScorer(
-            _BY_ANY_NAME[parts[1]], int(parts[2]), propensities=propensities, preset=preset
+            BY_ANY_NAME[parts[1]], int(parts[2]), propensities=propensities, preset=preset
         )
     import sklearn.metrics  # takes longer than all the rest of this package's imports together
 
     if scoring in sklearn.metrics.get_scorer_names():
         return sklearn.metrics.get_scorer(scoring)
-    names = ", ".join(f'"{short}@k"' for short, *_ in _METRICS.values())
+    names = ", ".join(f'"{short}@k"' for short, *_ in METRICS.values())
     raise ValueError(
         f"scoring must be {names} with a number of at least 1 for k, or a name from "
         f"sklearn.metrics.get_scorer_names(). Got {scoring!r}."

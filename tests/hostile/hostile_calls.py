@@ -152,13 +152,20 @@ def calls() -> list[Call]:
     ranked = np.argsort(-Y.toarray(), axis=1)[:, :3]
     functions = {
         name: getattr(metrics, name)
-        for name in ("precision_at_k", "recall_at_k", "ndcg_at_k", "psp_at_k", "psndcg_at_k")
-    }
+        for name in (
+            "precision_at_k", "recall_at_k", "ndcg_at_k", "psp_at_k", "psndcg_at_k",
+            "coverage_at_k", "macro_f1_at_k", "macro_precision_at_k", "macro_recall_at_k",
+        )
+    }  # fmt: skip
     for name, metric in functions.items():
         further = {"propensities": np.full(L, 0.5)} if name.startswith("ps") else {}
         scored = lambda T, R, m=metric, f=further: m(T, R, k=2, **f)  # noqa: E731
         add(name, "Y_true", (N, L), True, lambda M, s=scored: s(M, ranked))
         add(name, "topk", (N, L), False, lambda M, s=scored: s(Y, M), has_gaps=True)
+    for name in ("micro_f1", "macro_f1", "instance_f1"):
+        f1 = getattr(metrics, name)
+        add(name, "Y_true", (N, L), True, lambda M, f=f1: f(M, Y))
+        add(name, "Y_pred", (N, L), True, lambda M, f=f1: f(Y, M))
     ova = OvALinearXC().fit(X, Y)
     scorer = metrics.TopKScorer(ks=(1, 3))
     add("TopKScorer", "X", (N, D), False, lambda M: scorer(ova, M, Y))

@@ -113,6 +113,14 @@ class TestScorers:
         third = np.isfinite(model.scores_[2])
         assert two[third].min() >= two[~third].max()
 
+    @pytest.mark.parametrize("scoring", ["Cov@3", "MacroF1@1"])
+    def test_metrics_of_labels_race_as_others_do(self, scoring, data):
+        named = fit(data, scoring=scoring, Cs=[0.1, 1.0])
+        scorer = get_scorer(scoring)
+        plain = fit(data, scoring=lambda model, X, y: scorer(model, X, y), Cs=[0.1, 1.0])
+        np.testing.assert_array_equal(named.scores_, plain.scores_)
+        assert np.isfinite(named.scores_).any()
+
     @pytest.mark.parametrize("weighted", [False, True])
     @pytest.mark.parametrize("scoring", ["P@2", "R@3", "nDCG@3", "PSP@3", "PSnDCG@2"])
     def test_rows_add_up_to_the_score(self, scoring, weighted, data, weight):

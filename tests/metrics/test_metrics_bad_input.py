@@ -10,7 +10,11 @@ import scipy.sparse as sp
 from sklearn_xc.exceptions import MemoryBudgetError
 from sklearn_xc.metrics import (
     TopKScorer,
+    coverage_at_k,
     get_scorer,
+    macro_f1_at_k,
+    macro_precision_at_k,
+    macro_recall_at_k,
     ndcg_at_k,
     precision_at_k,
     propensity,
@@ -38,8 +42,13 @@ METRICS = [
     ndcg_at_k,
     with_propensities(psp_at_k),
     with_propensities(psndcg_at_k),
+    coverage_at_k,
+    macro_f1_at_k,
+    macro_precision_at_k,
+    macro_recall_at_k,
 ]
-every_metric = pytest.mark.parametrize("metric", METRICS, ids=["P", "R", "nDCG", "PSP", "PSnDCG"])
+NAMES = ["P", "R", "nDCG", "PSP", "PSnDCG", "Cov", "MacroF1", "MacroP", "MacroR"]
+every_metric = pytest.mark.parametrize("metric", METRICS, ids=NAMES)
 
 
 class TestSparse:

@@ -23,7 +23,9 @@ from sklearn.preprocessing import MaxAbsScaler
 
 from sklearn_xc.metrics import (
     TopKScorer,
+    coverage_at_k,
     get_scorer,
+    macro_f1_at_k,
     ndcg_at_k,
     precision_at_k,
     propensity,
@@ -33,7 +35,8 @@ from sklearn_xc.metrics import (
 )
 from sklearn_xc.model_selection._scoring import resolve_scoring
 
-ALL = ("precision", "ndcg", "psp", "psndcg", "recall")
+ALL = ("precision", "ndcg", "psp", "psndcg", "recall", "coverage", "macro_f1")
+SHORT = ("P", "nDCG", "PSP", "PSnDCG", "R", "Cov", "MacroF1")
 
 
 class CopyingClassifier(ClassifierMixin, BaseEstimator):
@@ -103,7 +106,7 @@ def test_all_metrics_come_from_one_pass(copying_classifier):
     model = copying_classifier().fit(X, Y)
     scores = TopKScorer(ks=(1, 3), metrics=ALL)(model, X, Y)
     assert copying_classifier.n_passes == 1
-    assert list(scores) == [f"{m}@{k}" for m in ("P", "nDCG", "PSP", "PSnDCG", "R") for k in (1, 3)]
+    assert list(scores) == [f"{m}@{k}" for m in SHORT for k in (1, 3)]
     assert {type(value) for value in scores.values()} == {float}
     ranked = model.predict_topk(X, 3)
     p = propensity(model.label_counts_, model.n_samples_fit_)
@@ -111,12 +114,14 @@ def test_all_metrics_come_from_one_pass(copying_classifier):
         assert scores[f"P@{k}"] == precision_at_k(Y, ranked, k)
         assert scores[f"nDCG@{k}"] == ndcg_at_k(Y, ranked, k)
         assert scores[f"R@{k}"] == recall_at_k(Y, ranked, k)
+        assert scores[f"Cov@{k}"] == coverage_at_k(Y, ranked, k)
+        assert scores[f"MacroF1@{k}"] == macro_f1_at_k(Y, ranked, k)
         assert scores[f"PSP@{k}"] == psp_at_k(Y, ranked, k, propensities=p)
         assert scores[f"PSnDCG@{k}"] == psndcg_at_k(Y, ranked, k, propensities=p)
     assert len({round(value, 12) for value in scores.values()}) > 6
 
 
-NAMES = [f"{metric}@{k}" for metric in ("P", "nDCG", "PSP", "PSnDCG", "R") for k in (1, 2, 3, 5)]
+NAMES = [f"{metric}@{k}" for metric in SHORT for k in (1, 2, 3, 5)]
 
 
 @given(st.lists(st.sampled_from(NAMES), min_size=1, unique=True))
@@ -316,6 +321,9 @@ def test_clone_of_a_search_shares_the_propensities():
 
 def test_get_scorer_names():
     assert repr(get_scorer("P@3")) == repr(get_scorer("precision@3")) == "get_scorer('P@3')"
+    assert repr(get_scorer("cov@3")) == repr(get_scorer("coverage@3")) == "get_scorer('Cov@3')"
+    assert repr(get_scorer("macro_f1@3")) == repr(get_scorer("MACROF1@3"))
+    assert repr(get_scorer("macro_f1@3")) == "get_scorer('MacroF1@3')"
     assert repr(get_scorer("r@10")) == repr(get_scorer("recall@10")) == "get_scorer('R@10')"
     assert get_scorer("accuracy")._score_func is sklearn.metrics.accuracy_score
     assert get_scorer(print) is print
@@ -368,6 +376,14 @@ def test_errors_of_scoring(copying_classifier):
     del model.classes_
     with pytest.raises(ValueError, match="CopyingClassifier has no classes_"):
         _without_classes(model, X, y)
+
+
+@pytest.mark.parametrize("name", ["Cov@1", "MacroF1@3"])
+def test_what_rows_add_to_metrics_of_labels_is_refused(copying_classifier, name):
+    X, Y = indicator_problem()
+    model = copying_classifier().fit(X, Y)
+    with pytest.raises(ValueError, match=f"get_scorer.'{name}'.: .* sum over rows. Got one of lab"):
+        get_scorer(name)._score_rows(model, X, Y)
 
 
 def _without_classes(model, X, y):
