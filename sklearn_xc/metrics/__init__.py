@@ -20,8 +20,15 @@ Nothing here makes an array of n_samples x n_labels entries::
 
     Y_true, Y_pred                  what predict gives
         +-- _f1.py                  micro-F1, macro-F1, F1 of instances
+
+    Y_true, Y_prob                  what predict_proba gives
+        |          _scored_pairs.py probabilities of pairs beside the truth
+        +-- _calibration.py         Brier score, calibration error
+        +-- _calibration_by_frequency.py    both for rare and for frequent labels
 """
 
+from sklearn_xc.metrics._calibration import brier_score, expected_calibration_error
+from sklearn_xc.metrics._calibration_by_frequency import calibration_by_frequency
 from sklearn_xc.metrics._coverage import coverage_at_k
 from sklearn_xc.metrics._f1 import instance_f1, macro_f1, micro_f1
 from sklearn_xc.metrics._macro import macro_f1_at_k, macro_precision_at_k, macro_recall_at_k
@@ -34,7 +41,10 @@ from sklearn_xc.metrics.scorers import TopKScorer, get_scorer
 
 __all__ = [
     "TopKScorer",
+    "brier_score",
+    "calibration_by_frequency",
     "coverage_at_k",
+    "expected_calibration_error",
     "get_scorer",
     "instance_f1",
     "macro_f1",

@@ -166,6 +166,14 @@ def calls() -> list[Call]:
         f1 = getattr(metrics, name)
         add(name, "Y_true", (N, L), True, lambda M, f=f1: f(M, Y))
         add(name, "Y_pred", (N, L), True, lambda M, f=f1: f(Y, M))
+    counts = np.asarray(Y.sum(axis=0)).ravel()
+    by_frequency = lambda T, Q: metrics.calibration_by_frequency(T, Q, counts)  # noqa: E731
+    for name, measure in {"brier_score": metrics.brier_score,
+                          "expected_calibration_error": metrics.expected_calibration_error,
+                          "calibration_by_frequency": by_frequency}.items():  # fmt: skip
+        half = Y / 2
+        add(name, "Y_true", (N, L), True, lambda M, f=measure, h=half: f(M, h))
+        add(name, "Y_prob", (N, L), True, lambda M, f=measure: f(Y, M), has_gaps=True)
     ova = OvALinearXC().fit(X, Y)
     scorer = metrics.TopKScorer(ks=(1, 3))
     add("TopKScorer", "X", (N, D), False, lambda M: scorer(ova, M, Y))
@@ -180,7 +188,6 @@ def calls() -> list[Call]:
         add(name, "y", (N, L), True, lambda M, f=function, o=options: f(OvALinearXC(), X, M, **o))
     add("dump_xmc_file", "X", (N, D), False, lambda M: _written(M, Y), has_gaps=True)
     add("dump_xmc_file", "Y", (N, L), True, lambda M: _written(X, M))
-    counts = np.asarray(Y.sum(axis=0)).ravel()
     add(
         "LabelFrequencyDisplay.from_predictions", "Y_true", (N, L), True,
         lambda M: _drawn(M, ranked, counts),
