@@ -17,6 +17,7 @@ Nothing here makes an array of n_samples x n_labels entries::
     by_name.py                      "precision" to functions of the hits, and row by row
 
     TopKScorer     scorers.py       one top-k pass per fitted estimator, many numbers
+    _paired_bootstrap.py            the difference of two rankings, and its interval
 
     Y_true, Y_pred                  what predict gives
         +-- _f1.py                  micro-F1, macro-F1, F1 of instances
@@ -33,6 +34,7 @@ from sklearn_xc.metrics._coverage import coverage_at_k
 from sklearn_xc.metrics._f1 import instance_f1, macro_f1, micro_f1
 from sklearn_xc.metrics._macro import macro_f1_at_k, macro_precision_at_k, macro_recall_at_k
 from sklearn_xc.metrics._ndcg import ndcg_at_k
+from sklearn_xc.metrics._paired_bootstrap import paired_bootstrap
 from sklearn_xc.metrics._precision import precision_at_k
 from sklearn_xc.metrics._propensity import propensity
 from sklearn_xc.metrics._propensity_scored import psndcg_at_k, psp_at_k
@@ -53,6 +55,7 @@ __all__ = [
     "macro_recall_at_k",
     "micro_f1",
     "ndcg_at_k",
+    "paired_bootstrap",
     "precision_at_k",
     "propensity",
     "psndcg_at_k",

@@ -174,6 +174,14 @@ def calls() -> list[Call]:
         half = Y / 2
         add(name, "Y_true", (N, L), True, lambda M, f=measure, h=half: f(M, h))
         add(name, "Y_prob", (N, L), True, lambda M, f=measure: f(Y, M), has_gaps=True)
+    other = ranked[:, ::-1]
+
+    def compare(*given):
+        return metrics.paired_bootstrap(*given, k=2, n_resamples=100, random_state=0)[:5]
+
+    add("paired_bootstrap", "Y_true", (N, L), True, lambda M: compare(M, ranked, other))
+    add("paired_bootstrap", "topk_a", (N, L), False, lambda M: compare(Y, M, other), has_gaps=True)
+    add("paired_bootstrap", "topk_b", (N, L), False, lambda M: compare(Y, other, M), has_gaps=True)
     ova = OvALinearXC().fit(X, Y)
     scorer = metrics.TopKScorer(ks=(1, 3))
     add("TopKScorer", "X", (N, D), False, lambda M: scorer(ova, M, Y))

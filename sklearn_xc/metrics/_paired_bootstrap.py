@@ -1,0 +1,274 @@
+"""Whether one of two rankings of the same instances is better, or just luckier."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_xc._arguments import check_count, is_number
+from sklearn_xc._seeds import draw_seed
+from sklearn_xc.metrics.by_name import PLAIN, WEIGHTED, row_sums
+from sklearn_xc.metrics.check import check_propensities, check_sample_weight, check_y_true
+from sklearn_xc.metrics.hits import hits_of
+
+#: Rows drawn at a time, unless there are more in one drawing: they stay in a processor's cache.
+_CHUNK = 1 << 16
+#: A variance below this share of the squares it is the difference of is rounding.
+_ROUNDING = 1e-12
+
+
+class PairedDifference(NamedTuple):
+    """The difference of two models on the same instances, as `paired_bootstrap` finds it.
+
+    Attributes
+    ----------
+    difference : float
+        Metric of the second ranking less that of the first, a fraction.
+    low, high : float
+        Confidence interval of the difference.
+    p_value : float
+        Two-sided, of no difference.
+    n : int
+        Instances.
+    name : str
+        Of the metric, such as "P@1".
+    confidence : float
+        Of the interval.
+    """
+
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    n: int
+    name: str
+    confidence: float
+
+    def __repr__(self) -> str:
+        """Return the result as a sentence, in points of a hundredth."""
+        low, high = 100 * self.low, 100 * self.high
+        return (
+            f"{self.name} {100 * self.difference:+.2f} points ({100 * self.confidence:g}% interval "
+            f"{low:+.2f} to {high:+.2f}, p = {self.p_value:.2g}, {self.n:,} instances)"
+        )
+
+
+def paired_bootstrap(
+    Y_true: Any,
+    topk_a: Any,
+    topk_b: Any,
+    *,
+    metric: str = "precision",
+    k: int = 1,
+    propensities: Any = None,
+    n_resamples: int = 9999,
+    confidence: float = 0.95,
+    sample_weight: Any = None,
+    classes: Any = None,
+    random_state: Any = None,
+) -> PairedDifference:
+    r"""Return how much better the second ranking is, with an interval and a p-value.
+
+    Both models are measured on the same instances, most of which are as easy or as hard for one as
+    for the other. Instances are drawn with replacement, each with both of its rankings, and the
+    difference is measured again: how far it moves says how much of it is due to these instances.
+
+    Parameters
+    ----------
+    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels), or array-like of \
+            shape (n_samples,)
+        Indicator, or one class per row, as in :func:`precision_at_k`.
+    topk_a, topk_b : ndarray of shape (n_samples, >= k), tuple or sparse matrix
+        The labels as the two models rank them, as in :func:`precision_at_k`.
+    metric : {"precision", "ndcg", "recall", "psp", "psndcg"}, default="precision"
+        What to compare.
+    k : int, default=1
+        The cut-off.
+    propensities : array-like of shape (n_labels,), default=None
+        For "psp" and "psndcg", which need them: see :func:`psp_at_k`.
+    n_resamples : int, default=9999
+        Drawings. The smallest p-value is 1 / (n_resamples + 1).
+    confidence : float, default=0.95
+        Of the interval, in (0, 1).
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows in the metric. A drawn row brings its weight; one of weight 0 is no
+        instance.
+    classes : array-like of shape (n_labels,), default=None
+        ``classes_`` of the classifier, where `Y_true` holds class labels.
+    random_state : int, RandomState instance or None, default=None
+        For drawings that can be repeated.
+
+    Returns
+    -------
+    PairedDifference
+        A named tuple: ``difference`` (metric of b less that of a), ``low``, ``high``, ``p_value``,
+        ``n`` (instances), ``name`` and ``confidence``. The first three are fractions; it prints as
+        a sentence, in points of a hundredth.
+
+    Raises
+    ------
+    ValueError
+        Where an argument does not fit: the message names it, and says what was expected.
+    TypeError
+        For a masked array.
+
+    See Also
+    --------
+    precision_at_k, ndcg_at_k, recall_at_k, psp_at_k, psndcg_at_k : The metrics themselves.
+
+    Notes
+    -----
+    Each metric is a ratio of sums over rows, :math:`\theta = \sum_i w_i d_i / \sum_i w_i a_i` with
+    :math:`d_i` the difference in gains and :math:`a_i` the attainable gain (1 but for
+    propensity-scored metrics); both sums are drawn again. The interval is the symmetric studentised
+    one [1]_: :math:`\theta \pm q s` with s the standard error by the delta method and q the
+    quantile of :math:`|\theta^* - \theta| / s^*` over the drawings. The p-value is the share of
+    drawings whose ratio is at least :math:`|\theta| / s`, so that it falls below 1 - confidence
+    where the interval leaves out 0.
+
+    A drawing of instances on which the models do not differ has :math:`s^* = 0`. Where these are so
+    many that q is infinite, that is where the models differ on less than four instances, the
+    interval is that of the percentiles, widened to hold 0. If the rankings never differ, it is
+    [0, 0]: then nothing can be said about other instances.
+
+    In simulations with 300 instances, on 2.5% to 35% of which the models differ, 95% intervals of
+    P@1 held the truth in 94.7% to 95.9% of cases; on 1% to 2%, in 93% to 99%. Where a few rare
+    labels make up much of PSP it was 91% to 93% with 300 instances, and 95% with 3,000. Intervals
+    of percentiles did as well on P@1, but held the truth less often on such PSP; BCa intervals did
+    so wherever few instances differ. ``pytest -m slow -s
+    tests/metrics/test_paired_bootstrap.py`` prints the numbers.
+
+    It speaks of the instances alone: the models are taken as they are, and another fit or another
+    training set may move the metric further. O(n_resamples * n_samples) time at most, and less
+    where rows have few different gains; memory is O(n_samples + n_resamples).
+
+    References
+    ----------
+    .. [1] Hall, "On Symmetric Bootstrap Confidence Intervals", Journal of the Royal Statistical
+       Society B 50 (1), 1988.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_xc.metrics import paired_bootstrap
+    >>> y = np.zeros(500, int)
+    >>> a = np.where(np.arange(500) % 5 < 3, 0, 1)[:, None]  # right for 60%
+    >>> b = np.where(np.arange(500) % 10 < 7, 0, 1)[:, None]  # right for 70%, not for all of these
+    >>> found = paired_bootstrap(y, a, b, random_state=0)
+    >>> found
+    P@1 +10.00 points (95% interval +5.34 to +14.66, p = 0.0002, 500 instances)
+    >>> found.low > 0
+    True
+    """
+    short = _check_metric(metric)
+    k = check_count(k, "k")
+    n_resamples = check_count(n_resamples, "n_resamples", least=100)
+    if not is_number(confidence) or not 0 < float(confidence) < 1:
+        raise ValueError(f"confidence: expected a number between 0 and 1. Got {confidence!r}.")
+    true = check_y_true(Y_true, classes)
+    hits = [hits_of(true, *each) for each in ((topk_a, k, "topk_a"), (topk_b, k, "topk_b"))]
+    known = None
+    if metric in WEIGHTED:
+        known = check_propensities(propensities, true)
+    elif propensities is not None:
+        raise ValueError(f'propensities: {metric!r} takes none; "psp" and "psndcg" do. Got some.')
+    (gain_a, attainable), (gain_b, _) = (row_sums(metric, each, k, known) for each in hits)
+    difference = gain_b - gain_a
+    weight = check_sample_weight(sample_weight, len(difference))
+    if weight is not None:
+        kept = weight > 0
+        difference, attainable = (weight[kept] * each[kept] for each in (difference, attainable))
+    if len(difference) < 2:
+        raise ValueError(
+            "Y_true: expected at least two rows (of a weight above 0). Got 1; one row says nothing "
+            "about others."
+        )
+    rng = np.random.default_rng(draw_seed(random_state))
+    found = _bootstrap_ratio(difference, attainable, n_resamples, float(confidence), rng)
+    return PairedDifference(*found, len(difference), f"{short}@{k}", float(confidence))
+
+
+def _check_metric(metric: Any) -> str:
+    """Return the name in results of a metric that is a sum over rows."""
+    known = {**PLAIN, **WEIGHTED}
+    if not isinstance(metric, str) or metric not in known:
+        raise ValueError(f"metric: expected one of {list(known)}. Got {metric!r}.")
+    return known[metric].short
+
+
+def _bootstrap_ratio(
+    of: np.ndarray, by: np.ndarray, n_resamples: int, confidence: float, rng: np.random.Generator
+) -> tuple[float, float, float, float]:
+    """Return sum(of) / sum(by), the ends of its interval and the p-value of its being 0.
+
+    Parameters
+    ----------
+    of, by : ndarray of float64 of shape (n,)
+        `by` is at least 0.
+    n_resamples : int
+    confidence : float
+    rng : Generator
+
+    Returns
+    -------
+    ratio, low, high, p_value : float
+    """
+    n = len(of)
+    if not by.any():
+        return 0.0, 0.0, 0.0, 1.0
+    # 1. Rows that are alike are drawn together.
+    n_alike: np.ndarray | None = None
+    unlike, n_each = np.unique(of + 1j * by, return_counts=True)
+    if 8 * len(unlike) < n:
+        of, by, n_alike = unlike.real, unlike.imag, n_each
+    # 2. All that a drawing is asked for follows from five sums over its rows.
+    terms = np.column_stack([of, by, of * of, of * by, by * by])
+    whole = terms.sum(axis=0) if n_alike is None else n_alike @ terms
+    ratio, error = (float(each[0]) for each in _ratio_and_error(whole[None]))
+    ratios, errors = np.empty(n_resamples), np.empty(n_resamples)
+    n_together = max(1, _CHUNK // len(terms))
+    for start in range(0, n_resamples, n_together):
+        part = slice(start, min(start + n_together, n_resamples))
+        counts = _draw_counts(n, n_alike, part.stop - start, rng)
+        ratios[part], errors[part] = _ratio_and_error(counts @ terms)
+    # 3. How far each drawing is from the ratio, in its own standard errors.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        distance = np.abs(ratios - ratio) / errors
+        observed = abs(ratio) / error if error > 0 else (np.inf if ratio else 0.0)
+    distance[np.isnan(distance)] = 0.0
+    # Sums over equal rows may round apart.
+    p_value = (1 + np.count_nonzero(distance >= observed * (1 - 1e-9))) / (n_resamples + 1)
+    quantile = float(np.quantile(distance, confidence, method="inverted_cdf"))
+    if error == 0:
+        return ratio, ratio, ratio, p_value
+    if np.isinf(quantile):
+        tail = (1 - confidence) / 2
+        low, high = np.quantile(ratios, [tail, 1 - tail], method="inverted_cdf")
+        return ratio, min(float(low), 0.0), max(float(high), 0.0), p_value
+    return ratio, ratio - quantile * error, ratio + quantile * error, p_value
+
+
+def _draw_counts(
+    n: int, n_alike: np.ndarray | None, n_drawings: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Return how often each row (or kind of row) is drawn, shape (n_drawings, n_rows), float64."""
+    if n_alike is not None:
+        return rng.multinomial(n, n_alike / n, size=n_drawings).astype(np.float64)
+    # Faster than a multinomial over single rows, which draws a binomial for each.
+    drawn = rng.integers(0, n, size=(n_drawings, n), dtype=np.int32 if n < 2**31 else np.int64)
+    keys = drawn + np.arange(n_drawings)[:, None] * n
+    counts = np.bincount(keys.ravel(), minlength=n_drawings * n)
+    return counts.reshape(n_drawings, n).astype(np.float64)
+
+
+def _ratio_and_error(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ratio of the first two sums, and its standard error by the delta method.
+
+    The sums are those of `_bootstrap_ratio`, shape (n_drawings, 5). A drawing in which nothing is
+    attainable has a ratio and an error of 0.
+    """
+    of, by, of_of, of_by, by_by = sums.T
+    safe = np.where(by > 0, by, 1.0)
+    ratio = np.where(by > 0, of / safe, 0.0)
+    squares = of_of - 2 * ratio * of_by + ratio**2 * by_by
+    squares = np.where(squares > _ROUNDING * of_of, squares, 0.0)
+    return ratio, np.where(by > 0, np.sqrt(squares) / safe, 0.0)

@@ -1,0 +1,271 @@
+"""The difference of two rankings: its value, and how often its interval holds the truth."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sklearn_xc.metrics import (
+    _paired_bootstrap,
+    ndcg_at_k,
+    paired_bootstrap,
+    precision_at_k,
+    psndcg_at_k,
+    psp_at_k,
+    recall_at_k,
+)
+
+METRICS = {
+    "precision": ("P", precision_at_k),
+    "ndcg": ("nDCG", ndcg_at_k),
+    "recall": ("R", recall_at_k),
+    "psp": ("PSP", psp_at_k),
+    "psndcg": ("PSnDCG", psndcg_at_k),
+}
+
+
+def problem(n=400, n_labels=30, seed=0):
+    """Return an indicator, two rankings that are right about half of the time, propensities."""
+    rng = np.random.default_rng(seed)
+    Y = (rng.random((n, n_labels)) < 0.15).astype(float)
+    base = 0.7 * Y + rng.random((n, n_labels))
+    a, b = (np.argsort(-(base + 0.3 * rng.random(Y.shape)), axis=1)[:, :5] for _ in range(2))
+    return sp.csr_array(Y), a, b, rng.uniform(0.1, 1, n_labels)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_difference_is_that_of_the_metrics_and_its_error_that_of_a_loop(metric, k, weighted):
+    Y, a, b, propensities = problem()
+    rng = np.random.default_rng(1)
+    weight = rng.uniform(0.2, 2, 400) if weighted else np.ones(400)
+    short, function = METRICS[metric]
+    options = {"propensities": propensities} if metric.startswith("ps") else {}
+
+    def difference(rows):
+        values = [
+            function(Y[rows], each[rows], k, sample_weight=weight[rows], **options)
+            for each in (a, b)
+        ]
+        return values[1] - values[0]
+
+    found = paired_bootstrap(
+        Y, a, b, metric=metric, k=k, sample_weight=weight, random_state=0, **options
+    )
+    assert found.difference == pytest.approx(difference(np.arange(400)), abs=1e-14)
+    assert (found.n, found.name, found.confidence) == (400, f"{short}@{k}", 0.95)
+    drawn = [difference(rng.integers(0, 400, 400)) for _ in range(300)]
+    # The standard deviation of 300 draws has an error of 4%.
+    assert (found.high - found.low) / (2 * 1.96) == pytest.approx(np.std(drawn), rel=0.15)
+    assert (found.high + found.low) / 2 == pytest.approx(found.difference)
+
+
+def interval(n_alike, seed=0, n_resamples=4_000, jitter=0.0):
+    """Return the interval of given numbers of rows at -1, 0 and 1, which may differ a little."""
+    of = np.repeat([-1.0, 0.0, 1.0], n_alike)
+    rng = np.random.default_rng(seed)
+    of = of + jitter * rng.random(len(of))
+    ratio, low, high, p_value = _paired_bootstrap._bootstrap_ratio(
+        of, np.ones(len(of)), n_resamples, 0.95, rng
+    )
+    assert ratio == pytest.approx(of.mean())
+    return np.array([low, high, p_value])
+
+
+def test_rows_that_are_alike_are_drawn_as_if_they_were_not():
+    together, apart = interval([30, 300, 60]), interval([30, 300, 60], jitter=1e-9)
+    np.testing.assert_allclose(together, apart, atol=0.004)
+    # Many rows: the normal interval.
+    error = np.sqrt(90 - 30**2 / 390) / 390
+    expected = 30 / 390 + 1.96 * error * np.array([-1, 1])
+    np.testing.assert_allclose(together[:2], expected, atol=0.004)
+
+
+@given(
+    st.lists(st.integers(0, 12), min_size=3, max_size=3).filter(lambda n: sum(n) > 1),
+    st.integers(0, 1000),
+)
+def test_p_value_and_interval_agree(n_alike, seed):
+    low, high, p_value = interval(n_alike, seed, n_resamples=999)
+    ratio = (n_alike[2] - n_alike[0]) / sum(n_alike)
+    assert np.isfinite([low, high]).all()
+    assert low - 1e-12 <= ratio <= high + 1e-12
+    assert 1 / 1000 <= p_value <= 1
+    if low > 1e-12 or high < -1e-12:
+        assert p_value <= 0.05 + 1e-12
+    if p_value <= 0.05:
+        assert low > -1e-12 or high < 1e-12
+
+
+def test_extremes():
+    y = np.zeros(50, int)
+    right, wrong = np.zeros((50, 1), int), np.ones((50, 1), int)
+    same = paired_bootstrap(y, right, right, n_resamples=200, random_state=0)
+    assert same[:4] == (0.0, 0.0, 0.0, 1.0)
+    always = paired_bootstrap(y, wrong, right, n_resamples=200, random_state=0)
+    assert always[:4] == (1.0, 1.0, 1.0, 1 / 201)
+    one = paired_bootstrap(y, right, np.r_[wrong[:1], right[1:]], random_state=0)
+    assert one.low < one.difference == -1 / 50 < one.high == 0.0
+    assert one.p_value > 0.3
+    nothing = paired_bootstrap(
+        sp.csr_array((50, 2)), right, wrong, metric="psp", propensities=[1, 1], random_state=0
+    )
+    assert nothing[:4] == (0.0, 0.0, 0.0, 1.0)
+
+
+def test_weights_of_zero_are_no_instances():
+    Y, a, b, _ = problem()
+    weight = np.r_[np.zeros(100), np.ones(300)]
+    found = paired_bootstrap(Y, a, b, k=3, sample_weight=weight, random_state=3)
+    assert found == paired_bootstrap(Y[100:], a[100:], b[100:], k=3, random_state=3)
+    assert found.n == 300
+
+
+def test_seeds_and_containers():
+    Y, a, b, _ = problem()
+    found = paired_bootstrap(Y, a, b, random_state=3)
+    scores = (b, np.tile([5.0, 4, 3, 2, 1], (400, 1)))
+    assert found == paired_bootstrap(Y.toarray(), a, scores, random_state=3)
+    assert found == paired_bootstrap(Y, a, b, random_state=np.random.RandomState(3))
+    other = paired_bootstrap(Y, a, b, random_state=4)
+    assert found != other
+    np.testing.assert_allclose(found[:3], other[:3], atol=0.005)
+    wider = paired_bootstrap(Y, a, b, confidence=0.99, random_state=3)
+    assert wider.low < found.low < found.high < wider.high
+    named = paired_bootstrap(["x", "y"] * 9, a[:18, :1] % 2, b[:18, :1] % 2, classes=["x", "y"])
+    assert named.n == 18
+
+
+def test_chunks_are_drawn_one_after_another(monkeypatch):
+    Y, a, b, propensities = problem()
+    options = {"metric": "psp", "propensities": propensities, "n_resamples": 500}
+    expected = paired_bootstrap(Y, a, b, random_state=0, **options)
+    monkeypatch.setattr(_paired_bootstrap, "_CHUNK", 1)
+    np.testing.assert_allclose(
+        paired_bootstrap(Y, a, b, random_state=0, **options)[:4], expected[:4], atol=0.02
+    )
+
+
+def test_it_prints_as_a_sentence():
+    found = _paired_bootstrap.PairedDifference(0.0042, -0.001, 0.0095, 0.11, 4321, "P@1", 0.95)
+    expected = "P@1 +0.42 points (95% interval -0.10 to +0.95, p = 0.11, 4,321 instances)"
+    assert repr(found) == str(found) == f"{found}" == expected
+    assert found._replace(confidence=0.9).__repr__().startswith("P@1 +0.42 points (90% interval")
+
+
+def rows_that_differ(gain, loss, inverse=(1.0,)):
+    """Return a drawing of n rows with one class each, and the true difference.
+
+    Of the rows, a share `gain` is right with the second ranking only, and `loss` with the first
+    only, unless `inverse` propensities are above 10: these are never lost. Classes are equally
+    likely, but for propensity-scored ones in proportion to the propensity.
+    """
+    inverse = np.asarray(inverse)
+    share = 1 / inverse / (1 / inverse).sum()
+    losses = np.where(inverse > 10, 0.0, loss)
+    truth = (share * inverse * (gain - losses)).sum() / (share * inverse).sum()
+
+    def draw(n, rng):
+        y = rng.choice(len(inverse), n, p=share)
+        chance, wrong = rng.random(n), len(inverse)
+        a = np.where(chance < gain, wrong, y)
+        b = np.where((chance >= gain) & (chance < gain + losses[y]), wrong, y)
+        return y, a[:, None], b[:, None]
+
+    return draw, truth
+
+
+def share_covered(draw, truth, n, n_repetitions, **options):
+    """Return the share of samples of n rows whose interval holds the true difference."""
+    rng, covered = np.random.default_rng(0), 0
+    for seed in range(n_repetitions):
+        found = paired_bootstrap(*draw(n, rng), n_resamples=999, random_state=seed, **options)
+        covered += found.low <= truth <= found.high
+    return covered / n_repetitions
+
+
+def test_intervals_hold_the_truth_roughly():
+    draw, truth = rows_that_differ(0.04, 0.02)
+    assert truth == pytest.approx(0.02)
+    assert 0.92 <= share_covered(draw, truth, 300, 400) <= 0.98
+
+
+LABELS = np.exp(np.linspace(0, 2, 200))
+SIMULATIONS = {
+    "many differ": (0.2, 0.15, (1.0,), 300),
+    "few differ": (0.04, 0.02, (1.0,), 300),
+    "no difference": (0.02, 0.02, (1.0,), 300),
+    "few differ, mostly to one side": (0.02, 0.005, (1.0,), 300),
+    "many rows": (0.01, 0.005, (1.0,), 3000),
+    "propensities": (0.05, 0.03, (1.0, 2.0, 5.0, 15.0), 3000),
+    "propensities of many labels": (0.1, 0.07, LABELS, 300),
+}
+
+
+#: What no interval can do well: the rows that matter are a handful.
+HARD = {
+    "3 and 3 rows differ": (0.01, 0.01, (1.0,), 300),
+    "3 and 0.6 rows differ": (0.01, 0.002, (1.0,), 300),
+    "1.5 and 1.5 rows differ": (0.005, 0.005, (1.0,), 300),
+    "15 rows differ, rare labels count": (0.05, 0.03, (1.0, 2.0, 5.0, 15.0), 300),
+    "6 rows differ, rare labels count": (0.02, 0.012, (1.0, 2.0, 5.0, 15.0), 300),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*SIMULATIONS, *HARD])
+def test_intervals_hold_the_truth(name):
+    gain, loss, inverse, n = {**SIMULATIONS, **HARD}[name]
+    draw, truth = rows_that_differ(gain, loss, inverse)
+    options = {}
+    if len(inverse) > 1:
+        options = {"metric": "psp", "propensities": np.append(1 / np.asarray(inverse), 1.0)}
+    share = share_covered(draw, truth, n, 4_000, **options)
+    print(f"{name}: {share:.1%}")
+    if name in HARD:
+        assert share >= 0.89
+    else:
+        assert 0.93 <= share <= 0.97
+
+
+Y, A, B, P = problem(n=4)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"metric": "map"}, "metric: expected one of .'precision', 'ndcg', .* Got 'map'"),
+        ({"metric": "coverage"}, "metric: expected one of .* Got 'coverage'"),
+        ({"metric": None}, "metric: expected one of .* Got None"),
+        ({"k": 0}, "k must be an integer of at least 1. Got 0"),
+        ({"k": [1, 2]}, r"k must be an integer of at least 1. Got \[1, 2\]"),
+        ({"k": 6}, "k must be at most 5, the columns of topk_a. Got 6"),
+        ({"n_resamples": 99}, "n_resamples must be an integer of at least 100. Got 99"),
+        ({"n_resamples": 1e3}, "n_resamples must be an integer of at least 100. Got 1000.0"),
+        ({"confidence": 95}, "confidence: expected a number between 0 and 1. Got 95"),
+        ({"confidence": 1.0}, "confidence: .* Got 1.0"),
+        ({"confidence": "0.95"}, "confidence: .* Got '0.95'"),
+        ({"topk_a": A[:3]}, "topk_a: Y_true has 4 rows, topk_a has 3"),
+        ({"topk_b": B + 30}, "topk_b: label positions must be at least -1 and below 30"),
+        ({"topk_b": B / 2}, "topk_b: expected integer label positions"),
+        ({"topk_b": B[:, [0, 0]], "k": 2}, "topk_b: expected different labels within a row"),
+        ({"topk_b": B[0]}, r"topk_b: expected shape \(n_samples, at least k\)"),
+        ({"topk_b": (B, -B)}, "topk_b: expected the best score first"),
+        ({"topk_a": sp.csr_array((4, 9))}, "topk_a: Y_true has 30 label columns, .* have 9"),
+        ({"Y_true": 2 * Y}, "Y_true: an indicator holds only 0 and 1"),
+        ({"propensities": P}, "propensities: 'precision' takes none; .* Got some"),
+        ({"metric": "psp"}, "propensities holds None"),
+        ({"metric": "psp", "propensities": P[:3]}, r"propensities has shape \(3,\)"),
+        ({"sample_weight": [1, 1]}, r"sample_weight has shape \(2,\), expected \(4,\)"),
+        ({"sample_weight": [1, 0, 0, 0]}, "Y_true: expected at least two rows .* Got 1"),
+        ({"random_state": "x"}, "'x' cannot be used to seed"),
+    ],
+)
+def test_error_names_argument_and_value(changed, message):
+    arguments = {"Y_true": Y, "topk_a": A, "topk_b": B} | changed
+    with pytest.raises(ValueError, match=message):
+        paired_bootstrap(
+            arguments.pop("Y_true"), arguments.pop("topk_a"), arguments.pop("topk_b"), **arguments
+        )
