@@ -19,6 +19,7 @@ _PUBLIC = {
     "SoftmaxUMax": "sklearn_xc.softmax",
     "StackingXC": "sklearn_xc.stacking",
     "TextClassifierXC": "sklearn_xc.text",
+    "show_versions": "sklearn_xc._show_versions",
     "topk": "sklearn_xc._topk",
     "topk_names": "sklearn_xc._topk_names",
 }
