@@ -135,7 +135,7 @@ def refuse_other_columns(y: Any, known: np.ndarray, who: str) -> None:
     if set(columns) == set(known.tolist()):
         raise ValueError(
             f"{who}: y has the label columns of fit in another order. Expected "
-            f"{known[:3].tolist()} first, got {columns[:3]}: y[list(clf.classes_)] has them."
+            f"{known[:3].tolist()} first: y[list(clf.classes_)] has them. Got {columns[:3]}."
         )
     odd = next(name for name in columns if name not in set(known.tolist()))
     raise ValueError(f"{who}: y has a label column {odd!r}, which was not there in fit.")

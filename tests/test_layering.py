@@ -17,7 +17,8 @@ FOUNDATIONS = {
     "losses", "kernels", "parallel", "weights", "metrics", "base", "exceptions",
     "preprocessing", "_arguments", "_blank_rows", "_checks", "_data", "_distinct", "_explanation",
     "_folds", "_frequency_groups", "_label_features", "_label_names", "_name_lists", "_objective",
-    "_parts", "_seeds", "_show_versions", "_sklearn", "_sparse_input", "_state", "_topk", "_topk_names",
+    "_parts", "_seeds", "_show_versions", "_sklearn", "_sparse_input", "_state", "_topk",
+    "_topk_names",
 }  # fmt: skip
 SHELVES = {"datasets", "inspection", "model_selection"}
 #: The package itself: its version.
