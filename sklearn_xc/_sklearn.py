@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import (
     InvalidParameterError,
     StrOptions,
 )
+from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _num_samples as num_samples
 
 try:
@@ -27,6 +28,7 @@ __all__ = [
     "InvalidParameterError",
     "StrOptions",
     "boosted_trees",
+    "check_method_params",
     "fit_context",
     "num_samples",
     "safe_indexing",

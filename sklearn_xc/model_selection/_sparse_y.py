@@ -33,7 +33,7 @@ def call(function: Callable[..., Any], y: Any, **arguments: Any) -> Any:
         if np.ma.isMaskedArray(values):
             refuse_disguised(values, f"{who}: {name}")
     if sp.issparse(y):
-        _refuse_stratified(arguments["cv"])
+        refuse_stratified(arguments["cv"])
         function = _accepting_sparse_y(function)
     return function(y=y, **arguments | {"cv": _with_checked_folds(arguments["cv"], who)})
 
@@ -69,7 +69,8 @@ class _CheckedSplitter:
         return repr(self._splitter)
 
 
-def _refuse_stratified(cv: Any) -> None:
+def refuse_stratified(cv: Any) -> None:
+    """Raise ValueError for a splitter by classes, which a sparse indicator does not have."""
     # scikit-learn's own error asks for y.toarray(), which would not help, if it fits into memory.
     stratified = (
         RepeatedStratifiedKFold,

@@ -1,8 +1,7 @@
 """Several estimators as one: what each ranks high, ordered by what all of them say.
 
 stacking.py     StackingXC: parameters and fit
-members.py      the estimators of a stack: checked, fitted, asked
-held_out.py     which rows pairs are learned from
+members.py      the estimators of a stack: checked, worked with side by side
 candidates.py   pairs of an instance and a label that some member ranks high; their features
 training.py     a lesson of pairs, and what the learner makes of it
 learner.py      the default learners, their mixture, and what follows from its probabilities

@@ -11,7 +11,7 @@ from sklearn_xc._blank_rows import LabelFrequencies, shares_any
 from sklearn_xc._checks import check_rows
 from sklearn_xc._data import CsrRows, DenseRows
 from sklearn_xc._objective import gains_of, propensities_of
-from sklearn_xc._sklearn import safe_indexing
+from sklearn_xc._out_of_fold import Answers, ask, in_parts, known_to, n_rows
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc._state import reads_one_state
 from sklearn_xc.base import XCClassifier
@@ -20,7 +20,7 @@ from sklearn_xc.parallel.row_ranges import openmp_threads
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.stacking.candidates import Candidates, best_of_pairs, describe, gather
 from sklearn_xc.stacking.learner import probabilities
-from sklearn_xc.stacking.members import Answers, as_rows, ask_member, n_rows, side_by_side
+from sklearn_xc.stacking.members import side_by_side
 
 #: A member is asked for so many times `n_candidates` labels: what it scores candidates of others.
 _DEPTH = 2.5
@@ -105,10 +105,12 @@ class StackedModel(XCClassifier):
         k = min(max(k, self._depth()), len(self.classes_))
         who, are_columns = type(self).__name__, self._targets_kind != "classes"
 
-        def ask(name: str, fitted: Any) -> Answers:
-            return ask_member(name, fitted, X, k, self.classes_, who, are_columns=are_columns)
+        def ask_member(name: str, fitted: Any) -> Answers:
+            return ask(
+                f"estimator {name!r}", fitted, X, k, self.classes_, who, are_columns=are_columns
+            )
 
-        return side_by_side(ask, members, self.n_jobs, who)
+        return side_by_side(ask_member, members, self.n_jobs, who)
 
     def _depth(self) -> int:
         return int(_DEPTH * check_count(self.n_candidates, f"{type(self).__name__}: n_candidates"))
@@ -124,11 +126,7 @@ class StackedModel(XCClassifier):
         """Return the labels without a training instance that no member knows anything of."""
         unseen = self.label_counts_ == 0
         for member in self.__dict__.get("estimators_", ()):
-            of_member = getattr(member, "_unseen_labels", None)
-            if of_member is not None and len(member.classes_) == len(unseen):
-                is_known = np.ones(len(unseen), bool)
-                is_known[of_member] = False
-                unseen &= ~is_known
+            unseen &= ~known_to(member, len(unseen))
         return np.flatnonzero(unseen)
 
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -165,15 +163,13 @@ class StackedModel(XCClassifier):
         name = type(self).__name__
         check_sparse(X, "X", name)
         refuse_disguised(X, f"{name}: X")
-        n, X = n_rows(X, name), as_rows(X)
+        n = n_rows(X, name)
         blank = np.zeros(n, bool)
         if self._frequencies is not None:
             blank = has_none_of(self._known_features, check_rows(self, X, reset=False))
-        if n <= _TOGETHER:
-            return self._topk_of_part(X, blank, k, values)
         parts = [
-            self._topk_of_part(safe_indexing(X, part), blank[part], k, values)
-            for part in (slice(first, first + _TOGETHER) for first in range(0, n, _TOGETHER))
+            self._topk_of_part(part, blank[first : first + _TOGETHER], k, values)
+            for first, part in zip(range(0, n, _TOGETHER), in_parts(X, n, _TOGETHER), strict=True)
         ]
         return tuple(np.concatenate(part) for part in zip(*parts, strict=True))  # type: ignore
 

@@ -18,7 +18,16 @@ from sklearn_xc._checks import (
     require_labels,
 )
 from sklearn_xc._data import CsrRows, DenseRows, Targets
+from sklearn_xc._held_out import draw_rows, split
 from sklearn_xc._objective import OBJECTIVES
+from sklearn_xc._out_of_fold import (
+    Answers,
+    as_rows,
+    fit_clone,
+    known_counts,
+    n_rows,
+    weight_argument,
+)
 from sklearn_xc._seeds import draw_seed
 from sklearn_xc._sklearn import HasMethods, Interval, StrOptions, fit_context, safe_indexing
 from sklearn_xc._sparse_input import check_sparse
@@ -28,16 +37,10 @@ from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.progress import say
 from sklearn_xc.parallel.row_ranges import openmp_threads
 from sklearn_xc.stacking.candidates import bytes_of_pair, feature_names
-from sklearn_xc.stacking.held_out import draw_rows, split
 from sklearn_xc.stacking.learner import best_threshold
 from sklearn_xc.stacking.members import (
-    Answers,
-    as_rows,
     check_members,
     composed_params,
-    fit_member,
-    known_counts,
-    n_rows,
     read_features,
     side_by_side,
     with_members,
@@ -371,7 +374,8 @@ class StackingXC(StackedModel):
         who = type(self).__name__
 
         def fit(name: str, estimator: Any) -> tuple[Any, float]:
-            return fit_member(name, estimator, X, y, weight, rows, who)
+            given = weight_argument(estimator, weight, rows)
+            return fit_clone(f"estimator {name!r}", estimator, X, y, given, rows, who)
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenLabelWarning)  # the stack has one of its own

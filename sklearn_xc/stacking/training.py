@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from sklearn_xc._data import Targets
+from sklearn_xc._out_of_fold import Answers, said_by, weight_argument
 from sklearn_xc.metrics import precision_at_k, psp_at_k
 from sklearn_xc.stacking.candidates import (
     Candidates,
@@ -23,7 +24,6 @@ from sklearn_xc.stacking.learner import (
     default_learners,
     probabilities,
 )
-from sklearn_xc.stacking.members import Answers, said_by, weight_name
 
 #: Folds in which the learner itself is judged.
 _JUDGED = 3
@@ -155,7 +155,7 @@ class Teacher:
         if not relevant.any() or relevant.all():
             return Votes()
         weight = self.weight[self.lesson.pairs.rows[kept]]
-        given = {} if (weight == 1.0).all() else {weight_name(learner): weight}
+        given = weight_argument(learner, None if (weight == 1.0).all() else weight)
         features = self.lesson.features[kept]
         with said_by("final_estimator", self.who):
             return clone(learner).fit(features, relevant.astype(np.int8), **given)

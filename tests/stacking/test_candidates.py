@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sklearn_xc._out_of_fold import Answers
 from sklearn_xc.stacking.candidates import (
     are_relevant,
     best_of_pairs,
@@ -12,7 +13,6 @@ from sklearn_xc.stacking.candidates import (
     gather,
 )
 from sklearn_xc.stacking.learner import Mixture, best_mixture, best_threshold
-from sklearn_xc.stacking.members import Answers
 
 N, L = 30, 12
 

@@ -160,7 +160,7 @@ class TestWhatIsLearnedFrom:
             stack(estimators=[("ova", OvALinearXC())], cv=2).fit(X[-2:], y[-2:])
 
     def test_at_most_so_many_rows(self, data, monkeypatch):
-        monkeypatch.setattr("sklearn_xc.stacking.held_out.MOST_ROWS", 50)
+        monkeypatch.setattr("sklearn_xc._held_out.MOST_ROWS", 50)
         from sklearn_xc.stacking import stacking
 
         sizes = []

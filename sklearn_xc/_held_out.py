@@ -1,4 +1,4 @@
-"""Which rows are held out of the members' training, so that pairs can be learned from them."""
+"""Which rows are held out of training, so that something can be learned from answers to them."""
 
 from numbers import Integral, Real
 from typing import Any
@@ -8,25 +8,25 @@ from sklearn.model_selection import KFold
 
 from sklearn_xc._data import Targets
 from sklearn_xc._folds import ListedFolds, check_folds, is_list_of_folds
-from sklearn_xc.stacking.members import as_rows, said_by
+from sklearn_xc._out_of_fold import as_rows, said_by
 
 #: Without `cv`: this share of the rows is held out, at least so many; fewer rows than _SMALL are
 #: all predicted out of fold. On 12,000 questions five folds gave 0.3 points more of precision@1
 #: than a held-out tenth, for three times the time.
 _SHARE, _FEWEST, _SMALL, _FOLDS = 0.1, 1_000, 5_000, 5
-#: Pairs are learned from at most so many rows, drawn from those that there are.
+#: At most so many rows are learned from, drawn from those that there are.
 MOST_ROWS = 20_000
 
 
 def split(
     cv: Any, X: Any, y: Any, targets: Targets, weight: np.ndarray, seed: int, who: str
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the rows that members are trained on, and those that pairs are learned from.
+    """Return the rows that are trained on, and those that are asked about, for each fold.
 
     Parameters
     ----------
     cv : float, int, splitter, iterable or None
-        The parameter of the stack.
+        The parameter of the estimator.
     X, y : object
         What it is fitted to.
     targets : Targets

@@ -1,0 +1,201 @@
+"""Any classifier fitted to some of the rows, and asked for its best labels of others.
+
+What stacks, thresholds, calibration and ``cross_val_topk`` do alike. Which rows those are,
+``_held_out`` says.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import sklearn
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from sklearn_xc._label_names import places_in
+from sklearn_xc._sklearn import num_samples, safe_indexing
+from sklearn_xc._topk import topk, unwrap
+from sklearn_xc.exceptions import MemoryBudgetError
+
+
+class Answers(NamedTuple):
+    """What a classifier says of some instances.
+
+    Attributes
+    ----------
+    labels : ndarray of int64 of shape (n, k)
+        Positions among the labels of the whole y, best first, padded with -1.
+    scores : ndarray of float of shape (n, k)
+        Padded with -inf.
+    """
+
+    labels: np.ndarray
+    scores: np.ndarray
+
+
+def as_rows(data: Any) -> Any:
+    """Return data that can be indexed by rows."""
+    if hasattr(data, "tocsr"):
+        return data.tocsr()
+    is_array_like = hasattr(data, "__array__") and not hasattr(data, "__getitem__")
+    return np.asarray(data) if is_array_like else data
+
+
+def n_rows(X: Any, who: str) -> int:
+    """Return the number of instances, at least one."""
+    n = int(num_samples(X))
+    if not n:
+        shape = getattr(X, "shape", (0,))
+        raise ValueError(
+            f"{who}: X has 0 sample(s) (shape={shape}), a minimum of 1 is required by {who}."
+        )
+    return n
+
+
+def in_parts(X: Any, n: int, size: int) -> Iterator[Any]:
+    """Yield the n instances of X, some rows after the other."""
+    X = as_rows(X)
+    if n <= size:
+        yield X
+        return
+    for first in range(0, n, size):
+        yield safe_indexing(X, slice(first, min(first + size, n)))
+
+
+def fit_clone(
+    part: str,
+    estimator: Any,
+    X: Any,
+    y: Any,
+    arguments: Mapping[str, Any],
+    rows: np.ndarray | None,
+    who: str,
+) -> tuple[Any, float]:
+    """Return a clone fitted to some of the rows, and the seconds that it took.
+
+    Parameters
+    ----------
+    part : str
+        What errors of the estimator call it, such as "estimator 'ova'".
+    estimator : estimator
+    X, y : object
+        All instances and their labels.
+    arguments : mapping of str to object
+        Further ones of ``fit``, of the rows that it is fitted to.
+    rows : ndarray of int64, or None
+        None for all.
+    who : str
+        Named in messages.
+    """
+    began = time.perf_counter()
+    if rows is not None:
+        X, y = safe_indexing(as_rows(X), rows), safe_indexing(as_rows(y), rows)
+    fitted = clone(estimator)
+    with said_by(part, who):
+        fitted.fit(X, y, **arguments)
+    return fitted, time.perf_counter() - began
+
+
+def weight_argument(
+    estimator: Any, weight: np.ndarray | None, rows: np.ndarray | None = None
+) -> dict[str, np.ndarray]:
+    """Return the weights of some rows (None: all) as an argument of ``fit``; none without any."""
+    if weight is None:
+        return {}
+    return {weight_name(estimator): weight if rows is None else weight[rows]}
+
+
+def weight_name(estimator: Any) -> str:
+    """Return the argument of ``fit`` by which weights reach the last step of a Pipeline."""
+    if sklearn.get_config()["enable_metadata_routing"]:
+        return "sample_weight"  # steps say whether they want it
+    prefix = ""
+    while hasattr(estimator, "steps"):
+        name, estimator = estimator.steps[-1]
+        prefix += f"{name}__"
+    return f"{prefix}sample_weight"
+
+
+def classes_of(fitted: Any) -> np.ndarray:
+    """Return the classes of a fitted classifier, the columns of one that has classes of each."""
+    known = unwrap(fitted, None)[0].classes_
+    if isinstance(known, list) and len(known) and isinstance(known[0], np.ndarray):
+        return np.arange(len(known))  # as random forests say it of an indicator
+    return np.asarray(known)
+
+
+def ask(
+    part: str, fitted: Any, X: Any, k: int, classes: np.ndarray, who: str, *, are_columns: bool
+) -> Answers:
+    """Return the k best labels of each instance, as positions in `classes`.
+
+    `are_columns` is whether these are the columns of an indicator, which the classifier may number
+    where they have names.
+
+    Raises
+    ------
+    ValueError
+        If it answers with a class that is none of these; and what the classifier raises.
+    """
+    with said_by(part, who):
+        labels, scores = topk(fitted, X, k)
+        known = classes_of(fitted)
+    place = places_in(classes, known, are_columns=are_columns)
+    if (place < 0).any():
+        raise ValueError(
+            f"{who}: {part} answers with classes that y does not have. Got "
+            f"{known[:5].tolist()}, expected some of {classes[:5].tolist()}."
+        )
+    return Answers(np.where(labels >= 0, place[labels], -1), scores)
+
+
+def known_counts(
+    members: Sequence[Any], classes: np.ndarray, *, are_columns: bool
+) -> tuple[np.ndarray, int] | None:
+    """Return what the first of fitted members that counted its training instances has counted.
+
+    Returns
+    -------
+    label_counts : ndarray of int64 of shape (n_labels,)
+        With each of `classes`; 0 of those that the member does not have.
+    n : int
+        In all. Both are of one training set, as propensities need them.
+    """
+    for member in members:
+        classifier = unwrap(member, None)[0]
+        if hasattr(classifier, "label_counts_") and hasattr(classifier, "n_samples_fit_"):
+            place = places_in(classes, classes_of(classifier), are_columns=are_columns)
+            known = place >= 0
+            counts = np.zeros(len(classes), np.int64)
+            counts[place[known]] = classifier.label_counts_[known]
+            return counts, classifier.n_samples_fit_
+    return None
+
+
+def known_to(fitted: Any, n_labels: int) -> np.ndarray:
+    """Return which labels a fitted classifier of this package knows anything of, bool (n_labels,).
+
+    None of a foreign one, which does not say so, or of one with other classes.
+    """
+    of_member = getattr(fitted, "_unseen_labels", None)
+    if of_member is None or len(fitted.classes_) != n_labels:
+        return np.zeros(n_labels, bool)
+    is_known = np.ones(n_labels, bool)
+    is_known[of_member] = False
+    return is_known
+
+
+class said_by:  # noqa: N801  used as a function
+    """Have errors of a part of an estimator say which one it was."""
+
+    def __init__(self, part: str, who: str) -> None:
+        self.part, self.who = part, who
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        for plain in (ValueError, TypeError, MemoryBudgetError):
+            if isinstance(error, plain) and not isinstance(error, NotFittedError):
+                raise plain(f"{self.who}: {self.part}: {error}") from error

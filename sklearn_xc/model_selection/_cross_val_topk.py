@@ -1,0 +1,207 @@
+"""Out-of-fold scores of the best labels of each row."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import sklearn
+from joblib import Parallel, delayed
+from sklearn.model_selection import check_cv
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+
+from sklearn_xc._arguments import check_count, refuse_disguised
+from sklearn_xc._checks import check_targets
+from sklearn_xc._data import Targets
+from sklearn_xc._folds import ListedFolds, check_folds, is_list_of_folds
+from sklearn_xc._out_of_fold import Answers, as_rows, ask, fit_clone, n_rows, said_by
+from sklearn_xc._sklearn import check_method_params, safe_indexing
+from sklearn_xc._sparse_input import check_sparse
+from sklearn_xc.model_selection._sparse_y import refuse_stratified
+from sklearn_xc.parallel.memory import require_bytes
+
+_WHO = "cross_val_topk"
+#: A label and a score, as an answer and in the matrix that is returned.
+_ENTRY_BYTES = 32
+
+
+def cross_val_topk(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    groups: Any = None,
+    cv: Any = None,
+    k: int = 100,
+    n_jobs: int | None = None,
+    params: dict[str, Any] | None = None,
+) -> sp.csr_array:
+    """Return the scores of the best labels of each row, by a model that was not trained on it.
+
+    :func:`sklearn.model_selection.cross_val_predict` for label sets of any size: what it does with
+    ``method="decision_function"``, for the `k` best labels of each row instead of all. Thresholds,
+    calibration and stacks of a user's own can be learned from it.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Anything that :func:`sklearn_xc.topk` can ask: a classifier, Pipeline or search. Cloned and
+        fitted in each fold.
+    X : {array-like, sparse matrix} of shape (n, n_features), data frame or list of str
+        What the estimator takes.
+    y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
+        One class per row, or a binary indicator, dense or sparse.
+    groups : array-like of shape (n,), default=None
+        Groups for the splitter.
+    cv : int, splitter or iterable, default=None
+        Five folds for None; an indicator is split by KFold, classes by StratifiedKFold. A row may
+        be in the test rows of one fold at most.
+    k : int, default=100
+        How many labels of each row; may exceed their number.
+    n_jobs : int, default=None
+        Folds fitted side by side.
+    params : dict, default=None
+        More arguments for ``fit`` and for the splitter. Those with an entry for each row are cut
+        to the rows of a fold; of a Pipeline they are called ``"step__sample_weight"``.
+
+    Returns
+    -------
+    csr_array of float of shape (n, n_labels)
+        Columns are the positions of labels in the whole `y`: of the sorted distinct classes of a
+        1-D y, also where a fold's training rows lack some of them. A missing entry was not scored,
+        it is not zero, and a zero that is stored is a score. Rows that are in no test fold are
+        empty.
+
+    Raises
+    ------
+    ValueError
+        For folds that cannot be made or that test a row twice, and for another length of y.
+    TypeError
+        If the estimator gives no scores of classes.
+    MemoryBudgetError
+        If the scores cannot be held.
+
+    Notes
+    -----
+    Scores of different folds are of different models. They can be compared as far as those of one
+    estimator fitted to different rows can: margins and probabilities of this package can.
+
+    Memory: 32 bytes for each of the ``n * k`` scores.
+
+    Examples
+    --------
+    >>> from sklearn_xc import OvALinearXC
+    >>> from sklearn_xc.datasets import make_xc_classification
+    >>> from sklearn_xc.metrics import precision_at_k
+    >>> from sklearn_xc.model_selection import cross_val_topk
+    >>> X, Y = make_xc_classification(
+    ...     n_samples=300, n_features=200, n_labels=30, random_state=0, return_X_y=True
+    ... )
+    >>> scores = cross_val_topk(OvALinearXC(), X, Y, cv=3, k=10)
+    >>> scores.shape, scores.nnz
+    ((300, 30), 3000)
+    >>> bool(precision_at_k(Y, scores, k=1) > 0.3)
+    True
+    """
+    k = check_count(k, f"{_WHO}: k")
+    for name, values in (("X", X), ("y", y)):
+        check_sparse(values, name, _WHO)
+        if np.ma.isMaskedArray(values):
+            refuse_disguised(values, f"{_WHO}: {name}")
+    X, n = as_rows(X), n_rows(X, _WHO)
+    targets = check_targets(estimator, y, n)
+    y = as_rows(y)
+    classes = np.asarray(targets.classes)
+    k = min(k, len(classes))
+    require_bytes(
+        n * k * _ENTRY_BYTES, None, f"the scores, {n} rows x k={k}", "Lower k.", _WHO
+    )  # fmt: skip
+    of_fit, of_split = _routed(estimator, cv, params, groups)
+    folds = _folds(X, y, targets, cv, of_split)
+    answers = Parallel(n_jobs=n_jobs)(
+        delayed(_answer)(estimator, X, y, classes, k, of_fit, *fold) for fold in folds
+    )
+    return scores_as_csr(answers, [test for _, test in folds], (n, len(classes)))
+
+
+def _routed(
+    estimator: Any, cv: Any, params: dict[str, Any] | None, groups: Any
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what goes to ``fit`` and what goes to ``split``."""
+    params = {} if params is None else dict(params)
+    if not sklearn.get_config()["enable_metadata_routing"]:
+        return params, {"groups": groups}
+    if groups is not None:
+        raise ValueError(
+            f"{_WHO}: groups are passed in params, as params={{'groups': groups}}, where metadata "
+            "routing is enabled."
+        )
+    router = MetadataRouter(owner=_WHO)
+    router.add(estimator=estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+    if hasattr(cv, "split"):
+        to_split = MethodMapping().add(caller="fit", callee="split")
+        router.add(splitter=cv, method_mapping=to_split)
+    routed = process_routing(router, "fit", **params)
+    of_split = dict(routed.splitter.split) if hasattr(cv, "split") else {}
+    return dict(routed.estimator.fit), of_split
+
+
+def _folds(
+    X: Any, y: Any, targets: Targets, cv: Any, of_split: dict[str, Any]
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the training and test rows of each fold.
+
+    Raises
+    ------
+    ValueError
+        If some row is tested twice.
+    """
+    n = n_rows(X, _WHO)
+    if targets.kind != "classes":
+        refuse_stratified(cv)
+    if is_list_of_folds(cv):
+        splitter: Any = ListedFolds(cv)
+    else:
+        is_classes = targets.kind == "classes"
+        splitter = check_cv(cv, y if is_classes else None, classifier=is_classes)
+    with said_by("cv", _WHO):
+        given = list(splitter.split(X, y, **of_split))
+    folds = check_folds(given, n, _WHO, cv)
+    times = np.bincount(np.concatenate([test for _, test in folds]), minlength=n)
+    if (times > 1).any():
+        raise ValueError(
+            f"{_WHO}: cv must test each row at most once. Row {times.argmax()} is tested "
+            f"{times.max()} times by {cv!r}."
+        )
+    return folds
+
+
+def _answer(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    classes: np.ndarray,
+    k: int,
+    params: dict[str, Any],
+    train: np.ndarray,
+    test: np.ndarray,
+) -> Answers:
+    part = type(estimator).__name__
+    arguments = check_method_params(X, params, train)
+    fitted, _ = fit_clone(part, estimator, X, y, arguments, train, _WHO)
+    return ask(
+        part, fitted, safe_indexing(X, test), k, classes, _WHO, are_columns=len(np.shape(y)) == 2
+    )
+
+
+def scores_as_csr(
+    answers: list[Answers], rows: list[np.ndarray], shape: tuple[int, int]
+) -> sp.csr_array:
+    """Return the answers to some rows, fold by fold, as one matrix of scores, labels rising."""
+    order = np.argsort(np.concatenate(rows))
+    labels, scores = (np.concatenate(part)[order] for part in zip(*answers, strict=True))
+    counts = np.zeros(shape[0], np.int64)
+    counts[np.concatenate(rows)[order]] = (labels >= 0).sum(axis=1)
+    by_label = np.argsort(labels, axis=1, kind="stable")
+    labels, scores = (np.take_along_axis(a, by_label, axis=1) for a in (labels, scores))
+    indptr = np.concatenate(([0], np.cumsum(counts)))
+    return sp.csr_array((scores[labels >= 0], labels[labels >= 0], indptr), shape=shape)
