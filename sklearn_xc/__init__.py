@@ -18,8 +18,7 @@ _PUBLIC = {
     "OvALinearXCCV": "sklearn_xc.linear",
     "SoftmaxUMax": "sklearn_xc.softmax",
     "StackingXC": "sklearn_xc.stacking",
-    "TextClassifierXC": "sklearn_xc.text",
-    "show_versions": "sklearn_xc._show_versions",
+    "TextClassifierXC", "ThresholdTuner", "show_versions",
     "topk": "sklearn_xc._topk",
     "topk_names": "sklearn_xc._topk_names",
 }
@@ -41,7 +40,7 @@ _SUBPACKAGES = (
     "samplers",
     "softmax",
     "stacking",
-    "text",
+    "text", "thresholds",
 )
 
 # For the package's own use; reached as attributes too.

@@ -86,3 +86,34 @@ def check_length(
             f"{who}: label_counts must have one count for each of {n_labels} labels. "
             f"Got {n_counts}."
         )
+
+
+def frequency_edges(label_counts: np.ndarray, n_groups: int) -> np.ndarray:
+    """Return the smallest number of training instances of the labels of each group but the first.
+
+    Parameters
+    ----------
+    label_counts : ndarray of int of shape (n_labels,)
+        Training instances of each label.
+    n_groups : int
+        At most so many groups, the rarest labels first, each with about the same share of all
+        pairs of an instance and a label. Labels of equal counts are never parted, so that there may
+        be fewer.
+
+    Returns
+    -------
+    ndarray of int64 of shape (n_found - 1,)
+        Rising.
+    """
+    counts = np.sort(label_counts[label_counts > 0])
+    if not counts.size:
+        return np.empty(0, np.int64)
+    pairs = np.cumsum(counts, dtype=np.float64)
+    wanted = pairs[-1] * np.arange(1, n_groups) / n_groups
+    edges = np.unique(counts[np.searchsorted(pairs, wanted)])
+    return edges[edges > counts[0]].astype(np.int64)
+
+
+def group_of(label_counts: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Return the group of each label, int64 from 0 for the rarest, by its training instances."""
+    return np.searchsorted(edges, label_counts, side="right")

@@ -1,0 +1,229 @@
+"""A classifier that is another one, with something learned from its answers to held-out rows."""
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_xc._arguments import check_count, refuse_disguised
+from sklearn_xc._checks import check_targets, check_weights, require_labels
+from sklearn_xc._data import Targets
+from sklearn_xc._held_out import draw_rows, split
+from sklearn_xc._out_of_fold import (
+    Answers,
+    as_rows,
+    ask,
+    classes_of,
+    fit_clone,
+    known_counts,
+    known_to,
+    n_rows,
+    weight_argument,
+)
+from sklearn_xc._scored_pairs import PAIR_BYTES, ScoredPairs, scored_pairs
+from sklearn_xc._seeds import draw_seed
+from sklearn_xc._sklearn import safe_indexing
+from sklearn_xc._sparse_input import check_sparse
+from sklearn_xc._state import reads_one_state
+from sklearn_xc._topk import unwrap
+from sklearn_xc.base import XCClassifier
+from sklearn_xc.exceptions import UnseenLabelWarning
+from sklearn_xc.parallel.memory import require_bytes
+from sklearn_xc.parallel.threads import count_threads
+
+
+class WrappedClassifier(XCClassifier):
+    """Scores and ranks as ``estimator_`` does.
+
+    A subclass calls ``_learn_pairs`` in fit, and has the parameters ``estimator``, ``cv``,
+    ``top_k``, ``max_memory``, ``n_jobs`` and ``random_state``.
+    """
+
+    estimator: Any
+    estimator_: Any
+    cv: Any
+    top_k: int
+    n_jobs: int | None
+    random_state: Any
+
+    @reads_one_state
+    def predict(self, X: Any) -> Any:
+        """Return the labels of each instance; the container follows that of y in fit.
+
+        Parameters
+        ----------
+        X : object of n instances
+            As in fit.
+
+        Returns
+        -------
+        ndarray of shape (n,), ndarray of shape (n, n_labels), or CSR of shape (n, n_labels)
+            After a 1-D fit the class that ``estimator_`` predicts. Otherwise an indicator of the
+            labels past the threshold; after a sparse fit only the ``top_k`` best of each row are
+            considered.
+        """
+        check_is_fitted(self)
+        if self._targets_kind == "classes":
+            check_sparse(X, "X", type(self).__name__)
+            return self.estimator_.predict(X)
+        return super().predict(X)
+
+    def _learn_pairs(self, X: Any, y: Any, sample_weight: Any) -> tuple[ScoredPairs, np.ndarray]:
+        """Fit ``estimator_``, and return what models without some rows say of these.
+
+        Returns
+        -------
+        pairs : ScoredPairs
+            Of the ``top_k`` best labels of each held-out row.
+        seconds : ndarray of float of shape (n_folds + 1,)
+            Of the training without the rows of each fold, and with all.
+        """
+        who = type(self).__name__
+        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
+            raise TypeError(f"{who}: estimator must be a classifier. Got {self.estimator!r}.")
+        check_sparse(X, "X", who)
+        refuse_disguised(X, f"{who}: X")
+        n = n_rows(X, who)
+        is_prefit = isinstance(self.cv, str)
+        targets = self._check_prefit(y, n) if is_prefit else check_targets(self, y, n)
+        given = check_weights(self, sample_weight, n)
+        weight = np.ones(n) if given is None else given
+        indptr, _ = targets.by_instance(n)
+        require_labels(self, targets, np.flatnonzero((np.diff(indptr) > 0) & (weight > 0)))
+        seed = draw_seed(self.random_state)
+        self._keep_targets(targets)
+        self._count_instances(targets, weight)
+        if is_prefit:
+            return self._ask_prefit(X, targets, weight, seed), np.zeros(1)
+        return self._train(X, y, targets, given, weight, seed)
+
+    def _check_prefit(self, y: Any, n: int) -> Targets:
+        """Check the y of rows that a fitted estimator is asked about: of its classes, perhaps few.
+
+        Raises
+        ------
+        ValueError
+            For other classes or label columns.
+        """
+        who = type(self).__name__
+        check_is_fitted(self.estimator, msg=f"{who}: cv is 'prefit', and estimator is not fitted.")
+        known = classes_of(self.estimator)
+        is_indicator = sp.issparse(y) or (np.ndim(y) == 2 and np.shape(y)[1] > 1)
+        if is_indicator and np.shape(y)[1] != len(known):
+            raise ValueError(
+                f"{who}: y must have a column for each of the {len(known)} labels of the fitted "
+                f"estimator. Got shape {np.shape(y)}."
+            )
+        return check_targets(self, y, n, known)
+
+    def _ask_prefit(self, X: Any, targets: Targets, weight: np.ndarray, seed: int) -> ScoredPairs:
+        rows = draw_rows(np.flatnonzero(weight > 0), seed)
+        self._require_pairs(len(rows))
+        counted = known_counts([self.estimator], self.classes_)
+        if counted is not None:
+            self.label_counts_, self.n_samples_fit_ = counted
+        answers = self._ask(self.estimator, safe_indexing(as_rows(X), rows), self._depth())
+        self._keep_estimator(self.estimator)
+        return scored_pairs([answers], [rows], [self.label_counts_], targets, weight)
+
+    def _train(
+        self,
+        X: Any,
+        y: Any,
+        targets: Targets,
+        given: np.ndarray | None,
+        weight: np.ndarray,
+        seed: int,
+    ) -> tuple[ScoredPairs, np.ndarray]:
+        who = type(self).__name__
+        folds = split(self.cv, X, y, targets, weight, seed, who)
+        self._require_pairs(sum(len(test) for _, test in folds))
+
+        def answer(train: np.ndarray | None, test: np.ndarray) -> tuple[Any, float]:
+            arguments = weight_argument(self.estimator, given, train)
+            fitted, seconds = fit_clone("estimator", self.estimator, X, y, arguments, train, who)
+            if train is None:
+                return fitted, seconds
+            return self._ask(fitted, safe_indexing(as_rows(X), test), self._depth()), seconds
+
+        tasks = [*folds, (None, np.empty(0, np.int64))]
+        workers = min(count_threads(self.n_jobs, f"{who}: n_jobs"), len(tasks))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnseenLabelWarning)  # there is one of our own
+            if workers == 1:
+                done = [answer(*task) for task in tasks]
+            else:
+                done = Parallel(n_jobs=workers, require="sharedmem")(
+                    delayed(answer)(*task) for task in tasks
+                )
+        found, seconds = zip(*done, strict=True)
+        self._keep_estimator(found[-1])
+        frequencies = []
+        for train, _ in folds:
+            is_there = np.zeros(len(weight), bool)
+            is_there[train] = True
+            frequencies.append(targets.label_counts(is_there & (weight > 0)))
+        rows = [test for _, test in folds]
+        pairs = scored_pairs(list(found[:-1]), rows, frequencies, targets, weight)
+        return pairs, np.array(seconds)
+
+    def _depth(self) -> int:
+        top_k = check_count(self.top_k, f"{type(self).__name__}: top_k")
+        return min(top_k, len(self.classes_))
+
+    def _require_pairs(self, n: int) -> None:
+        require_bytes(
+            n * self._depth() * PAIR_BYTES, self._allowed_bytes(),
+            f"the pairs, {n} held-out instances x {self._depth()} labels",
+            "Hold out fewer instances (cv), or lower top_k.", type(self).__name__,
+        )  # fmt: skip
+
+    def _keep_estimator(self, fitted: Any) -> None:
+        self.estimator_ = fitted
+        self._unseen_labels = self._find_unseen()
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(fitted, name):
+                setattr(self, name, getattr(fitted, name))
+
+    def _find_unseen(self) -> np.ndarray:
+        """Return the labels that ``estimator_`` says it knows nothing of."""
+        classifier = unwrap(self.__dict__.get("estimator_"), None)[0]
+        if not isinstance(classifier, XCClassifier):
+            return np.empty(0, np.int64)
+        unseen = self.label_counts_ == 0
+        return np.flatnonzero(unseen & ~known_to(classifier, len(unseen)))
+
+    def _ask(self, fitted: Any, X: Any, k: int) -> Answers:
+        return ask("estimator", fitted, X, k, self.classes_, type(self).__name__)
+
+    def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        return self._ask(self.estimator_, X, k)
+
+    def _all_scores(self, X: Any) -> np.ndarray:
+        n, n_labels = n_rows(X, type(self).__name__), len(self.classes_)
+        require_bytes(
+            32 * n * n_labels, self._allowed_bytes(),
+            f"the dense scores, {n} instances x {n_labels} labels",
+            "Ask for fewer instances at a time, or use predict_topk.", type(self).__name__,
+        )  # fmt: skip
+        own = classes_of(self.estimator_)
+        if hasattr(self.estimator_, "decision_function") and len(own) == n_labels:
+            scores = self.estimator_.decision_function(X)
+            if not sp.issparse(scores):
+                scores = np.asarray(scores)
+                return scores[:, None] if scores.ndim == 1 else scores
+        labels, found = self._ask(self.estimator_, X, n_labels)
+        scores = np.full((n, n_labels), -np.inf, found.dtype)
+        at, ranks = np.nonzero(labels >= 0)
+        scores[at, labels[at, ranks]] = found[at, ranks]
+        return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
+
+
+def clock() -> float:
+    """Return seconds since some moment."""
+    return time.perf_counter()
