@@ -18,11 +18,15 @@ _PUBLIC = {
     "OvALinearXCCV": "sklearn_xc.linear",
     "SoftmaxUMax": "sklearn_xc.softmax",
     "StackingXC": "sklearn_xc.stacking",
-    "TextClassifierXC", "ThresholdTuner", "show_versions",
+    "TextClassifierXC": "sklearn_xc.text",
+    "ThresholdTuner": "sklearn_xc.thresholds",
+    "TopKCalibrator": "sklearn_xc.calibration",
+    "show_versions": "sklearn_xc._show_versions",
     "topk": "sklearn_xc._topk",
     "topk_names": "sklearn_xc._topk_names",
 }
 _SUBPACKAGES = (
+    "calibration",
     "datasets",
     "decomposition",
     "embedding",
@@ -40,7 +44,8 @@ _SUBPACKAGES = (
     "samplers",
     "softmax",
     "stacking",
-    "text", "thresholds",
+    "text",
+    "thresholds",
 )
 
 # For the package's own use; reached as attributes too.

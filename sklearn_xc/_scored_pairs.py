@@ -1,6 +1,6 @@
 """Pairs of a held-out instance and one of its best labels, with scores and the truth."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -100,5 +100,5 @@ def scored_pairs(
             )
         )  # fmt: skip
         begin += len(held)
-    joined: Any = [np.concatenate(part) for part in zip(*parts, strict=True)]
-    return ScoredPairs(*joined, n_labels=n_labels, n=begin)
+    joined = [np.concatenate(part) for part in zip(*parts, strict=True)]
+    return ScoredPairs._make([*joined, n_labels, begin])

@@ -16,6 +16,7 @@ __all__ = [
     "MemoryBudgetError",
     "PruningWarning",
     "RecallWarning",
+    "SmallGroupWarning",
     "UnknownLabelWarning",
     "UnseenLabelWarning",
 ]
@@ -39,6 +40,10 @@ class PruningWarning(UserWarning):
 
 class RecallWarning(UserWarning):
     """An approximate search finds fewer of the best labels than expected."""
+
+
+class SmallGroupWarning(UserWarning):
+    """A group of labels has too few held-out rows to learn their probabilities from."""
 
 
 class UnknownLabelWarning(UserWarning):

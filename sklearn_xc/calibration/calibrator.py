@@ -1,0 +1,421 @@
+"""Calibrated probabilities of the best labels, for label sets of any size."""
+
+import warnings
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_xc._frequency_groups import frequency_edges, group_of
+from sklearn_xc._out_of_fold import n_rows
+from sklearn_xc._scored_pairs import ScoredPairs
+from sklearn_xc._sklearn import HasMethods, Interval, StrOptions, fit_context
+from sklearn_xc._state import built_apart, reads_one_state
+from sklearn_xc._wrapped import WrappedClassifier, clock
+from sklearn_xc.calibration.pair_map import LEAST, PairMap
+from sklearn_xc.calibration.temperature import TemperatureMap
+from sklearn_xc.exceptions import SmallGroupWarning
+from sklearn_xc.parallel.memory import require_bytes
+from sklearn_xc.parallel.progress import say
+
+METHODS = ("isotonic", "sigmoid", "temperature")
+#: A group with fewer relevant pairs is named in a warning.
+_FEW = 30
+#: Rows whose pairs are described together.
+_TOGETHER = 4_096
+
+
+class TopKCalibrator(WrappedClassifier):
+    """A classifier with calibrated probabilities of its best labels.
+
+    scikit-learn's :class:`~sklearn.calibration.CalibratedClassifierCV` for label sets of any size.
+    Rankings and scores are those of `estimator`. From rows that it was not trained on, maps are
+    learned from what it says of a pair of an instance and a label to the probability that the
+    instance has the label: one map for the best label of an instance, one for all others, each
+    adapted to how frequent the label is.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Anything that :func:`sklearn_xc.topk` can ask: a classifier, Pipeline or search. Cloned.
+    method : {"isotonic", "sigmoid", "temperature"}, default="isotonic"
+        "sigmoid" is a logistic regression of the score, the rank, the lead over the next label and
+        the label's frequency. "isotonic" is the mean of it and an isotonic regression of it.
+        "temperature" is the softmax of the scores, made flatter or steeper, for a 1-D y.
+    n_groups : int, default=5
+        Groups of labels by frequency, each with about the same share of all pairs. Each has an
+        intercept and a slope of its own; "temperature" has none.
+    cv : float, int, splitter, iterable of (train, test) or "prefit", default=None
+        Rows that maps are learned from. A float is the share of rows that is held out once, an int
+        a number of shuffled folds, each scored by a model trained on the others. Then the
+        estimator is trained on all rows. None holds out a tenth, at least 1,000 rows, and of fewer
+        than 5,000 rows makes five folds. "prefit" takes the estimator as it is: pass rows to
+        ``fit`` that it was not trained on. At most 20,000 of the rows are learned from.
+    n_candidates : int, default=20
+        Labels of each row that maps are learned from, at most `top_k`.
+    top_k : int, default=100
+        Labels of each row that have probabilities of their own, and that predict and
+        decision_function consider after a sparse fit. All others share one.
+    max_memory : int or str, default=None
+        Bytes, or a text as "8GB", for the scores that are learned from, and for each answer. The
+        estimator has a limit of its own.
+    n_jobs : int, default=None
+        Models that are trained side by side, in threads; memory grows with them. The result is the
+        same for any number.
+    random_state : int, RandomState instance or None, default=None
+        Draws the rows that are held out. The estimator has its own.
+    verbose : int, default=0
+        If not 0, print what was learned from.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_labels,)
+        Class labels after a 1-D y, else column numbers.
+    estimator_ : classifier
+        Trained on all rows.
+    map_ : object
+        From scores to probabilities.
+    group_edges_ : ndarray of int64 of shape (n_found - 1,)
+        The least training instances of a label of each group but the first.
+    fit_report_ : dict of ndarray
+        A row for each group, the rarest labels first: ``least_frequency``; ``n_labels``;
+        ``n_pairs`` and ``n_positives``, the held-out pairs learned from and those that are
+        relevant; and ``seconds`` of the whole fit, in equal parts.
+    label_counts_ : ndarray of int64 of shape (n_labels,)
+        Instances with each label (or of each class).
+    n_samples_fit_ : int
+        Instances seen in fit. Of a prefit estimator both are its own, where it has counted them.
+    n_features_in_, feature_names_in_
+        Of the estimator, where it has them.
+
+    See Also
+    --------
+    sklearn.calibration.CalibratedClassifierCV : For few classes.
+    ThresholdTuner : Label sets in place of probabilities.
+
+    Notes
+    -----
+    ``predict_topk`` and ``decision_function`` give the estimator's scores, and its order: the maps
+    may put a label before another that scores higher, where it is of a group whose scores mean
+    more. ``predict`` names the labels of an indicator with a probability above 0.5, and of classes
+    what the estimator does.
+
+    After a 1-D fit rows sum to 1: the probability of the best class is that of its map, the other
+    ``top_k`` share what is left in proportion to theirs, but for the share of held-out rows, among
+    those that the best class is wrong for, whose class is none of the ``top_k``, which goes to the
+    classes beyond. No class has more than the best one: where a map says so, the row is scaled.
+    With "temperature" the ``top_k`` share all but the share of rows whose class is none of them.
+
+    A held-out label is rarer to the model that scores it than to the one trained on all rows. The
+    maps are learned with the frequencies that the model of the fold was trained on.
+
+    Memory: 120 bytes for each of the ``n * top_k`` pairs of held-out rows.
+
+    Source: logistic maps of scores are [1]_, isotonic ones [2]_, temperatures [3]_. They differ in
+    that the rank, the lead and the frequency are told besides the score.
+
+    References
+    ----------
+    .. [1] J. Platt, "Probabilistic outputs for support vector machines", 1999.
+    .. [2] B. Zadrozny and C. Elkan, "Transforming classifier scores into accurate multiclass
+       probability estimates", KDD 2002.
+    .. [3] C. Guo et al., "On calibration of modern neural networks", ICML 2017.
+
+    Examples
+    --------
+    >>> from sklearn_xc import OvALinearXC, TopKCalibrator
+    >>> from sklearn_xc.datasets import make_xc_classification
+    >>> X, Y = make_xc_classification(
+    ...     n_samples=600, n_features=300, n_labels=80, random_state=0, return_X_y=True
+    ... )
+    >>> clf = TopKCalibrator(OvALinearXC(), n_groups=2, random_state=0).fit(X, Y)
+    >>> labels, chances = clf.predict_proba_topk(X[:2], k=3)
+    >>> chances.shape
+    (2, 3)
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "estimator": [HasMethods(["fit"])],
+        "method": [StrOptions(set(METHODS))],
+        "n_groups": [Interval(Integral, 1, None, closed="left")],
+        "cv": [Interval(Real, 0, 1, closed="neither"), StrOptions({"prefit"}), "cv_object"],
+        "n_candidates": [Interval(Integral, 1, None, closed="left")],
+        "top_k": [Interval(Integral, 1, None, closed="left")],
+        "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        estimator,
+        *,
+        method="isotonic",
+        n_groups=5,
+        cv=None,
+        n_candidates=20,
+        top_k=100,
+        max_memory=None,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.estimator = estimator
+        self.method = method
+        self.n_groups = n_groups
+        self.cv = cv
+        self.n_candidates = n_candidates
+        self.top_k = top_k
+        self.max_memory = max_memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @fit_context(prefer_skip_nested_validation=False)
+    @built_apart
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "TopKCalibrator":
+        """Train the estimator and the maps.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, n_features), data frame or list of str
+            What the estimator takes.
+        y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
+            One class per instance, or a binary indicator, dense or sparse.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the instances, for the estimator and for the maps. The estimator must take
+            them; in a Pipeline they reach the last step.
+
+        Returns
+        -------
+        TopKCalibrator
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For ``method="temperature"`` with an indicator, and for arguments that do not fit. What
+            the estimator refuses is raised with its name.
+        MemoryBudgetError
+            If the scores of the held-out rows cannot be held.
+
+        Warns
+        -----
+        SmallGroupWarning
+            For groups of labels with fewer than 30 held-out pairs that are relevant.
+        """
+        began = clock()
+        if (
+            self.method == "temperature"
+            and getattr(y, "ndim", np.ndim(y)) == 2
+            and (np.shape(y)[1] > 1)
+        ):
+            raise ValueError(
+                f"{type(self).__name__}: method='temperature' is of classes that exclude one "
+                f"another, and y is an indicator of shape {np.shape(y)}. Use 'isotonic' or "
+                "'sigmoid'."
+            )
+        pairs, _ = self._learn_pairs(X, y, sample_weight)
+        self.group_edges_ = frequency_edges(self.label_counts_, self.n_groups)
+        depth = min(self.n_candidates, self._depth())
+        if self.method == "temperature":
+            self.map_: Any = TemperatureMap().fit(pairs, self._depth())
+        else:
+            self.map_ = PairMap(self.group_edges_, self.method == "isotonic").fit(pairs, depth)
+            self._warn_of_small(pairs)
+        self._keep_rest(pairs)
+        own, n_groups = group_of(pairs.frequency, self.group_edges_), len(self.group_edges_) + 1
+        self.fit_report_ = {
+            "least_frequency": np.concatenate(([0], self.group_edges_)),
+            "n_labels": np.bincount(
+                group_of(self.label_counts_, self.group_edges_), minlength=n_groups
+            ),
+            "n_pairs": np.bincount(own[pairs.ranks < depth], minlength=n_groups),
+            "n_positives": np.bincount(
+                own[(pairs.ranks < depth) & pairs.relevant], minlength=n_groups
+            ),
+            "seconds": np.full(n_groups, (clock() - began) / n_groups),
+        }
+        if self.verbose:
+            say(
+                type(self).__name__,
+                f"{len(pairs.rows)} pairs of {pairs.n} held-out rows, "
+                f"{int(pairs.relevant.sum())} of them relevant",
+            )
+        self._warn_of_unseen()
+        return self
+
+    def _warn_of_small(self, pairs: ScoredPairs) -> None:
+        edges = self.group_edges_
+        relevant = group_of(pairs.frequency[pairs.relevant], edges)
+        found = np.bincount(relevant, minlength=len(edges) + 1)
+        small = np.flatnonzero(found < _FEW)
+        if small.size:
+            names = ", ".join(
+                f"labels of {0 if not group else edges[group - 1]} and more training instances "
+                f"({found[group]})" for group in small
+            )  # fmt: skip
+            warnings.warn(
+                f"{type(self).__name__}: {small.size} of {len(edges) + 1} groups of labels have "
+                f"fewer than {_FEW} relevant held-out pairs: {names}. Their probabilities lean on "
+                "those of the others. Lower n_groups, or hold more rows out (cv).",
+                SmallGroupWarning,
+                stacklevel=5,
+            )
+
+    def _keep_rest(self, pairs: ScoredPairs) -> None:
+        """Keep how likely labels beyond ``top_k`` are."""
+        beyond = len(self.classes_) - self._depth()
+        found = float(pairs.weight @ pairs.relevant)
+        missed = max(float(pairs.true_weight.sum()) - found, 0.0)
+        first = pairs.ranks == 0
+        n = float(pairs.weight[first].sum())
+        if not beyond:
+            self._rest = 0.0
+        elif self._targets_kind != "classes":
+            self._rest = (missed + 0.5) / (n * beyond + 1.0)
+        else:
+            is_wrong = np.ones(len(first), bool) if self._is_softmax else ~pairs.relevant
+            self._rest = (missed + 0.5) / (float(pairs.weight[first] @ is_wrong[first]) + 1.0)
+            self._rest = min(self._rest, 1.0)
+
+    @property
+    def _is_softmax(self) -> bool:
+        return self.method == "temperature"
+
+    @reads_one_state
+    def predict_proba(self, X: Any) -> Any:
+        """Return how likely labels are to be relevant; the container follows that of y in fit.
+
+        Parameters
+        ----------
+        X : object of n instances
+            As in fit.
+
+        Returns
+        -------
+        ndarray of shape (n, n_labels), or CSR of shape (n, n_labels)
+            After a 1-D fit rows sum to 1. Otherwise each label has a probability of its own,
+            between 0 and 1: after a sparse fit those of the ``top_k`` best are stored. Labels
+            without a training instance have 0.
+        """
+        check_is_fitted(self)
+        if self._targets_kind == "sparse":
+            labels, chances, _ = self._chances(X, self._n_considered(X))
+            return self._csr(labels, chances, labels >= 0)
+        n, n_labels = n_rows(X, type(self).__name__), len(self.classes_)
+        require_bytes(
+            8 * n * n_labels, self._allowed_bytes(),
+            f"the probabilities, {n} instances x {n_labels} labels",
+            "Ask for fewer instances at a time, or use predict_proba_topk.", type(self).__name__,
+        )  # fmt: skip
+        labels, chances, rest = self._chances(X, self._depth())
+        answer = np.repeat(rest[:, None], n_labels, axis=1)
+        at, ranks = np.nonzero(labels >= 0)
+        answer[at, labels[at, ranks]] = chances[at, ranks]
+        answer[:, self._unseen_labels] = 0.0
+        if self._targets_kind == "classes":
+            answer /= answer.sum(axis=1, keepdims=True)
+        return answer
+
+    @reads_one_state
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return the logarithms of the entries of :meth:`predict_proba`, -inf for 0.
+
+        Parameters
+        ----------
+        X : object of n instances
+            As in fit.
+
+        Returns
+        -------
+        ndarray of shape (n, n_labels), or CSR of shape (n, n_labels)
+        """
+        chances = self.predict_proba(X)
+        with np.errstate(divide="ignore"):
+            if self._targets_kind == "sparse":
+                chances.data = np.log(chances.data)
+                return chances
+            return np.log(chances)
+
+    @reads_one_state
+    def predict_proba_topk(self, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k best labels of each instance by score, and their probabilities.
+
+        Parameters
+        ----------
+        X : object of n instances
+            As in fit.
+        k : int, default=5
+            How many labels; may exceed their number.
+
+        Returns
+        -------
+        indices : ndarray of int64 of shape (n, k)
+            Those of :meth:`predict_topk`.
+        probabilities : ndarray of float64 of shape (n, k)
+            Padded with 0.
+        """
+        check_is_fitted(self)
+        k = self._check_topk_size(k, X)
+        labels, chances, _ = self._chances(X, max(k, self._depth()))
+        unseen = np.isin(labels, self._unseen_labels)
+        return labels[:, :k], np.where(unseen, 0.0, chances)[:, :k]
+
+    def _chances(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the k best labels of each row, their probabilities, and that of each other."""
+        depth = self._depth()
+        labels, scores = self._topk_scores(X, max(k, depth))
+        parts = [
+            self._of_scores(labels[a : a + _TOGETHER], scores[a : a + _TOGETHER], depth)
+            for a in range(0, len(labels), _TOGETHER)
+        ]
+        chances, rest = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return labels[:, :k], chances[:, :k], rest
+
+    def _of_scores(
+        self, labels: np.ndarray, scores: np.ndarray, depth: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        named = labels[:, :depth]
+        missing = named < 0
+        known = np.where(missing, np.nanmin(scores, axis=1, keepdims=True), scores[:, :depth])
+        known = np.where(np.isfinite(known), known, 0.0)
+        found = self.map_.chances(known, self.label_counts_[named])
+        found[missing] = 0.0
+        if self._targets_kind == "classes":
+            found, rest = self._summing_to_one(found)
+        else:
+            rest = np.minimum(self._rest, np.where(missing, 1.0, found).min(axis=1)).clip(LEAST)
+        if labels.shape[1] > depth:
+            further = np.where(labels[:, depth:] >= 0, rest[:, None], 0.0)
+            found = np.concatenate([found, further], axis=1)
+        return found, rest
+
+    def _summing_to_one(self, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return probabilities of classes that sum to 1, the first the largest."""
+        beyond = len(self.classes_) - found.shape[1]
+        if self._is_softmax:
+            found = found * (1.0 - self._rest)
+        first, others = found[:, :1], np.minimum.accumulate(found[:, 1:], axis=1)
+        # Below the first by more than rounding, so that it is the largest.
+        most = first * (1.0 - 1e-9)
+        of_rest = self._rest if others.shape[1] else 1.0
+        if not self._is_softmax:
+            left = (1.0 - first) * (1.0 - of_rest)
+            others = others * left / np.maximum(others.sum(axis=1, keepdims=True), 1e-300)
+        others = np.minimum(others, most)
+        rest = np.zeros_like(first)
+        if beyond:
+            rest = of_rest * (1.0 if self._is_softmax else 1.0 - first) / beyond
+            rest = np.minimum(rest, others[:, -1:] if others.shape[1] else most)
+        total = first + others.sum(axis=1, keepdims=True) + beyond * rest
+        return np.concatenate([first, others], axis=1) / total, (rest / total)[:, 0]
+
+    def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        labels, chances, _ = self._chances(X, k)
+        return labels, chances - 0.5
+
+    def _all_margins(self, X: Any) -> np.ndarray:
+        return self.predict_proba(X) - 0.5

@@ -1,0 +1,148 @@
+"""Maps from what a classifier says of a pair of an instance and a label to a probability."""
+
+import numpy as np
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+
+from sklearn_xc._frequency_groups import group_of
+from sklearn_xc._scored_pairs import ScoredPairs
+
+#: Larger numbers are taken for this one, so that squares do not overflow.
+_HUGE = 1e15
+_MOST_STEPS = 1000
+#: Probabilities stay so far away from 0 and 1.
+LEAST = 1e-9
+
+
+class PairMap:
+    """Probabilities of pairs; the best label of an instance has a map of its own.
+
+    A logistic regression reads the score, the logarithm of the rank, the lead, and the logarithm of
+    the label's frequency; each group of labels has an intercept and a slope of the score besides,
+    which the penalty draws to what all share. The lead of the best label is its distance from the
+    second, that of any other its distance from the best (at most 0). With `isotonic` the
+    probability is the mean of this one and of an isotonic regression of it: which alone has steps,
+    and more of them than few rows tell.
+
+    Parameters
+    ----------
+    edges : ndarray of int64 of shape (n_groups - 1,)
+        Of groups of labels, as of ``frequency_edges``.
+    isotonic : bool
+    """
+
+    def __init__(self, edges: np.ndarray, isotonic: bool) -> None:
+        self.edges, self.isotonic = edges, isotonic
+        self.maps: list[_Map] = []
+
+    def fit(self, pairs: ScoredPairs, n_ranks: int) -> "PairMap":
+        """Learn from the first labels of each instance, `n_ranks` of them."""
+        lead = leads_of_pairs(pairs)
+        self.maps = []
+        for which in (pairs.ranks == 0, (pairs.ranks > 0) & (pairs.ranks < n_ranks)):
+            features = self._features(
+                pairs.scores[which], pairs.ranks[which], lead[which], pairs.frequency[which]
+            )
+            fitted = _Map(self.isotonic)
+            self.maps.append(fitted.fit(features, pairs.relevant[which], pairs.weight[which]))
+        return self
+
+    def chances(self, scores: np.ndarray, frequency: np.ndarray) -> np.ndarray:
+        """Return the probabilities of the best labels of each instance.
+
+        Parameters
+        ----------
+        scores : ndarray of float of shape (n, k)
+            Best first.
+        frequency : ndarray of int of shape (n, k)
+            Training instances of the labels.
+
+        Returns
+        -------
+        ndarray of float64 of shape (n, k)
+            From ``LEAST`` to ``1 - LEAST``.
+        """
+        lead, k = leads(scores), scores.shape[1]
+        ranks = np.broadcast_to(np.arange(k), scores.shape)
+        parts = []
+        for own, columns in zip(self.maps, (slice(0, 1), slice(1, k)), strict=True):
+            part = [a[:, columns] for a in (scores, ranks, lead, frequency)]
+            found = own.chances(self._features(*(a.ravel() for a in part)))
+            parts.append(found.reshape(part[0].shape))
+        return np.concatenate(parts, axis=1)
+
+    def _features(
+        self, scores: np.ndarray, ranks: np.ndarray, lead: np.ndarray, frequency: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        plain = np.column_stack(
+            [
+                np.clip(scores.astype(np.float64), -_HUGE, _HUGE),
+                np.log1p(ranks),
+                np.clip(lead.astype(np.float64), -_HUGE, _HUGE),
+                np.log1p(frequency),
+            ]
+        )
+        return plain, group_of(frequency, self.edges)
+
+
+class _Map:
+    """A logistic regression, and an isotonic one of what it says."""
+
+    def __init__(self, isotonic: bool) -> None:
+        self.isotonic = isotonic
+        self.constant: float | None = None
+
+    def fit(
+        self, features: tuple[np.ndarray, np.ndarray], relevant: np.ndarray, weight: np.ndarray
+    ) -> "_Map":
+        plain, groups = features
+        if not relevant.any() or relevant.all():
+            self.constant = float((weight @ relevant + 0.5) / (weight.sum() + 1.0))
+            return self
+        self.mean = np.average(plain, axis=0, weights=weight)
+        self.scale = np.sqrt(np.average((plain - self.mean) ** 2, axis=0, weights=weight))
+        self.scale[self.scale == 0.0] = 1.0
+        self.n_groups = int(groups.max()) + 1
+        # The weights' sum is that of rows, so that a weight of two is a repeated row.
+        self.logistic = LogisticRegression(max_iter=_MOST_STEPS)
+        design = self._design(plain, groups)
+        self.logistic.fit(design, relevant, sample_weight=weight)
+        if self.isotonic:
+            self.steps = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+            self.steps.fit(self.logistic.decision_function(design), relevant, sample_weight=weight)
+        return self
+
+    def chances(self, features: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+        plain, groups = features
+        if self.constant is not None:
+            return np.full(len(plain), self.constant)
+        if not len(plain):
+            return np.empty(0)
+        z = self.logistic.decision_function(self._design(plain, groups))
+        found = 0.5 * (1.0 + np.tanh(0.5 * z))
+        if self.isotonic:
+            found = 0.5 * (found + self.steps.predict(z))
+        return found.clip(LEAST, 1.0 - LEAST)
+
+    def _design(self, plain: np.ndarray, groups: np.ndarray) -> np.ndarray:
+        """Return the features, and those of its group for each pair."""
+        shared = (plain - self.mean) / self.scale
+        own = (groups[:, None] == np.arange(self.n_groups)).astype(np.float64)
+        return np.concatenate([shared, own, own * shared[:, :1]], axis=1)
+
+
+def leads(scores: np.ndarray) -> np.ndarray:
+    """Return how far each score is ahead of the second, the first, or behind the first, others."""
+    lead = scores - scores[:, :1]
+    if scores.shape[1] > 1:
+        lead[:, 0] = scores[:, 0] - scores[:, 1]
+    return lead
+
+
+def leads_of_pairs(pairs: ScoredPairs) -> np.ndarray:
+    """Return what ``leads`` does, of pairs side by side."""
+    if not len(pairs.rows):
+        return np.empty(0)
+    table = np.full((pairs.n, int(pairs.ranks.max()) + 1), np.nan)
+    table[pairs.rows, pairs.ranks] = pairs.scores
+    return np.nan_to_num(leads(table)[pairs.rows, pairs.ranks])

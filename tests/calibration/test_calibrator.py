@@ -1,0 +1,252 @@
+"""TopKCalibrator: what it learns from, what it answers, how it lives with scikit-learn."""
+
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sklearn_xc import ImplicitSoftmaxSGD, OvALinearXC, ThresholdTuner, TopKCalibrator, topk
+from sklearn_xc.datasets import make_xc_classification
+from sklearn_xc.exceptions import MemoryBudgetError, SmallGroupWarning, UnseenLabelWarning
+from sklearn_xc.metrics import TopKScorer
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.UnseenLabelWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.SmallGroupWarning"),
+]
+SOFTMAX = ImplicitSoftmaxSGD(max_iter=5, learning_rate=1.0, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_xc_classification(
+        n_samples=900, n_features=200, n_labels=60, random_state=0, return_X_y=True
+    )
+
+
+@pytest.fixture(scope="module")
+def classes(data):
+    X, Y = data
+    names = np.array([f"label {i:02d}" for i in range(60)])
+    return X, names[Y.indices[Y.indptr[:-1]]]
+
+
+def calibrator(estimator=None, **parameters):
+    estimator = OvALinearXC() if estimator is None else estimator
+    return TopKCalibrator(estimator, **{"cv": 3, "n_groups": 3, "random_state": 0, **parameters})
+
+
+def error_of(chances, hits, n_bins=8):
+    """Return the expected calibration error, with bins of equal numbers of pairs."""
+    order = np.argsort(chances, kind="stable")
+    parts = np.array_split(order, n_bins)
+    return sum(len(p) * abs(chances[p].mean() - hits[p].mean()) for p in parts) / len(order)
+
+
+@pytest.mark.parametrize("method", ["isotonic", "sigmoid"])
+def test_probabilities_are_shares_of_hits(method, data):
+    X, Y = data
+    model = calibrator(method=method).fit(X[:600], Y[:600])
+    labels, chances = model.predict_proba_topk(X[600:], 5)
+    hits = np.take_along_axis(Y[600:].toarray(), labels, axis=1).astype(bool)
+    assert error_of(chances.ravel(), hits.ravel()) < 0.06
+    assert error_of(chances[:, 0], hits[:, 0]) < 0.12
+
+
+@pytest.mark.parametrize("method", ["isotonic", "sigmoid", "temperature"])
+@pytest.mark.parametrize("top_k", [100, 7, 1])
+def test_classes_sum_to_one(method, top_k, classes):
+    X, y = classes
+    model = calibrator(SOFTMAX, method=method, top_k=top_k).fit(X[:600], y[:600])
+    chances = model.predict_proba(X[600:])
+    np.testing.assert_allclose(chances.sum(axis=1), 1, rtol=1e-12)
+    assert (chances > 0).all()
+    predicted = model.predict(X[600:])
+    np.testing.assert_array_equal(model.classes_[chances.argmax(axis=1)], predicted)
+    np.testing.assert_array_equal(predicted, model.estimator_.predict(X[600:]))
+    first = chances.max(axis=1)
+    assert error_of(first, predicted == y[600:], 4) < 0.2  # folds are a third smaller
+    np.testing.assert_allclose(model.predict_log_proba(X[600:]), np.log(chances))
+    labels, best = model.predict_proba_topk(X[600:], 9)
+    np.testing.assert_allclose(np.take_along_axis(chances, labels, axis=1), best, rtol=1e-9)
+    assert (np.diff(best, axis=1) <= 1e-12).all()
+
+
+@pytest.mark.parametrize("container", [sp.csr_array, sp.csr_matrix])
+def test_sparse_answers(container, data):
+    X, Y = data
+    model = calibrator(top_k=10).fit(X, container(Y))
+    chances = model.predict_proba(X)
+    assert type(chances) is type(container(Y))
+    assert (np.diff(chances.indptr) == 10).all()
+    labels, best = model.predict_proba_topk(X, 10)
+    np.testing.assert_array_equal(labels, model.predict_topk(X, 10)[0])
+    np.testing.assert_allclose(np.take_along_axis(chances.toarray(), labels, axis=1), best)
+    predicted = model.predict(X)
+    np.testing.assert_array_equal(predicted.toarray() > 0, chances.toarray() > 0.5)
+    logs = model.predict_log_proba(X)
+    np.testing.assert_allclose(logs.data, np.log(chances.data))
+
+
+@pytest.mark.parametrize("top_k", [100, 10])
+def test_dense_answers_are_between_zero_and_one(top_k, data):
+    X, Y = data
+    dense = calibrator(top_k=top_k).fit(X, Y.toarray())
+    chances = dense.predict_proba(X)
+    assert ((chances > 0) & (chances < 1)).all()
+    sparse = calibrator(top_k=top_k).fit(X, Y).predict_proba(X)
+    stored = sparse.toarray() > 0
+    np.testing.assert_allclose(chances[stored], sparse.toarray()[stored])
+    np.testing.assert_array_equal(dense.predict(X), (chances > 0.5).astype(Y.dtype))
+
+
+def test_labels_beyond_share_what_is_missed(data):
+    X, Y = data
+    model = calibrator(top_k=3).fit(X[:600], Y[:600].toarray())
+    chances = model.predict_proba(X[600:])
+    labels = model.predict_topk(X[600:], 3)[0]
+    beyond = np.ones(chances.shape, bool)
+    np.put_along_axis(beyond, labels, False, axis=1)
+    assert chances[beyond].mean() == pytest.approx(Y[600:].toarray()[beyond].mean(), abs=0.02)
+
+
+def test_scores_are_those_of_the_estimator(data):
+    X, Y = data
+    model, plain = calibrator().fit(X, Y), OvALinearXC().fit(X, Y)
+    for ask in (lambda m: m.predict_topk(X, 5), lambda m: topk(m, X, 5)):
+        for a, b in zip(ask(model), ask(plain), strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert (model.decision_function(X) != plain.decision_function(X)).nnz == 0
+    scorer = TopKScorer(ks=(1, 3))
+    assert scorer(model, X, Y) == scorer(plain, X, Y)
+    assert model.score(X, Y) == plain.score(X, Y)
+
+
+def test_two_classes(data):
+    X, Y = data
+    y = np.where(Y[:, [0]].toarray().ravel() > 0, "yes", "no")
+    model = calibrator().fit(X, y)
+    chances = model.predict_proba(X)
+    assert chances.shape == (900, 2)
+    np.testing.assert_allclose(chances.sum(axis=1), 1)
+    np.testing.assert_array_equal(model.classes_[chances.argmax(axis=1)], model.predict(X))
+    plain = OvALinearXC().fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(X), plain.decision_function(X))
+
+
+def test_prefit(classes):
+    X, y = classes
+    inner = clone(SOFTMAX).fit(X[:600], y[:600])
+    kept = np.flatnonzero(np.isin(y, inner.classes_) & (np.arange(900) >= 600))
+    model = TopKCalibrator(inner, cv="prefit", n_groups=2).fit(X[kept], y[kept])
+    assert model.estimator_ is inner
+    np.testing.assert_array_equal(model.classes_, inner.classes_)
+    np.testing.assert_array_equal(model.label_counts_, inner.label_counts_)
+    assert model.predict_proba(X[:5]).shape == (5, len(inner.classes_))
+    with pytest.raises(ValueError, match="'who', which is not in classes"):
+        TopKCalibrator(inner, cv="prefit").fit(X[:2], [y[0], "who"])
+    with pytest.raises(NotFittedError, match="cv is 'prefit', and estimator is not fitted"):
+        TopKCalibrator(SOFTMAX, cv="prefit").fit(X, y)
+
+
+def test_jobs_change_no_bit(data):
+    one, two = (calibrator(n_jobs=n).fit(*data).predict_proba(data[0]) for n in (None, 2))
+    np.testing.assert_array_equal(one.data, two.data)
+
+
+def test_texts_and_searches():
+    words = ["apple pear", "pear", "dog cat", "cat", "apple", "dog"] * 6
+    y = np.array(["fruit", "fruit", "pet", "pet", "fruit", "pet"] * 6)
+    inner = make_pipeline(TfidfVectorizer(dtype=np.float32), OvALinearXC())
+    model = calibrator(inner, cv=2)
+    search = GridSearchCV(
+        model, {"estimator__ovalinearxc__C": [0.1, 1.0]}, cv=2, scoring="neg_log_loss"
+    ).fit(words, y)
+    assert search.best_score_ > -0.3
+    assert topk(search, words, 1)[0].shape == (36, 1)
+
+
+@pytest.mark.filterwarnings("ignore:Label")
+def test_a_classifier_of_scikit_learn(data):
+    X, Y = data[0][:300], data[1][:300, :10]
+    model = calibrator(OneVsRestClassifier(LogisticRegression())).fit(X, Y)
+    assert model.predict_proba(X).shape == (300, 10)
+
+
+def test_with_thresholds(data):
+    X, Y = data
+    both = ThresholdTuner(calibrator(), cv=2, random_state=0).fit(X, Y)
+    assert both.predict(X).nnz > OvALinearXC().fit(X, Y).predict(X).nnz
+
+
+def test_copies(data, tmp_path):
+    X, Y = data
+    model = calibrator().fit(X, Y)
+    assert not hasattr(clone(model), "map_")
+    joblib.dump(model, tmp_path / "model")
+    for copy in (pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "model")):
+        np.testing.assert_array_equal(copy.predict_proba(X).data, model.predict_proba(X).data)
+    assert model.set_params(estimator__C=3.0).estimator.C == 3.0
+
+
+def test_small_groups_are_named(data):
+    with pytest.warns(SmallGroupWarning, match="groups of labels have fewer than 30") as caught:
+        calibrator(cv=0.1, n_groups=20).fit(*data)
+    (one,) = (w for w in caught if w.category is SmallGroupWarning)
+    assert one.filename == __file__
+
+
+def test_labels_without_instances(data):
+    X, Y = data
+    wide = sp.hstack([Y, sp.csr_array((900, 2))], format="csr")
+    with pytest.warns(UnseenLabelWarning, match="TopKCalibrator: 2 of 62 labels"):
+        model = calibrator().fit(X, wide)
+    assert not np.isin(model.predict_proba(X).indices, [60, 61]).any()
+    dense = calibrator().fit(X, wide.toarray())
+    assert not dense.predict_proba(X)[:, 60:].any()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ({"method": "platt"}, "'method' parameter of TopKCalibrator must be a str among"),
+        ({"method": "temperature"}, "method='temperature' is of classes that exclude one another"),
+        ({"n_groups": 0}, "'n_groups' parameter"),
+        ({"n_candidates": 0}, "'n_candidates' parameter"),
+        ({"cv": "folds"}, "'cv' parameter"),
+        ({"top_k": 0}, "'top_k' parameter"),
+        ({"max_memory": "much"}, "max_memory"),
+    ],
+)
+def test_bad_parameters(parameters, says, data):
+    with pytest.raises(ValueError, match=says):
+        calibrator(**parameters).fit(*data)
+
+
+def test_bad_data(data):
+    X, Y = data
+    with pytest.raises(ValueError, match="y has 899 rows and X has 900"):
+        calibrator().fit(X, Y[:899])
+    with pytest.raises(TypeError, match="estimator must be a classifier"):
+        TopKCalibrator(OvALinearXC).fit(X, Y)
+    with pytest.raises(MemoryBudgetError, match="900 held-out instances x 60 labels"):
+        calibrator(max_memory=1000).fit(X, Y)
+    for method in ("predict_proba", "predict_proba_topk", "predict"):
+        with pytest.raises(NotFittedError):
+            getattr(calibrator(), method)(X)
+
+
+@parametrize_with_checks([TopKCalibrator(OvALinearXC(), random_state=0)])
+def test_scikit_learn(estimator, check):
+    check(estimator)
