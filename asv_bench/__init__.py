@@ -6,7 +6,7 @@ Every experiment is a module of its own, with ``add_options(parser)`` for the co
     __main__.py        the command line
     one_vs_all/  softmax/  decomposition/  embedding/    one folder for each kind of estimator
     defaults/          all estimators on all sets: are their defaults those to defend?
-    library/           what is no estimator's: checks, searches
+    library/           what is no estimator's: checks, searches, thresholds
         |
         +-- peers/     other systems, each in a process of its own
         +-- common/    data sets, CPU seconds, reports, figures, the environment
@@ -63,6 +63,10 @@ EXPERIMENTS = {
     "defaults": (
         "defaults.defaults",
         "every estimator's defaults beside other settings and peers, on all sets at three sizes",
+    ),
+    "decisions": (
+        "library.decisions",
+        "F1 of tuned thresholds, and calibration errors of probabilities, on test rows",
     ),
     "pruning": (
         "one_vs_all.pruning",

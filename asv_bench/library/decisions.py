@@ -1,0 +1,236 @@
+"""From scores to decisions: what tuned thresholds gain in F1, and how right probabilities are.
+
+The first table has micro- and macro-averaged F1 of ``predict`` on test rows, in percent, by plain
+``OvALinearXC`` and by ``ThresholdTuner`` around it. The second has the expected calibration error
+(15 bins of equal numbers of pairs) of ``TopKCalibrator``: over the five best labels of each test
+row, over the best alone, and the largest of all groups of labels by frequency with at least 200
+relevant pairs; beside it the error that perfect probabilities would show on as many rows.
+"""
+
+import argparse
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import joblib
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+
+from asv_bench.common.report import Column, Report
+from asv_bench.common.sized_sets import CLASS_SETS, LABEL_SETS, SIZES, SizedSet, load_sized_set
+from sklearn_xc import (
+    ImplicitSoftmaxSGD,
+    OvALinearXC,
+    SoftmaxUMax,
+    ThresholdTuner,
+    TopKCalibrator,
+)
+from sklearn_xc.metrics.hits import find_hits
+
+SETS = (
+    "cooking_stackexchange", "tate", "english_wordnet", "delicious", "bibtex", "citeulike_t",
+)  # fmt: skip
+#: Parameters of the tuner.
+THRESHOLDS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "one threshold": {"per": "all"},
+    "per label": {"per": "label"},
+    "macro_f1": {"objective": "macro_f1"},
+    "count": {"objective": "count"},
+}
+METHODS = ("isotonic", "sigmoid", "temperature")
+_BINS = 15
+_FEW = 200
+
+_F1 = [
+    Column("set", "set"),
+    Column("rows", "training rows", ",d"),
+    Column("labels", "labels", ",d"),
+    Column("thresholds", "thresholds"),
+    Column("true", "true labels a row", ".2f"),
+    Column("named", "named", ".2f"),
+    Column("micro", "micro-F1", ".1f"),
+    Column("macro", "macro-F1", ".1f"),
+]
+_ECE = [
+    Column("set", "set"),
+    Column("rows", "training rows", ",d"),
+    Column("estimator", "estimator"),
+    Column("method", "method"),
+    Column("top5", "ECE of the top 5", ".3f"),
+    Column("top1", "of the first", ".3f"),
+    Column("perfect", "perfect ones", ".3f"),
+    Column("group", "worst group", ".3f"),
+    Column("mean", "mean of the first", ".3f"),
+    Column("right", "right", ".3f"),
+]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the experiment to a command line."""
+    known = LABEL_SETS + CLASS_SETS
+    parser.add_argument("--sets", nargs="+", choices=known, default=SETS, help="data sets")
+    parser.add_argument("--size", choices=SIZES, default="1/4", help="share of training rows (1/4)")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=["isotonic"])
+    parser.add_argument("--cv", type=int, default=None, help="folds (the default of both)")
+    parser.add_argument("--cache", default=None, help="folder where loaded sets are kept")
+
+
+def main(
+    data: Any = None,
+    *,
+    sets: Sequence[str] = SETS,
+    size: str = "1/4",
+    methods: Sequence[str] = ("isotonic",),
+    cv: int | None = None,
+    cache: Any = None,
+    report: Report | None = None,
+) -> dict[str, list[dict[str, Any]]]:
+    """Tune and calibrate on training rows, and measure on test rows.
+
+    Parameters
+    ----------
+    data : path, default=None
+        Folder of the data sets.
+    sets : sequence of str
+        Of label sets or classes; only the former have thresholds.
+    size : {"1/16", "1/4", "all"}, default="1/4"
+        Share of the training rows.
+    methods : sequence of str
+        Of the calibrator; "temperature" for classes alone.
+    cv : int, default=None
+        Folds; None is the default of both.
+    cache : path, default=None
+        Folder where loaded sets are kept.
+    report : Report, default=None
+        Where to show the results; None prints them.
+
+    Returns
+    -------
+    dict of list of dict
+        "f1" and "ece": the rows of both tables.
+    """
+    report = report or Report("decisions")
+    found: dict[str, list[dict[str, Any]]] = {"f1": [], "ece": []}
+    for name in sets:
+        sized = load_sized_set(name, size, data, cache=cache)
+        softmax = {
+            "implicit": ImplicitSoftmaxSGD(random_state=0),
+            "umax": SoftmaxUMax(random_state=0),
+        }
+        estimators = softmax if sized.one_class else {"ova": OvALinearXC(n_jobs=-1)}
+        for label, estimator in estimators.items():
+            kept = Remembered(estimator)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                if not sized.one_class:
+                    found["f1"] += _thresholds(sized, kept, cv)
+                found["ece"] += _calibration(sized, kept, label, methods, cv)
+            Remembered.fitted.clear()
+    if found["f1"]:
+        report.table("F1 of predict, test set", found["f1"], _F1)
+    report.table("Calibration, test set", found["ece"], _ECE)
+    return found
+
+
+def _estimators(one_class: bool) -> dict[str, Any]:
+    if not one_class:
+        return {"ova": OvALinearXC(n_jobs=-1)}
+    return {
+        "implicit": ImplicitSoftmaxSGD(n_jobs=-1, random_state=0),
+        "umax": SoftmaxUMax(n_jobs=-1, random_state=0),
+    }
+
+
+def _thresholds(sized: SizedSet, estimator: Any, cv: int | None) -> list[dict[str, Any]]:
+    Y = sp.csr_array(sized.Y_test)
+    common = {
+        "set": sized.name, "rows": sized.X_train.shape[0], "labels": Y.shape[1],
+        "true": Y.nnz / Y.shape[0],
+    }  # fmt: skip
+    rows = []
+    for name, parameters in {"0": None, **THRESHOLDS}.items():
+        if parameters is None:
+            model = clone(estimator)
+        else:
+            model = ThresholdTuner(estimator, cv=cv, random_state=0, **parameters)
+        predicted = model.fit(sized.X_train, sized.Y_train).predict(sized.X_test)
+        rows.append({**common, "thresholds": name, **_f1(Y, sp.csr_array(predicted))})
+    return rows
+
+
+def _f1(Y: Any, predicted: Any) -> dict[str, float]:
+    """Return both averages of F1 in percent, labels without any count as 0, and labels a row."""
+    hits, named, true = (
+        np.asarray(one.sum(axis=0), np.float64).ravel()
+        for one in (Y.multiply(predicted != 0), predicted != 0, Y)
+    )
+    of_labels = 2 * hits / np.maximum(named + true, 1)
+    micro = 2 * hits.sum() / max(named.sum() + true.sum(), 1)
+    return {
+        "named": named.sum() / Y.shape[0], "micro": 100 * micro, "macro": 100 * of_labels.mean()
+    }  # fmt: skip
+
+
+def _calibration(
+    sized: SizedSet, estimator: Any, label: str, methods: Sequence[str], cv: int | None
+) -> list[dict[str, Any]]:
+    rows = []
+    for method in methods:
+        if method == "temperature" and not sized.one_class:
+            continue
+        model = TopKCalibrator(estimator, method=method, cv=cv, random_state=0)
+        model.fit(sized.X_train, sized.target)
+        positions, chances = model.predict_proba_topk(sized.X_test, 5)
+        labels = np.asarray(model.classes_)[positions]
+        hits = find_hits(sp.csr_array(sized.Y_test), labels, 5).hit
+        groups = np.searchsorted(model.group_edges_, model.label_counts_, side="right")[positions]
+        of_groups = [
+            calibration_error(chances[groups == group], hits[groups == group])
+            for group in range(groups.max() + 1) if hits[groups == group].sum() >= _FEW
+        ]  # fmt: skip
+        first = chances[:, 0]
+        draws = np.random.default_rng(0).random((20, len(first))) < first
+        rows.append(
+            {
+                "set": sized.name, "rows": sized.X_train.shape[0], "estimator": label,
+                "method": method, "top5": calibration_error(chances, hits),
+                "top1": calibration_error(first, hits[:, 0]),
+                "perfect": np.mean([calibration_error(first, draw) for draw in draws]),
+                "group": max(of_groups, default=np.nan), "mean": first.mean(),
+                "right": hits[:, 0].mean(),
+            }
+        )  # fmt: skip
+    return rows
+
+
+def calibration_error(chances: np.ndarray, hits: np.ndarray) -> float:
+    """Return the mean distance of probabilities and shares of hits, over bins of equal numbers."""
+    order = np.argsort(chances, axis=None, kind="stable")
+    chances, hits = chances.ravel()[order], hits.ravel()[order]
+    parts = [part for part in np.array_split(np.arange(len(order)), _BINS) if len(part)]
+    gaps = [len(part) * abs(chances[part].mean() - hits[part].mean()) for part in parts]
+    return float(sum(gaps) / len(order))
+
+
+class Remembered(ClassifierMixin, BaseEstimator):
+    """A classifier that is fitted once to the same rows, whatever it is a part of."""
+
+    fitted: dict[str, Any] = {}  # noqa: RUF012
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def fit(self, X: Any, y: Any) -> "Remembered":
+        """Fit, or take the one that was fitted to the same before."""
+        key = joblib.hash((repr(self.estimator), X.data, X.indices, X.indptr, y))
+        if key not in self.fitted:
+            self.fitted[key] = clone(self.estimator).fit(X, y)
+        self.estimator_ = self.fitted[key]
+        self.classes_ = self.estimator_.classes_
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Ask it."""
+        return self.estimator_.predict(X)
