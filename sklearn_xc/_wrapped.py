@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._arguments import check_count, refuse_disguised
 from sklearn_xc._checks import check_targets, check_weights, require_labels
 from sklearn_xc._data import Targets
+from sklearn_xc._explanation import Explanation
 from sklearn_xc._held_out import draw_rows, split
 from sklearn_xc._out_of_fold import (
     Answers,
@@ -72,6 +74,36 @@ class WrappedClassifier(XCClassifier):
             return self.estimator_.predict(X)
         return super().predict(X)
 
+    @available_if(lambda self: hasattr(self._inner, "explain"))
+    def explain(
+        self, x: Any, label: Any, *, feature_names: Any = None, n_features: int | None = 10
+    ) -> Explanation:
+        """Return the features that made the score of ``estimator_`` for one label and instance.
+
+        Parameters
+        ----------
+        x : {array-like, sparse matrix} of shape (1, n_features) or (n_features,)
+            The instance.
+        label : object
+            A member of ``classes_``.
+        feature_names : array-like of str of shape (n_features,), default=None
+            Names; None takes those of fit, else column numbers.
+        n_features : int or None, default=10
+            How many features to list at most; None for all with a contribution.
+
+        Returns
+        -------
+        Explanation
+            As of the estimator.
+        """
+        check_is_fitted(self)
+        return self.estimator_.explain(x, label, feature_names=feature_names, n_features=n_features)
+
+    @property
+    def _inner(self) -> Any:
+        """The estimator, fitted or not."""
+        return self.__dict__.get("estimator_", self.estimator)
+
     def _learn_pairs(self, X: Any, y: Any, sample_weight: Any) -> tuple[ScoredPairs, np.ndarray]:
         """Fit ``estimator_``, and return what models without some rows say of these.
 
@@ -123,7 +155,7 @@ class WrappedClassifier(XCClassifier):
     def _ask_prefit(self, X: Any, targets: Targets, weight: np.ndarray, seed: int) -> ScoredPairs:
         rows = draw_rows(np.flatnonzero(weight > 0), seed)
         self._require_pairs(len(rows))
-        counted = known_counts([self.estimator], self.classes_)
+        counted = known_counts([self.estimator], self.classes_, are_columns=self._has_columns)
         if counted is not None:
             self.label_counts_, self.n_samples_fit_ = counted
         answers = self._ask(self.estimator, safe_indexing(as_rows(X), rows), self._depth())
@@ -184,6 +216,8 @@ class WrappedClassifier(XCClassifier):
 
     def _keep_estimator(self, fitted: Any) -> None:
         self.estimator_ = fitted
+        if self._has_columns and np.array_equal(self.classes_, np.arange(len(self.classes_))):
+            self.classes_ = classes_of(fitted)  # which may have been given names
         self._unseen_labels = self._find_unseen()
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
@@ -199,7 +233,13 @@ class WrappedClassifier(XCClassifier):
         return np.flatnonzero(unseen & ~known_to(classifier, len(unseen)))
 
     def _ask(self, fitted: Any, X: Any, k: int) -> Answers:
-        return ask("estimator", fitted, X, k, self.classes_, type(self).__name__)
+        who, are_columns = type(self).__name__, self._has_columns
+        return ask("estimator", fitted, X, k, self.classes_, who, are_columns=are_columns)
+
+    @property
+    def _has_columns(self) -> bool:
+        """Whether y was an indicator."""
+        return self._targets_kind != "classes"
 
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         return self._ask(self.estimator_, X, k)

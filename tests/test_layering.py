@@ -11,13 +11,17 @@ import pytest
 import sklearn_xc
 
 ROOT = Path(sklearn_xc.__file__).parent
-    "base", "calibration", "decomposition", "embedding", "encoders", "exceptions", "gradients",
-    "initialisers", "kernels", "linear", "losses", "metrics", "mips", "parallel", "preprocessing",
-    "samplers", "softmax", "solvers", "stacking", "text", "thresholds", "weights", "_arguments",
-    "_blank_rows", "_checks", "_data", "_distinct", "_explanation", "_folds", "_frequency_groups",
-    "_held_out", "_label_features", "_label_names", "_name_lists", "_objective", "_out_of_fold",
-    "_parts", "_scored_pairs", "_seeds", "_show_versions", "_sklearn", "_sparse_input", "_state",
-    "_topk", "_topk_names", "_wrapped",
+ESTIMATORS = {
+    "calibration", "decomposition", "embedding", "linear", "softmax", "stacking", "text",
+    "thresholds",
+}  # fmt: skip
+PARTS = {"solvers", "initialisers", "samplers", "mips", "encoders", "gradients"}
+FOUNDATIONS = {
+    "base", "exceptions", "kernels", "losses", "metrics", "parallel", "preprocessing", "weights",
+    "_arguments", "_blank_rows", "_checks", "_data", "_distinct", "_explanation", "_folds",
+    "_frequency_groups", "_held_out", "_label_features", "_label_names", "_name_lists",
+    "_objective", "_out_of_fold", "_parts", "_scored_pairs", "_seeds", "_show_versions",
+    "_sklearn", "_sparse_input", "_state", "_topk", "_topk_names", "_wrapped",
 }  # fmt: skip
 SHELVES = {"datasets", "inspection", "model_selection"}
 #: The package itself: its version.
