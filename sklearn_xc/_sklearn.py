@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import _fit_context as fit_context
+from sklearn.model_selection._split import _validate_shuffle_split as shuffle_split_sizes
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -32,6 +33,7 @@ __all__ = [
     "fit_context",
     "num_samples",
     "safe_indexing",
+    "shuffle_split_sizes",
     "validate_params",
 ]
 

@@ -1,0 +1,1 @@
+"""Which fold each row goes to."""

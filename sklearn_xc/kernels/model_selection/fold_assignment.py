@@ -1,0 +1,223 @@
+"""Rows to folds, so that each fold has its share of the positives of every label.
+
+Integers throughout: the folds are the same on every machine.
+"""
+
+import numpy as np
+
+from sklearn_xc.kernels.compiling.jit import inlined, kernel
+
+#: Whole shares: desires are fixed-point numbers, a label's positives together weigh so much.
+WHOLE = 2**32
+#: Rows looked at for a swap, in each step of a search.
+_CANDIDATES = 64
+#: One of 16 steps may lose a label: those in which so many leading bits of a random number are 0.
+_NOISE = np.uint64(60)
+# Numerical Recipes' multiplier and increment of a 64-bit linear congruential generator.
+_MULTIPLIER, _INCREMENT = np.uint64(6364136223846793005), np.uint64(1442695040888963407)
+
+
+@inlined
+def _is_better(j, best, barred, lacks, room):
+    """Compare two folds: fewer labels barred, then more lacking, then more room."""
+    if barred[j] != barred[best]:
+        return barred[j] < barred[best]
+    if lacks[j] != lacks[best]:
+        return lacks[j] > lacks[best]
+    return room[j] > room[best]
+
+
+@kernel
+def assign_rows(Y, columns, share, kind, room, fold):
+    """Assign each row to the fold that lacks its labels most, rows of rare labels first.
+
+    What a fold lacks of a label is the share of positives that it is to have less the one that it
+    has; what it lacks of a row is the sum over the row's labels. Folds should be of about one size:
+    a small one lacks little of each label, and would be left the rows of frequent ones. A fold
+    that would take the last positive of a label that has all others too is left out where another
+    one has room. Ties go to the fold with more room, then to the first.
+
+    Parameters
+    ----------
+    Y : tuple of ndarray of int64
+        ``(indptr, labels)``: the labels of each row, CSR.
+    columns : tuple of ndarray of int64
+        ``(indptr, rows)``: the rows of each label, CSC; labels in the order in which they are
+        dealt out.
+    share : ndarray of int64 of shape (n_folds,)
+        Of all rows, in units of 1 / WHOLE.
+    kind : ndarray of int64 of shape (n_folds,)
+        Folds of one kind must not have all positives of a label; -1 is a fold that may.
+    room : ndarray of int64 of shape (n_folds,)
+        Numbers of rows, which sum up to n. Ends at zero.
+    fold : ndarray of int64 of shape (n,)
+        Overwritten.
+    """
+    indptr, labels = Y
+    starts, rows = columns
+    n, n_labels, n_folds = fold.shape[0], starts.shape[0] - 1, share.shape[0]
+    has = np.zeros((n_labels, n_folds), np.int32)
+    left = np.empty(n_labels, np.int64)
+    only = np.full(n_labels, -2)  # kind of all folds that have the label; -2 none yet, -1 several
+    lacks, barred = np.empty(n_folds, np.int64), np.empty(n_folds, np.int64)
+    for label in range(n_labels):
+        left[label] = starts[label + 1] - starts[label]
+    fold[:] = -1
+    for at in range(rows.shape[0]):
+        i = rows[at]
+        if fold[i] >= 0:
+            continue
+        # 1. What each fold lacks, and the labels that it must not complete.
+        lacks[:] = 0
+        barred[:] = 0
+        for t in range(indptr[i], indptr[i + 1]):
+            label = labels[t]
+            weight = WHOLE // (starts[label + 1] - starts[label])
+            for j in range(n_folds):
+                lacks[j] += share[j] - weight * has[label, j]
+            if left[label] == 1 and only[label] >= 0:
+                for j in range(n_folds):
+                    barred[j] += kind[j] == only[label]
+        # 2. The best fold with room.
+        best = -1
+        for j in range(n_folds):
+            if room[j] == 0:
+                continue
+            if best < 0 or _is_better(j, best, barred, lacks, room):
+                best = j
+        # 3. What it has now.
+        fold[i] = best
+        room[best] -= 1
+        for t in range(indptr[i], indptr[i + 1]):
+            label = labels[t]
+            left[label] -= 1
+            has[label, best] += 1
+            if only[label] == -2:
+                only[label] = kind[best]
+            elif only[label] != kind[best]:
+                only[label] = -1
+    # 4. Rows without labels fill up.
+    j = 0
+    for i in range(n):
+        if fold[i] < 0:
+            while room[j] == 0:
+                j += 1
+            fold[i] = j
+            room[j] -= 1
+
+
+@inlined
+def _is_lost(label, columns, kind, fold, one, other):
+    """Tell whether folds of one kind have all positives once two rows, -1 for none, are swapped."""
+    starts, rows = columns
+    first = -2
+    for at in range(starts[label], starts[label + 1]):
+        i = rows[at]
+        where = fold[other] if i == one else fold[one] if i == other else fold[i]
+        if kind[where] < 0 or (first >= 0 and kind[where] != first):
+            return False
+        first = kind[where]
+    return True
+
+
+@kernel
+def find_lost_labels(columns, kind, fold, is_lost):
+    """Write for each label whether folds of one kind have all of its positives.
+
+    Parameters
+    ----------
+    columns, kind, fold
+        As in `assign_rows`.
+    is_lost : ndarray of bool of shape (n_labels,)
+        Overwritten.
+    """
+    for label in range(is_lost.shape[0]):
+        is_lost[label] = _is_lost(label, columns, kind, fold, -1, -1)
+
+
+@inlined
+def _gain(Y, columns, kind, fold, one, other):
+    """Return how many labels fewer are lost once two rows have changed places."""
+    indptr, labels = Y
+    gain = 0
+    for i in (one, other):
+        for t in range(indptr[i], indptr[i + 1]):
+            before = _is_lost(labels[t], columns, kind, fold, -1, -1)
+            after = _is_lost(labels[t], columns, kind, fold, one, other)
+            # Labels of both rows come twice: nothing changes for them.
+            if before and not after:
+                gain += 1
+            elif after and not before:
+                gain -= 1
+    return gain
+
+
+@kernel
+def swap_rows(Y, columns, kind, is_lost, n_steps, seed, fold):
+    """Exchange rows between folds until no label is lost, or for a number of steps.
+
+    Each step takes a row of a lost label, and of some rows in folds of other kinds the one whose
+    exchange saves most labels. Exchanges that save as many as they lose are made too, and
+    sometimes one that loses a label: they lead out of dead ends. The best folds found are kept.
+
+    Parameters
+    ----------
+    Y, columns, kind
+        As in `assign_rows`.
+    is_lost : ndarray of bool of shape (n_labels,)
+        From `find_lost_labels`. Of no use afterwards.
+    n_steps : int
+        At most.
+    seed : uint64
+        Of the choices.
+    fold : ndarray of int64 of shape (n,)
+        Changed in place.
+    """
+    indptr, labels = Y
+    starts, rows = columns
+    n, n_labels = fold.shape[0], is_lost.shape[0]
+    lost, place, n_lost = np.empty(n_labels, np.int64), np.empty(n_labels, np.int64), 0
+    for label in range(n_labels):
+        if is_lost[label]:
+            lost[n_lost], place[label] = label, n_lost
+            n_lost += 1
+    state, n_best, best_folds = np.uint64(seed), n_lost, fold.copy()
+    for _ in range(n_steps):
+        if n_lost == 0:
+            break
+        # 1. A lost label, and a row of it.
+        state = state * _MULTIPLIER + _INCREMENT
+        label = lost[np.int64(state >> np.uint64(33)) % n_lost]
+        state = state * _MULTIPLIER + _INCREMENT
+        count = starts[label + 1] - starts[label]
+        one = rows[starts[label] + np.int64(state >> np.uint64(33)) % count]
+        # 2. The row to exchange it for.
+        best, best_gain = -1, -2 if state >> _NOISE == 0 else -1
+        for _ in range(_CANDIDATES):
+            state = state * _MULTIPLIER + _INCREMENT
+            other = np.int64(state >> np.uint64(33)) % n
+            if kind[fold[other]] == kind[fold[one]]:
+                continue
+            gain = _gain(Y, columns, kind, fold, one, other)
+            if gain > best_gain:
+                best, best_gain = other, gain
+        if best < 0:
+            continue
+        fold[one], fold[best] = fold[best], fold[one]
+        # 3. What is lost now.
+        for i in (one, best):
+            for t in range(indptr[i], indptr[i + 1]):
+                label = labels[t]
+                now = _is_lost(label, columns, kind, fold, -1, -1)
+                if now and not is_lost[label]:
+                    lost[n_lost], place[label] = label, n_lost
+                    n_lost += 1
+                elif is_lost[label] and not now:
+                    n_lost -= 1
+                    lost[place[label]] = lost[n_lost]
+                    place[lost[n_lost]] = place[label]
+                is_lost[label] = now
+        if n_lost < n_best:
+            n_best = n_lost
+            best_folds[:] = fold
+    fold[:] = best_folds
