@@ -28,20 +28,28 @@ def call(function: Callable[..., Any], y: Any, **arguments: Any) -> Any:
     give ours.
     """
     who = getattr(function, "__name__", repr(function))
-    for name, values in ({"y": y} | arguments).items():
-        check_sparse(values, name, who)
-        if np.ma.isMaskedArray(values):
-            refuse_disguised(values, f"{who}: {name}")
+    refuse_malformed(who, y=y, **arguments)
     if sp.issparse(y):
         refuse_stratified(arguments["cv"])
         function = _accepting_sparse_y(function)
-    return function(y=y, **arguments | {"cv": _with_checked_folds(arguments["cv"], who)})
+    return function(y=y, **arguments | {"cv": with_checked_folds(arguments["cv"], who)})
 
 
-def _with_checked_folds(cv: Any, who: str) -> Any:
+def refuse_malformed(who: str, **arguments: Any) -> None:
+    """Raise for sparse matrices with wrong index arrays, and for masked arrays."""
+    for name, values in arguments.items():
+        check_sparse(values, name, who)
+        if np.ma.isMaskedArray(values):
+            refuse_disguised(values, f"{who}: {name}")
+
+
+def with_checked_folds(cv: Any, who: str) -> Any:
     """Return a splitter whose folds are checked; what makes none goes on to scikit-learn."""
     if is_list_of_folds(cv):
-        return _CheckedSplitter(ListedFolds(cv), who, cv)
+        listed = ListedFolds(cv)
+        if not listed.folds:  # which has a message of its own
+            check_folds([], 0, who, cv)
+        return _CheckedSplitter(listed, who, cv)
     if hasattr(cv, "split") and not isinstance(cv, str):
         return _CheckedSplitter(cv, who, cv)
     return cv  # a number of folds, or nothing that scikit-learn takes
@@ -81,7 +89,7 @@ def refuse_stratified(cv: Any) -> None:
     if isinstance(cv, stratified):
         raise ValueError(
             f"cv: {cv} keeps the shares of classes, which a sparse indicator does not have. Use "
-            "KFold, ShuffleSplit or GroupKFold."
+            "RareLabelSplit, which keeps those of labels, or KFold, ShuffleSplit or GroupKFold."
         )
 
 

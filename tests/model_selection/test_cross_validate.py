@@ -204,7 +204,7 @@ def test_wrong_containers_of_scorers(matching_classifier, problem, scoring, mess
 
 
 def test_an_indicator_cannot_be_stratified(matching_classifier, problem):
-    with pytest.raises(ValueError, match=r"cv: StratifiedKFold.* Use KFold"):
+    with pytest.raises(ValueError, match=r"cv: StratifiedKFold.* Use RareLabelSplit.* KFold"):
         cross_validate(matching_classifier, *problem, cv=StratifiedKFold(3), scoring="P@1")
 
 
