@@ -267,6 +267,11 @@ class TopKScorer(_RankingScorer):
         """
         return self._measure(self._pairs(), estimator, X, y, sample_weight)
 
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the metrics in results, such as "P@3", in their order."""
+        return [f"{_METRICS[metric][0]}@{k}" for metric, ks in self._pairs().items() for k in ks]
+
     def _pairs(self) -> dict[str, tuple[int, ...]]:
         return dict.fromkeys(self.metrics, check_k(self.ks))
 
@@ -323,6 +328,11 @@ class ManyAtKScorer(_RankingScorer):
         """Return the metrics of a fitted estimator on X and y, under the names of `scorers`."""
         values = self._measure(self._pairs(), estimator, X, y, sample_weight)
         return {name: values[scorer.name] for name, scorer in self.scorers.items()}
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the metrics in results, in their order."""
+        return list(self.scorers)
 
     def _pairs(self) -> dict[str, tuple[int, ...]]:
         pairs: dict[str, tuple[int, ...]] = {}
