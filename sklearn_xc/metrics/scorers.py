@@ -270,7 +270,7 @@ class TopKScorer(_RankingScorer):
     @property
     def names(self) -> list[str]:
         """Return the names of the metrics in results, such as "P@3", in their order."""
-        return [f"{_METRICS[metric][0]}@{k}" for metric, ks in self._pairs().items() for k in ks]
+        return [f"{METRICS[metric][0]}@{k}" for metric, ks in self._pairs().items() for k in ks]
 
     def _pairs(self) -> dict[str, tuple[int, ...]]:
         return dict.fromkeys(self.metrics, check_k(self.ks))
