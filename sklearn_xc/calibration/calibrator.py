@@ -55,7 +55,7 @@ class TopKCalibrator(WrappedClassifier):
     n_candidates : int, default=20
         Labels of each row that maps are learned from, at most `top_k`.
     top_k : int, default=100
-        Labels of each row that have probabilities of their own, and that predict and
+        Labels of each row that have probabilities of their own (two at least), and that predict and
         decision_function consider after a sparse fit. All others share one.
     max_memory : int or str, default=None
         Bytes, or a text as "8GB", for the scores that are learned from, and for each answer. The
@@ -247,6 +247,10 @@ class TopKCalibrator(WrappedClassifier):
         self._warn_of_unseen()
         return self
 
+    def _depth(self) -> int:
+        """Return the labels of each row that are asked for: a lead needs two."""
+        return min(max(super()._depth(), 2), len(self.classes_))
+
     def _warn_of_small(self, pairs: ScoredPairs) -> None:
         edges = self.group_edges_
         relevant = group_of(pairs.frequency[pairs.relevant], edges)
@@ -355,7 +359,7 @@ class TopKCalibrator(WrappedClassifier):
         -------
         indices : ndarray of int64 of shape (n, k)
             Those of :meth:`predict_topk`.
-        probabilities : ndarray of float64 of shape (n, k)
+        probabilities : ndarray of float of shape (n, k)
             Padded with 0.
         """
         check_is_fitted(self)
@@ -372,7 +376,9 @@ class TopKCalibrator(WrappedClassifier):
             self._of_scores(labels[a : a + _TOGETHER], scores[a : a + _TOGETHER], depth)
             for a in range(0, len(labels), _TOGETHER)
         ]
-        chances, rest = (np.concatenate(part) for part in zip(*parts, strict=True))
+        chances, rest = (
+            np.concatenate(part).astype(scores.dtype) for part in zip(*parts, strict=True)
+        )
         return labels[:, :k], chances[:, :k], rest
 
     def _of_scores(
@@ -400,7 +406,7 @@ class TopKCalibrator(WrappedClassifier):
             found = found * (1.0 - self._rest)
         first, others = found[:, :1], np.minimum.accumulate(found[:, 1:], axis=1)
         # Below the first by more than rounding, so that it is the largest.
-        most = first * (1.0 - 1e-9)
+        most = first * (1.0 - LEAST)
         of_rest = self._rest if others.shape[1] else 1.0
         if not self._is_softmax:
             left = (1.0 - first) * (1.0 - of_rest)

@@ -10,8 +10,8 @@ from sklearn_xc._scored_pairs import ScoredPairs
 #: Larger numbers are taken for this one, so that squares do not overflow.
 _HUGE = 1e15
 _MOST_STEPS = 1000
-#: Probabilities stay so far away from 0 and 1.
-LEAST = 1e-9
+#: Probabilities stay so far away from 0 and 1: float32 tells them apart.
+LEAST = 1e-6
 
 
 class PairMap:
@@ -107,9 +107,10 @@ class _Map:
         self.logistic = LogisticRegression(max_iter=_MOST_STEPS)
         design = self._design(plain, groups)
         self.logistic.fit(design, relevant, sample_weight=weight)
+        z = self.logistic.decision_function(design)
         if self.isotonic:
             self.steps = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-            self.steps.fit(self.logistic.decision_function(design), relevant, sample_weight=weight)
+            self.steps.fit(z, relevant, sample_weight=weight)
         return self
 
     def chances(self, features: tuple[np.ndarray, np.ndarray]) -> np.ndarray:

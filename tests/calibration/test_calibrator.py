@@ -70,7 +70,8 @@ def test_classes_sum_to_one(method, top_k, classes):
     X, y = classes
     model = calibrator(SOFTMAX, method=method, top_k=top_k).fit(X[:600], y[:600])
     chances = model.predict_proba(X[600:])
-    np.testing.assert_allclose(chances.sum(axis=1), 1, rtol=1e-12)
+    np.testing.assert_allclose(chances.sum(axis=1), 1, rtol=1e-5)
+    assert chances.dtype == X.dtype
     assert (chances > 0).all()
     predicted = model.predict(X[600:])
     np.testing.assert_array_equal(model.classes_[chances.argmax(axis=1)], predicted)
@@ -79,8 +80,8 @@ def test_classes_sum_to_one(method, top_k, classes):
     assert error_of(first, predicted == y[600:], 4) < 0.2  # folds are a third smaller
     np.testing.assert_allclose(model.predict_log_proba(X[600:]), np.log(chances))
     labels, best = model.predict_proba_topk(X[600:], 9)
-    np.testing.assert_allclose(np.take_along_axis(chances, labels, axis=1), best, rtol=1e-9)
-    assert (np.diff(best, axis=1) <= 1e-12).all()
+    np.testing.assert_allclose(np.take_along_axis(chances, labels, axis=1), best, rtol=1e-5)
+    assert (np.diff(best, axis=1) <= 1e-7).all()
 
 
 @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_matrix])
