@@ -1,5 +1,6 @@
 """A vectorizer, a classifier and the names of labels, as one estimator."""
 
+import warnings
 from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._label_features import LabelFeatures
 from sklearn_xc._label_names import as_name_array
-from sklearn_xc._name_lists import are_name_lists
+from sklearn_xc._name_lists import are_name_lists, likely_separator
 from sklearn_xc._sklearn import HasMethods, Interval, fit_context, num_samples
 from sklearn_xc._state import built_apart, reads_one_state
 from sklearn_xc._topk import topk
@@ -144,6 +145,8 @@ class TextClassifierXC(BaseEstimator):
             if self.label_texts is not None:
                 self.binarizer_.add_names(name for name, _ in self.label_texts.items())
                 y.resize(y.shape[0], len(self.binarizer_.classes_))
+        else:
+            self._warn_of_separator(y)
         n = int(num_samples(X))
         if num_samples(y) != n:
             raise ValueError(f"{who}: y has {num_samples(y)} rows and X has {n}.")
@@ -151,7 +154,14 @@ class TextClassifierXC(BaseEstimator):
         if vectorizer is None:
             vectorizer = TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
         self.vectorizer_ = clone(vectorizer)
+        self._check_entries(X)
         features = self.vectorizer_.fit_transform(X)
+        if features.shape[0] != n:
+            raise ValueError(
+                f"{who}: X must be a sequence of {n} texts, such as table['text']. Got "
+                f"{type(X).__name__}, of which {type(vectorizer).__name__} makes "
+                f"{features.shape[0]} rows."
+            )
         self.classifier_ = self._with_labels()
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
         self.classifier_.fit(features, y, **weight)
@@ -323,6 +333,7 @@ class TextClassifierXC(BaseEstimator):
     def _features(self, X: Any) -> Any:
         check_is_fitted(self)
         self._check_texts(X)
+        self._check_entries(X)
         return self.vectorizer_.transform(X)
 
     def _check_texts(self, X: Any) -> None:
@@ -331,6 +342,35 @@ class TextClassifierXC(BaseEstimator):
                 f"{type(self).__name__}: X must be a list of texts. Got one text: put it into a "
                 "list, [text]."
             )
+
+    def _warn_of_separator(self, y: Any) -> None:
+        """Warn if what are classes to us looks like several names each."""
+        if sp.issparse(y) or len(np.shape(y)) != 1:
+            return
+        likely = likely_separator([[one] for one in y if isinstance(one, str)])
+        if likely is not None:
+            warnings.warn(
+                f"{type(self).__name__}: each row of y is taken for one class, but many hold "
+                f"{likely!r}. If these are several names, pass separator={likely!r}.",
+                UserWarning,
+                stacklevel=5,
+            )
+
+    def _check_entries(self, X: Any) -> None:
+        """Raise ValueError for what is no text, where a vectorizer of scikit-learn reads texts."""
+        reads = self.vectorizer_
+        is_plain = all(
+            getattr(reads, name, "") is None for name in ("preprocessor", "tokenizer")
+        ) and isinstance(getattr(reads, "analyzer", None), str)
+        if not is_plain or reads.input != "content" or hasattr(X, "columns"):
+            return
+        for row, text in enumerate(X):
+            if not isinstance(text, str | bytes):
+                raise ValueError(
+                    f"{type(self).__name__}: X must hold texts. Got {text!r} in row {row}"
+                    + (": table['text'].fillna('') makes empty texts of missing ones."
+                       if text is None or text != text else ".")
+                )  # fmt: skip
 
     def _with_labels(self) -> Any:
         """Return a clone of the classifier that knows the names, and what their texts say."""

@@ -245,6 +245,28 @@ def test_bad_input(X, y, parameters, match):
         TextClassifierXC(**parameters).fit(X, y)
 
 
+def test_a_forgotten_separator_is_noticed():
+    joined = [";".join(row) for row in NAMES]
+    with pytest.warns(UserWarning, match=r"many hold ';'\. If .* pass separator=';'\.$") as caught:
+        TextClassifierXC().fit(TEXTS, joined)
+    assert caught[0].filename == __file__
+
+
+def test_what_is_no_text_is_told():
+    frame = pd.DataFrame({"text": TEXTS, "title": TEXTS})
+    with pytest.raises(
+        ValueError, match=r"X must be a sequence of 120 texts, such as table\['text"
+    ):
+        TextClassifierXC().fit(frame, NAMES)
+    for odd, match in ((None, r"Got None in row 1: .*fillna"), (3, r"Got 3 in row 1\.$")):
+        with pytest.raises(ValueError, match=rf"X must hold texts\. {match}"):
+            TextClassifierXC().fit(["a", odd, *TEXTS[2:]], NAMES)
+    with pytest.raises(ValueError, match="Got nan in row 0"):
+        TextClassifierXC().fit(TEXTS, NAMES).predict(pd.Series([np.nan]))
+    tokens = TextClassifierXC(CountVectorizer(analyzer=list)).fit([t.split() for t in TEXTS], NAMES)
+    assert tokens.score([t.split() for t in NEW], NEW_NAMES) == 1.0
+
+
 def test_bad_names_for_topk_names(tagger):
     with pytest.raises(ValueError, match=r"^topk_names: names must be 4 names, .* Got 2\.$"):
         topk_names(tagger, NEW, names=["a", "b"])
