@@ -21,6 +21,7 @@ from sklearn_xc._topk import topk
 from sklearn_xc.linear import OvALinearXC
 from sklearn_xc.metrics import precision_at_k
 from sklearn_xc.preprocessing import LabelBinarizerXC
+from sklearn_xc.thresholds import ThresholdTuner
 
 
 def _has(method: str) -> Any:
@@ -45,7 +46,8 @@ class TextClassifierXC(BaseEstimator):
         From texts, or whatever `X` is, to features. None is
         ``TfidfVectorizer(sublinear_tf=True, dtype=numpy.float32)``.
     classifier : classifier, default=None
-        None is ``OvALinearXC()``.
+        None is ``OvALinearXC()`` where each instance has one class, else
+        ``ThresholdTuner(OvALinearXC(), random_state=0)``: a rare label seldom passes a margin of 0.
     separator : str, default=None
         Where `y` has one text of names for each instance: what stands between them, such as ";".
     min_count : int, default=1
@@ -162,7 +164,7 @@ class TextClassifierXC(BaseEstimator):
                 f"{type(X).__name__}, of which {type(vectorizer).__name__} makes "
                 f"{features.shape[0]} rows."
             )
-        self.classifier_ = self._with_labels()
+        self.classifier_ = self._with_labels(is_one_class=len(np.shape(y)) == 1)
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
         self.classifier_.fit(features, y, **weight)
         return self
@@ -372,9 +374,14 @@ class TextClassifierXC(BaseEstimator):
                        if text is None or text != text else ".")
                 )  # fmt: skip
 
-    def _with_labels(self) -> Any:
+    def _with_labels(self, *, is_one_class: bool) -> Any:
         """Return a clone of the classifier that knows the names, and what their texts say."""
-        classifier = clone(OvALinearXC() if self.classifier is None else self.classifier)
+        classifier = self.classifier
+        if classifier is None:
+            classifier = OvALinearXC()
+            if not is_one_class:
+                classifier = ThresholdTuner(classifier, random_state=0)
+        classifier = clone(classifier)
         parameters = classifier.get_params(deep=True)
         given = {}
         if self.binarizer_ is not None:
