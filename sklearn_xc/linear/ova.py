@@ -63,11 +63,13 @@ class OvALinearXC(LinearModel):
         Whether to add a constant feature.
     regularize_intercept : bool, default=True
         Whether the ridge covers the intercept. If not, no bound on the suboptimality is known.
-    positive_weight, negative_weight : float, array of shape (n_labels,) or "propensity", \
-default=None
-        Factors on the loss of each label's positives and negatives; None means 1. "propensity"
-        (positives only) is the inverse propensity of the label [2]_, for data where positives are
-        missing.
+    class_weight : float, array of shape (n_labels,), dict, "balanced" or "propensity", default=None
+        Factors on the loss of each label's positives, as scikit-learn's one-vs-rest classifiers
+        have them; None means 1. A dict holds those of some labels. "balanced" is the mean frequency
+        of labels over that of the label; "propensity" the inverse propensity [2]_, for data where
+        positives are missing. Of two classes, a dict and "balanced" also weight the first.
+    negative_weight : float or array of shape (n_labels,), default=None
+        Factors on the loss of each label's negatives; None means 1.
     prune : float, default=0.01
         Weights of smaller magnitude are set to zero after training, never the intercept.
     label_names : array-like of shape (n_labels,), default=None
@@ -146,9 +148,10 @@ default=None
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "fit_intercept": ["boolean"],
         "regularize_intercept": ["boolean"],
-        "positive_weight": [
+        "class_weight": [
             Interval(Real, 0, None, closed="neither"),
-            StrOptions({"propensity"}),
+            StrOptions({"balanced", "propensity"}),
+            dict,
             "array-like",
             None,
         ],
@@ -171,7 +174,7 @@ default=None
         max_iter=100,
         fit_intercept=True,
         regularize_intercept=True,
-        positive_weight=None,
+        class_weight=None,
         negative_weight=None,
         prune=0.01,
         label_names=None,
@@ -187,7 +190,7 @@ default=None
         self.max_iter = max_iter
         self.fit_intercept = fit_intercept
         self.regularize_intercept = regularize_intercept
-        self.positive_weight = positive_weight
+        self.class_weight = class_weight
         self.negative_weight = negative_weight
         self.prune = prune
         self.label_names = label_names

@@ -63,7 +63,7 @@ class OvALinearXCCV(OvALinearXC):
     exhaustive : bool, default=False
         Whether to score every C on every fold. Otherwise a race decides, see Notes: use True for
         the whole table, and for folds that are not alike, such as those of a time series.
-    loss, init, tol, max_iter, fit_intercept, regularize_intercept, positive_weight, \
+    loss, init, tol, max_iter, fit_intercept, regularize_intercept, class_weight, \
 negative_weight, prune, label_names, top_k, max_memory, n_jobs, verbose
         As in :class:`OvALinearXC`. `init` starts the largest C of each fold, and the final fit.
         With ``tol=None`` the fits to the folds are certified within 3% of their optimum, the final
@@ -159,7 +159,7 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, verbose
         max_iter=100,
         fit_intercept=True,
         regularize_intercept=True,
-        positive_weight=None,
+        class_weight=None,
         negative_weight=None,
         prune=0.01,
         label_names=None,
@@ -179,7 +179,7 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, verbose
         self.max_iter = max_iter
         self.fit_intercept = fit_intercept
         self.regularize_intercept = regularize_intercept
-        self.positive_weight = positive_weight
+        self.class_weight = class_weight
         self.negative_weight = negative_weight
         self.prune = prune
         self.label_names = label_names

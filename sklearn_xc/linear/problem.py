@@ -1,19 +1,18 @@
 """From checked data and the parameters of an estimator to the problems of all labels."""
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from sklearn_xc._arguments import check_numbers, refuse_disguised
+from sklearn_xc._arguments import refuse_disguised
 from sklearn_xc._data import CsrRows, DenseRows, Targets
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc.initialisers import INITIALISERS, Given, Initialiser
+from sklearn_xc.linear.class_weight import loss_factors
 from sklearn_xc.losses import LOSSES, MarginLoss
 from sklearn_xc.losses.margin import check_margin_loss
-from sklearn_xc.metrics import propensity
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.solvers.layouts import arranged
 from sklearn_xc.solvers.problem import OneVsAllProblem
@@ -75,10 +74,9 @@ def build_problem(
     total = float(row_weight.sum())
     tol, gap = (DEFAULT_TOL, DEFAULT_GAP) if estimator.tol is None else (estimator.tol, np.inf)
     least = np.maximum(np.ldexp(1.0, -exponent), np.minimum(positive, total - positive))
-    plus, minus = (
-        _label_weight(estimator, C, name, positive, total, exponent)
-        for name in ("positive_weight", "negative_weight")
-    )
+    factors = loss_factors(estimator, targets, positive, total, exponent)
+    with np.errstate(over="ignore", under="ignore"):  # the solver's check says what to change
+        plus, minus = (np.ldexp(C * factor, exponent) for factor in factors)  # rows are too small
     return OneVsAllProblem(
         instances=layout.instances,
         columns=layout.features,
@@ -96,36 +94,6 @@ def build_problem(
         prune=estimator.prune,
         owner=type(estimator).__name__,
     )
-
-
-def _label_weight(
-    estimator: Any, C: float, name: str, positive: np.ndarray, total: float, exponent: int
-) -> np.ndarray:
-    """Return C times the loss weight of each binary problem, from the parameter `name`.
-
-    The weights of each label's instances and of all, `positive` and `total`, are to be
-    multiplied by ``2**exponent``, and so is what is returned: the rows are too small by that.
-    """
-    value, who = getattr(estimator, name), type(estimator).__name__
-    n_problems = len(positive)
-    if value is None or isinstance(value, Real):
-        weight = np.full(n_problems, 1.0 if value is None else float(value))
-    elif isinstance(value, str):
-        with np.errstate(over="ignore"):
-            counts, n = np.ldexp(positive, exponent), float(np.ldexp(total, exponent))
-        if not 3.0 <= n < np.inf:
-            raise ValueError(
-                f"{who}: {name}='propensity' needs a sample_weight that sums to a number "
-                f"of instances, at least 3. Got {n:.3g}."
-            )
-        weight = 1.0 / propensity(counts, n)
-    else:
-        weight = check_numbers(value, f"{who}: {name}", n_problems, "label")
-        if not (weight > 0).all():
-            at = int(np.argmin(weight))
-            raise ValueError(f"{who}: {name} must be positive, label {at} has {weight[at]}.")
-    with np.errstate(over="ignore", under="ignore"):  # the solver's check says what to change
-        return np.ldexp(C * weight, exponent)
 
 
 def _check_loss(estimator: Any) -> MarginLoss:

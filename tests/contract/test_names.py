@@ -11,7 +11,7 @@ from registry import ENTRIES
 #: table of all constructors, and defends each name that differs.
 WORDS = {
     "problem": "C Cs alpha loss delta multilabel fit_intercept regularize_intercept "
-    "positive_weight negative_weight margin classifier_margin radius",
+    "class_weight negative_weight margin classifier_margin radius",
     "parts": "init u_init gradient index sampler encoder optimizer scoring cv exhaustive "
     "estimators final_estimator objective",
     "size": "embedding_dim prune n_shards",

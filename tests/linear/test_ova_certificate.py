@@ -57,7 +57,7 @@ def test_sparse_and_dense_x_have_the_same_rule(clouds):
 def test_weights_and_a_large_c(clouds):
     X, Y = clouds
     weight = np.linspace(0.5, 3.0, len(X))
-    model = OvALinearXC(C=100, prune=0, positive_weight=2.0).fit(X, Y, sample_weight=weight)
+    model = OvALinearXC(C=100, prune=0, class_weight=2.0).fit(X, Y, sample_weight=weight)
     report = model.fit_report_
     assert (report["suboptimality"] <= DEFAULT_GAP * report["objective"]).all()
 

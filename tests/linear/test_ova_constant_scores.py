@@ -66,7 +66,7 @@ def test_all_answers_agree(data):
 
 def test_the_score_is_that_of_the_best_constant(data):
     X, Y = data
-    model = OvALinearXC(C=3.0, positive_weight=2.0).fit(X, Y)
+    model = OvALinearXC(C=3.0, class_weight=2.0).fit(X, Y)
     positive = (28 * model.label_counts_ + 400 * Y.toarray()[0]) / 29  # row 0 is blank
     p, q = 3.0 * 2.0 * positive, 3.0 * (400 - positive)
     expected = 2 * (p - q) / (1 + 2 * (p + q))

@@ -81,8 +81,8 @@ class TestScores:
         [
             {"fit_intercept": False},
             {"regularize_intercept": False},
-            {"positive_weight": "propensity", "negative_weight": 0.5},
-            {"positive_weight": np.arange(1.0, 15.0)},
+            {"class_weight": "propensity", "negative_weight": 0.5},
+            {"class_weight": np.arange(1.0, 15.0)},
             {"init": "ovap++"},
             {"init": np.full((14, 40), 0.1)},
             {"prune": 0.3},

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.svm import LinearSVC
 
 from sklearn_xc import OvALinearXC
 from sklearn_xc.losses import LOSSES
@@ -19,14 +20,12 @@ def assert_close(a, b, atol=1e-7):
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("init", ["msi", "zero", "ovap"])
-@pytest.mark.parametrize("positive_weight", [None, "propensity"])
-def test_a_weight_of_two_is_a_repeated_row_and_of_zero_a_missing_one(
-    positive_weight, init, loss, xy
-):
+@pytest.mark.parametrize("class_weight", [None, "propensity"])
+def test_a_weight_of_two_is_a_repeated_row_and_of_zero_a_missing_one(class_weight, init, loss, xy):
     X, Y = xy
     counts = np.random.default_rng(0).integers(0, 4, 120)
     rows = np.repeat(np.arange(120), counts)
-    parameters = {"init": init, "loss": loss, "positive_weight": positive_weight}
+    parameters = {"init": init, "loss": loss, "class_weight": class_weight}
     weighted, repeated = fit(X, Y, counts, **parameters), fit(X[rows], Y[rows], **parameters)
     assert_close(weighted, repeated)
     for name in ("objective", "gradient_tolerance"):
@@ -38,15 +37,15 @@ def test_a_weight_of_two_is_a_repeated_row_and_of_zero_a_missing_one(
 def test_weights_that_are_all_equal_scale_the_loss(xy):
     X, Y = xy
     assert_close(fit(X, Y, np.full(120, 3.0)), fit(X, Y, C=3.0))
-    assert_close(fit(X, Y, positive_weight=2.0, negative_weight=2.0), fit(X, Y, C=2.0))
+    assert_close(fit(X, Y, class_weight=2.0, negative_weight=2.0), fit(X, Y, C=2.0))
 
 
 def test_label_weights_by_number_and_by_array(xy):
     X, Y = xy
     plus, minus = np.linspace(0.5, 2, 15), np.linspace(3, 1, 15)
-    model = fit(X, Y, positive_weight=plus, negative_weight=list(minus))
+    model = fit(X, Y, class_weight=plus, negative_weight=list(minus))
     for label in (0, 7, 14):
-        one = fit(X, Y[:, [label]], positive_weight=plus[label], negative_weight=minus[label])
+        one = fit(X, Y[:, [label]], class_weight=plus[label], negative_weight=minus[label])
         np.testing.assert_allclose(
             one.coef_.toarray()[0], model.coef_[[label]].toarray()[0], atol=1e-12
         )
@@ -55,14 +54,14 @@ def test_label_weights_by_number_and_by_array(xy):
 def test_identical_labels_of_different_weight_are_solved_apart(xy):
     plus = np.ones(15)
     plus[9] = 5.0
-    model = fit(*xy, positive_weight=plus)
+    model = fit(*xy, class_weight=plus)
     assert (model.coef_[[2]].toarray() != model.coef_[[9]].toarray()).any()
 
 
 def test_propensity_weights_are_inverse_propensities(xy):
     X, Y = xy
     inverse = 1 / propensity(np.asarray(Y.sum(axis=0)).ravel(), 120)
-    model, expected = fit(X, Y, positive_weight="propensity"), fit(X, Y, positive_weight=inverse)
+    model, expected = fit(X, Y, class_weight="propensity"), fit(X, Y, class_weight=inverse)
     np.testing.assert_array_equal(model.coef_.toarray(), expected.coef_.toarray())
     assert inverse.max() > 1.5 * inverse.min()
 
@@ -70,5 +69,43 @@ def test_propensity_weights_are_inverse_propensities(xy):
 def test_two_classes_have_one_weight(xy):
     X, Y = xy
     y = Y[:, [0]].toarray()[:, 0]
-    a, b = fit(X, y, positive_weight=[3.0]), fit(X, y, positive_weight=3.0)
+    a, b = fit(X, y, class_weight=[3.0]), fit(X, y, class_weight=3.0)
     np.testing.assert_array_equal(a.coef_.toarray(), b.coef_.toarray())
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("class_weight", ["balanced", {0: 3.0, 1: 0.5}])
+def test_class_weights_are_those_of_scikit_learn(class_weight, n_classes, xy):
+    X, Y = xy
+    places = np.asarray(Y.argmax(axis=1)).ravel() % n_classes
+    y = np.where(np.arange(120) < 70, 0, places)  # of uneven frequency
+    ours = fit(X, y, class_weight=class_weight)
+    theirs = LinearSVC(class_weight=class_weight, tol=1e-9, max_iter=100_000, dual=False)
+    theirs.fit(X, y)
+    np.testing.assert_allclose(ours.coef_.toarray(), theirs.coef_, atol=1e-4)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-4)
+
+
+def test_weights_of_some_labels_by_name(xy):
+    X, Y = xy
+    names = [f"label {j}" for j in range(15)]
+    plus = np.ones(15)
+    plus[[3, 9]] = 2.0, 0.5
+    named = fit(X, Y, label_names=names, class_weight={"label 3": 2.0, "label 9": 0.5})
+    np.testing.assert_array_equal(
+        named.coef_.toarray(), fit(X, Y, class_weight=plus).coef_.toarray()
+    )
+    with pytest.raises(ValueError, match=r"labels of y as keys, such as 'label 0'\. Got 'poem'\."):
+        fit(X, Y, label_names=names, class_weight={"poem": 2.0})
+    with pytest.raises(ValueError, match=r"positive numbers as values\. Got 0 for 'label 3'\."):
+        fit(X, Y, label_names=names, class_weight={"label 3": 0})
+
+
+def test_balanced_label_sets(xy):
+    X, Y = xy
+    counts = np.asarray(Y.sum(axis=0)).ravel()
+    model = fit(X, Y, class_weight="balanced")
+    expected = fit(
+        X, Y, class_weight=np.where(counts > 0, counts.mean() / np.maximum(counts, 1), 1)
+    )
+    assert_close(model, expected, atol=1e-9)

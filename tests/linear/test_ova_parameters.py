@@ -63,7 +63,7 @@ class TestParameters:
         with pytest.raises(ValueError, match=r"OvALinearXC: init: .* column index 2000000 is not"):
             OvALinearXC(init=bad).fit(*xy)
 
-    @pytest.mark.parametrize("name", ["positive_weight", "negative_weight"])
+    @pytest.mark.parametrize("name", ["class_weight", "negative_weight"])
     @pytest.mark.parametrize(
         ("weight", "message"),
         [
@@ -83,7 +83,7 @@ class TestParameters:
         with pytest.raises(ValueError, match=f"{name}.*{message}"):
             OvALinearXC(**{name: weight}).fit(*xy)
 
-    @pytest.mark.parametrize("name", ["positive_weight", "negative_weight"])
+    @pytest.mark.parametrize("name", ["class_weight", "negative_weight"])
     def test_masked_label_weights(self, name, xy):
         with pytest.raises(TypeError, match=f"OvALinearXC: {name} is a masked array"):
             OvALinearXC(**{name: np.ma.ones(15)}).fit(*xy)

@@ -31,7 +31,7 @@ def columns(Y):
 @pytest.mark.parametrize(("plus", "minus"), [(1.0, 1.0), (5.0, 0.5)])
 def test_squared_hinge_is_linear_svc(init, plus, minus, xy, dense_objective):
     X, Y = xy
-    model = fit(X, Y, C=0.7, init=init, positive_weight=plus, negative_weight=minus)
+    model = fit(X, Y, C=0.7, init=init, class_weight=plus, negative_weight=minus)
     for label, y in columns(Y):
         objective = dense_objective(X.toarray(), y > 0, plus=0.7 * plus, minus=0.7 * minus)
         svc = LinearSVC(
@@ -120,7 +120,7 @@ def test_the_certificate_holds_for_any_small_problem(
     weight = rng.random(n) * 2 + 0.1 if weighted else np.ones(n)
     model = fit(
         sp.csr_array(X), sp.csr_array(Y), weight, C=C, loss=loss, init=init, tol=tol,
-        fit_intercept=intercept[0], regularize_intercept=intercept[1], positive_weight=plus,
+        fit_intercept=intercept[0], regularize_intercept=intercept[1], class_weight=plus,
         negative_weight=minus, max_iter=1000,
     )  # fmt: skip
     report = model.fit_report_

@@ -70,7 +70,7 @@ def check_fit(X, Y, weight=None, **parameters):
         assert np.isfinite(model.fit_report_["gradient_tolerance"]).all()
         dense = X.toarray() if sp.issparse(X) else X
         weight = np.ones(len(dense)) if weight is None else np.asarray(weight, float)
-        cost = model.C * (model.positive_weight or 1.0)
+        cost = model.C * (model.class_weight or 1.0)
         for label in np.flatnonzero(is_solved):
             norm = certificate(model, dense, Y, weight, label, cost)
             # The sum of rounded terms of either sign.
@@ -107,7 +107,7 @@ def test_any_scale_is_fitted_or_warned_of_or_refused(exponent, what, init, loss,
     elif what == "C":
         parameters["C"] = scale
     elif what == "both weights":
-        parameters |= {"positive_weight": scale, "negative_weight": scale}
+        parameters |= {"class_weight": scale, "negative_weight": scale}
     elif what == "X and C":
         parameters["C"] = float(f"1e{min(300, max(-300, -2 * exponent))}")
     check_fit(make(X), Y, weight, **parameters)
@@ -145,8 +145,8 @@ def test_weights_that_are_powers_of_two_do_not_change_a_bit(power):
         (1e-200, {"fit_intercept": False}),
         (1.0, {"C": 1e308}),
         (1.0, {"C": 1e-308}),
-        (1.0, {"positive_weight": 1e300, "C": 1e300}),
-        (1.0, {"negative_weight": 1e-200, "positive_weight": 1e-200, "C": 1e-200}),
+        (1.0, {"class_weight": 1e300, "C": 1e300}),
+        (1.0, {"negative_weight": 1e-200, "class_weight": 1e-200, "C": 1e-200}),
     ],
 )
 def test_what_no_arithmetic_can_hold_is_refused(scale, parameters):
@@ -284,10 +284,10 @@ def test_instances_of_little_weight_do_not_loosen_the_stopping_rule(unit):
 @pytest.mark.parametrize("weight", [1e-300, 0.01, 1e305, 1e307])
 def test_propensities_need_a_number_of_instances(weight):
     X, Y = small_set()
-    model = OvALinearXC(prune=0, positive_weight="propensity")
+    model = OvALinearXC(prune=0, class_weight="propensity")
     if weight == 1e305:
         with pytest.raises(ValueError, match=RANGE_ERROR.pattern):
-            OvALinearXC(positive_weight="propensity").fit(X, Y, np.full(30, weight))
+            OvALinearXC(class_weight="propensity").fit(X, Y, np.full(30, weight))
         return
     with pytest.raises(ValueError, match=r"sums to a number of instances, at least 3. Got"):
         model.fit(X, Y, np.full(30, min(weight * 1e2, 1.7e308) if weight > 1 else weight))
