@@ -18,10 +18,10 @@ ESTIMATORS = {
 PARTS = {"solvers", "initialisers", "samplers", "mips", "encoders", "gradients"}
 FOUNDATIONS = {
     "base", "exceptions", "kernels", "losses", "metrics", "parallel", "preprocessing", "weights",
-    "_arguments", "_blank_rows", "_checks", "_data", "_distinct", "_explanation", "_folds",
-    "_frequency_groups", "_held_out", "_label_features", "_label_names", "_name_lists",
-    "_objective", "_out_of_fold", "_parts", "_scored_pairs", "_seeds", "_show_versions",
-    "_sklearn", "_sparse_input", "_state", "_topk", "_topk_names", "_wrapped",
+    "_arguments", "_atomic_files", "_blank_rows", "_checks", "_data", "_distinct", "_explanation",
+    "_folds", "_frequency_groups", "_held_out", "_label_features", "_label_names", "_name_lists",
+    "_objective", "_out_of_fold", "_parts", "_scored_pairs", "_seeds", "_show_versions", "_sklearn",
+    "_sparse_input", "_state", "_topk", "_topk_names", "_wrapped",
 }  # fmt: skip
 SHELVES = {"datasets", "inspection", "model_selection"}
 #: The package itself: its version.
@@ -32,6 +32,7 @@ MAY_USE = {
     **dict.fromkeys(PARTS, PARTS | FOUNDATIONS | TOP),
     **dict.fromkeys(FOUNDATIONS, FOUNDATIONS | TOP),
     **dict.fromkeys(SHELVES, ESTIMATORS | PARTS | FOUNDATIONS | SHELVES | TOP),
+    "command_line": ESTIMATORS | PARTS | FOUNDATIONS | SHELVES | TOP | {"command_line"},
     "kernels": {"kernels"},
     "losses": {"losses", "kernels", "_parts"},
 }
@@ -186,6 +187,7 @@ def test_every_folder_has_a_layer():
         ("linear.ova", "from sklearn_xc.datasets import make_xc_classification"),
         ("kernels.topk", "import scipy.sparse"),
         ("kernels.topk", "from sklearn_xc.losses import LOSSES"),
+        ("datasets.text", "from sklearn_xc.command_line import main"),
         ("losses.logistic", "from scipy import sparse"),
         ("losses.logistic", "from llvmlite import ir"),
         ("losses.logistic", "from sklearn_xc.parallel import memory"),

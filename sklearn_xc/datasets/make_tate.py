@@ -18,7 +18,8 @@ import hashlib
 import sys
 from pathlib import Path
 
-from sklearn_xc.datasets._files import open_atomic, open_source
+from sklearn_xc._atomic_files import open_atomic
+from sklearn_xc.datasets._files import open_source
 
 DATA = Path(__file__).parent / "data"
 WORK = ["acno", "title", "artist", "medium", "classification", "date", "group", "labels"]

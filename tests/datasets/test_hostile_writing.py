@@ -13,7 +13,8 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse import coo_array, csr_array
 
-from sklearn_xc.datasets import _files, dump_xmc_file, load_xmc_file
+from sklearn_xc import _atomic_files
+from sklearn_xc.datasets import dump_xmc_file, load_xmc_file
 
 X = np.array([[0, 1.5, 0], [2.5, 0, 1]], dtype=np.float32)
 Y = np.array([[1, 0], [0, 1]])
@@ -21,7 +22,8 @@ Y = np.array([[1, 0], [0, 1]])
 WRITE = """
     import os, signal, sys, threading, time
     import numpy as np
-    from sklearn_xc.datasets import _files, dump_xmc_file, xmc_writer
+    from sklearn_xc import _atomic_files
+    from sklearn_xc.datasets import dump_xmc_file, xmc_writer
 
     path, where, named, threaded = sys.argv[1:]
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -38,7 +40,7 @@ WRITE = """
         return waiting
 
     if named == "True":
-        _files._open_unnamed = lambda folder: None
+        _atomic_files._open_unnamed = lambda folder: None
     if where == "rows":
         format_rows, xmc_writer._BLOCK_PAIRS = xmc_writer._format_rows, 1
         def after_some(X, Y, first, last):
@@ -116,7 +118,7 @@ class TestTheEndOfTheProcess:
         self, tmp_path, monkeypatch, terminated, named
     ):
         if named:
-            monkeypatch.setattr(_files, "_open_unnamed", lambda folder: None)
+            monkeypatch.setattr(_atomic_files, "_open_unnamed", lambda folder: None)
         mine, replace = signal.getsignal(signal.SIGTERM), os.replace
 
         def interrupted_replace(*args):
@@ -135,7 +137,7 @@ class TestTheEndOfTheProcess:
         before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
         try:
             if named:
-                monkeypatch.setattr(_files, "_open_unnamed", lambda folder: None)
+                monkeypatch.setattr(_atomic_files, "_open_unnamed", lambda folder: None)
             if fails:
                 monkeypatch.setattr(os, "replace", lambda *args: 1 / 0)
                 with pytest.raises(ZeroDivisionError):
@@ -150,8 +152,8 @@ class TestTheEndOfTheProcess:
     def test_a_signal_while_cleaning_up_waits_for_its_end(self, tmp_path, monkeypatch):
         """The second SIGTERM, and one after a Ctrl-C, must not disturb the removal."""
         raised, seen = [], []
-        monkeypatch.setattr(_files, "_open_unnamed", lambda folder: None)
-        unlink = _files.Path.unlink
+        monkeypatch.setattr(_atomic_files, "_open_unnamed", lambda folder: None)
+        unlink = _atomic_files.Path.unlink
 
         def interrupted_unlink(path, **kwargs):
             os.kill(os.getpid(), signal.SIGTERM)
@@ -160,7 +162,7 @@ class TestTheEndOfTheProcess:
 
         before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
         try:
-            monkeypatch.setattr(_files.Path, "unlink", interrupted_unlink)
+            monkeypatch.setattr(_atomic_files.Path, "unlink", interrupted_unlink)
             monkeypatch.setattr(signal, "raise_signal", raised.append)
             monkeypatch.setattr(os, "replace", lambda *args: 1 / 0)
             with pytest.raises(ZeroDivisionError):
@@ -176,7 +178,7 @@ class TestTheEndOfTheProcess:
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz"])
 def test_both_ways_write_the_same(tmp_path, monkeypatch, named, suffix):
     if named:
-        monkeypatch.setattr(_files, "_open_unnamed", lambda folder: None)
+        monkeypatch.setattr(_atomic_files, "_open_unnamed", lambda folder: None)
     path = tmp_path / f"{'long name ' * 25}{suffix}"
     for _ in range(2):  # a new file, and one in place of an old one
         dump_xmc_file(path, X, Y)
@@ -192,7 +194,7 @@ def test_both_ways_write_the_same(tmp_path, monkeypatch, named, suffix):
 def test_other_threads_write_too(tmp_path, monkeypatch, named):
     """Only the main thread may touch the handlers of signals."""
     if named:
-        monkeypatch.setattr(_files, "_open_unnamed", lambda folder: None)
+        monkeypatch.setattr(_atomic_files, "_open_unnamed", lambda folder: None)
     with ThreadPoolExecutor(1) as pool:
         pool.submit(dump_xmc_file, tmp_path / "data.txt", X, Y).result()
     np.testing.assert_array_equal(load_xmc_file(tmp_path / "data.txt")[0].toarray(), X)
@@ -200,7 +202,7 @@ def test_other_threads_write_too(tmp_path, monkeypatch, named):
 
 @unnamed
 def test_a_file_without_a_name_is_used_where_there_is_one(tmp_path):
-    unnamed = _files._open_unnamed(tmp_path)
+    unnamed = _atomic_files._open_unnamed(tmp_path)
     if unnamed is None:
         pytest.skip("this file system has none")
     with unnamed:
@@ -222,7 +224,7 @@ class TestWhatStandsThere:
     @pytest.fixture(autouse=True)
     def ways(self, named, monkeypatch):
         if named:
-            monkeypatch.setattr(_files, "_open_unnamed", lambda folder: None)
+            monkeypatch.setattr(_atomic_files, "_open_unnamed", lambda folder: None)
 
     def test_a_pipe_gets_the_bytes(self, tmp_path):
         path = tmp_path / "pipe"
