@@ -49,7 +49,7 @@ _SUBPACKAGES = (
 )
 
 # For the package's own use; reached as attributes too.
-_INTERNAL = ("base", "kernels", "parallel", "solvers", "weights")
+_INTERNAL = ("base", "command_line", "kernels", "parallel", "solvers", "weights")
 
 __all__ = ["__version__", *_PUBLIC, *_SUBPACKAGES]
 

@@ -1,0 +1,129 @@
+"""How good a model's labels are, from texts and true labels that come in pieces."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sklearn_xc.metrics import ndcg_at_k, precision_at_k, propensity, psp_at_k, recall_at_k
+
+KS = (1, 3, 5)
+#: Bounds of the groups of labels by their training rows, the upper one left out.
+_GROUPS = (0, 1, 2, 5, 10, 50, 100, 1000, np.inf)
+
+
+class Answers:
+    """The best labels of rows, beside the true ones.
+
+    Names that training has not seen get columns after all others: they can be missed, not found.
+
+    Parameters
+    ----------
+    model : TextClassifierXC
+        Fitted on names.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._places = {name: place for place, name in enumerate(model.classes_.tolist())}
+        self._n_known = len(self._places)
+        self._best: list[np.ndarray] = []
+        self._true: list[np.ndarray] = []
+        self._counts: list[int] = []
+        self._n_right = self._n_answered = self._n_true = 0
+
+    def add(self, texts: list[str], labels: list[list[str]]) -> None:
+        """Have the model label some rows, whose true labels are given."""
+        self._best.append(self._model.predict_topk(texts, max(KS))[0])
+        places = self._places
+        self._true.append(
+            np.array([places.setdefault(n, len(places)) for names in labels for n in names], int)
+        )
+        self._counts += map(len, labels)
+        for answer, names in zip(self._model.predict(texts), labels, strict=True):
+            answered = answer if isinstance(answer, list) else [answer]
+            self._n_right += len(set(answered).intersection(names))
+            self._n_answered += len(answered)
+            self._n_true += len(names)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows so far."""
+        return len(self._counts)
+
+    def metrics(self) -> dict[str, float]:
+        """Return "P@1", "R@1", "nDCG@1", "PSP@1", ..., and "micro-F1", each in [0, 1]."""
+        Y, best = self._indicator(), np.concatenate(self._best)
+        columns = {
+            "P": precision_at_k(Y, best, KS),
+            "R": recall_at_k(Y, best, KS),
+            "nDCG": ndcg_at_k(Y, best, KS),
+        }
+        if self._model.n_samples_fit_ >= 3:
+            weights = propensity(self._model.label_counts_, self._model.n_samples_fit_)
+            # A name that no ranking can have found adds to neither sum.
+            columns["PSP"] = psp_at_k(Y[:, : self._n_known], best, KS, propensities=weights)
+        else:
+            columns["PSP"] = np.full(len(KS), np.nan)
+        found = {
+            f"{name}@{k}": float(value)
+            for name, values in columns.items()
+            for k, value in zip(KS, values, strict=True)
+        }
+        return found | {"micro-F1": 2 * self._n_right / max(1, self._n_answered + self._n_true)}
+
+    def by_frequency(self) -> list[dict[str, Any]]:
+        """Return what is found of labels with so many training rows.
+
+        Returns
+        -------
+        list of dict
+            ``training_rows`` as text, "not learnt" for names that training did not see or left
+            out; ``labels`` that occur, their ``occurrences``, and the
+            share ``found`` that is among the five best.
+        """
+        Y, best = self._indicator(), np.concatenate(self._best)
+        n = Y.shape[1]
+        counts = np.zeros(n, int)
+        counts[: self._n_known] = self._model.label_counts_
+        rows = np.repeat(np.arange(len(best)), best.shape[1])
+        is_label = best.ravel() >= 0
+        answered = sp.csr_array(
+            (np.ones(int(is_label.sum()), np.int8), (rows[is_label], best.ravel()[is_label])),
+            shape=Y.shape,
+        )
+        hits = np.asarray(Y.multiply(answered).sum(axis=0)).ravel()
+        occurs = np.asarray(Y.sum(axis=0)).ravel()
+        found = []
+        for low, high in pairwise(_GROUPS):
+            group = (counts >= low) & (counts < high) & (occurs > 0)
+            if group.any():
+                total = int(occurs[group].sum())
+                found.append(
+                    {
+                        "training_rows": _as_range(low, high),
+                        "labels": int(group.sum()),
+                        "occurrences": total,
+                        "found": float(hits[group].sum() / total),
+                    }
+                )
+        return found
+
+    def _indicator(self) -> sp.csr_array:
+        columns = np.concatenate(self._true)
+        indptr = np.concatenate(([0], np.cumsum(self._counts)))
+        Y = sp.csr_array(
+            (np.ones(len(columns), np.int64), columns, indptr),
+            shape=(len(self._counts), len(self._places)),
+        )
+        Y.sort_indices()
+        return Y
+
+
+def _as_range(low: float, high: float) -> str:
+    if low == 0:
+        return "not learnt"
+    if high == np.inf:
+        return f"{low:,} or more"
+    return f"{low:,}" if high == low + 1 else f"{low:,} to {high - 1:,}"
