@@ -3,6 +3,9 @@
 import sys
 import time
 
+#: Seconds between two lines.
+_EVERY_S = 0.5
+
 
 class Progress:
     """One line on standard error, written anew twice a second; none where it is no terminal.
@@ -25,7 +28,7 @@ class Progress:
     def show(self, n_done: int, share: float | None) -> None:
         """Tell that `n_done` rows are done, which are a `share` of all where that is known."""
         seconds = self.seconds
-        if not self._shows or seconds < self._shown + 0.5:
+        if not self._shows or seconds < self._shown + _EVERY_S:
             return
         self._shown = seconds
         text = f"{n_done:,} rows, {n_done / seconds:,.0f} rows/s"

@@ -83,12 +83,16 @@ class Source:
             yield text
 
     def _wide_lines(self, encoding: str) -> Iterator[str]:
+        decoded = io.TextIOWrapper(self.stream, encoding, newline="")
         try:
-            for text in io.TextIOWrapper(self.stream, encoding, newline=""):
+            for text in decoded:
                 self.line += 1
                 yield text
         except UnicodeError as error:
             raise self.error(f"the table is no {encoding.upper()} ({error}).") from None
+        finally:
+            if not self.stream.closed:  # which is not for `decoded` to close
+                decoded.detach()
 
 
 @contextmanager

@@ -64,7 +64,13 @@ class DelimitedWriter:
 
     def _write_rows(self, rows: list[list[str]]) -> None:
         buffer = io.StringIO()
-        csv.writer(buffer, delimiter=self._delimiter, lineterminator="\n").writerows(rows)
+        form: Any = {"delimiter": self._delimiter, "lineterminator": "\n"}
+        usual = csv.writer(buffer, **form)
+        quoting = csv.writer(buffer, quoting=csv.QUOTE_ALL, **form)
+        for cells in rows:
+            # Before Python 3.13 a carriage return alone has a cell not quoted.
+            has_return = any("\r" in cell for cell in cells)
+            (quoting if has_return else usual).writerow(cells)
         self._stream.write(buffer.getvalue().encode())
 
 

@@ -1,0 +1,78 @@
+"""The numbers are those of the metrics in Python, and of scikit-learn."""
+
+import json
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score
+from sklearn.preprocessing import MultiLabelBinarizer
+
+from sklearn_xc.command_line import evaluate as evaluate_module
+from sklearn_xc.metrics import TopKScorer
+
+
+@pytest.fixture
+def hard(tmp_path, made, as_csv):
+    """Return a table, and its rows: texts that say little, and names that training has not seen."""
+    rows = made(60, seed=3)
+    for i, row in enumerate(rows):
+        row["text"] = row["text"].split()[0]
+        row["tags"] = [*row["tags"], *["pie"] * (i % 3 == 0), *["tart"] * (i % 5 == 0)]
+    return as_csv(tmp_path / "hard.csv", rows), rows
+
+
+@pytest.mark.parametrize("at_a_time", [7, 4096])
+def test_the_numbers_are_those_of_python(run, model, hard, monkeypatch, at_a_time):
+    monkeypatch.setattr(evaluate_module, "_AT_A_TIME", at_a_time)
+    table, rows = hard
+    code, out, err = run("evaluate", model, table, "--json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert (found["rows"], found["rows_without_labels"]) == (60, 0)
+    fitted = joblib.load(model)
+    texts, names = [row["text"] for row in rows], [row["tags"] for row in rows]
+    scorer = TopKScorer((1, 3, 5), ("precision", "recall", "ndcg", "psp"))
+    expected = scorer(fitted, texts, names)
+    both = MultiLabelBinarizer().fit([*names, fitted.classes_])
+    expected["micro-F1"] = f1_score(
+        both.transform(names), both.transform(fitted.predict(texts)), average="micro"
+    )
+    assert found["metrics"] == pytest.approx(expected, abs=1e-12)
+
+
+def test_labels_by_their_frequency(run, model, hard):
+    table, rows = hard
+    groups = json.loads(run("evaluate", model, table, "--json")[1])["by_frequency"]
+    counts = joblib.load(model).label_counts_
+    assert counts.min() >= 10
+    assert np.all(counts < 100)
+    n_strange = sum(name in ("pie", "tart") for row in rows for name in row["tags"])
+    assert groups[0] == {
+        "training_rows": "not learnt", "labels": 2, "occurrences": n_strange, "found": 0.0,
+    }  # fmt: skip
+    # There are four labels, so that each is among the five best.
+    assert sum(group["labels"] for group in groups[1:]) == 4
+    assert all(group["found"] == 1.0 for group in groups[1:])
+    assert sum(g["occurrences"] for g in groups) == sum(len(row["tags"]) for row in rows)
+
+
+def test_the_report(run, model, others):
+    code, out, _ = run("evaluate", model, others)
+    lines = out.splitlines()
+    assert code == 0
+    assert lines[0] == "40 rows"
+    assert lines[2].split() == ["k=1", "k=3", "k=5"]
+    assert lines[3].split()[:2] == ["P@k", "100.0%"]
+    assert lines[4].split()[0::3] == ["R@k", "100.0%"]
+    assert "micro-F1" in out
+    assert lines[-1].split()[-1] == "100.0%"
+
+
+def test_other_columns_than_those_of_the_fit(run, refused, model, tmp_path, made, as_csv):
+    rows = [{"body": row["text"], "names": row["tags"]} for row in made(20, seed=1)]
+    table = as_csv(tmp_path / "t.csv", rows, "/")
+    assert "no column 'text'" in refused("evaluate", model, table)
+    assert "no column 'tags'" in refused("evaluate", model, table, "--text", "body")
+    asked = ["--text", "body", "--labels", "names", "--separator", "/", "--json"]
+    assert json.loads(run("evaluate", model, table, *asked)[1])["metrics"]["P@1"] == 1.0

@@ -1,0 +1,161 @@
+"""The table comes back with two more columns, the same as from Python."""
+
+import csv
+import io
+import json
+import lzma
+import re
+import sys
+from pathlib import Path
+
+import joblib
+import pytest
+
+from sklearn_xc import topk_names
+from sklearn_xc.command_line import tables
+from sklearn_xc.command_line import tag as tag_module
+
+
+def rows_of(text, **form):
+    return list(csv.DictReader(io.StringIO(text, newline=""), **form))
+
+
+def expected(model, rows, k):
+    return topk_names(joblib.load(model), [row["text"] for row in rows], k, return_scores=True)
+
+
+def test_all_columns_come_back_with_labels(run, model, others, made, tmp_path):
+    out = tmp_path / "out.csv"
+    code, stdout, err = run("tag", model, others, "-k", 3, "--out", out)
+    assert (code, stdout) == (0, "")
+    assert re.fullmatch(rf"40 rows to {out} \[.* s, .* rows/s\]\n", err)
+    found, given = rows_of(out.read_text()), rows_of(Path(others).read_text())
+    assert [row | {"predicted_labels": "", "predicted_scores": ""} for row in given] == [
+        row | {"predicted_labels": "", "predicted_scores": ""} for row in found
+    ]
+    for row, best in zip(found, expected(model, made(40, seed=1), 3), strict=True):
+        assert row["predicted_labels"].split(";") == [name for name, _ in best]
+        assert row["predicted_scores"] == ";".join(f"{score:.4g}" for _, score in best)
+
+
+def test_json_lines_and_standard_output(run, model, tmp_path, made, as_jsonl):
+    rows = made(10, seed=1)
+    table = as_jsonl(tmp_path / "t.jsonl", rows)
+    code, out, err = run("tag", model, table, "--quiet", "-k", 2)
+    assert (code, err) == (0, "")
+    found = [json.loads(line) for line in out.splitlines()]
+    for row, given, best in zip(found, rows, expected(model, rows, 2), strict=True):
+        assert list(row) == [*given, "predicted_labels", "predicted_scores"]
+        assert row["predicted_labels"] == [name for name, _ in best]
+        assert row["predicted_scores"] == pytest.approx([score for _, score in best], rel=1e-3)
+    code, out, _ = run("tag", model, table, "--quiet", "--out-format", "tsv", "--separator", "+")
+    found = rows_of(out, delimiter="\t")
+    assert [json.loads(row["tags"]) for row in found] == [row["tags"] for row in rows]
+    assert all(row["predicted_labels"].count("+") == 3 for row in found)
+
+
+@pytest.mark.parametrize("k", [None, 1])
+def test_only_labels_past_a_score(run, model, others, made, k):
+    most = [] if k is None else ["-k", k]
+    code, out, _ = run("tag", model, others, "--threshold", 0, "--quiet", *most)
+    assert code == 0
+    predicted = joblib.load(model).predict([row["text"] for row in made(40, seed=1)])
+    for row, names in zip(rows_of(out), predicted, strict=True):
+        found = set(filter(None, row["predicted_labels"].split(";")))
+        assert found <= set(names) if k else found == set(names)
+        assert k is None or len(found) <= k
+
+
+def test_chunks_do_not_show(run, model, others, monkeypatch):
+    whole = run("tag", model, others, "--quiet")
+    monkeypatch.setattr(
+        tag_module, "in_chunks", lambda table, columns: tables.in_chunks(table, columns, 7)
+    )
+    assert run("tag", model, others, "--quiet") == whole
+
+
+def test_a_compressed_output(run, model, others, tmp_path):
+    _, plain, _ = run("tag", model, others, "--quiet")
+    assert run("tag", model, others, "--quiet", "--out", tmp_path / "o.csv.xz")[0] == 0
+    assert lzma.decompress((tmp_path / "o.csv.xz").read_bytes()).decode() == plain
+
+
+def test_a_tagged_table_is_tagged_again(run, model, others, tmp_path):
+    out = tmp_path / "o.csv"
+    run("tag", model, others, "--quiet", "--out", out)
+    code, _, err = run("tag", model, out, "--out", out)
+    assert code == 0
+    assert "the new ones are predicted_labels_2, predicted_scores_2" in err
+    for row in rows_of(out.read_text()):
+        assert row["predicted_labels"] == row["predicted_labels_2"]
+
+
+def test_progress_is_shown_on_a_terminal_alone(run, model, others, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr("sklearn_xc.command_line.progress._EVERY_S", 0.0)
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stderr", shown)
+    assert run("tag", model, others)[0] == 0
+    assert re.search(r"\r40 rows, [\d,]+ rows/s, 100%, 0:00 left\r +\r40 rows", shown.getvalue())
+    monkeypatch.setattr(sys, "stderr", quiet := Terminal())
+    assert run("tag", model, others, "--quiet")[0] == 0
+    assert quiet.getvalue() == ""
+
+
+def test_an_error_leaves_nothing_that_looks_whole(refused, model, tmp_path, others):
+    table, out = tmp_path / "t.csv", tmp_path / "o.csv"
+    table.write_text("text\nsoup\n" + 'broth\n"open\n')
+    assert "line 4: a double quote is opened" in refused("tag", model, table, "--out", out)
+    assert not out.exists()
+    out.write_text("older")
+    assert "line 4" in refused("tag", model, table, "--out", out)
+    assert out.read_text() == "older"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["o.csv", "t.csv"]
+    assert "the disk is full" in refused("tag", model, others, "--out", "/dev/full")
+    assert "there is no folder" in refused("tag", model, others, "--out", tmp_path / "x" / "o")
+    assert "is a folder" in refused("tag", model, others, "--out", tmp_path)
+    assert "Parquet is not written" in refused("tag", model, others, "--out", tmp_path / "o.pq")
+
+
+def test_columns_of_the_fit_must_be_there(refused, model, tmp_path):
+    (tmp_path / "t.csv").write_text("body\nsoup\n")
+    error = refused("tag", model, tmp_path / "t.csv")
+    assert "there is no column 'text' (--text). Columns: body." in error
+
+
+def test_a_key_that_comes_late_has_no_column(refused, run, model, tmp_path, as_jsonl):
+    table = as_jsonl(tmp_path / "t.jsonl", [{"text": "soup"}] * 1000 + [{"text": "ale", "x": 1}])
+    error = refused("tag", model, table, "--out", tmp_path / "o.csv")
+    assert "the key 'x', which the first thousand rows have not" in error
+    code, out, _ = run("tag", model, table)
+    assert code == 0
+    assert json.loads(out.splitlines()[-1])["x"] == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [(b"", "the file is empty"), (b"text,tags\n", "this is no model"), (b"\x80\x04", "no model")],
+)
+def test_a_file_that_is_no_model(refused, others, tmp_path, content, says):
+    (tmp_path / "m").write_bytes(content)
+    assert says in refused("tag", tmp_path / "m", others)
+
+
+def test_objects_that_are_no_model(refused, others, tmp_path, model):
+    joblib.dump({"a": 1}, tmp_path / "m")
+    assert "holds no fitted TextClassifierXC. Got dict." in refused("tag", tmp_path / "m", others)
+    error = refused("tag", model.replace("tags.model", "tag.model"), others)
+    assert "there is no such file. Did you mean 'tags.model'?" in error
+
+
+def test_a_model_of_python_must_be_told_the_columns(run, refused, others, tmp_path, model):
+    plain = joblib.load(model)
+    del plain.command_line_
+    joblib.dump(plain, tmp_path / "m")
+    assert "--text COLUMN: which column holds the texts?" in refused("tag", tmp_path / "m", others)
+    assert run("tag", tmp_path / "m", others, "--text", "text", "--quiet") == run(
+        "tag", model, others, "--quiet"
+    )
