@@ -11,6 +11,7 @@
         +-- evaluate.py         a model and a labelled table to numbers         quality.py
         |
     model_files.py              models on disk
+    outputs.py                  files that appear when they are complete
     labelled_rows.py            texts and labels of all rows
     cells.py                    texts and names in the cells of a row
     tables.py                   a table by its kind: rows as dictionaries

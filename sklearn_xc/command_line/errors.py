@@ -45,7 +45,7 @@ def explain_os_error(error: OSError) -> str:
             return f"{path}: there is no folder {folder!r}."
         return f"{path}: there is no such file.{nearest(os.path.basename(path), _files(folder))}"
     if error.errno == errno.ENOSPC:
-        return f"{path}: the disk is full. Nothing incomplete was left there."
+        return f"{path}: the disk is full."
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return f"{path}: not allowed to read or write there."
     if error.errno == errno.EISDIR:

@@ -10,8 +10,8 @@ from sklearn_xc.command_line.errors import CommandError, listed, nearest
 ESTIMATORS = {
     "ova": "one-vs-all, where to begin",
     "ova-cv": "one-vs-all that chooses C by cross-validation",
-    "softmax": "rows with one label each; scores are log-probabilities or such",
-    "ngame": "labels that have texts of their own (--label-texts)",
+    "softmax": "for rows with one label each",
+    "ngame": "for labels that have texts of their own (--label-texts)",
     "stacking": "one-vs-all and ngame together: slower, often better",
     "decomp": "a small hidden layer below the labels",
 }

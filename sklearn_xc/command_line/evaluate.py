@@ -35,12 +35,12 @@ def evaluate(options: Any) -> None:
         raise CommandError("--labels COLUMN: which column holds the true labels?")
     separator = options.separator or (known.separator if known else None)
     rows = read_labelled(options.table, texts, labels, separator, options)
-    answers, progress = Answers(model), Progress(options.quiet)
-    for first in range(0, len(rows.texts), _AT_A_TIME):
-        last = first + _AT_A_TIME
-        answers.add(rows.texts[first:last], rows.labels[first:last])
-        progress.show(answers.n_rows, answers.n_rows / len(rows.texts))
-    progress.clear()
+    answers = Answers(model)
+    with Progress(options.quiet) as progress:
+        for first in range(0, len(rows.texts), _AT_A_TIME):
+            last = first + _AT_A_TIME
+            answers.add(rows.texts[first:last], rows.labels[first:last])
+            progress.show(answers.n_rows, answers.n_rows / len(rows.texts))
     numbers, groups = answers.metrics(), answers.by_frequency()
     if options.json:
         whole: dict[str, Any] = {"model": options.model, "table": options.table}

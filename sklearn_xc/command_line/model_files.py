@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sklearn_xc.command_line.errors import CommandError
+from sklearn_xc.command_line.outputs import open_output
 
 #: The attribute of a saved model that holds a `Columns` as a dictionary.
 _ATTRIBUTE = "command_line_"
@@ -49,10 +50,8 @@ def save_model(model: Any, columns: Columns, path: str) -> int:
     """Save a model, all or nothing, and return its bytes."""
     import joblib
 
-    from sklearn_xc._atomic_files import open_atomic
-
     setattr(model, _ATTRIBUTE, asdict(columns))
-    with open_atomic(path) as stream:
+    with open_output(path) as stream:
         joblib.dump(model, stream)
     return os.path.getsize(path)
 

@@ -36,7 +36,10 @@ class Progress:
             text += f", {share:.0%}, {_as_time(seconds * (1 - share) / share)} left"
         self._write(text)
 
-    def clear(self) -> None:
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """Remove the line."""
         if self._shows and self._width:
             self._write("")

@@ -1,6 +1,5 @@
 """Runs a command: whatever goes wrong becomes one sentence and an exit code."""
 
-import os
 import sys
 import traceback
 import warnings
@@ -18,6 +17,7 @@ from sklearn_xc.command_line.errors import (
     explain_os_error,
     say,
 )
+from sklearn_xc.command_line.outputs import give_up_standard_output
 
 _PROGRAM = "sklearn-xc"
 
@@ -51,10 +51,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.traceback:
             traceback.print_exc()
     except KeyboardInterrupt:
-        code, text = INTERRUPTED, "interrupted; nothing incomplete was left."
-    if code == BROKEN_PIPE:  # Python would try to write the rest at its end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    elif text:
+        out = getattr(options, "out", "-")
+        code = INTERRUPTED
+        text = "interrupted." if out == "-" else f"interrupted; {out} was not written."
+    give_up_standard_output()
+    if text:
         say(f"{_PROGRAM} {options.command}: {text}")
     return code
 

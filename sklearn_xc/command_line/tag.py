@@ -1,13 +1,11 @@
 """``tag``: a table gets two further columns, the labels of a model and their scores."""
 
 import math
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from sklearn_xc.command_line.errors import CommandError, say
 from sklearn_xc.command_line.model_files import load_model, text_columns
+from sklearn_xc.command_line.outputs import open_output
 from sklearn_xc.command_line.progress import Progress
 from sklearn_xc.command_line.tables import in_chunks, kind_of_name, open_table
 from sklearn_xc.command_line.tagged_tables import (
@@ -40,14 +38,14 @@ def tag(options: Any) -> None:
     model, known = load_model(options.model)
     columns = text_columns(options.text, known)
     separator = options.separator or (known.separator if known else None) or ";"
-    progress, n_done = Progress(options.quiet), 0
-    with open_table(options.table, options) as table:
+    n_done = 0
+    with Progress(options.quiet) as progress, open_table(options.table, options) as table:
         table.check_columns(columns, "--text")
         added = free_names(table.columns)
         if added != free_names([]) and not options.quiet:
             say(f"note: the table has such columns already; the new ones are {', '.join(added)}.")
         kind = kind or ("csv" if table.kind == "parquet" else table.kind)
-        with _open_output(options.out) as stream:
+        with open_output(options.out) as stream:
             writer: Any
             if kind == "jsonl":
                 writer = JsonLinesWriter(stream, added)
@@ -58,8 +56,6 @@ def tag(options: Any) -> None:
                 writer.write(rows, _tags_of(model, texts, options))
                 n_done += len(rows)
                 progress.show(n_done, table.share_read(n_done))
-            stream.flush()
-    progress.clear()
     if not options.quiet:
         seconds = progress.seconds
         say(
@@ -86,20 +82,3 @@ def _kind_of_output(options: Any) -> str | None:
     if kind == "parquet":
         raise CommandError(f"--out {options.out}: Parquet is not written. Name it .csv or .jsonl.")
     return kind
-
-
-@contextmanager
-def _open_output(path: str) -> Iterator[Any]:
-    """Open the output, which appears under its name when it is complete."""
-    if path == "-":
-        yield sys.stdout.buffer
-        return
-    from sklearn_xc._atomic_files import open_atomic
-
-    try:
-        with open_atomic(path) as stream:
-            yield stream
-    except OSError as error:
-        if error.filename is None and error.errno is not None:
-            error.filename = path
-        raise

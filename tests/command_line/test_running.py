@@ -58,8 +58,10 @@ def _raise(error):
 def test_an_interruption(run, model, others, tmp_path, monkeypatch):
     monkeypatch.setattr(tag_module, "_tags_of", _raise(KeyboardInterrupt))
     code, _, err = run("tag", model, others, "--out", tmp_path / "o.csv")
-    assert (code, err) == (130, "sklearn-xc tag: interrupted; nothing incomplete was left.\n")
+    assert code == 130
+    assert err == f"sklearn-xc tag: interrupted; {tmp_path / 'o.csv'} was not written.\n"
     assert list(tmp_path.iterdir()) == []
+    assert run("tag", model, others)[0::2] == (130, "sklearn-xc tag: interrupted.\n")
 
 
 @pytest.mark.parametrize(
@@ -68,7 +70,8 @@ def test_an_interruption(run, model, others, tmp_path, monkeypatch):
         (ValueError("C must be positive. Got -1."), 2, "tag: C must be positive. Got -1.\n"),
         (MemoryError("Lower k."), 2, "the memory does not suffice. Lower k.\n"),
         (PermissionError(13, "Permission denied", "x.csv"), 2, "x.csv: not allowed to read"),
-        (OSError(28, "No space left on device"), 2, "o.csv: the disk is full."),
+        (OSError(28, "No space left on device"), 2, "o.csv: the disk is full.\n"),
+        (OSError(5, "Input/output error"), 2, "the output: Input/output error.\n"),
         (ZeroDivisionError("oh"), 1, "unexpected ZeroDivisionError: oh. This is a defect"),
     ],
 )
@@ -89,3 +92,10 @@ def test_a_reader_that_goes_away(model, others, monkeypatch):
     with open(write_end, "w") as stdout:
         monkeypatch.setattr(sys, "stdout", stdout)
         assert main(["tag", model, others, "--quiet"]) == 141
+
+
+def test_a_full_disk_behind_standard_output(model, others, monkeypatch, capsys):
+    with open("/dev/full", "w") as stdout:
+        monkeypatch.setattr(sys, "stdout", stdout)
+        assert main(["tag", model, others]) == 2
+    assert capsys.readouterr().err == "sklearn-xc tag: the output: the disk is full.\n"
