@@ -102,8 +102,9 @@ def _explain(error: str) -> str:
         )
     if "expected after" in error:
         return (
-            "there is text after a closing double quote. Write a quote inside a quoted cell twice. "
-            "If the table does not quote its cells at all, add --no-quotes."
+            "a double quote of this row is never closed, or there is text after a closing one. "
+            "Write a quote inside a quoted cell twice. If the table does not quote its cells at "
+            "all, add --no-quotes."
         )
     if "new-line character" in error:
         return "the lines end in a way that only old programs write. Save the table anew."

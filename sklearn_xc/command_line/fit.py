@@ -28,11 +28,15 @@ def fit(options: Any) -> None:
         For options and tables that do not do.
     """
     check_place(options.out)
-    began = time.perf_counter()
     label_texts = read_label_texts(options)
+    least = 1 if options.estimator in ONE_LABEL else options.min_count
+    model = make_model(
+        options.estimator, options.set, separator=options.separator,
+        min_count=least, label_texts=label_texts, n_jobs=options.jobs, seed=options.seed,
+    )  # fmt: skip
+    began = time.perf_counter()
     rows = read_labelled(options.table, options.text, options.labels, options.separator, options)
     counts = Counter(name for names in rows.labels for name in names)
-    least = 1 if options.estimator in ONE_LABEL else options.min_count
     n_kept = sum(n >= least for n in counts.values())
     _check(rows, counts, n_kept, options)
     rare = len(counts) - n_kept
@@ -43,10 +47,6 @@ def fit(options: Any) -> None:
         + f", {counts.total() / len(rows.labels):.1f} labels per row "
         f"[{time.perf_counter() - began:.1f} s]",
     )
-    model = make_model(
-        options.estimator, options.set, separator=options.separator,
-        min_count=least, label_texts=label_texts, n_jobs=options.jobs, seed=options.seed,
-    )  # fmt: skip
     if options.holdout:
         _hold_out(model, rows, options)
     seconds = _train(model, rows, options)

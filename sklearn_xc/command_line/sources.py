@@ -65,6 +65,8 @@ class Source:
         if encoding is None:
             encoding = _MARKS.get(self.stream.peek(2)[:2], "utf-8-sig")
         encoding = codecs.lookup(encoding).name
+        if encoding == "utf-8":
+            encoding = "utf-8-sig"  # which reads UTF-8 with and without a mark
         if encoding.startswith(("utf-16", "utf-32")):  # lines cannot be cut before decoding
             yield from self._wide_lines(encoding)
             return

@@ -94,6 +94,13 @@ def test_a_reader_that_goes_away(model, others, monkeypatch):
         assert main(["tag", model, others, "--quiet"]) == 141
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+def test_a_full_disk(refused, model, others):
+    error = refused("tag", model, others, "--out", "/dev/full")
+    assert error == "sklearn-xc tag: /dev/full: the disk is full.\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
 def test_a_full_disk_behind_standard_output(model, others, monkeypatch, capsys):
     with open("/dev/full", "w") as stdout:
         monkeypatch.setattr(sys, "stdout", stdout)

@@ -62,8 +62,13 @@ def test_a_compressed_table(tmp_path, as_csv, end, pack):
 
 
 def test_an_encoding_that_is_asked_for(tmp_path, as_csv):
+    for written, asked in [("utf-8-sig", "utf8"), ("utf-16-le", "utf-16-le"), ("cp1252",) * 2]:
+        path = as_csv(tmp_path / "t.csv", ROWS, encoding=written)
+        assert read(path, encoding=asked) == (["id", "text", "tags"], ROWS)
+
+
+def test_bytes_of_another_encoding(tmp_path, as_csv):
     path = as_csv(tmp_path / "t.csv", ROWS, encoding="cp1252")
-    assert read(path, encoding="cp1252")[1] == ROWS
     error = error_of(tmp_path / "t.csv", Path(path).read_bytes())
     assert "TABLE, line 2: byte 6 of the line (0xfc) is no UTF-8." in error
     assert "--encoding cp1252" in error
@@ -114,7 +119,10 @@ def test_standard_input_and_names_that_tell_nothing(tmp_path, monkeypatch, conte
         ("a,b,a\n1,2,3\n", "'a' more than once"),
         ("a,b\n1,2\n\n1,2,3\n", "TABLE, line 4: 3 cells between ',', but the first line names 2"),
         ('a,b\n1,"2\n3,4\n5,6\n', "TABLE, line 2: a double quote is opened in this row and never"),
-        ('a,b\n1,2\n"3" x,4\n', "TABLE, line 3: there is text after a closing double quote."),
+        (
+            'a,b\n1,2\n"3" x,4\n',
+            "TABLE, line 3: a double quote of this row is never closed",
+        ),
         ('a,b\n1,"x\ny",3\n', "TABLE, line 2: 3 cells"),
         ("a,b\r1,2\r", "the lines end in a way that only old programs write"),
         ("PK\x03\x04...", "an Excel workbook"),
