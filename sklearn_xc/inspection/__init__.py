@@ -1,6 +1,6 @@
-"""What a fitted classifier does: explanations, and displays (extra ``plot``, for matplotlib)."""
+"""Displays that show what a fitted classifier does; they need matplotlib (extra ``plot``)."""
 
-from sklearn_xc._explanation import Explanation
 from sklearn_xc.inspection.label_frequency import LabelFrequencyDisplay
+from sklearn_xc.inspection.metric_by_frequency import MetricByFrequencyDisplay
 
-__all__ = ["Explanation", "LabelFrequencyDisplay"]
+__all__ = ["LabelFrequencyDisplay", "MetricByFrequencyDisplay"]

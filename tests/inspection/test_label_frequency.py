@@ -1,5 +1,7 @@
 """The figure of precision and recall by training frequency: its numbers, and its errors."""
 
+import itertools
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -20,13 +22,6 @@ COUNTS = np.array([1, 9, 1, 0])
 draw = LabelFrequencyDisplay.from_predictions
 
 
-@pytest.fixture(autouse=True)
-def no_window():
-    plt.switch_backend("Agg")
-    yield
-    plt.close("all")
-
-
 def test_numbers_by_hand():
     display = draw(Y, TOPK, COUNTS, k=2, n_groups=2)
     # Labels 0 and 2 occur once, label 1 nine times, label 3 never.
@@ -38,6 +33,53 @@ def test_numbers_by_hand():
     heights = [bar.get_height() for bar in display.ax_.patches]
     assert heights == [50, 100, 50, 100]
     assert [t.get_text() for t in display.ax_.get_xticklabels()] == ["1\n(2)", "9\n(1)"]
+
+
+def test_a_second_model_stands_beside_the_first():
+    first = draw(Y, TOPK, COUNTS, k=2, n_groups=2, name="A")
+    second = draw(Y, TOPK[:, ::-1], COUNTS, k=2, n_groups=2, name="never seen")
+    again = second.plot(ax=first.ax_, name="B")
+    assert again is second
+    assert second.name == "never seen"
+    assert second.ax_ is first.ax_
+    (legend,) = [c for c in first.ax_.get_children() if type(c).__name__ == "Legend"]
+    texts = [text.get_text() for text in legend.get_texts()]
+    assert texts == ["A: precision@2", "A: recall@2", "B: precision@2", "B: recall@2"]
+    colours = [bars[0].get_facecolor() for bars in (*first.bars_, *second.bars_)]
+    assert len(set(colours)) == 4
+    # In each group: precision of A and B, then recall of both, without an overlap.
+    for group in range(2):
+        bars = [first.bars_[0], second.bars_[0], first.bars_[1], second.bars_[1]]
+        spans = [(b[group].get_x(), b[group].get_x() + b[group].get_width()) for b in bars]
+        assert spans == sorted(spans)
+        assert all(a[1] < b[0] for a, b in itertools.pairwise(spans))
+        assert spans[0][0] > group - 0.5
+        assert spans[-1][1] < group + 0.5
+
+
+@pytest.mark.parametrize("n_models", [1, 2, 3, 4])
+def test_the_legend_stands_above_the_bars(n_models):
+    ax = None
+    for number in range(n_models):
+        display = draw(Y, TOPK, COUNTS, k=2, n_groups=2, name=f"model {number}", ax=ax)
+        ax = display.ax_
+    display.figure_.canvas.draw()
+    bottom = ax.get_legend().get_window_extent().y0
+    assert max(bar.get_window_extent().y1 for bar in ax.patches) <= bottom
+    assert max(ax.get_yticks()) == 100
+
+
+def test_other_groups_have_no_place_on_the_axes():
+    first = draw(Y, TOPK, COUNTS, k=2)
+    with pytest.raises(ValueError, match=r"ax must have the same groups .*MetricByFrequency"):
+        draw(Y, TOPK, [1, 9, 2, 0], k=2, ax=first.ax_)
+
+
+def test_a_colour_of_ones_own():
+    display = draw(Y, TOPK, COUNTS, k=1, color="#ff0000", hatch="/")
+    assert display.bars_[0][0].get_facecolor() == (1, 0, 0, 1)
+    assert display.bars_[1][0].get_facecolor()[:3] == pytest.approx((1, 0.55, 0.55))
+    assert display.bars_[1][0].get_hatch() == "/"
 
 
 def test_into_given_axes():
