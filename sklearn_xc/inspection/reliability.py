@@ -1,0 +1,288 @@
+"""Whether labels that are predicted with some probability hold as often."""
+
+from typing import Any
+
+import numpy as np
+
+from sklearn_xc._arguments import check_count
+from sklearn_xc._topk import unwrap
+from sklearn_xc.inspection._ranked_pairs import (
+    RankedPairs,
+    pairs_of_estimator,
+    pairs_of_predictions,
+)
+from sklearn_xc.inspection._style import (
+    GREY,
+    axes_for,
+    check_name,
+    finish,
+    line_style,
+    look,
+    mark,
+    next_number,
+    require_matplotlib,
+)
+
+_WHO = "ReliabilityDisplay"
+_STRATEGIES = ("quantile", "uniform")
+_REFERENCE = "perfectly calibrated"
+
+
+class ReliabilityDisplay:
+    r"""Observed share of true labels against their predicted probability.
+
+    The pairs of an instance and one of its k best labels are put into bins of similar probability.
+    Points on the diagonal are as often true as predicted; points below it are overconfident. Only
+    the k best labels count: the many others of a probability near 0 would fill all bins.
+
+    Parameters
+    ----------
+    mean_probability : ndarray of float64 of shape (n_used_bins,)
+        Mean predicted probability of the pairs of each bin that has some.
+    observed_share : ndarray of float64 of shape (n_used_bins,)
+        Share of them whose label is true.
+    n_pairs : ndarray of int64 of shape (n_used_bins,)
+        How many they are.
+    ece : float
+        Expected calibration error: the mean distance of the two over the pairs.
+    k : int
+        How many labels of each instance were considered.
+    name : str, default=None
+        Of the model, for the legend.
+
+    Attributes
+    ----------
+    ax_, figure_
+        The matplotlib axes and figure, after ``plot``.
+    line_ : matplotlib line
+        The line of the model.
+
+    See Also
+    --------
+    sklearn.calibration.CalibrationDisplay : The same of a binary classifier.
+
+    Notes
+    -----
+    With :math:`n_b` of n pairs in bin b,
+
+    .. math:: ECE = \sum_b \frac{n_b}{n} |\text{observed share}_b - \text{mean probability}_b|.
+
+    Source: [1]_, on pairs rather than instances. It depends on the bins; compare models with equal
+    `n_bins`, `strategy` and `k`. The probabilities of a softmax model of several labels per
+    instance sum to 1: they are those of one label drawn from the instance's, and lie below the
+    shares.
+
+    References
+    ----------
+    .. [1] M. P. Naeini, G. F. Cooper and M. Hauskrecht, "Obtaining Well Calibrated Probabilities
+       Using Bayesian Binning", AAAI 2015.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_xc.inspection import ReliabilityDisplay
+    >>> Y = np.array([[1, 0, 0], [0, 1, 1]])
+    >>> best = np.array([[0, 1], [2, 1]]), np.array([[0.9, 0.2], [0.7, 0.4]])
+    >>> display = ReliabilityDisplay.from_predictions(Y, best, k=2, n_bins=2, strategy="uniform")
+    >>> display.mean_probability, display.observed_share
+    (array([0.3, 0.8]), array([0.5, 1. ]))
+    >>> round(display.ece, 3)
+    0.2
+    """
+
+    def __init__(
+        self,
+        *,
+        mean_probability: np.ndarray,
+        observed_share: np.ndarray,
+        n_pairs: np.ndarray,
+        ece: float,
+        k: int,
+        name: str | None = None,
+    ) -> None:
+        self.mean_probability, self.observed_share = mean_probability, observed_share
+        self.n_pairs, self.ece, self.k, self.name = n_pairs, ece, k, name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        k: int = 5,
+        n_bins: int = 15,
+        strategy: str = "quantile",
+        response_method: str = "predict_proba",
+        name: str | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> "ReliabilityDisplay":
+        """Predict and plot.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted; a classifier, Pipeline or search.
+        X : object of n instances
+            Input for `estimator`.
+        y : {array-like, sparse matrix} of shape (n, n_labels) or (n,)
+            True labels, or one class per instance, as the estimator was fitted with.
+        k, n_bins, strategy
+            As in ``from_predictions``.
+        response_method : {"predict_proba", "predict_topk", "auto"}, default="predict_proba"
+            "predict_topk" is for scores that are probabilities; "auto" takes them where there is
+            no ``predict_proba``.
+        name : str, default=None
+            Of the model, for the legend; None takes the name of its class.
+        ax, **kwargs
+            As in ``plot``.
+
+        Returns
+        -------
+        ReliabilityDisplay
+
+        Raises
+        ------
+        ValueError
+            As in ``from_predictions``; for an estimator without the method.
+        """
+        require_matplotlib(f"{_WHO}.from_estimator")
+        name = type(unwrap(estimator, None)[0]).__name__ if name is None else name
+        n_bins = check_bins(n_bins, strategy)
+        pairs = pairs_of_estimator(_WHO, estimator, X, y, k, response_method)
+        return cls._of_pairs(pairs, k, n_bins, strategy, name).plot(ax=ax, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        topk: Any,
+        *,
+        k: int = 5,
+        n_bins: int = 15,
+        strategy: str = "quantile",
+        classes: Any = None,
+        name: str | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> "ReliabilityDisplay":
+        """Plot predictions.
+
+        Parameters
+        ----------
+        y_true : {array-like, sparse matrix} of shape (n, n_labels) or (n,)
+            True labels, or one class per instance, as in
+            :func:`~sklearn_xc.metrics.precision_at_k`.
+        topk : tuple (indices, probabilities), or sparse matrix of shape (n, n_labels)
+            Arrays of shape (n, >= k), best first, indices padded with -1; or the probabilities, of
+            which those that are not stored are unknown.
+        k : int, default=5
+            How many of the best labels of each instance to consider.
+        n_bins : int, default=15
+            Bins. Those without a pair are left out, and with "quantile" those that end at equal
+            probabilities are merged.
+        strategy : {"quantile", "uniform"}, default="quantile"
+            Bins of equally many pairs, or of equal width.
+        classes : array-like of shape (n_labels,), default=None
+            ``classes_`` of the classifier, where `y_true` holds class labels.
+        name : str, default=None
+            Of the model, for the legend.
+        ax, **kwargs
+            As in ``plot``.
+
+        Returns
+        -------
+        ReliabilityDisplay
+
+        Raises
+        ------
+        ValueError
+            Where an argument does not fit: the message names it, and says what was expected.
+        TypeError
+            For a masked array.
+        """
+        require_matplotlib(f"{_WHO}.from_predictions")
+        n_bins = check_bins(n_bins, strategy)
+        pairs = pairs_of_predictions(_WHO, y_true, topk, k, classes)
+        return cls._of_pairs(pairs, k, n_bins, strategy, name).plot(ax=ax, **kwargs)
+
+    @classmethod
+    def _of_pairs(
+        cls, pairs: RankedPairs, k: int, n_bins: int, strategy: str, name: Any
+    ) -> "ReliabilityDisplay":
+        p = pairs.score
+        wrong = ~((p >= 0) & (p <= 1 + 1e-6))  # a sum in float32 may pass 1
+        if wrong.any():
+            raise ValueError(
+                f"{_WHO}: topk must hold probabilities from 0 to 1. Got {p[wrong.argmax()]:g}."
+            )
+        edges = np.linspace(0, 1, n_bins + 1)
+        if strategy == "quantile":
+            edges = np.unique(np.quantile(p, edges))
+        at = np.searchsorted(edges[1:-1], p)
+        n_pairs = np.bincount(at)
+        used = n_pairs > 0
+        mean = np.bincount(at, weights=p)[used] / n_pairs[used]
+        share = np.bincount(at, weights=pairs.hit)[used] / n_pairs[used]
+        return cls(
+            mean_probability=mean,
+            observed_share=share,
+            n_pairs=n_pairs[used],
+            ece=float(n_pairs[used] @ np.abs(share - mean) / len(p)),
+            k=int(k),
+            name=check_name(name, _WHO),
+        )
+
+    def plot(
+        self, ax: Any = None, *, name: str | None = None, ref_line: bool = True, **kwargs: Any
+    ) -> "ReliabilityDisplay":
+        """Draw the line, and the diagonal once.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where to draw, perhaps ``ax_`` of another display; None makes a new figure.
+        name : str, default=None
+            Of the model, for the legend; None takes `name` of the display.
+        ref_line : bool, default=True
+            Whether the diagonal is drawn.
+        **kwargs : dict
+            For ``matplotlib.axes.Axes.plot``.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            Itself, with `ax_`, `figure_` and `line_`.
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        TypeError
+            If `ax` is no axes, or `name` no text.
+        """
+        name = check_name(self.name if name is None else name, _WHO)
+        ax = axes_for(ax, f"{_WHO}.plot", (5.4, 5))
+        number = next_number(ax)
+        if ref_line and _REFERENCE not in ax.get_legend_handles_labels()[1]:
+            ax.plot([0, 1], [0, 1], ":", color=GREY, label=_REFERENCE)
+        error = f"ECE = {self.ece:.3f}"
+        options = look(number) | {"label": error if name is None else f"{name} ({error})"}
+        drawn = ax.plot(self.mean_probability, self.observed_share, **line_style(options, kwargs))
+        (self.line_,) = drawn
+        mark(drawn, number)
+        ax.set_xlim(-0.02, 1.02)
+        ax.set_ylim(-0.02, 1.02)
+        ax.set_xlabel(f"mean predicted probability of the {self.k} best labels")
+        ax.set_ylabel("observed share of true labels")
+        finish(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def check_bins(n_bins: Any, strategy: Any) -> int:
+    """Return the number of bins, or raise ValueError if it or the strategy does not fit."""
+    if not isinstance(strategy, str) or strategy not in _STRATEGIES:
+        raise ValueError(f"{_WHO}: strategy must be one of {_STRATEGIES}. Got {strategy!r}.")
+    return check_count(n_bins, f"{_WHO}: n_bins", 1, 2**20)
