@@ -1,13 +1,32 @@
-"""Displays that show what a fitted classifier does; they need matplotlib (extra ``plot``)."""
+"""Displays that show what a fitted classifier does; they need matplotlib (extra ``plot``).
 
+Each keeps its numbers as attributes, draws them with ``plot``, and draws a second model on the axes
+of a first::
+
+    LabelFrequencyDisplay          label_frequency.py         precision and recall, rare to frequent
+    MetricByFrequencyDisplay       metric_by_frequency.py     one metric of several models
+        _frequency_groups.py       labels in groups, and what was predicted of each
+    ReliabilityDisplay             reliability.py             do probabilities hold?
+    MicroPrecisionRecallDisplay    micro_precision_recall.py  label sets over the threshold
+        _ranked_pairs.py           the k best labels of each instance: scores, and which are true
+    ConvergenceDisplay             convergence.py             how training went
+    ParetoFrontDisplay             pareto_front.py            quality against cost
+        _names_beside_points.py    names without overlaps
+    _style.py                      colours, spines, one legend
+"""
+
+from sklearn_xc.inspection.convergence import ConvergenceDisplay
 from sklearn_xc.inspection.label_frequency import LabelFrequencyDisplay
 from sklearn_xc.inspection.metric_by_frequency import MetricByFrequencyDisplay
 from sklearn_xc.inspection.micro_precision_recall import MicroPrecisionRecallDisplay
+from sklearn_xc.inspection.pareto_front import ParetoFrontDisplay
 from sklearn_xc.inspection.reliability import ReliabilityDisplay
 
 __all__ = [
+    "ConvergenceDisplay",
     "LabelFrequencyDisplay",
     "MetricByFrequencyDisplay",
     "MicroPrecisionRecallDisplay",
+    "ParetoFrontDisplay",
     "ReliabilityDisplay",
 ]
