@@ -22,11 +22,11 @@ from sklearn_xc import (
     OvALinearXC,
     OvALinearXCCV,
     SoftmaxUMax,
+    inspection,
     metrics,
     topk,
 )
 from sklearn_xc.datasets import dump_xmc_file
-from sklearn_xc.inspection import LabelFrequencyDisplay
 from sklearn_xc.model_selection import cross_val_score, cross_validate, learning_curve
 
 N, D, L = 24, 12, 6
@@ -93,14 +93,14 @@ def _written(X, Y):
         return np.frombuffer(path.read_bytes(), np.uint8)
 
 
-def _drawn(Y, topk, counts):
+def _drawn(name, *arguments, **options):
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
     try:
-        display = LabelFrequencyDisplay.from_predictions(Y, topk, counts, k=2)
+        display = getattr(inspection, name).from_predictions(*arguments, k=2, **options)
         return [np.asarray(value) for value in vars(display).values() if np.ndim(value) == 1]
     finally:
         pyplot.close("all")
@@ -196,8 +196,14 @@ def calls() -> list[Call]:
         add(name, "y", (N, L), True, lambda M, f=function, o=options: f(OvALinearXC(), X, M, **o))
     add("dump_xmc_file", "X", (N, D), False, lambda M: _written(M, Y), has_gaps=True)
     add("dump_xmc_file", "Y", (N, L), True, lambda M: _written(X, M))
-    add(
-        "LabelFrequencyDisplay.from_predictions", "Y_true", (N, L), True,
-        lambda M: _drawn(M, ranked, counts),
-    )  # fmt: skip
+    counts = np.asarray(Y.sum(axis=0)).ravel()
+    for name in ("LabelFrequencyDisplay", "MetricByFrequencyDisplay"):
+        drawn = lambda T, R, name=name: _drawn(name, T, R, counts)  # noqa: E731
+        add(f"{name}.from_predictions", "Y_true", (N, L), True, lambda M, d=drawn: d(M, ranked))
+    scores = ranked, np.tile([0.75, 0.5, 0.25], (N, 1))
+    for name in ("ReliabilityDisplay", "MicroPrecisionRecallDisplay"):
+        drawn = lambda T, R, name=name: _drawn(name, T, R)  # noqa: E731
+        where = f"{name}.from_predictions"
+        add(where, "Y_true", (N, L), True, lambda M, d=drawn: d(M, scores))
+        add(where, "topk", (N, L), False, lambda M, d=drawn: d(Y, M), has_gaps=True)
     return found
