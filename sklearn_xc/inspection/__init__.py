@@ -1,11 +1,11 @@
-"""Displays that show what a fitted classifier does; they need matplotlib (extra ``plot``).
+"""What a fitted classifier does: explanations, and displays (extra ``plot``, for matplotlib).
 
-Each keeps its numbers as attributes, draws them with ``plot``, and draws a second model on the axes
+A display keeps its numbers as attributes, draws them with ``plot``, and draws a second model on the axes
 of a first::
 
     LabelFrequencyDisplay          label_frequency.py         precision and recall, rare to frequent
     MetricByFrequencyDisplay       metric_by_frequency.py     one metric of several models
-        _frequency_groups.py       labels in groups, and what was predicted of each
+        _group_counts.py           what was predicted of each group of labels
     ReliabilityDisplay             reliability.py             do probabilities hold?
     MicroPrecisionRecallDisplay    micro_precision_recall.py  label sets over the threshold
         _ranked_pairs.py           the k best labels of each instance: scores, and which are true
@@ -15,6 +15,7 @@ of a first::
     _style.py                      colours, spines, one legend
 """
 
+from sklearn_xc._explanation import Explanation
 from sklearn_xc.inspection.convergence import ConvergenceDisplay
 from sklearn_xc.inspection.label_frequency import LabelFrequencyDisplay
 from sklearn_xc.inspection.metric_by_frequency import MetricByFrequencyDisplay
@@ -24,6 +25,7 @@ from sklearn_xc.inspection.reliability import ReliabilityDisplay
 
 __all__ = [
     "ConvergenceDisplay",
+    "Explanation",
     "LabelFrequencyDisplay",
     "MetricByFrequencyDisplay",
     "MicroPrecisionRecallDisplay",

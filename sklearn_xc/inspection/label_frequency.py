@@ -6,7 +6,7 @@ import numpy as np
 
 from sklearn_xc._arguments import check_count
 from sklearn_xc._topk import topk, unwrap
-from sklearn_xc.inspection._frequency_groups import count_by_group
+from sklearn_xc.inspection._group_counts import count_by_group
 from sklearn_xc.inspection._ranked_pairs import encoded
 from sklearn_xc.inspection._style import (
     COLOURS,

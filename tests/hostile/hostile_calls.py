@@ -196,7 +196,6 @@ def calls() -> list[Call]:
         add(name, "y", (N, L), True, lambda M, f=function, o=options: f(OvALinearXC(), X, M, **o))
     add("dump_xmc_file", "X", (N, D), False, lambda M: _written(M, Y), has_gaps=True)
     add("dump_xmc_file", "Y", (N, L), True, lambda M: _written(X, M))
-    counts = np.asarray(Y.sum(axis=0)).ravel()
     for name in ("LabelFrequencyDisplay", "MetricByFrequencyDisplay"):
         drawn = lambda T, R, name=name: _drawn(name, T, R, counts)  # noqa: E731
         add(f"{name}.from_predictions", "Y_true", (N, L), True, lambda M, d=drawn: d(M, ranked))
