@@ -1,7 +1,7 @@
 """What a fitted classifier does: explanations, and displays (extra ``plot``, for matplotlib).
 
-A display keeps its numbers as attributes, draws them with ``plot``, and draws a second model on the axes
-of a first::
+A display keeps its numbers as attributes, draws them with ``plot``, and draws a second model on the
+axes of a first::
 
     LabelFrequencyDisplay          label_frequency.py         precision and recall, rare to frequent
     MetricByFrequencyDisplay       metric_by_frequency.py     one metric of several models
