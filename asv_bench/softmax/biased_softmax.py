@@ -77,6 +77,7 @@ verbose
         validation_fraction="auto",
         n_iter_no_change=3,
         tol=1e-3,
+        label_names=None,
         top_k=100,
         warm_start=False,
         max_memory=None,
