@@ -90,8 +90,9 @@ verbose
             n_hard_negatives=0, init=init, u_init=u_init, learning_rate=learning_rate,
             decay=decay, average=average, max_iter=max_iter, multilabel=multilabel,
             early_stopping=early_stopping, validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change, tol=tol, top_k=top_k, warm_start=warm_start,
-            max_memory=max_memory, n_jobs=n_jobs, random_state=random_state, verbose=verbose,
+            n_iter_no_change=n_iter_no_change, tol=tol, label_names=label_names, top_k=top_k,
+            warm_start=warm_start, max_memory=max_memory, n_jobs=n_jobs,
+            random_state=random_state, verbose=verbose,
         )  # fmt: skip
         self.method = method
         self.batch_size = batch_size
