@@ -11,6 +11,9 @@ from sklearn_xc.metrics.hits import find_hits
 
 #: Bytes of a pair, and of the copies that are made of it while something is learned from it.
 PAIR_BYTES = 120
+_INT, _BOOL, _FLOAT = (np.empty(0, kind) for kind in (np.int64, bool, np.float64))
+#: The arrays of no pairs.
+_NONE = (_INT, _INT, _INT, _FLOAT, _BOOL, _FLOAT, _INT, _INT, _FLOAT, _INT)
 
 
 class ScoredPairs(NamedTuple):
@@ -66,7 +69,7 @@ def scored_pairs(
     targets: Targets,
     weight: np.ndarray,
 ) -> ScoredPairs:
-    """Return the pairs of all folds.
+    """Return the pairs of all folds, none of none.
 
     Parameters
     ----------
@@ -85,7 +88,7 @@ def scored_pairs(
     n_labels = len(targets.classes)
     shape = (len(weight), n_labels)
     truth = sp.csr_array((np.ones(len(labels), np.int8), labels, indptr), shape=shape)
-    parts, begin = [], 0
+    parts, begin = [] if answers else [_NONE], 0
     for (named, scores), held, frequency in zip(answers, rows, frequencies, strict=True):
         true = truth[held]
         hit = find_hits(true, named, named.shape[1]).hit

@@ -104,8 +104,12 @@ class WrappedClassifier(XCClassifier):
         """The estimator, fitted or not."""
         return self.__dict__.get("estimator_", self.estimator)
 
-    def _learn_pairs(self, X: Any, y: Any, sample_weight: Any) -> tuple[ScoredPairs, np.ndarray]:
+    def _learn_pairs(
+        self, X: Any, y: Any, sample_weight: Any, *, of_classes: bool = True
+    ) -> tuple[ScoredPairs, np.ndarray]:
         """Fit ``estimator_``, and return what models without some rows say of these.
+
+        Without `of_classes` no row is held out of a 1-D y, and there are no pairs.
 
         Returns
         -------
@@ -129,9 +133,12 @@ class WrappedClassifier(XCClassifier):
         seed = draw_seed(self.random_state)
         self._keep_targets(targets)
         self._count_instances(targets, weight)
+        learns = of_classes or self._has_columns
         if is_prefit:
-            return self._ask_prefit(X, targets, weight, seed), np.zeros(1)
-        return self._train(X, y, targets, given, weight, seed)
+            rows = np.flatnonzero(weight > 0) if learns else np.empty(0, np.int64)
+            return self._ask_prefit(X, targets, weight, draw_rows(rows, seed)), np.zeros(1)
+        folds = split(self.cv, X, y, targets, weight, seed, who) if learns else []
+        return self._train(X, y, targets, given, weight, folds)
 
     def _check_prefit(self, y: Any, n: int) -> Targets:
         """Check the y of rows that a fitted estimator is asked about: of its classes, perhaps few.
@@ -152,14 +159,17 @@ class WrappedClassifier(XCClassifier):
             )
         return check_targets(self, y, n, known)
 
-    def _ask_prefit(self, X: Any, targets: Targets, weight: np.ndarray, seed: int) -> ScoredPairs:
-        rows = draw_rows(np.flatnonzero(weight > 0), seed)
+    def _ask_prefit(
+        self, X: Any, targets: Targets, weight: np.ndarray, rows: np.ndarray
+    ) -> ScoredPairs:
         self._require_pairs(len(rows))
         counted = known_counts([self.estimator], self.classes_, are_columns=self._has_columns)
         if counted is not None:
             self.label_counts_, self.n_samples_fit_ = counted
-        answers = self._ask(self.estimator, safe_indexing(as_rows(X), rows), self._depth())
         self._keep_estimator(self.estimator)
+        if not len(rows):
+            return scored_pairs([], [], [], targets, weight)
+        answers = self._ask(self.estimator, safe_indexing(as_rows(X), rows), self._depth())
         return scored_pairs([answers], [rows], [self.label_counts_], targets, weight)
 
     def _train(
@@ -169,10 +179,9 @@ class WrappedClassifier(XCClassifier):
         targets: Targets,
         given: np.ndarray | None,
         weight: np.ndarray,
-        seed: int,
+        folds: list[tuple[np.ndarray, np.ndarray]],
     ) -> tuple[ScoredPairs, np.ndarray]:
         who = type(self).__name__
-        folds = split(self.cv, X, y, targets, weight, seed, who)
         self._require_pairs(sum(len(test) for _, test in folds))
 
         def answer(train: np.ndarray | None, test: np.ndarray) -> tuple[Any, float]:

@@ -83,11 +83,11 @@ class ThresholdTuner(WrappedClassifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
-        Column numbers of the indicator.
+        Column numbers of the indicator, or its names; class labels after a 1-D y.
     estimator_ : classifier
         Trained on all rows.
     threshold_ : float
-        The best single threshold.
+        The best single threshold. NaN after a 1-D y, as are all others.
     thresholds_ : ndarray of float64 of shape (n_labels,)
         ``predict`` names labels with a larger score. All are `threshold_` with ``per="all"``.
     group_edges_ : ndarray of int64 of shape (n_found - 1,)
@@ -111,7 +111,9 @@ class ThresholdTuner(WrappedClassifier):
 
     Notes
     -----
-    After a 1-D fit there is nothing to tune, as the best class is predicted: ``fit`` refuses it.
+    After a 1-D fit there is nothing to tune, as the best class is predicted: no row is held out,
+    all answers are those of the estimator, and thresholds are NaN. For two classes see
+    :class:`~sklearn.model_selection.TunedThresholdClassifierCV`.
 
     A held-out label is rarer to the model that scores it than to the one trained on all rows, by
     the instances that are held out: a label of two instances is one of one. So the groups of
@@ -197,8 +199,9 @@ class ThresholdTuner(WrappedClassifier):
         ----------
         X : {array-like, sparse matrix} of shape (n, n_features), data frame or list of str
             What the estimator takes.
-        y : {array-like, sparse matrix} of shape (n, n_labels)
-            A binary indicator, dense or sparse.
+        y : {array-like, sparse matrix} of shape (n, n_labels) or (n,)
+            A binary indicator, dense or sparse. One class per instance leaves nothing to tune: the
+            estimator is trained, and answers as it is.
         sample_weight : array-like of shape (n,), default=None
             Weights of the instances, for the estimator and for the thresholds. The estimator must
             take them; in a Pipeline they reach the last step.
@@ -211,19 +214,22 @@ class ThresholdTuner(WrappedClassifier):
         Raises
         ------
         ValueError, TypeError
-            For a 1-D y, and for arguments that do not fit. What the estimator refuses is raised
-            with its name.
+            For arguments that do not fit. What the estimator refuses is raised with its name.
         MemoryBudgetError
             If the scores of the held-out rows cannot be held.
         """
         began = clock()
-        self._refuse_classes(y)
-        pairs, _ = self._learn_pairs(X, y, sample_weight)
+        pairs, _ = self._learn_pairs(X, y, sample_weight, of_classes=False)
         self.group_edges_ = frequency_edges(self.label_counts_, self.n_groups)
-        self._tune(pairs)
+        if self._has_columns:
+            self._tune(pairs)
+        else:
+            self._tune_nothing()
         n_found = len(self.fit_report_["threshold"])
         self.fit_report_["seconds"] = np.full(n_found, (clock() - began) / n_found)
-        if self.verbose:
+        if self.verbose and not self._has_columns:
+            say(type(self).__name__, "one class for each row, no threshold to tune")
+        elif self.verbose:
             for threshold, n_labels, precision, recall in zip(
                 *(self.fit_report_[name] for name in ("threshold", "n_labels", "precision",
                                                       "recall")), strict=True
@@ -236,17 +242,18 @@ class ThresholdTuner(WrappedClassifier):
         self._warn_of_unseen()
         return self
 
-    def _refuse_classes(self, y: Any) -> None:
-        shape = np.shape(y)
-        if len(shape) == 1 or (len(shape) == 2 and shape[1] == 1):
-            if len(shape) == 1 and any(np.ndim(one) for one in list(y)[:1]):
-                return  # lists of different lengths: the door says so
-            raise ValueError(
-                f"{type(self).__name__}: y has one class for each row, and the best class is "
-                "predicted: there is no threshold to tune. Use the estimator itself, for two "
-                "classes sklearn.model_selection.TunedThresholdClassifierCV, for probabilities "
-                f"TopKCalibrator. Got y of shape {shape}, an indicator (n, n_labels) was expected."
-            )
+    def _tune_nothing(self) -> None:
+        """Set what ``_tune`` sets, without thresholds: the best class is predicted."""
+        n_labels, n_groups = len(self.classes_), len(self.group_edges_) + 1
+        own_group = group_of(self.label_counts_, self.group_edges_)
+        self.threshold_ = float("nan")
+        self.thresholds_ = np.full(n_labels, np.nan)
+        self.fit_report_ = {
+            "least_frequency": np.concatenate(([0], self.group_edges_)),
+            "n_labels": np.bincount(own_group, minlength=n_groups),
+            "n_positives": np.zeros(n_groups),
+            **{name: np.full(n_groups, np.nan) for name in ("threshold", "precision", "recall")},
+        }
 
     def _tune(self, pairs: ScoredPairs) -> None:
         """Set ``threshold_``, ``thresholds_`` and the report."""

@@ -39,6 +39,16 @@ def tuner(**parameters):
     return ThresholdTuner(OvALinearXC(), **{"cv": 3, "random_state": 0, **parameters})
 
 
+class Counted(OvALinearXC):
+    """Counts how often one of its kind is trained."""
+
+    n_fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        Counted.n_fits += 1
+        return super().fit(X, y, sample_weight=sample_weight)
+
+
 def same(a, b):
     for name in ("thresholds_", "threshold_", "group_edges_"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
@@ -227,11 +237,53 @@ def test_copies(data, tmp_path):
     assert model.set_params(estimator__C=3.0).estimator.C == 3.0
 
 
-def test_classes_have_no_threshold(data):
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("objective", ["micro_f1", "recall"])
+def test_classes_have_no_threshold(data, n_classes, objective, capfd):
+    """The best is predicted: all answers are those of the estimator, trained once on all rows."""
     X, _ = data
-    for y in (np.arange(600) % 3, [["a"], ["b"]] * 300):
-        with pytest.raises(ValueError, match="there is no threshold to tune"):
-            tuner().fit(X, y)
+    y, weight = np.array(["b", "c", "a"])[np.arange(600) % n_classes], np.arange(600) % 4
+    Counted.n_fits = 0
+    # Folds of so few rows could not be made.
+    model = ThresholdTuner(Counted(), objective=objective, cv=10_000, verbose=1)
+    model.fit(X, y, sample_weight=weight)
+    assert Counted.n_fits == 1
+    assert "one class for each row, no threshold to tune" in capfd.readouterr().out
+    plain = OvALinearXC().fit(X, y, sample_weight=weight)
+    for method in ("predict", "decision_function", "predict_topk"):
+        for ours, its in zip(getattr(model, method)(X), getattr(plain, method)(X), strict=True):
+            np.testing.assert_array_equal(ours, its)
+    assert model.score(X, y) == plain.score(X, y)
+    np.testing.assert_array_equal(model.classes_, plain.classes_)
+    np.testing.assert_array_equal(model.label_counts_, plain.label_counts_)
+    assert np.isnan(model.threshold_)
+    assert np.isnan(model.thresholds_).all()
+    assert model.thresholds_.shape == (n_classes,)
+    report = model.fit_report_
+    assert np.isnan([report[name] for name in ("threshold", "precision", "recall")]).all()
+    assert report["n_labels"].sum() == n_classes
+    assert set(report) == set(tuner().fit(*data).fit_report_)
+
+
+def test_a_fitted_estimator_of_classes_is_taken_as_it_is(data):
+    X, _ = data
+    y = np.arange(600) % 3
+    plain = OvALinearXC().fit(X[:300], y[:300])
+    model = ThresholdTuner(plain, cv="prefit").fit(X[300:], y[300:])
+    assert model.estimator_ is plain
+    assert model.n_samples_fit_ == 300
+    np.testing.assert_array_equal(model.predict(X), plain.predict(X))
+    with pytest.raises(ValueError, match="y has 299 rows and X has 300"):
+        ThresholdTuner(plain, cv="prefit").fit(X[300:], y[301:])
+
+
+def test_one_estimator_for_both_kinds_of_targets(data):
+    """A model of classes is followed by one of labels, and the other way round."""
+    X, Y = data
+    y, model = np.arange(600) % 3, tuner()
+    assert np.isfinite(model.fit(X, Y).thresholds_).all()
+    assert np.isnan(model.fit(X, y).thresholds_).all()
+    same(model.fit(X, Y), tuner().fit(X, Y))
 
 
 @pytest.mark.parametrize(
