@@ -65,9 +65,12 @@ class Entry:
         Returns what else it has learnt, a list of arrays.
     lacks : tuple of str
         Fitted attributes of all others that it does not have.
-    chances_of : {"all labels", "each label"}
+    chances_of : {"all labels", "each label", "pairs"}
         What probabilities are of. Those of all labels are the softmax of scores, and sum to 1; a
-        label's own is its score, and only those of classes sum to 1.
+        label's own is its score, and only those of classes sum to 1. Those of pairs are learned of
+        scores, ranks and frequencies: only those of classes sum to 1, and go with the scores.
+    naming : callable
+        Returns the parameters that give names to an indicator's columns.
     many_labels : mapping or None
         Parameters with which it starts soon at 65,536 labels; None if there are none.
     no_table : mapping or None
@@ -101,6 +104,7 @@ class Entry:
     further_state: Callable = lambda model: []
     lacks: tuple[str, ...] = ()
     chances_of: str = "all labels"
+    naming: Callable = lambda names: {"label_names": names}
     many_labels: Mapping[str, Any] | None = field(default_factory=dict)
     no_table: Mapping[str, Any] | None = field(default_factory=dict)
     spoilt: Mapping[str, Any] = field(default_factory=dict)

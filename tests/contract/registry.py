@@ -23,6 +23,8 @@ from sklearn_xc import (
     OvALinearXCCV,
     SoftmaxUMax,
     StackingXC,
+    ThresholdTuner,
+    TopKCalibrator,
 )
 from sklearn_xc.gradients import MessagePassing
 
@@ -109,6 +111,49 @@ def chances_of_pairs(stack):
     rng = np.random.default_rng(0)
     pairs = rng.normal(size=(200, len(stack.pair_features_))) * 3
     return [stack.final_estimator_.predict_proba(pairs.astype(np.float32))]
+
+
+#: Of classifiers around another one, whose names of labels it takes.
+WRAPPER = {
+    **{name: bad for name, bad in COMMON.items() if name != "label_names"},
+    **SEED,
+    "estimator": [None, "ova", 3, OvALinearXC, KFold()],
+    "cv": [0.0, 1.0, 1, 61, 1.5, NAN, "folds", b"x", True, []],
+    "n_groups": COUNT,
+}
+
+
+def ova(**parameters):
+    """Return a quick estimator to be wrapped."""
+    return OvALinearXC(**{"tol": 1e-3, "prune": 0.001, **parameters})
+
+
+def chances_of_scores(calibrator):
+    """Return what a calibrator's map says of labels with scores and frequencies of many kinds."""
+    rng = np.random.default_rng(0)
+    scores = -np.sort(-rng.normal(size=(50, 4)), axis=1)
+    return [calibrator.map_.chances(scores, rng.integers(1, 60, (50, 4)))]
+
+
+def around_another(**further):
+    """Return what the contract has to know of a classifier around a quick one."""
+    return {
+        "needed": {"estimator": ova()},
+        "quick": {"cv": 0.3, "random_state": 0},
+        "precise": {"estimator": ova(tol=1e-8)},
+        "memory": (({}, r"the pairs, 18 held-out instances x 5 labels"),),
+        "learns_from_unlabelled": True,
+        "is_exact": False,
+        "folds_of_weighted": True,
+        "dense_bits": False,
+        "weights": lambda model: [model.estimator_.coef_],
+        "lacks": ("coef_", "n_iter_"),
+        "naming": lambda names: {"estimator": ova(label_names=names)},
+        "many_labels": {"estimator": ova(init="zero")},
+        "no_table": {"estimator": ImplicitSoftmaxSGD(**SMALL)},
+        "checked": ({"estimator": OvALinearXC()},),
+        **further,
+    }
 
 
 ENTRIES = {
@@ -397,6 +442,43 @@ ENTRIES = {
             ("check_sample_weight_equivalence_on_dense_data",
              "check_sample_weight_equivalence_on_sparse_data"),
             "its learner has folds of its own, into which repeated rows fall one by one",
+        ),
+    ),
+    "ThresholdTuner": Entry(
+        ThresholdTuner,
+        **around_another(
+            variants={
+                "each label": {"per": "label", "objective": "macro_f1", "beta": 2.0},
+                "recall": {"objective": "recall", "min_precision": 0.1, "per": "all"},
+                "folds": {"cv": 2, "objective": "count"},
+            },
+            refused={
+                **WRAPPER,
+                "objective": ["f1", None, 1],
+                "per": ["class", None, 1],
+                "beta": [0, -1.0, NAN, INF, "a", None],
+                "min_precision": [0, -0.1, 1.1, NAN, "a", None],
+            },
+        ),
+    ),
+    "TopKCalibrator": Entry(
+        TopKCalibrator,
+        **around_another(
+            variants={
+                "sigmoid": {"method": "sigmoid", "n_groups": 2, "n_candidates": 2},
+                "folds": {"cv": 2},
+                "prefit": {"cv": "prefit", "estimator": ova().fit(*awkward())},
+            },
+            refused={
+                **WRAPPER,
+                "method": ["platt", None, 1, "temperature"],
+                "n_candidates": COUNT,
+            },
+            pieces={"sklearn_xc.calibration.calibrator._TOGETHER": 64},
+            further_state=chances_of_scores,
+            chances_of="pairs",
+            spoilt={"estimator": OvALinearXC(C=1e-9)},
+            answers={"chances": lambda model, X: model.predict_proba_topk(X, 3)},
         ),
     ),
 }  # fmt: skip

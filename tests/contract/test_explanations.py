@@ -84,8 +84,8 @@ def test_it_shows_itself(model):
     assert sum(shown) == pytest.approx(found.score, abs=0.0006 * len(shown))
 
 
-def test_bad_arguments(entry, model):
-    who = entry.estimator.__name__
+def test_bad_arguments(model):
+    who = type(getattr(model, "estimator_", model)).__name__
     for arguments, match in (
         ((X[:2], 0), "explain takes one instance, x has 2 rows"),
         ((X[[0]], 17), "label 17 is not one of the 5 in classes_"),

@@ -11,10 +11,10 @@ from registry import ENTRIES
 #: table of all constructors, and defends each name that differs.
 WORDS = {
     "problem": "C Cs alpha loss delta multilabel fit_intercept regularize_intercept "
-    "class_weight negative_weight margin classifier_margin radius",
+    "class_weight negative_weight margin classifier_margin radius beta min_precision",
     "parts": "init u_init gradient index sampler encoder optimizer scoring cv exhaustive "
-    "estimators final_estimator objective",
-    "size": "embedding_dim prune n_shards",
+    "estimator estimators final_estimator objective method",
+    "size": "embedding_dim prune n_shards n_groups per",
     "labels": "n_negatives n_hard_negatives sampling n_candidates min_recall top_k",
     "steps": "max_iter classifier_max_iter tol learning_rate classifier_learning_rate decay "
     "batch_size average dropout sampled_epochs warm_start",
@@ -29,10 +29,11 @@ FITTED = {"classes_", "coef_", "fit_report_", "label_counts_", "n_features_in_",
 FITTED |= {"n_samples_fit_"}
 #: And what some have besides.
 FITTED_TOO = {
-    "C_", "Cs_", "best_index_", "best_score_", "embedding_dim_", "encoder_", "estimators_",
-    "feature_embedding_", "final_estimator_", "fusion_", "index_recall_", "intercept_",
-    "label_embeddings_", "learning_rate_", "n_candidates_", "named_estimators_", "pair_features_",
-    "path_report_", "scores_", "threshold_", "u_", "u_index_", "validation_scores_",
+    "C_", "Cs_", "best_index_", "best_score_", "embedding_dim_", "encoder_", "estimator_",
+    "estimators_", "feature_embedding_", "final_estimator_", "fusion_", "group_edges_",
+    "index_recall_", "intercept_", "label_embeddings_", "learning_rate_", "map_", "n_candidates_",
+    "named_estimators_", "pair_features_", "path_report_", "scores_", "threshold_", "thresholds_",
+    "u_", "u_index_", "validation_scores_",
 }  # fmt: skip
 
 rng = np.random.default_rng(0)
@@ -70,6 +71,11 @@ def test_the_report_is_a_table(entry):
     report = model.fit_report_
     table = pd.DataFrame(report)
     assert all(isinstance(column, np.ndarray) for column in report.values())
+    if hasattr(model, "group_edges_"):
+        assert len(table) == len(model.group_edges_) + 1
+        assert table["n_labels"].sum() == 5
+        assert (table["seconds"] >= 0).all()
+        return
     if "n_iter_" in entry.lacks:
         assert table["name"].tolist() == [*model.named_estimators_, "stack"]
         assert table[["P@1", "PSP@1"]].ge(0).all(axis=None)

@@ -242,7 +242,7 @@ class TestStoredForms:
 
     def test_entries_that_sum_beyond_the_range_are_refused(self, fit, fitted):
         bad = sp.csr_array(([1.5e308, 1.5e308, 1.0], [0, 0, 1], [0, 2, 3]), shape=(2, 15))
-        for call in (lambda: fit(bad, np.eye(2, dtype=int)), lambda: fitted.predict_topk(bad)):
+        for call in (lambda: fit(bad, np.eye(2, 5, dtype=int)), lambda: fitted.predict_topk(bad)):
             with pytest.raises(ValueError, match="X"):
                 call()
 
