@@ -82,8 +82,8 @@ def encoded(who: str, estimator: Any, y: Any) -> tuple[Any, np.ndarray | None, A
     """Return y as metrics take it, the labels of each row where it was names, and the classes."""
     classifier, _ = unwrap(estimator, None)
     counts = None
-    if hasattr(classifier, "encode_targets"):
-        y, counts = classifier.encode_targets(y)
+    if hasattr(classifier, "_encode_targets"):
+        y, counts = classifier._encode_targets(y)
     classes = getattr(classifier, "classes_", None)
     if isinstance(classes, list):  # of each label, as random forests have
         classes = np.arange(len(classes))

@@ -55,8 +55,9 @@ def check_y_true(Y_true: Any, classes: Any = None) -> TrueLabels:
         dense = as_array(
             Y_true,
             "Y_true",
-            "an indicator matrix or one class per row. Lists of labels become an indicator with "
-            "sklearn.preprocessing.MultiLabelBinarizer(sparse_output=True)",
+            "an indicator matrix or one class per row. Lists of names become an indicator with "
+            "encode_targets of the fitted TextClassifierXC, or transform of the binarizer that the "
+            "model was fitted with",
         )
         if known is not None and dense.ndim == 2 and dense.shape[1] == 1 != len(known):
             dense = dense[:, 0]

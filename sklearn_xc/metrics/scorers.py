@@ -398,8 +398,8 @@ def _encoded(estimator: Any, y: Any) -> tuple[Any, np.ndarray | None]:
 
     Names that the estimator does not know have no column, and count as missed.
     """
-    named = _fitted_part(estimator, "encode_targets")
-    return (y, None) if named is None else named.encode_targets(y)
+    named = _fitted_part(estimator, "_encode_targets")
+    return (y, None) if named is None else named._encode_targets(y)
 
 
 def _known_classes(scorer: _RankingScorer, estimator: Any, y: Any) -> Any:

@@ -4,9 +4,11 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from sklearn_xc._checks import check_targets
+from sklearn_xc._name_lists import are_name_lists, likely_separator
 from sklearn_xc._seeds import draw_seed
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.kernels.model_selection.fold_assignment import (
@@ -16,6 +18,7 @@ from sklearn_xc.kernels.model_selection.fold_assignment import (
     swap_rows,
 )
 from sklearn_xc.parallel.memory import require_bytes
+from sklearn_xc.preprocessing import LabelBinarizerXC
 
 #: Steps of the search for exchanges: so many, and so many more for each label that is lost, but no
 #: more than take some seconds. Where more are lost, there are too few rows for training.
@@ -40,14 +43,33 @@ class Labels(NamedTuple):
     by_label: tuple[np.ndarray, np.ndarray]
 
 
-def read_labels(splitter: Any, y: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the checked labels of each row, CSR, of an indicator or of classes.
+def read_labels(
+    splitter: Any, y: Any, n: int, separator: str | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the checked labels of each row, CSR, of an indicator, of lists of names or of classes.
 
     Raises
     ------
     ValueError
         As a fit does: another number of rows, values other than 0 and 1, a single class.
+
+    Warns
+    -----
+    UserWarning
+        If classes look like several names each, and there is no separator.
     """
+    who = type(splitter).__name__
+    if separator is not None or are_name_lists(y):
+        y = LabelBinarizerXC(separator=separator).fit_transform(y)
+    elif not sp.issparse(y) and np.ndim(y) == 1:
+        likely = likely_separator([[one] for one in y if isinstance(one, str)])
+        if likely is not None:
+            warnings.warn(
+                f"{who}: each row of y is taken for one class, but many hold {likely!r}. If these "
+                f"are several names, pass separator={likely!r}.",
+                UserWarning,
+                stacklevel=3,
+            )
     return check_targets(splitter, y, n).by_instance(n)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.model_selection import BaseCrossValidator, BaseShuffleSplit
 
 from sklearn_xc._arguments import check_count
+from sklearn_xc._name_lists import check_separator
 from sklearn_xc._sklearn import num_samples, shuffle_split_sizes
 from sklearn_xc.model_selection._deal import deal, read_labels, seeds_of
 
@@ -24,6 +25,8 @@ class RareLabelSplit(BaseCrossValidator):
     ----------
     n_splits : int, default=5
         Number of folds, at least 2.
+    separator : str, default=None
+        What stands between names, where y has one text of names for each row.
     shuffle : bool, default=False
         Whether rows are dealt out in random order. Otherwise equal data always give equal folds.
     random_state : int, RandomState instance or None, default=None
@@ -74,8 +77,14 @@ class RareLabelSplit(BaseCrossValidator):
     """
 
     def __init__(
-        self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None
+        self,
+        n_splits: int = 5,
+        *,
+        separator: str | None = None,
+        shuffle: bool = False,
+        random_state: Any = None,
     ) -> None:
+        self.separator = check_separator(separator, "RareLabelSplit")
         self.n_splits = check_count(n_splits, "RareLabelSplit: n_splits", 2)
         if not isinstance(shuffle, bool | np.bool_):
             raise ValueError(f"RareLabelSplit: shuffle must be True or False. Got {shuffle!r}.")
@@ -97,7 +106,7 @@ class RareLabelSplit(BaseCrossValidator):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Its length counts.
         y : {array-like, sparse matrix} of shape (n_samples, n_labels) or (n_samples,)
-            A binary indicator, or classes.
+            A binary indicator, a list of names for each row, or classes.
         groups : object, default=None
             Not used.
 
@@ -112,7 +121,7 @@ class RareLabelSplit(BaseCrossValidator):
             For fewer rows than folds, and a y that no classifier would take.
         """
         n = num_samples(X)
-        labels = read_labels(self, y, n)
+        labels = read_labels(self, y, n, self.separator)
         if self.n_splits > n:
             raise ValueError(
                 f"RareLabelSplit: n_splits must be at most the number of rows, {n}. Got "
@@ -150,6 +159,8 @@ class RareLabelShuffleSplit(BaseShuffleSplit):
         Share of the test rows, or their number. None is what `train_size` leaves, or 0.1.
     train_size : float or int, default=None
         Share of the training rows, or their number. None is what `test_size` leaves.
+    separator : str, default=None
+        What stands between names, where y has one text of names for each row.
     random_state : int, RandomState instance or None, default=None
         For the same splits again.
 
@@ -187,6 +198,7 @@ class RareLabelShuffleSplit(BaseShuffleSplit):
         *,
         test_size: Any = None,
         train_size: Any = None,
+        separator: str | None = None,
         random_state: Any = None,
     ) -> None:
         super().__init__(
@@ -196,6 +208,7 @@ class RareLabelShuffleSplit(BaseShuffleSplit):
             random_state=random_state,
         )
         self._default_test_size = 0.1
+        self.separator = check_separator(separator, "RareLabelShuffleSplit")
 
     def split(
         self, X: Any, y: Any = None, groups: Any = None
@@ -207,7 +220,7 @@ class RareLabelShuffleSplit(BaseShuffleSplit):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Its length counts.
         y : {array-like, sparse matrix} of shape (n_samples, n_labels) or (n_samples,)
-            A binary indicator, or classes.
+            A binary indicator, a list of names for each row, or classes.
         groups : object, default=None
             Not used.
 
@@ -222,7 +235,7 @@ class RareLabelShuffleSplit(BaseShuffleSplit):
             For sizes that leave no training or test rows, and a y that no classifier would take.
         """
         n = num_samples(X)
-        labels = read_labels(self, y, n)
+        labels = read_labels(self, y, n, self.separator)
         n_train, n_test = shuffle_split_sizes(
             n, self.test_size, self.train_size, self._default_test_size
         )

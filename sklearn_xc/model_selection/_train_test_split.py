@@ -8,7 +8,9 @@ import scipy.sparse as sp
 import sklearn.model_selection
 from sklearn.utils import indexable
 
+from sklearn_xc._name_lists import are_name_lists
 from sklearn_xc._sklearn import num_samples, safe_indexing
+from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc.model_selection._rare_label_split import RareLabelShuffleSplit
 
 
@@ -51,7 +53,8 @@ def train_test_split(
     ------
     ValueError
         Without arrays, for other lengths, sizes that leave no rows, an indicator with other values
-        than 0 and 1, and `stratify` without `shuffle`.
+        than 0 and 1, `stratify` without `shuffle`, and a sparse matrix whose indices point outside
+        its shape.
 
     Warns
     -----
@@ -69,6 +72,8 @@ def train_test_split(
     >>> X_train.shape, X_test.shape, Y_train.sum(axis=0).min()
     ((6, 1), (2, 1), np.float64(1.0))
     """
+    for place, part in enumerate(arrays):
+        check_sparse(part, f"arrays[{place}]", "train_test_split")
     if not _is_indicator(stratify):
         return sklearn.model_selection.train_test_split(
             *arrays,
@@ -111,8 +116,8 @@ train_test_split.__test__ = False  # type: ignore[attr-defined]
 
 
 def _is_indicator(stratify: Any) -> bool:
-    """Return whether these are 0 and 1 in several columns, and no classes in columns."""
-    if sp.issparse(stratify):
+    """Return whether these are 0 and 1 in several columns, or names, and no classes in columns."""
+    if sp.issparse(stratify) or are_name_lists(stratify):
         return True
     if stratify is None or isinstance(stratify, str) or np.ma.isMaskedArray(stratify):
         return False

@@ -158,12 +158,7 @@ class TextClassifierXC(BaseEstimator):
         self.vectorizer_ = clone(vectorizer)
         self._check_entries(X)
         features = self.vectorizer_.fit_transform(X)
-        if features.shape[0] != n:
-            raise ValueError(
-                f"{who}: X must be a sequence of {n} texts, such as table['text']. Got "
-                f"{type(X).__name__}, of which {type(vectorizer).__name__} makes "
-                f"{features.shape[0]} rows."
-            )
+        self._check_rows(X, features)
         self.classifier_ = self._with_labels(is_one_class=len(np.shape(y)) == 1)
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
         self.classifier_.fit(features, y, **weight)
@@ -183,7 +178,8 @@ class TextClassifierXC(BaseEstimator):
             In the form of `y` in fit. An instance may have no label; ``topk_names`` always gives
             some.
         """
-        answer = self.classifier_.predict(self._features(X))
+        features = self._features(X)
+        answer = self.classifier_.predict(features)
         return answer if self.binarizer_ is None else self.binarizer_.inverse_transform(answer)
 
     def predict_topk(self, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
@@ -203,7 +199,8 @@ class TextClassifierXC(BaseEstimator):
         scores : ndarray of float of shape (n, k)
             Their scores, padded with -inf.
         """
-        return topk(self.classifier_, self._features(X), k)
+        features = self._features(X)
+        return topk(self.classifier_, features, k)
 
     @available_if(_has("decision_function"))
     def decision_function(self, X: Any) -> Any:
@@ -219,7 +216,8 @@ class TextClassifierXC(BaseEstimator):
         ndarray or CSR of shape (n, n_labels)
             As of the classifier.
         """
-        return self.classifier_.decision_function(self._features(X))
+        features = self._features(X)
+        return self.classifier_.decision_function(features)
 
     @available_if(_has("predict_proba"))
     def predict_proba(self, X: Any) -> Any:
@@ -235,7 +233,8 @@ class TextClassifierXC(BaseEstimator):
         ndarray or CSR of shape (n, n_labels)
             As of the classifier.
         """
-        return self.classifier_.predict_proba(self._features(X))
+        features = self._features(X)
+        return self.classifier_.predict_proba(features)
 
     @available_if(_has("explain"))
     def explain(self, text: Any, label: Any, *, n_features: int | None = 10) -> Any:
@@ -255,8 +254,8 @@ class TextClassifierXC(BaseEstimator):
         Explanation
             As of the classifier, with the names of the vectorizer.
         """
-        names = self.vectorizer_.get_feature_names_out()
         features = self._features([text])
+        names = self.vectorizer_.get_feature_names_out()
         return self.classifier_.explain(features, label, feature_names=names, n_features=n_features)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -280,12 +279,16 @@ class TextClassifierXC(BaseEstimator):
         if self.binarizer_ is None:
             return self.classifier_.score(features, y, sample_weight=sample_weight)
         return precision_at_k(
-            self.encode_targets(y)[0], topk(self.classifier_, features, 1)[0], k=1,
+            self.encode_targets(y), topk(self.classifier_, features, 1)[0], k=1,
             sample_weight=sample_weight,
         )  # fmt: skip
 
-    def encode_targets(self, y: Any) -> tuple[Any, np.ndarray | None]:
-        """Return y in the form that metrics take.
+    def encode_targets(self, y: Any) -> Any:
+        """Return names as metrics take them: an indicator with the columns of ``classes_``.
+
+        For :func:`~sklearn_xc.metrics.precision_at_k` and the others beside ``predict_topk``, and
+        of what ``predict`` returns. Names that fit has not seen have no column, and are left out;
+        ``score``, scorers and displays take names as they are, and count these as missed.
 
         Parameters
         ----------
@@ -294,11 +297,13 @@ class TextClassifierXC(BaseEstimator):
 
         Returns
         -------
-        y : csr_array of shape (n, n_labels), or as it came
-            With the columns of ``classes_``.
-        counts : ndarray of int64 of shape (n,) or None
-            Names of each instance, unknown ones included; None where `y` was no names.
+        csr_array of shape (n, n_labels), or y as it came
+            The latter where fit had no names.
         """
+        return self._encode_targets(y)[0]
+
+    def _encode_targets(self, y: Any) -> tuple[Any, np.ndarray | None]:
+        """Return also the names of each instance, unknown ones included; None without names."""
         check_is_fitted(self)
         return (y, None) if self.binarizer_ is None else self.binarizer_.encode(y)
 
@@ -336,13 +341,24 @@ class TextClassifierXC(BaseEstimator):
         check_is_fitted(self)
         self._check_texts(X)
         self._check_entries(X)
-        return self.vectorizer_.transform(X)
+        features = self.vectorizer_.transform(X)
+        self._check_rows(X, features)
+        return features
 
     def _check_texts(self, X: Any) -> None:
         if isinstance(X, str | bytes):
             raise ValueError(
                 f"{type(self).__name__}: X must be a list of texts. Got one text: put it into a "
                 "list, [text]."
+            )
+
+    def _check_rows(self, X: Any, features: Any) -> None:
+        n = int(num_samples(X))
+        if features.shape[0] != n:
+            raise ValueError(
+                f"{type(self).__name__}: X must be a sequence of {n} texts, such as table['text']. "
+                f"Got {type(X).__name__}, of which {type(self.vectorizer_).__name__} makes "
+                f"{features.shape[0]} rows."
             )
 
     def _warn_of_separator(self, y: Any) -> None:

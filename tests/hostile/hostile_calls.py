@@ -27,7 +27,17 @@ from sklearn_xc import (
     topk,
 )
 from sklearn_xc.datasets import dump_xmc_file
-from sklearn_xc.model_selection import cross_val_score, cross_validate, learning_curve
+from sklearn_xc.model_selection import (
+    RareLabelSplit,
+    cross_val_predict,
+    cross_val_score,
+    cross_val_topk,
+    cross_validate,
+    learning_curve,
+    permutation_test_score,
+    train_test_split,
+    validation_curve,
+)
 
 N, D, L = 24, 12, 6
 FEW = {"max_iter": 2, "random_state": 0}
@@ -194,6 +204,27 @@ def calls() -> list[Call]:
         options = {"cv": 2, "error_score": "raise"}
         add(name, "X", (N, D), False, lambda M, f=function, o=options: f(OvALinearXC(), M, Y, **o))
         add(name, "y", (N, L), True, lambda M, f=function, o=options: f(OvALinearXC(), X, M, **o))
+    further = {"cv": 2, "error_score": "raise", "param_name": "C", "param_range": [0.5, 1.0]}
+    for name, fold_and_fit in {
+        "cross_val_predict": lambda M, T: cross_val_predict(OvALinearXC(), M, T, cv=2),
+        "cross_val_topk": lambda M, T: cross_val_topk(OvALinearXC(), M, T, cv=2, k=3),
+        "validation_curve": lambda M, T: validation_curve(OvALinearXC(), M, T, **further),
+        "permutation_test_score": lambda M, T: permutation_test_score(
+            OvALinearXC(), M, T, cv=2, n_permutations=2
+        ),
+    }.items():
+        add(name, "X", (N, D), False, lambda M, f=fold_and_fit: f(M, Y))
+        add(name, "y", (N, L), True, lambda M, f=fold_and_fit: f(X, M))
+    rows = np.arange(N)
+    add(
+        "train_test_split, stratify", "stratify|y", (N, L), True,
+        lambda M: train_test_split(rows, stratify=M, random_state=0),
+    )  # fmt: skip
+    add(
+        "train_test_split", "X|arrays", (N, D), False,
+        lambda M: train_test_split(M, Y, stratify=Y, random_state=0),
+    )  # fmt: skip
+    add("RareLabelSplit.split", "y", (N, L), True, lambda M: list(RareLabelSplit(2).split(X, M)))
     add("dump_xmc_file", "X", (N, D), False, lambda M: _written(M, Y), has_gaps=True)
     add("dump_xmc_file", "Y", (N, L), True, lambda M: _written(X, M))
     for name in ("LabelFrequencyDisplay", "MetricByFrequencyDisplay"):

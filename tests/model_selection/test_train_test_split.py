@@ -94,3 +94,12 @@ def test_bad_input(indicator, arrays, changed, message):
         changed = {"stratify": indicator * 3}
     with pytest.raises(ValueError, match=message):
         train_test_split(*arrays, **{"stratify": indicator, **changed})
+
+
+@pytest.mark.parametrize("is_stratified", [True, False])
+def test_a_matrix_that_points_outside_its_shape_is_refused(is_stratified):
+    """Taking rows of it would read memory that is not its own."""
+    X, Y = sp.csr_array(np.eye(8)), sp.csr_array(np.eye(4)[np.arange(8) // 2])
+    X.indptr[-1] = 10**6
+    with pytest.raises(ValueError, match=r"^train_test_split: arrays\[1\]"):
+        train_test_split(Y, X, stratify=Y if is_stratified else None)
