@@ -211,7 +211,7 @@ def _dense(Y: Any, name: str) -> Any:
         Y,
         name,
         "an indicator matrix or one class per row. Lists of labels become an indicator with "
-        "sklearn.preprocessing.MultiLabelBinarizer(sparse_output=True)",
+        "encode_targets of the fitted TextClassifierXC",
     )
     if array.ndim not in (1, 2):
         raise ValueError(f"{name}: expected 1 or 2 dimensions. Got shape {array.shape}.")

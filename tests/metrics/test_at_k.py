@@ -271,7 +271,7 @@ SCORES = sp.csr_array(np.array([[1.0, 2, 3, 4], [1, 2, 3, nan], [1, 2, 3, 4]]))
         ({"Y_true": Y[:2]}, "topk: Y_true has 2 rows, topk has 3"),
         ({"Y_true": Y[:0]}, "Y_true: expected at least one row"),
         ({"Y_true": Y[None]}, r"Y_true: expected 1 or 2 dimensions. Got shape \(1, 3, 4\)"),
-        ({"Y_true": [[0, 1], [2], []]}, "MultiLabelBinarizer.*unequal length"),
+        ({"Y_true": [[0, 1], [2], []]}, "encode_targets.*unequal length"),
         ({"Y_true": Y.astype(str)}, "Y_true: expected an indicator of 0 and 1. Got dtype <U"),
         ({"Y_true": np.array(["a", "b", "a"])}, "Y_true: a 1-D array must hold one integer"),
         ({"Y_true": np.array([0, -2, 1])}, "Y_true: positions start at 0, .* Got -2 at row 1"),

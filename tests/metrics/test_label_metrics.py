@@ -227,7 +227,7 @@ nan = float("nan")
         ([0.0, nan], [0.0, 1.0], "Y_true: expected a class for each entry. Got nan at 1"),
         (Y[:0], Y[:0], "Y_true: expected at least one row. Got none"),
         (Y[None], Y, r"Y_true: expected 1 or 2 dimensions. Got shape \(1, 3, 4\)"),
-        (Y, [[0, 1], [2], []], "Y_pred: .*MultiLabelBinarizer.*unequal length"),
+        (Y, [[0, 1], [2], []], "Y_pred: .*encode_targets.*unequal length"),
         (sp.coo_array(Y[0]), Y, "Y_true: .* 2 dimensions"),
     ],
 )

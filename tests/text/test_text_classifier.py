@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.model_selection import cross_validate as sklearn_cross_validate
@@ -23,8 +24,9 @@ from sklearn_xc import (
     topk,
     topk_names,
 )
-from sklearn_xc.metrics import TopKScorer, get_scorer
-from sklearn_xc.model_selection import cross_validate
+from sklearn_xc.metrics import TopKScorer, get_scorer, micro_f1, precision_at_k
+from sklearn_xc.model_selection import RareLabelSplit, cross_validate, train_test_split
+from sklearn_xc.preprocessing import LabelBinarizerXC
 
 WORDS = {
     "soup": "broth ladle simmer stock",
@@ -265,6 +267,48 @@ def test_what_is_no_text_is_told():
         TextClassifierXC().fit(TEXTS, NAMES).predict(pd.Series([np.nan]))
     tokens = TextClassifierXC(CountVectorizer(analyzer=list)).fit([t.split() for t in TEXTS], NAMES)
     assert tokens.score([t.split() for t in NEW], NEW_NAMES) == 1.0
+
+
+def test_answers_check_what_fit_checks(tagger):
+    frame = pd.DataFrame({"text": NEW, "title": NEW})
+    for call in (tagger.predict, tagger.predict_topk, tagger.decision_function):
+        with pytest.raises(ValueError, match=r"X must be a sequence of 40 texts.* makes 2 rows"):
+            call(frame)
+    for name in ("predict", "predict_topk", "decision_function", "encode_targets"):
+        with pytest.raises(NotFittedError, match="TextClassifierXC"):
+            getattr(TextClassifierXC(), name)(NEW)
+
+
+def test_metrics_take_encoded_names(tagger):
+    Y = tagger.encode_targets(NEW_NAMES)
+    assert precision_at_k(Y, tagger.predict_topk(NEW, 1), k=1) == tagger.score(NEW, NEW_NAMES)
+    assert micro_f1(Y, tagger.encode_targets(tagger.predict(NEW))) == 1.0
+    with pytest.raises(ValueError, match="encode_targets of the fitted TextClassifierXC"):
+        precision_at_k(NEW_NAMES, tagger.predict_topk(NEW, 1), k=1)
+
+
+def test_splits_that_keep_rare_names():
+    """A column of texts is folds of names only where a separator says so."""
+    rare = [[*row, f"rare {i // 2}"] for i, row in enumerate(NAMES)]
+    joined = [";".join(row) for row in rare]
+    found = [
+        [test.tolist() for _, test in splitter.split(TEXTS, y)]
+        for splitter, y in (
+            (RareLabelSplit(3), rare),
+            (RareLabelSplit(3, separator=";"), joined),
+            (RareLabelSplit(3, separator=";"), pd.Series(joined)),
+            (RareLabelSplit(3), LabelBinarizerXC().fit_transform(rare)),
+        )
+    ]
+    assert found[0] == found[1] == found[2] == found[3]
+    for test in found[0]:
+        assert len({i // 2 for i in test}) == len(test)  # no name has both rows in a fold
+    with pytest.warns(UserWarning, match=r"RareLabelSplit: each row .* pass separator=';'\.$"):
+        list(
+            RareLabelSplit(2).split(TEXTS, [text.replace("rare", "x") for text in joined[:60]] * 2)
+        )
+    parts = train_test_split(TEXTS, rare, stratify=rare, test_size=0.4, random_state=0)
+    assert {name for row in parts[2] for name in row} >= {f"rare {i}" for i in range(60)}
 
 
 def test_bad_names_for_topk_names(tagger):
