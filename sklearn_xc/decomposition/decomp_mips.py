@@ -97,11 +97,11 @@ class DecompMIPSClassifier(TrainableModel):
     early_stopping : bool or "auto", default="auto"
         Whether the number of epochs is found out before: in a fit of at most three quarters of the
         instances, without `validation_fraction` of them, which ends when these have not been ranked
-        better, by nDCG@5, for `n_iter_no_change` epochs, or after seven tenths of ten epochs or
-        more. Then all instances are trained on, for as many epochs as were best; for `max_iter`
-        where the ranks of held-out instances rise so fast that all of them will be worth it. "auto"
-        is for ``learning_rate="auto"``. With fewer than 150 instances, in ``partial_fit`` and where
-        a warm start goes on, all epochs are run.
+        better, by nDCG@5, for `n_iter_no_change` epochs. Then all instances are trained on, for as
+        many epochs as were best; for `max_iter` where the ranks of held-out instances rise so fast,
+        from the third epoch on, that all of them will be worth it. "auto" is for
+        ``learning_rate="auto"``. With fewer than 150 instances, in ``partial_fit`` and where a warm
+        start goes on, all epochs are run.
     validation_fraction : float, default=0.1
         The share of the instances that is held out to choose rate and epochs; at most 2,000 of
         them, and up to a third where they are fewer than 10,000, so that 1,000 are. All of them are

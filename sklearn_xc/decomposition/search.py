@@ -45,11 +45,9 @@ _K = 5
 _ERRORS = 2.0
 #: By how much of themselves scores must rise for training to go on.
 _WORTH = 0.01
-#: Epochs after which rises tell how long training is worth it, until half of all epochs: later,
-#: small rises are mostly noise.
+#: Epochs after which rises tell how long training is worth it; in the second half of all epochs
+#: there is little to be saved by that.
 _TELLING = 3
-#: Of so many epochs or more, this share is run, and the last rise tells what more are worth.
-_MANY, _SHARE = 10, 0.7
 #: Weights of so many bytes may be kept beside others, to start or to go on from.
 _MOST_BYTES = 2**26
 #: Values of embedded instances that are held at a time.
@@ -146,8 +144,8 @@ class Search:
         if trial is None or trial.rate != rate or len(trial.part.rows) < len(self._kept):
             trial = Trial(self._settings, self._training.part(np.sort(self._kept)), rate, self)
         self._winner = None
-        will_rise, most_run = False, _most_run(max_iter)
-        while not (will_rise or len(trial.gains) == most_run or _is_over(trial.scores, patience)):
+        will_rise = False
+        while not (will_rise or len(trial.gains) == max_iter or _is_over(trial.scores, patience)):
             trial.epoch()
             will_rise = self._will_rise(trial, max_iter, patience)
         if trial.has_diverged:  # the fit itself says so
@@ -175,7 +173,7 @@ class Search:
         averages both as 1 / epoch. The last rise must be beyond doubt.
         """
         k = len(trial.gains)
-        if not (_TELLING <= k <= max_iter / 2 or k == _most_run(max_iter) < max_iter):
+        if not _TELLING <= k <= max_iter / 2:
             return False
         before, now = trial.scores[-2:]
         worth = _WORTH / patience * now
@@ -261,10 +259,6 @@ class Trial:
 
 def _n_bytes(*arrays: np.ndarray | None) -> int:
     return sum(values.nbytes for values in arrays if values is not None)
-
-
-def _most_run(max_iter: int) -> int:
-    return max_iter if max_iter < _MANY else math.ceil(_SHARE * max_iter)
 
 
 def _is_over(scores: np.ndarray, patience: int) -> bool:

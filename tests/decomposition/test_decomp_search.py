@@ -169,14 +169,6 @@ class TestFewerEpochs:
         )
         assert full.n_iter_ >= 7
 
-    def test_of_many_epochs_seven_tenths_are_run(self, data, monkeypatch):
-        monkeypatch.setattr(search, "_WORTH", 0.0)
-        model = make(learning_rate=0.3, early_stopping=True, max_iter=11, n_iter_no_change=9)
-        monkeypatch.setattr(search, "_ERRORS", 1e9)  # no rise is beyond doubt
-        scores = model.fit(*data).validation_scores_
-        assert len(scores) == 8
-        assert model.n_iter_ == 8 - np.argmax(scores[::-1])
-
     def test_not_if_little_would_be_saved(self, data):
         model = make(learning_rate=0.1, early_stopping=True, max_iter=5).fit(*data)
         assert len(model.validation_scores_) == 5
