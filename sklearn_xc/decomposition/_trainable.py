@@ -140,7 +140,7 @@ class TrainableModel(HiddenLayerModel):
         is_edge = False
         with explained(settings.name, rate, training):
             if is_auto:
-                rate, is_edge = search.best_rate()
+                rate, is_edge = search.best_rate(n_epochs)
             if not stops:
                 return Choice(rate, n_epochs, is_edge=is_edge)
             choice = search.best_epochs(rate, n_epochs, self.n_iter_no_change)
@@ -157,12 +157,11 @@ class TrainableModel(HiddenLayerModel):
                 ConvergenceWarning,
                 stacklevel=6,
             )
-        if scores is not None and choice.n_epochs == self.max_iter > 1:
-            k = len(scores)  # fewer than all, where the rises so far told enough
-            gain = float(scores[-1] - scores[:-1].max()) * (k / self.max_iter) ** 2
+        if scores is not None and len(scores) == self.max_iter > 1:
+            gain = float(scores[-1] - scores[:-1].max())
             if gain > _STILL_RISING:
                 warnings.warn(
-                    f"{name}: held-out instances are still ranked better, by about {gain:.2g} of "
+                    f"{name}: held-out instances were still ranked better, by {gain:.2g} of "
                     f"nDCG@5, in the last of max_iter={self.max_iter} epochs. Raise max_iter or "
                     "learning_rate.",
                     ConvergenceWarning,

@@ -71,10 +71,10 @@ class DecompMIPSClassifier(TrainableModel):
     learning_rate : float or "auto", default="auto"
         A step is this times the gradient of the summed loss of a mini-batch, so that a good value
         does not depend on `batch_size`. "auto" tries 1 (0.3 without a hidden layer), a third and
-        three times as much, and goes on where that helps: for an epoch each on a part of the
+        three times as much, and goes on where that helps: for two epochs each on a part of the
         instances, by nDCG@5 of those held out, `validation_fraction`. Another rate than the first
-        must be better by more than twice the standard error. With fewer than 150 instances it is
-        the first; where training goes on, by `warm_start` or ``partial_fit``, it is that of before.
+        must be better by more than the standard error. With fewer than 150 instances it is the
+        first; where training goes on, by `warm_start` or ``partial_fit``, it is that of before.
     decay : float, "1/t" or "auto", default="auto"
         How the learning rate falls: what it is multiplied by after each epoch, in (0, 1], or
         ``learning_rate / (1 + epochs)``, falling also within an epoch. "auto" is "1/t" for "sgd",
@@ -95,13 +95,11 @@ class DecompMIPSClassifier(TrainableModel):
         Warn if the index finds a smaller share of the 10 best labels among its candidates, for 64
         training instances, when it is built last.
     early_stopping : bool or "auto", default="auto"
-        Whether the number of epochs is found out before: in a fit of at most three quarters of the
-        instances, without `validation_fraction` of them, which ends when these have not been ranked
-        better, by nDCG@5, for `n_iter_no_change` epochs. Then all instances are trained on, for as
-        many epochs as were best; for `max_iter` where the ranks of held-out instances rise so fast,
-        from the third epoch on, that all of them will be worth it. "auto" is for
-        ``learning_rate="auto"``. With fewer than 150 instances, in ``partial_fit`` and where a warm
-        start goes on, all epochs are run.
+        Whether the number of epochs is found out before: in a fit without `validation_fraction` of
+        the instances, which ends when these have not been ranked better, by nDCG@5, for
+        `n_iter_no_change` epochs. Then all instances are trained on, for as many epochs as were
+        best. "auto" is for ``learning_rate="auto"``. With fewer than 150 instances, in
+        ``partial_fit`` and where a warm start goes on, all epochs are run.
     validation_fraction : float, default=0.1
         The share of the instances that is held out to choose rate and epochs; at most 2,000 of
         them, and up to a third where they are fewer than 10,000, so that 1,000 are. All of them are
@@ -152,8 +150,8 @@ class DecompMIPSClassifier(TrainableModel):
     learning_rate_ : float
         Given, or found.
     validation_scores_ : ndarray of shape (n_epochs,) or None
-        nDCG@5 of the held-out instances after each epoch of the fit without them, which may be
-        fewer than `n_iter_`; None without `early_stopping`, or with too few instances.
+        nDCG@5 of the held-out instances after each epoch of the fit without them; None without
+        `early_stopping`, or with too few instances.
     fit_report_ : dict of ndarray of shape (n_iter_,)
         A row for each epoch: ``loss``, the mean as seen in its steps, over the labels that were
         considered; ``learning_rate``, at its beginning; ``index_recall``, as `index_recall_`, NaN

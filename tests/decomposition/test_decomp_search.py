@@ -143,61 +143,6 @@ class TestChoice:
         np.testing.assert_array_equal(kept.validation_scores_, again.validation_scores_)
 
 
-class TestFewerEpochs:
-    """Of the fit without the held-out instances, where scores rise fast."""
-
-    def test_rises_that_will_last_end_it(self, data):
-        """The last rise, times the square of the share of epochs run, is worth an epoch."""
-        slow = {"learning_rate": 0.1, "early_stopping": True, "max_iter": 8}
-        model = make(**slow).fit(*data)
-        scores = model.validation_scores_
-        k = len(scores)
-        assert 3 <= k <= 4
-        assert (scores[-1] - scores[-2]) * (k / 8) ** 2 > 0.005 * scores[-1]
-        assert model.n_iter_ == 8
-        assert_same_model(model, make(learning_rate=0.1, max_iter=8).fit(*data))
-
-    def test_it_comes_to_what_all_epochs_come_to(self, data, monkeypatch):
-        slow = {"learning_rate": 0.1, "early_stopping": True, "max_iter": 8}
-        model = make(**slow).fit(*data)
-        monkeypatch.setattr(search, "_TELLING", 9)
-        full = make(**slow).fit(*data)
-        scores = full.validation_scores_
-        assert len(scores) == 8
-        np.testing.assert_array_equal(
-            scores[: len(model.validation_scores_)], model.validation_scores_
-        )
-        assert full.n_iter_ >= 7
-
-    def test_not_if_little_would_be_saved(self, data):
-        model = make(learning_rate=0.1, early_stopping=True, max_iter=5).fit(*data)
-        assert len(model.validation_scores_) == 5
-
-    def test_not_if_the_rise_may_be_chance(self, data, monkeypatch):
-        monkeypatch.setattr(search, "_ERRORS", 1e9)
-        model = make(learning_rate=0.1, early_stopping=True, max_iter=8).fit(*data)
-        assert len(model.validation_scores_) > 4
-
-    def test_a_warning_tells_what_the_last_of_all_will_add(self, data):
-        slow = {"learning_rate": 0.2, "early_stopping": True, "max_iter": 6}
-        with pytest.warns(ConvergenceWarning, match=r"last of max_iter=6 epochs\. Raise") as record:
-            model = make(**slow).fit(*data)
-        scores = model.validation_scores_
-        assert len(scores) == 3
-        gain = (scores[-1] - scores[-2]) / 4
-        assert f"by about {gain:.2g} of nDCG@5" in str(record[0].message)
-
-    @pytest.mark.parametrize("fraction", [0.2, 0.5])
-    def test_three_quarters_of_the_instances_are_trained_on(self, fraction, data, monkeypatch):
-        monkeypatch.setattr(search, "_ENOUGH", 10)
-        model = make(validation_fraction=fraction)
-        training = model._check(*data, None, None, False)
-        of_search = search.Search(model._settings(), training, 0, fraction, is_dense=False)
-        n, kept = len(training.rows), training.rows[of_search._kept]
-        assert len(kept) == min(int(np.ceil(0.75 * n)), n - int(fraction * n))
-        assert not np.intersect1d(kept, of_search.held.rows).size
-
-
 def _seed(random_state):
     from sklearn_xc._seeds import draw_seed
 
@@ -243,7 +188,7 @@ class TestWarnings:
     def test_progress_is_printed(self, data, small_search, capsys):
         make(verbose=1).fit(*data)
         printed = capsys.readouterr().out
-        assert "learning rate 1, epoch 1: held-out nDCG@5 0." in printed
+        assert "learning rate 1, epoch 2: held-out nDCG@5 0." in printed
         assert "best after" in printed
 
 
