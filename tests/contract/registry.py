@@ -184,9 +184,8 @@ ENTRIES = {
         OvALinearXCCV,
         quick={"Cs": [0.1, 1.0], "cv": 2, "random_state": 0, "tol": 1e-3, "prune": 0.001},
         precise={"tol": 1e-8},
-        # With tol=1.0, the default for dense X, the fit of a sparse X takes no more steps, in which
-        # rounding would rise from 1e-16 to 1e-8: check_sample_weight_equivalence compares at 1e-7.
-        checked=({"Cs": [0.1, 1.0], "cv": 3, "tol": 1.0, "scoring": "accuracy"},),
+        # check_sample_weight_equivalence compares at 1e-7: steps to the end, for dense and sparse X.
+        checked=({"Cs": [0.1, 1.0], "cv": 3, "tol": 1e-9, "scoring": "accuracy"},),
         variants={"scoring": {"scoring": "P@3", "loss": "logistic"}},
         pieces={"sklearn_xc.parallel.blocks.MAX_LANES": 2},
         refused={
