@@ -184,7 +184,7 @@ ENTRIES = {
         OvALinearXCCV,
         quick={"Cs": [0.1, 1.0], "cv": 2, "random_state": 0, "tol": 1e-3, "prune": 0.001},
         precise={"tol": 1e-8},
-        # check_sample_weight_equivalence compares at 1e-7: steps to the end, for dense and sparse X.
+        # check_sample_weight_equivalence compares at 1e-7: all steps, for dense and sparse X.
         checked=({"Cs": [0.1, 1.0], "cv": 3, "tol": 1e-9, "scoring": "accuracy"},),
         variants={"scoring": {"scoring": "P@3", "loss": "logistic"}},
         pieces={"sklearn_xc.parallel.blocks.MAX_LANES": 2},

@@ -246,7 +246,10 @@ def test_a_wide_indicator():
 class TestInScikitLearn:
     def test_repr_and_check_cv(self):
         splitter = RareLabelSplit(3, shuffle=True, random_state=0)
-        assert repr(splitter) == "RareLabelSplit(n_splits=3, random_state=0, separator=None, shuffle=True)"
+        assert (
+            repr(splitter)
+            == "RareLabelSplit(n_splits=3, random_state=0, separator=None, shuffle=True)"
+        )
         assert splitter.get_n_splits() == 3
         assert check_cv(splitter) is splitter
         assert clone(splitter, safe=False).n_splits == 3
