@@ -151,7 +151,7 @@ def around_another(**further):
         "naming": lambda names: {"estimator": ova(label_names=names)},
         "many_labels": {"estimator": ova(init="zero")},
         "no_table": {"estimator": ImplicitSoftmaxSGD(**SMALL)},
-        "checked": ({"estimator": OvALinearXC()},),
+        "checked": ({"estimator": OvALinearXC(tol=1e-9)},),
         **further,
     }
 
