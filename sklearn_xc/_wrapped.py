@@ -121,6 +121,11 @@ class WrappedClassifier(XCClassifier):
         who = type(self).__name__
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
             raise TypeError(f"{who}: estimator must be a classifier. Got {self.estimator!r}.")
+        if hasattr(unwrap(self.estimator, None)[0], "encode_targets"):
+            raise TypeError(
+                f"{who}: estimator must take y as a classifier does, and this one takes names. Put "
+                f"{who} inside: TextClassifierXC(vectorizer, {who}(classifier))."
+            )
         check_sparse(X, "X", who)
         refuse_disguised(X, f"{who}: X")
         n = n_rows(X, who)

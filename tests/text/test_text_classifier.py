@@ -21,6 +21,8 @@ from sklearn_xc import (
     OvALinearXC,
     StackingXC,
     TextClassifierXC,
+    ThresholdTuner,
+    TopKCalibrator,
     topk,
     topk_names,
 )
@@ -277,6 +279,16 @@ def test_answers_check_what_fit_checks(tagger):
     for name in ("predict", "predict_topk", "decision_function", "encode_targets"):
         with pytest.raises(NotFittedError, match="TextClassifierXC"):
             getattr(TextClassifierXC(), name)(NEW)
+
+
+@pytest.mark.parametrize("wrapper", [ThresholdTuner, TopKCalibrator])
+def test_wrappers_go_inside(tagger, wrapper):
+    name = wrapper.__name__
+    says = rf"^{name}: .* Put {name} inside: TextClassifierXC\(vectorizer, {name}\(classifier\)\)\."
+    with pytest.raises(TypeError, match=says):
+        wrapper(clone(tagger)).fit(TEXTS, NAMES)
+    inside = TextClassifierXC(classifier=wrapper(OvALinearXC(), random_state=0))
+    assert inside.fit(TEXTS, NAMES).score(NEW, NEW_NAMES) == 1.0
 
 
 def test_metrics_take_encoded_names(tagger):
