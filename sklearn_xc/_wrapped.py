@@ -1,6 +1,5 @@
 """A classifier that is another one, with something learned from its answers to held-out rows."""
 
-import time
 import warnings
 from typing import Any
 
@@ -276,8 +275,3 @@ class WrappedClassifier(XCClassifier):
         at, ranks = np.nonzero(labels >= 0)
         scores[at, labels[at, ranks]] = found[at, ranks]
         return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
-
-
-def clock() -> float:
-    """Return seconds since some moment."""
-    return time.perf_counter()

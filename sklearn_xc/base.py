@@ -437,3 +437,12 @@ def threshold_for(scores: np.ndarray, n_labels: int) -> float:
     if n_labels < len(best):
         return float(0.5 * (best[n_labels - 1] + best[n_labels]))
     return float(np.nextafter(best[-1], -np.inf))
+
+
+def logarithms(chances: Any) -> Any:
+    """Return the logarithms of probabilities, dense or of the entries of a CSR; -inf for 0."""
+    with np.errstate(divide="ignore"):
+        if not sp.issparse(chances):
+            return np.log(chances)
+        chances.data = np.log(chances.data)
+        return chances

@@ -1,5 +1,6 @@
 """Calibrated probabilities of the best labels, for label sets of any size."""
 
+import time
 import warnings
 from numbers import Integral, Real
 from typing import Any
@@ -12,7 +13,8 @@ from sklearn_xc._out_of_fold import n_rows
 from sklearn_xc._scored_pairs import ScoredPairs
 from sklearn_xc._sklearn import HasMethods, Interval, StrOptions, fit_context
 from sklearn_xc._state import built_apart, reads_one_state
-from sklearn_xc._wrapped import WrappedClassifier, clock
+from sklearn_xc._wrapped import WrappedClassifier
+from sklearn_xc.base import logarithms
 from sklearn_xc.calibration.pair_map import LEAST, PairMap
 from sklearn_xc.calibration.temperature import TemperatureMap
 from sklearn_xc.exceptions import SmallGroupWarning
@@ -206,7 +208,7 @@ class TopKCalibrator(WrappedClassifier):
         SmallGroupWarning
             For groups of labels with fewer than 30 held-out pairs that are relevant.
         """
-        began = clock()
+        began = time.perf_counter()
         if (
             self.method == "temperature"
             and getattr(y, "ndim", np.ndim(y)) == 2
@@ -236,7 +238,7 @@ class TopKCalibrator(WrappedClassifier):
             "n_positives": np.bincount(
                 own[(pairs.ranks < depth) & pairs.relevant], minlength=n_groups
             ),
-            "seconds": np.full(n_groups, (clock() - began) / n_groups),
+            "seconds": np.full(n_groups, (time.perf_counter() - began) / n_groups),
         }
         if self.verbose:
             say(
@@ -337,12 +339,7 @@ class TopKCalibrator(WrappedClassifier):
         -------
         ndarray of shape (n, n_labels), or CSR of shape (n, n_labels)
         """
-        chances = self.predict_proba(X)
-        with np.errstate(divide="ignore"):
-            if self._targets_kind == "sparse":
-                chances.data = np.log(chances.data)
-                return chances
-            return np.log(chances)
+        return logarithms(self.predict_proba(X))
 
     @reads_one_state
     def predict_proba_topk(self, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:

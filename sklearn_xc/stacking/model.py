@@ -14,7 +14,7 @@ from sklearn_xc._objective import gains_of, propensities_of
 from sklearn_xc._out_of_fold import Answers, ask, in_parts, known_to, n_rows
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc._state import reads_one_state
-from sklearn_xc.base import XCClassifier
+from sklearn_xc.base import XCClassifier, logarithms
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.row_ranges import openmp_threads
 from sklearn_xc.parallel.threads import count_threads
@@ -93,12 +93,7 @@ class StackedModel(XCClassifier):
         -------
         ndarray of shape (n, n_labels), or CSR of shape (n, n_labels)
         """
-        chances = self.predict_proba(X)
-        with np.errstate(divide="ignore"):
-            if self._targets_kind == "sparse":
-                chances.data = np.log(chances.data)
-                return chances
-            return np.log(chances)
+        return logarithms(self.predict_proba(X))
 
     def _ask(self, members: list[tuple[str, Any]], X: Any, k: int = 0) -> list[Answers]:
         """Return the best labels of all members, at least k and as many as features need."""

@@ -1,5 +1,6 @@
 """Thresholds tuned on held-out rows, for label sets of any size."""
 
+import time
 import warnings
 from numbers import Integral, Real
 from typing import Any
@@ -11,7 +12,7 @@ from sklearn_xc._frequency_groups import frequency_edges, group_of
 from sklearn_xc._scored_pairs import ScoredPairs
 from sklearn_xc._sklearn import HasMethods, Interval, StrOptions, fit_context
 from sklearn_xc._state import built_apart
-from sklearn_xc._wrapped import WrappedClassifier, clock
+from sklearn_xc._wrapped import WrappedClassifier
 from sklearn_xc.parallel.progress import say
 from sklearn_xc.thresholds.search import (
     Cells,
@@ -218,7 +219,7 @@ class ThresholdTuner(WrappedClassifier):
         MemoryBudgetError
             If the scores of the held-out rows cannot be held.
         """
-        began = clock()
+        began = time.perf_counter()
         pairs, _ = self._learn_pairs(X, y, sample_weight, of_classes=False)
         self.group_edges_ = frequency_edges(self.label_counts_, self.n_groups)
         if self._has_columns:
@@ -226,7 +227,7 @@ class ThresholdTuner(WrappedClassifier):
         else:
             self._tune_nothing()
         n_found = len(self.fit_report_["threshold"])
-        self.fit_report_["seconds"] = np.full(n_found, (clock() - began) / n_found)
+        self.fit_report_["seconds"] = np.full(n_found, (time.perf_counter() - began) / n_found)
         if self.verbose and not self._has_columns:
             say(type(self).__name__, "one class for each row, no threshold to tune")
         elif self.verbose:
