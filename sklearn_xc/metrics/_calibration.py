@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._arguments import check_count
-from sklearn_xc.metrics._scored_pairs import ScoredPairs, find_pairs
+from sklearn_xc.metrics._pair_probabilities import PairProbabilities, find_pairs
 
 STRATEGIES = ("quantile", "uniform")
 
@@ -173,17 +173,17 @@ def check_bins(n_bins: Any, strategy: Any) -> int:
     return check_count(n_bins, "n_bins", most=1_000_000)
 
 
-def mean_of_pairs(values: np.ndarray, pairs: ScoredPairs) -> float:
+def mean_of_pairs(values: np.ndarray, pairs: PairProbabilities) -> float:
     """Return the weighted mean of a number for each pair."""
     return float(pairs.weight @ values / pairs.weight.sum())
 
 
-def brier_of_pairs(pairs: ScoredPairs) -> float:
+def brier_of_pairs(pairs: PairProbabilities) -> float:
     """Return the Brier score of some pairs."""
     return mean_of_pairs((pairs.probability - pairs.is_true) ** 2, pairs)
 
 
-def error_of_pairs(pairs: ScoredPairs, n_bins: int, strategy: str) -> float:
+def error_of_pairs(pairs: PairProbabilities, n_bins: int, strategy: str) -> float:
     """Return the expected calibration error of some pairs."""
     order = np.argsort(pairs.probability)
     probability, weight = pairs.probability[order], pairs.weight[order]

@@ -11,7 +11,7 @@ from sklearn_xc.metrics._calibration import (
     error_of_pairs,
     mean_of_pairs,
 )
-from sklearn_xc.metrics._scored_pairs import ScoredPairs, find_pairs
+from sklearn_xc.metrics._pair_probabilities import PairProbabilities, find_pairs
 
 
 def calibration_by_frequency(
@@ -123,8 +123,8 @@ def calibration_by_frequency(
     return columns
 
 
-def _part(pairs: ScoredPairs, kept: np.ndarray) -> ScoredPairs:
-    return ScoredPairs(
+def _part(pairs: PairProbabilities, kept: np.ndarray) -> PairProbabilities:
+    return PairProbabilities(
         pairs.labels[kept],
         pairs.probability[kept],
         pairs.is_true[kept],

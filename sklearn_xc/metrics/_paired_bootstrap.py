@@ -1,19 +1,19 @@
 """Whether one of two rankings of the same instances is better, or just luckier."""
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sklearn_xc._arguments import check_count, is_number
 from sklearn_xc._seeds import draw_seed
-from sklearn_xc.metrics.by_name import PLAIN, WEIGHTED, row_sums
+from sklearn_xc.metrics.by_name import BY_ANY_NAME, METRICS, PLAIN, WEIGHTED, row_sums
 from sklearn_xc.metrics.check import check_propensities, check_sample_weight, check_y_true
 from sklearn_xc.metrics.hits import hits_of
+from sklearn_xc.metrics.resampling import bootstrap_ratio
 
-#: Rows drawn at a time, unless there are more in one drawing: they stay in a processor's cache.
-_CHUNK = 1 << 16
-#: A variance below this share of the squares it is the difference of is rounding.
-_ROUNDING = 1e-12
+#: Metrics that are a ratio of sums over rows.
+SUMS = {**PLAIN, **WEIGHTED}
 
 
 class PairedDifference(NamedTuple):
@@ -58,7 +58,7 @@ def paired_bootstrap(
     topk_b: Any,
     *,
     metric: str = "precision",
-    k: int = 1,
+    k: int | None = None,
     propensities: Any = None,
     n_resamples: int = 9999,
     confidence: float = 0.95,
@@ -79,12 +79,13 @@ def paired_bootstrap(
         Indicator, or one class per row, as in :func:`precision_at_k`.
     topk_a, topk_b : ndarray of shape (n_samples, >= k), tuple or sparse matrix
         The labels as the two models rank them, as in :func:`precision_at_k`.
-    metric : {"precision", "ndcg", "recall", "psp", "psndcg"}, default="precision"
-        What to compare.
-    k : int, default=1
-        The cut-off.
+    metric : str, default="precision"
+        What to compare: "P@k", "nDCG@k", "R@k", "PSP@k" or "PSnDCG@k" with a number for k, as in
+        :func:`get_scorer`; or a name without the cut-off, which is then `k`.
+    k : int, default=None
+        The cut-off of a `metric` that does not name it; None is 1.
     propensities : array-like of shape (n_labels,), default=None
-        For "psp" and "psndcg", which need them: see :func:`psp_at_k`.
+        For "PSP@k" and "PSnDCG@k", which need them: see :func:`psp_at_k`.
     n_resamples : int, default=9999
         Drawings. The smallest p-value is 1 / (n_resamples + 1).
     confidence : float, default=0.95
@@ -159,18 +160,18 @@ def paired_bootstrap(
     >>> found.low > 0
     True
     """
-    short = _check_metric(metric)
-    k = check_count(k, "k")
+    metric, k = _check_metric(metric, k)
     n_resamples = check_count(n_resamples, "n_resamples", least=100)
     if not is_number(confidence) or not 0 < float(confidence) < 1:
         raise ValueError(f"confidence: expected a number between 0 and 1. Got {confidence!r}.")
+    name = f"{METRICS[metric].short}@{k}"
     true = check_y_true(Y_true, classes)
     hits = [hits_of(true, *each) for each in ((topk_a, k, "topk_a"), (topk_b, k, "topk_b"))]
     known = None
     if metric in WEIGHTED:
         known = check_propensities(propensities, true)
     elif propensities is not None:
-        raise ValueError(f'propensities: {metric!r} takes none; "psp" and "psndcg" do. Got some.')
+        raise ValueError(f"propensities: {name!r} takes none; PSP and PSnDCG do. Got some.")
     (gain_a, attainable), (gain_b, _) = (row_sums(metric, each, k, known) for each in hits)
     difference = gain_b - gain_a
     weight = check_sample_weight(sample_weight, len(difference))
@@ -183,92 +184,28 @@ def paired_bootstrap(
             "about others."
         )
     rng = np.random.default_rng(draw_seed(random_state))
-    found = _bootstrap_ratio(difference, attainable, n_resamples, float(confidence), rng)
-    return PairedDifference(*found, len(difference), f"{short}@{k}", float(confidence))
+    found = bootstrap_ratio(difference, attainable, n_resamples, float(confidence), rng)
+    return PairedDifference(*found, len(difference), name, float(confidence))
 
 
-def _check_metric(metric: Any) -> str:
-    """Return the name in results of a metric that is a sum over rows."""
-    known = {**PLAIN, **WEIGHTED}
-    if not isinstance(metric, str) or metric not in known:
-        raise ValueError(f"metric: expected one of {list(known)}. Got {metric!r}.")
-    return known[metric].short
+def _check_metric(metric: Any, k: Any) -> tuple[str, int]:
+    """Return the long name of a metric that is a sum over rows, and the cut-off.
 
-
-def _bootstrap_ratio(
-    of: np.ndarray, by: np.ndarray, n_resamples: int, confidence: float, rng: np.random.Generator
-) -> tuple[float, float, float, float]:
-    """Return sum(of) / sum(by), the ends of its interval and the p-value of its being 0.
-
-    Parameters
-    ----------
-    of, by : ndarray of float64 of shape (n,)
-        `by` is at least 0.
-    n_resamples : int
-    confidence : float
-    rng : Generator
-
-    Returns
-    -------
-    ratio, low, high, p_value : float
+    Raises
+    ------
+    ValueError
+        For any other metric, and where `metric` and `k` name two cut-offs.
     """
-    n = len(of)
-    if not by.any():
-        return 0.0, 0.0, 0.0, 1.0
-    # 1. Rows that are alike are drawn together.
-    n_alike: np.ndarray | None = None
-    unlike, n_each = np.unique(of + 1j * by, return_counts=True)
-    if 8 * len(unlike) < n:
-        of, by, n_alike = unlike.real, unlike.imag, n_each
-    # 2. All that a drawing is asked for follows from five sums over its rows.
-    terms = np.column_stack([of, by, of * of, of * by, by * by])
-    whole = terms.sum(axis=0) if n_alike is None else n_alike @ terms
-    ratio, error = (float(each[0]) for each in _ratio_and_error(whole[None]))
-    ratios, errors = np.empty(n_resamples), np.empty(n_resamples)
-    n_together = max(1, _CHUNK // len(terms))
-    for start in range(0, n_resamples, n_together):
-        part = slice(start, min(start + n_together, n_resamples))
-        counts = _draw_counts(n, n_alike, part.stop - start, rng)
-        ratios[part], errors[part] = _ratio_and_error(counts @ terms)
-    # 3. How far each drawing is from the ratio, in its own standard errors.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        distance = np.abs(ratios - ratio) / errors
-        observed = abs(ratio) / error if error > 0 else (np.inf if ratio else 0.0)
-    distance[np.isnan(distance)] = 0.0
-    # Sums over equal rows may round apart.
-    p_value = (1 + np.count_nonzero(distance >= observed * (1 - 1e-9))) / (n_resamples + 1)
-    quantile = float(np.quantile(distance, confidence, method="inverted_cdf"))
-    if error == 0:
-        return ratio, ratio, ratio, p_value
-    if np.isinf(quantile):
-        tail = (1 - confidence) / 2
-        low, high = np.quantile(ratios, [tail, 1 - tail], method="inverted_cdf")
-        return ratio, min(float(low), 0.0), max(float(high), 0.0), p_value
-    return ratio, ratio - quantile * error, ratio + quantile * error, p_value
-
-
-def _draw_counts(
-    n: int, n_alike: np.ndarray | None, n_drawings: int, rng: np.random.Generator
-) -> np.ndarray:
-    """Return how often each row (or kind of row) is drawn, shape (n_drawings, n_rows), float64."""
-    if n_alike is not None:
-        return rng.multinomial(n, n_alike / n, size=n_drawings).astype(np.float64)
-    # Faster than a multinomial over single rows, which draws a binomial for each.
-    drawn = rng.integers(0, n, size=(n_drawings, n), dtype=np.int32 if n < 2**31 else np.int64)
-    keys = drawn + np.arange(n_drawings)[:, None] * n
-    counts = np.bincount(keys.ravel(), minlength=n_drawings * n)
-    return counts.reshape(n_drawings, n).astype(np.float64)
-
-
-def _ratio_and_error(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ratio of the first two sums, and its standard error by the delta method.
-
-    The sums are those of `_bootstrap_ratio`, shape (n_drawings, 5). A drawing in which nothing is
-    attainable has a ratio and an error of 0.
-    """
-    of, by, of_of, of_by, by_by = sums.T
-    safe = np.where(by > 0, by, 1.0)
-    ratio = np.where(by > 0, of / safe, 0.0)
-    squares = of_of - 2 * ratio * of_by + ratio**2 * by_by
-    squares = np.where(squares > _ROUNDING * of_of, squares, 0.0)
-    return ratio, np.where(by > 0, np.sqrt(squares) / safe, 0.0)
+    text = metric.lower() if isinstance(metric, str) else ""
+    parts = re.fullmatch(r"(\w+?)(?:@([1-9][0-9]*))?", text)
+    known = BY_ANY_NAME.get(parts[1], "") if parts else ""
+    if parts is None or known not in SUMS:
+        names = ", ".join(f'"{SUMS[name].short}@k"' for name in SUMS)
+        raise ValueError(
+            f"metric: expected one of {names} with a number of at least 1 for k. Got {metric!r}."
+        )
+    if parts[2] is None:
+        return known, 1 if k is None else check_count(k, "k")
+    if k is not None and check_count(k, "k") != int(parts[2]):
+        raise ValueError(f"k: metric={metric!r} names the cut-off already. Got k={k!r} as well.")
+    return known, int(parts[2])

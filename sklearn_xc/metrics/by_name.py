@@ -5,6 +5,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_xc.metrics._coverage import coverage_of_hits
+from sklearn_xc.metrics._hierarchical_at_k import (
+    hierarchical_f1_of_hits,
+    hierarchical_precision_of_hits,
+    hierarchical_recall_of_hits,
+)
 from sklearn_xc.metrics._macro import macro_f1_of_hits
 from sklearn_xc.metrics._ndcg import ndcg_of_hits, ndcg_of_rows
 from sklearn_xc.metrics._precision import precision_of_hits, precision_of_rows
@@ -26,10 +31,12 @@ class Metric(NamedTuple):
     short : str
         Its name in results.
     of_hits : callable
-        From hits, cut-offs, weights (and propensities) to one number for each cut-off.
+        From hits, cut-offs, weights (and propensities, or a hierarchy) to one number for each
+        cut-off.
     of_rows : callable or None
         What each row adds: a term of a mean, or a term of both sums of a ratio. None where labels
-        are counted, so that a row adds nothing of its own.
+        are counted, so that a row adds nothing of its own, and where both sums depend on the
+        ranking.
     """
 
     short: str
@@ -53,7 +60,13 @@ OF_LABELS = {
     "coverage": Metric("Cov", coverage_of_hits, None),
     "macro_f1": Metric("MacroF1", macro_f1_of_hits, None),
 }
-METRICS = {**PLAIN, **WEIGHTED, **OF_LABELS}
+#: Over all nodes that a hierarchy has above labels.
+OF_HIERARCHY = {
+    "hierarchical_precision": Metric("hP", hierarchical_precision_of_hits, None),
+    "hierarchical_recall": Metric("hR", hierarchical_recall_of_hits, None),
+    "hierarchical_f1": Metric("hF1", hierarchical_f1_of_hits, None),
+}
+METRICS = {**PLAIN, **WEIGHTED, **OF_LABELS, **OF_HIERARCHY}
 BY_ANY_NAME = {
     name.lower(): metric for metric, (short, *_) in METRICS.items() for name in (metric, short)
 }
@@ -67,7 +80,7 @@ def row_sums(
     Parameters
     ----------
     metric : str
-        None of ``OF_LABELS``.
+        One that has `of_rows`.
     hits : Hits
     k : int
     propensities : ndarray of shape (n_labels,) or None

@@ -3,181 +3,16 @@
 One call ranks the labels of X once, finds the hits once, and reads all metrics from them.
 """
 
-import copy
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
-from sklearn import get_config
-from sklearn.utils.metadata_routing import MetadataRequest
-
-from sklearn_xc._label_names import refuse_other_columns
-from sklearn_xc._topk import topk
-from sklearn_xc.metrics._propensity import check_preset, propensity
-from sklearn_xc.metrics.by_name import BY_ANY_NAME, METRICS, OF_LABELS, WEIGHTED, row_sums
-from sklearn_xc.metrics.check import (
-    as_array,
-    check_k,
-    check_probabilities,
-    check_propensities,
-    check_sample_weight,
-)
-from sklearn_xc.metrics.hits import Hits, find_hits
+from sklearn_xc.metrics.by_name import BY_ANY_NAME, METRICS
+from sklearn_xc.metrics.check import check_k
+from sklearn_xc.metrics.ranking_scorer import RankingScorer
 
 
-class _RankingScorer:
-    """What the scorers share: the request for sample weights, and the one pass over X.
-
-    Unlike an estimator's, their constructors check the arguments: later, within a search, an error
-    would become a column of NaN.
-    """
-
-    propensities: Any
-    preset: str
-
-    def _check_weighting(self) -> None:
-        check_preset(self.preset)
-        if self.propensities is not None:
-            check_probabilities(self.propensities, None)
-
-    def _measure(
-        self, pairs: dict[str, tuple[int, ...]], estimator: Any, X: Any, y: Any, sample_weight: Any
-    ) -> dict[str, float]:
-        """Return ``{"P@1": value, ...}`` for the cut-offs of each metric in `pairs`."""
-        hits, weight = self._find_hits(pairs, estimator, X, y, sample_weight)
-        propensities = None
-        values: dict[str, float] = {}
-        for metric, ks in pairs.items():
-            short, of_hits, _ = METRICS[metric]
-            if metric in WEIGHTED:
-                if propensities is None:
-                    propensities = check_propensities(self._weighting(estimator), hits.true)
-                numbers = of_hits(hits, ks, weight, propensities)
-            else:
-                numbers = of_hits(hits, ks, weight)
-            values |= {f"{short}@{k}": float(number) for k, number in zip(ks, numbers, strict=True)}
-        return values
-
-    def _find_hits(
-        self, pairs: dict[str, tuple[int, ...]], estimator: Any, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Hits, np.ndarray | None]:
-        """Return the hits at the largest cut-off in `pairs`, and the checked weights."""
-        k_max = max(max(ks) for ks in pairs.values())
-        ranked = topk(estimator, X, k_max)
-        y, counts = _encoded(estimator, y)
-        hits = find_hits(y, ranked, k_max, _known_classes(self, estimator, y), counts)
-        return hits, check_sample_weight(sample_weight, len(hits.positions))
-
-    def _pairs(self) -> dict[str, tuple[int, ...]]:
-        """Return the cut-offs of each metric."""
-        raise NotImplementedError  # this class is not a scorer by itself
-
-    def _score_rows(
-        self, estimator: Any, X: Any, y: Any, sample_weight: Any = None
-    ) -> tuple[float, np.ndarray]:
-        """Return the score of a scorer of one number, and what each row adds to it.
-
-        Returns
-        -------
-        score : float
-            As the scorer itself returns it.
-        added : ndarray of float64 of shape (n_samples,)
-            Sums up to the score, but for rounding.
-        """
-        ((metric, ks),) = pairs = list(self._pairs().items())
-        if not self._adds_up_rows():
-            raise ValueError(
-                f"{self!r}: expected a metric that is a sum over rows. Got one of labels, to which "
-                "a row adds nothing of its own."
-            )
-        hits, weight = self._find_hits(dict(pairs), estimator, X, y, sample_weight)
-        propensities = None
-        if metric in WEIGHTED:
-            propensities = check_propensities(self._weighting(estimator), hits.true)
-        arguments = () if propensities is None else (propensities,)
-        score = METRICS[metric].of_hits(hits, ks, weight, *arguments)
-        gains, attainable = row_sums(metric, hits, ks[0], propensities)
-        weight = np.ones(len(gains)) if weight is None else weight
-        best = float(weight @ attainable)
-        return float(score[0]), weight * gains / (best if best > 0 else 1.0)
-
-    def _adds_up_rows(self) -> bool:
-        """Return whether `_score_rows` knows what each row adds."""
-        return not any(metric in OF_LABELS for metric in self._pairs())
-
-    def _weighting(self, estimator: Any) -> Any:
-        if self.propensities is not None:
-            return self.propensities
-        fitted = _fitted_part(estimator, "label_counts_")
-        if fitted is None or not hasattr(fitted, "n_samples_fit_"):
-            raise ValueError(
-                f"{self!r}: propensities default to those of the rows the estimator was fitted on, "
-                f"but {type(estimator).__name__} has no label_counts_ and n_samples_fit_. "
-                "Pass propensities=, or leave the propensity-scored metrics out."
-            )
-        return propensity(fitted.label_counts_, fitted.n_samples_fit_, self.preset)
-
-    def _options(self) -> list[str]:
-        options = []
-        if self.propensities is not None:
-            shape = np.shape(self.propensities)
-            options.append(f"propensities=<array of shape {shape}>")
-        if self.preset != "default":
-            options.append(f"preset={self.preset!r}")
-        return options
-
-    def __sklearn_clone__(self) -> Any:
-        # Nothing in a scorer is fitted, so that a search shares a long array of propensities.
-        return copy.copy(self)
-
-    # Metadata routing
-
-    def set_score_request(self, *, sample_weight: bool | str | None = None) -> Any:
-        """Ask for sample weights to be passed on when metadata routing is enabled.
-
-        Parameters
-        ----------
-        sample_weight : bool, str or None, default=None
-            True: wanted under this name; a string: wanted under that name; False: not wanted;
-            None: an error when weights are passed.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        RuntimeError
-            If metadata routing is not enabled.
-        """
-        if not get_config()["enable_metadata_routing"]:
-            raise RuntimeError(
-                "set_score_request works only with metadata routing: "
-                "sklearn.set_config(enable_metadata_routing=True)."
-            )
-        self._sample_weight_request = sample_weight
-        return self
-
-    def get_metadata_routing(self) -> MetadataRequest:
-        """Return what this scorer asks for, for scikit-learn's metadata routing.
-
-        Returns
-        -------
-        sklearn.utils.metadata_routing.MetadataRequest
-        """
-        request = MetadataRequest(owner=type(self).__name__)
-        alias = getattr(self, "_sample_weight_request", None)
-        request.score.add_request(param="sample_weight", alias=alias)
-        return request
-
-    def _accept_sample_weight(self) -> bool:
-        # Read by scikit-learn's searches where metadata routing is off.
-        return True
-
-
-class TopKScorer(_RankingScorer):
+class TopKScorer(RankingScorer):
     """Scorer that reports several metrics at several cut-offs from one top-k pass.
 
     Give it to ``scoring=`` of ``cross_validate``, ``GridSearchCV`` and the like, with or without a
@@ -189,8 +24,10 @@ class TopKScorer(_RankingScorer):
     ks : sequence of int, default=(1, 3, 5)
         The cut-offs.
     metrics : sequence of {"precision", "ndcg", "recall", "psp", "psndcg", "coverage", \
-            "macro_f1"}, default=("precision", "ndcg", "psp")
-        They are reported as "P@k", "nDCG@k", "R@k", "PSP@k", "PSnDCG@k", "Cov@k" and "MacroF1@k".
+            "macro_f1", "hierarchical_precision", "hierarchical_recall", "hierarchical_f1"}, \
+            default=("precision", "ndcg", "psp")
+        They are reported as "P@k", "nDCG@k", "R@k", "PSP@k", "PSnDCG@k", "Cov@k", "MacroF1@k",
+        "hP@k", "hR@k" and "hF1@k".
     propensities : array-like of shape (n_labels,), default=None
         For "psp" and "psndcg". None takes those of the rows on which the estimator was fitted
         (``label_counts_`` and ``n_samples_fit_`` of the last step of a Pipeline), so that nothing
@@ -198,11 +35,16 @@ class TopKScorer(_RankingScorer):
         training set.
     preset : {"default", "wikipedia", "amazon"}, default="default"
         Constants of :func:`propensity` where `propensities` is None.
+    hierarchy : LabelHierarchy, default=None
+        For the hierarchical metrics. Labels of the estimator are found in it by name
+        (:meth:`~sklearn_xc.LabelHierarchy.aligned`).
 
     Raises
     ------
     ValueError
-        For an argument that is none of these.
+        For an argument that is none of these, and hierarchical metrics without a `hierarchy`.
+    TypeError
+        For a `hierarchy` that is none.
 
     See Also
     --------
@@ -231,12 +73,13 @@ class TopKScorer(_RankingScorer):
         *,
         propensities: Any = None,
         preset: str = "default",
+        hierarchy: Any = None,
     ) -> None:
         self.ks = ks
         self.metrics = metrics
         self.propensities = propensities
         self.preset = preset
-        self._check_weighting()
+        self.hierarchy = hierarchy
         check_k(ks)
         known = isinstance(metrics, Sequence) and all(
             isinstance(metric, str) and metric in METRICS for metric in metrics
@@ -245,6 +88,7 @@ class TopKScorer(_RankingScorer):
             raise ValueError(
                 f"metrics: expected a sequence of names from {list(METRICS)}. Got {metrics!r}."
             )
+        self._check()
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> dict:
         """Return the metrics of a fitted estimator on X and y.
@@ -281,17 +125,24 @@ class TopKScorer(_RankingScorer):
         return f"TopKScorer({', '.join(first + self._options())})"
 
 
-class AtKScorer(_RankingScorer):
+class AtKScorer(RankingScorer):
     """Scorer of one metric at one cut-off, which returns a float; made by :func:`get_scorer`."""
 
     def __init__(
-        self, metric: str, k: int, *, propensities: Any = None, preset: str = "default"
+        self,
+        metric: str,
+        k: int,
+        *,
+        propensities: Any = None,
+        preset: str = "default",
+        hierarchy: Any = None,
     ) -> None:
         self.metric = metric
         self.k = k
         self.propensities = propensities
         self.preset = preset
-        self._check_weighting()
+        self.hierarchy = hierarchy
+        self._check()
 
     @property
     def name(self) -> str:
@@ -310,7 +161,7 @@ class AtKScorer(_RankingScorer):
         return f"get_scorer({', '.join([repr(self.name), *self._options()])})"
 
 
-class ManyAtKScorer(_RankingScorer):
+class ManyAtKScorer(RankingScorer):
     """Several `AtKScorer` in one pass, as a dict; made where `scoring=` is many names.
 
     Parameters
@@ -321,8 +172,6 @@ class ManyAtKScorer(_RankingScorer):
 
     def __init__(self, scorers: Mapping[str, AtKScorer]) -> None:
         self.scorers = scorers
-        self.propensities = None
-        self.preset = "default"
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> dict:
         """Return the metrics of a fitted estimator on X and y, under the names of `scorers`."""
@@ -345,19 +194,24 @@ class ManyAtKScorer(_RankingScorer):
         return repr(self.scorers)
 
 
-def get_scorer(scoring: Any, *, propensities: Any = None, preset: str = "default") -> Any:
+def get_scorer(
+    scoring: Any, *, propensities: Any = None, preset: str = "default", hierarchy: Any = None
+) -> Any:
     """Return the scorer of a name such as "P@3", ready for ``scoring=``.
 
     Parameters
     ----------
     scoring : str or callable
-        "P@k", "nDCG@k", "R@k", "PSP@k", "PSnDCG@k", "Cov@k" or "MacroF1@k" with a number for k, in
-        any case; the long names of :class:`TopKScorer` work as well ("precision@3"). Other strings
-        are looked up by :func:`sklearn.metrics.get_scorer`; a callable is returned as it is.
+        "P@k", "nDCG@k", "R@k", "PSP@k", "PSnDCG@k", "Cov@k", "MacroF1@k", "hP@k", "hR@k" or
+        "hF1@k" with a number for k, in any case; the long names of :class:`TopKScorer` work as well
+        ("precision@3"). Other strings are looked up by :func:`sklearn.metrics.get_scorer`; a
+        callable is returned as it is.
     propensities : array-like of shape (n_labels,), default=None
         See :class:`TopKScorer`; for the names of this package only.
     preset : {"default", "wikipedia", "amazon"}, default="default"
         See :class:`TopKScorer`; for the names of this package only.
+    hierarchy : LabelHierarchy, default=None
+        See :class:`TopKScorer`; "hP@k", "hR@k" and "hF1@k" need one.
 
     Returns
     -------
@@ -367,7 +221,7 @@ def get_scorer(scoring: Any, *, propensities: Any = None, preset: str = "default
     Raises
     ------
     ValueError
-        If nobody knows the name.
+        If nobody knows the name, or it needs a `hierarchy`.
 
     Examples
     --------
@@ -380,7 +234,11 @@ def get_scorer(scoring: Any, *, propensities: Any = None, preset: str = "default
     parts = re.fullmatch(r"([a-z]\w*)@([1-9][0-9]*)", scoring.lower())
     if parts is not None and parts[1] in BY_ANY_NAME:
         return AtKScorer(
-            BY_ANY_NAME[parts[1]], int(parts[2]), propensities=propensities, preset=preset
+            BY_ANY_NAME[parts[1]],
+            int(parts[2]),
+            propensities=propensities,
+            preset=preset,
+            hierarchy=hierarchy,
         )
     import sklearn.metrics  # takes longer than all the rest of this package's imports together
 
@@ -391,44 +249,3 @@ def get_scorer(scoring: Any, *, propensities: Any = None, preset: str = "default
         f"scoring must be {names} with a number of at least 1 for k, or a name from "
         f"sklearn.metrics.get_scorer_names(). Got {scoring!r}."
     )
-
-
-def _encoded(estimator: Any, y: Any) -> tuple[Any, np.ndarray | None]:
-    """Return y in a form that metrics take, and the labels of each row where it was names.
-
-    Names that the estimator does not know have no column, and count as missed.
-    """
-    named = _fitted_part(estimator, "_encode_targets")
-    return (y, None) if named is None else named._encode_targets(y)
-
-
-def _known_classes(scorer: _RankingScorer, estimator: Any, y: Any) -> Any:
-    """Return the ``classes_`` of a fitted estimator, None where an indicator can do without."""
-    fitted = _fitted_part(estimator, "classes_")
-    shape = y.shape if sp.issparse(y) else as_array(y, "y", "class labels or an indicator").shape
-    if fitted is not None and len(shape) == 2 and shape[1] not in (1, len(fitted.classes_)):
-        raise ValueError(
-            f"{scorer!r}: y has {shape[1]} label columns, the estimator was fitted with "
-            f"{len(fitted.classes_)}."
-        )
-    if fitted is None and not sp.issparse(y) and (len(shape) < 2 or shape[1] == 1):
-        raise ValueError(
-            f"{scorer!r}: y holds class labels, but {type(estimator).__name__} has no classes_ to "
-            "find them in."
-        )
-    if fitted is None:
-        return None
-    if len(shape) == 2 and shape[1] > 1:
-        refuse_other_columns(y, np.asarray(fitted.classes_), repr(scorer))
-    return fitted.classes_
-
-
-def _fitted_part(estimator: Any, attribute: str) -> Any:
-    """Return the estimator that holds `attribute`: itself, or the one a wrapper ends in."""
-    while estimator is not None and not hasattr(estimator, attribute):
-        if hasattr(estimator, "steps"):
-            estimator = estimator.steps[-1][1]
-        else:
-            inner = getattr(estimator, "estimator_", None)
-            estimator = getattr(estimator, "best_estimator_", inner)
-    return estimator

@@ -7,14 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_xc.metrics import (
-    _paired_bootstrap,
     ndcg_at_k,
     paired_bootstrap,
     precision_at_k,
     psndcg_at_k,
     psp_at_k,
     recall_at_k,
+    resampling,
 )
+from sklearn_xc.metrics.resampling import bootstrap_difference, bootstrap_ratio
 
 METRICS = {
     "precision": ("P", precision_at_k),
@@ -67,9 +68,7 @@ def interval(n_alike, seed=0, n_resamples=4_000, jitter=0.0):
     of = np.repeat([-1.0, 0.0, 1.0], n_alike)
     rng = np.random.default_rng(seed)
     of = of + jitter * rng.random(len(of))
-    ratio, low, high, p_value = _paired_bootstrap._bootstrap_ratio(
-        of, np.ones(len(of)), n_resamples, 0.95, rng
-    )
+    ratio, low, high, p_value = bootstrap_ratio(of, np.ones(len(of)), n_resamples, 0.95, rng)
     assert ratio == pytest.approx(of.mean())
     return np.array([low, high, p_value])
 
@@ -142,14 +141,14 @@ def test_chunks_are_drawn_one_after_another(monkeypatch):
     Y, a, b, propensities = problem()
     options = {"metric": "psp", "propensities": propensities, "n_resamples": 500}
     expected = paired_bootstrap(Y, a, b, random_state=0, **options)
-    monkeypatch.setattr(_paired_bootstrap, "_CHUNK", 1)
+    monkeypatch.setattr(resampling, "_CHUNK", 1)
     np.testing.assert_allclose(
         paired_bootstrap(Y, a, b, random_state=0, **options)[:4], expected[:4], atol=0.02
     )
 
 
 def test_it_prints_as_a_sentence():
-    found = _paired_bootstrap.PairedDifference(0.0042, -0.001, 0.0095, 0.11, 4321, "P@1", 0.95)
+    found = type(paired_bootstrap(Y, A, B))(0.0042, -0.001, 0.0095, 0.11, 4321, "P@1", 0.95)
     expected = "P@1 +0.42 points (95% interval -0.10 to +0.95, p = 0.11, 4,321 instances)"
     assert repr(found) == str(found) == f"{found}" == expected
     assert found._replace(confidence=0.9).__repr__().startswith("P@1 +0.42 points (90% interval")
@@ -230,13 +229,59 @@ def test_intervals_hold_the_truth(name):
         assert 0.93 <= share <= 0.97
 
 
+@pytest.mark.parametrize("metric", METRICS)
+def test_names_of_scorers(metric):
+    Y, a, b, propensities = problem(n=50)
+    options = {"propensities": propensities} if metric.startswith("ps") else {}
+    by_long_name = paired_bootstrap(Y, a, b, metric=metric, k=3, random_state=0, **options)
+    for name in (
+        f"{METRICS[metric][0]}@3",
+        f"{metric.upper()}@3",
+        f"{METRICS[metric][0].lower()}@3",
+    ):
+        for k in (None, 3):
+            found = paired_bootstrap(Y, a, b, metric=name, k=k, random_state=0, **options)
+            assert found == by_long_name
+
+
+def test_the_difference_of_two_ratios_is_that_of_a_loop():
+    rng = np.random.default_rng(0)
+    terms = rng.integers(0, 4, (300, 4)).astype(float)
+    terms[:, 1] += terms[:, 0]
+    terms[:, 3] += terms[:, 2]
+
+    def difference(rows):
+        a, n_a, b, n_b = terms[rows].sum(axis=0)
+        return b / n_b - a / n_a
+
+    found, low, high, p = bootstrap_difference(*terms.T, 2000, 0.95, np.random.default_rng(1))
+    assert found == pytest.approx(difference(np.arange(300)), abs=1e-14)
+    drawn = [difference(rng.integers(0, 300, 300)) for _ in range(600)]
+    # For a normal difference; 600 drawings know their deviation to 3%, 2,000 their quantile to 4%.
+    assert (high - low) / 2 == pytest.approx(1.96 * np.std(drawn), rel=0.2)
+    assert (low + high) / 2 == pytest.approx(found)
+    assert (p < 0.05) == (low > 0 or high < 0)
+    shifted = terms + np.array([0, 0, 1, 1])
+    assert bootstrap_difference(*shifted.T, 500, 0.95, np.random.default_rng(1))[3] < 0.01
+
+
+def test_a_ratio_without_anything_below_it_is_nothing():
+    none, some = np.zeros(5), np.ones(5)
+    rng = np.random.default_rng(0)
+    assert bootstrap_difference(none, none, none, none, 100, 0.95, rng) == (0, 0, 0, 1)
+    assert bootstrap_difference(none, none, some, some, 100, 0.95, rng)[0] == 1
+
+
 Y, A, B, P = problem(n=4)
 
 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"metric": "map"}, "metric: expected one of .'precision', 'ndcg', .* Got 'map'"),
+        ({"metric": "map"}, 'metric: expected one of "P@k", "nDCG@k", .* Got .map.'),
+        ({"metric": "P@0"}, "metric: expected one of .* Got 'P@0'"),
+        ({"metric": "Cov@3"}, "metric: expected one of .* Got 'Cov@3'"),
+        ({"metric": "P@1", "k": 5}, "k: metric='P@1' names the cut-off already. Got k=5 as well"),
         ({"metric": "coverage"}, "metric: expected one of .* Got 'coverage'"),
         ({"metric": None}, "metric: expected one of .* Got None"),
         ({"k": 0}, "k must be an integer of at least 1. Got 0"),
@@ -255,7 +300,7 @@ Y, A, B, P = problem(n=4)
         ({"topk_b": (B, -B)}, "topk_b: expected the best score first"),
         ({"topk_a": sp.csr_array((4, 9))}, "topk_a: Y_true has 30 label columns, .* have 9"),
         ({"Y_true": 2 * Y}, "Y_true: an indicator holds only 0 and 1"),
-        ({"propensities": P}, "propensities: 'precision' takes none; .* Got some"),
+        ({"propensities": P}, "propensities: 'P@1' takes none; .* Got some"),
         ({"metric": "psp"}, "propensities holds None"),
         ({"metric": "psp", "propensities": P[:3]}, r"propensities has shape \(3,\)"),
         ({"sample_weight": [1, 1]}, r"sample_weight has shape \(2,\), expected \(4,\)"),

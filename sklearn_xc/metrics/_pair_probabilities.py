@@ -19,7 +19,7 @@ from sklearn_xc.metrics.check import (
 from sklearn_xc.metrics.hits import is_true
 
 
-class ScoredPairs(NamedTuple):
+class PairProbabilities(NamedTuple):
     """Pairs that a model gave a probability.
 
     Attributes
@@ -40,8 +40,10 @@ class ScoredPairs(NamedTuple):
     true: TrueLabels
 
 
-def find_pairs(Y_true: Any, Y_prob: Any, k: Any, sample_weight: Any, classes: Any) -> ScoredPairs:
-    """Check the arguments, and return the scored pairs, of the k best of each row or of all."""
+def find_pairs(
+    Y_true: Any, Y_prob: Any, k: Any, sample_weight: Any, classes: Any
+) -> PairProbabilities:
+    """Check the arguments, and return the pairs, of the k best of each row or of all."""
     k = None if k is None else check_count(k, "k")
     true = check_y_true(Y_true, classes)
     if isinstance(Y_prob, tuple):
@@ -61,7 +63,7 @@ def find_pairs(Y_true: Any, Y_prob: Any, k: Any, sample_weight: Any, classes: An
         raise ValueError(
             "Y_prob: expected a probability for at least one pair (of a weight above 0). Got none."
         )
-    return ScoredPairs(labels, probability, is_true(true, rows, labels), of_pairs, true)
+    return PairProbabilities(labels, probability, is_true(true, rows, labels), of_pairs, true)
 
 
 def _of_arrays(

@@ -1,0 +1,175 @@
+"""Labels below one another: what ancestors in answers, and in training, are worth on test rows.
+
+Four kinds of answers of ``OvALinearXC`` with tuned thresholds. "plain" is trained on the labels as
+they are given. "plain, closed" adds all ancestors to what it predicts, and makes its ranking
+consistent (``LabelHierarchy.with_ancestors`` and ``consistent_topk``). "with ancestors" is trained
+on labels to which all ancestors are added; "with ancestors, closed" is that with the same done to
+its answers. Hierarchical precision, recall and F1 are of label sets, P@k of rankings, where all
+ancestors of the given labels are true. "Inconsistent" are the rows with a label that lacks an
+ancestor. The last two columns compare the most specific labels of each answer with the given ones,
+over all labels and over rare ones, those with 1 to 4 training rows.
+
+Subjects of the Tate are leaves of a tree, and nothing above them is a label; labels of WordNet are
+hypernyms of words, of which each may be above others.
+"""
+
+import argparse
+import csv
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from asv_bench.common.data import find_text_files
+from asv_bench.common.report import Column, Report
+from asv_bench.common.sized_sets import SIZES, load_sized_set
+from sklearn_xc import LabelHierarchy, OvALinearXC, ThresholdTuner
+from sklearn_xc.datasets import load_tate_subjects
+from sklearn_xc.datasets._files import open_source
+from sklearn_xc.metrics import (
+    hierarchical_f1,
+    hierarchical_precision,
+    hierarchical_recall,
+    micro_f1,
+    precision_at_k,
+)
+
+SETS = ("tate", "english_wordnet")
+_RARE = 4
+_COLUMNS = [
+    Column("set", "set"),
+    Column("rows", "training rows", ",d"),
+    Column("nodes", "nodes", ",d"),
+    Column("answers", "answers"),
+    Column("named", "labels a row", ".2f"),
+    Column("hP", "hP", ".1f"),
+    Column("hR", "hR", ".1f"),
+    Column("hF1", "hF1", ".1f"),
+    Column("inconsistent", "inconsistent %", ".1f"),
+    Column("P@1", "P@1", ".1f"),
+    Column("P@5", "P@5", ".1f"),
+    Column("given", "F1 of given labels", ".1f"),
+    Column("rare", "of rare ones", ".1f"),
+]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the experiment to a command line."""
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS, help="data sets")
+    parser.add_argument("--size", choices=SIZES, default="1/4", help="share of training rows (1/4)")
+    parser.add_argument("--cache", default=None, help="folder where loaded sets are kept")
+
+
+def main(
+    data: Any = None,
+    *,
+    sets: Sequence[str] = SETS,
+    size: str = "1/4",
+    cache: Any = None,
+    report: Report | None = None,
+) -> list[dict[str, Any]]:
+    """Train with and without ancestors, and measure answers on test rows.
+
+    Parameters
+    ----------
+    data : path, default=None
+        Folder of the data sets; "tate" needs none.
+    sets : sequence of {"tate", "english_wordnet"}
+        What to measure on.
+    size : {"1/16", "1/4", "all"}, default="1/4"
+        Share of the training rows.
+    cache : path, default=None
+        Folder where loaded sets are kept.
+    report : Report, default=None
+        Where to show the results; None prints them.
+
+    Returns
+    -------
+    list of dict
+        A row for each set and kind of answers.
+    """
+    report = report or Report("hierarchy")
+    rows = []
+    for name in sets:
+        sized = load_sized_set(name, size, data, cache=cache)
+        hierarchy = tate_hierarchy() if name == "tate" else wordnet_hierarchy(data)
+        common = {"set": name, "rows": sized.X_train.shape[0], "nodes": hierarchy.n_nodes}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            Y, Y_test = sp.csr_array(sized.Y_train), sp.csr_array(sized.Y_test)
+            found = compare(sized.X_train, Y, sized.X_test, Y_test, hierarchy)
+        rows += [{**common, **row} for row in found]
+    report.table("Labels below one another, test set", rows, _COLUMNS)
+    return rows
+
+
+def compare(
+    X: Any, Y: sp.csr_array, X_test: Any, Y_test: sp.csr_array, hierarchy: LabelHierarchy
+) -> list[dict[str, Any]]:
+    """Return a row for each kind of answers.
+
+    Parameters
+    ----------
+    X, X_test : sparse matrix of shape (n, n_features)
+    Y, Y_test : csr_array of shape (n, n_labels)
+        The labels as they are given; columns are the first nodes.
+    hierarchy : LabelHierarchy
+    """
+    n_labels = Y.shape[1]
+    counts = np.asarray(Y.sum(axis=0)).ravel()
+    rare = (counts > 0) & (counts <= _RARE)
+    true = hierarchy.with_ancestors(Y_test)
+    rows = []
+    for name, target in (("plain", Y), ("with ancestors", hierarchy.with_ancestors(Y))):
+        model = ThresholdTuner(OvALinearXC(n_jobs=-1), random_state=0).fit(X, target)
+        predicted, ranked = model.predict(X_test), model.predict_topk(X_test, 5)
+        for ending, answer, ranking in (
+            ("", predicted, ranked),
+            (", closed", hierarchy.with_ancestors(predicted), hierarchy.consistent_topk(*ranked)),
+        ):
+            answer = sp.csr_array(answer)
+            answer.resize(true.shape)
+            missing = hierarchy.with_ancestors(answer).sum(axis=1) > answer.sum(axis=1)
+            given = hierarchy.deepest(answer)[:, :n_labels]
+            rows.append(
+                {
+                    "answers": name + ending, "named": answer.nnz / answer.shape[0],
+                    "hP": 100 * hierarchical_precision(Y_test, answer, hierarchy),
+                    "hR": 100 * hierarchical_recall(Y_test, answer, hierarchy),
+                    "hF1": 100 * hierarchical_f1(Y_test, answer, hierarchy),
+                    "inconsistent": 100 * missing.mean(),
+                    **{f"P@{k}": 100 * precision_at_k(true, ranking, k) for k in (1, 5)},
+                    "given": 100 * micro_f1(Y_test, given),
+                    "rare": 100 * micro_f1(Y_test[:, rare], given[:, rare]),
+                }
+            )  # fmt: skip
+    return rows
+
+
+def tate_hierarchy() -> LabelHierarchy:
+    """Return the tree of the Tate's subjects, whose leaves are the labels."""
+    tate: Any = load_tate_subjects("test")
+    return LabelHierarchy.from_paths(tate.target_names, separator=" > ")
+
+
+def wordnet_hierarchy(data: Any) -> LabelHierarchy:
+    """Return the graph of hypernyms among the labels of the set, by their numbers."""
+    *parts, labels = find_text_files("english_wordnet", data)
+    number_of = {row["synset"]: int(row["label"]) for row in read_table(labels)}
+    edges = {
+        (number_of[row["synset"]], int(parent))
+        for path in parts
+        for row in read_table(path)
+        if row["synset"] in number_of
+        for parent in row["labels"].split()
+    }
+    return LabelHierarchy.from_edges(sorted(edges), labels=np.arange(len(number_of)))
+
+
+def read_table(path: Any) -> list[dict[str, str]]:
+    """Return the rows of a table with TABs."""
+    with open_source(path) as source:
+        lines = source.stream.read().decode("utf-8").splitlines()
+    return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))

@@ -1,0 +1,558 @@
+"""LabelHierarchy: which labels are below which."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sklearn_xc._arguments import check_count, refuse_disguised
+from sklearn_xc._label_names import check_label_names
+from sklearn_xc._name_lists import are_name_lists, check_separator, read_name_lists
+from sklearn_xc.hierarchy.answers import (
+    as_pairs,
+    consistent,
+    deepest,
+    ranked,
+    read_indicator,
+    read_scores,
+    with_ancestors,
+)
+from sklearn_xc.hierarchy.closure import CycleError, ancestors_of, depths_of
+from sklearn_xc.hierarchy.edges import of_mapping, of_pairs, of_paths, of_positions
+
+_WHO = "LabelHierarchy"
+
+
+class LabelHierarchy:
+    """Labels below and above one another, as in a thesaurus, a product taxonomy or folders.
+
+    A node may have several parents; nodes that are no labels of a model may lie above those that
+    are. Make one by :meth:`from_paths`, :meth:`from_parents` or :meth:`from_edges`.
+
+    Where labels come as columns or positions, they are the first nodes: column j is node j, and
+    what has fewer columns than there are nodes lacks the last ones. :meth:`aligned` puts the
+    labels of a model first, :meth:`restricted` has no others. Lists of names are found by name.
+
+    Parameters
+    ----------
+    names : array-like of shape (n_nodes,)
+        Names of the nodes, distinct texts or integers.
+    edges : array-like of int of shape (n_edges, 2)
+        Positions of a child and of one of its parents, each pair once.
+
+    Attributes
+    ----------
+    names : ndarray of shape (n_nodes,)
+        Objects where these are texts.
+    n_nodes : int
+        Nodes.
+    parents : csr_array of bool of shape (n_nodes, n_nodes)
+        A row for each child.
+    roots : ndarray of int64 of shape (n_roots,)
+        Positions of the nodes without parents.
+    ancestors : csr_array of bool of shape (n_nodes, n_nodes)
+        All nodes above each node, itself not among them. Made when first asked for.
+
+    Raises
+    ------
+    ValueError
+        For names that are equal or of different kinds, edges that come twice, lead from a node to
+        itself or out of the range, and cycles; the message names the nodes.
+    TypeError
+        For what are no names or no edges.
+    MemoryBudgetError
+        From whatever asks for `ancestors`, if these do not fit into memory.
+
+    See Also
+    --------
+    sklearn_xc.metrics.hierarchical_f1 : F1 with ancestors on both sides.
+
+    Notes
+    -----
+    Nothing changes a hierarchy once it is made: a clone of what holds one has the same one.
+    Its arrays are read-only. Memory grows with edges and with the pairs of a node and an ancestor,
+    five bytes each, and up to four times that
+    while they are made. A million nodes take some seconds.
+
+    Examples
+    --------
+    >>> from sklearn_xc import LabelHierarchy
+    >>> kinds = LabelHierarchy.from_parents({"oak": "tree", "tree": "plant", "moss": "plant"})
+    >>> kinds.with_ancestors([["oak"], ["moss", "tree"]])
+    [['oak', 'tree', 'plant'], ['tree', 'moss', 'plant']]
+    >>> kinds.deepest([["oak", "tree", "plant", "moss"]])
+    [['oak', 'moss']]
+    """
+
+    def __init__(self, names: Any, edges: Any) -> None:
+        names = check_label_names(names, None, f"{_WHO}: names")
+        if not len(names):
+            raise ValueError(f"{_WHO}: a hierarchy has at least one node. Got none.")
+        self._set(names, _as_parents(names, edges), None)
+        try:
+            self._depths = depths_of(self.parents)
+        except CycleError as error:
+            cycle = [*map(repr, names[[*error.nodes, error.nodes[0]]].tolist())]
+            some = cycle if len(cycle) < 9 else [*cycle[:4], "...", *cycle[-4:]]
+            raise ValueError(
+                f"{_WHO}: no node may be above itself. Got a cycle from child to parent: "
+                f"{' > '.join(some)}."
+            ) from None
+
+    def _set(self, names: np.ndarray, parents: sp.csr_array, ancestors: Any) -> None:
+        names.flags.writeable = False
+        self.names = names
+        self.n_nodes = len(names)
+        self.parents = _frozen(parents)
+        self.roots = np.flatnonzero(np.diff(parents.indptr) == 0)
+        self._ancestors = ancestors
+        self._places: dict[Any, int] = {}
+
+    @classmethod
+    def from_parents(cls, parents: Any, labels: Any = None) -> "LabelHierarchy":
+        """Make a hierarchy of what is known of each node's parents.
+
+        Parameters
+        ----------
+        parents : mapping of name to name or names, pandas Series, or array-like of int of shape \
+                (n_nodes,)
+            The parent of each name, or a list of several; None for none. Or an array of the
+            position of each node's parent, -1 for none. Names that are parents only have none.
+        labels : array-like of shape (n_labels,), default=None
+            Names that are to be the first nodes, such as ``classes_``; those that nothing is known
+            of stand alone. Of an array, the names of all nodes; None for their numbers.
+
+        Returns
+        -------
+        LabelHierarchy
+            Nodes: `labels`, then names in the order of `parents`, then the others.
+
+        Examples
+        --------
+        >>> from sklearn_xc import LabelHierarchy
+        >>> pets = LabelHierarchy.from_parents({"dog": ["mammal", "pet"], "mammal": None})
+        >>> pets.names.tolist()
+        ['dog', 'mammal', 'pet']
+        >>> LabelHierarchy.from_parents([2, 2, -1], labels=["oak", "ash", "tree"])
+        LabelHierarchy(3 nodes, 2 edges)
+        """
+        is_mapping = isinstance(parents, Mapping) or (
+            callable(getattr(parents, "items", None)) and not hasattr(parents, "columns")
+        )
+        return cls(*(of_mapping if is_mapping else of_positions)(parents, labels, _WHO))
+
+    @classmethod
+    def from_edges(cls, edges: Any, labels: Any = None) -> "LabelHierarchy":
+        """Make a hierarchy of pairs of names.
+
+        Parameters
+        ----------
+        edges : iterable of (child, parent), or array-like of shape (n_edges, 2)
+            Names, texts or integers.
+        labels : array-like of shape (n_labels,), default=None
+            Names that are to be the first nodes; those without an edge stand alone.
+
+        Returns
+        -------
+        LabelHierarchy
+            Nodes: `labels`, then names in the order in which they come.
+
+        Examples
+        --------
+        >>> from sklearn_xc import LabelHierarchy
+        >>> LabelHierarchy.from_edges([("oak", "tree"), ("tree", "plant")], labels=["tree"]).names
+        array(['tree', 'oak', 'plant'], dtype=object)
+        """
+        return cls(*of_pairs(edges, labels, _WHO))
+
+    @classmethod
+    def from_paths(
+        cls, paths: Any, *, separator: str = "/", labels: Any = None
+    ) -> "LabelHierarchy":
+        """Make a hierarchy of paths, in which what stands before a separator is above the rest.
+
+        Parameters
+        ----------
+        paths : iterable of n_paths str
+            Such as "plants/trees/oak", each once. A beginning of a path is a node too, whether it
+            is listed or not.
+        separator : str, default="/"
+            What stands between names. Blanks around it are no matter to what is above.
+        labels : array-like of shape (n_paths,), default=None
+            The label of each path, by which it goes; one that comes with several paths has several
+            parents. None names nodes by their paths.
+
+        Returns
+        -------
+        LabelHierarchy
+            Nodes: the labels, in the order of `paths`, then beginnings of paths that have no label.
+
+        Examples
+        --------
+        >>> from sklearn_xc import LabelHierarchy
+        >>> shop = LabelHierarchy.from_paths(["Home > Lamps", "Garden > Lamps"], separator=" > ")
+        >>> shop.names.tolist()
+        ['Home > Lamps', 'Garden > Lamps', 'Home', 'Garden']
+        >>> mesh = LabelHierarchy.from_paths(
+        ...     ["C08", "C08.381", "C01.748"], separator=".",
+        ...     labels=["Respiratory Tract Diseases", "Lung Diseases", "Lung Diseases"],
+        ... )
+        >>> mesh.with_ancestors([["Lung Diseases"]])
+        [['Respiratory Tract Diseases', 'Lung Diseases', 'C01']]
+        """
+        return cls(*of_paths(paths, separator, labels, _WHO))
+
+    @property
+    def ancestors(self) -> sp.csr_array:
+        """All nodes above each node, a csr_array of bool."""
+        if self._ancestors is None:
+            self._ancestors = _frozen(ancestors_of(self.parents, self._depths))
+        return self._ancestors
+
+    def aligned(self, classes: Any) -> "LabelHierarchy":
+        """Return the hierarchy with the labels of a model first, all other nodes after them.
+
+        Parameters
+        ----------
+        classes : array-like of shape (n_labels,)
+            ``classes_`` of a classifier: names of nodes. Numbers of columns, 0, 1, ..., where
+            nodes have texts as names, are those of the first nodes.
+
+        Returns
+        -------
+        LabelHierarchy
+            Itself, where the order is that already.
+
+        Raises
+        ------
+        ValueError
+            For a class that is no node.
+        """
+        chosen = self._positions(classes)
+        if np.array_equal(chosen, np.arange(len(chosen))):
+            return self
+        others = np.ones(self.n_nodes, bool)
+        others[chosen] = False
+        order = np.concatenate([chosen, np.flatnonzero(others)])
+        return self._of(order, _taken(self.parents, order), _taken(self.ancestors, order))
+
+    def restricted(self, classes: Any) -> "LabelHierarchy":
+        """Return the hierarchy of the labels of a model alone.
+
+        What lies above a label through nodes that are left out still does.
+
+        Parameters
+        ----------
+        classes : array-like of shape (n_labels,)
+            As in :meth:`aligned`.
+
+        Returns
+        -------
+        LabelHierarchy
+            Nodes: `classes`. The parents of each are its nearest ancestors among them.
+
+        Raises
+        ------
+        ValueError
+            For a class that is no node.
+        """
+        chosen = self._positions(classes)
+        if np.array_equal(chosen, np.arange(self.n_nodes)):
+            return self
+        above = _taken(self.ancestors, chosen)
+        return self._of(chosen, deepest(above, above), above)
+
+    def encode(self, y: Any, separator: str | None = None) -> sp.csr_array:
+        """Return names as an indicator of nodes.
+
+        Parameters
+        ----------
+        y : sequence of n lists of names, or of n names
+            As :class:`~sklearn_xc.TextClassifierXC` takes and returns them.
+        separator : str, default=None
+            Where `y` has one text of names for each row: what stands between them.
+
+        Returns
+        -------
+        csr_array of int8 of shape (n, n_nodes)
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a name that is no node, and what is no name.
+        """
+        if separator is None and _is_flat(y):
+            refuse_disguised(y, f"{_WHO}: y")
+            y = [[name] for name in (y.tolist() if hasattr(y, "tolist") else y)]
+        rows = read_name_lists(y, check_separator(separator, _WHO), _WHO)
+        columns = self._find([name for row in rows for name in row], "y")
+        indptr = np.cumsum([0, *map(len, rows)])
+        ones = np.ones(len(columns), np.int8)
+        Y = sp.csr_array((ones, columns, indptr), shape=(len(rows), self.n_nodes))
+        Y.sort_indices()
+        return Y
+
+    def with_ancestors(self, y: Any, separator: str | None = None) -> Any:
+        """Return labels with all that is above them.
+
+        For targets before ``fit``, and for what ``predict`` returns: then no label comes without
+        its ancestors.
+
+        Parameters
+        ----------
+        y : {array-like, sparse matrix} of shape (n, n_labels), or sequence of n lists of names, \
+                or of n names
+            An indicator with a column for each of the first nodes, or names.
+        separator : str, default=None
+            Where `y` has one text of names for each row: what stands between them.
+
+        Returns
+        -------
+        csr_array, csr_matrix or ndarray of shape (n, n_nodes), or list of n lists of names
+            As `y`: a CSR of sparse ones, of the same dtype. Names are in the order of the nodes.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For a name that is no node, more columns than nodes, and what is neither indicator nor
+            names.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_xc import LabelHierarchy
+        >>> kinds = LabelHierarchy.from_paths(["plant/oak", "plant/moss"])
+        >>> kinds.with_ancestors(np.array([[1, 0], [0, 0]]))
+        array([[1, 0, 1],
+               [0, 0, 0]])
+        """
+        return self._changed(y, separator, with_ancestors)
+
+    def deepest(self, y: Any, separator: str | None = None) -> Any:
+        """Return labels without those above another one of the same row.
+
+        Parameters
+        ----------
+        y : {array-like, sparse matrix} of shape (n, n_labels), or sequence of n lists of names, \
+                or of n names
+            As in :meth:`with_ancestors`.
+        separator : str, default=None
+            As in :meth:`with_ancestors`.
+
+        Returns
+        -------
+        csr_array, csr_matrix or ndarray of shape (n, n_nodes), or list of n lists of names
+            As in :meth:`with_ancestors`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As in :meth:`with_ancestors`.
+        """
+        return self._changed(y, separator, deepest)
+
+    def consistent_topk(
+        self, labels: Any, scores: Any, k: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the best labels where each scores as much as the best one below it.
+
+        ``hierarchy.consistent_topk(*topk(model, X, 5))`` ranks no label above its ancestors, and
+        adds ancestors that the ranking lacks.
+
+        Parameters
+        ----------
+        labels : array-like of int of shape (n, k_given)
+            Positions of nodes, -1 for none, of the best labels of each row, as
+            :func:`sklearn_xc.topk` returns them. Where some nodes are no labels of the model, ask
+            ``hierarchy.restricted(model.classes_)``.
+        scores : array-like of float of shape (n, k_given)
+            Of any kind: margins, or probabilities.
+        k : int, default=None
+            How many labels to return; None for as many as are given.
+
+        Returns
+        -------
+        labels : ndarray of int64 of shape (n, k)
+            Padded with -1; ties go to the smaller position.
+        scores : ndarray of float of shape (n, k)
+            Padded with -inf.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For other shapes, positions that are no nodes, and NaN.
+
+        Notes
+        -----
+        The largest score below is the least change that makes scores consistent without lowering
+        any. Of probabilities it is a bound: what holds of a label holds of its ancestors, so that
+        these are at least as likely as the likeliest label below. That the labels below were
+        independent, which a noisy-or takes for granted, is rarely true of siblings. Source: "Max"
+        of [1]_, the constraint of [2]_; here after training, and on the given labels alone.
+
+        Nothing is lost by that. A label that is neither among the k best nor above one of them has
+        no label below that scores more than the last of these. So for `k` up to ``k_given`` the
+        scores are those of a ranking of all labels, however many there are.
+
+        References
+        ----------
+        .. [1] G. Obozinski et al., "Consistent probabilistic outputs for protein function
+           prediction", Genome Biology 9 (Suppl 1), S6, 2008.
+        .. [2] E. Giunchiglia and T. Lukasiewicz, "Coherent hierarchical multi-label classification
+           networks", NeurIPS 2020.
+
+        Examples
+        --------
+        >>> from sklearn_xc import LabelHierarchy
+        >>> kinds = LabelHierarchy.from_parents({"oak": "tree", "moss": "plant", "tree": "plant"})
+        >>> labels, scores = kinds.consistent_topk([[0, 3, 2]], [[0.9, 0.4, 0.2]])
+        >>> kinds.names[labels]
+        array([['oak', 'tree', 'plant']], dtype=object)
+        >>> scores
+        array([[0.9, 0.9, 0.9]])
+        """
+        given = as_pairs(labels, scores, self.n_nodes, _WHO)
+        k = np.shape(labels)[1] if k is None else check_count(k, f"{_WHO}: k")
+        parts = [ranked(part, k) for part in consistent(given, self.ancestors)]
+        parts = parts or [ranked(given, k)]
+        return np.concatenate([part[0] for part in parts]), np.concatenate(
+            [part[1] for part in parts]
+        )
+
+    def consistent_scores(self, scores: Any) -> Any:
+        """Return sparse scores in which no label is without, or above, its ancestors.
+
+        Parameters
+        ----------
+        scores : sparse matrix of shape (n, n_labels)
+            Of the best labels of each row, as ``decision_function`` or ``predict_proba`` return
+            them after a sparse fit; what is not stored is not scored.
+
+        Returns
+        -------
+        csr_array or csr_matrix of shape (n, n_nodes)
+            With the rule of :meth:`consistent_topk`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For more columns than nodes, NaN, and what is not sparse.
+        """
+        given = read_scores(scores, self.n_nodes, _WHO)
+        parts = list(consistent(given, self.ancestors)) or [given]
+        whole = sp.vstack(parts, format="csr") if len(parts) > 1 else parts[0]
+        return _as_given(whole, scores)
+
+    def __repr__(self) -> str:
+        """Return its size."""
+        return f"LabelHierarchy({self.n_nodes} nodes, {self.parents.nnz} edges)"
+
+    def __sklearn_clone__(self) -> "LabelHierarchy":
+        return self
+
+    def _of(self, order: np.ndarray, parents: sp.csr_array, ancestors: sp.csr_array) -> Any:
+        """Return a hierarchy of some of these nodes, which are known to have no cycle."""
+        made = object.__new__(type(self))
+        made._set(self.names[order], parents, _frozen(ancestors))
+        return made
+
+    def _changed(self, y: Any, separator: str | None, change: Any) -> Any:
+        is_names = separator is not None or are_name_lists(y) or _is_flat(y)
+        given = self.encode(y, separator) if is_names else y
+        changed = change(read_indicator(given, self.n_nodes, _WHO), self.ancestors)
+        if is_names:
+            names, ends = self.names[changed.indices].tolist(), changed.indptr.tolist()
+            return [names[a:b] for a, b in pairwise(ends)]
+        return _as_given(changed.astype(getattr(y, "dtype", np.int64)), y)
+
+    def _positions(self, classes: Any) -> np.ndarray:
+        """Return the positions of a model's labels."""
+        names = check_label_names(classes, None, f"{_WHO}: classes")
+        if names.dtype != object and self.names.dtype == object:
+            if len(names) <= self.n_nodes and np.array_equal(names, np.arange(len(names))):
+                return names
+            raise ValueError(
+                f"{_WHO}: classes must be names of nodes, which are texts, or the numbers of the "
+                f"columns 0 to {self.n_nodes - 1}. Got {names[:3].tolist()} first, of {len(names)}."
+            )
+        return self._find(names.tolist(), "classes")
+
+    def _find(self, names: list, argument: str) -> np.ndarray:
+        """Return the position of each name."""
+        if not self._places:
+            self._places = {name: at for at, name in enumerate(self.names.tolist())}
+        places = self._places
+        try:
+            return np.array([places[name] for name in names], np.int64)
+        except KeyError:
+            unknown = list(dict.fromkeys(name for name in names if name not in places))
+            raise ValueError(
+                f"{_WHO}: {argument} must hold names of nodes. Got {len(unknown)} that are none, "
+                f"{unknown[0]!r} first: labels= of the method that made the hierarchy takes names "
+                "that have no parents."
+            ) from None
+
+
+def _as_parents(names: np.ndarray, edges: Any) -> sp.csr_array:
+    """Return edges as a matrix, after a look at each."""
+    n = len(names)
+    refuse_disguised(edges, f"{_WHO}: edges")
+    array = np.asarray(edges)
+    if not array.size:
+        array = np.empty((0, 2), np.int64)
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+        raise TypeError(
+            f"{_WHO}: edges must be pairs of positions, a child and its parent. Got shape "
+            f"{array.shape} and dtype {array.dtype}: from_edges takes names."
+        )
+    outside = (array < 0) | (array >= n)
+    if outside.any():
+        raise ValueError(
+            f"{_WHO}: edges must hold positions of the {n} nodes. Got {array[outside][0]}."
+        )
+    children, parents = array.astype(np.int64).T
+    loops = np.flatnonzero(children == parents)
+    if loops.size:
+        (name,) = names[children[loops[:1]]].tolist()
+        raise ValueError(f"{_WHO}: no node may be its own parent. Got {name!r}.")
+    order = np.lexsort((parents, children))
+    children, parents = children[order], parents[order]
+    twice = np.flatnonzero((children[1:] == children[:-1]) & (parents[1:] == parents[:-1]))
+    if twice.size:
+        child, parent = names[[children[twice[0]], parents[twice[0]]]].tolist()
+        raise ValueError(
+            f"{_WHO}: a node has each of its parents once. Got {parent!r} twice for {child!r}."
+        )
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(children, minlength=n))])
+    dtype = np.int32 if max(n, len(parents)) < 2**31 else np.int64
+    arrays = np.ones(len(parents), bool), parents.astype(dtype), indptr.astype(dtype)
+    return sp.csr_array(arrays, shape=(n, n))
+
+
+def _is_flat(y: Any) -> bool:
+    """Return whether y has one name for each row."""
+    if hasattr(y, "ndim"):
+        return y.ndim == 1 and not are_name_lists(y)
+    return isinstance(y, list | tuple) and isinstance(next(iter(y), None), str | int | np.integer)
+
+
+def _taken(matrix: sp.csr_array, order: np.ndarray) -> sp.csr_array:
+    """Return the rows and columns of some nodes, in their order."""
+    taken = sp.csr_array(matrix[order][:, order])
+    taken.sort_indices()
+    return taken
+
+
+def _frozen(matrix: sp.csr_array) -> sp.csr_array:
+    for array in (matrix.data, matrix.indices, matrix.indptr):
+        array.flags.writeable = False
+    return matrix
+
+
+def _as_given(matrix: sp.csr_array, given: Any) -> Any:
+    """Return a CSR in the container of an argument."""
+    if not sp.issparse(given):
+        return matrix.toarray()
+    return sp.csr_matrix(matrix) if isinstance(given, sp.spmatrix) else matrix

@@ -1,0 +1,292 @@
+"""Indicators, names and rankings with ancestors, and without, beside sets of nodes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from small_graphs import above, closed, graphs, made
+
+from sklearn_xc import LabelHierarchy, OvALinearXC, TextClassifierXC, ThresholdTuner, topk
+from sklearn_xc.hierarchy import answers
+from sklearn_xc.metrics import precision_at_k
+
+KINDS = LabelHierarchy.from_parents({"oak": "tree", "moss": "plant", "tree": "plant"})
+CONTAINERS = (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_matrix, sp.lil_array, np.asarray)
+
+
+@st.composite
+def graphs_and_sets(draw):
+    graph = draw(graphs())
+    nodes = st.sets(st.integers(0, graph[0] - 1), max_size=4)
+    return graph, draw(st.lists(nodes, min_size=1, max_size=6))
+
+
+def indicator(sets, n):
+    return np.array([[node in nodes for node in range(n)] for nodes in sets], np.int8)
+
+
+@given(graphs_and_sets(), st.sampled_from(CONTAINERS))
+def test_with_ancestors_and_deepest(problem, container):
+    graph, sets = problem
+    (n, edges), hierarchy = graph, made(graph)
+    Y = container(indicator(sets, n))
+    added = hierarchy.with_ancestors(Y)
+    left = hierarchy.deepest(Y)
+    for found, of_set in ((added, lambda nodes: closed(edges, nodes)),
+                          (left, lambda nodes: {a for a in nodes if not any(
+                              a in above(edges, b) for b in nodes)})):  # fmt: skip
+        assert found.dtype == np.int8
+        assert found.shape == (len(sets), n)
+        expected = {np.asarray: np.ndarray, sp.csr_matrix: sp.csr_matrix,
+                    sp.coo_matrix: sp.csr_matrix}.get(container, sp.csr_array)  # fmt: skip
+        assert type(found) is expected
+        dense = found.toarray() if sp.issparse(found) else found
+        np.testing.assert_array_equal(dense, indicator([of_set(nodes) for nodes in sets], n))
+    np.testing.assert_array_equal(
+        *(as_dense(hierarchy.with_ancestors(one)) for one in (left, added))
+    )
+
+
+def as_dense(Y):
+    return Y.toarray() if sp.issparse(Y) else Y
+
+
+def test_names_give_names():
+    assert KINDS.with_ancestors([["oak"], [], ["moss", "oak"]]) == [
+        ["oak", "tree", "plant"], [], ["oak", "moss", "tree", "plant"]
+    ]  # fmt: skip
+    assert KINDS.deepest([{"oak", "plant"}, ["tree"], None]) == [["oak"], ["tree"], []]
+    assert KINDS.with_ancestors(["oak; moss", None], separator=";") == [
+        ["oak", "moss", "tree", "plant"], []
+    ]  # fmt: skip
+    for flat in (["oak", "moss"], np.array(["oak", "moss"]), pd.Series(["oak", "moss"])):
+        assert KINDS.with_ancestors(flat) == [["oak", "tree", "plant"], ["moss", "plant"]]
+    numbers = LabelHierarchy.from_edges([(30, 10), (40, 10)])
+    assert numbers.deepest(np.array([30, 10])) == [[30], [10]]
+    Y = KINDS.encode([["plant", "oak"], []])
+    assert Y.dtype == np.int8
+    assert Y.indices.tolist() == [0, 3]
+    assert Y.shape == (2, 4)
+
+
+def test_fewer_columns_than_nodes_are_the_first():
+    Y = sp.csr_array(np.array([[1, 0], [0, 1]]))
+    np.testing.assert_array_equal(KINDS.with_ancestors(Y).toarray(), [[1, 0, 1, 1], [0, 1, 0, 1]])
+
+
+@pytest.mark.parametrize("method", ["with_ancestors", "deepest"])
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([["oak", "elm"], ["ash"]], "y must hold names of nodes. Got 2 that are none, 'elm'"),
+        (np.ones((2, 5)), "at most 4 columns.*Got shape .2, 5."),
+        (np.full((1, 4), 2), "indicator of 0 and 1. Got 2 at row 0, column 0"),
+        (np.full((1, 4), np.nan), "indicator of 0 and 1. Got nan at row 0"),
+        (sp.csr_array(np.full((1, 4), -1.0)), "indicator of 0 and 1. Got -1.0 at row 0"),
+        (np.ones((2, 2, 2)), "2 dimensions. Got shape"),
+        (np.array([["a"]], dtype="S1"), "."),
+        ([[0, 1], [1]], "unequal length"),
+        (sp.coo_array((np.ones(2, np.int8), ([0, 0], [1, 1])), (1, 4)), "Got 2 at row 0, column 1"),
+        (np.ones((1, 2), complex), "dtype complex"),
+    ],
+)
+def test_what_is_neither_indicator_nor_names(method, y, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        getattr(KINDS, method)(y)
+
+
+@st.composite
+def rankings(draw):
+    graph = draw(graphs())
+    n = graph[0]
+    scores = draw(st.lists(
+        st.lists(st.integers(-3, 3).map(float), min_size=n, max_size=n), min_size=1, max_size=4
+    ))  # fmt: skip
+    return graph, np.array(scores), draw(st.integers(1, n))
+
+
+def best(scores, k):
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    return order, np.take_along_axis(scores, order, axis=1)
+
+
+def lifted(edges, scores):
+    """Return dense scores, each the largest of its node's and of those below."""
+    found = scores.copy()
+    for node in range(scores.shape[1]):
+        for other in above(edges, node):
+            found[:, other] = np.maximum(found[:, other], scores[:, node])
+    return found
+
+
+@given(rankings())
+def test_the_best_labels_are_enough_for_the_consistent_ranking(problem):
+    graph, scores, k = problem
+    (n, edges), hierarchy = graph, made(graph)
+    labels, found = hierarchy.consistent_topk(*best(scores, k))
+    expected = lifted(edges, scores)
+    np.testing.assert_array_equal(found, best(expected, k)[1])
+    np.testing.assert_array_equal(np.take_along_axis(expected, labels, axis=1), found)
+    assert all(len(set(row)) == k for row in labels.tolist())
+    ties = (found[:, 1:] == found[:, :-1]) & (labels[:, 1:] < labels[:, :-1])
+    assert not ties.any()
+    # All of them, so that no label is without its ancestors.
+    labels, found = hierarchy.consistent_topk(*best(scores, k), k=n)
+    for row, values in zip(labels.tolist(), found.tolist(), strict=True):
+        score = {node: value for node, value in zip(row, values, strict=True) if node >= 0}
+        for node, value in score.items():
+            assert all(score[one] >= value for one in above(edges, node))
+
+
+@given(rankings(), st.sampled_from([sp.csr_array, sp.csr_matrix, sp.csc_matrix]))
+def test_sparse_scores_are_those_of_the_ranking(problem, container):
+    graph, scores, k = problem
+    n, hierarchy = graph[0], made(graph)
+    labels, values = best(scores, k)
+    rows = np.repeat(np.arange(len(labels)), k)
+    given = container(sp.coo_array((values.ravel(), (rows, labels.ravel())), shape=scores.shape))
+    found = hierarchy.consistent_scores(given)
+    assert type(found) is (sp.csr_array if container is sp.csr_array else sp.csr_matrix)
+    labels, values = hierarchy.consistent_topk(labels, values, k=n)
+    assert found.nnz == (labels >= 0).sum()  # zeros are scores
+    for row, (nodes, of_nodes) in enumerate(zip(labels, values, strict=True)):
+        there = nodes >= 0
+        np.testing.assert_array_equal(found.toarray()[row, nodes[there]], of_nodes[there])
+
+
+def test_padding_and_dtypes():
+    labels, scores = KINDS.consistent_topk(
+        np.array([[0, -1], [-1, -1]]), np.array([[2, -np.inf], [-np.inf, -np.inf]], np.float32)
+    )
+    np.testing.assert_array_equal(labels, [[0, 2], [-1, -1]])
+    assert scores.dtype == np.float32
+    np.testing.assert_array_equal(scores, [[2, 2], [-np.inf, -np.inf]])
+    none = KINDS.consistent_topk(np.empty((0, 3), int), np.empty((0, 3)))
+    assert [part.shape for part in none] == [(0, 3), (0, 3)]
+    labels, scores = KINDS.consistent_topk([[1, 1]], [[1, 3]])  # whole numbers, a label twice
+    np.testing.assert_array_equal(labels, [[1, 3]])
+    np.testing.assert_array_equal(scores, [[3.0, 3.0]])
+    assert KINDS.consistent_scores(sp.csr_array((3, 4))).nnz == 0
+    assert KINDS.with_ancestors(sp.csr_array((0, 4), dtype=np.int8)).shape == (0, 4)
+
+
+def test_pieces_change_nothing(monkeypatch):
+    rng = np.random.default_rng(0)
+    hierarchy = LabelHierarchy.from_parents([-1, *(np.arange(1, 100) * rng.random(99)).astype(int)])
+    Y = sp.csr_array((rng.random((60, 100)) < 0.05).astype(np.int8))
+    scores = best(rng.normal(size=(60, 100)), 7)
+
+    def answer():
+        return [
+            hierarchy.with_ancestors(Y).toarray(), hierarchy.deepest(Y).toarray(),
+            *hierarchy.consistent_topk(*scores), hierarchy.consistent_scores(Y * 0.5).toarray(),
+        ]  # fmt: skip
+
+    whole = answer()
+    monkeypatch.setattr(answers, "_TOGETHER", 5)
+    for one, other in zip(whole, answer(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_more_than_255_labels_below_a_node():
+    hierarchy = LabelHierarchy.from_parents([*[600] * 600, -1])
+    Y = sp.csr_array(np.ones((1, 600), np.int8))
+    assert hierarchy.with_ancestors(Y).sum(dtype=int) == 601
+    assert hierarchy.deepest(hierarchy.with_ancestors(Y)).indices.tolist() == list(range(600))
+
+
+@pytest.mark.parametrize(
+    ("labels", "scores", "message"),
+    [
+        ([[0, 4]], [[1.0, 0.5]], "positions of the 4 nodes, or -1. Got 4 in row 0"),
+        ([[0, -2]], [[1.0, 0.5]], "Got -2 in row 0"),
+        ([[0, 1]], [[1.0]], "Got shapes .1, 2. and .1, 1."),
+        ([0, 1], [1.0, 0.5], r"Got shapes \(2,\)"),
+        ([[0.0]], [[1.0]], "Got dtypes float64"),
+        ([[0]], [["a"]], "Got dtypes int64 and <U1"),
+        ([[0, 1]], [[np.nan, 1.0]], "Got NaN in row 0"),
+        (sp.csr_array((1, 4)), [[1.0]], "sparse matrix as labels: there is consistent_scores"),
+        ([[0], [1, 2]], [[1.0]], "unequal length"),
+    ],
+)
+def test_what_is_no_ranking(labels, scores, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        KINDS.consistent_topk(labels, scores)
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5, True])
+def test_k_is_a_count(k):
+    with pytest.raises(ValueError, match="k must be an integer"):
+        KINDS.consistent_topk([[0]], [[1.0]], k)
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        (np.ones((1, 4)), "scores must be a sparse matrix.*Got ndarray"),
+        (sp.csr_array(np.full((2, 4), np.nan)), "Got NaN in row 0"),
+        (sp.csr_array((1, 5)), "at most 4 columns"),
+        (sp.csr_array((1, 4), dtype=bool), "Got dtype bool"),
+    ],
+)
+def test_what_are_no_sparse_scores(scores, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        KINDS.consistent_scores(scores)
+
+
+def test_arguments_stay_as_they_are():
+    Y = sp.csr_array((np.ones(3), np.array([1, 0, 2]), np.array([0, 2, 3])), shape=(2, 4))
+    labels, scores = np.array([[0, 1]]), np.array([[0.5, 0.25]])
+    for array in (Y.data, Y.indices, Y.indptr, labels, scores):
+        array.flags.writeable = False
+    KINDS.with_ancestors(Y)
+    KINDS.deepest(Y)
+    KINDS.consistent_scores(Y)
+    KINDS.consistent_topk(labels, scores)
+    assert Y.indices.tolist() == [1, 0, 2]
+
+
+# In use
+
+TEXTS = ["an old oak", "young oak", "wet moss", "moss on stone", "a tall tree", "tree trunk"] * 5
+TAGS = [["oak"], ["oak"], ["moss"], ["moss"], ["tree"], ["tree"]] * 5
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    return TextClassifierXC().fit(TEXTS, KINDS.with_ancestors(TAGS))
+
+
+def test_a_tagger_learns_what_is_above(tagger):
+    assert tagger.classes_.tolist() == ["moss", "oak", "plant", "tree"]
+    assert tagger.label_counts_.tolist() == [10, 10, 30, 20]
+    found = KINDS.with_ancestors(tagger.predict(TEXTS))
+    assert found[0] == ["oak", "tree", "plant"]
+    assert KINDS.deepest(found)[:3] == [["oak"], ["oak"], ["moss"]]
+
+
+def test_a_ranking_of_a_tagger(tagger):
+    order = KINDS.restricted(tagger.classes_)
+    labels, scores = order.consistent_topk(*topk(tagger, TEXTS, 4))
+    score_of = np.take_along_axis(scores, np.argsort(labels, axis=1), axis=1)
+    for child, parent in zip(*order.parents.nonzero(), strict=True):
+        assert (score_of[:, parent] >= score_of[:, child]).all()
+    Y = tagger.encode_targets(KINDS.with_ancestors(TAGS))
+    assert precision_at_k(Y, labels, k=1) == 1.0
+
+
+def test_indicators_of_a_classifier():
+    X = np.random.default_rng(0).normal(size=(60, 8))
+    Y = sp.csr_array((X[:, :3] > 0.3).astype(np.int8))
+    kinds = LabelHierarchy.from_parents([3, 3, 4, 5, 5, -1])
+    model = ThresholdTuner(OvALinearXC(), random_state=0).fit(X, kinds.with_ancestors(Y))
+    found = kinds.with_ancestors(model.predict(X))
+    assert found.shape == (60, 6)
+    assert (found.toarray()[:, 5] == (found.nnz and (found.sum(axis=1) > 0))).all()
+    leaves = ThresholdTuner(OvALinearXC(), random_state=0).fit(X, Y)
+    scores = kinds.consistent_scores(leaves.decision_function(X))
+    np.testing.assert_allclose(
+        scores.toarray()[:, 5], leaves.decision_function(X).toarray().max(axis=1)
+    )
