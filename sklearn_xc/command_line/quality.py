@@ -6,7 +6,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc.metrics import ndcg_at_k, precision_at_k, propensity, psp_at_k, recall_at_k
+from sklearn_xc.metrics import (
+    macro_f1,
+    micro_f1,
+    ndcg_at_k,
+    precision_at_k,
+    propensity,
+    psp_at_k,
+    recall_at_k,
+)
 
 KS = (1, 3, 5)
 #: Bounds of the groups of labels by their training rows, the upper one left out.
@@ -31,7 +39,8 @@ class Answers:
         self._best: list[np.ndarray] = []
         self._true: list[np.ndarray] = []
         self._counts: list[int] = []
-        self._n_right = self._n_answered = self._n_true = 0
+        self._named: list[np.ndarray] = []
+        self._n_named: list[int] = []
 
     def add(self, texts: list[str], labels: list[list[str]]) -> None:
         """Have the model label some rows, whose true labels are given."""
@@ -41,11 +50,9 @@ class Answers:
             np.array([places.setdefault(n, len(places)) for names in labels for n in names], int)
         )
         self._counts += map(len, labels)
-        for answer, names in zip(self._model.predict(texts), labels, strict=True):
-            answered = answer if isinstance(answer, list) else [answer]
-            self._n_right += len(set(answered).intersection(names))
-            self._n_answered += len(answered)
-            self._n_true += len(names)
+        answers = [one if isinstance(one, list) else [one] for one in self._model.predict(texts)]
+        self._named.append(np.array([places[n] for names in answers for n in names], int))
+        self._n_named += map(len, answers)
 
     @property
     def n_rows(self) -> int:
@@ -53,7 +60,10 @@ class Answers:
         return len(self._counts)
 
     def metrics(self) -> dict[str, float]:
-        """Return "P@1", "R@1", "nDCG@1", "PSP@1", ..., and "micro-F1", each in [0, 1]."""
+        """Return "P@1", "R@1", "nDCG@1", "PSP@1", ..., "micro-F1" and "macro-F1", each in [0, 1].
+
+        The latter is the mean over labels that are true, or predicted, for some row.
+        """
         Y, best = self._indicator(), np.concatenate(self._best)
         columns = {
             "P": precision_at_k(Y, best, KS),
@@ -71,7 +81,11 @@ class Answers:
             for name, values in columns.items()
             for k, value in zip(KS, values, strict=True)
         }
-        return found | {"micro-F1": 2 * self._n_right / max(1, self._n_answered + self._n_true)}
+        named = self._matrix(self._named, self._n_named)
+        return found | {
+            "micro-F1": micro_f1(Y, named),
+            "macro-F1": macro_f1(Y, named, over="present"),
+        }
 
     def by_frequency(self) -> list[dict[str, Any]]:
         """Return what is found of labels with so many training rows.
@@ -111,11 +125,14 @@ class Answers:
         return found
 
     def _indicator(self) -> sp.csr_array:
-        columns = np.concatenate(self._true)
-        indptr = np.concatenate(([0], np.cumsum(self._counts)))
+        return self._matrix(self._true, self._counts)
+
+    def _matrix(self, parts: list[np.ndarray], counts: list[int]) -> sp.csr_array:
+        columns = np.concatenate(parts)
+        indptr = np.concatenate(([0], np.cumsum(counts)))
         Y = sp.csr_array(
             (np.ones(len(columns), np.int64), columns, indptr),
-            shape=(len(self._counts), len(self._places)),
+            shape=(len(counts), len(self._places)),
         )
         Y.sort_indices()
         return Y

@@ -1,4 +1,7 @@
-"""What a fitted classifier does: explanations, and displays (extra ``plot``, for matplotlib).
+"""What a fitted classifier does: explanations, comparisons, and displays (extra ``plot``).
+
+``compare_models`` (comparison/) puts two classifiers side by side in one report. ``similar_labels``
+and ``similar_instances`` (similarity.py, by the vectors of _vectors.py) tell what is alike.
 
 A display keeps its numbers as attributes, draws them with ``plot``, and draws a second model on the
 axes of a first::
@@ -16,12 +19,14 @@ axes of a first::
 """
 
 from sklearn_xc._explanation import Explanation
+from sklearn_xc.inspection.comparison import ModelComparison, compare_models
 from sklearn_xc.inspection.convergence import ConvergenceDisplay
 from sklearn_xc.inspection.label_frequency import LabelFrequencyDisplay
 from sklearn_xc.inspection.metric_by_frequency import MetricByFrequencyDisplay
 from sklearn_xc.inspection.micro_precision_recall import MicroPrecisionRecallDisplay
 from sklearn_xc.inspection.pareto_front import ParetoFrontDisplay
 from sklearn_xc.inspection.reliability import ReliabilityDisplay
+from sklearn_xc.inspection.similarity import similar_instances, similar_labels
 
 __all__ = [
     "ConvergenceDisplay",
@@ -29,6 +34,10 @@ __all__ = [
     "LabelFrequencyDisplay",
     "MetricByFrequencyDisplay",
     "MicroPrecisionRecallDisplay",
+    "ModelComparison",
     "ParetoFrontDisplay",
     "ReliabilityDisplay",
+    "compare_models",
+    "similar_instances",
+    "similar_labels",
 ]

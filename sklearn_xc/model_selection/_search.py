@@ -11,8 +11,8 @@ class GridSearchCV(XCSearch, sklearn.model_selection.GridSearchCV):
     :class:`sklearn.model_selection.GridSearchCV`, which see for all details, with these
     differences: `scoring` understands the names of :func:`sklearn_xc.metrics.get_scorer`; several
     of them take one top-k pass per fit; ``refit=True`` takes the first of several metrics; a wrong
-    `refit` fails before anything is fitted; and the search has ``predict_topk``. `y` may be a
-    sparse indicator.
+    `refit` fails before anything is fitted; and the search has ``predict_topk`` and ``explain``
+    where its estimator does. `y` may be a sparse indicator.
 
     Parameters
     ----------

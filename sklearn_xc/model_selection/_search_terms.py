@@ -1,7 +1,7 @@
 """What the searches add to scikit-learn's: our scorings, checked folds, ``predict_topk``."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -9,20 +9,27 @@ import scipy.sparse as sp
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_xc._explanation import Explanation
+from sklearn_xc._explanation_inside import explain_inside
 from sklearn_xc._topk import topk, unwrap
 from sklearn_xc.metrics.scorers import ManyAtKScorer, TopKScorer
 from sklearn_xc.model_selection import _sparse_y
 from sklearn_xc.model_selection._scoring import resolve_scoring
 
 
-def _has_topk(search: Any) -> bool:
-    if not search.refit:
-        raise AttributeError(
-            f"{type(search).__name__}: predict_topk needs an estimator that was refitted. Got "
-            "refit=False."
-        )
-    inner, _ = unwrap(getattr(search, "best_estimator_", search.estimator), None)
-    return hasattr(inner, "predict_topk")
+def _best_has(method: str) -> Callable[[Any], bool]:
+    """Return whether the classifier inside the best estimator has a method."""
+
+    def check(search: Any) -> bool:
+        if not search.refit:
+            raise AttributeError(
+                f"{type(search).__name__}: {method} needs an estimator that was refitted. Got "
+                "refit=False."
+            )
+        inner, _ = unwrap(getattr(search, "best_estimator_", search.estimator), None)
+        return hasattr(inner, method)
+
+    return check
 
 
 class XCSearch:
@@ -86,11 +93,41 @@ class XCSearch:
         with self._translated():
             return super().score(X, y, **params)  # type: ignore[misc]
 
-    @available_if(_has_topk)
-    def predict_topk(self, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    @available_if(_best_has("predict_topk"))
+    def predict_topk(
+        self, X: Any, k: int = 5, *, candidates: Any = None, exclude: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best labels of each row from the best estimator, see `sklearn_xc.topk`."""
         check_is_fitted(self)
-        return topk(self.best_estimator_, X, k)  # type: ignore[attr-defined]
+        best = self.best_estimator_  # type: ignore[attr-defined]
+        return topk(best, X, k, candidates=candidates, exclude=exclude)
+
+    @available_if(_best_has("explain"))
+    def explain(
+        self, x: Any, label: Any, *, feature_names: Any = None, n_features: int | None = 10
+    ) -> Explanation:
+        """Return the features that made the best estimator's score of one label for one instance.
+
+        Parameters
+        ----------
+        x : {array-like, sparse matrix} of shape (1, n_features) or (n_features,), or str
+            The instance, a text where the estimator reads texts.
+        label : object
+            A member of ``classes_``.
+        feature_names : array-like of str of shape (n_features,), default=None
+            Names of what the classifier sees; None takes those that the estimator itself knows,
+            also of the transformers of a Pipeline.
+        n_features : int or None, default=10
+            How many features to list at most; None for all with a contribution.
+
+        Returns
+        -------
+        Explanation
+            As of the estimator.
+        """
+        check_is_fitted(self)
+        best = self.best_estimator_  # type: ignore[attr-defined]
+        return explain_inside(best, x, label, feature_names=feature_names, n_features=n_features)
 
     def get_metadata_routing(self) -> Any:
         """Return what the estimator, the scorer and the splitter ask for.

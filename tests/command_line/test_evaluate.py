@@ -9,6 +9,8 @@ from sklearn.metrics import f1_score
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from sklearn_xc.command_line import evaluate as evaluate_module
+from sklearn_xc.command_line import main
+from sklearn_xc.inspection import compare_models
 from sklearn_xc.metrics import TopKScorer
 
 
@@ -35,9 +37,11 @@ def test_the_numbers_are_those_of_python(run, model, hard, monkeypatch, at_a_tim
     scorer = TopKScorer((1, 3, 5), ("precision", "recall", "ndcg", "psp"))
     expected = scorer(fitted, texts, names)
     both = MultiLabelBinarizer().fit([*names, fitted.classes_])
-    expected["micro-F1"] = f1_score(
-        both.transform(names), both.transform(fitted.predict(texts)), average="micro"
-    )
+    for average in ("micro", "macro"):
+        expected[f"{average}-F1"] = f1_score(
+            both.transform(names), both.transform(fitted.predict(texts)), average=average,
+            zero_division=np.nan,
+        )  # fmt: skip
     assert found["metrics"] == pytest.approx(expected, abs=1e-12)
 
 
@@ -65,7 +69,8 @@ def test_the_report(run, model, others):
     assert lines[2].split() == ["k=1", "k=3", "k=5"]
     assert lines[3].split()[:2] == ["P@k", "100.0%"]
     assert lines[4].split()[0::3] == ["R@k", "100.0%"]
-    assert "micro-F1" in out
+    assert lines[8].startswith("micro-F1 ")
+    assert lines[9].startswith("macro-F1 ")
     assert lines[-1].split()[-1] == "100.0%"
 
 
@@ -76,3 +81,54 @@ def test_other_columns_than_those_of_the_fit(run, refused, model, tmp_path, made
     assert "no column 'tags'" in refused("evaluate", model, table, "--text", "body")
     asked = ["--text", "body", "--labels", "names", "--separator", "/", "--json"]
     assert json.loads(run("evaluate", model, table, *asked)[1])["metrics"]["P@1"] == 1.0
+
+
+class TestAgainst:
+    @pytest.fixture
+    def worse(self, tmp_path, made, as_csv):
+        """Return a model of four rows."""
+        table, path = as_csv(tmp_path / "few.csv", made(4, seed=5)), str(tmp_path / "few.model")
+        asked = ["--text", "text", "--labels", "tags", "--separator", ";", "--min-count", "1"]
+        assert main(["fit", table, *asked, "--jobs", "1", "--quiet", "--out", path]) == 0
+        return path
+
+    def test_the_comparison_is_that_of_python(self, run, model, worse, hard):
+        table, rows = hard
+        code, out, err = run("evaluate", worse, table, "--against", model, "--json")
+        assert (code, err) == (0, "")
+        found = json.loads(out)
+        texts, names = [row["text"] for row in rows], [row["tags"] for row in rows]
+        expected = compare_models(
+            joblib.load(worse), joblib.load(model), texts, names, names=("few", "tags"),
+            random_state=0,
+        )  # fmt: skip
+        assert found["against"] == model
+        assert found["verdict"] == expected.verdict
+        assert found["metrics"] == json.loads(json.dumps(expected.to_dict()))["metrics"]
+        assert found["metrics"][0]["difference"] > 0
+
+    def test_text_and_page(self, run, model, worse, others, tmp_path):
+        page = tmp_path / "page.html"
+        code, out, err = run("evaluate", worse, others, "--against", model, "--report", page)
+        assert (code, err) == (0, f"wrote {page}\n")
+        assert out.startswith("few (TextClassifierXC) against tags (TextClassifierXC), on 40")
+        assert "tags is better than few in P@1" in out
+        assert page.read_text().startswith("<!doctype html>")
+        assert "tags is better than few in P@1" in page.read_text()
+
+    def test_a_model_against_itself(self, run, model, others):
+        out = run("evaluate", model, others, "--against", model)[1]
+        assert "no reason to prefer either" in out
+
+    def test_what_is_refused(self, refused, model, worse, others, tmp_path):
+        assert "Add --against MODEL" in refused("evaluate", model, others, "--report", "a.html")
+        nowhere = tmp_path / "nowhere" / "page.html"
+        says = refused("evaluate", model, others, "--against", worse, "--report", nowhere)
+        assert "in a folder that is there" in says
+
+    def test_models_of_different_columns(self, refused, run, model, others, tmp_path, train):
+        path = tmp_path / "titles.model"
+        asked = ["--text", "title", "--labels", "tags", "--separator", ";", "--jobs", "1"]
+        assert run("fit", train, *asked, "--quiet", "--out", path)[0] == 0
+        says = refused("evaluate", model, others, "--against", path)
+        assert "read different columns, text and title: --text COLUMN" in says

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn
@@ -17,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 import sklearn_xc.model_selection
-from sklearn_xc import OvALinearXC, topk
+from sklearn_xc import OvALinearXC, TextClassifierXC, topk
 from sklearn_xc.metrics import TopKScorer, get_scorer
 from sklearn_xc.model_selection import (
     GridSearchCV,
@@ -70,6 +71,19 @@ def data():
     Y = sp.random_array((90, 6), density=0.3, random_state=rng, format="csr")
     Y.data[:] = 1
     return Y @ rng.normal(0, 1, (6, 12)) + rng.normal(0, 1, (90, 12)), Y
+
+
+def test_a_search_of_texts_explains_texts():
+    texts, names = ["hot soup", "rye bread", "soup stock", "old bread"] * 3, None
+    names = [["soup"] if "soup" in text else ["bread"] for text in texts]
+    tagger = TextClassifierXC(classifier=OvALinearXC(prune=0))
+    search = GridSearchCV(tagger, {"classifier__C": [0.5, 1.0]}, cv=2, scoring="P@1")
+    search.fit(texts, names)
+    found = search.explain("hot soup", "soup")
+    assert str(found) == str(search.best_estimator_.explain("hot soup", "soup"))
+    assert found.features[0] == "soup"
+    with pytest.raises(TypeError, match="feature_names: TextClassifierXC takes none"):
+        search.explain("hot soup", "soup", feature_names=["a"])
 
 
 def a_search(kind, estimator=None, **further):
@@ -210,6 +224,25 @@ class TestLifeInScikitLearn:
         with pytest.raises(AttributeError, match="predict_topk"):
             clone(search).set_params(refit=False).predict_topk(X)
         assert not hasattr(a_search(kind, LogisticRegression()), "predict_topk")
+
+    def test_explanations(self, kind, data):
+        X, Y = data
+        names = [f"f{at}" for at in range(12)]
+        model = make_pipeline(MaxAbsScaler(), OvALinearXC(prune=0))
+        grid = {name: {"ovalinearxc__C": CS} for name in SEARCHES[kind] if name.startswith("param")}
+        search = a_search(kind, model, scoring="P@1", **grid)
+        with pytest.raises(sklearn.exceptions.NotFittedError):
+            search.explain(X[0], 2)
+        search.fit(pd.DataFrame(X, columns=names), Y)
+        scaler, inside = search.best_estimator_[0], search.best_estimator_[1]
+        row = pd.DataFrame(X[[0]], columns=names)
+        expected = inside.explain(scaler.transform(row), 2, feature_names=names, n_features=3)
+        assert str(search.explain(row, 2, n_features=3)) == str(expected)
+        assert all(name in names for name in search.explain(row, 2).features)
+        renamed = search.explain(row, 2, feature_names=[name.upper() for name in names])
+        assert all(name.startswith("F") for name in renamed.features)
+        assert not hasattr(clone(search).set_params(refit=False), "explain")
+        assert not hasattr(a_search(kind, LogisticRegression()), "explain")
 
     @pytest.mark.parametrize("container", ["dense", "classes", "sparse"])
     def test_of_any_y(self, kind, container, data):
