@@ -10,6 +10,8 @@ from sklearn_xc._arguments import refuse_disguised
 
 #: What people put between names, and rarely into them.
 _LIKELY_SEPARATORS = (";", "|")
+#: What they put between names and into them: likely only where another one was expected.
+_POSSIBLE_SEPARATORS = ("\t", ",")
 
 
 def check_separator(separator: Any, who: str) -> str | None:
@@ -97,12 +99,21 @@ def read_name_lists(y: Any, separator: str | None, who: str) -> list[list]:
     return rows
 
 
-def likely_separator(rows: list[list]) -> str | None:
-    """Return what seems to stand between names of rows that have one name each, or None."""
+def likely_separator(rows: list[list], given: str | None = None) -> str | None:
+    """Return what seems to stand between names of rows that have one name each, or None.
+
+    Parameters
+    ----------
+    rows : list of list
+        The names of each row.
+    given : str or None
+        A separator by which they were read, to no effect.
+    """
     texts = [row[0] for row in rows if len(row) == 1 and isinstance(row[0], str)]
     if not texts or any(len(row) > 1 for row in rows):
         return None
-    for one in _LIKELY_SEPARATORS:
+    likely = _LIKELY_SEPARATORS if given is None else _LIKELY_SEPARATORS + _POSSIBLE_SEPARATORS
+    for one in likely:
         if sum(one in text for text in texts) > len(texts) / 10:
             return one
     return None

@@ -17,6 +17,7 @@ __all__ = [
     "PruningWarning",
     "RecallWarning",
     "SmallGroupWarning",
+    "UnfamiliarTextWarning",
     "UnknownLabelWarning",
     "UnseenLabelWarning",
 ]
@@ -44,6 +45,10 @@ class RecallWarning(UserWarning):
 
 class SmallGroupWarning(UserWarning):
     """A group of labels has too few held-out rows to learn their probabilities from."""
+
+
+class UnfamiliarTextWarning(UserWarning):
+    """Texts to be labelled have little in common with those of the training."""
 
 
 class UnknownLabelWarning(UserWarning):

@@ -114,7 +114,8 @@ class LabelBinarizerXC(BaseEstimator):
         Warns
         -----
         UserWarning
-            If rows of one name each look as if they held several, and no `separator` is given.
+            If rows of one name each look as if they held several, by another separator than the
+            one that is given, or where none is.
         """
         self._fit(self._read(y))
         return self
@@ -358,12 +359,13 @@ class LabelBinarizerXC(BaseEstimator):
         warnings.warn(f"{says} They are left out.", UnknownLabelWarning, stacklevel=3)
 
     def _warn_of_separator(self, rows: list[list]) -> None:
-        likely = None if self.separator is not None else likely_separator(rows)
+        likely = likely_separator(rows, self.separator)
         if likely is not None:
             row = next(row for row in rows if row and likely in row[0])
+            given = f"no row holds the separator {self.separator!r}, and "
             warnings.warn(
-                f"{type(self).__name__}: rows hold one name each, such as {row[0]!r}. If these are "
-                f"several, pass separator={likely!r}.",
+                f"{type(self).__name__}: {'' if self.separator is None else given}rows hold one "
+                f"name each, such as {row[0]!r}. If these are several, pass separator={likely!r}.",
                 UserWarning,
                 stacklevel=_STACKLEVEL,
             )
