@@ -12,11 +12,14 @@ import numpy as np
 import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 
+from sklearn_xc._allowed_labels import AllowedLabels
 from sklearn_xc._label_names import places_in
 from sklearn_xc._sklearn import num_samples, safe_indexing
-from sklearn_xc._topk import topk, unwrap
+from sklearn_xc._topk import classes_of, topk_allowed, unwrap
 from sklearn_xc.exceptions import MemoryBudgetError
+from sklearn_xc.parallel.tasks import Task
 
 
 class Answers(NamedTuple):
@@ -71,6 +74,7 @@ def fit_clone(
     arguments: Mapping[str, Any],
     rows: np.ndarray | None,
     who: str,
+    task: Task | None = None,
 ) -> tuple[Any, float]:
     """Return a clone fitted to some of the rows, and the seconds that it took.
 
@@ -87,12 +91,14 @@ def fit_clone(
         None for all.
     who : str
         Named in messages.
+    task : Task, default=None
+        Which is to fit it, and has not begun; None tells no callback.
     """
     began = time.perf_counter()
     if rows is not None:
         X, y = safe_indexing(as_rows(X), rows), safe_indexing(as_rows(y), rows)
     fitted = clone(estimator)
-    with said_by(part, who):
+    with said_by(part, who), (Task() if task is None else task).around(fitted):
         fitted.fit(X, y, **arguments)
     return fitted, time.perf_counter() - began
 
@@ -100,10 +106,31 @@ def fit_clone(
 def weight_argument(
     estimator: Any, weight: np.ndarray | None, rows: np.ndarray | None = None
 ) -> dict[str, np.ndarray]:
-    """Return the weights of some rows (None: all) as an argument of ``fit``; none without any."""
-    if weight is None:
+    """Return the weights of some rows (None: all) as an argument of ``fit``.
+
+    None without any, or where metadata routing is on and the estimator declines them.
+    """
+    if weight is None or _declines_weights(estimator):
         return {}
     return {weight_name(estimator): weight if rows is None else weight[rows]}
+
+
+def _declines_weights(estimator: Any) -> bool:
+    """Return whether metadata routing is on, and no part of an estimator may get weights.
+
+    An estimator that says nothing gets them, as without routing; a Pipeline whose steps say nothing
+    raises an error that tells what to say.
+    """
+    if not sklearn.get_config()["enable_metadata_routing"]:
+        return False
+    routing = get_routing_for_object(estimator)
+    if isinstance(routing, MetadataRequest):
+        return routing.fit.requests.get("sample_weight") is False
+    try:
+        routing.validate_metadata(method="fit", params={"sample_weight": None})
+    except TypeError:
+        return True
+    return False
 
 
 def weight_name(estimator: Any) -> str:
@@ -117,29 +144,35 @@ def weight_name(estimator: Any) -> str:
     return f"{prefix}sample_weight"
 
 
-def classes_of(fitted: Any) -> np.ndarray:
-    """Return the classes of a fitted classifier, the columns of one that has classes of each."""
-    known = unwrap(fitted, None)[0].classes_
-    if isinstance(known, list) and len(known) and isinstance(known[0], np.ndarray):
-        return np.arange(len(known))  # as random forests say it of an indicator
-    return np.asarray(known)
-
-
 def ask(
-    part: str, fitted: Any, X: Any, k: int, classes: np.ndarray, who: str, *, are_columns: bool
+    part: str,
+    fitted: Any,
+    X: Any,
+    k: int,
+    classes: np.ndarray,
+    who: str,
+    *,
+    are_columns: bool,
+    allowed: AllowedLabels | None = None,
 ) -> Answers:
     """Return the k best labels of each instance, as positions in `classes`.
 
     `are_columns` is whether these are the columns of an indicator, which the classifier may number
-    where they have names.
+    where they have names. `allowed` are positions in `classes` too.
 
     Raises
     ------
     ValueError
         If it answers with a class that is none of these; and what the classifier raises.
     """
+    if allowed is not None:
+        own = classes_of(fitted)
+        at = places_in(classes, own, are_columns=are_columns)
+        places = np.full(len(classes) + 1, -1)  # the last is of classes that y does not have
+        places[at] = np.arange(len(own))
+        allowed = allowed.moved(places[:-1], len(own))
     with said_by(part, who):
-        labels, scores = topk(fitted, X, k)
+        labels, scores = topk_allowed(fitted, X, k, allowed)
         known = classes_of(fitted)
     place = places_in(classes, known, are_columns=are_columns)
     if (place < 0).any():

@@ -3,6 +3,8 @@
 What is not private is imported from scikit-learn where it is used.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -23,12 +25,28 @@ try:
 except ImportError:  # cross-validation of a sparse y says so, the rest goes without
     validate_params = None
 
+try:  # experimental in 1.9
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback._callback_support import callback_management_context as callbacks_around
+except ImportError:  # training goes without
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands in for what takes callbacks."""
+
+    @contextmanager
+    def callbacks_around(estimator: Any) -> Iterator[None]:
+        """Stand in for what takes leave of an estimator's callbacks at the end of its fit."""
+        yield
+
+
 __all__ = [
+    "CallbackSupportMixin",
     "HasMethods",
     "Interval",
     "InvalidParameterError",
     "StrOptions",
     "boosted_trees",
+    "callbacks_around",
     "check_method_params",
     "fit_context",
     "num_samples",

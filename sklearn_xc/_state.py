@@ -7,6 +7,10 @@ was there when it began. Both rely on one rule: no array or object that is an at
 in place, it is replaced.
 
 Both say that loops are being compiled, where the estimator is verbose.
+
+Callbacks are the estimator's and its copy's, as all attributes are. They are told of the copy: what
+they see half trained is not what others predict with meanwhile, and one that raises leaves the
+estimator as it was.
 """
 
 import functools
@@ -15,6 +19,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from sklearn_xc._sklearn import callbacks_around
 from sklearn_xc.kernels.compiling.notices import announced_compilation
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -27,7 +32,7 @@ def built_apart(method: Method) -> Method:
     def build(self: Any, *args: Any, **kwargs: Any) -> Any:
         given = self.get_params(deep=False)
         apart = sharing(self, vars(self) | {k: _as_python(v) for k, v in given.items()})
-        with announced_compilation(getattr(self, "verbose", 0)):
+        with announced_compilation(getattr(self, "verbose", 0)), callbacks_around(apart):
             method(apart, *args, **kwargs)
         self.__dict__ = vars(apart) | given
         return self

@@ -1,12 +1,15 @@
 """The k best labels from any fitted classifier, also inside Pipelines and searches."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from sklearn_xc._allowed_labels import AllowedLabels, read_allowed
 from sklearn_xc._arguments import check_count, refuse_disguised
+from sklearn_xc._sklearn import num_samples, safe_indexing
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc.parallel.memory import require_bytes
 
@@ -14,6 +17,8 @@ from sklearn_xc.parallel.memory import require_bytes
 _PIECE = 2**24
 #: Answers of fewer entries are allocated without a look at the memory that is left.
 _SMALL_ANSWER = 2**22
+#: Labels that may be returned, or what reads them, given n and the classifier's ``classes_``.
+Allowed = Callable[[int, np.ndarray], AllowedLabels | None] | AllowedLabels | None
 #: A label and a score.
 _ENTRY_BYTES = 16
 
@@ -86,7 +91,17 @@ def _is_wrapper(estimator: Any) -> bool:
     return has["estimator_"] and not has["estimators_"] and not has["predict_topk"]
 
 
-def topk(estimator: Any, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
+def classes_of(fitted: Any) -> np.ndarray:
+    """Return the classes of a fitted classifier, the columns of one that has classes of each."""
+    known = unwrap(fitted, None)[0].classes_
+    if isinstance(known, list) and len(known) and isinstance(known[0], np.ndarray):
+        return np.arange(len(known))  # as random forests say it of an indicator
+    return np.asarray(known)
+
+
+def topk(
+    estimator: Any, X: Any, k: int = 5, *, candidates: Any = None, exclude: Any = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the k best labels of each instance from any fitted classifier, best first.
 
     Pipelines and searches do not forward ``predict_topk``; this function looks inside them. A
@@ -101,6 +116,12 @@ def topk(estimator: Any, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
         Input for `estimator`.
     k : int, default=5
         How many labels; may exceed their number.
+    candidates : sequence, or indicator of shape (n, n_labels), default=None
+        The labels that may be returned: for all instances, members of the classifier's
+        ``classes_``; for each its own, a sparse matrix or an array whose non-zeros are meant. None
+        is all.
+    exclude : sequence, or indicator of shape (n, n_labels), default=None
+        The labels that may not, in the same forms. Not together with `candidates`.
 
     Returns
     -------
@@ -112,9 +133,11 @@ def topk(estimator: Any, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
     Raises
     ------
     ValueError
-        If `k` is no positive integer, or the index arrays of a sparse X point outside its shape.
+        If `k` is no positive integer, the index arrays of a sparse matrix point outside its shape,
+        or `candidates` or `exclude` name unknown labels, have another shape, or come together.
     TypeError
-        If the estimator gives no scores of classes, or X is a masked array.
+        If the estimator gives no scores of classes, X is a masked array, or candidates are asked of
+        a ``predict_topk`` that does not take them.
     MemoryBudgetError
         If an answer with k columns cannot be held.
 
@@ -131,22 +154,125 @@ def topk(estimator: Any, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
     array([[0],
            [1],
            [0]])
+    >>> topk(model, X, k=1, exclude=Y[:, ::-1])[0]
+    array([[ 0],
+           [ 1],
+           [-1]])
+    """
+    if candidates is None and exclude is None:
+        return topk_allowed(estimator, X, k, None)
+    return topk_allowed(
+        estimator, X, k, lambda n, classes: read_allowed(candidates, exclude, classes, n, "topk")
+    )
+
+
+def topk_allowed(
+    estimator: Any,
+    X: Any,
+    k: int,
+    allowed: Allowed,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what ``topk`` does, for labels that have been read or can be.
+
+    Parameters
+    ----------
+    estimator, X, k
+        As of ``topk``.
+    allowed : AllowedLabels, callable or None
+        Of positions in the classifier's ``classes_``, or what reads them, given n and these.
     """
     check_sparse(X, "X", "topk")
     if np.ma.isMaskedArray(X):
         refuse_disguised(X, "topk: X")
     k = check_topk_size(k, X)
-    classifier, X = unwrap(estimator, X)
+    given, (classifier, X) = X, unwrap(estimator, X)
+    if callable(allowed):
+        allowed = allowed(int(num_samples(given)), classes_of(classifier))
     if hasattr(classifier, "predict_topk"):
-        return classifier.predict_topk(X, k)
+        if allowed is None:
+            return classifier.predict_topk(X, k)
+        if not takes_candidates(classifier.predict_topk):
+            raise TypeError(
+                f"topk: candidates and exclude need a predict_topk that takes them. Got "
+                f"{type(classifier).__name__}, whose does not."
+            )
+        return classifier.predict_topk(X, k, **allowed.as_arguments(classes_of(classifier)))
     method = next((m for m in ("decision_function", "predict_proba") if hasattr(classifier, m)), "")
     if not method:
         raise TypeError(
             f"topk needs predict_topk, decision_function or predict_proba, and "
             f"{type(classifier).__name__} has none of them."
         )
-    parts = [_best_of_dense(scores, k) for scores in _dense_scores(classifier, method, X)]
+    parts, first = [], 0
+    for scores in _dense_scores(classifier, method, X):
+        rows = np.arange(first, first := first + len(scores))
+        parts.append(_best_of_dense(scores, k, None if allowed is None else allowed.take(rows)))
     return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+
+
+def topk_chances(estimator: Any, X: Any, k: int, allowed: Allowed) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k best labels of each instance by score, and their probabilities.
+
+    Parameters
+    ----------
+    estimator, X, k, allowed
+        As of ``topk_allowed``.
+
+    Returns
+    -------
+    indices : ndarray of int64 of shape (n, k)
+        Padded with -1.
+    probabilities : ndarray of float of shape (n, k)
+        Padded with 0; NaN where the classifier does not tell one.
+
+    Raises
+    ------
+    TypeError
+        If the classifier gives no probabilities.
+    """
+    check_sparse(X, "X", "topk")
+    k, given = check_topk_size(k, X), X
+    classifier, X = unwrap(estimator, X)
+    if callable(allowed):
+        allowed = allowed(int(num_samples(given)), classes_of(classifier))
+    if hasattr(classifier, "predict_proba_topk"):
+        arguments = {} if allowed is None else allowed.as_arguments(classes_of(classifier))
+        return classifier.predict_proba_topk(X, k, **arguments)
+    if not hasattr(classifier, "predict_proba"):
+        raise TypeError(
+            "return_probabilities=True needs a classifier with predict_proba_topk or "
+            f"predict_proba: TopKCalibrator({type(classifier).__name__}()) has both. Got "
+            f"{type(classifier).__name__}."
+        )
+    labels, _ = topk_allowed(classifier, X, k, allowed)
+    chances = np.zeros(labels.shape)
+    if sp.issparse(X):
+        X = X.tocsr()
+    step = max(1, _PIECE // max(1, len(classes_of(classifier))))
+    for first in range(0, len(labels), step):
+        part = _as_matrix(classifier.predict_proba(safe_indexing(X, slice(first, first + step))),
+                          classifier)  # fmt: skip
+        own = labels[first : first + step]
+        rows = np.repeat(np.arange(len(own)), k)
+        at = np.where(own >= 0, own, 0).ravel()
+        if sp.issparse(part):
+            found = np.asarray(part[rows, at]).ravel()
+            is_stored = sp.csr_array(
+                (np.ones(part.nnz), part.indices, part.indptr), shape=part.shape
+            )[rows, at]
+            found = np.where(np.asarray(is_stored).ravel() > 0, found, np.nan)
+        else:
+            found = part[rows, at]
+        chances[first : first + step] = np.where(own >= 0, found.reshape(own.shape), 0.0)
+    return labels, chances
+
+
+def _as_matrix(chances: Any, classifier: Any) -> Any:
+    """Return what ``predict_proba`` gives as one matrix, a column for each class."""
+    if isinstance(chances, list):  # of one array (n, n_classes) per label, as random forests do
+        both = zip(chances, classifier.classes_, strict=True)
+        return np.column_stack([c @ np.asarray(classes, bool) for c, classes in both])
+    return chances.tocsr() if sp.issparse(chances) else np.asarray(chances)
 
 
 def _dense_scores(classifier: Any, method: str, X: Any) -> Iterator[np.ndarray]:
@@ -168,9 +294,32 @@ def _dense_scores(classifier: Any, method: str, X: Any) -> Iterator[np.ndarray]:
         yield np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
 
 
-def _best_of_dense(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-    return padded(order, np.take_along_axis(scores, order, axis=1), k)
+def _best_of_dense(
+    scores: np.ndarray, k: int, allowed: AllowedLabels | None
+) -> tuple[np.ndarray, np.ndarray]:
+    order = np.argsort(-scores, axis=1, kind="stable")
+    if allowed is None:
+        return padded(order[:, :k], np.take_along_axis(scores, order[:, :k], axis=1), k)
+    return first_kept(order, np.take_along_axis(scores, order, axis=1), allowed.has(order), k)
+
+
+def takes_candidates(method: Any) -> bool:
+    """Tell whether a ``predict_topk`` has the arguments `candidates` and `exclude`."""
+    parameters = signature(method).parameters
+    takes_any = any(one.kind is Parameter.VAR_KEYWORD for one in parameters.values())
+    return takes_any or {"candidates", "exclude"} <= set(parameters)
+
+
+def first_kept(
+    labels: np.ndarray, scores: np.ndarray, kept: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first k labels of each row that a mask (n, m) keeps, padded."""
+    order = np.argsort(~kept, axis=1, kind="stable")[:, :k]
+    kept, labels, scores = (
+        np.take_along_axis(part, order, axis=1) for part in (kept, labels, scores)
+    )
+    low = scores.dtype.type(-np.inf)
+    return padded(np.where(kept, labels, -1), np.where(kept, scores, low), k)
 
 
 def padded(labels: np.ndarray, scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -5,12 +5,21 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_xc._allowed_labels import AllowedLabels, read_allowed
 from sklearn_xc._label_names import check_label_names
-from sklearn_xc._topk import topk, unwrap
+from sklearn_xc._topk import classes_of, topk_allowed, topk_chances
 
 
 def topk_names(
-    estimator: Any, X: Any, k: int = 5, *, names: Any = None, return_scores: bool = False
+    estimator: Any,
+    X: Any,
+    k: int = 5,
+    *,
+    names: Any = None,
+    return_scores: bool = False,
+    return_probabilities: bool = False,
+    candidates: Any = None,
+    exclude: Any = None,
 ) -> list[list]:
     """Return the names of the k best labels of each instance, best first, without padding.
 
@@ -27,16 +36,29 @@ def topk_names(
         names of columns where fit saw any, else their numbers.
     return_scores : bool, default=False
         Whether to return pairs of a name and its score.
+    return_probabilities : bool, default=False
+        Whether to return pairs of a name and its probability, of a classifier that has
+        ``predict_proba_topk``, as :class:`~sklearn_xc.TopKCalibrator`, or ``predict_proba``.
+    candidates : sequence of names, sequence of n lists of names, or indicator of shape \
+            (n, n_labels), default=None
+        The labels that may be returned: for all instances, or for each its own, by name or as a
+        sparse matrix or an array whose non-zeros are meant. None is all.
+    exclude : sequence of names, sequence of n lists of names, or indicator of shape \
+            (n, n_labels), default=None
+        The labels that may not, in the same forms. Not together with `candidates`.
 
     Returns
     -------
     list of n lists
-        Of at most k names, or of pairs (name, score).
+        Of at most k names, or of pairs (name, score) or (name, probability), by falling score. A
+        probability is NaN where the classifier does not tell it: that of a label beyond the
+        ``top_k`` best of a row, from a ``predict_proba`` after a fit with a sparse y.
 
     Raises
     ------
     ValueError, TypeError
-        As of :func:`topk`, and for other than n_labels `names`.
+        As of :func:`topk`, for other than n_labels `names`, for scores and probabilities together,
+        and for probabilities of a classifier that has none.
 
     Examples
     --------
@@ -47,14 +69,28 @@ def topk_names(
     >>> model = OvALinearXC(C=1.0, label_names=["soup", "bread"]).fit(X, Y)
     >>> topk_names(model, X, k=1)
     [['soup'], ['bread'], ['soup']]
+    >>> topk_names(model, X, k=2, exclude=[["soup"], [], ["soup", "bread"]])
+    [['bread'], ['bread', 'soup'], []]
     """
-    labels, scores = topk(estimator, X, k)
-    classes = np.asarray(unwrap(estimator, None)[0].classes_)
-    if names is not None:
-        classes = check_label_names(names, len(classes), "topk_names: names")
+    if return_scores and return_probabilities:
+        raise ValueError(
+            "topk_names: return_scores and return_probabilities must not be True together. Got "
+            "both."
+        )
+
+    def names_of(own: np.ndarray) -> np.ndarray:
+        return own if names is None else check_label_names(names, len(own), "topk_names: names")
+
+    def allowed(n: int, own: np.ndarray) -> AllowedLabels | None:
+        return read_allowed(candidates, exclude, names_of(own), n, "topk_names", by_name=True)
+
+    ask = topk_chances if return_probabilities else topk_allowed
+    are_all = candidates is None and exclude is None
+    labels, scores = ask(estimator, X, k, None if are_all else allowed)
+    classes = names_of(classes_of(estimator))
     found = labels >= 0
     each = classes[labels[found]].tolist()
-    if return_scores:
+    if return_scores or return_probabilities:
         each = list(zip(each, scores[found].tolist(), strict=True))
     ends = np.concatenate(([0], np.cumsum(found.sum(axis=1)))).tolist()
     return [each[a:b] for a, b in pairwise(ends)]

@@ -9,6 +9,7 @@ from joblib import Parallel, delayed
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_xc._allowed_labels import AllowedLabels
 from sklearn_xc._arguments import check_count, refuse_disguised
 from sklearn_xc._checks import check_targets, check_weights, require_labels
 from sklearn_xc._data import Targets
@@ -34,6 +35,7 @@ from sklearn_xc._topk import unwrap
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.parallel.memory import require_bytes
+from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.parallel.threads import count_threads
 
 
@@ -104,11 +106,12 @@ class WrappedClassifier(XCClassifier):
         return self.__dict__.get("estimator_", self.estimator)
 
     def _learn_pairs(
-        self, X: Any, y: Any, sample_weight: Any, *, of_classes: bool = True
+        self, X: Any, y: Any, sample_weight: Any, fit: Fit, *, of_classes: bool = True
     ) -> tuple[ScoredPairs, np.ndarray]:
         """Fit ``estimator_``, and return what models without some rows say of these.
 
-        Without `of_classes` no row is held out of a 1-D y, and there are no pairs.
+        Without `of_classes` no row is held out of a 1-D y, and there are no pairs. `fit` is told of
+        the fits.
 
         Returns
         -------
@@ -141,8 +144,13 @@ class WrappedClassifier(XCClassifier):
         if is_prefit:
             rows = np.flatnonzero(weight > 0) if learns else np.empty(0, np.int64)
             return self._ask_prefit(X, targets, weight, draw_rows(rows, seed)), np.zeros(1)
-        folds = split(self.cv, X, y, targets, weight, seed, who) if learns else []
-        return self._train(X, y, targets, given, weight, folds)
+        cv = self._folds_of(np.count_nonzero(weight > 0))
+        folds = split(cv, X, y, targets, weight, seed, who) if learns else []
+        return self._train(X, y, targets, given, weight, folds, fit)
+
+    def _folds_of(self, n_rows: int) -> Any:
+        """Return the `cv` for so many rows: a subclass may know what to take for None."""
+        return self.cv
 
     def _check_prefit(self, y: Any, n: int) -> Targets:
         """Check the y of rows that a fitted estimator is asked about: of its classes, perhaps few.
@@ -184,18 +192,29 @@ class WrappedClassifier(XCClassifier):
         given: np.ndarray | None,
         weight: np.ndarray,
         folds: list[tuple[np.ndarray, np.ndarray]],
+        fit: Fit,
     ) -> tuple[ScoredPairs, np.ndarray]:
         who = type(self).__name__
         self._require_pairs(sum(len(test) for _, test in folds))
 
-        def answer(train: np.ndarray | None, test: np.ndarray) -> tuple[Any, float]:
-            arguments = weight_argument(self.estimator, given, train)
-            fitted, seconds = fit_clone("estimator", self.estimator, X, y, arguments, train, who)
-            if train is None:
-                return fitted, seconds
-            return self._ask(fitted, safe_indexing(as_rows(X), test), self._depth()), seconds
+        costs = [*(len(train) for train, _ in folds), len(weight)]
+        progress = fit.parts("fold", len(costs), unit="fit", costs=costs, in_order=False)
 
-        tasks = [*folds, (None, np.empty(0, np.int64))]
+        def answer(number: int, train: np.ndarray | None, test: np.ndarray) -> tuple[Any, float]:
+            arguments = weight_argument(self.estimator, given, train)
+            task = progress.part(number, name="last fit" if train is None else "")
+            fitted, seconds = fit_clone(
+                "estimator", self.estimator, X, y, arguments, train, who, task
+            )
+            if train is None:
+                progress.ended("with all rows", number)
+                return fitted, seconds
+            answers = self._ask(fitted, safe_indexing(as_rows(X), test), self._depth())
+            progress.ended(f"without {len(test)} rows", number)
+            return answers, seconds
+
+        every = [*folds, (None, np.empty(0, np.int64))]
+        tasks = [(number, *rows) for number, rows in enumerate(every)]
         workers = min(count_threads(self.n_jobs, f"{who}: n_jobs"), len(tasks))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenLabelWarning)  # there is one of our own
@@ -205,6 +224,7 @@ class WrappedClassifier(XCClassifier):
                 done = Parallel(n_jobs=workers, require="sharedmem")(
                     delayed(answer)(*task) for task in tasks
                 )
+        progress.close()
         found, seconds = zip(*done, strict=True)
         self._keep_estimator(found[-1])
         frequencies = []
@@ -245,9 +265,16 @@ class WrappedClassifier(XCClassifier):
         unseen = self.label_counts_ == 0
         return np.flatnonzero(unseen & ~known_to(classifier, len(unseen)))
 
-    def _ask(self, fitted: Any, X: Any, k: int) -> Answers:
+    def _ask(self, fitted: Any, X: Any, k: int, allowed: AllowedLabels | None = None) -> Answers:
         who, are_columns = type(self).__name__, self._has_columns
-        return ask("estimator", fitted, X, k, self.classes_, who, are_columns=are_columns)
+        return ask(
+            "estimator", fitted, X, k, self.classes_, who, are_columns=are_columns, allowed=allowed
+        )
+
+    def _allowed_topk(
+        self, X: Any, k: int, allowed: AllowedLabels, **how: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return self._ask(self.estimator_, X, k, allowed)
 
     @property
     def _has_columns(self) -> bool:

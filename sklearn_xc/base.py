@@ -11,10 +11,16 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted
 
 import sklearn_xc
+from sklearn_xc._allowed_labels import AllowedLabels, read_allowed
 from sklearn_xc._arguments import check_count
+from sklearn_xc._best_allowed import BestAllowed, Scorer, just_below
 from sklearn_xc._checks import check_classes, check_indicator, check_instances, check_weights
 from sklearn_xc._data import CsrRows, Targets
 from sklearn_xc._explanation import Explanation, as_row, by_omission, check_names, of_weights
+from sklearn_xc._out_of_fold import in_parts, n_rows
+from sklearn_xc._plain_state import as_plain, from_plain
+from sklearn_xc._sklearn import CallbackSupportMixin
+from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc._state import reads_one_state, sharing
 from sklearn_xc._topk import check_topk_size
 from sklearn_xc.exceptions import UnseenLabelWarning
@@ -23,12 +29,14 @@ from sklearn_xc.parallel.memory import parse_bytes
 from sklearn_xc.parallel.threads import count_threads
 
 #: Raised when the meaning of pickled attributes changes.
-STATE_FORMAT = 3
+STATE_FORMAT = 4
 #: Loops count in int64.
 _LARGEST_INT = 2**62
+#: Scores of all labels that are held at a time where some are asked for.
+_SCORES_TOGETHER = 2**22
 
 
-class XCClassifier(ClassifierMixin, BaseEstimator):
+class XCClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Answers of a classifier over many labels, all derived from its best-scored labels.
 
     A subclass calls ``_keep_targets(targets)`` and ``_count_instances(targets, weight)`` in fit,
@@ -46,7 +54,9 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
     _unseen_labels: np.ndarray = np.empty(0, np.int64)
 
     @reads_one_state
-    def predict_topk(self, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    def predict_topk(
+        self, X: Any, k: int = 5, *, candidates: Any = None, exclude: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best labels of each instance and their scores, best first.
 
         Parameters
@@ -55,16 +65,25 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
             Instances.
         k : int, default=5
             How many labels; may exceed their number.
+        candidates : sequence, or indicator of shape (n, n_labels), default=None
+            The labels that may be returned: for all instances, members of ``classes_``; for each
+            its own, a sparse matrix or an array whose non-zeros are meant. None is all.
+        exclude : sequence, or indicator of shape (n, n_labels), default=None
+            The labels that may not, in the same forms. Not together with `candidates`.
 
         Returns
         -------
         indices : ndarray of int64 of shape (n, k)
             Positions in ``classes_``, padded with -1. Ties go to the smaller position.
         scores : ndarray of float of shape (n, k)
-            Their scores, padded with -inf.
+            Their scores, padded with -inf. Labels without a training instance come last, 1 below
+            the others of the row, or at -inf where it has no others.
         """
         check_is_fitted(self)
         k = self._check_topk_size(k, X)
+        allowed = self._read_allowed(X, candidates, exclude)
+        if allowed is not None:
+            return self._allowed_topk(X, k, allowed)
         return self._unseen_last(*self._topk_scores(X, k))
 
     @reads_one_state
@@ -306,6 +325,61 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
         """Return k, if it is a count and there is room for so many labels of each row of X."""
         return check_topk_size(k, X, self._allowed_bytes(), type(self).__name__)
 
+    def _read_allowed(self, X: Any, candidates: Any, exclude: Any) -> AllowedLabels | None:
+        """Return which labels may be returned, None for all."""
+        if candidates is None and exclude is None:
+            return None
+        who = type(self).__name__
+        check_sparse(X, "X", who)
+        return read_allowed(candidates, exclude, self.classes_, n_rows(X, who), who)
+
+    def _allowed_topk(
+        self, X: Any, k: int, allowed: AllowedLabels, **how: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k best of the labels that each instance may have, padded.
+
+        `how` is what a subclass's ``predict_topk`` has besides, for the hooks below. They have to
+        know nothing of ``_unseen_labels`` and two classes. Those that make a shortlist define the
+        first and the last two, the others ``_scorer_of``.
+        """
+        return BestAllowed(self, X, k, allowed, how).found()
+
+    def _topk_longer(
+        self, X: Any, k: int, n_more: int, **how: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return what ``_topk_scores`` does; a shortlist has `n_more` labels more than else."""
+        return self._topk_scores(X, k)
+
+    #: Whether some labels only are scored.
+    _has_shortlist = False
+
+    def _scorer_of(self, labels: np.ndarray, **how: Any) -> Scorer:
+        """Return what scores some labels: from X to (n, len(labels)), in about their own time.
+
+        `labels` rise, and none is unseen. Not asked of two classes.
+        """
+
+        def score(X: Any) -> np.ndarray:
+            n = n_rows(X, type(self).__name__)
+            step = max(1, _SCORES_TOGETHER // len(self.classes_))
+            return np.concatenate(
+                [self._all_scores(part)[:, labels] for part in in_parts(X, n, step)]
+            )
+
+        return score
+
+    def _best_among(
+        self, X: Any, k: int, labels: np.ndarray, **how: Any
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the k best of some labels, the same for all; None to score them all."""
+        return None
+
+    def _best_of_rows(
+        self, X: Any, k: int, allowed: AllowedLabels, **how: Any
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the k best candidates of each row; None to take them from all scores."""
+        return None
+
     def _unseen_last(self, labels: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Score labels without training instances, which come last, 1 below the last trained one.
 
@@ -384,7 +458,7 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
+        state = as_plain(dict(super().__getstate__()))
         state["_sklearn_xc_version"] = sklearn_xc.__version__
         state["_sklearn_xc_format"] = STATE_FORMAT
         return state
@@ -409,12 +483,7 @@ class XCClassifier(ClassifierMixin, BaseEstimator):
                 ),
                 stacklevel=2,
             )
-        super().__setstate__(state)
-
-
-def just_below(scores: np.ndarray) -> np.ndarray:
-    """Return scores lower by 1, or by the least that their dtype can tell."""
-    return np.minimum(scores - scores.dtype.type(1), np.nextafter(scores, -np.inf))
+        super().__setstate__(from_plain(state))
 
 
 def threshold_for(scores: np.ndarray, n_labels: int) -> float:

@@ -8,22 +8,29 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_xc._blank_rows import LabelFrequencies, features_of, is_blank, shares_any
+from sklearn_xc._checks import check_rows, check_targets, check_weights
+from sklearn_xc._data import DenseRows
 from sklearn_xc._frequency_groups import frequency_edges, group_of
+from sklearn_xc._held_out import MOST_ROWS
 from sklearn_xc._out_of_fold import n_rows
 from sklearn_xc._scored_pairs import ScoredPairs
 from sklearn_xc._sklearn import HasMethods, Interval, StrOptions, fit_context
 from sklearn_xc._state import built_apart, reads_one_state
 from sklearn_xc._wrapped import WrappedClassifier
-from sklearn_xc.base import logarithms
+from sklearn_xc.base import XCClassifier, logarithms
 from sklearn_xc.calibration.pair_map import LEAST, PairMap
 from sklearn_xc.calibration.temperature import TemperatureMap
 from sklearn_xc.exceptions import SmallGroupWarning
 from sklearn_xc.parallel.memory import require_bytes
-from sklearn_xc.parallel.progress import say
+from sklearn_xc.parallel.progress import Fit, say
 
-METHODS = ("isotonic", "sigmoid", "temperature")
+METHODS = ("spline", "isotonic", "sigmoid", "temperature")
 #: A group with fewer relevant pairs is named in a warning.
 _FEW = 30
+#: Without `cv`, of as many rows as are learned from at most. On six sets of 5,195 to 19,285 rows
+#: the error of the best label is 0.014 to 0.028 with five folds, and 0.017 to 0.041 with a tenth.
+_FOLDS = 5
 #: Rows whose pairs are described together.
 _TOGETHER = 4_096
 
@@ -41,19 +48,20 @@ class TopKCalibrator(WrappedClassifier):
     ----------
     estimator : classifier
         Anything that :func:`sklearn_xc.topk` can ask: a classifier, Pipeline or search. Cloned.
-    method : {"isotonic", "sigmoid", "temperature"}, default="isotonic"
+    method : {"spline", "isotonic", "sigmoid", "temperature"}, default="spline"
         "sigmoid" is a logistic regression of the score, the rank, the lead over the next label and
-        the label's frequency. "isotonic" is the mean of it and an isotonic regression of it.
-        "temperature" is the softmax of the scores, made flatter or steeper, for a 1-D y.
+        the label's frequency. "spline" bends its log-odds at three places. "isotonic" is the mean
+        of it and an isotonic regression of it. "temperature" is the softmax of the scores, made
+        flatter or steeper, for a 1-D y.
     n_groups : int, default=5
         Groups of labels by frequency, each with about the same share of all pairs. Each has an
         intercept and a slope of its own; "temperature" has none.
     cv : float, int, splitter, iterable of (train, test) or "prefit", default=None
         Rows that maps are learned from. A float is the share of rows that is held out once, an int
         a number of shuffled folds, each scored by a model trained on the others. Then the
-        estimator is trained on all rows. None holds out a tenth, at least 1,000 rows, and of fewer
-        than 5,000 rows makes five folds. "prefit" takes the estimator as it is: pass rows to
-        ``fit`` that it was not trained on. At most 20,000 of the rows are learned from.
+        estimator is trained on all rows. None makes five folds of up to 20,000 rows, and holds out
+        a tenth of more. "prefit" takes the estimator as it is: pass rows to ``fit`` that it was not
+        trained on. At most 20,000 of the rows are learned from.
     n_candidates : int, default=20
         Labels of each row that maps are learned from, at most `top_k`.
     top_k : int, default=100
@@ -112,6 +120,10 @@ class TopKCalibrator(WrappedClassifier):
     A held-out label is rarer to the model that scores it than to the one trained on all rows. The
     maps are learned with the frequencies that the model of the fold was trained on.
 
+    An instance of which no feature occurred in training has the frequencies of the labels as its
+    probabilities, among training instances without features where there are many of these. That is
+    where `estimator` is a classifier of this package, which ranks them so, and reads X itself.
+
     Memory: 120 bytes for each of the ``n * top_k`` pairs of held-out rows.
 
     Source: logistic maps of scores are [1]_, isotonic ones [2]_, temperatures [3]_. They differ in
@@ -154,7 +166,7 @@ class TopKCalibrator(WrappedClassifier):
         self,
         estimator,
         *,
-        method="isotonic",
+        method="spline",
         n_groups=5,
         cv=None,
         n_candidates=20,
@@ -216,18 +228,20 @@ class TopKCalibrator(WrappedClassifier):
         ):
             raise ValueError(
                 f"{type(self).__name__}: method='temperature' is of classes that exclude one "
-                f"another, and y is an indicator of shape {np.shape(y)}. Use 'isotonic' or "
-                "'sigmoid'."
+                f"another, and y is an indicator of shape {np.shape(y)}. Use 'spline', "
+                "'isotonic' or 'sigmoid'."
             )
-        pairs, _ = self._learn_pairs(X, y, sample_weight)
+        fit = Fit(self, X, y, sample_weight)
+        pairs, _ = self._learn_pairs(X, y, sample_weight, fit)
         self.group_edges_ = frequency_edges(self.label_counts_, self.n_groups)
         depth = min(self.n_candidates, self._depth())
         if self.method == "temperature":
             self.map_: Any = TemperatureMap().fit(pairs, self._depth())
         else:
-            self.map_ = PairMap(self.group_edges_, self.method == "isotonic").fit(pairs, depth)
+            self.map_ = PairMap(self.group_edges_, self.method).fit(pairs, depth)
             self._warn_of_small(pairs)
         self._keep_rest(pairs)
+        self._keep_frequencies(X, y, sample_weight)
         own, n_groups = group_of(pairs.frequency, self.group_edges_), len(self.group_edges_) + 1
         self.fit_report_ = {
             "least_frequency": np.concatenate(([0], self.group_edges_)),
@@ -240,6 +254,7 @@ class TopKCalibrator(WrappedClassifier):
             ),
             "seconds": np.full(n_groups, (time.perf_counter() - began) / n_groups),
         }
+        fit.end()
         if self.verbose:
             say(
                 type(self).__name__,
@@ -248,6 +263,11 @@ class TopKCalibrator(WrappedClassifier):
             )
         self._warn_of_unseen()
         return self
+
+    def _folds_of(self, n_rows: int) -> Any:
+        if self.cv is None and n_rows <= MOST_ROWS:
+            return min(_FOLDS, n_rows)
+        return self.cv
 
     def _depth(self) -> int:
         """Return the labels of each row that are asked for: a lead needs two."""
@@ -287,6 +307,45 @@ class TopKCalibrator(WrappedClassifier):
             self._rest = (missed + 0.5) / (float(pairs.weight[first] @ is_wrong[first]) + 1.0)
             self._rest = min(self._rest, 1.0)
 
+    def _keep_frequencies(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Keep what answers rows without features: for an estimator that reads X itself, as we do.
+
+        What others make of such a row is theirs to know.
+        """
+        self._frequencies: LabelFrequencies | None = None
+        self._known_features = np.empty(0, bool)
+        reads_itself = not {"estimator", "estimators", "steps"} & set(vars(self.estimator_))
+        if not reads_itself or not isinstance(self.estimator_, XCClassifier):
+            return
+        instances = check_rows(self, X, reset=False)
+        n, n_labels = instances.shape[0], len(self.classes_)
+        if isinstance(self.cv, str):  # what features the estimator has seen is not known
+            counts = self.label_counts_.astype(np.float64)
+            total = float(self.n_samples_fit_)
+            self._frequencies = LabelFrequencies(counts, total, np.zeros(n_labels), 0.0)
+            self._known_features = np.ones(instances.shape[1], bool)
+            return
+        given = check_weights(self, sample_weight, n)
+        weight = np.ones(n) if given is None else given
+        indptr, labels = check_targets(self, y, n).by_instance(n)
+        rows = np.repeat(np.arange(n), np.diff(indptr))
+        self._frequencies = LabelFrequencies.of(rows, labels, weight, is_blank(instances), n_labels)
+        self._known_features = features_of(instances, np.flatnonzero(weight > 0))
+
+    def _blank(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows without a known feature, and how frequent labels are among such."""
+        none = np.empty(0, np.int64), np.empty(0)
+        if self._frequencies is None:
+            return none
+        X, known = check_rows(self, X, reset=False), self._known_features
+        if isinstance(X, DenseRows):
+            rows = np.flatnonzero(~X.values[:, known].any(axis=1))
+        else:
+            rows = np.flatnonzero(~shares_any(X.without_zeros(), known))
+        if not rows.size:
+            return none
+        return rows, self._frequencies.of_blank() / self._frequencies.total
+
     @property
     def _is_softmax(self) -> bool:
         return self.method == "temperature"
@@ -321,6 +380,9 @@ class TopKCalibrator(WrappedClassifier):
         answer = np.repeat(rest[:, None], n_labels, axis=1)
         at, ranks = np.nonzero(labels >= 0)
         answer[at, labels[at, ranks]] = chances[at, ranks]
+        blank, shares = self._blank(X)
+        if blank.size:
+            answer[blank] = shares
         answer[:, self._unseen_labels] = 0.0
         if self._targets_kind == "classes":
             answer /= answer.sum(axis=1, keepdims=True)
@@ -342,7 +404,9 @@ class TopKCalibrator(WrappedClassifier):
         return logarithms(self.predict_proba(X))
 
     @reads_one_state
-    def predict_proba_topk(self, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    def predict_proba_topk(
+        self, X: Any, k: int = 5, *, candidates: Any = None, exclude: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best labels of each instance by score, and their probabilities.
 
         Parameters
@@ -351,6 +415,9 @@ class TopKCalibrator(WrappedClassifier):
             As in fit.
         k : int, default=5
             How many labels; may exceed their number.
+        candidates, exclude : sequence, or indicator of shape (n, n_labels), default=None
+            The labels that may be returned, or may not, as in :meth:`predict_topk`. A label has the
+            same probability whichever others may be returned: all labels are ranked as well.
 
         Returns
         -------
@@ -361,6 +428,9 @@ class TopKCalibrator(WrappedClassifier):
         """
         check_is_fitted(self)
         k = self._check_topk_size(k, X)
+        allowed = self._read_allowed(X, candidates, exclude)
+        if allowed is not None:
+            return self._chances_of(X, self._allowed_topk(X, k, allowed)[0])
         labels, chances, _ = self._chances(X, max(k, self._depth()))
         unseen = np.isin(labels, self._unseen_labels)
         return labels[:, :k], np.where(unseen, 0.0, chances)[:, :k]
@@ -376,7 +446,26 @@ class TopKCalibrator(WrappedClassifier):
         chances, rest = (
             np.concatenate(part).astype(scores.dtype) for part in zip(*parts, strict=True)
         )
+        blank, shares = self._blank(X)
+        if blank.size:
+            chances[blank] = np.where(labels[blank] >= 0, shares[labels[blank]], 0.0)
         return labels[:, :k], chances[:, :k], rest
+
+    def _chances_of(self, X: Any, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return labels, padded with -1, and their probabilities."""
+        ranked, known, rest = self._chances(X, self._depth())
+        n_labels = len(self.classes_)
+        own = np.arange(len(labels), dtype=np.int64)[:, None] * n_labels
+        keys = np.where(ranked >= 0, own + ranked, -1).ravel()
+        order = np.argsort(keys)
+        at = np.searchsorted(keys, own + labels, sorter=order).clip(max=len(keys) - 1)
+        is_ranked = keys[order[at]] == own + labels
+        chances = np.where(is_ranked, known.ravel()[order[at]], rest[:, None])
+        blank, shares = self._blank(X)
+        if blank.size:
+            chances[blank] = shares[labels[blank]]
+        chances[(labels < 0) | np.isin(labels, self._unseen_labels)] = 0.0
+        return labels, chances
 
     def _of_scores(
         self, labels: np.ndarray, scores: np.ndarray, depth: int

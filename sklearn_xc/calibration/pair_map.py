@@ -1,6 +1,9 @@
 """Maps from what a classifier says of a pair of an instance and a label to a probability."""
 
+import itertools
+
 import numpy as np
+from scipy.optimize import minimize
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
@@ -12,6 +15,8 @@ _HUGE = 1e15
 _MOST_STEPS = 1000
 #: Probabilities stay so far away from 0 and 1: float32 tells them apart.
 LEAST = 1e-6
+#: Bends of a spline, at these shares of the relevant pairs, and how much it is drawn to have none.
+_BENDS, _PULL = (0.25, 0.5, 0.75), 3.0
 
 
 class PairMap:
@@ -20,20 +25,21 @@ class PairMap:
     A logistic regression reads the score, the logarithm of the rank, the lead, and the logarithm of
     the label's frequency; each group of labels has an intercept and a slope of the score besides,
     which the penalty draws to what all share. The lead of the best label is its distance from the
-    second, that of any other its distance from the best (at most 0). With `isotonic` the
-    probability is the mean of this one and of an isotonic regression of it: which alone has steps,
-    and more of them than few rows tell.
+    second, that of any other its distance from the best (at most 0). That is "sigmoid". With
+    "spline" its log-odds are bent at three places, into a line that does not fall anywhere. With
+    "isotonic" the probability is the mean of that of "sigmoid" and of an isotonic regression of it:
+    which alone has steps, and more of them than few rows tell.
 
     Parameters
     ----------
     edges : ndarray of int64 of shape (n_groups - 1,)
         Of groups of labels, as of ``frequency_edges``.
-    isotonic : bool
+    method : {"spline", "isotonic", "sigmoid"}
     """
 
-    def __init__(self, edges: np.ndarray, isotonic: bool) -> None:
-        self.edges, self.isotonic = edges, isotonic
-        self.maps: list[_Map] = []
+    def __init__(self, edges: np.ndarray, method: str) -> None:
+        self.edges, self.method = edges, method
+        self.maps: list[RankMap] = []
 
     def fit(self, pairs: ScoredPairs, n_ranks: int) -> "PairMap":
         """Learn from the first labels of each instance, `n_ranks` of them."""
@@ -43,7 +49,7 @@ class PairMap:
             features = self._features(
                 pairs.scores[which], pairs.ranks[which], lead[which], pairs.frequency[which]
             )
-            fitted = _Map(self.isotonic)
+            fitted = RankMap(self.method)
             self.maps.append(fitted.fit(features, pairs.relevant[which], pairs.weight[which]))
         return self
 
@@ -85,16 +91,17 @@ class PairMap:
         return plain, group_of(frequency, self.edges)
 
 
-class _Map:
-    """A logistic regression, and an isotonic one of what it says."""
+class RankMap:
+    """A logistic regression, and a spline or an isotonic regression of what it says."""
 
-    def __init__(self, isotonic: bool) -> None:
-        self.isotonic = isotonic
+    def __init__(self, method: str) -> None:
+        self.method = method
         self.constant: float | None = None
 
     def fit(
         self, features: tuple[np.ndarray, np.ndarray], relevant: np.ndarray, weight: np.ndarray
-    ) -> "_Map":
+    ) -> "RankMap":
+        """Learn from pairs: their features and groups, whether they are relevant, and weights."""
         plain, groups = features
         if not relevant.any() or relevant.all():
             self.constant = float((weight @ relevant + 0.5) / (weight.sum() + 1.0))
@@ -108,20 +115,23 @@ class _Map:
         design = self._design(plain, groups)
         self.logistic.fit(design, relevant, sample_weight=weight)
         z = self.logistic.decision_function(design)
-        if self.isotonic:
+        if self.method == "spline":
+            self.spline = Spline().fit(z, relevant, weight)
+        elif self.method == "isotonic":
             self.steps = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
             self.steps.fit(z, relevant, sample_weight=weight)
         return self
 
     def chances(self, features: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+        """Return the probabilities of pairs with such features and groups, float64."""
         plain, groups = features
         if self.constant is not None:
             return np.full(len(plain), self.constant)
         if not len(plain):
             return np.empty(0)
         z = self.logistic.decision_function(self._design(plain, groups))
-        found = 0.5 * (1.0 + np.tanh(0.5 * z))
-        if self.isotonic:
+        found = _sigmoid(self.spline.bent(z) if self.method == "spline" else z)
+        if self.method == "isotonic":
             found = 0.5 * (found + self.steps.predict(z))
         return found.clip(LEAST, 1.0 - LEAST)
 
@@ -130,6 +140,62 @@ class _Map:
         shared = (plain - self.mean) / self.scale
         own = (groups[:, None] == np.arange(self.n_groups)).astype(np.float64)
         return np.concatenate([shared, own, own * shared[:, :1]], axis=1)
+
+
+class Spline:
+    """Log-odds bent where a quarter, half and three quarters of the relevant pairs are below.
+
+    A line of four pieces that nowhere falls, drawn to log-odds as they are: with few pairs, it is
+    nearly these. It has no steps, unlike an isotonic regression, and the last piece goes on.
+    """
+
+    def fit(self, z: np.ndarray, relevant: np.ndarray, weight: np.ndarray) -> "Spline":
+        """Minimise the log-loss of pairs, some relevant, with a penalty on each slope's distance.
+
+        Parameters
+        ----------
+        z : ndarray of float64 of shape (n,)
+            Log-odds.
+        relevant : ndarray of bool of shape (n,)
+            Whether the instance has the label.
+        weight : ndarray of float64 of shape (n,)
+            A weight of two is a repeated pair.
+        """
+        order = np.argsort(z[relevant], kind="stable")
+        total = np.cumsum(weight[relevant][order])
+        at = np.searchsorted(total, total[-1] * np.array(_BENDS))
+        self.bends = np.unique(z[relevant][order][at])
+        pieces = self._pieces(z)
+        n_pieces = pieces.shape[1] - 1
+        as_it_is = np.append(np.ones(n_pieces), 0.0)
+        pull = np.append(np.full(n_pieces, _PULL), 0.0)
+
+        def loss(slopes: np.ndarray) -> tuple[float, np.ndarray]:
+            bent, away = pieces @ slopes, slopes - as_it_is
+            value = weight @ (np.logaddexp(0.0, bent) - relevant * bent)
+            slope = (weight * (_sigmoid(bent) - relevant)) @ pieces
+            return value + 0.5 * pull @ away**2, slope + pull * away
+
+        bounds = [(0.0, None)] * n_pieces + [(None, None)]
+        found = minimize(loss, as_it_is, method="L-BFGS-B", jac=True, bounds=bounds)
+        self.slopes = found.x
+        return self
+
+    def bent(self, z: np.ndarray) -> np.ndarray:
+        """Return the log-odds for those of the logistic regression."""
+        return self._pieces(z) @ self.slopes
+
+    def _pieces(self, z: np.ndarray) -> np.ndarray:
+        """Return the parts of log-odds below, between and above the bends, and 1; they sum to z."""
+        parts = [np.minimum(z, self.bends[0])]
+        for begin, end in itertools.pairwise(self.bends):
+            parts.append(np.clip(z - begin, 0.0, end - begin))
+        parts.append(np.maximum(z - self.bends[-1], 0.0))
+        return np.column_stack([*parts, np.ones(len(z))])
+
+
+def _sigmoid(z: np.ndarray) -> np.ndarray:
+    return 0.5 * (1.0 + np.tanh(0.5 * z))
 
 
 def leads(scores: np.ndarray) -> np.ndarray:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_xc._allowed_labels import AllowedLabels
+from sklearn_xc._best_allowed import Scorer, best_of_pairs, rows_of_like_size
 from sklearn_xc._checks import check_rows
 from sklearn_xc._data import CsrRows, DenseRows, read_only
 from sklearn_xc._parts import same_part
@@ -17,7 +19,7 @@ from sklearn_xc._state import reads_one_state
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.decomposition._intercept import log_odds_of_blank
 from sklearn_xc.decomposition.course import with_intercepts
-from sklearn_xc.kernels.search.candidates import rank_labels
+from sklearn_xc.kernels.search.candidates import rank_labels, score_labels
 from sklearn_xc.mips import ExactIndex, MipsIndex, copy_index, index_bytes, make_index
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.row_ranges import for_row_ranges
@@ -112,7 +114,15 @@ class HiddenLayerModel(XCClassifier):
         return self._embedded(instances)
 
     @reads_one_state
-    def predict_topk(self, X: Any, k: int = 5, exact: bool = True) -> Found:
+    def predict_topk(
+        self,
+        X: Any,
+        k: int = 5,
+        exact: bool = True,
+        *,
+        candidates: Any = None,
+        exclude: Any = None,
+    ) -> Found:
         """Return the k best labels of each instance and their scores, best first.
 
         Parameters
@@ -124,6 +134,13 @@ class HiddenLayerModel(XCClassifier):
         exact : bool, default=True
             Whether to score all labels. False asks the index for ``n_candidates_`` labels (at least
             k), and scores them exactly: some of the best may be missed. It is built on first use.
+        candidates : sequence, or indicator of shape (n, n_labels), default=None
+            The labels that may be returned: for all instances, members of ``classes_``; for each
+            its own, a sparse matrix or an array whose non-zeros are meant. None is all. They are
+            scored whether `exact` or not: nothing is searched.
+        exclude : sequence, or indicator of shape (n, n_labels), default=None
+            The labels that may not, in the same forms. Not together with `candidates`. An index is
+            asked for as many labels more.
 
         Returns
         -------
@@ -146,10 +163,79 @@ class HiddenLayerModel(XCClassifier):
         k = self._check_topk_size(k, X)
         if not isinstance(exact, bool | np.bool_):
             raise ValueError(f"{type(self).__name__}: exact must be True or False. Got {exact!r}.")
+        allowed = self._read_allowed(X, candidates, exclude)
+        if allowed is not None:
+            return self._allowed_topk(X, k, allowed, exact=exact)
         return self._unseen_last(*self._topk(X, k, self._best if exact else self._search))
 
     def _topk_scores(self, X: Any, k: int) -> Found:
         return self._topk(X, k, self._best)
+
+    def _topk_longer(self, X: Any, k: int, n_more: int, *, exact: bool = True, **how: Any) -> Found:
+        if exact:
+            return self._topk(X, k, self._best)
+        return self._topk(X, k, lambda V, k: self._search(V, k, n_more))
+
+    def _best_of_rows(self, X: Any, k: int, allowed: AllowedLabels, **how: Any) -> Found:
+        instances = check_rows(self, X, reset=False)
+        n, dtype = instances.shape[0], self.coef_.dtype
+        labels, scores = np.full((n, k), -1, np.int64), np.full((n, k), -np.inf, dtype)
+        W, offsets = read_only(self.coef_), read_only(self.intercept_)
+        for rows, size in rows_of_like_size(allowed.counts, 0, _TOGETHER):
+            for own, V in self._parts(instances.take(rows), self._embedded) if size else ():
+                some = allowed.take(rows[own])
+                best = np.full((len(V), min(k, size)), -1, np.int32)
+                found = np.full(best.shape, -np.inf, dtype)
+                chosen, counts = some.table(size).astype(np.int32), some.counts
+                blank, V = self._blank(V), read_only(V)
+
+                def rank(
+                    first: int, last: int, V: Any = V, chosen: Any = chosen, counts: Any = counts,
+                    best: Any = best, found: Any = found,
+                ) -> None:  # fmt: skip
+                    part = slice(first, last)
+                    rank_labels(
+                        W, 0, V, first, offsets, chosen[part], counts[part], best[part],
+                        found[part], np.empty(last - first, np.int64),
+                    )  # fmt: skip
+
+                for_row_ranges(rank, len(V), _QUERIES, self.n_jobs)
+                self._require_finite(found[best >= 0])
+                labels[rows[own], : best.shape[1]] = best
+                scores[rows[own], : best.shape[1]] = found
+                if blank.size:
+                    few = some.take(blank)
+                    log_odds = log_odds_of_blank(self._course.frequencies, dtype)
+                    of_blank = log_odds[few.labels] + dtype.type(self.threshold_)
+                    at = rows[own][blank]
+                    labels[at], scores[at] = best_of_pairs(few, of_blank, k)
+        return labels, scores
+
+    def _scorer_of(self, labels: np.ndarray, **how: Any) -> Scorer:
+        n, dim, itemsize = len(labels), self.coef_.shape[1], self.coef_.itemsize
+        self._require_bytes(
+            n * dim * itemsize, f"the vectors of {n} candidates x {dim}",
+            "Ask for fewer candidates.",
+        )  # fmt: skip
+        W, offsets = read_only(self.coef_[labels]), self.intercept_[labels]
+        blank = log_odds_of_blank(self._course.frequencies, W.dtype)[labels]
+
+        def score(X: Any) -> np.ndarray:
+            instances = check_rows(self, X, reset=False)
+            scores = np.empty((instances.shape[0], len(W)), W.dtype)
+            for own, V in self._parts(instances, self._embedded):
+                out, V = scores[own], read_only(V)
+
+                def multiply(first: int, last: int, V: Any = V, out: np.ndarray = out) -> None:
+                    score_labels(W, 0, len(W), 0, V, first, out[first:last])
+
+                for_row_ranges(multiply, len(V), _QUERIES, self.n_jobs)
+                out += offsets
+                out[self._blank(V)] = blank + blank.dtype.type(self.threshold_)
+            self._require_finite(scores)
+            return scores
+
+        return score
 
     def _topk(self, X: Any, k: int, find: Callable[[np.ndarray, int], Found]) -> Found:
         """Return the k best labels, unseen ones last, and their scores, padded."""
@@ -190,14 +276,14 @@ class HiddenLayerModel(XCClassifier):
         found = index.query(V, k)
         return found.labels, found.scores
 
-    def _search(self, V: np.ndarray, k: int) -> Found:
-        """Return the best k among the candidates of the index."""
+    def _search(self, V: np.ndarray, k: int, n_more: int = 0) -> Found:
+        """Return the best k among the candidates of the index, and `n_more` than else."""
         search = self._search_index_for_answers()
         index = search.index
         if hasattr(index, "n_jobs"):
             index = copy.copy(index)
             index.n_jobs = self.n_jobs
-        n_candidates = min(max(k, self.n_candidates_), len(search.labels))
+        n_candidates = min(max(k, self.n_candidates_ + n_more), len(search.labels))
         queries, offsets = V, np.empty(0, V.dtype)
         if self._course.is_trained:
             queries, offsets = with_intercepts(V, np.ones(len(V), V.dtype)), self.intercept_

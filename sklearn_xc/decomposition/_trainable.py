@@ -19,6 +19,7 @@ from sklearn_xc._checks import (
     require_labels,
 )
 from sklearn_xc._seeds import draw_seed
+from sklearn_xc._state import sharing
 from sklearn_xc.decomposition._finite import explained, require_finite_model
 from sklearn_xc.decomposition._guide import RECALL_K, Guide
 from sklearn_xc.decomposition._model import HiddenLayerModel
@@ -34,7 +35,7 @@ from sklearn_xc.gradients import Gradient, SetLoss, make_gradient
 from sklearn_xc.losses import LabelSetLoss, make_label_set_loss
 from sklearn_xc.mips import MipsIndex, make_index
 from sklearn_xc.mips.recall import warn_of_recall
-from sklearn_xc.parallel.progress import Progress
+from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.solvers.schedule import Schedule
 
@@ -94,11 +95,19 @@ class TrainableModel(HiddenLayerModel):
         return training
 
     def _train(
-        self, training: TrainingSet, n_epochs: int, *, goes_on: bool, is_partial: bool
+        self,
+        training: TrainingSet,
+        n_epochs: int,
+        given: tuple[Any, Any, Any] | None,
+        *,
+        goes_on: bool,
+        is_partial: bool,
     ) -> None:
-        """Train, and set all fitted attributes."""
+        """Train, and set all fitted attributes; callbacks are told of the X, y, weight `given`."""
         seed = draw_seed(self.random_state)
-        choice = self._choose(training, n_epochs, seed, goes_on=goes_on, is_partial=is_partial)
+        searches = self._searches(goes_on=goes_on, is_partial=is_partial)
+        fit = Fit.untold(self) if given is None else Fit(self, *given, n_stages=1 + any(searches))
+        choice = self._choose(training, n_epochs, seed, *searches, fit)
         self.learning_rate_, self.validation_scores_ = choice.rate, choice.scores
         settings, n_epochs = self._settings(), choice.n_epochs
         is_further = goes_on and is_partial
@@ -111,30 +120,41 @@ class TrainableModel(HiddenLayerModel):
             self._keep_targets(training.targets)
         fitting = Fitting(settings, training, course, seed, weights)
         with explained(settings.name, self.learning_rate_, training):
-            epochs = self._run(fitting, n_epochs)
-            self._keep(fitting, is_further=is_further)
+            epochs = self._run(fitting, n_epochs, fit, is_further=is_further)
+            self._keep(fitting, *fitting.settle(), is_further=is_further)
             require_finite_model(self, training)
             self.threshold_ = threshold_of(self, training, seed)
         self._report(epochs, is_further=is_further)
         self._keep_guide(fitting.trainer.guide, is_partial=is_partial)
+        fit.end()
         self._warn_of_choice(choice)
 
-    def _choose(
-        self, training: TrainingSet, n_epochs: int, seed: int, *, goes_on: bool, is_partial: bool
-    ) -> Choice:
-        """Return the rate and the number of epochs: the parameters, or what held-out rows say.
+    def _searches(self, *, goes_on: bool, is_partial: bool) -> tuple[bool, bool]:
+        """Return whether the rate, and the number of epochs, are what held-out rows say.
 
         Where training goes on, the rate is that of before, and all epochs are run.
         """
         is_auto = isinstance(self.learning_rate, str)
-        rate = self.__dict__.get("learning_rate_", 1.0) if is_auto else float(self.learning_rate)
-        stops = is_auto if isinstance(self.early_stopping, str) else self.early_stopping
-        stops &= not is_partial
-        if goes_on or not (is_auto or stops):
-            return Choice(rate, n_epochs)
+        stops = is_auto if isinstance(self.early_stopping, str) else bool(self.early_stopping)
+        return is_auto and not goes_on, stops and not is_partial and not goes_on
+
+    def _choose(
+        self,
+        training: TrainingSet,
+        n_epochs: int,
+        seed: int,
+        is_auto: bool,
+        stops: bool,
+        fit: Fit,
+    ) -> Choice:
+        """Return the rate and the number of epochs: the parameters, or what held-out rows say."""
         settings = self._settings()
+        rate = settings.schedule.rate
+        if not (is_auto or stops):
+            return Choice(rate, n_epochs)
+        progress = fit.parts("trial", None, stage="search")
         search = Search(
-            settings, training, seed, self.validation_fraction,
+            settings, training, seed, self.validation_fraction, progress,
             is_dense=not embedding_dim_for(settings, training.share_of_nonzeros),
         )  # fmt: skip
         is_edge = False
@@ -142,8 +162,10 @@ class TrainableModel(HiddenLayerModel):
             if is_auto:
                 rate, is_edge = search.best_rate(n_epochs)
             if not stops:
+                progress.close()
                 return Choice(rate, n_epochs, is_edge=is_edge)
             choice = search.best_epochs(rate, n_epochs, self.n_iter_no_change)
+        progress.close()
         return choice._replace(is_edge=is_edge)
 
     def _warn_of_choice(self, choice: Choice) -> None:
@@ -168,22 +190,38 @@ class TrainableModel(HiddenLayerModel):
                     stacklevel=6,
                 )
 
-    def _run(self, fitting: Fitting, n_epochs: int) -> list[EpochReport]:
-        """Return what the epochs have done, and print it if asked for."""
-        progress = Progress(type(self).__name__, "epoch", n_epochs)
+    def _run(
+        self, fitting: Fitting, n_epochs: int, fit: Fit, *, is_further: bool
+    ) -> list[EpochReport]:
+        """Return what the epochs have done; there are fewer of them if a callback asks for it."""
+        progress = fit.parts("epoch", n_epochs, stage="training")
         epochs: list[EpochReport] = []
-        for n_done in range(1, n_epochs + 1):
+
+        def model_now() -> dict[str, Any]:
+            """Return the attributes of a model whose training had ended now, in copies."""
+            model = sharing(self, dict(vars(self)))
+            model._keep(fitting, *fitting.copied(), is_further=is_further)
+            model.threshold_ = threshold_of(model, fitting.training, fitting.seed)
+            model._report(epochs, is_further=is_further)
+            model.index_recall_ = fitting.trainer.guide.recall
+            return vars(model)
+
+        for _ in range(n_epochs):
+            task = progress.begin()
             epochs.append(fitting.epoch())
-            if self.verbose:
-                recall = fitting.trainer.guide.recall
-                found = "" if recall is None else f", recall@{RECALL_K} of the index {recall:.3f}"
-                progress.show(n_done, f"loss {epochs[-1].loss:.4g}{found}")
+            recall = fitting.trainer.guide.recall
+            found = "" if recall is None else f", recall@{RECALL_K} of the index {recall:.3f}"
+            if progress.end(task, f"loss {epochs[-1].loss:.4g}{found}", model_now):
+                break
+        progress.close()
         return epochs
 
-    def _keep(self, fitting: Fitting, *, is_further: bool) -> None:
+    def _keep(
+        self, fitting: Fitting, weights: Weights, course: Course, *, is_further: bool
+    ) -> None:
         """Set the weights, and count instances; a label seen in any call is never unseen again."""
-        training, course = fitting.training, fitting.course
-        self.coef_, self.intercept_, self.feature_embedding_ = fitting.settle()
+        training = fitting.training
+        self.coef_, self.intercept_, self.feature_embedding_ = weights
         features = self.feature_embedding_
         self.embedding_dim_ = 0 if features is None else features.shape[1]
         self.n_candidates_, self._course = fitting.n_candidates, course

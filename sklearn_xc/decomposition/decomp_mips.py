@@ -338,7 +338,8 @@ class DecompMIPSClassifier(TrainableModel):
         """
         goes_on = self.warm_start and hasattr(self, "coef_")
         training = self._check(X, y, sample_weight, None, goes_on)
-        self._train(training, self.max_iter, goes_on=goes_on, is_partial=False)
+        given = X, y, sample_weight
+        self._train(training, self.max_iter, given, goes_on=goes_on, is_partial=False)
         self._warn_of_unseen()
         return self
 
@@ -383,5 +384,5 @@ class DecompMIPSClassifier(TrainableModel):
         """
         goes_on = hasattr(self, "coef_")
         training = self._check(X, y, sample_weight, classes, goes_on)
-        self._train(training, 1, goes_on=goes_on, is_partial=True)
+        self._train(training, 1, None, goes_on=goes_on, is_partial=True)
         return self

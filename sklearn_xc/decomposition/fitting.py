@@ -1,6 +1,7 @@
 """A training under way: from instances down to steps, and back up to the weights of a model."""
 
 import time
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -128,8 +129,27 @@ class Fitting:
             layer = layer.with_vectors(features)
         return layer.forward(rows)
 
-    def settle(self) -> Weights:
-        """Write to the course where training stands, and return the weights of the model."""
+    def copied(self) -> tuple[Weights, Course]:
+        """Return copies of the weights of now, and of the course that goes on from them."""
+        coef, intercept, features = self.weights_now()
+        weights = Weights(np.array(coef, order="C"), intercept.copy(), copy_of(features))
+        course = replace(
+            self.course,
+            label_rows=None,
+            feature_rows=None,
+            label_squares=copy_of(self.course.label_squares),
+            feature_squares=copy_of(self.course.feature_squares),
+            scales=(1.0, 1.0),
+            is_averaged=self.settings.average,
+            visits=self.trainer.visits,
+            n_drawn=self.trainer.guide.n_drawn,
+            last_look=self.trainer.averages.last_look,
+            guide=None,
+        )
+        return weights, course
+
+    def settle(self) -> tuple[Weights, Course]:
+        """Return the weights of the model, and where training stands."""
         course, trainer = self.course, self.trainer
         moving = [trainer.weights, *trainer.layer.moving]
         course.scales = moving[0].scale, moving[-1].scale
@@ -147,7 +167,7 @@ class Fitting:
             intercept = np.zeros(len(coef), coef.dtype)
         if not self.settings.average:
             course.label_rows = course.feature_rows = None
-        return Weights(coef, intercept, features)
+        return Weights(coef, intercept, features), course
 
     def _label_rows(self) -> MovingRows:
         course = self.course

@@ -20,7 +20,8 @@ from sklearn_xc.decomposition.fitting import Fitting
 from sklearn_xc.decomposition.start import start_course
 from sklearn_xc.metrics.gains import ranking_gains
 from sklearn_xc.mips import ExactIndex
-from sklearn_xc.parallel.progress import say
+from sklearn_xc.parallel.progress import Progress
+from sklearn_xc.parallel.tasks import Task
 from sklearn_xc.solvers.moving_rows import entry_places
 from sklearn_xc.solvers.schedule import Schedule
 
@@ -81,15 +82,18 @@ class Search:
         Of the fit: of what is held out, and of the trials.
     fraction : float
         Of the instances, to hold out.
+    progress : Progress
+        Is told of the trials.
     is_dense : bool
         Whether instances are their own vectors.
     """
 
     def __init__(
-        self, settings: Settings, training: TrainingSet, seed: int, fraction: float, *,
-        is_dense: bool,
+        self, settings: Settings, training: TrainingSet, seed: int, fraction: float,
+        progress: Progress | None = None, *, is_dense: bool,
     ) -> None:  # fmt: skip
         self._settings, self._training, self.seed = settings, training, seed
+        self._progress = Progress(Task(), None, "trial", None) if progress is None else progress
         n = len(training.rows)
         n_held = min(max(int(fraction * n), min(_ENOUGH, n // 3)), _MOST)
         self._first = _FIRST["no layer" if is_dense else "hidden layer"]
@@ -135,32 +139,32 @@ class Search:
         trial = self._winner
         if trial is None or trial.rate != rate or len(trial.part.rows) < len(self._kept):
             trial = Trial(self._settings, self._training.part(np.sort(self._kept)), rate, self)
-        self._winner = None
+        self._winner, task = None, self._progress.begin()
         while len(trial.gains) < max_iter and not _is_over(trial.scores, patience):
             trial.epoch()
-        if trial.has_diverged:  # the fit itself says so
-            return Choice(rate, max_iter)
         scores = trial.scores
         n_epochs = len(scores) - int(np.argmax(scores[::-1]))
-        if self._settings.verbose:
-            say(self._settings.name, f"best after {n_epochs} epochs, of {len(scores)} run")
+        best = f"best after {n_epochs} epochs, of {len(scores)} run"
+        self._progress.end(task, "diverged" if trial.has_diverged else best)
+        if trial.has_diverged:  # the fit itself says so
+            return Choice(rate, max_iter)
         return Choice(rate, n_epochs, scores)
 
     def _tried(
         self, rate: float, part: TrainingSet, n_epochs: int, rival: "Trial | None" = None
     ) -> "Trial":
         """Return a trial of a rate, which ends early where it is far behind another one."""
-        trial = Trial(self._settings, part, rate, self)
+        trial, task = Trial(self._settings, part, rate, self), self._progress.begin()
         while len(trial.gains) < n_epochs and not trial.has_diverged:
             trial.epoch()
             at = len(trial.gains) - 1
             ahead = [] if rival is None else rival.gains[at : at + 1]
             if any(self._is_ahead(gains, trial.gains[at], _FAR) for gains in ahead):
                 break
-        if self._settings.verbose:
-            score = f"held-out nDCG@{_K} {trial.scores[-1]:.4f}"
-            ended = "diverged" if trial.has_diverged else score
-            say(self._settings.name, f"learning rate {rate:g}, epoch {len(trial.gains)}: {ended}")
+        score = f"held-out nDCG@{_K} {trial.scores[-1]:.4f}"
+        ended = "diverged" if trial.has_diverged else score
+        text = f"learning rate {rate:g}, epoch {len(trial.gains)}: {ended}"
+        self._progress.end(task, text)
         return trial
 
     def gains(self, labels: np.ndarray) -> np.ndarray:

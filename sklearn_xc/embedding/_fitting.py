@@ -31,6 +31,7 @@ from sklearn_xc.embedding._report import of_module
 from sklearn_xc.embedding._trainable import TrainableEmbedding
 from sklearn_xc.encoders import ENCODERS
 from sklearn_xc.mips import make_index
+from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.solvers.adam import LazyAdam
 
 #: What every encoder has; see `Encoder`.
@@ -62,7 +63,11 @@ class FittableEmbedding(TrainableEmbedding):
     _steps: LazyAdam | None
     _n_further: int
 
-    def _fit(self, X: Any, y: Any, classes: Any, sample_weight: Any, label_features: Any) -> None:
+    def _fit(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, label_features: Any, *,
+        is_told: bool = True,
+    ) -> None:  # fmt: skip
+        """Train, and set all fitted attributes; without `is_told` callbacks hear nothing of it."""
         name = type(self).__name__
         self.encoder_ = new_part(
             self.encoder, ENCODERS, _ENCODER_METHODS, f"{name}: encoder",
@@ -80,12 +85,19 @@ class FittableEmbedding(TrainableEmbedding):
         self._seed = seed = draw_seed(self.random_state)
         n, n_labels = len(examples.weight), len(self.classes_)
         train, chosen = held_out(examples.positives, n_labels, self._n_to_hold_out(n), seed)
-        self._train(examples, train, chosen, label_features, seed)
+        # Encoder, classifiers and fusion, and with the held-out rows both or these once more.
+        n_stages = 3 + (0 if not len(chosen) else 2 if self._lacks_many(chosen, n) else 1)
+        given = X, y, sample_weight
+        fit = Fit(self, *given, n_stages) if is_told else Fit.untold(self)
+        self._train(examples, train, chosen, label_features, seed, fit)
         self._seen = examples.frequencies(n_labels)
         self._count_instances(targets, weight)
+        progress = fit.parts("fusion", 0, stage="fusion")
         self._fuse(examples, train, chosen, seed)
-        self._learn_of_held_out(examples, chosen, label_features, seed)
+        progress.close()
+        self._learn_of_held_out(examples, chosen, label_features, seed, fit)
         self._n_further, self._steps = 0, None
+        fit.end()
 
     def _n_to_hold_out(self, n: int) -> int:
         share = self.validation_fraction
@@ -125,7 +137,7 @@ class FittableEmbedding(TrainableEmbedding):
 
     def _train(
         self, every: Examples, train: np.ndarray, chosen: np.ndarray, label_features: Any,
-        seed: int,
+        seed: int, fit: Fit,
     ) -> None:  # fmt: skip
         """Train encoder and classifiers on some of the examples; the others are held out."""
         n_labels = len(self.classes_)
@@ -145,31 +157,36 @@ class FittableEmbedding(TrainableEmbedding):
             Z = mean_rows(examples.X, *examples.positives, n_labels, examples.weight)
         with_features = examples.with_features()
         self.encoder_.start(inputs_of(with_features.X), self.embedding_dim, seed)
-        self._report(None, "encoder", self._train_encoder(with_features, Z, seed))
+        self._report(None, "encoder", self._train_encoder(with_features, Z, seed, fit))
         self.label_embeddings_ = self._encode(Z, int(self.embedding_dim), Z.dtype)
         self._require_unit_rows(self.label_embeddings_)
-        self._train_labels(examples, seed)
+        self._train_labels(examples, seed, fit)
 
-    def _train_labels(self, examples: Examples, seed: int) -> None:
+    def _train_labels(self, examples: Examples, seed: int, fit: Fit) -> None:
         """Train classifiers, and find means, for the encoder that there is."""
         self._trained_counts = examples.frequencies(len(self.classes_)).counts
         examples = examples.with_features()
         self.coef_ = self.label_embeddings_.copy()
-        epochs = self._train_classifiers(examples, seed + 1)
+        epochs = self._train_classifiers(examples, seed + 1, fit)
         self._report(of_module(self.fit_report_, "encoder"), "classifier", epochs)
         self._require_finite("classifier_learning_rate", self.coef_)
         self._means = self._means_of(examples)
 
     def _learn_of_held_out(
-        self, every: Examples, chosen: np.ndarray, label_features: Any, seed: int
+        self, every: Examples, chosen: np.ndarray, label_features: Any, seed: int, fit: Fit
     ) -> None:
         """Train again with all instances: the encoder only if it lacked many."""
-        if len(chosen) > _SHARE * len(every.weight):
+        if self._lacks_many(chosen, len(every.weight)):
             everything = np.arange(len(every.weight))
-            self._train(every, everything, everything[:0], label_features, seed)
+            self._train(every, everything, everything[:0], label_features, seed, fit)
         elif len(chosen):
-            self._train_labels(every, seed)
+            self._train_labels(every, seed, fit)
         self._fill_means()
+
+    @staticmethod
+    def _lacks_many(chosen: np.ndarray, n: int) -> bool:
+        """Return whether an encoder was trained without so many of n rows that it learns anew."""
+        return len(chosen) > _SHARE * n
 
     def _means_of(self, examples: Examples) -> LabelMeans:
         """Return the means of the labels' instances."""

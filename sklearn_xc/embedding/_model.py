@@ -5,12 +5,15 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_xc._allowed_labels import AllowedLabels
 from sklearn_xc._arguments import check_count
+from sklearn_xc._best_allowed import rows_of_like_size
 from sklearn_xc._blank_rows import LabelFrequencies, shares_any
 from sklearn_xc._checks import check_instances
 from sklearn_xc._data import CsrRows
 from sklearn_xc._objective import gains_of
 from sklearn_xc._state import reads_one_state
+from sklearn_xc._topk import padded
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.embedding._encoding import encoded, first_non_finite, name_of
 from sklearn_xc.embedding._fusion import ScoreFusion
@@ -48,6 +51,7 @@ class RankingModel(XCClassifier):
     top_k: int
     max_memory: int | str | None
     n_jobs: int | None
+    _has_shortlist = True
     #: Features of the labels, of which the cosine with those of an instance is a score.
     _features: KnownFeatures | None
     #: Means of the labels' training instances.
@@ -101,7 +105,13 @@ class RankingModel(XCClassifier):
 
     @reads_one_state
     def predict_topk(
-        self, X: Any, k: int = 5, *, component: str = "fused"
+        self,
+        X: Any,
+        k: int = 5,
+        *,
+        component: str = "fused",
+        candidates: Any = None,
+        exclude: Any = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best labels of each instance and their scores, best first.
 
@@ -120,6 +130,14 @@ class RankingModel(XCClassifier):
             and of the nearest means. An instance of which it knows
             nothing, without features or with none that fit has seen, has the most frequent labels,
             scored by the share of the instances that have them.
+        candidates : sequence, or indicator of shape (n, n_labels), default=None
+            The labels that may be returned: for all instances, members of ``classes_``; for each
+            its own, a sparse matrix or an array whose non-zeros are meant. None is all. They are
+            the shortlist of fused scores; of more than ``n_candidates`` that are for all instances,
+            it is made as of all labels.
+        exclude : sequence, or indicator of shape (n, n_labels), default=None
+            The labels that may not, in the same forms. Not together with `candidates`. A shortlist
+            has as many labels more before these are taken out.
 
         Returns
         -------
@@ -149,7 +167,66 @@ class RankingModel(XCClassifier):
                 f"{type(self).__name__}: component='features' must have features of the labels to "
                 f"compare with. Got none: {why}."
             )
+        if candidates is not None or exclude is not None:
+            allowed = self._read_allowed(X, candidates, exclude)
+            assert allowed is not None
+            return self._allowed_topk(X, k, allowed, component=component)
         return self._unseen_last(*self._topk_of(self._instances(X), k, component, n_copies=1))
+
+    def _topk_longer(
+        self, X: Any, k: int, n_more: int, *, component: str = "fused", **how: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return self._topk_of(self._instances(X), k, component, n_copies=4, n_more=n_more)
+
+    def _best_among(
+        self, X: Any, k: int, labels: np.ndarray, *, component: str = "fused", **how: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return self._topk_of(self._instances(X), k, component, n_copies=1, among=labels)
+
+    def _best_of_rows(
+        self, X: Any, k: int, allowed: AllowedLabels, *, component: str = "fused", **how: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        instances, asked = self._instances(X), self._asked
+        ranking = self._ranking(with_shortlists=False)
+        gains = self._gains() if component == "fused" else None
+        n, dtype = instances.shape[0], self.coef_.dtype
+        labels, scores = np.full((n, k), -1, np.int64), np.full((n, k), -np.inf, dtype)
+        room = self._budget.rows_together(asked.row(0, 1), asked.topk(n, k, 1))
+        for rows, size in rows_of_like_size(allowed.counts, 0, room):
+            if size:
+                own = allowed.take(rows)
+                listed = own.table(size)
+                found = self._best_listed(
+                    instances.take(rows), listed, min(k, size), component, ranking, gains
+                )
+                labels[rows], scores[rows] = padded(*found, k)
+        return labels, scores
+
+    def _best_listed(
+        self,
+        instances: CsrRows,
+        listed: np.ndarray,
+        k: int,
+        component: str,
+        ranking: Ranking,
+        gains: np.ndarray | None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k best of the labels listed for each instance, -1 in places of no label."""
+        V = self._embed(instances)
+        each = ranking.scores(instances, V, listed)
+        is_blank = ranking.is_blank(component, instances, V)
+        if component == "fused":
+            scores = self._fused(each, listed)
+        else:
+            scores = each[:, :, ranking.place_of(component)].copy()
+        if is_blank.any():
+            scores[is_blank] = self._shares(V.dtype)[listed[is_blank]]
+        if gains is not None:
+            scores *= gains[listed]
+        scores[listed < 0] = -np.inf
+        order = np.lexsort((listed, -scores), axis=1)[:, :k]
+        labels, scores = (np.take_along_axis(all_, order, axis=1) for all_ in (listed, scores))
+        return np.where(np.isneginf(scores), -1, labels), scores
 
     def _instances(self, X: Any, *, reset: bool = False, is_training: bool = False) -> CsrRows:
         """Check X, and return its rows as the encoder reads them."""
@@ -193,11 +270,17 @@ class RankingModel(XCClassifier):
         n_threads = count_threads(self.n_jobs)
         return n_threads if n_threads > 1 else None
 
-    def _ranking(self, *, with_shortlists: bool) -> Ranking:
-        """Return what scores labels; the index of shortlists is built only if it is needed."""
-        index = self._shortlist_index() if with_shortlists else None
+    def _ranking(self, *, with_shortlists: bool, among: np.ndarray | None = None) -> Ranking:
+        """Return what scores labels; the index of shortlists is built only if it is needed.
+
+        With `among` these labels are all that it knows, and there is no index.
+        """
+        index = self._shortlist_index() if with_shortlists and among is None else None
+        unseen = self._unseen_labels
+        if among is not None:
+            unseen = np.delete(np.arange(len(self.classes_)), among)
         return Ranking(
-            self.label_embeddings_, self.coef_, self._features, self._unseen_labels,
+            self.label_embeddings_, self.coef_, self._features, unseen,
             self._n_threads, index, self._means,
         )  # fmt: skip
 
@@ -228,16 +311,26 @@ class RankingModel(XCClassifier):
         return Asked(n_labels, n_values, dim, self.coef_.itemsize, n_scores, n_copied)
 
     def _topk_of(
-        self, instances: CsrRows, k: int, component: str, n_copies: int, with_gains: bool = True
+        self,
+        instances: CsrRows,
+        k: int,
+        component: str,
+        n_copies: int,
+        with_gains: bool = True,
+        *,
+        n_more: int = 0,
+        among: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best labels and their scores, those that nothing is known of last.
 
-        The caller makes `n_copies` of them in all.
+        The caller makes `n_copies` of them in all. A shortlist has `n_more` labels more than else,
+        and all are of `among`, known ones.
         """
         gains = self._gains() if with_gains and component == "fused" else None
-        ranking, asked = self._ranking(with_shortlists=component == "fused"), self._asked
+        ranking = self._ranking(with_shortlists=component == "fused", among=among)
+        asked = self._asked if among is None else self._asked._replace(n_copied=len(among))
         n, n_found = instances.shape[0], min(k, ranking.n_known)
-        n_listed = self._n_listed(n_found) if component == "fused" else 0
+        n_listed = self._n_listed(n_found, n_more) if component == "fused" else 0
         n_together = self._budget.rows_together(
             asked.row(n_found, n_listed), asked.topk(n, k, n_copies)
         )
@@ -245,8 +338,10 @@ class RankingModel(XCClassifier):
         labels, scores = np.full((n, k), -1, np.int64), np.full((n, k), -np.inf, dtype)
         for rows in pieces_of(n, n_together):
             part = instances if len(rows) == n else instances.take(rows)
-            best = self._best_of(part, n_found, component, ranking, gains)
+            best = self._best_of(part, n_found, component, ranking, gains, n_more)
             labels[rows, :n_found], scores[rows, :n_found] = best
+        if among is not None:
+            return labels, scores
         n_unseen = min(k, len(self.classes_)) - n_found
         labels[:, n_found : n_found + n_unseen] = self._unseen_labels[:n_unseen]
         return labels, scores
@@ -258,13 +353,14 @@ class RankingModel(XCClassifier):
         component: str,
         ranking: Ranking,
         gains: np.ndarray | None,
+        n_more: int,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best labels of some instances and their scores, best first."""
         V = self._embed(instances)
         if component != "fused":
             labels, scores = ranking.best(component, instances, V, k)
         else:
-            listed = ranking.shortlist(instances, V, self._n_candidates_for(k), at_least=k)
+            listed = ranking.shortlist(instances, V, self._n_candidates_for(k, n_more), at_least=k)
             fused = self._fused(ranking.scores(instances, V, listed), listed)
             if gains is not None:
                 fused *= gains[listed]  # of -1, whose score is -inf, any
@@ -272,24 +368,26 @@ class RankingModel(XCClassifier):
             labels, scores = (np.take_along_axis(all_, order, axis=1) for all_ in (listed, fused))
         is_blank = ranking.is_blank(component, instances, V)
         if is_blank.any():
-            labels[is_blank], shares = self._most_frequent(k, V.dtype)
+            labels[is_blank], shares = self._most_frequent(k, V.dtype, ranking.unseen)
             scores[is_blank] = shares if gains is None else shares * gains[labels[is_blank]]
         return labels, scores
 
-    def _n_candidates_for(self, k: int) -> int:
+    def _n_candidates_for(self, k: int, n_more: int = 0) -> int:
         """Return how many labels of the best classifiers a shortlist for the k best has."""
         size, n_labels = self.n_candidates, len(self.classes_)
-        size = check_count(size, f"{type(self).__name__}: n_candidates")
+        size = check_count(size, f"{type(self).__name__}: n_candidates") + n_more
         return n_labels if self._is_binary else min(max(size, k), n_labels)
 
-    def _n_listed(self, k: int) -> int:
+    def _n_listed(self, k: int, n_more: int = 0) -> int:
         """Return how many labels a shortlist for the k best has at most."""
         n_kinds = 1
         if self._features is not None:
             n_kinds += 1 + is_exact(self.index)
-        return min(n_kinds * self._n_candidates_for(k), len(self.classes_))
+        return min(n_kinds * self._n_candidates_for(k, n_more), len(self.classes_))
 
-    def _most_frequent(self, k: int, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _most_frequent(
+        self, k: int, dtype: Any, unseen: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return what is to be said of an instance of which nothing is known.
 
         Returns
@@ -301,8 +399,8 @@ class RankingModel(XCClassifier):
         """
         shares = self._shares(dtype)
         order = np.argsort(-shares, kind="stable")
-        if self._unseen_labels.size:
-            order = order[~np.isin(order, self._unseen_labels)]
+        if unseen.size:
+            order = order[~np.isin(order, unseen)]
         return order[:k], shares[order[:k]]
 
     def _shares(self, dtype: Any) -> np.ndarray:

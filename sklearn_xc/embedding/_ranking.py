@@ -96,6 +96,7 @@ class Ranking:
         Of a pair: 2, one more with features, one with means, and one with means of features.
     n_known : int
         Labels except the unseen ones.
+    unseen : ndarray of int of shape (n_unseen,)
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class Ranking:
     ) -> None:  # fmt: skip
         self._embeddings, self._classifiers = embeddings, classifiers
         self._features, self._n_jobs = features, n_jobs
-        self._unseen, self._index, self._means = unseen, index, means
+        self.unseen, self._index, self._means = unseen, index, means
         self.n_known = len(classifiers) - len(unseen)
         self.n_scores = 2 + (features is not None)
         if means is not None:
@@ -152,13 +153,13 @@ class Ranking:
         """
         if component == "features":
             assert self._features is not None
-            return self._features.nearest(X, k, self._n_jobs, self._unseen)
+            return self._features.nearest(X, k, self._n_jobs, self.unseen)
         vectors = self._embeddings if component == "embedding" else self._classifiers
         if component == "mean":
             assert self._means is not None
             vectors = self._means.vectors
         index = ExactIndex(self._n_jobs)
-        if not self._unseen.size:
+        if not self.unseen.size:
             index.build(vectors)
             found = index.query(V, k)
             return found.labels.astype(np.int64), found.scores
@@ -167,9 +168,14 @@ class Ranking:
         found = index.query(V, k)
         return known[found.labels], found.scores
 
+    def place_of(self, component: str) -> int:
+        """Return which of the scores of a pair is that of "embedding", "classifier", ..."""
+        order = ["embedding", "classifier", *["features"] * (self._features is not None), "mean"]
+        return order.index(component)
+
     def _known(self) -> np.ndarray:
         """Return the labels that are not unseen, rising."""
-        return np.delete(np.arange(len(self._classifiers)), self._unseen)
+        return np.delete(np.arange(len(self._classifiers)), self.unseen)
 
     def shortlist(self, X: CsrRows, V: np.ndarray, size: int, at_least: int = 1) -> np.ndarray:
         """Return the labels with the best classifiers, the nearest means and nearest features.
@@ -195,7 +201,7 @@ class Ranking:
         labels = self._best_classifiers(X, V, size, at_least)
         if self._features is None:
             return labels
-        near, cosines = self._features.nearest(X, size, self._n_jobs, self._unseen)
+        near, cosines = self._features.nearest(X, size, self._n_jobs, self.unseen)
         listed = [labels, np.where(cosines > 0, near, -1)]
         is_searched = self._index is None or is_exact(self._index.parameter)
         if self._means is not None and is_searched:

@@ -1,5 +1,7 @@
 """How encoder and classifiers are trained by the parameters of an estimator, and reported."""
 
+import contextlib
+import itertools
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from sklearn_xc.embedding._report import EpochReport, FitReport, extended
 from sklearn_xc.embedding._sampling import CheckedSampler
 from sklearn_xc.embedding._shortlist import is_exact
 from sklearn_xc.embedding._training import SiameseTraining, TripletLoss
-from sklearn_xc.parallel.progress import Progress
+from sklearn_xc.parallel.progress import Fit, Progress
 from sklearn_xc.parallel.row_ranges import for_row_ranges
 from sklearn_xc.parallel.threads import count_threads
 
@@ -40,7 +42,9 @@ class TrainableEmbedding(RankingModel):
     fit_report_: FitReport
     n_iter_: int
 
-    def _train_encoder(self, examples: Examples, Z: CsrRows, seed: int) -> list[EpochReport]:
+    def _train_encoder(
+        self, examples: Examples, Z: CsrRows, seed: int, fit: Fit
+    ) -> list[EpochReport]:
         """Train the encoder on what it can embed: instances and labels that have a feature."""
         known, n_jobs = np.flatnonzero(np.diff(Z.indptr) > 0), count_threads(self.n_jobs)
         _, examples = examples.of_labels(known, Z.shape[0])
@@ -48,43 +52,63 @@ class TrainableEmbedding(RankingModel):
             self.encoder_, examples.X, Z.take(known), int(self.embedding_dim), n_jobs,
             type(self).__name__, keep="last_seen" in self._new_sampler().reads,
         )  # fmt: skip
-        return self._run("encoder epoch", module, examples, seed)
+        return self._run(module, examples, seed, fit)
 
-    def _train_classifiers(self, examples: Examples, seed: int) -> list[EpochReport]:
+    def _train_classifiers(self, examples: Examples, seed: int, fit: Fit) -> list[EpochReport]:
         """Train the classifiers, of all labels together or shard by shard."""
         V = self._encode(examples.X, self.coef_.shape[1], self.coef_.dtype)
         self._require_unit_rows(V)
         n_labels, n_epochs = len(self.classes_), self._epochs_for("classifier", examples)
         if min(self.n_shards, n_labels) < 2:
             module = ClassifierModule(V, self.coef_)
-            return self._run("classifier epoch", module, examples, seed, n_epochs)
+            return self._run(module, examples, seed, fit, n_epochs)
         shards = label_shards(n_labels, min(self.n_shards, n_labels), seed)
         reports: list[list[EpochReport]] = [[] for _ in shards]
+        progress = fit.parts(
+            "shard", len(shards), stage="classifier", unit="shards", in_order=False
+        )
 
         def work(first: int, last: int) -> None:
             for s in range(first, last):
                 rows, own = examples.of_labels(shards[s], n_labels)
-                W, what = self.coef_[shards[s]], f"shard {s + 1}, classifier epoch"
-                reports[s] = self._run(
-                    what, ClassifierModule(V[rows], W), own, seed + s, n_epochs, n_workers=1
+                task = progress.part(s, n_epochs if len(own.weight) else 0).begin()
+                of_shard = fit.within(
+                    task, "epoch", n_epochs, unit=f"shard {s + 1}, classifier epoch"
                 )
+                W = self.coef_[shards[s]]
+                reports[s] = self._run(
+                    ClassifierModule(V[rows], W), own, seed + s, fit, n_epochs, n_workers=1,
+                    progress=of_shard,
+                )  # fmt: skip
                 self.coef_[shards[s]] = W
+                progress.ended("trained")
 
         for_row_ranges(work, len(shards), 1, count_threads(self.n_jobs))
+        progress.close()
+        # Shards may have different numbers of epochs only where a callback has stopped some.
         return [
-            EpochReport.joined(of_epoch) for of_epoch in zip(*filter(None, reports), strict=True)
+            EpochReport.joined([report for report in of_epoch if report is not None])
+            for of_epoch in itertools.zip_longest(*filter(None, reports))
         ]
 
     def _run(
-        self, what: str, module: Module, examples: Examples, seed: int,
+        self, module: Module, examples: Examples, seed: int, fit: Fit,
         n_epochs: int | None = None, n_workers: int | None = None,
+        progress: Progress | None = None,
     ) -> list[EpochReport]:  # fmt: skip
-        """Train a module; what it is for names its parameters."""
+        """Train a module, as a stage of its own or as what is told to `progress`.
+
+        What a module is for names its parameters. There are fewer epochs if a callback asks for it.
+        """
         kind = "encoder" if module.moves_instances else "classifier"
         if n_epochs is None:
             n_epochs = self._epochs_for(kind, examples)
         n = len(examples.weight)
+        if progress is None:
+            n_parts = n_epochs if n else 0
+            progress = fit.parts("epoch", n_parts, stage=kind, unit=f"{kind} epoch")
         if n == 0:  # nothing of what there is has a feature
+            progress.close()
             return []
         n_jobs = count_threads(self.n_jobs)
         sampler = self._new_sampler()
@@ -95,11 +119,14 @@ class TrainableEmbedding(RankingModel):
             TripletLoss(float(margin), self.radius), rate, n_epochs, seed, n_workers or n_jobs,
             lambda: inputs_of(examples.X),
         )  # fmt: skip
-        progress, reports = Progress(type(self).__name__, what, n_epochs), []
-        for report in training.run():
-            reports.append(report)
-            if self.verbose:
-                progress.show(len(reports), str(report))
+        reports = []
+        with contextlib.closing(training.run()) as epochs:
+            for _ in range(n_epochs):
+                task = progress.begin()
+                reports.append(next(epochs))
+                if progress.end(task, str(reports[-1])):
+                    break
+        progress.close()
         return reports
 
     def _new_sampler(self) -> CheckedSampler:

@@ -8,7 +8,7 @@ The way of the data, for the rows of a mini-batch, whose labels are called its p
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -115,7 +115,7 @@ class SiameseTraining:
             self._initial_embeddings, module.labels, module.moves_instances,
         )  # fmt: skip
 
-    def run(self) -> Iterator[EpochReport]:
+    def run(self) -> Generator[EpochReport, None, None]:
         """Train, and tell of each epoch."""
         with Team(self._n_workers) as team:
             for epoch in range(self._n_epochs):

@@ -348,7 +348,7 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         """
         with one_blas_thread():
             if not hasattr(self, "encoder_"):
-                self._fit(X, y, classes, sample_weight, None)
+                self._fit(X, y, classes, sample_weight, None, is_told=False)
                 return self
             instances = self._instances(X, is_training=True)
             n = instances.shape[0]

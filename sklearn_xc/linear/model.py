@@ -7,6 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_xc._allowed_labels import AllowedLabels
+from sklearn_xc._best_allowed import Scorer, best_of_pairs
 from sklearn_xc._checks import check_instances
 from sklearn_xc._data import CsrRows
 from sklearn_xc._state import reads_one_state
@@ -52,6 +54,30 @@ class LinearModel(XCClassifier):
             return self._binary_scores(instances)[:, None]
         name = type(self).__name__
         return self._weights.scores(instances, self.n_jobs, self._allowed_bytes(), name)
+
+    def _best_among(
+        self, X: Any, k: int, labels: np.ndarray, **how: Any
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        if 2 * len(labels) <= len(self.classes_):
+            return None
+        instances, who = check_instances(self, X, reset=False), type(self).__name__
+        return self._weights.among(labels).topk(instances, k, self.n_jobs, who)
+
+    def _best_of_rows(
+        self, X: Any, k: int, allowed: AllowedLabels, **how: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        instances, who = check_instances(self, X, reset=False), type(self).__name__
+        assert allowed.indptr is not None
+        scores = self._weights.pair_scores(instances, allowed.indptr, allowed.labels, who)
+        return best_of_pairs(allowed, scores, k)
+
+    def _scorer_of(self, labels: np.ndarray, **how: Any) -> Scorer:
+        if 2 * len(labels) > len(self.classes_):  # not worth a copy of the weights
+            return super()._scorer_of(labels)
+        score = self._weights.scorer_of(
+            labels, self.n_jobs, self._allowed_bytes(), type(self).__name__
+        )
+        return lambda X: score(check_instances(self, X, reset=False))
 
     def _binary_scores(self, instances: CsrRows) -> np.ndarray:
         """Return the scores of the second of two classes, (n,); never for one that is unseen."""

@@ -17,6 +17,7 @@ from sklearn_xc.linear.problem import build_problem, check_init
 from sklearn_xc.linear.report import fit_report, stacked, warn_of_fit
 from sklearn_xc.linear.training import solve_all
 from sklearn_xc.losses import LOSSES, MarginLoss
+from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.solvers.newton_cg import BlockSolution
 from sklearn_xc.solvers.problem import OneVsAllProblem
 from sklearn_xc.solvers.pruning import sum_up
@@ -237,12 +238,14 @@ class OvALinearXC(LinearModel):
         UnseenLabelWarning
             If labels have no training instance.
         """
-        self._train(X, y, sample_weight, self.C)
+        fit = Fit(self, X, y, sample_weight)
+        self._train(X, y, sample_weight, self.C, fit)
+        fit.end()
         self._warn()
         self._warn_of_unseen()
         return self
 
-    def _train(self, X: Any, y: Any, sample_weight: Any, C: float) -> None:
+    def _train(self, X: Any, y: Any, sample_weight: Any, C: float, fit: Fit) -> None:
         """Set the fitted attributes; what there is to warn of, they tell."""
         instances = check_training_instances(self, X)
         targets = check_targets(self, y, instances.shape[0])
@@ -256,8 +259,7 @@ class OvALinearXC(LinearModel):
             weight = weight[kept]
         problem = build_problem(self, C, instances, targets, weight)
         initialiser = check_init(self, problem)
-        name = type(self).__name__ if self.verbose else ""
-        found = solve_all(problem, initialiser, self._allowed_bytes(), self.n_jobs, name)
+        found = solve_all(problem, initialiser, self._allowed_bytes(), self.n_jobs, fit)
         self._keep(problem, *found)
 
     def _keep(

@@ -25,7 +25,7 @@ from sklearn_xc.linear.fold_scores import FoldScores, with_rows
 from sklearn_xc.linear.ova import OvALinearXC
 from sklearn_xc.linear.race import Race
 from sklearn_xc.linear.scoring import check_scoring
-from sklearn_xc.parallel.progress import Progress
+from sklearn_xc.parallel.progress import Fit
 
 #: Powers of ten between which an int `Cs` is spread; see docs/one_vs_all.md for scores by C.
 GRID = (-1.5, 1.0)
@@ -235,8 +235,11 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, verbose
         for fold, (train, test) in enumerate(folds):
             _check_fold_weight(weight, train, f"training rows of fold {fold}")
             _check_fold_weight(weight, test, f"test rows of fold {fold}")
-        self._choose(Cs, grid, FoldScores(self, scorer, folds, X, y, instances, targets, weight))
-        self._train(X, y, sample_weight, self.C_)
+        fit = Fit(self, X, y, sample_weight, n_stages=2)
+        score = FoldScores(self, scorer, folds, X, y, instances, targets, weight)
+        self._choose(Cs, grid, score, fit)
+        self._train(X, y, sample_weight, self.C_, fit)
+        fit.end()
         self._warn()
         self._warn_of_unseen()
         return self
@@ -282,19 +285,13 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, verbose
         X, y = with_rows(X), with_rows(y)
         return check_folds(cv.split(X, y), X.shape[0], "OvALinearXCCV", self.cv)
 
-    def _choose(self, Cs: np.ndarray, grid: range, score: FoldScores) -> None:
+    def _choose(self, Cs: np.ndarray, grid: range, score: FoldScores, fit: Fit) -> None:
         """Score values of C on the folds, and set what follows from the scores."""
         score.begin(Cs, goes_down=not self.exhaustive)
-        progress = Progress(type(self).__name__, "fold", score.n_folds)
-
-        def watch(race: Race) -> None:
-            progress.show(race.n_run, f"scored, {len(race.in_race)} values of C in the race")
-
-        race = Race(
-            score, score.n_folds, grid, range(len(Cs)), score.by_rows,
-            watch if self.verbose else None,
-        )  # fmt: skip
+        progress = fit.parts("fold", score.n_folds, stage="choice of C")
+        race = Race(score, score.n_folds, grid, range(len(Cs)), score.by_rows, progress)
         best = race.run_all() if self.exhaustive else race.run()
+        progress.close()
         tried = np.flatnonzero(np.isfinite(race.scores[0]))
         shown = slice(min(grid[0], tried[0]), max(grid[-1], tried[-1]) + 1)
         self.Cs_, self.scores_ = Cs[shown], race.scores[:, shown]

@@ -13,6 +13,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from sklearn_xc.parallel.progress import Progress
+from sklearn_xc.parallel.tasks import Task
+
 #: A value leaves once it is so many standard errors behind the best. Of those that are just so far
 #: behind after the first of five folds, one in 400 would be ahead after the last.
 CLEARLY = 2.5
@@ -50,8 +53,8 @@ class Race:
     by_rows : bool
         Whether `score` tells what each row adds. If not, nothing is known about the noise: the
         first two folds score the whole grid, and then values leave by their rank alone.
-    watch : callable, optional
-        Called with the race after each fold.
+    progress : Progress, default=None
+        Is told of the folds. A callback that asks for an end has the race decided by those so far.
 
     Attributes
     ----------
@@ -70,9 +73,10 @@ class Race:
         grid: range,
         wider: range,
         by_rows: bool,
-        watch: Callable[["Race"], None] | None = None,
+        progress: Progress | None = None,
     ) -> None:
-        self.score, self.n_folds, self.by_rows, self.watch = score, n_folds, by_rows, watch
+        self.score, self.n_folds, self.by_rows = score, n_folds, by_rows
+        self.progress = Progress(Task(), None, "fold", n_folds) if progress is None else progress
         self.grid, self.wider = grid, wider
         self.scores = np.full((n_folds, len(wider)), np.nan)
         self.gains: dict[tuple[int, int], np.ndarray | None] = {}
@@ -84,22 +88,22 @@ class Race:
         for fold in range(self.n_folds):
             if fold > 0 and len(self.in_race) == 1:
                 break
-            self.n_run = fold + 1
+            task = self._begin(fold)
             self._score([fold], self.in_race if fold > 0 else self._first())
             while beyond := self._beyond(-1) or self._beyond(1):
                 self._score(range(fold + 1), sorted(beyond))
             self._leave()
-            if self.watch is not None:
-                self.watch(self)
+            if self._end(task):
+                break
         return self.leader()
 
     def run_all(self) -> int:
         """Score the whole grid on all folds and return the winner."""
         for fold in range(self.n_folds):
-            self.n_run = fold + 1
+            task = self._begin(fold)
             self._score([fold], self.grid)
-            if self.watch is not None:
-                self.watch(self)
+            if self._end(task):
+                break
         return self.leader()
 
     def leader(self) -> int:
@@ -120,6 +124,14 @@ class Race:
         if variance == 0.0:
             return math.copysign(math.inf, behind) if behind else 0.0
         return behind / math.sqrt(variance)
+
+    def _begin(self, fold: int) -> Task:
+        self.n_run = fold + 1
+        return self.progress.begin()
+
+    def _end(self, task: Task) -> bool:
+        """Tell that a fold is done; return whether it shall be the last."""
+        return self.progress.end(task, f"scored, {len(self.in_race)} values of C in the race")
 
     def _score(self, folds: Sequence[int], values: Sequence[int]) -> None:
         values = list(values)

@@ -9,13 +9,19 @@ from joblib import Parallel, delayed
 
 from sklearn_xc.initialisers import Given, Initialiser
 from sklearn_xc.linear.assembly import group_identical_labels, in_callers_features
-from sklearn_xc.parallel.blocks import plan_blocks
+from sklearn_xc.parallel.blocks import BlockPlan, plan_blocks
 from sklearn_xc.parallel.interrupt import StopFlag
-from sklearn_xc.parallel.progress import Progress
+from sklearn_xc.parallel.progress import Fit, Progress
 from sklearn_xc.parallel.row_ranges import one_blas_thread
+from sklearn_xc.parallel.tasks import Task
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.solvers.newton_cg import BlockSolution, largest_array, solve_block, workspace_bytes
 from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem, check_range, sum_instances
+
+#: What a positive takes of the time that its label takes without it, for the time left: 0.018 fits
+#: the blocks of the Tate subjects best. The most frequent labels come first: counted alike, the
+#: first block would promise six times the time that is left.
+POSITIVES_COST = 0.02
 
 
 def solve_all(
@@ -23,7 +29,7 @@ def solve_all(
     initialiser: Initialiser,
     max_memory: int | None,
     n_jobs: int | None,
-    verbose: str = "",
+    fit: Fit,
 ) -> tuple[list[BlockSolution], np.ndarray]:
     """Solve all distinct problems, in parallel over blocks.
 
@@ -37,8 +43,8 @@ def solve_all(
         As ``plan_blocks`` takes it.
     n_jobs : int or None
         Threads; no solution depends on their number.
-    verbose : str, default=""
-        The name under which progress is printed; none is, if it is empty.
+    fit : Fit
+        Is told of the blocks, the stage "training" where there are several.
 
     Returns
     -------
@@ -59,11 +65,13 @@ def solve_all(
         count_threads(n_jobs),
         problem.owner,
     )
-    watch = _progress(verbose, problem.n_labels, group) if verbose else None
-    return solve_blocks(
+    watch = _Watch(fit, problem, group, plan)
+    found = solve_blocks(
         problem, initialiser, group, plan.blocks, plan.n_workers,
         functools.partial(_solve_block, plan.n_lanes), watch,
     )  # fmt: skip
+    watch.progress.close()
+    return found
 
 
 def same_problems(problem: OneVsAllProblem, initialiser: Initialiser) -> np.ndarray:
@@ -73,18 +81,41 @@ def same_problems(problem: OneVsAllProblem, initialiser: Initialiser) -> np.ndar
     return group_identical_labels(problem.y_indptr, problem.y_rows, problem.plus, problem.minus)
 
 
-def _progress(name: str, n_labels: int, group: np.ndarray) -> Callable[[np.ndarray], None]:
-    """Return what prints how many labels are done."""
-    progress = Progress(name, "label", n_labels)
-    labels_of = np.bincount(group, minlength=n_labels)
-    done = 0
+class _Watch:
+    """Tells of blocks that begin and end; lines count labels.
 
-    def show(labels: np.ndarray) -> None:
-        nonlocal done
-        done += int(labels_of[labels].sum())
-        progress.show(done, f"{done / n_labels:.0%}")
+    Blocks begin in their order, as many at a time as there are workers, one for each that ends. No
+    callback can end the training: a label that was left out would have no weights.
+    """
 
-    return show
+    def __init__(
+        self, fit: Fit, problem: OneVsAllProblem, group: np.ndarray, plan: BlockPlan
+    ) -> None:
+        labels_of = np.bincount(group, minlength=problem.n_labels)
+        counts = np.diff(problem.y_indptr)
+        self._n_labels, self._n_done = problem.n_labels, 0
+        self._sizes = [int(labels_of[block].sum()) for block in plan.blocks]
+        costs = [len(block) + POSITIVES_COST * float(counts[block].sum()) for block in plan.blocks]
+        self.progress: Progress = fit.parts(
+            "label block", len(plan.blocks), stage="training", unit="label", sizes=self._sizes,
+            costs=costs, in_order=False,
+        )  # fmt: skip
+        self._due = iter(range(len(plan.blocks)))
+        self._tasks: dict[int, Task] = {}
+        for _ in range(plan.n_workers):
+            self._begin_next()
+
+    def __call__(self, number: int) -> None:
+        self._n_done += self._sizes[number]
+        self._tasks.pop(number).end()  # whatever it answers
+        share = f"{self._n_done / self._n_labels:.0%}"
+        self.progress.ended(share, number, under_way=self._tasks)
+        self._begin_next()
+
+    def _begin_next(self) -> None:
+        for number in self._due:
+            self._tasks[number] = self.progress.part(number).begin()
+            return
 
 
 def _solve_block(
@@ -108,7 +139,7 @@ def solve_blocks(
     blocks: list[np.ndarray],
     n_workers: int,
     solve: Callable[..., Any],
-    watch: Callable[[np.ndarray], None] | None = None,
+    watch: Callable[[int], None] | None = None,
 ) -> tuple[list[Any], np.ndarray]:
     """Call `solve` for each block of labels.
 
@@ -129,7 +160,7 @@ def solve_blocks(
         takes. A function of a module, or a ``functools.partial`` of one: under a user's
         ``parallel_config`` it may be sent to another process.
     watch : callable, optional
-        Called with the labels of each block once it is done.
+        Called with the number of each block once it is done.
 
     Returns
     -------
@@ -159,7 +190,11 @@ def solve_blocks(
             for number, result in done:
                 results[number] = result
                 if watch is not None:
-                    watch(blocks[number])
+                    watch(number)
+        except BaseException as error:
+            stop.set()
+            done.throw(error)  # joblib would warn of blocks that it has to leave
+            raise
         finally:
             stop.set()
     row_of_distinct = np.empty(problem.n_labels, np.int64)

@@ -1,1 +1,1 @@
-"""How work is cut, bounded in memory and stopped; nothing here knows an estimator."""
+"""How work is cut, bounded in memory, stopped and told of; nothing here knows what is trained."""

@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn_xc._data import CsrRows
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.memory import available_bytes
-from sklearn_xc.parallel.progress import Progress, say
+from sklearn_xc.parallel.progress import Fit, Progress
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.softmax.judge import Judge
 from sklearn_xc.softmax.pairs import Pairs
@@ -41,6 +42,7 @@ def find_rate(
     start: SoftmaxState,
     settings: SgdSettings,
     held_out: Pairs,
+    fit: Fit,
     first_epoch: int = 0,
     *,
     stops: bool = True,
@@ -62,6 +64,8 @@ def find_rate(
         How to step.
     held_out : Pairs
         What they are judged on.
+    fit : Fit
+        Is told of the trials.
     first_epoch : int
         Number of the first, for the random numbers.
     stops : bool
@@ -75,6 +79,7 @@ def find_rate(
         Of a warning, for the line of the caller.
     """
     name, max_iter = type(estimator).__name__, estimator.max_iter
+    progress = fit.parts("trial", None, stage="search")
     judge = Judge(problem.instances, _some_of(held_out, problem.n_classes), by_rank, 1)
     if not stops:
         problem, start = _fewer_pairs(problem, start, settings.seed)
@@ -107,16 +112,19 @@ def find_rate(
             return Trial(rate, ())
         return Trial(rate, tuple(losses), tuple(log_loss for _, log_loss in verdicts))
 
-    def show(trial: Trial) -> None:
+    def show(trial: Trial) -> None:  # which may have run beside another one
         judged = "1 - reciprocal rank" if by_rank else "log-loss"
         ended = f"{trial.loss:.4g} after {trial.n_epochs} epochs" if trial.losses else "diverged"
-        say(name, f"learning rate {trial.rate:g}: held-out {judged} {ended}")
+        text = f"learning rate {trial.rate:g}: held-out {judged} {ended}"
+        progress.end(progress.begin(), text)
 
     n_threads = estimator.n_jobs
     if rate is not None:
         trial = run(rate, np.inf)
         if not trial.losses:
             raise diverged(estimator, f"learning_rate={rate:g}")
+        show(trial)
+        progress.close()
         return trial
     free = available_bytes()
     fitting = 2 if free is None else max(1, int(free / 2) // max(1, start.V.nbytes))
@@ -124,7 +132,7 @@ def find_rate(
     n_threads = estimator.n_jobs if n_jobs == 1 else 1
     try:
         trial, at_edge = search_rate(
-            run, middle_rate(problem, settings), n_jobs, show if estimator.verbose else None,
+            run, middle_rate(problem, settings), n_jobs, show,
             is_fine=not settings.n_hard,  # with hard negatives the log-loss depends less on it
         )  # fmt: skip
     except FloatingPointError as error:
@@ -132,6 +140,7 @@ def find_rate(
     except BaseException:  # an interrupt is heard by this thread alone
         stop.set()
         raise
+    progress.close()
     if at_edge:
         warnings.warn(
             f"{name}: learning_rate='auto' ended at {trial.rate:g}, the last rate that it tries. "
@@ -140,6 +149,37 @@ def find_rate(
             stacklevel=stacklevel,
         )
     return trial
+
+
+def run_again(
+    estimator: Any,
+    problem: SoftmaxProblem,
+    start: SoftmaxState,
+    settings: SgdSettings,
+    trial: Trial,
+    first_epoch: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weights and intercepts that a trial had after its best epoch.
+
+    Cheaper than to keep them: that would take a third array of weights.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With the parameters of a fit.
+    problem, start, settings
+        As ``find_rate`` has left them.
+    trial : Trial
+        That judged each epoch.
+    first_epoch : int
+        As in ``find_rate``.
+    """
+    W, intercept, _ = train(
+        problem, start.copy_of(np.arange(problem.n_pairs)), settings,
+        Schedule(trial.rate, estimator.decay), trial.n_epochs, first_epoch=first_epoch,
+        average=Average() if estimator.average else None, n_jobs=estimator.n_jobs,
+    )  # fmt: skip
+    return W, intercept
 
 
 def _fewer_pairs(
@@ -181,7 +221,9 @@ def run_fit(
     found: Trial | None,
     first_epoch: int,
     average: Average | None,
-) -> tuple[np.ndarray, np.ndarray, History]:
+    fit: Fit,
+    model: Callable[[History], dict[str, Any]],
+) -> tuple[np.ndarray, np.ndarray, History, bool]:
     """Run all epochs of a fit at ``learning_rate_``; see ``train`` for what is returned.
 
     Parameters
@@ -196,13 +238,24 @@ def run_fit(
         Number of the first, for the random numbers.
     average : Average or None
         Takes the iterates in.
+    fit : Fit
+        Is told of the epochs.
+    model : callable
+        As of ``train``.
+
+    Returns
+    -------
+    W, intercept, history
+        As of ``train``.
+    was_stopped : bool
+        Whether a callback has ended the epochs.
 
     Raises
     ------
     FloatingPointError
         If it diverges.
     """
-    name, max_iter = type(estimator).__name__, estimator.max_iter
+    max_iter = estimator.max_iter
     if found is None:
         drawn = np.random.default_rng((settings.seed, 2**32 + 1)).permutation(problem.n_pairs)
         chosen = np.sort(drawn[:MONITORED])
@@ -214,12 +267,18 @@ def run_fit(
         def monitor(weights: ClassWeights) -> float:
             return next(known)
 
-    return train(
-        problem, state, settings, Schedule(estimator.learning_rate_, estimator.decay),
-        max_iter, first_epoch=first_epoch, average=average, monitor=monitor,
-        progress=Progress(name, "epoch", max_iter) if estimator.verbose else None,
-        n_jobs=estimator.n_jobs,
-    )  # fmt: skip
+    progress: Progress = fit.parts("epoch", max_iter, stage="training")
+    try:
+        W, intercept, history = train(
+            problem, state, settings, Schedule(estimator.learning_rate_, estimator.decay),
+            max_iter, first_epoch=first_epoch, average=average, monitor=monitor,
+            progress=progress, model=model, n_jobs=estimator.n_jobs,
+        )  # fmt: skip
+    except FloatingPointError:  # another rate may be tried
+        progress.close()
+        raise
+    progress.close()
+    return W, intercept, history, progress.was_stopped
 
 
 def went_astray(

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_xc._allowed_labels import AllowedLabels
+from sklearn_xc._best_allowed import Scorer, best_of_pairs
 from sklearn_xc._blank_rows import LabelFrequencies
 from sklearn_xc._checks import check_instances
 from sklearn_xc._data import CsrRows
 from sklearn_xc._state import reads_one_state
 from sklearn_xc.base import XCClassifier
-from sklearn_xc.kernels.prediction.class_scores import log_normalisers
-from sklearn_xc.weights.class_weights import ClassWeights
+from sklearn_xc.softmax.confidence import Confidence, SureWeights
 
 
 class SoftmaxModel(XCClassifier):
@@ -25,6 +26,7 @@ class SoftmaxModel(XCClassifier):
     _frequencies: LabelFrequencies  # among the pairs of all calls
     _prior: np.ndarray | None  # scores of an instance without features
     _labelled: np.ndarray  # summed weights of pairs, and of instances that have one
+    _confidence: Confidence = Confidence()  # which no instances held out have said more of
 
     @reads_one_state
     def predict_proba(self, X: Any) -> Any:
@@ -42,6 +44,11 @@ class SoftmaxModel(XCClassifier):
             a label drawn from those of the instance is this one. Classes without a training
             instance have none. After a sparse fit, a CSR with
             the ``top_k`` largest of each row: a missing entry was left out, it is not zero.
+
+        Notes
+        -----
+        The softmax of scores over ``temperature_``; then the probability of the best class is
+        mapped by ``best_map_``, and all others share the rest as before. Classes stay in order.
         """
         log_proba = self.predict_log_proba(X)
         if isinstance(log_proba, np.ndarray):
@@ -65,17 +72,39 @@ class SoftmaxModel(XCClassifier):
         """
         check_is_fitted(self)
         instances = check_instances(self, X, reset=False).without_zeros()
-        weights = self._weights()
         with self._in_range(instances):
             if self._targets_kind != "sparse":
-                return _log_softmax(self._scores(instances), self._unseen_labels)
-            labels, scores = weights.topk(instances, self._n_considered(X), self.n_jobs)
-            normalisers = weights.log_normalisers(instances, self.n_jobs)[:, None]
-        log_proba = (scores - normalisers).astype(self.coef_.dtype)
+                return self._log_proba_of(self._scores(instances))
+            labels, log_proba = self._topk_log_proba(instances, self._n_considered(X))
         return self._csr(labels, log_proba, np.ones_like(labels, bool))
 
-    def _weights(self) -> ClassWeights:
-        return ClassWeights(self.coef_, None, self.intercept_, self._prior, self._unseen_labels)
+    def _log_proba_of(self, scores: np.ndarray) -> np.ndarray:
+        """Turn scores of all classes into log-probabilities, in place."""
+        self._confidence.log_proba(scores, self._weights())
+        return scores
+
+    def _topk_log_proba(self, instances: CsrRows, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k best classes of each instance, and their log-probabilities."""
+        weights = self._weights()
+        return weights.topk_log_proba(instances, k, self._confidence, self.n_jobs)
+
+    @property
+    def temperature_(self) -> float:
+        """Probabilities are made of scores over it; 1 where no instances were held out."""
+        return self._fitted_confidence("temperature_").temperature
+
+    @property
+    def best_map_(self) -> np.ndarray:
+        """Numbers a, b and c of the map of the best class, float64 (3,); (1, 1, 0) leaves it."""
+        return np.array(self._fitted_confidence("best_map_").best)
+
+    def _fitted_confidence(self, name: str) -> Confidence:
+        if "coef_" not in vars(self):
+            raise AttributeError(f"{name}: this {type(self).__name__} is not fitted yet.")
+        return self._confidence
+
+    def _weights(self) -> SureWeights:
+        return SureWeights(self.coef_, None, self.intercept_, self._prior, self._unseen_labels)
 
     @contextmanager
     def _in_range(self, X: CsrRows) -> Iterator[None]:
@@ -100,6 +129,30 @@ class SoftmaxModel(XCClassifier):
             scores = self._scores(instances)
         return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
 
+    def _best_of_rows(
+        self, X: Any, k: int, allowed: AllowedLabels, **how: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        instances = check_instances(self, X, reset=False).without_zeros()
+        assert allowed.indptr is not None
+        with self._in_range(instances):
+            scores = self._weights().pair_scores(
+                instances, allowed.indptr, allowed.labels, self.n_jobs
+            )
+        return best_of_pairs(allowed, scores, k)
+
+    def _scorer_of(self, labels: np.ndarray, **how: Any) -> Scorer:
+        if 2 * len(labels) > len(self.classes_):  # not worth a copy of the weights
+            return super()._scorer_of(labels)
+        name = type(self).__name__
+        score = self._weights().scorer_of(labels, self.n_jobs, self._allowed_bytes(), name)
+
+        def score_checked(X: Any) -> np.ndarray:
+            instances = check_instances(self, X, reset=False).without_zeros()
+            with self._in_range(instances):
+                return score(instances)
+
+        return score_checked
+
     def _feature_weights(self, instance: CsrRows, position: int) -> np.ndarray:
         weights = self.coef_[position, instance.indices]
         if self._is_binary:
@@ -117,21 +170,9 @@ class SoftmaxModel(XCClassifier):
 
     def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         instances = check_instances(self, X, reset=False).without_zeros()
-        weights = self._weights()
         with self._in_range(instances):
-            labels, scores = weights.topk(instances, k, self.n_jobs)
-            normalisers = weights.log_normalisers(instances, self.n_jobs)[:, None]
-        return labels, scores - normalisers - self._log_threshold()
+            labels, log_proba = self._topk_log_proba(instances, k)
+        return labels, log_proba - self._log_threshold()
 
     def _all_margins(self, X: Any) -> np.ndarray:
-        return _log_softmax(self._all_scores(X), self._unseen_labels) - self._log_threshold()
-
-
-def _log_softmax(scores: np.ndarray, unseen: np.ndarray) -> np.ndarray:
-    """Turn scores into log-probabilities, in place; classes without an instance have none."""
-    if unseen.size < scores.shape[1]:
-        scores[:, unseen] = -np.inf
-    normalisers = np.empty(len(scores))
-    log_normalisers(scores, normalisers)
-    scores -= normalisers[:, None].astype(scores.dtype)
-    return scores
+        return self._log_proba_of(self._all_scores(X)) - self._log_threshold()

@@ -10,11 +10,13 @@ from sklearn_xc._checks import check_further_targets, check_instances, check_tar
 from sklearn_xc._data import CsrRows, Targets
 from sklearn_xc._seeds import draw_seed
 from sklearn_xc._sklearn import fit_context
-from sklearn_xc._state import built_apart
+from sklearn_xc._state import built_apart, sharing
 from sklearn_xc.parallel.memory import require_bytes
+from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.softmax._epochs import (
     diverged,
     find_rate,
+    run_again,
     run_fit,
     run_pass,
     warn_of_fit,
@@ -22,6 +24,7 @@ from sklearn_xc.softmax._epochs import (
 )
 from sklearn_xc.softmax._inputs import check_pairs, check_sample_ids, hold_out, stops_early
 from sklearn_xc.softmax._parameters import SoftmaxParameters
+from sklearn_xc.softmax.confidence import Confidence, learn_confidence
 from sklearn_xc.softmax.judge import judged_by_rank
 from sklearn_xc.softmax.pairs import (
     Normalisers,
@@ -32,6 +35,7 @@ from sklearn_xc.softmax.pairs import (
     merge_equal,
     summed_weights,
 )
+from sklearn_xc.softmax.search import Trial
 from sklearn_xc.softmax.start import start_at_means
 from sklearn_xc.softmax.training import Average, History
 from sklearn_xc.solvers.softmax_problem import Population, SoftmaxProblem
@@ -120,6 +124,10 @@ class SoftmaxClassifier(SoftmaxParameters):
         at a tenth of the rate found. A warm start goes on from weights that may have been trained
         on what is held out: give it a `learning_rate`.
 
+        Early stopping also learns how sure the model may be, from the instances held out:
+        ``temperature_`` and ``best_map_``, which change probabilities, but no scores. A warm start
+        and ``partial_fit`` leave both as they are.
+
         The model does not depend on the order of the rows, nor on `n_jobs`.
         """
         is_warm = self.warm_start and hasattr(self, "coef_")
@@ -159,40 +167,69 @@ class SoftmaxClassifier(SoftmaxParameters):
             self._intercept_rate = problem.mean_square()
             return problem, state, self._all_settings(problem, seed)
 
+        def keep(
+            model: SoftmaxClassifier, state: SoftmaxState, average: Average | None, history: History
+        ) -> None:
+            """Set the attributes of a model fitted so far."""
+            W, b = state.V, state.intercept
+            if average is not None and average.mean is not None and average.intercept is not None:
+                W, b = average.mean, average.intercept
+            model._keep_targets(targets)
+            model._keep_weights(W, b, state, average)
+            model._normalisers = Normalisers.none().updated(index, state.u[place], n_classes)
+            model._population = problem.population
+            model._next_sample_id = instances.shape[0]
+            model._count_instances(targets, weight)
+            model._labelled = summed_weights(pairs, weight)
+            model.fit_report_ = history.report()
+            model.n_iter_ = len(history.loss)
+            model._epochs_done = float(model.n_iter_)
+            model._n_epochs = first_epoch + model.n_iter_
+
+        def model_now(history: History) -> dict[str, Any]:
+            """Return the attributes of a model whose training had ended now, in copies."""
+            model, now = sharing(self, dict(vars(self))), state.copy_of(np.arange(len(state.u)))
+            now.fold()
+            keep(model, now, None if average is None else average.copy(), history)
+            return vars(model)
+
+        fit = Fit(self, X, y, sample_weight, n_stages=1 if held_out is None else 2)
         stops, found = stops_early(self), None
+        if not is_warm:
+            self._confidence = Confidence()
         rate = 0.0 if self.learning_rate == "auto" else float(self.learning_rate)
         for may_retry in (True, True, True, False) if stops and not rate else (False,):
             if held_out is not None:
+                begun = start(kept)
                 trial = find_rate(
-                    self, *start(kept), held_out, first_epoch, stops=stops, by_rank=by_rank,
+                    self, *begun, held_out, fit, first_epoch, stops=stops, by_rank=by_rank,
                     rate=rate or None,
                 )  # fmt: skip
                 rate, found = trial.rate, trial if stops else None
+                if stops and not is_warm:
+                    self._confidence = self._learn_confidence(merged, kept, *begun, trial)
+                del begun
             self.learning_rate_ = rate
             problem, state, settings = start(np.arange(len(merged.rows)))
             average = Average() if self.average else None
             try:
-                W, b, history = run_fit(self, problem, state, settings, found, first_epoch, average)
+                W, b, history, was_stopped = run_fit(
+                    self, problem, state, settings, found, first_epoch, average, fit, model_now
+                )
                 weights = ClassWeights(W, intercept=b)
-                if not may_retry or not went_astray(
-                    self, instances, weights, found, held_out, by_rank
+                if (
+                    was_stopped
+                    or not may_retry
+                    or not went_astray(self, instances, weights, found, held_out, by_rank)
                 ):
                     break
             except FloatingPointError as error:
                 if not may_retry:
                     raise diverged(self, f"learning_rate={rate:g}") from error
             rate *= 0.1
-        self._keep_targets(targets)
-        self._keep_weights(W, b, state, average)
-        self._normalisers = Normalisers.none().updated(index, state.u[place], n_classes)
-        self._population = problem.population
-        self._next_sample_id = instances.shape[0]
-        self._count_instances(targets, weight)
-        self._labelled = summed_weights(pairs, weight)
-        self.fit_report_ = history.report()
-        self.n_iter_ = len(history.loss)
-        self._epochs_done = float(self.n_iter_)
-        self._n_epochs = first_epoch + self.n_iter_
+            fit.expect(2)
+        keep(self, state, average, history)
+        fit.end()
         warn_of_fit(self, found, stacklevel=4)
         self._warn_of_unseen()
         return self
@@ -292,6 +329,27 @@ class SoftmaxClassifier(SoftmaxParameters):
 
     # What a fit is made of
 
+    def _learn_confidence(
+        self,
+        pairs: Pairs,
+        kept: np.ndarray,
+        problem: SoftmaxProblem,
+        start: SoftmaxState,
+        settings: SgdSettings,
+        trial: Trial,
+    ) -> Confidence:
+        """Return what the pairs that were not kept say of a model trained on the others."""
+        is_held = np.ones(len(pairs.rows), bool)
+        is_held[kept] = False
+        if not is_held.any():  # so few that trials were judged on what they were trained on
+            return Confidence()
+        W, b = run_again(self, problem, start, settings, trial, 0)
+        unseen = np.ones(problem.n_classes, bool)
+        unseen[pairs.classes[kept]] = False
+        weights = ClassWeights(W, intercept=b, unseen=np.flatnonzero(unseen))
+        with self._in_range(problem.instances):
+            return learn_confidence(weights, problem.instances, pairs.take(is_held), self.n_jobs)
+
     def _rate_of_pass(
         self, problem: SoftmaxProblem, state: SoftmaxState, settings: SgdSettings
     ) -> float:
@@ -306,8 +364,8 @@ class SoftmaxClassifier(SoftmaxParameters):
         assert held_out is not None
         part = self._problem(problem.instances, merged.take(kept), problem.n_classes)
         trial = find_rate(
-            self, part, state.copy_of(first[kept]), settings, held_out, by_rank=by_rank,
-            stacklevel=6,
+            self, part, state.copy_of(first[kept]), settings, held_out, Fit.untold(self),
+            by_rank=by_rank, stacklevel=6,
         )  # fmt: skip
         return trial.rate
 

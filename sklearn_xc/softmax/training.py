@@ -1,8 +1,10 @@
 """Epochs of a softmax fit: averaging of iterates, early stopping, and what is reported."""
 
+import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -113,6 +115,7 @@ def train(
     tol: float = 0.0,
     target: float = np.inf,
     progress: Progress | None = None,
+    model: Callable[[History], dict[str, Any]] | None = None,
     n_jobs: int | None = None,
     stop: StopFlag | None = None,
 ) -> tuple[np.ndarray, np.ndarray, History]:
@@ -145,7 +148,11 @@ def train(
         as fast as in the last epoch, in proportion to the learning rate.
     progress : Progress, default=None
         Is told the log-loss of each epoch, and not the sampled objective: a rare class with a large
-        weight makes that of U-max as large as 1e47 while the log-loss falls.
+        weight makes that of U-max as large as 1e47 while the log-loss falls. Training ends after an
+        epoch at which a callback asks for it.
+    model : callable, default=None
+        For callbacks: returns the fitted attributes that `state`, `average` and epochs so far
+        come to.
     n_jobs : int or None
         Threads of mini-batches and of the searches for hard negatives.
     stop : StopFlag, default=None
@@ -168,6 +175,7 @@ def train(
     history = History()
     W, intercept = state.V, state.intercept
     for epoch in range(max_iter):
+        task = None if progress is None else progress.begin()
         began = time.perf_counter()
         if settings.n_hard and _is_search_due(epoch, state):
             search_hard_negatives(problem, state, settings, n_jobs)
@@ -189,8 +197,10 @@ def train(
             if not np.isfinite(loss):
                 raise FloatingPointError("the weights are no longer finite")
         history.add(objective, loss, rate, seconds)
-        if progress is not None:
-            progress.show(epoch + 1, f"log-loss {loss:.4g}")
+        if progress is not None and task is not None:
+            attributes = None if model is None else functools.partial(model, history)
+            if progress.end(task, f"log-loss {loss:.4g}", attributes):
+                break
         if patience is not None and (
             _epochs_without_gain(history.log_loss, tol) >= patience
             or _is_out_of_reach(target, history.log_loss, schedule, max_iter)

@@ -81,7 +81,50 @@ def _keys(labels: np.ndarray, n_labels: int) -> np.ndarray:
     return np.where(labels >= 0, rows * n_labels + labels, -1)
 
 
-def describe(candidates: Candidates, frequencies: np.ndarray) -> np.ndarray:
+def among(
+    plain: Sequence[Ranked],
+    asked: Sequence[Ranked],
+    shortlist: Candidates,
+    n_candidates: int,
+    depth: int,
+) -> Candidates:
+    """Return pairs of labels that were asked for, and what members say of them.
+
+    Pairs of the shortlist are told by what a plain call knows of them, so that they keep their
+    probabilities. Of others members tell their scores, and that they rank behind all they name.
+
+    Parameters
+    ----------
+    plain : sequence of (labels, scores)
+        One for each member: its best labels, (n, depth).
+    asked : sequence of (labels, scores)
+        Likewise, of the labels that were asked for.
+    shortlist : Candidates
+        Of `plain`.
+    n_candidates : int
+        Labels of each member in `asked` that are taken.
+    depth : int
+    """
+    pairs = gather(asked, n_candidates)
+    n_labels = 1 + max(int(labels.max(initial=-1)) for labels, _ in (*plain, *asked))
+    keys = pairs.rows * n_labels + pairs.labels
+    known = shortlist.rows * n_labels + shortlist.labels
+    is_listed = np.isin(keys, known)
+    scores, ranks = pairs.scores.copy(), pairs.ranks + depth
+    for member, (labels, values) in enumerate(plain):
+        own = _keys(labels, n_labels).ravel()
+        order = np.argsort(own, kind="stable")
+        at = order[np.searchsorted(own, keys, sorter=order).clip(max=len(own) - 1)]
+        found = own[at] == keys
+        scores[found, member] = values.ravel()[at[found]]
+        ranks[found, member] = at[found] % labels.shape[1] + 1
+        scores[is_listed & ~found, member] = ranks[is_listed & ~found, member] = np.nan
+    return Candidates(pairs.rows, pairs.labels, scores, ranks, pairs.n)
+
+
+def describe(
+    candidates: Candidates, frequencies: np.ndarray, best: Candidates | None = None
+) -> np.ndarray:
     """Return the features of pairs: what members say of them, and how frequent the label is.
 
     Of each member: the score, how far it is behind the member's best for the instance, the rank,
@@ -93,15 +136,19 @@ def describe(candidates: Candidates, frequencies: np.ndarray) -> np.ndarray:
     candidates : Candidates
     frequencies : ndarray of shape (n_labels,)
         Instances of each label that the members were trained on.
+    best : Candidates, default=None
+        Where the best of each member are, if these are others.
 
     Returns
     -------
     ndarray of float32 of shape (n_pairs, 5 n_members + 2)
     """
-    rows = candidates.rows
+    rows, best = candidates.rows, candidates if best is None else best
     columns = []
-    for scores, ranks in zip(candidates.scores.T, candidates.ranks.T, strict=True):
-        first, second = (_at_rank(candidates, scores, ranks, rank) for rank in (1, 2))
+    best_of = zip(best.scores.T, best.ranks.T, strict=True)
+    of_members = zip(candidates.scores.T, candidates.ranks.T, best_of, strict=True)
+    for scores, ranks, of_best in of_members:
+        first, second = (_at_rank(best, *of_best, rank) for rank in (1, 2))
         columns += [scores, first[rows] - scores, ranks, first[rows], (first - second)[rows]]
     columns.append(np.log1p(frequencies[candidates.labels]))
     columns.append(np.nansum(1.0 / candidates.ranks, axis=1))

@@ -6,19 +6,22 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_xc._allowed_labels import AllowedLabels
 from sklearn_xc._arguments import check_count, refuse_disguised
+from sklearn_xc._best_allowed import rows_of_like_size
 from sklearn_xc._blank_rows import LabelFrequencies, shares_any
 from sklearn_xc._checks import check_rows
 from sklearn_xc._data import CsrRows, DenseRows
 from sklearn_xc._objective import gains_of, propensities_of
-from sklearn_xc._out_of_fold import Answers, ask, in_parts, known_to, n_rows
+from sklearn_xc._out_of_fold import Answers, as_rows, ask, in_parts, known_to, n_rows
+from sklearn_xc._sklearn import safe_indexing
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc._state import reads_one_state
 from sklearn_xc.base import XCClassifier, logarithms
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.row_ranges import openmp_threads
 from sklearn_xc.parallel.threads import count_threads
-from sklearn_xc.stacking.candidates import Candidates, best_of_pairs, describe, gather
+from sklearn_xc.stacking.candidates import Candidates, among, best_of_pairs, describe, gather
 from sklearn_xc.stacking.learner import probabilities
 from sklearn_xc.stacking.members import side_by_side
 
@@ -26,6 +29,8 @@ from sklearn_xc.stacking.members import side_by_side
 _DEPTH = 2.5
 #: Rows that are answered together.
 _TOGETHER = 4_096
+#: Candidates of rows, and places of their answers, that are described together.
+_CANDIDATES_TOGETHER = 2**18
 
 Values = Callable[[Candidates, np.ndarray], np.ndarray]
 
@@ -48,6 +53,7 @@ class StackedModel(XCClassifier):
     _frequencies: LabelFrequencies | None
     #: Which features the training instances have, bool of shape (n_features,).
     _known_features: np.ndarray
+    _has_shortlist = True
 
     @reads_one_state
     def predict_proba(self, X: Any) -> Any:
@@ -95,15 +101,22 @@ class StackedModel(XCClassifier):
         """
         return logarithms(self.predict_proba(X))
 
-    def _ask(self, members: list[tuple[str, Any]], X: Any, k: int = 0) -> list[Answers]:
+    def _ask(
+        self,
+        members: list[tuple[str, Any]],
+        X: Any,
+        k: int = 0,
+        allowed: AllowedLabels | None = None,
+    ) -> list[Answers]:
         """Return the best labels of all members, at least k and as many as features need."""
-        k = min(max(k, self._depth()), len(self.classes_))
+        k = min(max(k, self._depth()), len(self.classes_)) if allowed is None else k
         who, are_columns = type(self).__name__, self._targets_kind != "classes"
 
         def ask_member(name: str, fitted: Any) -> Answers:
             return ask(
-                f"estimator {name!r}", fitted, X, k, self.classes_, who, are_columns=are_columns
-            )
+                f"estimator {name!r}", fitted, X, k, self.classes_, who, are_columns=are_columns,
+                allowed=allowed,
+            )  # fmt: skip
 
         return side_by_side(ask_member, members, self.n_jobs, who)
 
@@ -126,6 +139,21 @@ class StackedModel(XCClassifier):
 
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         return self._topk_of(X, k, self._worth)
+
+    def _topk_longer(
+        self, X: Any, k: int, n_more: int, **how: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return self._topk_of(X, k, self._worth, n_more)
+
+    def _best_among(
+        self, X: Any, k: int, labels: np.ndarray, **how: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return self._topk_of(X, k, self._worth, 0, AllowedLabels(len(self.classes_), labels))
+
+    def _best_of_rows(
+        self, X: Any, k: int, allowed: AllowedLabels, **how: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return self._topk_of(X, k, self._worth, 0, allowed)
 
     def _topk_margins(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         labels, chances = self._topk_of(X, k, _chances)
@@ -153,8 +181,19 @@ class StackedModel(XCClassifier):
         np.put_along_axis(scores, labels, found, axis=1)
         return scores
 
-    def _topk_of(self, X: Any, k: int, values: Values) -> tuple[np.ndarray, np.ndarray]:
-        """Return the k labels with the largest values, some rows after the other."""
+    def _topk_of(
+        self,
+        X: Any,
+        k: int,
+        values: Values,
+        n_more: int = 0,
+        allowed: AllowedLabels | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k labels with the largest values, some rows after the other.
+
+        Shortlists are longer by `n_more`. Of `allowed`, candidates, each is described, but no more
+        for all rows than a member is asked for, or k.
+        """
         name = type(self).__name__
         check_sparse(X, "X", name)
         refuse_disguised(X, f"{name}: X")
@@ -162,21 +201,47 @@ class StackedModel(XCClassifier):
         blank = np.zeros(n, bool)
         if self._frequencies is not None:
             blank = has_none_of(self._known_features, check_rows(self, X, reset=False))
+        if allowed is not None and allowed.indptr is not None:
+            labels, best = np.full((n, k), -1, np.int64), None
+            for rows, size in rows_of_like_size(allowed.counts, k, _CANDIDATES_TOGETHER):
+                part = X if len(rows) == n else safe_indexing(as_rows(X), rows)
+                of_rows = blank[rows], k, values, 0, allowed.take(rows), size
+                found = self._topk_of_part(part, *of_rows)
+                best = np.full((n, k), -np.inf, found[1].dtype) if best is None else best
+                labels[rows], best[rows] = found
+            return labels, best  # type: ignore[return-value]
         parts = [
-            self._topk_of_part(part, blank[first : first + _TOGETHER], k, values)
+            self._topk_of_part(part, blank[first : first + _TOGETHER], k, values, n_more, allowed)
             for first, part in zip(range(0, n, _TOGETHER), in_parts(X, n, _TOGETHER), strict=True)
         ]
         return tuple(np.concatenate(part) for part in zip(*parts, strict=True))  # type: ignore
 
     def _topk_of_part(
-        self, X: Any, blank: np.ndarray, k: int, values: Values
+        self,
+        X: Any,
+        blank: np.ndarray,
+        k: int,
+        values: Values,
+        n_more: int,
+        allowed: AllowedLabels | None,
+        most: int = 0,
     ) -> tuple[np.ndarray, np.ndarray]:
-        answers = self._ask(list(self.named_estimators_.items()), X, k)
-        depth = self._depth()
-        pairs = gather([Answers(*(a[:, :depth] for a in both)) for both in answers],
-                       self.n_candidates)  # fmt: skip
-        pairs = pairs.take(~np.isin(pairs.labels, self._unseen_labels))
-        features = describe(pairs, self.label_counts_)
+        members, depth = list(self.named_estimators_.items()), self._depth()
+        answers = self._ask(members, X, max(k, depth + n_more) if allowed is None else 0)
+        plain = [Answers(*(a[:, :depth] for a in both)) for both in answers]
+        shortlist = self._seen(gather(plain, self.n_candidates))
+        pairs = shortlist
+        if n_more:
+            longer = [Answers(*(a[:, : depth + n_more] for a in both)) for both in answers]
+            n_candidates = self.n_candidates + n_more
+            pairs = self._seen(among(plain, longer, shortlist, n_candidates, 0))
+        if allowed is not None:
+            of_each = allowed.indptr is not None
+            n_asked = most if of_each else min(len(allowed.labels), max(k, depth))
+            asked = self._ask(members, X, max(1, n_asked), allowed)
+            n_candidates = n_asked if of_each else max(k, self.n_candidates)
+            pairs = self._seen(among(plain, asked, shortlist, n_candidates, depth))
+        features = describe(pairs, self.label_counts_, shortlist)
         with openmp_threads(count_threads(self.n_jobs)):
             chances = probabilities(self.final_estimator_, features)
         if blank.any():
@@ -186,9 +251,12 @@ class StackedModel(XCClassifier):
         dtype = np.result_type(*(scores.dtype for _, scores in answers))
         worth = values(pairs, chances).astype(dtype)
         counts = np.bincount(pairs.rows, minlength=pairs.n)
-        if (counts < min(k, len(self.classes_))).any():
+        if allowed is None and (counts < min(k, len(self.classes_))).any():
             pairs, worth = self._with_others(pairs, worth, answers)
         return best_of_pairs(pairs, worth, k)
+
+    def _seen(self, pairs: Candidates) -> Candidates:
+        return pairs.take(~np.isin(pairs.labels, self._unseen_labels))
 
     def _with_others(
         self, pairs: Candidates, worth: np.ndarray, answers: list[Answers]

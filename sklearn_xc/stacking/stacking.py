@@ -34,8 +34,9 @@ from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc._state import built_apart
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.parallel.memory import require_bytes
-from sklearn_xc.parallel.progress import say
+from sklearn_xc.parallel.progress import Fit, Progress, say
 from sklearn_xc.parallel.row_ranges import openmp_threads
+from sklearn_xc.parallel.tasks import Task
 from sklearn_xc.stacking.candidates import bytes_of_pair, feature_names
 from sklearn_xc.stacking.learner import best_threshold
 from sklearn_xc.stacking.members import (
@@ -279,20 +280,33 @@ class StackingXC(StackedModel):
         seed = draw_seed(self.random_state)
         self._keep_targets(targets)
         self._count_instances(targets, weight)
+        fit = Fit(self, X, y, sample_weight)
         if isinstance(self.cv, str):
+            progress = fit.parts("step", 1)
             lesson, seconds = self._ask_prefit(members, X, weight, seed), np.zeros(len(members))
         else:
-            lesson, seconds = self._train_members(members, X, y, targets, given, weight, seed)
+            folds = split(self.cv, X, y, targets, weight, seed, who)
+            n_held_out = sum(len(test) for _, test in folds)
+            costs = [*(len(train) for train, _ in folds), n, n_held_out]
+            progress = fit.parts("step", len(costs), costs=costs)
+            lesson, seconds = self._train_members(
+                members, X, y, targets, given, weight, folds, progress
+            )
         self._keep_frequencies(instances, indptr, labels, weight)
         names = [name for name, _ in members]
         teacher = Teacher(self.final_estimator, lesson, targets, weight, seed, who)
+        task = progress.part(name="learner of pairs").begin()
         with openmp_threads(1):  # gradient boosting keeps their number, and its bytes would differ
             self.final_estimator_, chances = teacher.teach()
+        task.end()
+        progress.ended(f"learner of pairs, on {len(lesson.rows)} rows")
+        progress.close()
         self.pair_features_ = feature_names(names)
         self.threshold_ = best_threshold(chances, teacher.relevant, teacher.truth.nnz)
         self.fit_report_ = teacher.report(names, chances, self._gains(), self._propensities())
         own = max(0.0, time.perf_counter() - began - seconds.sum())
         self.fit_report_["seconds"] = np.append(seconds, own)
+        fit.end()
         self._tell(len(lesson.rows))
         self._warn_of_unseen()
         return self
@@ -305,20 +319,26 @@ class StackingXC(StackedModel):
         targets: Targets,
         given: np.ndarray | None,
         weight: np.ndarray,
-        seed: int,
+        folds: list[tuple[np.ndarray, np.ndarray]],
+        progress: Progress,
     ) -> tuple[Lesson, np.ndarray]:
         """Train the members without held-out rows, ask them, and train them on all rows."""
         lessons, seconds = [], np.zeros(len(members))
-        folds = split(self.cv, X, y, targets, weight, seed, type(self).__name__)
         self._require_bytes(len(members), sum(len(test) for _, test in folds))
         for train, test in folds:
-            answers, taken = self._ask_without(members, X, y, given, train, test)
+            task = progress.part(None, len(members), name="fold", in_order=False).begin()
+            answers, taken = self._ask_without(members, X, y, given, train, test, task)
+            task.end()
+            progress.ended(f"members without {len(test)} rows")
             seconds += taken
             is_there = np.zeros(len(weight), bool)
             is_there[train] = True
             frequencies = targets.label_counts(is_there & (weight > 0))
             lessons.append(make_lesson(answers, test, frequencies, self.n_candidates))
-        fitted, taken = self._fit_members(members, X, y, given, None)
+        task = progress.part(None, len(members), name="last fit", in_order=False).begin()
+        fitted, taken = self._fit_members(members, X, y, given, None, task)
+        task.end()
+        progress.ended("members with all rows")
         self._keep_members(fitted)
         return joined(lessons), seconds + taken
 
@@ -330,12 +350,13 @@ class StackingXC(StackedModel):
         weight: np.ndarray | None,
         train: np.ndarray,
         test: np.ndarray,
+        task: Task,
     ) -> tuple[list[Answers], np.ndarray]:
         """Return the answers of members trained on some rows to others, and the seconds of each.
 
         The members are let go at the end: the next fit would find two models of each in memory.
         """
-        fitted, seconds = self._fit_members(members, X, y, weight, train)
+        fitted, seconds = self._fit_members(members, X, y, weight, train, task)
         return self._ask(fitted, safe_indexing(as_rows(X), test)), seconds
 
     def _ask_prefit(
@@ -368,14 +389,19 @@ class StackingXC(StackedModel):
         )  # fmt: skip
 
     def _fit_members(
-        self, members: list[tuple[str, Any]], X: Any, y: Any, weight: Any, rows: Any
+        self, members: list[tuple[str, Any]], X: Any, y: Any, weight: Any, rows: Any, task: Task
     ) -> tuple[list[tuple[str, Any]], np.ndarray]:
-        """Return the members fitted to some rows (None: all), and the seconds of each."""
+        """Return the members fitted to some rows (None: all), and the seconds of each.
+
+        Their fits are parts of `task`.
+        """
         who = type(self).__name__
+        parts = {name: task.part(f"member {name}", i) for i, (name, _) in enumerate(members)}
 
         def fit(name: str, estimator: Any) -> tuple[Any, float]:
             given = weight_argument(estimator, weight, rows)
-            return fit_clone(f"estimator {name!r}", estimator, X, y, given, rows, who)
+            part = f"estimator {name!r}"
+            return fit_clone(part, estimator, X, y, given, rows, who, parts[name])
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenLabelWarning)  # the stack has one of its own

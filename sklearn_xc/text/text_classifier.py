@@ -12,15 +12,20 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_xc._allowed_labels import AllowedLabels, read_allowed
 from sklearn_xc._label_features import LabelFeatures
 from sklearn_xc._label_names import as_name_array
 from sklearn_xc._name_lists import are_name_lists, likely_separator
-from sklearn_xc._sklearn import HasMethods, Interval, fit_context, num_samples
+from sklearn_xc._out_of_fold import weight_argument
+from sklearn_xc._sklearn import CallbackSupportMixin, HasMethods, Interval, fit_context, num_samples
 from sklearn_xc._state import built_apart, reads_one_state
-from sklearn_xc._topk import topk
+from sklearn_xc._topk import topk, topk_allowed, topk_chances
 from sklearn_xc.linear import OvALinearXC
 from sklearn_xc.metrics import precision_at_k
+from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.preprocessing import LabelBinarizerXC
+from sklearn_xc.text.familiarity import Familiarity, KnownWords
+from sklearn_xc.text.swapped_columns import warn_if_swapped
 from sklearn_xc.thresholds import ThresholdTuner
 
 
@@ -34,7 +39,7 @@ def _has(method: str) -> Any:
     return check
 
 
-class TextClassifierXC(BaseEstimator):
+class TextClassifierXC(CallbackSupportMixin, BaseEstimator):
     """Classifier from texts to names of labels.
 
     It holds a vectorizer, a classifier and the names: cloned, searched, cross-validated and pickled
@@ -136,10 +141,11 @@ class TextClassifierXC(BaseEstimator):
             For what vectorizer or classifier refuse; for names that are none, and `label_texts`
             that no part of the classifier takes.
         """
-        who = type(self).__name__
+        who, fit = type(self).__name__, Fit(self, X, y, sample_weight)
         self._check_texts(X)
         if y is None:
             raise ValueError(f"{who} requires y to be passed, but the target y is None")
+        warn_if_swapped(X, y, self.separator, who, stacklevel=4)
         self.binarizer_ = None
         if self.separator is not None or are_name_lists(y):
             self.binarizer_ = LabelBinarizerXC(separator=self.separator, min_count=self.min_count)
@@ -157,11 +163,17 @@ class TextClassifierXC(BaseEstimator):
             vectorizer = TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
         self.vectorizer_ = clone(vectorizer)
         self._check_entries(X)
-        features = self.vectorizer_.fit_transform(X)
+        progress = fit.parts("step", 2)
+        with progress.part(name="vectorizer").around(self.vectorizer_, may_be_deaf=True):
+            features = self.vectorizer_.fit_transform(X)
         self._check_rows(X, features)
+        known_words = KnownWords.of_fit(self.vectorizer_, X, features)
+        self._known_words = None if known_words is None else vars(known_words)
         self.classifier_ = self._with_labels(is_one_class=len(np.shape(y)) == 1)
-        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
-        self.classifier_.fit(features, y, **weight)
+        weight = weight_argument(self.classifier_, sample_weight)
+        with progress.part(name="classifier").around(self.classifier_):
+            self.classifier_.fit(features, y, **weight)
+        fit.end()
         return self
 
     def predict(self, X: Any) -> Any:
@@ -182,7 +194,9 @@ class TextClassifierXC(BaseEstimator):
         answer = self.classifier_.predict(features)
         return answer if self.binarizer_ is None else self.binarizer_.inverse_transform(answer)
 
-    def predict_topk(self, X: Any, k: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    def predict_topk(
+        self, X: Any, k: int = 5, *, candidates: Any = None, exclude: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best labels of each instance and their scores, best first.
 
         Parameters
@@ -191,6 +205,13 @@ class TextClassifierXC(BaseEstimator):
             As in fit.
         k : int, default=5
             How many labels; may exceed their number.
+        candidates : sequence of names, sequence of n lists of names, or indicator of shape \
+                (n, n_labels), default=None
+            The labels that may be returned: for all instances, or for each its own, by name or as a
+            sparse matrix or an array whose non-zeros are meant. None is all.
+        exclude : sequence of names, sequence of n lists of names, or indicator of shape \
+                (n, n_labels), default=None
+            The labels that may not, in the same forms. Not together with `candidates`.
 
         Returns
         -------
@@ -200,7 +221,36 @@ class TextClassifierXC(BaseEstimator):
             Their scores, padded with -inf.
         """
         features = self._features(X)
-        return topk(self.classifier_, features, k)
+        return topk_allowed(self.classifier_, features, k, self._allowed(X, candidates, exclude))
+
+    @available_if(_has("predict_proba_topk"))
+    def predict_proba_topk(
+        self, X: Any, k: int = 5, *, candidates: Any = None, exclude: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k best labels of each instance by score, and their probabilities.
+
+        Parameters
+        ----------
+        X : sequence of n texts
+            As in fit.
+        k : int, default=5
+            How many labels; may exceed their number.
+        candidates, exclude : object, default=None
+            As of ``predict_topk``.
+
+        Returns
+        -------
+        indices : ndarray of int64 of shape (n, k)
+            Positions in ``classes_``, padded with -1.
+        probabilities : ndarray of float of shape (n, k)
+            Padded with 0.
+        """
+        features = self._features(X)
+        return topk_chances(self.classifier_, features, k, self._allowed(X, candidates, exclude))
+
+    def _allowed(self, X: Any, candidates: Any, exclude: Any) -> AllowedLabels | None:
+        n, who = int(num_samples(X)), type(self).__name__
+        return read_allowed(candidates, exclude, self.classes_, n, who, by_name=True)
 
     @available_if(_has("decision_function"))
     def decision_function(self, X: Any) -> Any:
@@ -257,6 +307,61 @@ class TextClassifierXC(BaseEstimator):
         features = self._features([text])
         names = self.vectorizer_.get_feature_names_out()
         return self.classifier_.explain(features, label, feature_names=names, n_features=n_features)
+
+    @reads_one_state
+    def familiarity(self, X: Any) -> Familiarity:
+        """Return how much of the words of each text is known from training.
+
+        Few known words mean labels that are little more than guesses: texts in another language or
+        of another kind, the wrong column of a table. Where a batch as a whole is such, the methods
+        that label it warn (:class:`~sklearn_xc.exceptions.UnfamiliarTextWarning`); this tells which
+        texts are meant.
+
+        Parameters
+        ----------
+        X : sequence of n texts
+            As in fit. For texts of fit themselves all words are known, but those that the
+            vectorizer left out.
+
+        Returns
+        -------
+        Familiarity
+            With ``known``, the share of the words of each text that are known; ``score``, in which
+            words of many training texts count more; ``rank``, the share of training texts whose
+            score is smaller: near 0 is strange, 0.5 usual; and ``usual_known``.
+
+        Raises
+        ------
+        AttributeError
+            If the vectorizer has no vocabulary of words, as a HashingVectorizer or a Pipeline.
+
+        Notes
+        -----
+        What is usual is learnt in fit, from up to 2,000 texts, each as if the others alone had been
+        trained on: a word that only one text has is unknown without it. A batch is warned of if it
+        has seven texts or more, of which half (three quarters of fewer than 200) are stranger than
+        90% of the training texts, which must be no accident (p < 1e-6); 200 of its texts are looked
+        at. A model of texts of all kinds and languages knows the words of almost any text, and
+        warns of few.
+
+        Examples
+        --------
+        >>> from sklearn_xc import TextClassifierXC
+        >>> texts = ["how to freeze soup", "freezing bread dough", "a clear soup", "freeze bread"]
+        >>> tagger = TextClassifierXC().fit(texts, [["soup"], ["bread"], ["soup"], ["bread"]])
+        >>> tagger.familiarity(["freeze the soup", "Suppe einfrieren"]).known
+        array([0.66666667, 0.        ])
+        """
+        check_is_fitted(self)
+        self._check_texts(X)
+        self._check_entries(X)
+        known_words = self.__dict__.get("_known_words")
+        if known_words is None:
+            raise AttributeError(
+                f"{type(self).__name__}: familiarity needs a vectorizer with a vocabulary, "
+                f"such as TfidfVectorizer. Got {type(self.vectorizer_).__name__}."
+            )
+        return KnownWords(**known_words).familiarity(self.vectorizer_, X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return precision@1: the share of instances whose best label is one of theirs.
@@ -343,6 +448,10 @@ class TextClassifierXC(BaseEstimator):
         self._check_entries(X)
         features = self.vectorizer_.transform(X)
         self._check_rows(X, features)
+        known_words = self.__dict__.get("_known_words")  # models of older versions have none
+        if known_words is not None:
+            words = KnownWords(**known_words)
+            words.warn_of_strange(self.vectorizer_, X, type(self).__name__, stacklevel=4)
         return features
 
     def _check_texts(self, X: Any) -> None:

@@ -13,7 +13,7 @@ from sklearn_xc._scored_pairs import ScoredPairs
 from sklearn_xc._sklearn import HasMethods, Interval, StrOptions, fit_context
 from sklearn_xc._state import built_apart
 from sklearn_xc._wrapped import WrappedClassifier
-from sklearn_xc.parallel.progress import say
+from sklearn_xc.parallel.progress import Fit, say
 from sklearn_xc.thresholds.search import (
     Cells,
     Ranking,
@@ -220,7 +220,8 @@ class ThresholdTuner(WrappedClassifier):
             If the scores of the held-out rows cannot be held.
         """
         began = time.perf_counter()
-        pairs, _ = self._learn_pairs(X, y, sample_weight, of_classes=False)
+        fit = Fit(self, X, y, sample_weight)
+        pairs, _ = self._learn_pairs(X, y, sample_weight, fit, of_classes=False)
         self.group_edges_ = frequency_edges(self.label_counts_, self.n_groups)
         if self._has_columns:
             self._tune(pairs)
@@ -228,6 +229,7 @@ class ThresholdTuner(WrappedClassifier):
             self._tune_nothing()
         n_found = len(self.fit_report_["threshold"])
         self.fit_report_["seconds"] = np.full(n_found, (time.perf_counter() - began) / n_found)
+        fit.end()
         if self.verbose and not self._has_columns:
             say(type(self).__name__, "one class for each row, no threshold to tune")
         elif self.verbose:

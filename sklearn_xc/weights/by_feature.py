@@ -111,6 +111,46 @@ def arrange_by_feature(coef: Any) -> WeightsByFeature:
     )
 
 
+def only_labels(weights: WeightsByFeature, coef: Any, labels: np.ndarray) -> WeightsByFeature:
+    """Return the weights of some labels, arranged so that their scores keep their bits.
+
+    Parameters
+    ----------
+    weights : WeightsByFeature
+        Of all labels.
+    coef : csr_array of shape (n_labels, n_features)
+        The same weights.
+    labels : ndarray of int64
+        Distinct; the labels of the result, in this order.
+
+    Returns
+    -------
+    WeightsByFeature
+        Features have columns, and are taken in the order, that they have among all labels. In time
+        O(n_features) and that of the weights of these labels.
+    """
+    own = sp.csc_array(coef[labels])
+    own.sum_duplicates()
+    counts = np.diff(own.indptr)
+    in_lists = np.repeat(weights.slot < 0, counts)
+    lengths = np.where(weights.slot < 0, counts, 0)
+    columns = np.zeros(
+        (len(weights.columns), -(-len(labels) // _PADDING) * _PADDING), weights.values.dtype
+    )
+    columns[:, : len(labels)] = weights.columns[:, labels]
+    return WeightsByFeature(
+        indptr=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
+        labels=own.indices[in_lists].astype(np.int32),
+        values=own.data[in_lists],
+        slot=weights.slot,
+        columns=columns,
+        tier=weights.tier,
+        work=np.where(weights.slot < 0, lengths, COLUMN_WORK * len(labels)),
+        highest=weights.highest,
+        lowest=weights.lowest,
+    )
+
+
 def _assign_tiers(impact: np.ndarray, work: np.ndarray, has_column: np.ndarray) -> np.ndarray:
     """Return tiers by falling impact, of equal work within posting lists and within columns."""
     tier = np.zeros(len(impact), np.uint8)

@@ -22,6 +22,10 @@ from sklearn_xc.parallel.threads import count_threads
 _SCORES_PER_TASK = 2**25
 _ROWS_PER_TASK = 2048
 _LEAST_ROWS = 512
+#: What the score of a pair costs, beside one of the scores of all classes.
+_COST_OF_PAIR = 64
+#: Copies of fewer bytes are made without a look at the memory that is left.
+_SMALL = 2**26
 
 
 class ClassWeights:
@@ -131,6 +135,105 @@ class ClassWeights:
 
         self._map_scores(task, X, n_jobs)
         return out
+
+    def scorer_of(
+        self, classes: np.ndarray, n_jobs: int | None, allowed: int | None = None, who: str = ""
+    ) -> Callable[[CsrRows], np.ndarray]:
+        """Return what gives the scores of some classes, with the bits that they have among all.
+
+        Parameters
+        ----------
+        classes : ndarray of int64
+            Distinct.
+        n_jobs, allowed, who
+            As of ``scores``.
+
+        Returns
+        -------
+        callable
+            From CsrRows to scores, (n, len(classes)), with the errors of ``scores``.
+
+        Raises
+        ------
+        MemoryBudgetError
+            If a copy of their weights does not fit into memory.
+        """
+        n, d = len(classes), self.coef.shape[1]
+        if n * d * self.coef.itemsize > _SMALL or allowed is not None:
+            require_bytes(
+                n * d * self.coef.itemsize, allowed, f"the weights of {n} classes x {d} features",
+                "Ask for fewer candidates.", who,
+            )  # fmt: skip
+        coef, scale = self.coef[classes], self.scale[classes].astype(np.float64)
+        # A row that these classes have no weight for may have one of another class.
+        mark = np.finfo(coef.dtype).max
+        some = ClassWeights(coef, scale, self.intercept[classes], np.full(n, mark))
+
+        def score(X: CsrRows) -> np.ndarray:
+            scores = some.scores(X, n_jobs, allowed, who)
+            silent = np.flatnonzero((scores == mark).all(axis=1))
+            is_blank = self._are_blank(X, silent, n_jobs)
+            scores[silent[is_blank]] = self.prior[classes]
+            scores[silent[~is_blank]] = self.intercept[classes]
+            return scores
+
+        return score
+
+    def pair_scores(
+        self, X: CsrRows, indptr: np.ndarray, classes: np.ndarray, n_jobs: int | None
+    ) -> np.ndarray:
+        """Return the scores of some classes of each row, in the time that these take.
+
+        Parameters
+        ----------
+        X : CsrRows of shape (n, n_features)
+            Instances.
+        indptr, classes : ndarray of int64
+            The classes of each row, as in a CSR.
+        n_jobs : int or None
+            Threads.
+
+        Returns
+        -------
+        ndarray of the weights' dtype, of shape (n_pairs,)
+            Those of ``scores``, but for rounding: where there are few they are summed in float64,
+            in another order. Which way a row goes depends on it alone.
+        """
+        out, is_silent = np.empty(len(classes)), np.zeros(X.shape[0], bool)
+        is_long = _COST_OF_PAIR * np.diff(indptr) > len(self.coef)
+        step = max(1, min(_LEAST_ROWS, _SCORES_PER_TASK // len(self.coef)))
+        long = np.flatnonzero(is_long)
+        for first in range(0, len(long), step):
+            some = long[first : first + step]
+            for i, of_all in zip(some, self.scores(X.take(some), n_jobs), strict=True):
+                out[indptr[i] : indptr[i + 1]] = of_all[classes[indptr[i] : indptr[i + 1]]]
+        for i in np.flatnonzero(~is_long):
+            own, entries = slice(indptr[i], indptr[i + 1]), slice(X.indptr[i], X.indptr[i + 1])
+            values = X.data[entries].astype(np.float64)
+            weights = self.coef[classes[own, None], X.indices[entries]]
+            products = (weights * values).sum(axis=1) * self.scale[classes[own]]
+            is_silent[i] = not products.any()
+            out[own] = products + self.intercept[classes[own]]
+        silent = np.flatnonzero(is_silent)
+        for i in silent[self._are_blank(X, silent, n_jobs)]:
+            own = slice(indptr[i], indptr[i + 1])
+            out[own] = self.prior[classes[own]]
+        scores = out.astype(self.coef.dtype)
+        if not np.isfinite(scores).all():
+            raise FloatingPointError(f"scores are beyond the range of {scores.dtype}")
+        return scores
+
+    def _are_blank(self, X: CsrRows, rows: np.ndarray, n_jobs: int | None) -> np.ndarray:
+        """Return which of some rows no class has a weight for, bool (len(rows),)."""
+        has_features = X.indptr[rows + 1] > X.indptr[rows]
+        is_blank = np.ones(len(rows), bool)
+        if has_features.any():
+            mark = np.finfo(self.coef.dtype).max
+            scale, marks = self.scale.astype(np.float64), np.full(len(self.coef), mark)
+            everything = ClassWeights(self.coef, scale, None, marks)
+            best = everything.topk(X.take(rows[has_features]), 1, n_jobs)[1][:, 0]
+            is_blank[has_features] = best == mark
+        return is_blank
 
     def log_normalisers(self, X: CsrRows, n_jobs: int | None) -> np.ndarray:
         """Return ``log(sum_k exp(x.w_k))`` of each row, float64 of shape (n,)."""

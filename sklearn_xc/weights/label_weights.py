@@ -1,20 +1,26 @@
 """Sparse weights of many labels, and the scores they give."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed
 
+from sklearn_xc._blank_rows import shares_any
 from sklearn_xc._data import CsrRows, read_only
 from sklearn_xc.kernels.prediction.topk import score_rows, topk_rows
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.weights.anytime import AnytimeTopK, Budget, topk_anytime
-from sklearn_xc.weights.by_feature import WeightsByFeature, arrange_by_feature
+from sklearn_xc.weights.by_feature import WeightsByFeature, arrange_by_feature, only_labels
 
 #: Rows of X scored by one task.
 ROWS_PER_TASK = 256
+#: Weights of pairs, or dense scores, that are held at a time.
+_PIECE = 2**20
+#: What a weight of a pair costs, beside a posting that is read for all labels.
+_COST_OF_ENTRY = 8
 
 
 class LabelWeights:
@@ -31,6 +37,9 @@ class LabelWeights:
     unseen : ndarray of int64, default=()
         Labels that score -inf, so that they come last; none if they are all.
     """
+
+    #: Labels that ``topk`` finds at most, if not all.
+    _n_ranked: int | None = None
 
     def __init__(
         self,
@@ -95,7 +104,8 @@ class LabelWeights:
             If X has entries so large that scores could leave the range of their dtype.
         """
         rows, scoring = self._readable(X, who), self._for_scoring()
-        known = min(k, len(self.intercept))
+        n_ranked = len(self.intercept) if self._n_ranked is None else self._n_ranked
+        known = min(k, n_ranked)
 
         def task(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
             labels = np.full((last - first, k), -1, np.int64)
@@ -179,6 +189,120 @@ class LabelWeights:
 
         self._map_rows(task, X.shape[0], n_jobs)
         return out
+
+    def among(self, labels: np.ndarray) -> "LabelWeights":
+        """Return the same weights, of which ``topk`` finds some labels only, -1 and -inf after."""
+        other = LabelWeights(self.coef, self.intercept, self.prior)
+        scoring = self._for_scoring()
+        bases = np.full_like(scoring.bases, -np.inf)
+        bases[:, labels] = scoring.bases[:, labels]
+        n_last = bases.shape[1] - len(labels)
+        other._scoring = scoring._replace(bases=read_only(bases), n_last=n_last)
+        other._n_ranked = len(labels)
+        return other
+
+    def pair_scores(
+        self, X: CsrRows, indptr: np.ndarray, labels: np.ndarray, who: str = ""
+    ) -> np.ndarray:
+        """Return the scores of some labels of each row, in the time that these take.
+
+        Parameters
+        ----------
+        X : CsrRows of shape (n, n_features)
+            Instances.
+        indptr, labels : ndarray of int64
+            The labels of each row, as in a CSR.
+        who : str, default=""
+            Name of the estimator, for messages.
+
+        Returns
+        -------
+        ndarray of the weights' dtype, of shape (n_pairs,)
+            Those of ``scores``, but for rounding: where there are few they are summed in float64,
+            in another order. Which way a row goes depends on it alone.
+
+        Raises
+        ------
+        ValueError
+            As in ``topk``.
+        """
+        rows, scoring = self._readable(X, who), self._for_scoring()
+        work = scoring.weights.work
+        is_blank, out = ~shares_any(rows, work > 0), np.empty(len(labels), self.intercept.dtype)
+        prior = self.intercept if self.prior is None else self.prior
+        n_entries = np.concatenate(([0], np.cumsum(np.diff(self.coef.indptr)[labels])))[indptr]
+        postings = np.concatenate(([0.0], np.cumsum(work[rows.indices])))[rows.indptr]
+        of_all = np.diff(postings) + len(self.intercept)
+        is_long = _COST_OF_ENTRY * np.diff(n_entries) > of_all
+        step = max(1, _PIECE // len(self.intercept))
+        long = np.flatnonzero(is_long & ~is_blank)
+        for first in range(0, len(long), step):
+            some = long[first : first + step]
+            for i, scores in zip(some, self.scores(X.take(some), 1, None, who), strict=True):
+                own = slice(indptr[i], indptr[i + 1])
+                out[own] = scores[labels[own]]
+        x, first = np.zeros(X.shape[1]), 0
+        while first < X.shape[0]:
+            last = int(np.searchsorted(n_entries, n_entries[first] + _PIECE, "right")) - 1
+            last = min(max(last, first + 1), X.shape[0])
+            is_asked = ~(is_long | is_blank)[first:last]
+            asked = np.repeat(is_asked, np.diff(indptr[first : last + 1]))
+            part = self.coef[labels[indptr[first] : indptr[last]][asked]]
+            pair = 0
+            for i in first + np.flatnonzero(is_asked):
+                own, n = slice(indptr[i], indptr[i + 1]), int(indptr[i + 1] - indptr[i])
+                ends = part.indptr[pair : pair + n + 1]
+                entries, features = (
+                    slice(ends[0], ends[-1]),
+                    rows.indices[rows.indptr[i] : rows.indptr[i + 1]],
+                )
+                x[features] = rows.data[rows.indptr[i] : rows.indptr[i + 1]]
+                terms = x[part.indices[entries]] * part.data[entries]
+                x[features] = 0.0
+                has_any, sums = ends[1:] > ends[:-1], np.zeros(n)
+                if len(terms):
+                    sums[has_any] = np.add.reduceat(terms, ends[:-1][has_any] - ends[0])
+                out[own] = sums + self.intercept[labels[own]]
+                pair += n
+            first = last
+        for i in np.flatnonzero(is_blank):
+            own = slice(indptr[i], indptr[i + 1])
+            out[own] = prior[labels[own]]
+        return out
+
+    def scorer_of(
+        self, labels: np.ndarray, n_jobs: int | None, allowed: int | None = None, who: str = ""
+    ) -> Callable[[CsrRows], np.ndarray]:
+        """Return what gives the scores of some labels, with the bits that they have among all.
+
+        Parameters
+        ----------
+        labels : ndarray of int64
+            Distinct, and none of `unseen`.
+        n_jobs, allowed, who
+            As of ``scores``.
+
+        Returns
+        -------
+        callable
+            From CsrRows to scores, (n, len(labels)), with the errors of ``scores``.
+        """
+        everything = self._for_scoring()
+        some = LabelWeights(self.coef, self.intercept[labels])
+        bases = np.stack([some.intercept, some.intercept])
+        some._scoring = _Scoring(
+            only_labels(everything.weights, self.coef, labels), everything.reach,
+            read_only(bases), 0, everything.largest_entry,
+        )  # fmt: skip
+        prior = (self.intercept if self.prior is None else self.prior)[labels]
+        is_weighted = everything.weights.work > 0
+
+        def score(X: CsrRows) -> np.ndarray:
+            scores = some.scores(X, n_jobs, allowed, who)
+            scores[~shares_any(X.without_zeros(), is_weighted)] = prior
+            return scores
+
+        return score
 
     def _readable(self, X: CsrRows, who: str) -> CsrRows:
         """Return rows in the dtype of the weights, without stored zeros, small enough to score."""

@@ -307,3 +307,55 @@ def test_the_weights_cannot_be_written(weights):
     assert not weights.coef.flags.writeable
     assert not weights.scale.flags.writeable
     assert weights.scale.dtype == weights.coef.dtype
+
+
+@pytest.mark.parametrize("with_scale", [False, True])
+def test_some_classes_score_the_bits_that_they_score_among_all(with_scale, dtype):
+    """Also of rows that these have no weight for, and of rows that none has."""
+    weights = make_weights(70, dtype, with_scale)
+    coef = weights.coef.copy()
+    coef[:40, :20] = 0
+    coef[:, 85:] = 0
+    scale, intercept = weights.scale.astype(np.float64), weights.intercept
+    weights = ClassWeights(coef, scale, intercept, weights.prior)
+    X = sp.random_array((50, D), density=0.1, random_state=np.random.default_rng(1)).tolil()
+    X[0], X[1], X[2] = 0, np.eye(D)[3], np.eye(D)[88]
+    X = sp.csr_array(X, dtype=dtype)
+    indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
+    X = CsrRows(indptr, indices, X.data, X.shape)
+    everything = weights.scores(X, None)
+    for classes in ([3], [0, 7, 39], np.arange(10, 70, 3)):
+        found = weights.scorer_of(np.array(classes), None)(X)
+        np.testing.assert_array_equal(found, everything[:, classes])
+
+
+def test_a_copy_of_some_weights_asks_for_room():
+    weights = make_weights(70, np.float64, False)
+    with pytest.raises(MemoryBudgetError, match=r"^who: .*the weights of 3 classes x 90 features"):
+        weights.scorer_of(np.arange(3), None, 3 * 90 * 8 - 1, "who")
+
+
+@pytest.mark.parametrize("cost", [0, 5, 1e9])
+def test_scores_of_pairs_are_those_of_all(cost, monkeypatch):
+    monkeypatch.setattr(class_weights, "_COST_OF_PAIR", cost)
+    rng = np.random.default_rng(0)
+    weights = make_weights(30, np.float64, True)
+    coef, scale, intercept = (
+        part.copy() for part in (weights.coef, weights.scale, weights.intercept)
+    )
+    coef[:20, :20], coef[:, 85:] = 0, 0
+    for part in (coef, scale, intercept):
+        part[25] = part[26]
+    weights = ClassWeights(coef, scale, intercept, weights.prior)
+    X = sp.random_array((50, D), density=0.1, random_state=rng).tolil()
+    X[0], X[1], X[2] = 0, np.eye(D)[3], np.eye(D)[88]
+    X = sp.csr_array(X)
+    X = CsrRows(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, X.shape)
+    asked = rng.random((50, 30)) < rng.choice([0.0, 0.1, 0.9], 50)[:, None]
+    asked[:3] = np.arange(30) < 10
+    asked[:, 25:27] = asked[:, 25:26]
+    indptr, classes = sp.csr_array(asked).indptr.astype(np.int64), np.nonzero(asked)[1]
+    found = weights.pair_scores(X, indptr, classes, None)
+    np.testing.assert_allclose(found, weights.scores(X, None)[asked], atol=1e-12)
+    if cost in (0, 1e9):
+        np.testing.assert_array_equal(found[classes == 25], found[classes == 26])

@@ -1,0 +1,222 @@
+"""``candidates`` and ``exclude`` by name, around foreign classifiers and inside others."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+
+from sklearn_xc import (
+    OvALinearXC,
+    SoftmaxUMax,
+    StackingXC,
+    TextClassifierXC,
+    ThresholdTuner,
+    TopKCalibrator,
+    topk,
+    topk_names,
+)
+from sklearn_xc._allowed_labels import AllowedLabels, read_allowed
+
+TEXTS = [
+    "how to freeze a clear soup", "freezing bread dough", "a clear soup stock", "rye bread",
+    "rye bread dough", "stock of bones", "freezing stock", "bread with soup",
+]  # fmt: skip
+TAGS = [
+    ["freezing", "soup"], ["bread", "freezing"], ["soup", "stock"], ["bread", "rye"],
+    ["bread", "rye"], ["stock"], ["freezing", "stock"], ["bread", "soup"],
+]  # fmt: skip
+NAMES = ["bread", "freezing", "rye", "soup", "stock"]
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    return TextClassifierXC(classifier=OvALinearXC()).fit(TEXTS, TAGS)
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 6))
+    Y = (rng.random((40, 5)) < 0.4).astype(int)
+    Y[:5] = np.eye(5, dtype=int)
+    return X, Y
+
+
+def first_of(lists, allowed, k):
+    return [[one for one in row if one in own][:k] for row, own in zip(lists, allowed, strict=True)]
+
+
+def test_tags_that_an_item_has_are_not_suggested(tagger):
+    everything = topk_names(tagger, TEXTS, 5)
+    expected = first_of(everything, [set(NAMES) - set(own) for own in TAGS], 3)
+    assert topk_names(tagger, TEXTS, 3, exclude=TAGS) == expected
+    assert topk_names(tagger, TEXTS, 3, exclude=tagger.encode_targets(TAGS)) == expected
+    assert topk_names(tagger, TEXTS, 3, exclude=[set(own) for own in TAGS]) == expected
+    labels, _ = tagger.predict_topk(TEXTS, 3, exclude=TAGS)
+    assert [[NAMES[i] for i in row if i >= 0] for row in labels] == expected
+
+
+def test_one_list_is_for_all(tagger):
+    everything = topk_names(tagger, TEXTS, 5)
+    expected = first_of(everything, [["rye", "soup"]] * 8, 5)
+    for some in (["soup", "rye"], ("rye", "soup", "rye"), np.array(["rye", "soup"]),
+                 pd.Series(["soup", "rye"]), {"soup", "rye"}):  # fmt: skip
+        assert topk_names(tagger, TEXTS, 5, candidates=some) == expected
+        assert topk_names(tagger, TEXTS, 5, candidates=[some] * 8) == expected
+    assert topk_names(tagger, TEXTS, 5, candidates=[]) == [[]] * 8
+    assert topk_names(tagger, TEXTS, 5, exclude=[]) == everything
+
+
+def test_names_that_are_given_name_candidates(data):
+    X, Y = data
+    model, letters = OvALinearXC().fit(X, Y), list("abcde")
+    expected = first_of(topk_names(model, X, 5, names=letters), [["b", "d"]] * 40, 5)
+    assert topk_names(model, X, 5, names=letters, candidates=["d", "b"]) == expected
+    numbers = first_of(topk_names(model, X, 5), [[1, 3]] * 40, 5)
+    assert topk_names(model, X, 5, candidates=[[3, 1]] * 40) == numbers
+    with pytest.raises(ValueError, match=r"topk_names: candidates must be .* Got 1\."):
+        topk_names(model, X, names=letters, candidates=[1])
+
+
+def foreign_models(X, Y):
+    classes = np.array(["x", "y", "z", "u", "v"])[Y.argmax(axis=1)]
+    yield LogisticRegression().fit(X, classes)
+    yield RandomForestClassifier(5, random_state=0).fit(X, Y)
+    yield OneVsRestClassifier(LogisticRegression()).fit(X, Y)
+    yield make_pipeline(MaxAbsScaler(), OvALinearXC()).fit(X, Y)
+    yield GridSearchCV(OvALinearXC(), {"C": [0.5, 1.0]}, cv=2).fit(X, Y)
+    yield LogisticRegression().fit(X, classes == "y")
+
+
+def test_around_other_classifiers(data):
+    X, Y = data
+    for model in foreign_models(X, Y):
+        labels, scores = topk(model, X, 5)
+        n_labels = int(labels.max()) + 1
+        allowed = np.random.default_rng(1).random((40, n_labels)) < 0.5
+        for arguments in ({"candidates": sp.csr_array(allowed)}, {"exclude": ~allowed}):
+            found, values = topk(model, X, 3, **arguments)
+            for i in range(40):
+                own = [(one, s) for one, s in zip(labels[i], scores[i], strict=True)
+                       if one >= 0 and allowed[i, one]][:3]  # fmt: skip
+                own += [(-1, -np.inf)] * (3 - len(own))
+                assert found[i].tolist() == [one for one, _ in own]
+                np.testing.assert_allclose(values[i], [s for _, s in own])
+
+
+def test_a_classifier_that_takes_none(data):
+    class Old:
+        classes_ = np.arange(3)
+
+        def predict_topk(self, X, k=5):
+            return np.zeros((len(X), k), int), np.zeros((len(X), k))
+
+    assert topk(Old(), np.ones((2, 1)), 2)[0].shape == (2, 2)
+    with pytest.raises(TypeError, match=r"need a predict_topk that takes them. Got Old"):
+        topk(Old(), np.ones((2, 1)), 2, candidates=[1])
+
+
+def test_bad_names(tagger):
+    for arguments, match in (
+        ({"exclude": ["sooup"]}, r"exclude must be members of .* such as 'bread'. Got 'sooup'\."),
+        ({"exclude": TAGS[:3]}, "a list of names for each of 8 instances. Got 3"),
+        ({"exclude": [["soup"], "rye"]}, "names for all instances, or a list of names for each"),
+        ({"exclude": [["soup"]] * 7 + [[["rye"]]]}, r"Got \['rye'\]"),
+        ({"candidates": TAGS, "exclude": ["soup"]}, "must not be given together"),
+        ({"candidates": pd.DataFrame(np.ones((8, 5)), columns=NAMES[::-1])}, "columns of classes_"),
+    ):
+        for ask, who in ((topk_names, "topk_names"), (type(tagger).predict_topk, "TextClass")):
+            with pytest.raises(ValueError, match=rf"^{who}.*{match}"):
+                ask(tagger, TEXTS, 3, **arguments)
+    frame = pd.DataFrame(np.eye(5)[[3] * 8], columns=NAMES)
+    assert topk_names(tagger, TEXTS, 3, candidates=frame) == [["soup"]] * 8
+
+
+def test_probabilities_by_name(data):
+    X, Y = data
+    calibrated = TopKCalibrator(OvALinearXC(), n_groups=1, random_state=0).fit(X, Y)
+    labels, chances = calibrated.predict_proba_topk(X, 3)
+    found = topk_names(calibrated, X, 3, return_probabilities=True)
+    expected = [list(zip(*both, strict=True)) for both in zip(labels, chances, strict=True)]
+    assert found == expected
+    softmax = SoftmaxUMax(learning_rate=0.1, max_iter=2, random_state=0).fit(X, Y)
+    forest = RandomForestClassifier(5, random_state=0).fit(X, Y)
+    dense = softmax.predict_proba(X)
+    of_forest = np.column_stack([one[:, -1] for one in forest.predict_proba(X)])
+    for model, all_chances in ((softmax, dense), (forest, of_forest)):
+        for row, own in enumerate(
+            topk_names(model, X, 2, return_probabilities=True, exclude=[0, 2])
+        ):
+            assert len(own) == 2
+            for name, chance in own:
+                assert chance == pytest.approx(all_chances[row, name])
+    few = SoftmaxUMax(learning_rate=0.1, max_iter=2, random_state=0, top_k=2)
+    few.fit(X, sp.csr_array(Y))
+    for row, own in enumerate(topk_names(few, X, 3, return_probabilities=True)):
+        assert np.isnan(own[2][1])
+        assert own[0][1] == pytest.approx(few.predict_proba(X)[[row]].max())
+
+
+def test_probabilities_of_a_tagger_and_of_none(tagger):
+    inner = TopKCalibrator(OvALinearXC(), n_groups=1, random_state=0)
+    model = TextClassifierXC(classifier=inner).fit(TEXTS * 3, TAGS * 3)
+    found = topk_names(model, TEXTS, 2, return_probabilities=True, exclude=TAGS)
+    assert [[name for name, _ in row] for row in found] == topk_names(model, TEXTS, 2, exclude=TAGS)
+    labels, chances = model.predict_proba_topk(TEXTS, 2, exclude=TAGS)
+    expected = [c for one, c in zip(labels.ravel(), chances.ravel(), strict=True) if one >= 0]
+    assert [chance for row in found for _, chance in row] == pytest.approx(expected)
+    assert not hasattr(tagger, "predict_proba_topk")
+    with pytest.raises(TypeError, match=r"needs a classifier with .* Got (TextC|OvAL)"):
+        topk_names(tagger, TEXTS, return_probabilities=True)
+    with pytest.raises(ValueError, match="must not be True together"):
+        topk_names(model, TEXTS, return_probabilities=True, return_scores=True)
+
+
+def test_inside_wrappers_and_stacks_around_pipelines(data):
+    X, Y = data
+    inner = make_pipeline(MaxAbsScaler(), OvALinearXC())
+    members = [("one", inner), ("two", OneVsRestClassifier(LogisticRegression()))]
+    allowed = np.random.default_rng(1).random((40, 5)) < 0.5
+    for model in (
+        ThresholdTuner(inner, random_state=0),
+        StackingXC(members, cv=0.3, random_state=0),
+        make_pipeline(MaxAbsScaler(), ThresholdTuner(OvALinearXC(), random_state=0)),
+    ):
+        model.fit(X, Y)
+        labels, scores = topk(model, X, 5)
+        for arguments in ({"candidates": allowed}, {"exclude": ~allowed}):
+            found, values = topk(model, X, 5, **arguments)
+            for i in range(40):
+                kept = allowed[i, labels[i]]
+                n = int(kept.sum())
+                assert found[i, :n].tolist() == labels[i][kept].tolist()
+                np.testing.assert_allclose(values[i, :n], scores[i][kept])
+                assert (found[i, n:] == -1).all()
+
+
+def test_what_is_allowed_moves_with_the_classes():
+    each = AllowedLabels(3, np.array([0, 2, 1]), np.array([0, 2, 3]), True)
+    moved = each.moved(np.array([4, -1, 0]), 5)
+    assert moved.labels.tolist() == [0, 4]
+    assert moved.indptr.tolist() == [0, 2, 2]
+    assert moved.are_excluded
+    everywhere = AllowedLabels(3, np.array([0, 1])).moved(np.array([4, -1, 0]), 5)
+    assert everywhere.labels.tolist() == [4]
+
+
+def test_entries_that_cancel_or_repeat_are_read_once():
+    repeated = sp.csr_array(
+        (np.array([1.0, -1.0, 2.0, 0.0]), np.array([1, 1, 0, 2]), np.array([0, 3, 4])), shape=(2, 3)
+    )
+    before = repeated.data.copy(), repeated.indices.copy()
+    found = read_allowed(repeated, None, np.arange(3), 2, "who")
+    assert found.labels.tolist() == [0]
+    assert found.indptr.tolist() == [0, 1, 1]
+    np.testing.assert_array_equal(repeated.data, before[0])
+    np.testing.assert_array_equal(repeated.indices, before[1])
