@@ -144,7 +144,7 @@ class WrappedClassifier(XCClassifier):
         if is_prefit:
             rows = np.flatnonzero(weight > 0) if learns else np.empty(0, np.int64)
             return self._ask_prefit(X, targets, weight, draw_rows(rows, seed)), np.zeros(1)
-        cv = self._folds_of(np.count_nonzero(weight > 0))
+        cv = self._folds_of(int(np.count_nonzero(weight > 0)))
         folds = split(cv, X, y, targets, weight, seed, who) if learns else []
         return self._train(X, y, targets, given, weight, folds, fit)
 
