@@ -6,8 +6,10 @@
         |
     running.py                  runs a command; whatever goes wrong is one sentence and a number
         |
-        +-- fit.py              a table to a model        estimators.py, label_texts.py
-        +-- tag.py              a model and a table to a table with labels      tagged_tables.py
+        +-- fit.py              a table to a model        estimators.py, label_texts.py,
+        |                                                 swapped_columns.py
+        +-- tag.py              a model and a table to a table with labels      tagged_tables.py,
+        |                                                 allowed_names.py
         +-- evaluate.py         a model and a labelled table to numbers         quality.py
         |
     model_files.py              models on disk

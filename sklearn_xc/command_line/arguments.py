@@ -52,9 +52,21 @@ def _add_fit(commands: Any) -> None:
     )  # fmt: skip
     kinds = "; ".join(f"{name}: {use}" for name, use in ESTIMATORS.items())
     command.add_argument("--estimator", choices=ESTIMATORS, default="ova", help=f"(ova) {kinds}")
+    decisions = command.add_mutually_exclusive_group()
+    decisions.add_argument(
+        "--probabilities", action="store_true",
+        help="learn how likely labels are to be right, which tag then writes in place of scores; "
+        "what is more likely than not is predicted",
+    )  # fmt: skip
+    decisions.add_argument(
+        "--no-thresholds", dest="thresholds", action="store_false",
+        help="do not tune, on rows held out of training, from which score on labels are predicted: "
+        "half the time or less",
+    )  # fmt: skip
     command.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE",
-        help="a parameter of vectorizer or classifier, such as classifier__C=1; may be repeated",
+        help="a parameter of vectorizer, classifier, thresholds or probabilities, such as "
+        "classifier__C=1; may be repeated",
     )  # fmt: skip
     command.add_argument("--label-texts", metavar="TABLE", help="table with texts about labels")
     command.add_argument("--label-name", metavar="COLUMN", help="its column with their names")
@@ -73,14 +85,29 @@ def _add_tag(commands: Any) -> None:
     command.add_argument("table", metavar="TABLE", help='with texts; "-" for stdin')
     _add_text(command, required=False)
     command.add_argument("-k", type=_positive, metavar="N", help="labels for each row (5)")
-    command.add_argument(
-        "--threshold", type=float, metavar="SCORE",
-        help="only labels with at least this score; without -k up to 100 for a row",
+    which = command.add_mutually_exclusive_group()
+    which.add_argument(
+        "--predicted", action="store_true",
+        help="only labels that the model predicts, those past its tuned thresholds: often none, "
+        "without -k up to 100 for a row",
     )  # fmt: skip
+    which.add_argument(
+        "--threshold", type=_number, metavar="SCORE",
+        help="only labels with at least this score, or probability where the model has them; "
+        "without -k up to 100 for a row",
+    )  # fmt: skip
+    which = command.add_mutually_exclusive_group()
+    which.add_argument(
+        "--candidates", metavar="FILE", help="only labels whose names are lines of this file"
+    )
+    which.add_argument(
+        "--exclude", metavar="FILE", help="no labels whose names are lines of this file"
+    )
     command.add_argument(
         "--out", default="-", metavar="FILE",
-        help="the table with two further columns, predicted_labels and predicted_scores: .csv, "
-        ".tsv or .jsonl, also with .gz, .xz or .bz2; standard output where left out",
+        help="the table with two further columns, predicted_labels and predicted_scores (or "
+        "predicted_probabilities): .csv, .tsv or .jsonl, also with .gz, .xz or .bz2; standard "
+        "output where left out",
     )  # fmt: skip
     command.add_argument(
         "--out-format", choices=("csv", "tsv", "jsonl"), help="where the name does not tell"
@@ -101,6 +128,13 @@ def _add_evaluate(commands: Any) -> None:
     _add_text(command, required=False)
     command.add_argument("--labels", metavar="COLUMN", help="column with the labels (that of fit)")
     command.add_argument("--separator", type=_not_empty, metavar="TEXT", help=_SEPARATOR)
+    command.add_argument(
+        "--against", metavar="MODEL",
+        help="another model: tell what it gains on the first and what it loses",
+    )  # fmt: skip
+    command.add_argument(
+        "--report", metavar="FILE.html", help="write the comparison with --against as a page, too"
+    )
     command.add_argument("--json", action="store_true", help="print JSON")
     _add_common(command)
 
@@ -157,6 +191,10 @@ def _version() -> str:
 
 def _positive(text: str) -> int:
     return _checked(text, int, lambda n: n >= 1, "a whole number of at least 1")
+
+
+def _number(text: str) -> float:
+    return _checked(text, float, lambda x: x == x, "a number")
 
 
 def _jobs(text: str) -> int:

@@ -15,16 +15,22 @@ ESTIMATORS = {
     "stacking": "one-vs-all and ngame together: slower, often better",
     "decomp": "a small hidden layer below the labels",
 }
-#: These take one label for each row.
+#: These take one label for each row: the best one is predicted.
 ONE_LABEL = ("softmax",)
 #: These know what to do with texts of labels.
 TAKE_LABEL_TEXTS = ("ngame", "stacking")
+#: These learn on held-out rows themselves from which score on labels are predicted.
+_HAVE_THRESHOLDS = ("ngame", "stacking")
+#: How --set names the parts: that of `--estimator` is the classifier, whatever is around it.
+_CLASSIFIER = "classifier"
+_AROUND = {"thresholds": "ThresholdTuner", "probabilities": "TopKCalibrator"}
 
 
 def make_model(
     name: str,
     settings: Iterable[str],
     *,
+    decisions: str | None,
     separator: str | None,
     min_count: int,
     label_texts: dict[str, str] | None,
@@ -39,6 +45,9 @@ def make_model(
         One of `ESTIMATORS`.
     settings : iterable of str
         Such as "classifier__C=3".
+    decisions : {"thresholds", "probabilities", None}
+        What is around the classifier: a ThresholdTuner, unless it takes one label for each row or
+        has thresholds of its own; a TopKCalibrator; nothing.
     separator : str or None
     min_count : int
     label_texts : dict or None
@@ -68,27 +77,55 @@ def make_model(
             "decomp": sklearn_xc.DecompMIPSClassifier,
         }[name]()
 
-    vectorizer = TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
+    classifier = one(name)
+    _set_everywhere(classifier, {"n_jobs": n_jobs, "random_state": seed})
+    if decisions == "thresholds" and name in (*ONE_LABEL, *_HAVE_THRESHOLDS):
+        decisions = None
+    if decisions is not None:
+        classifier = getattr(sklearn_xc, _AROUND[decisions])(classifier, random_state=seed)
     model = sklearn_xc.TextClassifierXC(
-        vectorizer, one(name), separator=separator, min_count=min_count, label_texts=label_texts
-    )
-    values = {"n_jobs": n_jobs, "random_state": seed}
-    known = model.get_params(deep=True)
-    model.set_params(
-        **{key: values[last] for key in known if (last := key.split("__")[-1]) in values}
-    )
+        TfidfVectorizer(sublinear_tf=True, dtype=np.float32), classifier,
+        separator=separator, min_count=min_count, label_texts=label_texts,
+    )  # fmt: skip
+    paths = _paths(model, decisions)
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals:
             raise CommandError(f"--set {setting}: expected NAME=VALUE, such as classifier__C=1.")
-        if key not in known or "__" not in key:
-            names = sorted(name for name in known if "__" in name)
+        path = paths.get(key, key)
+        if "__" not in path or path not in model.get_params(deep=True):
             raise CommandError(
-                f"--set {setting}: there is no parameter {key!r}.{nearest(key, names)} There are: "
-                f"{listed(names)}."
+                f"--set {setting}: there is no parameter {key!r}.{nearest(key, paths)} There are: "
+                f"{listed(sorted(paths))}."
             )
-        model.set_params(**{key: _value(text)})
+        model.set_params(**{path: _value(text)})
     return model
+
+
+def _set_everywhere(classifier: Any, values: dict[str, Any]) -> None:
+    """Set parameters of a classifier and of its parts, where they have them."""
+    known = classifier.get_params(deep=True)
+    classifier.set_params(
+        **{key: values[last] for key in known if (last := key.split("__")[-1]) in values}
+    )
+
+
+def _paths(model: Any, decisions: str | None) -> dict[str, str]:
+    """Return the parameters of a model by what they are called on the command line.
+
+    A classifier within another one is called "classifier" all the same, and what is around it
+    "thresholds" or "probabilities".
+    """
+    around, inner = f"{_CLASSIFIER}__", f"{_CLASSIFIER}__estimator__"
+    paths = {}
+    for name in model.get_params(deep=True):
+        if decisions is not None and name.startswith(inner):
+            paths[around + name.removeprefix(inner)] = name
+        elif decisions is not None and name.startswith(around):
+            paths[f"{decisions}__" + name.removeprefix(around)] = name
+        elif "__" in name:
+            paths[name] = name
+    return paths
 
 
 def _value(text: str) -> Any:

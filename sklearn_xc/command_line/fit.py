@@ -9,9 +9,10 @@ from sklearn_xc.command_line.estimators import ONE_LABEL, make_model
 from sklearn_xc.command_line.label_texts import read_label_texts
 from sklearn_xc.command_line.labelled_rows import LabelledRows, read_labelled
 from sklearn_xc.command_line.model_files import Columns, check_place, save_model
+from sklearn_xc.command_line.swapped_columns import check_columns
 
 #: What is printed of held-out rows.
-_HELD_OUT = ("P@1", "P@3", "P@5", "R@5", "PSP@1")
+_HELD_OUT = ("P@1", "P@3", "P@5", "R@5", "PSP@1", "micro-F1", "macro-F1")
 
 
 def fit(options: Any) -> None:
@@ -30,14 +31,18 @@ def fit(options: Any) -> None:
     check_place(options.out)
     label_texts = read_label_texts(options)
     least = 1 if options.estimator in ONE_LABEL else options.min_count
+    decisions = "thresholds" if options.thresholds else None
     model = make_model(
-        options.estimator, options.set, separator=options.separator,
-        min_count=least, label_texts=label_texts, n_jobs=options.jobs, seed=options.seed,
+        options.estimator, options.set,
+        decisions="probabilities" if options.probabilities else decisions,
+        separator=options.separator, min_count=least, label_texts=label_texts, n_jobs=options.jobs,
+        seed=options.seed,
     )  # fmt: skip
     began = time.perf_counter()
     rows = read_labelled(options.table, options.text, options.labels, options.separator, options)
     counts = Counter(name for names in rows.labels for name in names)
     n_kept = sum(n >= least for n in counts.values())
+    check_columns(rows, counts, options)
     _check(rows, counts, n_kept, options)
     rare = len(counts) - n_kept
     _tell(

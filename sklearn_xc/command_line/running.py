@@ -79,12 +79,18 @@ def _explain(error: Exception) -> tuple[int, str]:
 
 
 def _show_warnings_as_notes(quiet: bool) -> None:
+    told = set()
+
     def show(message: Any, category: Any, *_: Any, **__: Any) -> None:
-        if not quiet:
+        # Each piece of a table may be as strange as the one before.
+        again = category.__name__ == "UnfamiliarTextWarning" and category in told
+        told.add(category)
+        if not quiet and not again:
             say(f"note: {message}")
 
     warnings.simplefilter("ignore")
     warnings.filterwarnings("default", category=UserWarning)
     # What the command line says itself, in words of its own.
     warnings.filterwarnings("ignore", message=".*pass separator=")
+    warnings.filterwarnings("ignore", message=".*X and y seem to be swapped")
     warnings.showwarning = show

@@ -1,8 +1,9 @@
-"""``tag``: a table gets two further columns, the labels of a model and their scores."""
+"""``tag``: a table gets two further columns, the labels of a model and scores or probabilities."""
 
 import math
 from typing import Any
 
+from sklearn_xc.command_line.allowed_names import read_allowed_names
 from sklearn_xc.command_line.errors import CommandError, say
 from sklearn_xc.command_line.model_files import load_model, text_columns
 from sklearn_xc.command_line.outputs import open_output
@@ -38,11 +39,17 @@ def tag(options: Any) -> None:
     model, known = load_model(options.model)
     columns = text_columns(options.text, known)
     separator = options.separator or (known.separator if known else None) or ";"
+    if _has_probabilities(model) and (options.threshold or 0) > 1:
+        raise CommandError(
+            f"--threshold {options.threshold:g}: the model gives probabilities, from 0 to 1."
+        )
+    allowed = read_allowed_names(model, options)
     n_done = 0
     with Progress(options.quiet) as progress, open_table(options.table, options) as table:
         table.check_columns(columns, "--text")
-        added = free_names(table.columns)
-        if added != free_names([]) and not options.quiet:
+        numbers = "probabilities" if _has_probabilities(model) else "scores"
+        added = free_names(table.columns, numbers)
+        if added != free_names([], numbers) and not options.quiet:
             say(f"note: the table has such columns already; the new ones are {', '.join(added)}.")
         kind = kind or ("csv" if table.kind == "parquet" else table.kind)
         with open_output(options.out) as stream:
@@ -53,7 +60,7 @@ def tag(options: Any) -> None:
                 delimiter = "\t" if kind == "tsv" else options.out_delimiter
                 writer = DelimitedWriter(stream, table.columns, added, separator, delimiter)
             for rows, texts in in_chunks(table, columns):
-                writer.write(rows, _tags_of(model, texts, options))
+                writer.write(rows, _tags_of(model, texts, options, allowed))
                 n_done += len(rows)
                 progress.show(n_done, table.share_read(n_done))
     if not options.quiet:
@@ -64,16 +71,52 @@ def tag(options: Any) -> None:
         )
 
 
-def _tags_of(model: Any, texts: list[str], options: Any) -> list[Tags]:
-    from sklearn_xc import topk_names
+def has_probabilities(model: Any) -> bool:
+    """Return whether a model was fitted with probabilities of its best labels."""
+    return hasattr(model.classifier_, "predict_proba_topk")
 
-    least = -math.inf if options.threshold is None else options.threshold
-    k = options.k or (_DEFAULT_K if options.threshold is None else _MOST_PAST_THRESHOLD)
-    k = min(k, len(model.classes_))
+
+def _tags_of(model: Any, texts: list[str], options: Any, allowed: dict[str, Any]) -> list[Tags]:
+    if options.predicted:
+        found = _predicted(model, texts, allowed)
+    elif options.threshold is None:
+        found = _best(model, texts, options.k or _DEFAULT_K, allowed)
+    else:
+        best = _best(model, texts, options.k or _MOST_PAST_THRESHOLD, allowed)
+        found = [[tag for tag in row if tag[1] >= options.threshold] for row in best]
+    return [row[: options.k] for row in found]
+
+
+def _predicted(model: Any, texts: list[str], allowed: dict[str, Any]) -> list[Tags]:
+    """Return the labels that the model predicts, best first."""
+    answers = model.predict(texts)
+    if hasattr(answers, "shape") and len(answers.shape) != 1:
+        raise CommandError(
+            "--predicted: the model was fitted on a matrix of labels, without names."
+        )
+    k = getattr(model.classifier_, "top_k", _MOST_PAST_THRESHOLD)
+    named = [set(names) if isinstance(names, list) else {names} for names in answers]
     return [
-        [(name, score) for name, score in row if score >= least and math.isfinite(score)]
-        for row in topk_names(model, texts, k, return_scores=True)
+        [tag for tag in row if tag[0] in names]
+        for names, row in zip(named, _best(model, texts, k, allowed), strict=True)
     ]
+
+
+def _best(model: Any, texts: list[str], k: int, allowed: dict[str, Any]) -> list[Tags]:
+    """Return the k best labels, in the order of scores, with these or with probabilities."""
+    ask = model.predict_proba_topk if _has_probabilities(model) else model.predict_topk
+    places, numbers = ask(texts, min(k, len(model.classes_)), **allowed)
+    kept = (places >= 0) & (numbers > -math.inf)
+    names = model.classes_
+    return [
+        list(zip(names[row[known]].tolist(), values[known].tolist(), strict=True))
+        for row, values, known in zip(places, numbers, kept, strict=True)
+    ]
+
+
+def _has_probabilities(model: Any) -> bool:
+    """Return whether a model was fitted with probabilities of its best labels."""
+    return hasattr(model, "predict_proba_topk")
 
 
 def _kind_of_output(options: Any) -> str | None:

@@ -58,7 +58,7 @@ class DelimitedWriter:
                 f"a row has the key {strange!r}, which the first thousand rows have not: there is "
                 "no column for it. Write JSON lines instead: --out NAME.jsonl."
             )
-        names = self._separator.join(name for name, _ in tags)
+        names = self._separator.join(as_text(name) for name, _ in tags)
         scores = self._separator.join(f"{score:.4g}" for _, score in tags)
         return [*(as_text(row.get(column)) for column in self._columns), names, scores]
 
@@ -103,10 +103,13 @@ class JsonLinesWriter:
         }
 
 
-def free_names(columns: list[str]) -> tuple[str, str]:
-    """Return names for the columns of labels and scores that no column of the input has."""
-    number, end = 1, ""
-    while f"predicted_labels{end}" in columns or f"predicted_scores{end}" in columns:
-        number += 1
-        end = f"_{number}"
-    return f"predicted_labels{end}", f"predicted_scores{end}"
+def free_names(columns: list[str], numbers: str) -> tuple[str, str]:
+    """Return names for the columns of labels and numbers that no column of the input has.
+
+    `numbers` is what these are, such as "scores".
+    """
+    count, end = 1, ""
+    while f"predicted_labels{end}" in columns or f"predicted_{numbers}{end}" in columns:
+        count += 1
+        end = f"_{count}"
+    return f"predicted_labels{end}", f"predicted_{numbers}{end}"

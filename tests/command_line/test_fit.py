@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from sklearn_xc import OvALinearXC, TextClassifierXC
+from sklearn_xc import OvALinearXC, TextClassifierXC, TopKCalibrator
 from sklearn_xc.command_line.cells import names_of, text_of
+from sklearn_xc.command_line.estimators import make_model
 
 ASKED = ["--text", "text", "--labels", "tags", "--separator", ";", "--jobs", 1]
 
@@ -20,11 +21,72 @@ def test_the_model_is_that_of_python(model, made):
     assert ours.command_line_ == {"text": ["text"], "labels": "tags", "separator": ";"}
     rows = made(120)
     vectorizer = TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
-    theirs = TextClassifierXC(vectorizer, OvALinearXC(), min_count=2)
+    theirs = TextClassifierXC(vectorizer, min_count=2)  # by default thresholds are tuned
     theirs.fit([row["text"] for row in rows], [row["tags"] for row in rows])
-    new = [row["text"] for row in made(20, seed=2)]
+    assert_same(ours, theirs, made)
+
+
+def assert_same(ours, theirs, made):
+    new = [row["text"].split()[0] for row in made(40, seed=2)]
     for one, other in zip(ours.predict_topk(new, 3), theirs.predict_topk(new, 3), strict=True):
         np.testing.assert_array_equal(one, other)
+    assert ours.predict(new) == theirs.predict(new)
+
+
+@pytest.mark.parametrize(
+    ("option", "classifier"),
+    [
+        ("--no-thresholds", OvALinearXC()),
+        ("--probabilities", TopKCalibrator(OvALinearXC(), random_state=0)),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.SmallGroupWarning")
+def test_what_is_around_the_classifier(run, train, made, tmp_path, option, classifier):
+    code, _, err = run("fit", train, *ASKED, option, "--out", tmp_path / "m")
+    assert code == 0
+    assert "wrote" in err
+    vectorizer = TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
+    theirs = TextClassifierXC(vectorizer, classifier, min_count=2)
+    rows = made(120)
+    theirs.fit([row["text"] for row in rows], [row["tags"] for row in rows])
+    ours = joblib.load(tmp_path / "m")
+    assert type(ours.classifier_) is type(classifier)
+    assert_same(ours, theirs, made)
+
+
+def test_thresholds_and_probabilities_exclude_each_other(refused, train, tmp_path):
+    asked = [*ASKED, "--out", tmp_path / "m", "--no-thresholds", "--probabilities"]
+    assert "not allowed with" in refused("fit", train, *asked)
+
+
+def test_parameters_have_names_of_their_part(run, train, tmp_path):
+    def fitted(*settings, more=()):
+        asked = [part for setting in settings for part in ("--set", setting)]
+        out = tmp_path / "m"
+        assert run("fit", train, *ASKED, *more, *asked, "--out", out, "--quiet") == (0, "", "")
+        return joblib.load(out).classifier_
+
+    tuner = fitted("classifier__C=2", "classifier__top_k=7", "thresholds__objective=macro_f1")
+    assert (tuner.estimator_.C, tuner.estimator_.top_k) == (2, 7)
+    assert (tuner.objective, tuner.top_k) == ("macro_f1", 100)
+    tuner = fitted("classifier__estimator__C=3", "classifier__per=all")  # as in Python
+    assert (tuner.estimator_.C, tuner.per) == (3, "all")
+    cv = ["--estimator", "ova-cv"]
+    tuner = fitted("classifier__cv=2", "classifier__Cs=2", "thresholds__cv=0.3", more=cv)
+    assert (tuner.estimator_.cv, len(tuner.estimator_.Cs_), tuner.cv) == (2, 2, 0.3)
+    calibrator = fitted("probabilities__n_groups=1", "classifier__C=2", more=["--probabilities"])
+    assert (calibrator.n_groups, calibrator.estimator_.C) == (1, 2)
+    assert fitted("classifier__C=2", more=["--no-thresholds"]).C == 2
+
+
+@pytest.mark.parametrize("estimator", ["ngame", "stacking"])
+def test_thresholds_of_their_own_are_not_tuned_again(estimator):
+    model = make_model(
+        estimator, [], decisions="thresholds", separator=";", min_count=1, label_texts=None,
+        n_jobs=2, seed=3,
+    )  # fmt: skip
+    assert not hasattr(model.classifier, "estimator")
+    assert (model.classifier.n_jobs, model.classifier.random_state) == (2, 3)
 
 
 def test_what_is_printed(run, train, tmp_path):
@@ -34,7 +96,7 @@ def test_what_is_printed(run, train, tmp_path):
     assert f"{train}: 120 rows, 4 labels, 1." in err
     held = re.search(r"24 rows held out, trained on the other 96 .*: (.*)\n", err)
     values = dict(part.split(" ") for part in held[1].split(", "))
-    assert list(values) == ["P@1", "P@3", "P@5", "R@5", "PSP@1"]
+    assert list(values) == ["P@1", "P@3", "P@5", "R@5", "PSP@1", "micro-F1", "macro-F1"]
     assert values["P@1"] == values["R@5"] == "100.0%"
     assert re.search(r"trained ova on 120 rows, 4 labels .*\nwrote .*: [\d.]+ kB\n$", err)
     assert run("fit", train, *ASKED, "--out", out, "--quiet") == (0, "", "")
@@ -45,7 +107,7 @@ def test_several_columns_and_parameters(run, train, tmp_path):
     more = ["--text", "title", "--set", "classifier__C=2", "--set", "vectorizer__ngram_range=(1,2)"]
     assert run("fit", train, *ASKED, *more, "--out", out, "--quiet")[0] == 0
     model = joblib.load(out)
-    assert (model.classifier_.C, model.vectorizer_.ngram_range) == (2, (1, 2))
+    assert (model.classifier_.estimator_.C, model.vectorizer_.ngram_range) == (2, (1, 2))
     assert {"hot", "soup"} & set(model.vectorizer_.vocabulary_) == {"hot"}
     assert model.command_line_["text"] == ["text", "title"]
 
@@ -54,8 +116,9 @@ def test_lists_in_json_lines(run, tmp_path, made, as_jsonl, model):
     table = as_jsonl(tmp_path / "t.jsonl", made(120))
     asked = ["--text", "text", "--labels", "tags", "--jobs", 1, "--out", tmp_path / "m"]
     assert run("fit", table, *asked, "--quiet") == (0, "", "")
-    one, other = joblib.load(tmp_path / "m"), joblib.load(model)
-    assert (one.classifier_.coef_ != other.classifier_.coef_).nnz == 0
+    one, other = joblib.load(tmp_path / "m").classifier_, joblib.load(model).classifier_
+    assert (one.estimator_.coef_ != other.estimator_.coef_).nnz == 0
+    np.testing.assert_array_equal(one.thresholds_, other.thresholds_)
 
 
 def test_one_label_each(run, refused, tmp_path, made, as_csv, train):
@@ -126,10 +189,73 @@ def test_notes(run, train, tmp_path, made, as_csv):
     assert err.count("note:") == 2
 
 
+def sentences(n):
+    """Return so many sentences, all different."""
+    words = ["how", "can", "one", "keep", "a", "broth", "from", "going", "cloudy"]
+    rng = np.random.default_rng(0)
+    return [f"{' '.join(rng.choice(words, 9))} {i}" for i in range(n)]
+
+
+@pytest.fixture
+def questions(tmp_path, as_csv):
+    """Return a table of questions with one or two tags each."""
+    tags = (["soup"], ["bread", "oven"], ["ale"])
+    rows = [
+        {"id": f"No. {i}", "question": text, "tags": tags[i % 3]}
+        for i, text in enumerate(sentences(30))
+    ]
+    return as_csv(tmp_path / "q.csv", rows)
+
+
+@pytest.mark.parametrize("more", [["--separator", ";"], ["--quiet"]])
+def test_swapped_columns(refused, questions, tmp_path, more):
+    asked = ["--text", "tags", "--labels", "question", *more, "--out", tmp_path / "m"]
+    error = refused("fit", questions, *asked)
+    assert "column 'question' looks like texts, not like labels: 100% of what it holds is" in error
+    assert "Are --text and --labels swapped? Try --text question --labels tags." in error
+    assert not (tmp_path / "m").exists()
+
+
+def test_sentences_beside_longer_texts_are_no_labels(refused, tmp_path, as_csv):
+    rows = [{"text": " ".join([text] * 3), "answer": text + " or so"} for text in sentences(20)]
+    table = as_csv(tmp_path / "t.csv", rows)
+    error = refused("fit", table, "--text", "text", "--labels", "answer", "--out", tmp_path / "m")
+    assert "looks like texts" in error
+    assert "Which column holds such names (--labels)?" in error
+
+
+def test_notes_on_columns_that_may_be_the_wrong_ones(run, refused, questions, tmp_path, as_csv):
+    out = ["--jobs", 1, "--out", tmp_path / "m"]
+    asked = ["--text", "question", "--labels", "id", "--min-count", 1, "--no-thresholds"]
+    code, _, err = run("fit", questions, *asked, *out)
+    assert code == 0
+    assert "note: 100% of the labels in 'id' are in one row alone, such as 'No. 0'" in err
+    assert "no label is in 2 rows or more" in refused("fit", questions, *asked[:4], *out)
+    rows = [{"word": f"w{i % 4}", "kind": f"of kind {i % 4}"} for i in range(40)]
+    table = as_csv(tmp_path / "t.csv", rows)
+    code, _, err = run("fit", table, "--text", "word", "--labels", "kind", *out)
+    assert code == 0
+    assert "note: labels of 'kind' are longer than the texts on average, such as 'of kind 0'" in err
+    assert "Try --text kind --labels word." in err
+    rows = [{"title": f"about {'abc'[i % 3]}", "tags": ["any", "abc"[i % 3]]} for i in range(40)]
+    table = as_csv(tmp_path / "t.csv", rows)
+    swapped = ["--text", "tags", "--labels", "title", "--separator", ";"]
+    code, _, err = run("fit", table, *swapped, *out)
+    assert code == 0
+    assert "note: ';' (--separator) stands in many texts, and in no cell of 'title'." in err
+    assert err.count("swapped") == 1
+    right = ["--text", "question", "--labels", "tags", "--separator", ";"]
+    code, _, err = run("fit", questions, *right, *out)
+    assert code == 0
+    assert "note:" not in err
+
+
 @pytest.mark.parametrize(
     ("setting", "says"),
     [
         ("classifier__c=1", "no parameter 'classifier__c'. Did you mean 'classifier__C'?"),
+        ("threshold__per=all", "Did you mean 'thresholds__per'? There are: classifier__C, "),
+        ("thresholds__per=every", "per"),
         ("C", "expected NAME=VALUE"),
         ("classifier__C=-1", "C"),
         ("classifier__loss=hing", "loss"),

@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 
 import joblib
+import numpy as np
 import pytest
 
-from sklearn_xc import topk_names
+from sklearn_xc import TextClassifierXC, topk_names
 from sklearn_xc.command_line import tables
 from sklearn_xc.command_line import tag as tag_module
 
@@ -59,11 +60,129 @@ def test_only_labels_past_a_score(run, model, others, made, k):
     most = [] if k is None else ["-k", k]
     code, out, _ = run("tag", model, others, "--threshold", 0, "--quiet", *most)
     assert code == 0
-    predicted = joblib.load(model).predict([row["text"] for row in made(40, seed=1)])
-    for row, names in zip(rows_of(out), predicted, strict=True):
+    texts = [row["text"] for row in made(40, seed=1)]
+    best = topk_names(joblib.load(model), texts, 4, return_scores=True)
+    past = [[name for name, score in row if score >= 0] for row in best]
+    for row, names in zip(rows_of(out), past, strict=True):
         found = set(filter(None, row["predicted_labels"].split(";")))
         assert found <= set(names) if k else found == set(names)
         assert k is None or len(found) <= k
+
+
+@pytest.fixture
+def vague(tmp_path, made, as_jsonl):
+    """Return a table of texts that say little, and these."""
+    rows = [{"text": row["text"].split()[0]} for row in made(40, seed=5)]
+    rows += [{"text": "stock sugar"}, {"text": "nothing known"}]
+    return as_jsonl(tmp_path / "vague.jsonl", rows), [row["text"] for row in rows]
+
+
+def test_labels_past_the_tuned_thresholds(run, refused, model, vague):
+    table, texts = vague
+    code, out, _ = run("tag", model, table, "--predicted", "--quiet")
+    assert code == 0
+    found = [json.loads(line) for line in out.splitlines()]
+    fitted = joblib.load(model)
+    sizes = set()
+    for row, names, best in zip(
+        found, fitted.predict(texts), topk_names(fitted, texts, 4, return_scores=True), strict=True
+    ):
+        scores = dict(best)
+        assert row["predicted_labels"] == sorted(names, key=scores.get, reverse=True)
+        expected = sorted((scores[name] for name in names), reverse=True)
+        assert row["predicted_scores"] == pytest.approx(expected, rel=1e-3)
+        sizes.add(len(names))
+    assert len(sizes) > 1
+    code, out, _ = run("tag", model, table, "--predicted", "-k", 1, "--quiet")
+    assert [json.loads(line)["predicted_labels"] for line in out.splitlines()] == [
+        row["predicted_labels"][:1] for row in found
+    ]
+    error = refused("tag", model, table, "--predicted", "--threshold", 0)
+    assert "not allowed with" in error
+
+
+def test_more_predicted_labels_than_usual_are_all_there(run, tmp_path, as_jsonl):
+    """There are 130 labels on each row, and `top_k` is raised."""
+    names = [f"l{i}" for i in range(130)]
+    table = as_jsonl(tmp_path / "t.jsonl", [{"text": f"w{i % 3}", "tags": names} for i in range(9)])
+    asked = ["--text", "text", "--labels", "tags", "--jobs", 1, "--quiet", "--no-thresholds"]
+    asked += ["--set", "classifier__top_k=200", "--out", tmp_path / "m"]
+    assert run("fit", table, *asked) == (0, "", "")
+    code, out, _ = run("tag", tmp_path / "m", table, "--predicted", "--quiet")
+    assert code == 0
+    assert set(json.loads(out.splitlines()[0])["predicted_labels"]) == set(names)
+
+
+def test_probabilities(run, refused, train, vague, tmp_path):
+    asked = ["--text", "text", "--labels", "tags", "--separator", ";", "--jobs", 1, "--quiet"]
+    path = tmp_path / "m"
+    assert run("fit", train, *asked, "--probabilities", "--out", path) == (0, "", "")
+    table, texts = vague
+    fitted = joblib.load(path)
+    chances = fitted.predict_proba(texts).toarray()
+    code, out, _ = run("tag", path, table, "-k", 3, "--quiet")
+    assert code == 0
+    rows = [json.loads(line) for line in out.splitlines()]
+    places = {name: place for place, name in enumerate(fitted.classes_)}
+    for row, own, best in zip(rows, chances, topk_names(fitted, texts, 3), strict=True):
+        assert list(row) == ["text", "predicted_labels", "predicted_probabilities"]
+        assert row["predicted_labels"] == best
+        expected = [own[places[name]] for name in best]
+        assert row["predicted_probabilities"] == pytest.approx(expected, rel=1e-3)
+    _, out, _ = run("tag", path, table, "--threshold", 0.3, "--quiet")
+    found = [set(json.loads(line)["predicted_labels"]) for line in out.splitlines()]
+    assert found == [set(fitted.classes_[own >= 0.3]) for own in chances]
+    _, out, _ = run("tag", path, table, "--predicted", "--quiet")
+    found = [set(json.loads(line)["predicted_labels"]) for line in out.splitlines()]
+    assert found == [set(fitted.classes_[own > 0.5]) for own in chances]
+    assert "gives probabilities, from 0 to 1" in refused("tag", path, table, "--threshold", 3)
+
+
+@pytest.mark.parametrize("kind", [["-k", 4], ["--predicted"], ["--threshold", -0.5]])
+def test_only_some_labels(run, model, vague, tmp_path, kind):
+    table, _ = vague
+    some = tmp_path / "some.txt"
+    some.write_text("soup\n\nale \nsoop\n")
+
+    def tags(*more):
+        code, out, err = run("tag", model, table, *kind, *more, "--out-format", "jsonl")
+        assert code == 0
+        return [json.loads(line)["predicted_labels"] for line in out.splitlines()], err
+
+    whole, _ = tags()
+    assert any(set(row) & {"soup", "ale"} for row in whole)
+    found, err = tags("--candidates", some)
+    assert found == [[name for name in row if name in ("soup", "ale")] for row in whole]
+    assert "does not know 1 of 3 names, such as 'soop'. Did you mean 'soup'?" in err
+    found, _ = tags("--exclude", some)
+    assert found == [[name for name in row if name not in ("soup", "ale")] for row in whole]
+
+
+def test_k_of_some_labels_are_given(run, model, vague, tmp_path):
+    (tmp_path / "some.txt").write_text("soup\nale\ncake\n")
+    asked = ["--candidates", tmp_path / "some.txt", "-k", 3, "--quiet"]
+    _, out, _ = run("tag", model, vague[0], *asked)
+    for line in out.splitlines():
+        assert sorted(json.loads(line)["predicted_labels"]) == ["ale", "cake", "soup"]
+
+
+def test_files_of_names_that_do_not_do(refused, model, others, tmp_path):
+    names = tmp_path / "names.txt"
+    names.write_text("soop\n")
+    asked = ["tag", model, others, "--quiet", "--candidates", names]
+    assert "knows none of these, such as 'soop'. Did you mean 'soup'?" in refused(*asked)
+    names.write_text("\n")
+    assert "The file is empty." in refused(*asked)
+    assert "not allowed with" in refused(*asked, "--exclude", names)
+    assert "there is no such file" in refused(*asked[:4], "--exclude", tmp_path / "no.txt")
+
+
+def test_a_model_of_a_matrix_predicts_no_names(refused, run, others, tmp_path):
+    plain = TextClassifierXC().fit(["soup broth", "bread"] * 6, np.eye(2, dtype=int)[[0, 1] * 6])
+    joblib.dump(plain, tmp_path / "m")
+    asked = ["tag", tmp_path / "m", others, "--text", "text", "--quiet"]
+    assert "fitted on a matrix of labels" in refused(*asked, "--predicted", "--out", tmp_path / "o")
+    assert run(*asked)[0] == 0
 
 
 def test_chunks_do_not_show(run, model, others, monkeypatch):
