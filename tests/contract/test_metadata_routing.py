@@ -1,0 +1,206 @@
+"""Weights of instances reach what is inside a meta-estimator, with metadata routing and without.
+
+The rule with routing: the outermost estimator says whether it wants weights. It uses them itself,
+and passes them on to what is inside, unless that declines them by ``set_fit_request``.
+"""
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from small_data import awkward
+
+from sklearn_xc import (
+    OvALinearXC,
+    StackingXC,
+    TextClassifierXC,
+    ThresholdTuner,
+    TopKCalibrator,
+)
+from sklearn_xc.metrics import get_scorer
+from sklearn_xc.model_selection import GridSearchCV, cross_val_topk, cross_validate
+
+X, Y = awkward()
+WEIGHT = np.r_[np.full(30, 0.1), np.full(30, 4.0)]
+WORDS = [" ".join(f"w{j}" for j in row.indices) for row in X]
+NAMES = [[f"n{j}" for j in row.indices] for row in Y]
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.SmallGroupWarning"),
+]
+
+
+class Recorder(OvALinearXC):
+    """One-vs-all that remembers the weights it was trained with."""
+
+    def fit(self, X, y, sample_weight=None):
+        super().fit(X, y, sample_weight=sample_weight)
+        self.seen_ = sample_weight
+        return self
+
+
+class Same(TransformerMixin, BaseEstimator):
+    def fit(self, X, y=None):
+        self.fitted_ = True
+        return self
+
+    def transform(self, X):
+        return X
+
+
+def inner(**parameters):
+    return Recorder(tol=1e-3, prune=0.001, **parameters)
+
+
+#: Meta-estimators around a classifier: how they are made, and where what is inside is afterwards.
+AROUND = {
+    "ThresholdTuner": (
+        lambda part: ThresholdTuner(part, cv=2, random_state=0), lambda model: model.estimator_,
+    ),
+    "TopKCalibrator": (
+        lambda part: TopKCalibrator(part, cv=2, random_state=0), lambda model: model.estimator_,
+    ),
+    "StackingXC": (
+        lambda part: StackingXC([("a", part), ("b", OvALinearXC(C=3.0))], cv=2, random_state=0),
+        lambda model: model.estimators_[0],
+    ),
+    "TextClassifierXC": (
+        lambda part: TextClassifierXC(Same(), part), lambda model: model.classifier_,
+    ),
+    "TextClassifierXC, ThresholdTuner": (
+        lambda part: TextClassifierXC(Same(), ThresholdTuner(part, cv=2, random_state=0)),
+        lambda model: model.classifier_.estimator_,
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(params=[False, True], ids=["off", "on"])
+def routing(request):
+    with sklearn.config_context(enable_metadata_routing=request.param):
+        yield request.param
+
+
+@pytest.fixture(params=AROUND)
+def around(request):
+    return AROUND[request.param]
+
+
+def asking(estimator, routing, *, wanted=True):
+    """Have an estimator ask for weights, where it can be asked."""
+    return estimator.set_fit_request(sample_weight=wanted) if routing else estimator
+
+
+def test_weights_reach_what_is_inside(around, routing):
+    make, inside = around
+    model = make(inner()).fit(X, Y, sample_weight=WEIGHT)
+    np.testing.assert_array_equal(inside(model).seen_, WEIGHT)
+    model = make(asking(inner(), routing)).fit(X, Y, sample_weight=WEIGHT)
+    np.testing.assert_array_equal(inside(model).seen_, WEIGHT)
+    assert inside(make(inner()).fit(X, Y)).seen_ is None
+
+
+def test_what_is_inside_may_decline(around):
+    make, inside = around
+    with sklearn.config_context(enable_metadata_routing=True):
+        declining = inner().set_fit_request(sample_weight=False)
+        assert inside(make(declining).fit(X, Y, sample_weight=WEIGHT)).seen_ is None
+        steps = make_pipeline(MaxAbsScaler(), declining)
+        assert inside(make(steps).fit(X, Y, sample_weight=WEIGHT))[-1].seen_ is None
+
+
+def test_a_pipeline_inside(around, routing):
+    make, inside = around
+    steps = make_pipeline(MaxAbsScaler(), asking(inner(), routing))
+    model = make(steps).fit(X, Y, sample_weight=WEIGHT)
+    np.testing.assert_array_equal(inside(model)[-1].seen_, WEIGHT)
+    if routing:  # a step that says nothing
+        unset = make_pipeline(MaxAbsScaler(), inner())
+        with pytest.raises(ValueError, match=r"sample_weight.* are passed but are not explicitly"):
+            make(unset).fit(X, Y, sample_weight=WEIGHT)
+
+
+def test_from_a_pipeline_outside(around, routing):
+    make, inside = around
+    model = asking(make(inner()), routing)
+    pipeline = make_pipeline(MaxAbsScaler(), model)
+    name = "sample_weight" if routing else f"{pipeline.steps[-1][0]}__sample_weight"
+    pipeline.fit(X, Y, **{name: WEIGHT})
+    np.testing.assert_array_equal(inside(pipeline[-1]).seen_, WEIGHT)
+    if routing:
+        with pytest.raises(UnsetMetadataPassedError):
+            make_pipeline(MaxAbsScaler(), make(inner())).fit(X, Y, sample_weight=WEIGHT)
+
+
+def test_in_cross_validation(around, routing):
+    make, inside = around
+    cv = KFold(2)
+    with_scores = get_scorer("P@1")
+    if routing:
+        with_scores = with_scores.set_score_request(sample_weight=False)
+    model = asking(make(inner()), routing)
+    given = {"cv": cv, "params": {"sample_weight": WEIGHT}}
+    result = cross_validate(
+        model, X, Y, scoring=with_scores, return_estimator=True, error_score="raise", **given
+    )
+    for fitted, (train, _) in zip(result["estimator"], cv.split(X), strict=True):
+        np.testing.assert_array_equal(inside(fitted).seen_, WEIGHT[train])
+        own = make(inner()).fit(X[train], Y[train], sample_weight=WEIGHT[train])
+        np.testing.assert_array_equal(fitted.predict_topk(X, 5), own.predict_topk(X, 5))
+    found = cross_val_topk(model, X, Y, k=5, **given)
+    train, test = next(cv.split(X))
+    own = make(inner()).fit(X[train], Y[train], sample_weight=WEIGHT[train])
+    labels, scores = own.predict_topk(X[test], 5)
+    at = np.repeat(test, 5), labels.ravel()
+    np.testing.assert_array_equal(found.toarray()[at], scores.ravel())
+
+
+def test_in_a_search(around, routing):
+    make, inside = around
+    model = asking(make(inner()), routing)
+    name = next(key for key in model.get_params() if key.split("__")[-1] == "C")
+    scorer = get_scorer("P@1")
+    if routing:
+        scorer = scorer.set_score_request(sample_weight=True)
+    search = GridSearchCV(model, {name: [0.1, 1.0]}, scoring=scorer, cv=2, error_score="raise")
+    search.fit(X, Y, sample_weight=WEIGHT)
+    np.testing.assert_array_equal(inside(search.best_estimator_).seen_, WEIGHT)
+    assert search.cv_results_["mean_test_score"].min() > 0
+    if routing:
+        search.set_params(estimator=make(inner()))
+        with pytest.raises(UnsetMetadataPassedError):
+            search.fit(X, Y, sample_weight=WEIGHT)
+
+
+def test_texts_and_names(routing):
+    tagger = TextClassifierXC(TfidfVectorizer(dtype=np.float32), inner())
+    model = asking(tagger, routing)
+    if routing:
+        model.set_score_request(sample_weight=False)
+    given = {"cv": KFold(2), "params": {"sample_weight": WEIGHT}}
+    result = cross_validate(model, WORDS, NAMES, return_estimator=True, **given)
+    for fitted, part in zip(result["estimator"], (WEIGHT[30:], WEIGHT[:30]), strict=True):
+        np.testing.assert_array_equal(fitted.classifier_.seen_, part)
+    assert np.isfinite(result["test_score"]).all()
+
+
+def test_weights_of_scores(around):
+    """With routing weights of scores are asked for one by one; without they are an argument."""
+    make, _ = around
+    model = make(inner()).fit(X, Y)
+    labels = model.predict_topk(X, 1)[0][:, 0]
+    expected = np.average(Y.toarray()[np.arange(60), labels], weights=WEIGHT)
+    assert model.score(X, Y, sample_weight=WEIGHT) == pytest.approx(expected)
+    with sklearn.config_context(enable_metadata_routing=True):
+        steps = make_pipeline(MaxAbsScaler(), make(inner()).set_score_request(sample_weight=True))
+        steps.fit(X, Y)
+        scaled = steps[:-1].transform(X)
+        labels = steps[-1].predict_topk(scaled, 1)[0][:, 0]
+        expected = np.average(Y.toarray()[np.arange(60), labels], weights=WEIGHT)
+        assert steps.score(X, Y, sample_weight=WEIGHT) == pytest.approx(expected)
