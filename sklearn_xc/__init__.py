@@ -13,6 +13,7 @@ _PUBLIC = {
     "DecompMIPSClassifier": "sklearn_xc.decomposition",
     "ImplicitSoftmaxSGD": "sklearn_xc.softmax",
     "LabelFeatures": "sklearn_xc._label_features",
+    "LabelHierarchy": "sklearn_xc.hierarchy",
     "NGAMEEmbeddingXC": "sklearn_xc.embedding",
     "OvALinearXC": "sklearn_xc.linear",
     "OvALinearXCCV": "sklearn_xc.linear",
@@ -33,6 +34,7 @@ _SUBPACKAGES = (
     "encoders",
     "exceptions",
     "gradients",
+    "hierarchy",
     "initialisers",
     "inspection",
     "linear",
@@ -44,12 +46,13 @@ _SUBPACKAGES = (
     "samplers",
     "softmax",
     "stacking",
+    "testing",
     "text",
     "thresholds",
 )
 
 # For the package's own use; reached as attributes too.
-_INTERNAL = ("base", "command_line", "kernels", "parallel", "solvers", "weights")
+_INTERNAL = ("base", "command_line", "integrations", "kernels", "parallel", "solvers", "weights")
 
 __all__ = ["__version__", *_PUBLIC, *_SUBPACKAGES]
 

@@ -11,6 +11,7 @@ import _thread
 import dataclasses
 import functools
 import getpass
+import re
 import signal
 import tempfile
 from pathlib import Path
@@ -45,6 +46,38 @@ collect_ignore_glob = ["*conftest.py"]
 hypothesis.settings.register_profile("default", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("explore", deadline=None, max_examples=2000)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+#: Who compiles what, as words in the names of tests; the second are all others.
+_FAMILIES = (
+    r"OvALinear|/linear/|one_vs_all|bench_(ova|cv)|test_losses|test_initialisers|newton",
+    r"",
+    r"[Ss]oftmax|Stacking|/stacking/",
+    r"Decomp|decomp|/gradients/|/mips/",
+    r"NGAME|ngame|/(kernels/)?embedding/|/encoders/|/samplers/",
+)
+
+
+def pytest_collection_modifyitems(items):
+    """Put tests together that compile the same kernels: see `pytest_xdist_make_scheduler`."""
+
+    def family(item):
+        name = item.nodeid
+        found = [i for i, words in enumerate(_FAMILIES) if words and re.search(words, name)]
+        return found[-1] if found else 1
+
+    items.sort(key=family)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give each worker a stretch of the tests, of which idle ones take over the rest.
+
+    By turns, two workers come to the same kernels at the same time, and both compile them.
+    """
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)
 
 
 @functools.cache

@@ -17,13 +17,15 @@ ESTIMATORS = {
 }  # fmt: skip
 PARTS = {"solvers", "initialisers", "samplers", "mips", "encoders", "gradients"}
 FOUNDATIONS = {
-    "base", "exceptions", "kernels", "losses", "metrics", "parallel", "preprocessing", "weights",
-    "_arguments", "_atomic_files", "_blank_rows", "_checks", "_data", "_distinct", "_explanation",
-    "_folds", "_frequency_groups", "_held_out", "_label_features", "_label_names", "_name_lists",
-    "_objective", "_out_of_fold", "_parts", "_scored_pairs", "_seeds", "_show_versions", "_sklearn",
+    "base", "exceptions", "hierarchy", "kernels", "losses", "metrics", "parallel", "preprocessing",
+    "weights",
+    "_allowed_labels", "_arguments", "_atomic_files", "_best_allowed", "_blank_rows", "_checks",
+    "_data", "_distinct", "_explanation", "_explanation_inside", "_folds", "_frequency_groups",
+    "_held_out", "_label_features", "_label_names", "_name_lists", "_objective", "_out_of_fold",
+    "_parts", "_plain_state", "_scored_pairs", "_seeds", "_show_versions", "_sklearn",
     "_sparse_input", "_state", "_topk", "_topk_names", "_wrapped",
 }  # fmt: skip
-SHELVES = {"datasets", "inspection", "model_selection"}
+SHELVES = {"datasets", "inspection", "model_selection", "testing"}
 #: The package itself: its version.
 TOP = {"sklearn_xc"}
 
@@ -33,6 +35,7 @@ MAY_USE = {
     **dict.fromkeys(FOUNDATIONS, FOUNDATIONS | TOP),
     **dict.fromkeys(SHELVES, ESTIMATORS | PARTS | FOUNDATIONS | SHELVES | TOP),
     "command_line": ESTIMATORS | PARTS | FOUNDATIONS | SHELVES | TOP | {"command_line"},
+    "integrations": ESTIMATORS | PARTS | FOUNDATIONS | SHELVES | TOP | {"integrations"},
     "kernels": {"kernels"},
     "losses": {"losses", "kernels", "_parts"},
 }

@@ -13,6 +13,11 @@ import numpy as np
 from fitted import dense
 
 
+def given(parameters: Any) -> dict[str, Any]:
+    """Return parameters of their own for an estimator, made now if a function makes them."""
+    return parameters() if callable(parameters) else copy.deepcopy(dict(parameters))
+
+
 @dataclass(frozen=True)
 class Entry:
     """An estimator, and what the contract has to know of it.
@@ -30,16 +35,18 @@ class Entry:
         Parameters, beside the quick ones, with which it learns easy data, in less than a second.
     precise : mapping
         Parameters, beside the quick ones, with which rounding changes scores by less than 1e-5.
-    variants : mapping of str to mapping
-        Parameters that take code of their own: what must not change a bit is tried on each.
+    variants : mapping of str to mapping or callable
+        Parameters that take code of their own: what must not change a bit is tried on each. Those
+        that hold trained models are made by a function: every worker collects all tests.
     pieces : mapping of str to int
         Private constants, by dotted name, that have even small work cut up for several threads.
     small : str
         Private constant, by dotted name: what needs fewer bytes does not ask for the machine's.
     refused : mapping of str to list
         Values of parameters that ``fit`` refuses, for each parameter.
-    memory : tuple of (mapping, str)
-        Parameters that need too much memory, and what the message calls the largest array.
+    memory : tuple of (mapping or callable, str)
+        Parameters that need too much memory, as in variants, and what the message calls the largest
+        array.
     labels_apart : bool
         Whether each label is a problem of its own: a single column will do.
     learns_from_unlabelled : bool
@@ -87,11 +94,11 @@ class Entry:
     needed: Mapping[str, Any] = field(default_factory=dict)
     able: Mapping[str, Any] = field(default_factory=dict)
     precise: Mapping[str, Any] = field(default_factory=dict)
-    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    variants: Mapping[str, Mapping[str, Any] | Callable] = field(default_factory=dict)
     pieces: Mapping[str, int] = field(default_factory=dict)
     small: str = ""
     refused: Mapping[str, list] = field(default_factory=dict)
-    memory: tuple[tuple[Mapping[str, Any], str], ...] = ()
+    memory: tuple[tuple[Mapping[str, Any] | Callable, str], ...] = ()
     labels_apart: bool = False
     learns_from_unlabelled: bool = False
     is_exact: bool = True

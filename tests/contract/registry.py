@@ -4,10 +4,8 @@ What can be asked of an estimator (``hasattr``, ``get_params``, the signature of
 an entry holds the rest.
 """
 
-import copy
-
 import numpy as np
-from entry import Entry
+from entry import Entry, given
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -102,8 +100,14 @@ def members(**of_ova):
 
 
 def prefit_members():
-    """Return members of a stack that are trained on ``awkward`` data."""
-    return [(name, member.fit(*awkward())) for name, member in members()]
+    """Return parameters of a stack of members that are trained on ``awkward`` data."""
+    trained = [(name, member.fit(*awkward())) for name, member in members()]
+    return {"cv": "prefit", "estimators": trained}
+
+
+def prefit_estimator():
+    """Return parameters of a wrapper around one that is trained on ``awkward`` data."""
+    return {"cv": "prefit", "estimator": ova().fit(*awkward())}
 
 
 def chances_of_pairs(stack):
@@ -400,7 +404,7 @@ ENTRIES = {
             "foreign learner": {
                 "final_estimator": make_pipeline(SimpleImputer(), LogisticRegression())
             },
-            "prefit": {"cv": "prefit", "estimators": prefit_members()},
+            "prefit": prefit_members,
         },
         pieces={"sklearn_xc.stacking.model._TOGETHER": 64},
         refused={
@@ -418,7 +422,7 @@ ENTRIES = {
         },
         memory=(
             ({}, r"the features of pairs, 18 held-out instances x 5 candidates"),
-            ({"cv": "prefit", "estimators": prefit_members()}, "the features of pairs, 60 held"),
+            (prefit_members, "the features of pairs, 60 held"),
         ),
         learns_from_unlabelled=True,
         is_exact=False,
@@ -466,7 +470,7 @@ ENTRIES = {
             variants={
                 "sigmoid": {"method": "sigmoid", "n_groups": 2, "n_candidates": 2},
                 "folds": {"cv": 2},
-                "prefit": {"cv": "prefit", "estimator": ova().fit(*awkward())},
+                "prefit": prefit_estimator,
             },
             refused={
                 **WRAPPER,
@@ -489,7 +493,7 @@ ESTIMATORS = {name: entry.make for name, entry in ENTRIES.items()}
 
 def of_variant(name, variant, **parameters):
     """Return a quick estimator with the parameters of a variant, "" for none."""
-    own = copy.deepcopy(ENTRIES[name].variants[variant]) if variant else {}
+    own = given(ENTRIES[name].variants[variant]) if variant else {}
     return ENTRIES[name].make(**{**own, **parameters})
 
 

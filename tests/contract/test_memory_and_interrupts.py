@@ -10,6 +10,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from entry import given
 from fitted import Unchanged, assert_same_answers, assert_same_model, fitted_names
 from registry import ENTRIES
 from small_data import awkward, made
@@ -68,7 +69,7 @@ def peak_of(call):
 class TestFits:
     def test_the_largest_array_is_named(self, entry):
         for parameters, names in entry.memory:
-            model = entry.make(**{"max_memory": 200, **parameters})
+            model = entry.make(**{"max_memory": 200, **given(parameters)})
             calls = [model.fit]
             if entry.has("partial_fit"):
                 calls.append(model.partial_fit)

@@ -30,10 +30,10 @@ FITTED |= {"n_samples_fit_"}
 #: And what some have besides.
 FITTED_TOO = {
     "C_", "Cs_", "best_index_", "best_map_", "best_score_", "embedding_dim_", "encoder_",
-    "estimator_", "estimators_", "feature_embedding_", "final_estimator_", "fusion_", "group_edges_",
-    "index_recall_", "intercept_", "label_embeddings_", "learning_rate_", "map_", "n_candidates_",
-    "named_estimators_", "pair_features_", "path_report_", "scores_", "temperature_", "threshold_",
-    "thresholds_", "u_", "u_index_", "validation_scores_",
+    "estimator_", "estimators_", "feature_embedding_", "final_estimator_", "fusion_",
+    "group_edges_", "index_recall_", "intercept_", "label_embeddings_", "learning_rate_", "map_",
+    "n_candidates_", "named_estimators_", "pair_features_", "path_report_", "scores_",
+    "temperature_", "threshold_", "thresholds_", "u_", "u_index_", "validation_scores_",
 }  # fmt: skip
 
 rng = np.random.default_rng(0)

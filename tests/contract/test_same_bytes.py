@@ -1,4 +1,7 @@
-"""What must not change a model or an answer by a single bit, and inputs that are left alone."""
+"""What must not change a model or an answer by a single bit, and inputs that are left alone.
+
+What ``sklearn_xc.testing`` checks of the quick estimators is tried here on their variants.
+"""
 
 from inspect import signature
 
@@ -11,6 +14,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from registry import ENTRIES, VARIANTS, having, of_variant
 from small_data import awkward
+
+from sklearn_xc.testing.stored_forms import FORMS, OF_DENSE, read_only
 
 X, Y = awkward()
 WEIGHT = np.random.default_rng(1).choice([0.3, 1.0, 2.5], 60)
@@ -66,8 +71,10 @@ def cut_up(entry, monkeypatch):
 
 
 class TestThreads:
-    def test_n_jobs(self, entry, fit, cut_up):
-        for x, n_jobs in ((X, 3), (X.toarray().astype(np.float32), 2)):
+    def test_n_jobs(self, pair, entry, fit, cut_up):
+        # Variants have loops of their own, which take their time to compile: once will do.
+        dtype = np.float64 if pair[1] else np.float32
+        for x, n_jobs in ((X, 3), (X.toarray().astype(dtype), 2)):
             alone, together = fit(x, n_jobs=1), fit(x, n_jobs=n_jobs)
             assert_same_model(together, alone)
             assert_same_answers(together, alone, x, entry)
@@ -116,90 +123,17 @@ class TestRandomState:
         assert_same_model(a, fit(random_state=np.random.RandomState(0)))
 
 
-def with_zeros(matrix, values, rng):
-    """Return a CSR in which some zeros are stored, rows in any order."""
-    free = np.argwhere(matrix.toarray() == 0)
-    at = free[rng.random(len(free)) < 0.3]
-    held = sp.coo_array(matrix)
-    row, column = np.r_[held.row, at[:, 0]], np.r_[held.col, at[:, 1]]
-    data = np.r_[held.data, rng.choice(values, len(at))].astype(matrix.dtype)
-    return in_any_order(row, column, data, matrix.shape, rng)
-
-
-def halved(matrix, rng):
-    """Return a CSR in which each entry is stored as two halves, somewhere in its row."""
-    held = sp.coo_array(matrix)
-    row, column, data = (np.tile(part, 2) for part in (held.row, held.col, held.data / 2))
-    return in_any_order(row, column, data.astype(matrix.dtype), matrix.shape, rng)
-
-
-def in_any_order(row, column, data, shape, rng):
-    order = np.lexsort((rng.random(len(row)), row))
-    indptr = np.searchsorted(row[order], np.arange(shape[0] + 1))
-    return sp.csr_array((data[order], column[order], indptr), shape=shape)
-
-
-def wide(matrix):
-    """Return a copy whose indices are int64."""
-    matrix = sp.csr_array(matrix, copy=True)
-    matrix.indices, matrix.indptr = (
-        matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
-    )  # fmt: skip
-    return matrix
-
-
-def cancelling(matrix, rng):
-    """Return a COO with a pair of entries that sum to zero, where nothing was."""
-    held, (i, j) = sp.coo_array(matrix), np.argwhere(matrix.toarray() == 0)[5]
-    data = np.r_[held.data, 1.0, -1.0].astype(matrix.dtype)
-    return sp.coo_array((data, (np.r_[held.row, i, i], np.r_[held.col, j, j])), shape=matrix.shape)
-
-
-#: The same values in another form, of a CSR and random numbers.
-FORMS = {
-    "zeros": lambda M, rng: with_zeros(M, [0.0], rng),
-    "zeros of both signs": lambda M, rng: with_zeros(M, [0.0, -0.0], rng),
-    "zeros, int64": lambda M, rng: wide(with_zeros(M, [0.0], rng)),
-    "zeros and halves": lambda M, rng: halved(with_zeros(M, [0.0], rng), rng),
-    "halves": halved,
-    "cancelling": cancelling,
-    "unsorted": lambda M, rng: in_any_order(*M.tocoo().coords, M.tocoo().data, M.shape, rng),
-    "int64": lambda M, rng: wide(M),
-    **{f: lambda M, rng, f=f: M.asformat(f) for f in ("csc", "coo", "lil", "dok", "bsr", "dia")},
-}
 WITH_ZEROS = ["zeros", "zeros of both signs", "zeros, int64", "zeros and halves", "cancelling"]
-OF_DENSE = {
-    "dense": lambda M, rng: M.toarray(),
-    "Fortran": lambda M, rng: np.asfortranarray(M.toarray()),
-    "negative zeros": lambda M, rng: np.where(M.toarray() == 0, -0.0, M.toarray()),
-}
-
-
-NO_INDICATORS = ("zeros of both signs", "halves", "zeros and halves", "cancelling")
 
 
 class TestStoredForms:
-    @PLAIN
-    @pytest.mark.parametrize("form", [*FORMS, *OF_DENSE])
-    def test_of_x(self, entry, fit, form):
-        self.check_form(entry, fit, form, (np.float64, np.float32))
-
     @pytest.mark.parametrize("form", ["zeros and halves", "csc", "Fortran"])
     def test_of_x_in_variants(self, entry, fit, form):
-        self.check_form(entry, fit, form, (np.float64,))
-
-    @staticmethod
-    def check_form(entry, fit, form, dtypes):
-        rng = np.random.default_rng(0)
-        for dtype in dtypes:
-            x = X.astype(dtype)
-            other = {**FORMS, **OF_DENSE}[form](x, rng)
-            if form in FORMS or entry.dense_bits:
-                expected, model = fit(x), fit(other)
-            else:
-                expected, model = fit(x.toarray()), fit(other)
-            assert_same_model(model, expected)
-            assert_same_answers(model, expected, other, entry, X_of_b=x)
+        other = {**FORMS, **OF_DENSE}[form](X, np.random.default_rng(0))
+        expected = fit(X if form in FORMS or entry.dense_bits else X.toarray())
+        model = fit(other)
+        assert_same_model(model, expected)
+        assert_same_answers(model, expected, other, entry, X_of_b=X)
 
     @pytest.mark.parametrize("of", having("predict_proba"))
     def test_of_x_in_answers_with_probabilities(self, of):
@@ -207,15 +141,6 @@ class TestStoredForms:
         for form in WITH_ZEROS:
             other = FORMS[form](X, np.random.default_rng(0))
             assert_same_answers(model, model, other, X_of_b=X)
-
-    @PLAIN
-    @pytest.mark.parametrize(
-        "form",
-        [form for form in [*FORMS, "dense", "Fortran"] if form not in NO_INDICATORS],
-    )
-    def test_of_y(self, fit, fitted, form):
-        other = {**FORMS, **OF_DENSE}[form](Y, np.random.default_rng(0))
-        assert_same_model(fit(y=other), fitted)
 
     def test_of_partial_fits(self, pair, fit):
         if pair[0] not in having("partial_fit"):
@@ -234,10 +159,8 @@ class TestStoredForms:
         if Z is None:
             pytest.skip("has none")
         expected = estimator.fit(X, Y)
-        frozen = Z.toarray()
-        frozen.flags.writeable = False
         forms = [store(Z, np.random.default_rng(0)) for store in FORMS.values()]
-        for other in [*forms, frozen, Z.toarray().tolist()]:
+        for other in [*forms, read_only(Z.toarray()), Z.toarray().tolist()]:
             assert_same_model(of_variant(*pair, label_features=other).fit(X, Y), expected)
 
     def test_entries_that_sum_beyond_the_range_are_refused(self, fit, fitted):
@@ -248,26 +171,17 @@ class TestStoredForms:
 
 
 class TestInputs:
-    @staticmethod
-    def frozen(matrix):
-        matrix = matrix.copy()
-        for array in (matrix.data, matrix.indices, matrix.indptr):
-            array.flags.writeable = False
-        return matrix
-
     def test_read_only_arrays(self, entry, fit):
         weight = WEIGHT.copy()
         weight.flags.writeable = False
         expected = fit(sample_weight=WEIGHT)
-        x, y = self.frozen(X), self.frozen(Y)
+        x, y = read_only(X), read_only(Y)
         model = fit(x, y, weight)
         assert_same_model(model, expected)
         assert_same_answers(model, expected, x, entry, X)
-        unsorted = self.frozen(FORMS["zeros"](X, np.random.default_rng(0)))
-        assert_same_model(fit(unsorted, self.frozen(Y.tocsc()), weight), expected)
-        dense_x, dense_y = X.toarray(), Y.toarray()
-        dense_x.flags.writeable = dense_y.flags.writeable = False
-        of_dense = fit(dense_x, dense_y, weight)
+        unsorted = read_only(FORMS["zeros"](X, np.random.default_rng(0)))
+        assert_same_model(fit(unsorted, read_only(Y.tocsc()), weight), expected)
+        of_dense = fit(read_only(X.toarray()), read_only(Y.toarray()), weight)
         assert_same_model(of_dense, fit(X.toarray(), Y, WEIGHT))
 
     def test_memory_maps(self, fit, fitted, tmp_path):

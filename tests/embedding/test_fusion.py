@@ -82,8 +82,10 @@ class TestTree:
         expected = pairs.scores.sum(axis=1) + pairs.is_own.mean()
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
-    def test_leaves_of_many_pairs_are_larger(self):
-        pairs, frequency = make_pairs(400_000)
+    def test_leaves_of_many_pairs_are_larger(self, monkeypatch):
+        """They hold a share of all; here one that 4,000 pairs come to."""
+        monkeypatch.setattr("sklearn_xc.embedding._tree_fusion.MIN_SHARE_OF_LEAF", 0.01)
+        pairs, frequency = make_pairs()
         grown = TreeFusion(max_depth=14, random_state=0).fit(pairs, frequency).trees_
         tree = DecisionTreeRegressor(max_depth=14, min_samples_leaf=40, random_state=0)
         expected = tree.fit(features_of(pairs, frequency), pairs.is_own).tree_

@@ -1,5 +1,6 @@
 """Labels that come after fit: found by what is known of them, and learnt later."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -26,12 +27,18 @@ def data(make_documents):
     return X, Y, Z, Y[:, N_OLD:].sum(axis=1) > 0
 
 
-@pytest.fixture
-def model(make, data):
-    """Return a model of the old labels, for the test alone."""
+@pytest.fixture(scope="module")
+def trained(make, data):
+    """Return a model of the old labels that no test may change."""
     X, Y, Z, has_new = data
     own = {"label_features": Z[:N_OLD], "validation_fraction": 0.25, "max_iter": 8}
     return make(**own).fit(X[~has_new], Y[~has_new, :N_OLD])
+
+
+@pytest.fixture
+def model(trained):
+    """Return a model of the old labels, for the test alone."""
+    return copy.deepcopy(trained)
 
 
 def as_bytes(*parts):

@@ -110,30 +110,32 @@ class TestParameters:
         with pytest.raises(ValueError, match=message + repr(component)):
             fitted.predict_topk(documents.X, component=component)
 
-    @pytest.mark.parametrize(
-        "parameters",
-        [
-            {"margin": 0}, {"margin": 2}, {"radius": 1e-9}, {"radius": 99.0},
-            {"embedding_dim": 1}, {"batch_size": 2}, {"n_candidates": 10**9},
-            {"top_k": 10**9}, {"sampler": NgameSampler(refresh_interval=10**9)},
-            {"validation_fraction": 0.999},
-            {"learning_rate": 1e3}, {"max_iter": 0, "classifier_max_iter": 0},
-            {"classifier_learning_rate": 1e6}, {"sampler": NgameSampler(cluster_size=1)},
-            {"sampler": NgameSampler(cluster_size=10**9)},
-            {"n_jobs": -1}, {"learning_rate": 1e-300}, {"classifier_margin": 0},
-            {"classifier_margin": 2}, {"fusion": "tree"}, {"n_shards": 10**9},
-            {"batch_size": "auto", "max_iter": "auto", "classifier_max_iter": "auto"},
-            {"radius": 1e300}, {"radius": 1e-300}, {"top_k": 2**61},
-            {"n_candidates": 2**61}, {"n_shards": 2**61}, {"batch_size": 2**61},
-            {"sampler": NgameSampler(cluster_size=2**61)},
-            {"sampler": NgameSampler(refresh_interval=2**61)}, {"n_jobs": 10**12},
-            {"validation_fraction": 1 - 1e-16}, {"sampler": "ance", "batch_size": 2**61},
-            {"sampler": TasSampler(cluster_size=2**61)},
-            {"sampler": NgameSampler(cluster_size=161)},
-        ],
-        ids=str,
+    #: Where numbers are large or small, which is another thing for each dtype.
+    RATES = (
+        {"margin": 0}, {"margin": 2}, {"radius": 1e-9}, {"radius": 99.0}, {"learning_rate": 1e3},
+        {"classifier_learning_rate": 1e6}, {"learning_rate": 1e-300}, {"classifier_margin": 0},
+        {"classifier_margin": 2}, {"radius": 1e300}, {"radius": 1e-300},
     )  # fmt: skip
-    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    SIZES = (
+        {"embedding_dim": 1}, {"batch_size": 2}, {"n_candidates": 10**9}, {"top_k": 10**9},
+        {"sampler": NgameSampler(refresh_interval=10**9)}, {"validation_fraction": 0.999},
+        {"max_iter": 0, "classifier_max_iter": 0}, {"sampler": NgameSampler(cluster_size=1)},
+        {"sampler": NgameSampler(cluster_size=10**9)}, {"n_jobs": -1}, {"fusion": "tree"},
+        {"n_shards": 10**9},
+        {"batch_size": "auto", "max_iter": "auto", "classifier_max_iter": "auto"},
+        {"top_k": 2**61}, {"n_candidates": 2**61}, {"n_shards": 2**61}, {"batch_size": 2**61},
+        {"sampler": NgameSampler(cluster_size=2**61)},
+        {"sampler": NgameSampler(refresh_interval=2**61)}, {"n_jobs": 10**12},
+        {"validation_fraction": 1 - 1e-16}, {"sampler": "ance", "batch_size": 2**61},
+        {"sampler": TasSampler(cluster_size=2**61)}, {"sampler": NgameSampler(cluster_size=161)},
+    )  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("parameters", "dtype"),
+        [(rates, dtype) for rates in RATES for dtype in (np.float32, np.float64)]
+        + [(sizes, np.float64) for sizes in SIZES],
+        ids=str,
+    )
     def test_extremes_work(self, dtype, parameters, make, documents):
         X, Y, Z = documents
         X, own = X.astype(dtype), {"validation_fraction": 0.25, **parameters}

@@ -616,7 +616,7 @@ class TestVerbose:
         lines = [line for line in lines if "encoder epoch 2" not in line]  # at most one a second
         pattern = (
             r"\[NGAMEEmbeddingXC\] {} epoch {} of {}: loss \S+, \S+ % of negatives within the "
-            r"margin, \S+ s"
+            r"margin, \S+ s(, about \S+ s left)?"
         )
         expected = [("encoder", i, 3) for i in (1, 3)] + [("classifier", i, 2) for i in (1, 2)]
         for line, which in zip(lines, expected, strict=True):

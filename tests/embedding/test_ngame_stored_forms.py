@@ -119,7 +119,7 @@ def expected(make, with_empty):
     return fitted
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     form=st.sampled_from(sorted(FORMS)),
     of_labels=st.sampled_from(sorted(FORMS)),

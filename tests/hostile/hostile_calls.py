@@ -18,6 +18,7 @@ from sklearn_xc import (
     DecompMIPSClassifier,
     ImplicitSoftmaxSGD,
     LabelFeatures,
+    LabelHierarchy,
     NGAMEEmbeddingXC,
     OvALinearXC,
     OvALinearXCCV,
@@ -27,6 +28,7 @@ from sklearn_xc import (
     topk,
 )
 from sklearn_xc.datasets import dump_xmc_file
+from sklearn_xc.inspection import compare_models
 from sklearn_xc.model_selection import (
     RareLabelSplit,
     cross_val_predict,
@@ -133,6 +135,9 @@ def calls() -> list[Call]:
             if hasattr(fitted, method):
                 run = lambda M, e=fitted, ask=ask: ask(e, M)  # noqa: E731
                 add(f"{name}.{method}", "X", (N, D), False, run)
+        for argument in ("candidates", "exclude"):
+            run = lambda M, e=fitted, a=argument: e.predict_topk(X, 3, **{a: M})  # noqa: E731
+            add(f"{name}.predict_topk, {argument}", argument, (N, L), True, run)
         add(f"{name}.score", "X", (N, D), False, lambda M, e=fitted: e.score(M, Y))
         add(f"{name}.score", "y", (N, L), True, lambda M, e=fitted: e.score(X, M))
         if hasattr(fitted, "partial_fit"):
@@ -176,6 +181,21 @@ def calls() -> list[Call]:
         f1 = getattr(metrics, name)
         add(name, "Y_true", (N, L), True, lambda M, f=f1: f(M, Y))
         add(name, "Y_pred", (N, L), True, lambda M, f=f1: f(Y, M))
+    tree = LabelHierarchy.from_parents([1, 2, -1, 2, 3, -1])
+    for name in ("hierarchical_precision", "hierarchical_recall", "hierarchical_f1"):
+        of_sets, at_k = getattr(metrics, name), getattr(metrics, f"{name}_at_k")
+        add(name, "Y_true", (N, L), True, lambda M, f=of_sets: f(M, Y, tree))
+        add(name, "Y_pred", (N, L), True, lambda M, f=of_sets: f(Y, M, tree))
+        add(f"{name}_at_k", "Y_true", (N, L), True, lambda M, f=at_k: f(M, ranked, tree, 2))
+        add(
+            f"{name}_at_k", "topk", (N, L), False, lambda M, f=at_k: f(Y, M, tree, 2), has_gaps=True
+        )
+    add("LabelHierarchy.with_ancestors", "Y", (N, L), True, tree.with_ancestors)
+    add("LabelHierarchy.deepest", "Y", (N, L), True, tree.deepest)
+    add(
+        "LabelHierarchy.consistent_scores", "scores", (N, L), False, tree.consistent_scores,
+        has_gaps=True,
+    )  # fmt: skip
     counts = np.asarray(Y.sum(axis=0)).ravel()
     by_frequency = lambda T, Q: metrics.calibration_by_frequency(T, Q, counts)  # noqa: E731
     for name, measure in {"brier_score": metrics.brier_score,
@@ -193,11 +213,23 @@ def calls() -> list[Call]:
     add("paired_bootstrap", "topk_a", (N, L), False, lambda M: compare(Y, M, other), has_gaps=True)
     add("paired_bootstrap", "topk_b", (N, L), False, lambda M: compare(Y, other, M), has_gaps=True)
     ova = OvALinearXC().fit(X, Y)
+    other_ova = OvALinearXC(C=0.1).fit(X, Y)
+
+    def side_by_side(M, T):
+        found = compare_models(ova, other_ova, M, T, k=3, n_resamples=100, random_state=0)
+        return [value for one in found.metrics for value in one[1:]]
+
+    add("compare_models", "X", (N, D), False, lambda M: side_by_side(M, Y))
+    add("compare_models", "y|Y_true", (N, L), True, lambda M: side_by_side(X, M))
     scorer = metrics.TopKScorer(ks=(1, 3))
     add("TopKScorer", "X", (N, D), False, lambda M: scorer(ova, M, Y))
     add("TopKScorer", "y|Y_true", (N, L), True, lambda M: scorer(ova, X, M))
     add("topk", "X", (N, D), False, lambda M: topk(ova, M, 3))
     foreign = LogisticRegression().fit(X.toarray(), np.arange(N) % L)
+    some = lambda M: topk(foreign, X.toarray(), 3, exclude=M)  # noqa: E731
+    add("topk of another classifier, exclude", "exclude", (N, L), True, some)
+    alike = lambda M: inspection.similar_instances(ova, M, X, 3)  # noqa: E731
+    add("similar_instances", "X", (N, D), False, alike)
     add("topk of another classifier", "X", (N, D), False, lambda M: topk(foreign, M, 3))
     for name, function in {"cross_validate": cross_validate, "cross_val_score": cross_val_score,
                            "learning_curve": learning_curve}.items():  # fmt: skip

@@ -1,0 +1,110 @@
+"""Checks of a sparse y inside scikit-learn's tools, and those of ``sklearn_xc.model_selection``."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import sklearn.model_selection
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+
+from sklearn_xc import topk
+from sklearn_xc.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn_xc.testing.comparing import METHODS, RTOL, dense, expect, expect_same, unfitted
+from sklearn_xc.testing.problems import made, problem
+
+
+def check_pipeline(name: str, estimator: Any, rtol: float = RTOL) -> None:
+    """Check that the end of a Pipeline answers as it does alone."""
+    X, Y = problem(rtol)
+    pipeline = make_pipeline(MaxAbsScaler(), unfitted(estimator)).fit(X, Y)
+    scaled = pipeline[:-1].transform(X)
+    alone = unfitted(estimator).fit(scaled, Y)
+    expect_same(name, "at the end of a Pipeline", pipeline[-1], alone, scaled, rtol)
+    predicted = pipeline.predict(X)
+    expect(
+        sp.issparse(predicted) and predicted.shape == Y.shape,
+        name,
+        f"predict of a Pipeline must be a sparse matrix of shape {Y.shape}",
+        predicted,
+    )
+    if hasattr(alone, "predict_topk"):
+        pairs = zip(topk(pipeline, X, 3), alone.predict_topk(scaled, 3), strict=True)
+        expect(
+            all(np.allclose(a, b, rtol=max(rtol, 1e-12)) for a, b in pairs),
+            name,
+            "sklearn_xc.topk of a Pipeline must be predict_topk of its last step",
+            "other labels or scores",
+        )
+
+
+def check_cross_val_predict(name: str, estimator: Any, rtol: float = RTOL) -> None:
+    """Check that ``cross_val_predict`` answers as models of the folds do."""
+    X, Y = problem(rtol)
+    cv = KFold(2)
+    for method in METHODS[:2]:
+        if not hasattr(unfitted(estimator).fit(X, Y), method):
+            continue
+        found = cross_val_predict(unfitted(estimator), X, Y, cv=cv, method=method)
+        expect(
+            found.shape == Y.shape and (method != "predict" or sp.issparse(found)),
+            name,
+            f"cross_val_predict(method={method!r}) must be of shape {Y.shape}, and sparse labels",
+            found,
+        )
+        for train, test in cv.split(X):
+            right = getattr(unfitted(estimator).fit(X[train], Y[train]), method)(X[test])
+            gap = np.abs(dense(found[test]).astype(float) - dense(right).astype(float)).max()
+            expect(
+                gap <= rtol * max(1.0, np.abs(dense(right).astype(float)).max()),
+                name,
+                f"cross_val_predict(method={method!r}) must answer as models of the folds do",
+                f"a difference of {gap:.3g}",
+            )
+
+
+def check_cross_val_score(name: str, estimator: Any) -> None:
+    """Check that ``cross_val_score`` is ``score`` of the folds, and takes "P@1"."""
+    X, Y = made()
+    cv = KFold(2)
+    expected = [
+        unfitted(estimator).fit(X[train], Y[train]).score(X[test], Y[test])
+        for train, test in cv.split(X)
+    ]
+    found = cross_val_score(unfitted(estimator), X, Y, cv=cv, error_score="raise")
+    expect(
+        np.allclose(found, expected, rtol=1e-9),
+        name,
+        f"cross_val_score must be the scores of the folds, {expected}",
+        f"{found.tolist()}",
+    )
+    if hasattr(unfitted(estimator).fit(X, Y), "predict_topk"):
+        found = cross_val_score(
+            unfitted(estimator), X, Y, cv=cv, scoring="P@1", error_score="raise"
+        )
+        expect(
+            ((found >= 0) & (found <= 1)).all(), name, "P@1 must lie in [0, 1]", str(found.tolist())
+        )
+
+
+def check_grid_search(name: str, estimator: Any, rtol: float = RTOL) -> None:
+    """Check that scikit-learn's ``GridSearchCV`` and ours refit to all rows."""
+    X, Y = problem(rtol)
+    alone = unfitted(estimator).fit(X, Y)
+    for search_class in (sklearn.model_selection.GridSearchCV, GridSearchCV):
+        search = search_class(unfitted(estimator), {}, cv=KFold(2), error_score="raise").fit(X, Y)
+        expect(
+            np.isfinite(search.best_score_),
+            name,
+            "the score of a GridSearchCV must be finite",
+            f"{search.best_score_}",
+        )
+        expect_same(name, "in a GridSearchCV", search.best_estimator_, alone, X, rtol)
+        predicted = search.predict(X)
+        expect(
+            sp.issparse(predicted) and predicted.shape == Y.shape,
+            name,
+            f"predict of a GridSearchCV must be a sparse matrix of shape {Y.shape}",
+            predicted,
+        )
