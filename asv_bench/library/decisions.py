@@ -1,10 +1,18 @@
 """From scores to decisions: what tuned thresholds gain in F1, and how right probabilities are.
 
 The first table has micro- and macro-averaged F1 of ``predict`` on test rows, in percent, by plain
-``OvALinearXC`` and by ``ThresholdTuner`` around it. The second has the expected calibration error
-(15 bins of equal numbers of pairs) of ``TopKCalibrator``: over the five best labels of each test
-row, over the best alone, and the largest of all groups of labels by frequency with at least 200
-relevant pairs; beside it the error that perfect probabilities would show on as many rows.
+``OvALinearXC`` and by ``ThresholdTuner`` around it: of all labels, of those with at most 20
+training instances, and of the three rarest of five groups with the same share of all pairs. The
+macro average of all counts labels without a test row as 0, the others leave them out. The second
+table has the expected calibration error (15 bins of equal numbers of pairs) of ``TopKCalibrator``:
+over the five best labels of each test row, over the best alone, and the largest of all groups of
+labels by frequency with at least 200 relevant pairs; beside each the error that perfect
+probabilities would show on as many rows. The debiased error is the root of the mean squared
+distance less what chance adds to it, negative where that is more [1]_.
+
+References
+----------
+.. [1] A. Kumar, P. Liang and T. Ma, "Verified uncertainty calibration", NeurIPS 2019.
 """
 
 import argparse
@@ -26,6 +34,7 @@ from sklearn_xc import (
     ThresholdTuner,
     TopKCalibrator,
 )
+from sklearn_xc._frequency_groups import frequency_edges, group_of
 from sklearn_xc.metrics.hits import find_hits
 
 SETS = (
@@ -39,7 +48,10 @@ THRESHOLDS: dict[str, dict[str, Any]] = {
     "macro_f1": {"objective": "macro_f1"},
     "count": {"objective": "count"},
 }
-METHODS = ("isotonic", "sigmoid", "temperature")
+METHODS = ("spline", "isotonic", "sigmoid", "temperature")
+PARTS = ("f1", "ece")
+#: A label with as many training instances is rare.
+_RARE = 20
 _BINS = 15
 _FEW = 200
 
@@ -52,6 +64,10 @@ _F1 = [
     Column("named", "named", ".2f"),
     Column("micro", "micro-F1", ".1f"),
     Column("macro", "macro-F1", ".1f"),
+    Column("rare_micro", "of rare labels: micro", ".1f"),
+    Column("rare_macro", "macro", ".1f"),
+    Column("group_micro", "of three groups: micro", ".1f"),
+    Column("group_macro", "macro", ".1f"),
 ]
 _ECE = [
     Column("set", "set"),
@@ -59,9 +75,12 @@ _ECE = [
     Column("estimator", "estimator"),
     Column("method", "method"),
     Column("top5", "ECE of the top 5", ".3f"),
+    Column("perfect5", "perfect ones", ".3f"),
     Column("top1", "of the first", ".3f"),
     Column("perfect", "perfect ones", ".3f"),
+    Column("debiased", "debiased", ".3f"),
     Column("group", "worst group", ".3f"),
+    Column("perfect_group", "perfect ones", ".3f"),
     Column("mean", "mean of the first", ".3f"),
     Column("right", "right", ".3f"),
 ]
@@ -72,7 +91,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     known = LABEL_SETS + CLASS_SETS
     parser.add_argument("--sets", nargs="+", choices=known, default=SETS, help="data sets")
     parser.add_argument("--size", choices=SIZES, default="1/4", help="share of training rows (1/4)")
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=["isotonic"])
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="tables (both)")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=["spline"])
     parser.add_argument("--cv", type=int, default=None, help="folds (the default of both)")
     parser.add_argument("--cache", default=None, help="folder where loaded sets are kept")
 
@@ -82,7 +102,8 @@ def main(
     *,
     sets: Sequence[str] = SETS,
     size: str = "1/4",
-    methods: Sequence[str] = ("isotonic",),
+    parts: Sequence[str] = PARTS,
+    methods: Sequence[str] = ("spline",),
     cv: int | None = None,
     cache: Any = None,
     report: Report | None = None,
@@ -97,6 +118,8 @@ def main(
         Of label sets or classes; only the former have thresholds.
     size : {"1/16", "1/4", "all"}, default="1/4"
         Share of the training rows.
+    parts : sequence of {"f1", "ece"}
+        Tables.
     methods : sequence of str
         Of the calibrator; "temperature" for classes alone.
     cv : int, default=None
@@ -115,22 +138,19 @@ def main(
     found: dict[str, list[dict[str, Any]]] = {"f1": [], "ece": []}
     for name in sets:
         sized = load_sized_set(name, size, data, cache=cache)
-        softmax = {
-            "implicit": ImplicitSoftmaxSGD(random_state=0),
-            "umax": SoftmaxUMax(random_state=0),
-        }
-        estimators = softmax if sized.one_class else {"ova": OvALinearXC(n_jobs=-1)}
-        for label, estimator in estimators.items():
+        for label, estimator in _estimators(sized.one_class).items():
             kept = Remembered(estimator)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                if not sized.one_class:
+                if "f1" in parts and not sized.one_class:
                     found["f1"] += _thresholds(sized, kept, cv)
-                found["ece"] += _calibration(sized, kept, label, methods, cv)
+                if "ece" in parts:
+                    found["ece"] += _calibration(sized, kept, label, methods, cv)
             Remembered.fitted.clear()
     if found["f1"]:
         report.table("F1 of predict, test set", found["f1"], _F1)
-    report.table("Calibration, test set", found["ece"], _ECE)
+    if found["ece"]:
+        report.table("Calibration, test set", found["ece"], _ECE)
     return found
 
 
@@ -149,6 +169,12 @@ def _thresholds(sized: SizedSet, estimator: Any, cv: int | None) -> list[dict[st
         "set": sized.name, "rows": sized.X_train.shape[0], "labels": Y.shape[1],
         "true": Y.nnz / Y.shape[0],
     }  # fmt: skip
+    counts = np.asarray(sized.Y_train.sum(axis=0)).ravel()
+    edges = frequency_edges(counts, 5)
+    groups = {
+        "rare": (counts > 0) & (counts <= _RARE),
+        "group": (counts > 0) & (group_of(counts, edges) < 3),
+    }
     rows = []
     for name, parameters in {"0": None, **THRESHOLDS}.items():
         if parameters is None:
@@ -156,21 +182,27 @@ def _thresholds(sized: SizedSet, estimator: Any, cv: int | None) -> list[dict[st
         else:
             model = ThresholdTuner(estimator, cv=cv, random_state=0, **parameters)
         predicted = model.fit(sized.X_train, sized.Y_train).predict(sized.X_test)
-        rows.append({**common, "thresholds": name, **_f1(Y, sp.csr_array(predicted))})
+        rows.append({**common, "thresholds": name, **_f1(Y, sp.csr_array(predicted), groups)})
     return rows
 
 
-def _f1(Y: Any, predicted: Any) -> dict[str, float]:
-    """Return both averages of F1 in percent, labels without any count as 0, and labels a row."""
+def _f1(Y: Any, predicted: Any, groups: dict[str, np.ndarray]) -> dict[str, float]:
+    """Return both averages of F1 in percent, of all labels and groups, and labels a row."""
     hits, named, true = (
         np.asarray(one.sum(axis=0), np.float64).ravel()
         for one in (Y.multiply(predicted != 0), predicted != 0, Y)
     )
     of_labels = 2 * hits / np.maximum(named + true, 1)
     micro = 2 * hits.sum() / max(named.sum() + true.sum(), 1)
-    return {
+    found = {
         "named": named.sum() / Y.shape[0], "micro": 100 * micro, "macro": 100 * of_labels.mean()
     }  # fmt: skip
+    for name, inside in groups.items():
+        both = max(named[inside].sum() + true[inside].sum(), 1)
+        tested = of_labels[inside & (true > 0)]
+        found[f"{name}_micro"] = 100 * 2 * hits[inside].sum() / both
+        found[f"{name}_macro"] = 100 * tested.mean() if tested.size else np.nan
+    return found
 
 
 def _calibration(
@@ -187,18 +219,19 @@ def _calibration(
         hits = find_hits(sp.csr_array(sized.Y_test), labels, 5).hit
         groups = np.searchsorted(model.group_edges_, model.label_counts_, side="right")[positions]
         of_groups = [
-            calibration_error(chances[groups == group], hits[groups == group])
-            for group in range(groups.max() + 1) if hits[groups == group].sum() >= _FEW
-        ]  # fmt: skip
+            (calibration_error(chances[inside], hits[inside]), _of_perfect(chances[inside]))
+            for inside in (groups == group for group in range(groups.max() + 1))
+            if hits[inside].sum() >= _FEW
+        ]
+        worst, perfect_group = max(of_groups, default=(np.nan, np.nan))
         first = chances[:, 0]
-        draws = np.random.default_rng(0).random((20, len(first))) < first
         rows.append(
             {
                 "set": sized.name, "rows": sized.X_train.shape[0], "estimator": label,
                 "method": method, "top5": calibration_error(chances, hits),
-                "top1": calibration_error(first, hits[:, 0]),
-                "perfect": np.mean([calibration_error(first, draw) for draw in draws]),
-                "group": max(of_groups, default=np.nan), "mean": first.mean(),
+                "perfect5": _of_perfect(chances), "top1": calibration_error(first, hits[:, 0]),
+                "perfect": _of_perfect(first), "debiased": debiased_error(first, hits[:, 0]),
+                "group": worst, "perfect_group": perfect_group, "mean": first.mean(),
                 "right": hits[:, 0].mean(),
             }
         )  # fmt: skip
@@ -212,6 +245,25 @@ def calibration_error(chances: np.ndarray, hits: np.ndarray) -> float:
     parts = [part for part in np.array_split(np.arange(len(order)), _BINS) if len(part)]
     gaps = [len(part) * abs(chances[part].mean() - hits[part].mean()) for part in parts]
     return float(sum(gaps) / len(order))
+
+
+def debiased_error(chances: np.ndarray, hits: np.ndarray) -> float:
+    """Return the root of the mean squared distance, less what chance adds; negative below 0."""
+    order = np.argsort(chances, kind="stable")
+    found = 0.0
+    for part in np.array_split(order, _BINS):
+        if len(part) > 1:
+            rate = hits[part].mean()
+            chance = rate * (1.0 - rate) / (len(part) - 1)
+            found += len(part) * ((chances[part].mean() - rate) ** 2 - chance)
+    found /= len(order)
+    return float(np.sign(found) * np.sqrt(abs(found)))
+
+
+def _of_perfect(chances: np.ndarray) -> float:
+    """Return the mean error of 20 draws of hits from these probabilities."""
+    draws = np.random.default_rng(0).random((20, *chances.shape)) < chances
+    return float(np.mean([calibration_error(chances, draw) for draw in draws]))
 
 
 class Remembered(ClassifierMixin, BaseEstimator):

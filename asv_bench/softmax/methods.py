@@ -25,8 +25,8 @@ from asv_bench.common.report import Column, Report
 from asv_bench.common.sized_sets import SIZES
 from asv_bench.softmax.curves import CURVES, draw_curves, measure_curves
 from asv_bench.softmax.numpy_softmax import implicit_steps, umax_steps
+from asv_bench.softmax.probabilities import BANDS, measure_probabilities
 from asv_bench.softmax.probabilities import COLUMNS as PROBABILITIES_COLUMNS
-from asv_bench.softmax.probabilities import measure_probabilities
 from asv_bench.softmax.table import COLUMNS, reproduce
 from sklearn_xc import SoftmaxUMax
 from sklearn_xc._checks import check_instances
@@ -125,6 +125,8 @@ def main(
     if "probabilities" in parts:
         found = measure_probabilities(data, sizes, report, cache=cache)
         report.table("Probabilities of test instances", found, PROBABILITIES_COLUMNS)
+        bands = [band for row in found for band in row["bands"]]
+        report.table("How often the best class is right", bands, BANDS)
         rows += found
     if "speed" in parts:
         speed = time_steps(*first_labels(load_set("syn4k", data, cache=cache)))

@@ -2,8 +2,10 @@
 
 Both with their defaults, on at most 3,000 test instances: log-loss, of those whose class has a
 training instance, and calibration error. The log-losses of guessing, log(n_classes), and of the
-class frequencies stand beside. How often the best class is right, and what other settings give, is
-told by ``python -m asv_bench defaults``.
+class frequencies stand beside; and both measures of the softmax of scores alone, without what the
+fit has learned of held-out instances. A second table tells in bands how often the best class is
+right, beside its mean probability. Precision, and what other settings give, is told by
+``python -m asv_bench defaults``.
 """
 
 import itertools
@@ -17,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from asv_bench.common.report import Column, Report
 from asv_bench.common.sized_sets import CLASS_SETS, load_sized_set, sizes_of
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
+from sklearn_xc.softmax.confidence import Confidence
 
 #: Sets and sizes with more weights than this are left out.
 MOST_WEIGHTS = 2.5e8
@@ -35,6 +38,22 @@ COLUMNS = [
     Column("frequencies", "frequencies", ".2f"),
     Column("guessing", "guessing", ".2f"),
     Column("error", "ECE, %", ".1f"),
+    Column("plain_log_loss", "log-loss of the softmax alone", ".2f"),
+    Column("plain_error", "ECE, %", ".1f"),
+]
+#: Of the probability of the best class.
+_EDGES = (0.5, 0.8, 0.95, 0.999)
+#: A band of fewer instances is left out.
+_FEW = 50
+BANDS = [
+    Column("set", "set"),
+    Column("size", "size"),
+    Column("estimator", "estimator"),
+    Column("of", "probabilities"),
+    Column("band", "band"),
+    Column("n", "instances", ",d"),
+    Column("claimed", "mean probability", ".3f"),
+    Column("right", "right", ".3f"),
 ]
 
 
@@ -57,7 +76,7 @@ def measure_probabilities(
     Returns
     -------
     list of dict
-        What ``COLUMNS`` names.
+        What ``COLUMNS`` names; and ``bands``, of what ``BANDS`` does.
     """
     rows = []
     for name, size in itertools.product(CLASS_SETS, sizes):
@@ -76,13 +95,25 @@ def measure_probabilities(
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 model.fit(sized.X_train, sized.y_train)
             found = judge(model, X_test, y_test)
-            of_set = {"set": name, "size": size, "n_classes": n_classes}
-            rows.append({**of_set, "estimator": estimator.__name__, **found})
+            model._confidence = Confidence()
+            plain = judge(model, X_test, y_test)
+            of_set = {"set": name, "size": size, "estimator": estimator.__name__}
+            bands = [
+                {**of_set, "of": kind, **band}
+                for kind, told in (("fitted", found), ("softmax alone", plain))
+                for band in told.pop("bands")
+            ]
+            rows.append(
+                {
+                    **of_set, "n_classes": n_classes, **found, "bands": bands,
+                    "plain_log_loss": plain["log_loss"], "plain_error": plain["error"],
+                }
+            )  # fmt: skip
             report.line(f"{name}, {size}, {estimator.__name__}: log-loss {found['log_loss']:.3f}")
     return rows
 
 
-def judge(model: Any, X: Any, y: np.ndarray) -> dict[str, float]:
+def judge(model: Any, X: Any, y: np.ndarray) -> dict[str, Any]:
     """Return how good the probabilities of a softmax model are.
 
     Parameters
@@ -98,7 +129,7 @@ def judge(model: Any, X: Any, y: np.ndarray) -> dict[str, float]:
     -------
     dict
         ``log_loss``, and those of ``guessing`` and of the class ``frequencies``, means over the
-        instances of known classes; ``error`` in percent, over all instances.
+        instances of known classes; ``error`` in percent, over all instances, and their ``bands``.
     """
     claimed, is_right, losses = [], [], []
     place = np.minimum(np.searchsorted(model.classes_, y), len(model.classes_) - 1)
@@ -112,13 +143,35 @@ def judge(model: Any, X: Any, y: np.ndarray) -> dict[str, float]:
         known = np.flatnonzero(is_known[rows])
         losses.append(-found[known, place[rows][known]])
     shares = model.label_counts_ / model.label_counts_.sum()
-    error = calibration_error(np.concatenate(claimed), np.concatenate(is_right))
+    probability, right = np.concatenate(claimed), np.concatenate(is_right)
+    error = calibration_error(probability, right)
     return {
         "log_loss": float(np.concatenate(losses).mean()),
         "guessing": float(np.log(len(model.classes_))),
         "frequencies": float(-np.log(shares[place[is_known]]).mean()),
         "error": 100.0 * error,
+        "bands": bands_of(probability, right),
     }
+
+
+def bands_of(claimed: np.ndarray, is_right: np.ndarray) -> list[dict[str, Any]]:
+    """Return how often the best class is right, by its probability, in bands of 50 or more.
+
+    Parameters
+    ----------
+    claimed, is_right
+        As of ``calibration_error``.
+    """
+    names = [f"{low:g} to {high:g}" for low, high in itertools.pairwise((0.0, *_EDGES, 1.0))]
+    band = np.searchsorted(_EDGES, claimed, side="right")
+    parts = [(name, np.flatnonzero(band == number)) for number, name in enumerate(names)]
+    return [
+        {
+            "band": name, "n": len(part), "claimed": float(claimed[part].mean()),
+            "right": float(is_right[part].mean()),
+        }
+        for name, part in parts if len(part) >= _FEW
+    ]  # fmt: skip
 
 
 def calibration_error(claimed: np.ndarray, is_right: np.ndarray) -> float:

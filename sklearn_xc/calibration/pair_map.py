@@ -3,12 +3,12 @@
 import itertools
 
 import numpy as np
-from scipy.optimize import minimize
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_xc._frequency_groups import group_of
 from sklearn_xc._scored_pairs import ScoredPairs
+from sklearn_xc.solvers.bounded_logistic import fit_bounded_logistic
 
 #: Larger numbers are taken for this one, so that squares do not overflow.
 _HUGE = 1e15
@@ -167,18 +167,11 @@ class Spline:
         self.bends = np.unique(z[relevant][order][at])
         pieces = self._pieces(z)
         n_pieces = pieces.shape[1] - 1
-        as_it_is = np.append(np.ones(n_pieces), 0.0)
-        pull = np.append(np.full(n_pieces, _PULL), 0.0)
-
-        def loss(slopes: np.ndarray) -> tuple[float, np.ndarray]:
-            bent, away = pieces @ slopes, slopes - as_it_is
-            value = weight @ (np.logaddexp(0.0, bent) - relevant * bent)
-            slope = (weight * (_sigmoid(bent) - relevant)) @ pieces
-            return value + 0.5 * pull @ away**2, slope + pull * away
-
-        bounds = [(0.0, None)] * n_pieces + [(None, None)]
-        found = minimize(loss, as_it_is, method="L-BFGS-B", jac=True, bounds=bounds)
-        self.slopes = found.x
+        self.slopes, _ = fit_bounded_logistic(
+            pieces, weight * relevant, weight, np.append(np.ones(n_pieces), 0.0),
+            pull=np.append(np.full(n_pieces, _PULL), 0.0),
+            lower=np.append(np.zeros(n_pieces), -np.inf),
+        )  # fmt: skip
         return self
 
     def bent(self, z: np.ndarray) -> np.ndarray:

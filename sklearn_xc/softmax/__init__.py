@@ -14,6 +14,7 @@
             |     |-- search.py        learning_rate="auto"
             |     |-- judge.py         what held-out instances say
             |     |-- training.py      epochs: averaging, early stopping, the report
+            |-- confidence.py          from scores to probabilities: how sure of the best class
             |
     solvers/softmax_sgd.py             one epoch
 """

@@ -170,8 +170,9 @@ early_stopping : bool or "auto", default="auto"
     instances have several labels, of at most 2,048, it is one less the mean reciprocal rank of the
     best of an instance's labels, which says more of precision and less of probabilities, plus a
     hundredth of the log-loss. Then all instances are trained on, from the start, for the number of
-    epochs that was best. "auto" does so where `learning_rate` is "auto", and otherwise runs
-    `max_iter` epochs.
+    epochs that was best. What is held out also says how sure the model may be of its best class
+    (`temperature_`, `best_map_`). "auto" does so where `learning_rate` is "auto", and otherwise
+    runs `max_iter` epochs.
 validation_fraction : float or "auto", default="auto"
     Share of the distinct instances that early stopping and "auto" hold out, each with all of its
     labels. Labels that no other instance has do not count. None is lost to the final training.
@@ -205,6 +206,14 @@ intercept_ : ndarray of shape (n_classes,)
     Intercepts, also two for two classes; zeros without `fit_intercept`.
 learning_rate_ : float
     Given, or found, in units of 1 / n.
+temperature_ : float
+    Probabilities are made of scores over it. Learned with early stopping, if the held-out
+    instances are clear about it, else 1. ``partial_fit`` and a warm start leave it as it is.
+best_map_ : ndarray of float64 of shape (3,)
+    Likewise: numbers a, b, c by which the probability p of the best class of an instance becomes
+    1 / (1 + exp(-(a log p - b log(1 - p) + c))), while all others share the rest as before.
+    (1, 1, 0) leaves p as it is. Classes keep their order: the best one has at least as much as the
+    second. In ``predict_proba`` and, of an indicator, ``predict``; scores are as they were.
 fit_report_ : dict of str to ndarray of float64 of shape (n_iter_,)
     One entry per epoch, or per call of ``partial_fit``; ``pandas.DataFrame(clf.fit_report_)`` shows
     it. `loss` is the mean of the sampled double sum, less 1, over the steps: unbiased, noisy, and

@@ -24,12 +24,12 @@ References
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
 
 from sklearn_xc._blank_rows import is_blank
 from sklearn_xc._data import CsrRows
 from sklearn_xc.kernels.prediction.class_scores import log_normalisers, topk_scores
 from sklearn_xc.softmax.pairs import Pairs
+from sklearn_xc.solvers.bounded_logistic import fit_bounded_logistic
 from sklearn_xc.weights.class_weights import ClassWeights
 
 #: What leaves probabilities as they are.
@@ -165,8 +165,8 @@ def learn_confidence(
     if not held.weight.any():
         return Confidence()
     plain = int(np.flatnonzero(_TEMPERATURES == 1.0)[0])
-    of_best, _ = _loss(np.array(_AS_IT_IS), _features(held.odds[:, plain]), held)
-    least, best = of_best + held.loss_of_others[plain] - _LEAST_GAIN, Confidence()
+    of_softmax = _loss_of_softmax(held.odds[:, plain], held) + held.loss_of_others[plain]
+    least, best = of_softmax - _LEAST_GAIN, Confidence()
     for at, temperature in enumerate(_TEMPERATURES):
         numbers, of_best = _fit_map(held.odds[:, at], held)
         loss = of_best + held.loss_of_others[at] + _PULL_TO_ONE * np.log(temperature) ** 2
@@ -237,7 +237,7 @@ class _Held:
                 log_normalisers(tempered, rest)
                 odds[first : first + len(scores), t] = top / temperature - rest
                 losses = rest[i] - tempered[i, classes]
-                of_others[t] += weight[other] @ losses[other]
+                of_others[t] += np.sum(weight[other] * losses[other])
         total = np.bincount(place, pairs.weight, minlength=len(rows))
         return cls(odds, total, right, of_others)
 
@@ -255,36 +255,28 @@ def _n_learned(n_classes: int) -> int:
     return max(_LEAST_LEARNED, _LEARNED_SCORES // n_classes)
 
 
-def _features(odds: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return log(p), -log(1 - p) and 1, of log-odds."""
+def _features(odds: np.ndarray) -> np.ndarray:
+    """Return log(p), -log(1 - p) and 1 of log-odds, of shape (n, 3)."""
     log_p, log_others = -np.logaddexp(0.0, -odds), -np.logaddexp(0.0, odds)
-    return np.maximum(log_p, _LOWEST), -np.maximum(log_others, _LOWEST), np.ones(len(odds))
-
-
-def _mapped_odds(odds: np.ndarray, numbers: tuple[float, float, float]) -> np.ndarray:
-    return sum(
-        (number * feature for number, feature in zip(numbers, _features(odds), strict=True)),
-        np.zeros(len(odds)),
+    return np.column_stack(
+        [np.maximum(log_p, _LOWEST), -np.maximum(log_others, _LOWEST), np.ones(len(odds))]
     )
 
 
-def _loss(
-    numbers: np.ndarray, features: tuple[np.ndarray, ...], held: _Held
-) -> tuple[float, np.ndarray]:
-    """Return the log-loss of whether the best class is right, with what is added, and its slope."""
-    mapped = sum(number * feature for number, feature in zip(numbers, features, strict=True))
-    away = numbers - _AS_IT_IS
-    value = np.sum(held.weight * np.logaddexp(0.0, mapped) - held.right * mapped)
-    miss = held.weight * 0.5 * (1.0 + np.tanh(0.5 * mapped)) - held.right
-    slope = np.array([np.sum(miss * feature) for feature in features])
-    return float(value + _PULL * np.sum(away**2)), slope + 2.0 * _PULL * away
+def _mapped_odds(odds: np.ndarray, numbers: tuple[float, float, float]) -> np.ndarray:
+    return np.einsum("nj,j->n", _features(odds), np.array(numbers))
+
+
+def _loss_of_softmax(odds: np.ndarray, held: _Held) -> float:
+    """Return the log-loss of whether the best class is right."""
+    return float(np.sum(held.weight * np.logaddexp(0.0, odds) - held.right * odds))
 
 
 def _fit_map(odds: np.ndarray, held: _Held) -> tuple[tuple[float, float, float], float]:
-    """Return a, b and c, the former two not below 0, and the least of ``_loss``."""
-    found = minimize(
-        _loss, np.array(_AS_IT_IS), (_features(odds), held), "L-BFGS-B", True,
-        bounds=[(0.0, None), (0.0, None), (None, None)],
+    """Return a, b and c, the former two not below 0, and their log-loss with what is added."""
+    found, loss = fit_bounded_logistic(
+        _features(odds), held.right, held.weight, np.array(_AS_IT_IS),
+        pull=np.full(3, 2.0 * _PULL), lower=np.array([0.0, 0.0, -np.inf]),
     )  # fmt: skip
-    a, b, c = (float(number) for number in found.x)
-    return (a, b, c), float(found.fun)
+    a, b, c = (float(number) for number in found)
+    return (a, b, c), loss

@@ -33,13 +33,34 @@ def test_thresholds_and_probabilities(made_data, capsys):
 def test_f1_is_that_of_scikit_learn():
     rng = np.random.default_rng(0)
     Y, predicted = (decisions.sp.csr_array((rng.random((30, 6)) < 0.3).astype(int)) for _ in "ab")
-    found = decisions._f1(Y, predicted)
+    inside = np.arange(6) < 2
+    found = decisions._f1(Y, predicted, {"rare": inside})
     for average in ("micro", "macro"):
         expected = f1_score(Y.toarray(), predicted.toarray(), average=average, zero_division=0)
         assert found[average] == pytest.approx(100 * expected)
+        part = [matrix.toarray()[:, inside] for matrix in (Y, predicted)]
+        expected = f1_score(*part, average=average, zero_division=0)
+        assert found[f"rare_{average}"] == pytest.approx(100 * expected)
 
 
 def test_calibration_error():
     chances = np.repeat([0.2, 0.8], 75)
     hits = np.tile([1, 0, 0, 0, 0], 30)
     assert decisions.calibration_error(chances, hits) == pytest.approx(0.3)
+
+
+def test_what_chance_adds_is_taken_off():
+    rng = np.random.default_rng(7)
+    chances = rng.random(20_000)
+    right = rng.random(20_000) < chances
+    assert decisions.calibration_error(chances, right) > 0.005
+    found = [decisions.debiased_error(chances, rng.random(20_000) < chances) for _ in range(40)]
+    squares = np.sign(found) * np.square(found)
+    assert abs(squares.mean()) < 0.005**2
+    assert min(found) < 0 < max(found)
+    wrong = rng.random(20_000) < 0.8 * chances
+    expected = 0.2 * np.sqrt(np.mean(chances**2))
+    assert decisions.debiased_error(chances, wrong) == pytest.approx(expected, rel=0.05)
+    assert decisions._of_perfect(chances) == pytest.approx(
+        decisions.calibration_error(chances, right), rel=0.5
+    )

@@ -26,7 +26,8 @@ from sklearn_xc.weights.class_weights import ClassWeights
 
 @pytest.fixture(scope="module")
 def split():
-    X, Y = make_xc_classification(300, 80, 12, random_state=0, return_X_y=True)
+    # Of float64, for which other tests have kernels compiled too.
+    X, Y = make_xc_classification(300, 80, 12, random_state=0, dtype=np.float64, return_X_y=True)
     return SplitSet("made", X[:200], Y[:200], X[200:], Y[200:])
 
 
@@ -154,6 +155,23 @@ def test_probabilities(split, monkeypatch):
         is_right = model.predict(X) == y
         error = 100 * probabilities.calibration_error(proba.max(axis=1), is_right)
         assert row["error"] == pytest.approx(error, rel=1e-4)
+        plain = scipy.special.log_softmax(
+            model.decision_function(X[known]).astype(np.float64), axis=1
+        )
+        own = np.searchsorted(model.classes_, y[known])
+        expected = -plain[np.arange(len(own)), own].mean()
+        assert row["plain_log_loss"] == pytest.approx(expected, rel=1e-4)
+        assert {band["of"] for band in row["bands"]} == {"fitted", "softmax alone"}
+
+
+def test_bands():
+    claimed = np.repeat([0.6, 0.7, 0.97, 0.9999], [30, 40, 60, 10])
+    is_right = np.append(np.repeat([True, False], 35), np.ones(70, bool))
+    first, second = probabilities.bands_of(claimed, is_right)
+    assert first == {
+        "band": "0.5 to 0.8", "n": 70, "claimed": pytest.approx(46 / 70), "right": 0.5
+    }  # fmt: skip
+    assert second == {"band": "0.95 to 0.999", "n": 60, "claimed": pytest.approx(0.97), "right": 1}
 
 
 def test_calibration_error():

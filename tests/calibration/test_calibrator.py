@@ -13,7 +13,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_xc import ImplicitSoftmaxSGD, OvALinearXC, ThresholdTuner, TopKCalibrator, topk
 from sklearn_xc.datasets import make_xc_classification
@@ -248,6 +247,93 @@ def test_bad_data(data):
             getattr(calibrator(), method)(X)
 
 
-@parametrize_with_checks([TopKCalibrator(OvALinearXC(), random_state=0)])
-def test_scikit_learn(estimator, check):
-    check(estimator)
+@pytest.fixture(scope="module")
+def wide(data):
+    """Return X with a column that no instance has, and Y."""
+    X, Y = data
+    return sp.hstack([X, sp.csr_array((900, 1))], format="csr"), Y
+
+
+class TestRowsWithoutFeatures:
+    """They say nothing of their labels: their probabilities are how frequent labels are."""
+
+    def blanks(self, d):
+        unknown = sp.csr_array(([2.0], [d - 1], [0, 1]), shape=(1, d))
+        return [sp.csr_array((1, d)), np.zeros((1, d)), unknown]
+
+    @pytest.mark.parametrize("estimator", [OvALinearXC(), SOFTMAX])
+    @pytest.mark.parametrize("method", ["spline", "temperature"])
+    @pytest.mark.parametrize("top_k", [100, 5])
+    def test_classes(self, top_k, method, estimator, wide):
+        X, Y = wide
+        y = Y.indices[Y.indptr[:-1]]
+        model = calibrator(estimator, method=method, top_k=top_k).fit(X, y)
+        shares = model.label_counts_ / 900
+        for blank in self.blanks(X.shape[1]):
+            chances = model.predict_proba(blank)
+            np.testing.assert_allclose(chances[0], shares, rtol=1e-6)
+            assert model.classes_[chances[0].argmax()] == model.predict(blank)[0]
+            labels, best = model.predict_proba_topk(blank, 9)
+            np.testing.assert_allclose(best[0], shares[labels[0]], rtol=1e-6)
+
+    @pytest.mark.parametrize("container", [sp.csr_array, sp.csr_array.toarray])
+    def test_labels(self, container, wide):
+        X, Y = wide
+        model = calibrator(top_k=10).fit(X, container(Y))
+        shares = model.label_counts_ / 900
+        mixed = sp.vstack([X[:2], *map(sp.csr_array, self.blanks(X.shape[1])), X[2:4]]).tocsr()
+        labels, best = model.predict_proba_topk(mixed, 12)
+        np.testing.assert_allclose(best[2:5, :10], shares[labels[2:5, :10]])
+        _, part = model.predict_proba_topk(X[:4], 12)
+        np.testing.assert_allclose(best[[0, 1, 5, 6]], part)
+        chances = model.predict_proba(mixed)
+        dense = container is not sp.csr_array
+        rows = chances[2:5] if dense else chances[2:5].toarray()
+        expected = shares if dense else np.where(shares >= np.sort(shares)[-10], shares, 0)
+        assert np.isin(rows, [*shares, 0.0]).all()
+        assert (rows > 0).sum() == 3 * (60 if dense else 10)
+        np.testing.assert_allclose(np.sort(rows[0])[-10:], np.sort(expected)[-10:])
+        some, known = model.predict_proba_topk(mixed[[2]], 3, candidates=[50, 3, 59])
+        np.testing.assert_allclose(known[0], shares[some[0]])
+
+    def test_those_of_training_have_a_say(self, wide):
+        X, Y = wide
+        y = np.where(Y[:, [0]].toarray().ravel() > 0, "yes", "no")
+        both = sp.vstack([X, sp.csr_array((900, X.shape[1]))]).tocsr()
+        model = calibrator().fit(both, np.append(y, np.repeat("yes", 900)))
+        assert model.predict_proba(self.blanks(X.shape[1])[0])[0, 1] > 0.9
+        assert (y == "no").mean() > 0.5
+
+    def test_weights_are_repetitions(self, wide):
+        X, Y = wide
+        y = Y.indices[Y.indptr[:-1]]
+        weight = np.where(y == y[0], 3.0, 1.0)
+        model = calibrator().fit(X, y, sample_weight=weight)
+        shares = np.bincount(np.searchsorted(model.classes_, y), weight) / weight.sum()
+        found = model.predict_proba(sp.csr_array((1, X.shape[1])))
+        np.testing.assert_allclose(found[0], shares, rtol=1e-6)
+
+    def test_a_prefit_estimator(self, wide):
+        X, Y = wide
+        y = Y.indices[Y.indptr[:-1]]
+        inner = clone(SOFTMAX).fit(X[:600], y[:600])
+        kept = 600 + np.flatnonzero(np.isin(y[600:], inner.classes_))
+        model = TopKCalibrator(inner, cv="prefit", n_groups=2).fit(X[kept], y[kept])
+        found = model.predict_proba(sp.csr_array((1, X.shape[1])))
+        np.testing.assert_allclose(found[0], inner.label_counts_ / 600, rtol=1e-6)
+
+    def test_what_others_make_of_them_is_left_to_the_maps(self, wide):
+        X, Y = wide
+        y = Y.indices[Y.indptr[:-1]]
+        inner = make_pipeline(OvALinearXC())
+        model = calibrator(inner).fit(X, y)
+        assert model.predict_proba(sp.csr_array((1, X.shape[1]))).sum() == pytest.approx(1)
+
+
+def test_five_folds_of_few_rows(data):
+    """By default all rows are held out in turn, up to as many as are learned from."""
+    model = calibrator(cv=None).fit(*data)
+    assert model.fit_report_["n_pairs"].sum() == 900 * 20
+    assert model._folds_of(20_000) == 5
+    assert model._folds_of(20_001) is None
+    assert calibrator(cv=0.2)._folds_of(900) == 0.2

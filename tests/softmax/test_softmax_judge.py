@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.special import log_softmax
+from softmax_inputs import instances_of
 
 from sklearn_xc import ImplicitSoftmaxSGD, SoftmaxUMax
 from sklearn_xc.softmax import classifier
@@ -11,7 +12,6 @@ from sklearn_xc.softmax._inputs import hold_out
 from sklearn_xc.softmax.judge import Judge, judged_by_rank
 from sklearn_xc.softmax.pairs import Pairs
 from sklearn_xc.weights.class_weights import ClassWeights
-from tests.softmax.softmax_inputs import instances_of
 
 ESTIMATORS = [SoftmaxUMax, ImplicitSoftmaxSGD]
 
