@@ -68,6 +68,14 @@ EXPERIMENTS = {
         "library.decisions",
         "F1 of tuned thresholds, and calibration errors of probabilities, on test rows",
     ),
+    "hierarchy": (
+        "library.hierarchy",
+        "ancestors in answers and in training: hierarchical F1, precision, inconsistent answers",
+    ),
+    "unfamiliar": (
+        "library.unfamiliar",
+        "how often a tagger is alarmed by its own test texts, and by those of other sets",
+    ),
     "pruning": (
         "one_vs_all.pruning",
         "what pruning costs new instances, and whether a warning says so",
@@ -76,8 +84,20 @@ EXPERIMENTS = {
         "library.door",
         "what the checks of sparse matrices cost, as a share of fits, answers, metrics, files",
     ),
+    "annif": (
+        "library.annif_backends",
+        "estimators as backends of Annif beside its own: nDCG, F1@5, time",
+    ),
     "gridsearch": (
         "library.gridsearch",
         "peak memory and time of GridSearchCV with 200,000 sparse label columns",
+    ),
+    "splits": (
+        "library.splits",
+        "how evenly folds share out labels: RareLabelSplit beside iterative stratification",
+    ),
+    "large": (
+        "library.large",
+        "peak memory of every call around a model with 200,000 labels, each in its own process",
     ),
 }

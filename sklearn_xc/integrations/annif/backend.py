@@ -1,0 +1,193 @@
+"""The backend ``sklearn_xc`` as Annif calls it."""
+
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import joblib
+import numpy as np
+from annif.backend.backend import AnnifLearningBackend
+from annif.exception import (
+    ConfigurationException,
+    NotInitializedException,
+    NotSupportedException,
+    OperationFailedException,
+)
+from annif.suggestion import SuggestionBatch
+from annif.util import atomic_save
+from scipy.sparse import csr_array
+
+from sklearn_xc.integrations.annif import BACKEND, tagging
+from sklearn_xc.integrations.annif.settings import SettingsError, read_count, read_settings
+
+
+class SklearnXCBackend(AnnifLearningBackend):
+    """An estimator of sklearn_xc behind a project of Annif.
+
+    The model is one file in the folder of the project: a pickled ``TextClassifierXC`` whose labels
+    are URIs, so that it outlives a vocabulary that is loaded anew in another order.
+    """
+
+    name = BACKEND
+    MODEL_FILE = "sklearn_xc-model"
+
+    _model: Any = None
+    _subject_ids: np.ndarray
+
+    def initialize(self, parallel: bool = False) -> None:
+        """Load the model, if it is not there yet.
+
+        Parameters
+        ----------
+        parallel : bool, default=False
+            Whether several processes will use it; all the same here.
+
+        Raises
+        ------
+        NotInitializedException
+            If the project is not trained.
+        OperationFailedException
+            For a model of other versions.
+        """
+        if self._model is not None:
+            return
+        path = os.path.join(self.datadir, self.MODEL_FILE)
+        if not os.path.exists(path):
+            raise NotInitializedException(
+                f"there is no model {path}. Train the project first.", backend_id=self.backend_id
+            )
+        self.debug(f"loading {path}")
+        try:
+            model = joblib.load(path)
+        except MemoryError:
+            raise
+        except Exception as error:  # whatever a pickle of other versions runs into
+            raise OperationFailedException(
+                f"{path} cannot be loaded ({type(error).__name__}: {error}). Train the project "
+                "again with the versions that are installed now.",
+                backend_id=self.backend_id,
+            ) from error
+        self._use(model)
+
+    def _train(self, corpus: Any, params: dict[str, Any], jobs: int = 0) -> None:
+        if corpus == "cached":
+            raise NotSupportedException(
+                "train --cached: the backend keeps no training data. Name the documents.",
+                backend_id=self.backend_id,
+            )
+        model = self._configured(lambda: self._make_model(params))
+        texts, uris = self._read(corpus)
+        self.info(f"training on {len(texts)} documents")
+        with self._reporting():
+            tagging.fit(model, texts, uris, jobs)
+        self._save(model)
+
+    def _learn(self, corpus: Any, params: dict[str, Any]) -> None:
+        self.initialize()
+        if not tagging.can_learn(self._model):
+            estimator = type(tagging.innermost(self._model)).__name__
+            raise NotSupportedException(
+                f"{estimator} learns from all documents at once: train the project again. "
+                "SoftmaxUMax, ImplicitSoftmaxSGD, DecompMIPSClassifier and NGAMEEmbeddingXC learn "
+                "from further ones.",
+                backend_id=self.backend_id,
+            )
+        texts, uris = self._read(corpus)
+        with self._reporting():
+            n_unknown = tagging.learn(self._model, texts, uris)
+        if n_unknown:
+            self.warning(f"{n_unknown} subjects were in no document of train, and are left out")
+        self._save(self._model)
+
+    def _suggest_batch(self, documents: list[Any], params: dict[str, Any]) -> SuggestionBatch:
+        limit = self._configured(lambda: read_count(params, "limit", 100))
+        n_gone = int((self._subject_ids < 0).sum())
+        k = min(limit + n_gone, len(self._subject_ids))
+        positions, scores = tagging.suggest(
+            self._model, [self._words(document.text) for document in documents], k
+        )
+        subjects = np.where(positions >= 0, self._subject_ids[positions], -1)
+        found = subjects >= 0
+        found &= np.cumsum(found, axis=1) <= limit
+        rows, ranks = np.nonzero(found)
+        shape = (len(documents), len(self.project.subjects))
+        entries = (scores[rows, ranks], (rows, subjects[rows, ranks]))
+        return SuggestionBatch(csr_array(entries, shape=shape, dtype=np.float32))
+
+    @property
+    def _has_analyzer(self) -> bool:
+        return bool(self.project.analyzer_spec)
+
+    def _make_model(self, params: dict[str, Any]) -> Any:
+        settings = read_settings(params)
+        texts = self._label_texts() if tagging.reads_label_texts(settings) else None
+        return tagging.make_model(settings, texts, are_words=self._has_analyzer)
+
+    def _words(self, text: str) -> str:
+        """Return the words that the project's analyzer finds, or the text where it has none."""
+        if not self._has_analyzer:
+            return text
+        return " ".join(self.project.analyzer.tokenize_words(text))
+
+    def _label_texts(self) -> dict[str, str]:
+        """Return the preferred label of each subject in the language of the project, by URI."""
+        language = self.project.vocab_lang
+        return {
+            subject.uri: self._words(subject.labels[language])
+            for _, subject in self.project.subjects.active
+            if subject.labels.get(language)
+        }
+
+    def _read(self, corpus: Any) -> tuple[list[str], list[list[str]]]:
+        """Return the words and the URIs of all documents that have both."""
+        texts, uris, n_left_out = [], [], 0
+        subjects = self.project.subjects
+        for document in corpus.documents:
+            words = self._words(document.text)
+            if not words.strip() or not document.subject_set:
+                n_left_out += 1
+                continue
+            texts.append(words)
+            uris.append([subjects[subject].uri for subject in document.subject_set])
+        if n_left_out:
+            self.info(f"{n_left_out} documents without words or subjects are left out")
+        if not texts:
+            raise NotSupportedException(
+                "no document has both words and subjects of the vocabulary.",
+                backend_id=self.backend_id,
+            )
+        return texts, uris
+
+    def _save(self, model: Any) -> None:
+        self.info("saving the model")
+        atomic_save(model, self.datadir, self.MODEL_FILE, method=joblib.dump)
+        self._use(model)
+
+    def _use(self, model: Any) -> None:
+        """Take a model, and find its subjects in the vocabulary; -1 for those no longer there."""
+        found = [self.project.subjects.by_uri(uri, warnings=False) for uri in model.classes_]
+        self._subject_ids = np.array([-1 if one is None else one for one in found], np.int64)
+        self._model = model
+
+    def _configured(self, read: Callable[[], Any]) -> Any:
+        try:
+            return read()
+        except SettingsError as error:
+            raise ConfigurationException(str(error), project_id=self.project.project_id) from error
+
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        """Have errors and warnings of a fit be Annif's."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            try:
+                yield
+            except (ValueError, TypeError, MemoryError) as error:
+                raise OperationFailedException(
+                    str(error) or type(error).__name__, backend_id=self.backend_id
+                ) from error
+            finally:
+                for text in dict.fromkeys(str(one.message) for one in caught):
+                    self.warning(text)

@@ -1,0 +1,130 @@
+"""What a project of Annif says about its model, as texts or as values of TOML."""
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+ESTIMATORS = (
+    "OvALinearXC", "OvALinearXCCV", "SoftmaxUMax", "ImplicitSoftmaxSGD", "DecompMIPSClassifier",
+    "NGAMEEmbeddingXC", "StackingXC",
+)  # fmt: skip
+CALIBRATIONS = ("isotonic", "sigmoid", "none")
+#: Parameters of the estimator and of the vectorizer begin so.
+_PREFIXES = {"set": "estimator", "vectorizer": "vectorizer"}
+_WORDS = {"true": True, "false": False, "none": None}
+
+
+class SettingsError(ValueError):
+    """A project says what cannot be."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a project says about its model.
+
+    Attributes
+    ----------
+    estimator : str
+        One of `ESTIMATORS`.
+    parameters : dict
+        Of the estimator, by name.
+    vectorizer : dict
+        Of the vectorizer, by name, `min_df` and `ngram_range` included.
+    calibration : str or None
+        A method of TopKCalibrator; None for none, and for an estimator that has probabilities of
+        its own.
+    """
+
+    estimator: str = "OvALinearXC"
+    parameters: dict[str, Any] = field(default_factory=dict)
+    vectorizer: dict[str, Any] = field(default_factory=dict)
+    calibration: str | None = "isotonic"
+
+
+def read_settings(config: Mapping[str, Any]) -> Settings:
+    """Return what the section of a project says about its model.
+
+    Parameters
+    ----------
+    config : mapping of str to object
+        ``estimator``, ``calibration``, ``min_df``, ``ngram``; ``set.NAME`` and ``vectorizer.NAME``,
+        or mappings under ``set`` and ``vectorizer``. What else is there is Annif's.
+
+    Returns
+    -------
+    Settings
+
+    Raises
+    ------
+    SettingsError
+        For an estimator or calibration that there is not, and for what is no number.
+
+    Examples
+    --------
+    >>> from sklearn_xc.integrations.annif.settings import read_settings
+    >>> read_settings({"language": "en", "ngram": "2", "set.C": "1"}).parameters
+    {'C': 1}
+    """
+    estimator = str(config.get("estimator", "OvALinearXC"))
+    if estimator not in ESTIMATORS:
+        raise SettingsError(f"estimator must be one of {', '.join(ESTIMATORS)}. Got {estimator!r}.")
+    calibration = str(config.get("calibration", "isotonic")).lower()
+    if calibration not in CALIBRATIONS:
+        raise SettingsError(
+            f"calibration must be one of {', '.join(CALIBRATIONS)}. Got {calibration!r}."
+        )
+    words = {
+        "min_df": read_count(config, "min_df", 1),
+        "ngram_range": (1, read_count(config, "ngram", 1)),
+    }
+    own_chances = estimator == "StackingXC"
+    return Settings(
+        estimator,
+        _below("set", config),
+        {**words, **_below("vectorizer", config)},
+        None if calibration == "none" or own_chances else calibration,
+    )
+
+
+def read_count(config: Mapping[str, Any], key: str, default: int) -> int:
+    """Return a whole number of at least 1.
+
+    Raises
+    ------
+    SettingsError
+        For anything else.
+    """
+    value = _value(config.get(key, default))
+    if type(value) is not int or value < 1:
+        raise SettingsError(f"{key} must be a whole number of at least 1. Got {config.get(key)!r}.")
+    return value
+
+
+def _below(prefix: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of all keys that begin with a prefix, or are in a table of that name."""
+    found = {}
+    for key, value in config.items():
+        if key == prefix:
+            if not isinstance(value, Mapping):
+                raise SettingsError(
+                    f"{prefix}.NAME = VALUE sets a parameter of the {_PREFIXES[prefix]}. Got "
+                    f"{prefix} = {value!r}."
+                )
+            found.update({name: _value(one) for name, one in value.items()})
+        elif key.startswith(f"{prefix}."):
+            found[key.removeprefix(f"{prefix}.")] = _value(value)
+    return found
+
+
+def _value(text: Any) -> Any:
+    """Return a number, a truth value, None, a tuple or the like; any other text as it is."""
+    if not isinstance(text, str):
+        return text
+    text = text.strip()
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text

@@ -1,0 +1,248 @@
+"""The model of a project: texts and the URIs of their subjects in, subjects with scores out."""
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import joblib
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import expit
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+import sklearn_xc
+from sklearn_xc._topk import topk
+from sklearn_xc.integrations.annif.settings import Settings, SettingsError
+
+#: Of texts that were cut into words before: these stand between blanks.
+WORDS = r"\S+"
+#: Parameters that are not the project's to set, and what sets them.
+_OURS = {
+    "n_jobs": "--jobs of annif train",
+    "label_features": "the labels of the vocabulary",
+    "label_names": "the URIs of the vocabulary",
+}
+
+
+def make_model(
+    settings: Settings, label_texts: Mapping[str, str] | None = None, *, are_words: bool = False
+) -> Any:
+    """Return the model of a project, not fitted: a ``TextClassifierXC`` of lists of URIs.
+
+    Parameters
+    ----------
+    settings : Settings
+        What the project says.
+    label_texts : mapping of str to str, default=None
+        Text of each subject by its URI, for an estimator that reads label features; others do
+        without.
+    are_words : bool, default=False
+        Whether texts are words with blanks between them, to be taken as they are.
+
+    Returns
+    -------
+    TextClassifierXC
+
+    Raises
+    ------
+    SettingsError
+        For parameters that there are not, or with values that cannot be.
+
+    Examples
+    --------
+    >>> from sklearn_xc.integrations.annif.settings import Settings
+    >>> from sklearn_xc.integrations.annif.tagging import make_model
+    >>> make_model(Settings(parameters={"C": 1.0}, calibration=None)).classifier
+    OvALinearXC(C=1.0)
+    """
+    vectorizer = TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
+    if are_words:
+        vectorizer.set_params(token_pattern=WORDS, lowercase=False)
+    _set(vectorizer, settings.vectorizer, "vectorizer")
+    estimator = _estimator(settings.estimator)
+    known = estimator.get_params(deep=True)
+    seeds = [name for name in known if name.split("__")[-1] == "random_state"]
+    estimator.set_params(**dict.fromkeys(seeds, 0))
+    _set(estimator, settings.parameters, "set")
+    if not reads_label_texts(settings):
+        label_texts = None
+    if settings.calibration is not None:
+        estimator = sklearn_xc.TopKCalibrator(
+            estimator, method=settings.calibration, random_state=0, n_jobs=1
+        )
+    return sklearn_xc.TextClassifierXC(vectorizer, estimator, label_texts=label_texts or None)
+
+
+def reads_label_texts(settings: Settings) -> bool:
+    """Return whether the estimator of a project has a use for texts of subjects."""
+    known = _estimator(settings.estimator).get_params(deep=True)
+    return any(name.split("__")[-1] == "label_features" for name in known)
+
+
+def fit(model: Any, texts: Sequence[str], uris: Sequence[Sequence[str]], jobs: int = 0) -> Any:
+    """Fit a model, and return it.
+
+    Parameters
+    ----------
+    model : TextClassifierXC
+        From :func:`make_model`.
+    texts : sequence of n str
+        Documents.
+    uris : sequence of n sequences of str
+        The subjects of each.
+    jobs : int, default=0
+        Threads; 0 for all cores.
+
+    Returns
+    -------
+    TextClassifierXC
+        The model, which asks for one thread when it answers.
+    """
+    with joblib.parallel_config(backend="threading", n_jobs=jobs or -1):
+        return model.fit(texts, uris)
+
+
+def innermost(model: Any) -> Any:
+    """Return the estimator of a fitted model: that inside the calibrator, if there is one."""
+    classifier = model.classifier_
+    is_wrapped = isinstance(classifier, sklearn_xc.TopKCalibrator)
+    return classifier.estimator_ if is_wrapped else classifier
+
+
+def can_learn(model: Any) -> bool:
+    """Return whether a model goes on from further documents."""
+    return hasattr(innermost(model), "partial_fit")
+
+
+def learn(model: Any, texts: Sequence[str], uris: Sequence[Sequence[str]]) -> int:
+    """Train a fitted model on further documents, and return the subjects left out as not known.
+
+    Parameters
+    ----------
+    model : TextClassifierXC
+        Fitted, and one that ``can_learn``. An error leaves it as it was. What turns scores into
+        probabilities stays.
+    texts : sequence of n str
+        Documents.
+    uris : sequence of n sequences of str
+        The subjects of each.
+
+    Returns
+    -------
+    int
+        How many of all pairs of a document and a subject have a subject that fit did not know.
+    """
+    Y, counts = model.binarizer_.encode(uris)
+    rows = np.flatnonzero(np.diff(Y.indptr))
+    if len(rows):
+        X = model.vectorizer_.transform(texts)
+        innermost(model).partial_fit(X[rows], Y[rows])
+    return int(counts.sum()) - Y.nnz
+
+
+def suggest(model: Any, texts: Sequence[str], k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k best subjects of each document, and their scores.
+
+    Parameters
+    ----------
+    model : TextClassifierXC
+        Fitted.
+    texts : sequence of n str
+        Documents.
+    k : int
+        How many; may exceed their number.
+
+    Returns
+    -------
+    positions : ndarray of int64 of shape (n, k)
+        In ``model.classes_``, -1 where there is none: for all of a document without a word that the
+        model knows.
+    scores : ndarray of float32 of shape (n, k)
+        In [0, 1], falling along each row so that no two of a row are equal unless they are 0: Annif
+        orders by them alone.
+    """
+    X = model.vectorizer_.transform(texts)
+    positions, chances = _chances(model.classifier_, X, k)
+    known = np.diff(X.indptr) > 0
+    positions = np.where(known[:, None] & (chances > 0), positions, -1)
+    chances = np.where(positions >= 0, chances, 0.0)
+    order = np.argsort(-chances, axis=1, kind="stable")
+    positions = np.take_along_axis(positions, order, axis=1)
+    return positions, strictly_falling(np.take_along_axis(chances, order, axis=1))
+
+
+def strictly_falling(scores: np.ndarray) -> np.ndarray:
+    """Return scores, each lowered as little as float32 can where it ties with the one before it.
+
+    Parameters
+    ----------
+    scores : ndarray of float of shape (n, k)
+        Not rising along rows.
+
+    Returns
+    -------
+    ndarray of float32 of shape (n, k)
+        In [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_xc.integrations.annif.tagging import strictly_falling
+    >>> strictly_falling(np.array([[0.5, 0.5, 0.0]])).tolist()
+    [[0.5, 0.4999999701976776, 0.0]]
+    """
+    lowered = np.clip(scores, 0.0, 1.0).astype(np.float32)
+    for column in range(1, lowered.shape[1]):
+        below = np.nextafter(lowered[:, column - 1], np.float32(0.0))
+        lowered[:, column] = np.minimum(lowered[:, column], below)
+    return lowered
+
+
+def _estimator(name: str) -> Any:
+    if name != "StackingXC":
+        return getattr(sklearn_xc, name)()
+    members = [("ova", sklearn_xc.OvALinearXC()), ("ngame", sklearn_xc.NGAMEEmbeddingXC())]
+    return sklearn_xc.StackingXC(members)
+
+
+def _set(part: Any, values: Mapping[str, Any], prefix: str) -> None:
+    """Set parameters, and have all parts check theirs before the documents are read."""
+    known = part.get_params(deep=True)
+    for name in values:
+        last = name.split("__")[-1]
+        if last in _OURS:
+            raise SettingsError(f"{prefix}.{name}: is set by {_OURS[last]}.")
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f" Did you mean {prefix}.{near[0]}?" if near else ""
+            raise SettingsError(
+                f"{prefix}.{name}: {type(part).__name__} has no parameter {name!r}.{hint}"
+            )
+    part.set_params(**values)
+    for one in (part, *part.get_params(deep=True).values()):
+        check = getattr(one, "_validate_params", None)
+        if check is None or isinstance(one, type):
+            continue
+        try:
+            check()
+        except (ValueError, TypeError) as error:
+            raise SettingsError(f"{prefix}: {error}") from error
+
+
+def _chances(classifier: Any, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k best labels and their probabilities, or what is most like these."""
+    if hasattr(classifier, "predict_proba_topk"):
+        return classifier.predict_proba_topk(X, k)
+    positions, scores = topk(classifier, X, k)
+    if not hasattr(classifier, "predict_proba"):
+        return positions, expit(scores)
+    chances = np.zeros(positions.shape)
+    rows, ranks = np.nonzero(positions >= 0)
+    chances[rows, ranks] = _at(classifier.predict_proba(X), rows, positions[rows, ranks])
+    return positions, chances
+
+
+def _at(matrix: Any, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    if sp.issparse(matrix):
+        return np.asarray(sp.csr_array(matrix)[rows, columns]).ravel()
+    return np.asarray(matrix)[rows, columns]

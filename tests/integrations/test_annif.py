@@ -1,0 +1,262 @@
+"""The backend in Annif itself, by its commands and its server, in an environment of its own.
+
+``SKLEARN_XC_ANNIF_PYTHON`` names an interpreter that has Annif, numba and threadpoolctl; without it
+an environment is made, by pip.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import numpy as np
+import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from asv_bench.library.annif_backends import AnnifFolder, uri_of
+from sklearn_xc import OvALinearXC, TextClassifierXC, TopKCalibrator
+from sklearn_xc.datasets import load_tate_subjects
+
+pytestmark = pytest.mark.slow
+
+#: Every so many works of the Tate collection.
+STEP = 80
+#: A label of no document, of words that many documents have.
+UNSEEN = "graphite on paper"
+PROJECTS = {
+    "ova": {"backend": "sklearn_xc", "analyzer": "", "set.C": "1"},
+    "words": {"backend": "sklearn_xc", "calibration": "none"},
+    "softmax": {
+        "backend": "sklearn_xc", "estimator": "ImplicitSoftmaxSGD", "allow_learn": "true"
+    },
+    "fixed": {"backend": "sklearn_xc", "calibration": "none", "allow_learn": "true"},
+    "ngame": {"backend": "sklearn_xc", "estimator": "NGAMEEmbeddingXC", "calibration": "sigmoid"},
+    "typo": {"backend": "sklearn_xc", "set.los": "logistic"},
+    "both": {"backend": "ensemble", "sources": "ova:2,words:1"},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory):
+    if named := os.environ.get("SKLEARN_XC_ANNIF_PYTHON"):
+        return named
+    folder = tmp_path_factory.mktemp("annif") / "environment"
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    made = folder / "bin" / "python"
+    packages = ["annif", "numba", "threadpoolctl"]
+    subprocess.run([made, "-m", "pip", "install", "-q", *packages], check=True)
+    return str(made)
+
+
+@pytest.fixture(scope="module")
+def works():
+    """Return texts and lists of label numbers of training and test, and the labels' names."""
+
+    def part(subset):
+        tate = load_tate_subjects(subset)
+        rows = range(0, len(tate.data), STEP)
+        return [tate.data[i] for i in rows], [tate.target[[i]].indices.tolist() for i in rows]
+
+    names = list(load_tate_subjects("train").label_names)
+    return part("train"), part("test"), [*names, UNSEEN]
+
+
+@pytest.fixture(scope="module")
+def place(python, works, tmp_path_factory):
+    """Return a folder with trained projects."""
+    place = AnnifFolder(tmp_path_factory.mktemp("projects"), python, timeout=1800)
+    train, test, names = works
+    place.write_documents("train.tsv", train[0], train[1])
+    with (place.folder / "train.tsv").open("a") as file:
+        file.write(f"a text without subjects\t\n \t<{uri_of(0)}>\n")
+    place.write_documents("test.tsv", test[0], test[1])
+    place.write_vocabulary(names)
+    place.write_projects(PROJECTS)
+    place.write_punkt()
+    place.run("load-vocab", "vocabulary", "vocabulary.csv")
+    for project in ("ova", "words", "softmax", "fixed", "ngame"):
+        place.run("train", project, "train.tsv", "--jobs", "1")
+    return place
+
+
+def suggestions(place, project, text, limit=10):
+    """Return (URI, score) of each suggestion, as Annif prints them."""
+    (place.folder / "text.txt").write_text(text)
+    place.run("suggest", project, "text.txt", "--limit", str(limit))
+    lines = [line.split("\t") for line in place.output().splitlines() if line.startswith("<")]
+    return [(line[0].strip("<>"), float(line[-1])) for line in lines]
+
+
+@pytest.fixture(scope="module")
+def in_python(works):
+    """Return what the project "ova" is, without Annif."""
+    (texts, labels), _, _ = works
+    model = TextClassifierXC(
+        TfidfVectorizer(sublinear_tf=True, dtype=np.float32, min_df=2),
+        TopKCalibrator(OvALinearXC(C=1.0), random_state=0),
+    )
+    return model.fit(texts, [[uri_of(number) for number in row] for row in labels])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_suggestions_are_those_of_the_python_interface(place, works, in_python):
+    texts = works[1][0][:3]
+    positions, chances = in_python.classifier_.predict_proba_topk(
+        in_python.vectorizer_.transform(texts), 100
+    )
+    for row, text in enumerate(texts):
+        expected = dict(zip(in_python.classes_[positions[row]], chances[row], strict=True))
+        found = suggestions(place, "ova", text)
+        assert len(found) == 10
+        scores = [score for _, score in found]
+        assert scores == sorted(scores, reverse=True)
+        np.testing.assert_allclose(scores, [expected[uri] for uri, _ in found], atol=2e-3)
+        np.testing.assert_allclose(scores, np.sort(chances[row])[::-1][:10], atol=2e-3)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_eval_finds_what_the_python_interface_finds(place, works, in_python):
+    texts, labels = works[1]
+    place.run("eval", "ova", "test.tsv", "--limit", "5", "--metric", "F1@5")
+    positions, chances = in_python.classifier_.predict_proba_topk(
+        in_python.vectorizer_.transform(texts), 100
+    )
+    best = np.take_along_axis(positions, np.argsort(-chances, axis=1, kind="stable")[:, :5], axis=1)
+    f1 = []
+    for row, numbers in zip(best, labels, strict=True):
+        hits = len({uri_of(number) for number in numbers} & set(in_python.classes_[row]))
+        f1.append(2 * hits / (5 + len(numbers)))
+    lines = dict(line.split(":", 1) for line in place.output().splitlines())
+    assert float(lines["F1@5"]) == pytest.approx(np.mean(f1), abs=5e-3)
+    assert int(lines["Documents evaluated"]) == len(texts)
+
+
+def test_index_writes_the_suggestions_of_each_document(place, works):
+    folder = place.folder / "documents"
+    folder.mkdir()
+    for i, text in enumerate([works[1][0][0], "", "zzzz qqqq"]):
+        (folder / f"{i}.txt").write_text(text)
+    place.run("index", "words", "documents", "--limit", "4")
+    lines = (folder / "0.annif").read_text().splitlines()
+    found = suggestions(place, "words", works[1][0][0], limit=4)
+    assert [line.split("\t")[0].strip("<>") for line in lines] == [uri for uri, _ in found]
+    assert len(found) == 4
+    assert (folder / "1.annif").read_text() == (folder / "2.annif").read_text() == ""
+
+
+def test_an_ensemble_averages_ours(place, works):
+    text = works[1][0][0]
+    both = dict(suggestions(place, "both", text, limit=100))
+    ova = dict(suggestions(place, "ova", text, limit=100))
+    words = dict(suggestions(place, "words", text, limit=100))
+    uri = max(ova.keys() & words.keys(), key=lambda one: ova[one] + words[one])
+    assert both[uri] == pytest.approx((2 * ova[uri] + words[uri]) / 3, abs=2e-4)
+
+
+def test_a_parameter_for_one_run(place, works):
+    text = works[0][0][0]
+    place.run("train", "fixed", "train.tsv", "-b", "sklearn_xc.set.C=0.01", "--docs-limit", "50")
+    weak = suggestions(place, "fixed", text)
+    place.run("train", "fixed", "train.tsv", "-b", "sklearn_xc.set.C=100", "--docs-limit", "50")
+    assert suggestions(place, "fixed", text)[0][1] > weak[0][1]
+    place.run("suggest", "fixed", "text.txt", "-b", "sklearn_xc.limit=2")
+    assert place.output().count("<") == 2
+
+
+def test_learning_raises_what_is_learnt(place, works):
+    texts, labels = works[0]
+    other = next(number for row in labels for number in row if number not in labels[0])
+    text, uri = texts[0], uri_of(other)
+    before = dict(suggestions(place, "softmax", text, limit=100)).get(uri, 0.0)
+    place.write_documents("more.tsv", [text] * 300, [[other]] * 300)
+    place.run("learn", "softmax", "more.tsv")
+    assert dict(suggestions(place, "softmax", text, limit=100))[uri] > before
+
+
+def test_a_subject_without_documents_is_found_by_its_label(place, works):
+    uri = uri_of(len(works[2]) - 1)
+    assert uri in dict(suggestions(place, "ngame", UNSEEN, limit=100))
+    assert uri not in dict(suggestions(place, "ova", UNSEEN, limit=100))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("train", "typo", "train.tsv"),
+         "Misconfigured project 'typo': set.los: OvALinearXC has no parameter 'los'. "
+         "Did you mean set.loss?"),
+        (("train", "ova", "--cached"), "train --cached: the backend keeps no training data"),
+        (("learn", "fixed", "train.tsv"), "OvALinearXC learns from all documents at once"),
+        (("suggest", "typo", "test.tsv"), "Project is not trained"),
+        (("train", "fixed", "train.tsv", "--docs-limit", "0"), "no document has both words"),
+        (("train", "fixed", "train.tsv", "-b", "sklearn_xc.min_df=9999"),
+         "Operation failed backend 'sklearn_xc': "),
+        (("suggest", "ova", "test.tsv", "-b", "sklearn_xc.limit=few"),
+         "limit must be a whole number of at least 1. Got 'few'"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_an_error_of_annif(place, arguments, problem):
+    with pytest.raises(RuntimeError) as caught:
+        place.run(*arguments)
+    assert "Error: " in str(caught.value)
+    assert problem in place.output()
+    assert "Traceback" not in place.output()
+
+
+def test_a_model_of_other_versions_says_so(place):
+    folder = place.folder / "data" / "projects" / "broken"
+    folder.mkdir(parents=True)
+    (folder / "sklearn_xc-model").write_bytes(b"no pickle")
+    place.write_projects({**PROJECTS, "broken": {"backend": "sklearn_xc"}})
+    with pytest.raises(RuntimeError, match=r"Train the project again with the versions"):
+        place.run("suggest", "broken", "test.tsv")
+
+
+def test_the_web_interface_says_the_same(place, works):
+    text = works[1][0][0]
+    expected = suggestions(place, "ova", text, limit=3)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    command = [
+        place.python, "-m", "uvicorn", "--factory", "sklearn_xc.integrations.annif:create_app",
+        "--port", port,
+    ]  # fmt: skip
+    server = subprocess.Popen(command, cwd=place.folder, env=place.environment)
+    try:
+        url = f"http://127.0.0.1:{port}/v1/projects/ova/suggest"
+        data = urllib.parse.urlencode({"text": text, "limit": 3}).encode()
+        for _ in range(120):
+            try:
+                with urllib.request.urlopen(url, data) as answer:
+                    found = json.load(answer)["results"]
+                break
+            except urllib.error.URLError:
+                assert server.poll() is None
+                time.sleep(1)
+        else:
+            pytest.fail("the server did not answer within two minutes")
+    finally:
+        server.terminate()
+        server.wait()
+    assert [one["uri"] for one in found] == [uri for uri, _ in expected]
+    assert [one["score"] for one in found] == pytest.approx([s for _, s in expected], abs=1e-4)
+
+
+def test_a_vocabulary_in_another_order_leaves_the_suggestions(place, works):
+    """Changes the vocabulary of the others: the last test."""
+    text = works[1][0][0]
+    before = suggestions(place, "ova", text)
+    lines = (place.folder / "vocabulary.csv").read_text().splitlines()
+    gone = before[0][0]
+    kept = [line for line in lines[1:] if line.split(",")[0] != gone]
+    (place.folder / "other.csv").write_text("\n".join([lines[0], *kept[::-1]]) + "\n")
+    place.run("load-vocab", "vocabulary", "other.csv", "--force")
+    after = suggestions(place, "ova", text)
+    assert len(after) == 10
+    assert after[:9] == before[1:]

@@ -1,0 +1,182 @@
+"""What a project says, and the model that is made of it: all without Annif."""
+
+import numpy as np
+import pytest
+
+import sklearn_xc
+from sklearn_xc.integrations.annif import tagging
+from sklearn_xc.integrations.annif.settings import (
+    CALIBRATIONS,
+    ESTIMATORS,
+    Settings,
+    SettingsError,
+    read_settings,
+)
+
+PROJECT = {"name": "Tate", "language": "en", "backend": "sklearn_xc", "vocab": "tate", "limit": "9"}
+
+
+def test_a_project_that_says_nothing_has_the_defaults():
+    settings = read_settings(PROJECT)
+    assert settings == Settings(vectorizer={"min_df": 1, "ngram_range": (1, 1)})
+    model = tagging.make_model(settings)
+    assert isinstance(model.classifier, sklearn_xc.TopKCalibrator)
+    assert isinstance(model.classifier.estimator, sklearn_xc.OvALinearXC)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0.5", 0.5), ("3", 3), ("false", False), ("True", True), ("none", None),
+        ("(1, 2)", (1, 2)), ("logistic", "logistic"), (" 1e-3 ", 1e-3), ("8GB", "8GB"), (0.5, 0.5),
+        (True, True),
+    ],
+)  # fmt: skip
+def test_values_are_read_as_python_would(text, value):
+    (found,) = read_settings({**PROJECT, "set.name": text}).parameters.values()
+    assert (found, type(found)) == (value, type(value))
+
+
+def test_tables_of_toml_say_the_same_as_dotted_keys():
+    dotted = {"set.C": "2.0", "set.loss": "logistic", "vectorizer.sublinear_tf": "false"}
+    tables = {"set": {"C": 2.0, "loss": "logistic"}, "vectorizer": {"sublinear_tf": False}}
+    assert read_settings(dotted) == read_settings(tables)
+    model = tagging.make_model(read_settings(dotted))
+    assert model.get_params()["classifier__estimator__C"] == 2.0
+    assert model.get_params()["vectorizer__sublinear_tf"] is False
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ({"estimator": "OvaLinear"}, r"estimator must be one of OvALinearXC.* Got 'OvaLinear'"),
+        ({"calibration": "platt"}, r"calibration must be one of isotonic, .* Got 'platt'"),
+        ({"min_df": "0"}, r"min_df must be a whole number of at least 1\. Got '0'"),
+        ({"ngram": "two"}, r"ngram must be a whole number of at least 1\. Got 'two'"),
+        ({"ngram": "true"}, "Got 'true'"),
+        ({"set": "C=1"}, r"set\.NAME = VALUE .* Got set = 'C=1'"),
+        ({"set.c": "1"}, r"set\.c: OvALinearXC has no parameter 'c'"),
+        ({"set.los": "x"}, r"has no parameter 'los'\. Did you mean set\.loss\?"),
+        ({"vectorizer.mindf": "2"}, r"TfidfVectorizer has no parameter .* vectorizer\.min_df"),
+        ({"set.n_jobs": "2"}, r"set\.n_jobs: is set by --jobs of annif train"),
+        ({"estimator": "NGAMEEmbeddingXC", "set.label_features": "x"}, "labels of the vocabulary"),
+        ({"set.C": "-1"}, r"set: .*C.* Got -1"),
+        ({"set.C": "much"}, r"set: .*C.* Got 'much'"),
+        ({"estimator": "StackingXC", "set.ova__C": "-1"}, r"set: .*C.* Got -1"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused_before_anything_is_read(said, problem):
+    with pytest.raises(SettingsError, match=problem):
+        tagging.make_model(read_settings({**PROJECT, **said}))
+
+
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_every_estimator_becomes_a_model(estimator, calibration):
+    said = {"estimator": estimator, "calibration": calibration}
+    model = tagging.make_model(read_settings(said), {"u:1": "soup"})
+    classifier = model.classifier
+    if calibration == "none" or estimator == "StackingXC":
+        assert type(classifier).__name__ == estimator
+    else:
+        assert (type(classifier.estimator).__name__, classifier.method) == (estimator, calibration)
+    reads_label_texts = estimator in ("NGAMEEmbeddingXC", "StackingXC")
+    assert model.label_texts == ({"u:1": "soup"} if reads_label_texts else None)
+    seeds = [v for k, v in model.get_params().items() if k.split("__")[-1] == "random_state"]
+    assert set(seeds) <= {0}
+
+
+def test_words_of_an_analyzer_are_taken_as_they_are():
+    for are_words, expected in ((True, ["A", "b.c", "word"]), (False, ["word"])):
+        vectorizer = tagging.make_model(Settings(), are_words=are_words).vectorizer
+        found = vectorizer.set_params(min_df=1).fit(["A b.c word"]).get_feature_names_out()
+        assert found.tolist() == expected
+
+
+TEXTS = [
+    "broth ladle simmer", "broth stock simmer", "dough yeast crust", "dough knead crust",
+    "hops malt brew", "hops barrel brew", "broth dough simmer crust", "malt dough yeast",
+] * 4  # fmt: skip
+URIS = [
+    ["u:soup"], ["u:soup"], ["u:bread"], ["u:bread"], ["u:ale"], ["u:ale"], ["u:soup", "u:bread"],
+    ["u:ale", "u:bread"],
+] * 4  # fmt: skip
+ASKED = ["simmer a broth", "malt and hops and yeast", "nothing known", ""]
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """Return a model of one-vs-all without calibration."""
+    settings = read_settings({"calibration": "none", "set.C": "1"})
+    return tagging.fit(tagging.make_model(settings), TEXTS, URIS, jobs=1)
+
+
+def test_suggestions_are_those_of_the_estimator(plain):
+    positions, scores = tagging.suggest(plain, ASKED, k=3)
+    expected, margins = plain.predict_topk(ASKED, 3)
+    np.testing.assert_array_equal(positions[:2], expected[:2])
+    np.testing.assert_allclose(scores[:2], 1 / (1 + np.exp(-margins[:2])), rtol=1e-5)
+    assert plain.classes_[positions[:2, 0]].tolist() == ["u:soup", "u:ale"]
+
+
+def test_documents_without_a_known_word_have_no_suggestion(plain):
+    positions, scores = tagging.suggest(plain, ASKED, k=5)
+    assert (positions[2:] == -1).all()
+    assert (scores[2:] == 0).all()
+    assert (positions[:2, 3:] == -1).all()  # there are three subjects
+
+
+@pytest.mark.filterwarnings("ignore:.* groups of labels have fewer than 30")
+def test_calibrated_suggestions_are_probabilities_best_first():
+    model = tagging.fit(tagging.make_model(read_settings({})), TEXTS, URIS, jobs=2)
+    positions, scores = tagging.suggest(model, ASKED[:2], k=3)
+    expected, chances = model.classifier_.predict_proba_topk(model.vectorizer_.transform(ASKED), 3)
+    for row in (0, 1):
+        by_label = dict(zip(expected[row], chances[row], strict=True))
+        given = [by_label[label] for label in positions[row]]
+        np.testing.assert_allclose(scores[row], given, rtol=1e-6)
+        assert given == sorted(given, reverse=True)
+
+
+def test_probabilities_of_the_estimator_itself_are_taken():
+    said = {"calibration": "none", "estimator": "ImplicitSoftmaxSGD"}
+    model = tagging.fit(tagging.make_model(read_settings(said)), TEXTS, URIS, jobs=1)
+    positions, scores = tagging.suggest(model, ASKED[:2], k=2)
+    chances = model.predict_proba(ASKED[:2]).toarray()
+    assert chances.sum(axis=1) == pytest.approx(1)
+    np.testing.assert_allclose(scores, np.take_along_axis(chances, positions, axis=1), rtol=1e-6)
+
+
+def test_scores_that_tie_are_told_apart_and_order_as_they_come():
+    scores = np.array([[1.5, 1.0, 1.0, 0.25, 0.25, 0.0, 0.0], [0.5, 0.2, 0.1, 0.0, 0.0, 0.0, 0.0]])
+    told = tagging.strictly_falling(scores)
+    assert told.dtype == np.float32
+    assert (np.diff(told[0, :6]) < 0).all()
+    assert told.max() <= 1
+    assert told.min() >= 0
+    np.testing.assert_allclose(told, scores.clip(0, 1), atol=1e-6)
+    np.testing.assert_array_equal(told[1], scores[1].astype(np.float32))
+
+
+def test_one_vs_all_learns_all_at_once_and_softmax_goes_on(plain):
+    assert not tagging.can_learn(plain)
+    settings = read_settings({"estimator": "ImplicitSoftmaxSGD", "calibration": "none"})
+    model = tagging.fit(tagging.make_model(settings), TEXTS, URIS, jobs=1)
+    assert tagging.can_learn(model)
+    (ale,) = np.flatnonzero(model.classes_ == "u:ale")
+    text = ["ladle barrel"]
+
+    def chance():
+        return model.predict_proba(text).toarray()[0, ale]
+
+    before = chance()
+    assert tagging.learn(model, text * 8, [["u:ale"], ["u:ale", "u:new"]] * 4) == 4
+    assert chance() > before
+
+
+def test_further_documents_of_unknown_subjects_alone_change_nothing():
+    settings = read_settings({"estimator": "ImplicitSoftmaxSGD", "calibration": "none"})
+    model = tagging.fit(tagging.make_model(settings), TEXTS, URIS, jobs=1)
+    before = tagging.suggest(model, ASKED, 3)[1]
+    assert tagging.learn(model, ["a text"], [["u:new"]]) == 1
+    np.testing.assert_array_equal(tagging.suggest(model, ASKED, 3)[1], before)
