@@ -116,7 +116,7 @@ class Training:
         began = process_time()
         self.trainer.averages.look(self.visits)
         self.cpu_s += process_time() - began
-        self.model._keep(self.fitting, is_further=False)
+        self.model._keep(self.fitting, *self.fitting.settle(), is_further=False)
         return self.model
 
     def next_rows(self, n: int) -> np.ndarray:
@@ -131,7 +131,7 @@ class Training:
 
     def fork(self, **parameters: Any) -> "Training":
         """Return a training that continues from here with other parameters and without sampling."""
-        self.model._keep(self.fitting, is_further=False)
+        self.model._keep(self.fitting, *self.fitting.settle(), is_further=False)
         other, model = copy.copy(self), self.model
         other.model = copy.copy(model).set_params(**parameters, sampled_epochs=0.0)
         settings, training = other.model._settings(), self.fitting.training
