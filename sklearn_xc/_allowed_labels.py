@@ -4,7 +4,8 @@
 
     1-D                       members of ``classes_``, for all instances
     2-D (sparse or an array)  an indicator with a row for each instance, whose non-zeros are meant
-    list of lists             names for each instance, where a function takes them
+    list of lists             names for each instance, where a function takes them; to exclude, also
+                              names that the classifier does not know: what an item has already
 """
 
 from collections.abc import Iterable
@@ -200,9 +201,11 @@ def read_allowed(
             raise ValueError(
                 f"{name} must have a list of names for each of {n} instances. Got {len(rows)}."
             )
-        indptr = np.concatenate(([0], np.cumsum([len(row) for row in rows]))).astype(np.int64)
-        labels = _places([one for row in rows for one in row], classes, name)
-        shape = (n, n_labels)
+        named = [one for row in rows for one in row]
+        labels = _places(named, classes, name, may_be_unknown=are_excluded)
+        known = np.concatenate(([0], np.cumsum(labels >= 0)))
+        indptr = known[np.concatenate(([0], np.cumsum([len(row) for row in rows], dtype=int)))]
+        labels, shape = labels[labels >= 0], (n, n_labels)
         each = sp.csr_array((np.ones(len(labels), np.int64), labels, indptr), shape=shape)
         indptr, labels = _of_indicator(each, shape, name)
         return AllowedLabels(n_labels, labels, indptr, are_excluded)
@@ -225,19 +228,22 @@ def _names_of_row(entry: Any, number: int, name: str) -> list:
     return entry.tolist() if isinstance(entry, np.ndarray) else list(entry)
 
 
-def _places(names: list, classes: np.ndarray, name: str) -> np.ndarray:
-    """Return the positions of names in `classes`, int64 of shape (n_names,)."""
+def _places(
+    names: list, classes: np.ndarray, name: str, *, may_be_unknown: bool = False
+) -> np.ndarray:
+    """Return the positions of names in `classes`, int64 of shape (n_names,), -1 of unknown ones."""
     known = {one: place for place, one in enumerate(classes.tolist())}
     takes_bools = classes.dtype.kind == "b" or any(isinstance(one, bool) for one in known)
     places = np.empty(len(names), np.int64)
     strange: list[Any] = []
     for at, one in enumerate(names):
-        is_mask = isinstance(one, bool | np.bool_) and not takes_bools
+        is_name = takes_bools or not isinstance(one, bool | np.bool_)
         try:
-            places[at] = -1 if is_mask else known.get(one, -1)
+            places[at] = known.get(one, -1) if is_name else -1
         except TypeError:  # not hashable
-            places[at] = -1
-        if places[at] < 0 and one not in strange and len(strange) <= _TOLD:
+            is_name, places[at] = False, -1
+        is_strange = places[at] < 0 and not (is_name and may_be_unknown)
+        if is_strange and one not in strange and len(strange) <= _TOLD:
             strange.append(one)
     if strange:
         some = ", ".join(repr(one) for one in strange[:_TOLD])

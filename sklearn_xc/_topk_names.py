@@ -45,14 +45,16 @@ def topk_names(
         sparse matrix or an array whose non-zeros are meant. None is all.
     exclude : sequence of names, sequence of n lists of names, or indicator of shape \
             (n, n_labels), default=None
-        The labels that may not, in the same forms. Not together with `candidates`.
+        The labels that may not, in the same forms. Not together with `candidates`. Lists for each
+        instance, such as what it has already, may hold names that the classifier does not know.
 
     Returns
     -------
     list of n lists
-        Of at most k names, or of pairs (name, score) or (name, probability), by falling score. A
-        probability is NaN where the classifier does not tell it: that of a label beyond the
-        ``top_k`` best of a row, from a ``predict_proba`` after a fit with a sparse y.
+        Of at most k names, or of pairs (name, score), by falling score; or of pairs (name,
+        probability): the same names by falling probability. It is NaN, and last, where the
+        classifier does not tell it: that of a label beyond the ``top_k`` best of a row, from a
+        ``predict_proba`` after a fit with a sparse y.
 
     Raises
     ------
@@ -87,6 +89,9 @@ def topk_names(
     ask = topk_chances if return_probabilities else topk_allowed
     are_all = candidates is None and exclude is None
     labels, scores = ask(estimator, X, k, None if are_all else allowed)
+    if return_probabilities:
+        order = np.argsort(np.where(labels < 0, np.inf, -scores), axis=1, kind="stable")
+        labels, scores = (np.take_along_axis(one, order, axis=1) for one in (labels, scores))
     classes = names_of(classes_of(estimator))
     found = labels >= 0
     each = classes[labels[found]].tolist()

@@ -134,6 +134,10 @@ def test_bad_names(tagger):
         for ask, who in ((topk_names, "topk_names"), (type(tagger).predict_topk, "TextClass")):
             with pytest.raises(ValueError, match=rf"^{who}.*{match}"):
                 ask(tagger, TEXTS, 3, **arguments)
+    with_unknown = [[*own, "never heard of"] for own in TAGS]
+    for ask in (topk_names, type(tagger).predict_topk):
+        found, expected = (ask(tagger, TEXTS, 3, exclude=own) for own in (with_unknown, TAGS))
+        assert np.array_equal(found, expected) if ask is not topk_names else found == expected
     frame = pd.DataFrame(np.eye(5)[[3] * 8], columns=NAMES)
     assert topk_names(tagger, TEXTS, 3, candidates=frame) == [["soup"]] * 8
 
@@ -143,8 +147,9 @@ def test_probabilities_by_name(data):
     calibrated = TopKCalibrator(OvALinearXC(), n_groups=1, random_state=0).fit(X, Y)
     labels, chances = calibrated.predict_proba_topk(X, 3)
     found = topk_names(calibrated, X, 3, return_probabilities=True)
+    assert (np.diff(chances, axis=1) > 0).any()  # of scores that fall
     expected = [list(zip(*both, strict=True)) for both in zip(labels, chances, strict=True)]
-    assert found == expected
+    assert found == [sorted(row, key=lambda pair: -pair[1]) for row in expected]
     softmax = SoftmaxUMax(learning_rate=0.1, max_iter=2, random_state=0).fit(X, Y)
     forest = RandomForestClassifier(5, random_state=0).fit(X, Y)
     dense = softmax.predict_proba(X)

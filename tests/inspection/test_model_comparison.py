@@ -335,7 +335,7 @@ class TestReports:
             ([(1, 2), (1, 2)], "B is better than A in x0 and x1, by more than luck."),
             ([(1, 2), (-1, 2)], "B is better than A in x0, by more than luck. x1 does not differ"),
             ([(-1, 2), (-1, 2), (-2, -1)], "A is better than B in x2, by more than luck. The oth"),
-            ([(1, 2), (-2, -1)], "Neither is better in all: B is in x0, A in x1, each by more t"),
+            ([(1, 2), (-2, -1)], "Neither is better in all: B is better in x0, A in x1, each"),
             ([(-1, 2)], "x0 does not differ by more than luck: no reason to prefer either."),
             ([(-1, 2), (0, 2)], "No metric differs by more than luck: no reason to prefer eithe"),
         ],

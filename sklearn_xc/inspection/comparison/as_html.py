@@ -228,7 +228,8 @@ def _case(found: "ModelComparison", case: "Case") -> str:
     wrong = escape(found.names[1 - case.right])
     for what, made in case.explanations:
         columns.append(
-            f"<div><p class='sxc-note'>{wrong} on {escape(what)}</p>{made._repr_html_()}</div>"
+            f"<div><p class='sxc-note'>why {wrong} scores {escape(what)} so</p>"
+            f"{made._repr_html_()}</div>"
         )
     notes = "".join(f"<p class='sxc-note'>{escape(note)}</p>" for note in case.notes)
     return (

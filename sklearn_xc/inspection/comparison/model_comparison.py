@@ -76,8 +76,8 @@ class ModelComparison:
             return f"{which} by more than luck: no reason to prefer either."
         if better and worse:
             return (
-                f"Neither is better in all: {b} is in {_listed(better)}, {a} in {_listed(worse)}, "
-                "each by more than luck."
+                f"Neither is better in all: {b} is better in {_listed(better)}, {a} in "
+                f"{_listed(worse)}, each by more than luck."
             )
         winner, loser, what = (b, a, better) if better else (a, b, worse)
         rest = " The other metrics do not differ by more than luck." if others > 1 else ""
