@@ -93,7 +93,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", choices=SIZES, default="1/4", help="share of training rows (1/4)")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="tables (both)")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=["spline"])
-    parser.add_argument("--cv", type=int, default=None, help="folds (the default of both)")
+    parser.add_argument(
+        "--cv", type=_share_or_folds, default=None, help="folds, or a share (the default of both)"
+    )
     parser.add_argument("--cache", default=None, help="folder where loaded sets are kept")
 
 
@@ -104,7 +106,7 @@ def main(
     size: str = "1/4",
     parts: Sequence[str] = PARTS,
     methods: Sequence[str] = ("spline",),
-    cv: int | None = None,
+    cv: float | None = None,
     cache: Any = None,
     report: Report | None = None,
 ) -> dict[str, list[dict[str, Any]]]:
@@ -122,8 +124,8 @@ def main(
         Tables.
     methods : sequence of str
         Of the calibrator; "temperature" for classes alone.
-    cv : int, default=None
-        Folds; None is the default of both.
+    cv : int or float, default=None
+        Folds, or the share of the rows that is held out; None is the default of both.
     cache : path, default=None
         Folder where loaded sets are kept.
     report : Report, default=None
@@ -154,6 +156,10 @@ def main(
     return found
 
 
+def _share_or_folds(text: str) -> float:
+    return float(text) if "." in text else int(text)
+
+
 def _estimators(one_class: bool) -> dict[str, Any]:
     if not one_class:
         return {"ova": OvALinearXC(n_jobs=-1)}
@@ -163,7 +169,7 @@ def _estimators(one_class: bool) -> dict[str, Any]:
     }
 
 
-def _thresholds(sized: SizedSet, estimator: Any, cv: int | None) -> list[dict[str, Any]]:
+def _thresholds(sized: SizedSet, estimator: Any, cv: float | None) -> list[dict[str, Any]]:
     Y = sp.csr_array(sized.Y_test)
     common = {
         "set": sized.name, "rows": sized.X_train.shape[0], "labels": Y.shape[1],
@@ -206,7 +212,7 @@ def _f1(Y: Any, predicted: Any, groups: dict[str, np.ndarray]) -> dict[str, floa
 
 
 def _calibration(
-    sized: SizedSet, estimator: Any, label: str, methods: Sequence[str], cv: int | None
+    sized: SizedSet, estimator: Any, label: str, methods: Sequence[str], cv: float | None
 ) -> list[dict[str, Any]]:
     rows = []
     for method in methods:
