@@ -50,7 +50,7 @@ def test_tables_of_toml_say_the_same_as_dotted_keys():
     ("said", "problem"),
     [
         ({"estimator": "OvaLinear"}, r"estimator must be one of OvALinearXC.* Got 'OvaLinear'"),
-        ({"calibration": "platt"}, r"calibration must be one of isotonic, .* Got 'platt'"),
+        ({"calibration": "platt"}, r"calibration must be one of spline, .* Got 'platt'"),
         ({"min_df": "0"}, r"min_df must be a whole number of at least 1\. Got '0'"),
         ({"ngram": "two"}, r"ngram must be a whole number of at least 1\. Got 'two'"),
         ({"ngram": "true"}, "Got 'true'"),

@@ -9,7 +9,7 @@ ESTIMATORS = (
     "OvALinearXC", "OvALinearXCCV", "SoftmaxUMax", "ImplicitSoftmaxSGD", "DecompMIPSClassifier",
     "NGAMEEmbeddingXC", "StackingXC",
 )  # fmt: skip
-CALIBRATIONS = ("isotonic", "sigmoid", "none")
+CALIBRATIONS = ("spline", "isotonic", "sigmoid", "none")
 #: Parameters of the estimator and of the vectorizer begin so.
 _PREFIXES = {"set": "estimator", "vectorizer": "vectorizer"}
 _WORDS = {"true": True, "false": False, "none": None}
@@ -39,7 +39,7 @@ class Settings:
     estimator: str = "OvALinearXC"
     parameters: dict[str, Any] = field(default_factory=dict)
     vectorizer: dict[str, Any] = field(default_factory=dict)
-    calibration: str | None = "isotonic"
+    calibration: str | None = "spline"
 
 
 def read_settings(config: Mapping[str, Any]) -> Settings:
@@ -69,7 +69,7 @@ def read_settings(config: Mapping[str, Any]) -> Settings:
     estimator = str(config.get("estimator", "OvALinearXC"))
     if estimator not in ESTIMATORS:
         raise SettingsError(f"estimator must be one of {', '.join(ESTIMATORS)}. Got {estimator!r}.")
-    calibration = str(config.get("calibration", "isotonic")).lower()
+    calibration = str(config.get("calibration", "spline")).lower()
     if calibration not in CALIBRATIONS:
         raise SettingsError(
             f"calibration must be one of {', '.join(CALIBRATIONS)}. Got {calibration!r}."
