@@ -241,12 +241,9 @@ def _keep_best(made: Made) -> None:
 
 
 def _compare(made: Made) -> Any:
-    """Compare two models that share their weights: two sets of these would tell of nothing else."""
-    from sklearn_xc import ThresholdTuner
-
-    tuned = ThresholdTuner(made.ova, cv="prefit", random_state=0).fit(made.X, made.Y)
+    """Compare two models, each with its own weights."""
     compare = _of("inspection", "compare_models")
-    return compare(made.ova, tuned, made.X, made.Y, n_resamples=100, random_state=0)
+    return compare(made.ova, made.tuner, made.X, made.Y, n_resamples=100, random_state=0)
 
 
 #: What is called, in this order.

@@ -84,4 +84,6 @@ def assemble_weights(
             indices, values,
         )  # fmt: skip
         row += len(block.labels)
+    if indptr[-1] <= np.iinfo(np.int32).max:  # else scipy makes indices as wide as indptr
+        indptr = indptr.astype(np.int32)
     return sp.csr_array((values, indices, indptr), shape=(len(row_of_label), n_features))

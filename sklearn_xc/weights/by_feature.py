@@ -91,7 +91,8 @@ def arrange_by_feature(coef: Any) -> WeightsByFeature:
     for row, j in enumerate(chosen):
         kept = slice(by_feature.indptr[j], by_feature.indptr[j + 1])
         columns[row, by_feature.indices[kept]] = by_feature.data[kept]
-    in_lists = np.repeat(slot < 0, counts)
+    # With posting lists alone, as of many labels, they are taken as they are, without a copy.
+    in_lists = np.repeat(slot < 0, counts) if len(chosen) else slice(None)
     lengths = np.where(slot < 0, counts, 0)
     work = np.where(slot < 0, lengths, COLUMN_WORK * n_labels)
     highest, lowest = (
@@ -100,7 +101,7 @@ def arrange_by_feature(coef: Any) -> WeightsByFeature:
     )
     return WeightsByFeature(
         indptr=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
-        labels=by_feature.indices[in_lists].astype(np.int32),
+        labels=by_feature.indices[in_lists].astype(np.int32, copy=False),
         values=by_feature.data[in_lists],
         slot=slot,
         columns=columns,

@@ -1,6 +1,8 @@
 """Sparse weights of many labels, and the scores they give."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +67,7 @@ class LabelWeights:
         """Return the same weights with other intercepts; their arrangement is shared."""
         other = LabelWeights(self.coef, intercept)
         other._scoring = _Scoring.of(other, self._for_scoring())
+        _note(other)
         return other
 
     @property
@@ -75,6 +78,7 @@ class LabelWeights:
     def _for_scoring(self) -> "_Scoring":
         if self._scoring is None:
             self._scoring = _Scoring.of(self)
+            _note(self)
         return self._scoring
 
     def topk(
@@ -332,6 +336,31 @@ class LabelWeights:
         return Parallel(n_jobs=n_threads, require="sharedmem")(
             delayed(task)(first, last) for first, last in ranges
         )
+
+
+@contextmanager
+def arrangements_dropped() -> Iterator[None]:
+    """Drop, at the end, the weights by feature that were made inside.
+
+    Whoever asks several models in turn keeps those of one at a time.
+    """
+    made: list[LabelWeights] = []
+    token = _MADE.set(made)
+    try:
+        yield
+    finally:
+        _MADE.reset(token)
+        for weights in made:
+            weights._scoring = None
+
+
+_MADE: ContextVar[list[LabelWeights] | None] = ContextVar("_MADE", default=None)
+
+
+def _note(weights: LabelWeights) -> None:
+    made = _MADE.get()
+    if made is not None:
+        made.append(weights)
 
 
 #: What `LabelWeights` makes anew after it was pickled.

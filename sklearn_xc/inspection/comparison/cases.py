@@ -13,6 +13,7 @@ from sklearn_xc._out_of_fold import as_rows
 from sklearn_xc._sklearn import safe_indexing
 from sklearn_xc._topk import unwrap
 from sklearn_xc.inspection.comparison.common_labels import CommonLabels
+from sklearn_xc.weights.label_weights import arrangements_dropped
 
 #: Features of an instance without a text that are shown.
 _N_FEATURES = 12
@@ -130,7 +131,10 @@ def sample_cases(
     for right in (1, 0):
         rows = np.flatnonzero(first[right] & ~first[1 - right])
         drawn = np.sort(rng.permutation(rows)[:n])
-        cases += [_case(labels, models, instances, ranked, hit, int(row), right) for row in drawn]
+        with arrangements_dropped():  # one model explains, as one model ranked
+            cases += [
+                _case(labels, models, instances, ranked, hit, int(row), right) for row in drawn
+            ]
     return cases
 
 

@@ -13,6 +13,7 @@ from sklearn_xc.inspection.comparison.cases import Instances, sample_cases
 from sklearn_xc.inspection.comparison.common_labels import common_labels
 from sklearn_xc.inspection.comparison.model_comparison import ModelComparison
 from sklearn_xc.metrics.hits import hits_of
+from sklearn_xc.weights.label_weights import arrangements_dropped
 
 _WHO = "compare_models"
 
@@ -162,10 +163,14 @@ def compare_models(
     rng = np.random.default_rng(draw_seed(random_state))
     settings = measures.Settings(n_resamples, float(confidence), rng)
     deepest = max([k, *(one.k for one in wanted if not isinstance(one, str))])
-    a, b = (labels.rank(which, model, X, deepest) for which, model in enumerate(models))
-    named: Any = (None, None)
-    if any(isinstance(one, str) for one in wanted):
-        named = tuple(labels.predict(which, model, X) for which, model in enumerate(models))
+    needs_named = any(isinstance(one, str) for one in wanted)
+    answers = []
+    for which, model in enumerate(models):
+        with arrangements_dropped():  # two large models may fit, what they score with may not
+            best = labels.rank(which, model, X, deepest)
+            answers.append((best, labels.predict(which, model, X) if needs_named else None))
+    (a, named_a), (b, named_b) = answers
+    named: Any = (named_a, named_b)
     hits = tuple(
         hits_of(labels.true, each[:, :k], k, f"the best labels of {name}")
         for (each, _), name in zip((a, b), called, strict=True)
