@@ -103,6 +103,11 @@ def _add_tag(commands: Any) -> None:
     which.add_argument(
         "--exclude", metavar="FILE", help="no labels whose names are lines of this file"
     )
+    which.add_argument(
+        "--exclude-column", metavar="COLUMN",
+        help="for each row no labels that stand in this column of the table, with --separator "
+        "between them, or as a list in JSON lines",
+    )  # fmt: skip
     command.add_argument(
         "--out", default="-", metavar="FILE",
         help="the table with two further columns, predicted_labels and predicted_scores (or "
@@ -115,7 +120,7 @@ def _add_tag(commands: Any) -> None:
     command.add_argument("--out-delimiter", type=_one_character, default=",", help="(,)")
     command.add_argument(
         "--separator", type=_not_empty, metavar="TEXT",
-        help="what to write between labels in a cell (that of fit, else ;)",
+        help="what stands between labels in a cell, written or read (that of fit, else ;)",
     )  # fmt: skip
     _add_common(command)
 
@@ -161,7 +166,7 @@ def _add_common(command: Any) -> None:
         "--no-quotes", dest="quotes", action="store_false", help="quotes are ordinary characters"
     )
     group = command.add_argument_group("what is printed")
-    group.add_argument("--quiet", action="store_true", help="results and errors alone")
+    group.add_argument("--quiet", action="store_true", help="only results and errors")
     group.add_argument("--traceback", action="store_true", help="where in the program errors arose")
 
 

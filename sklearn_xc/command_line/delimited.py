@@ -56,8 +56,9 @@ def read_delimited(
     twice = [name for name, n in Counter(columns).items() if n > 1]
     if twice:
         raise CommandError(
-            f"{source.name}: the first line names {len(columns)} columns, and {twice[0]!r} more "
-            "than once. Give each column a name of its own."
+            f"{source.name}: the first line, taken for the header, names {len(columns)} columns, "
+            f"and {twice[0]!r} more than once. Give each column a name of its own, or put a header "
+            "first."
         )
     return columns, _rows(source, records, columns, delimiter)
 

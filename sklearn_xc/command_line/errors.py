@@ -1,10 +1,11 @@
 """What people read when something is wrong with what they gave."""
 
-import difflib
 import errno
 import os
 import sys
 from collections.abc import Iterable
+
+from sklearn_xc._near_names import did_you_mean
 
 #: Exit codes.
 OK, BUG, BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
@@ -23,9 +24,7 @@ def say(text: str) -> None:
 
 def nearest(name: str, names: Iterable[str]) -> str:
     """Return " Did you mean ...?" for the most similar of `names`, or nothing."""
-    by_lower = {str(other).lower().strip(): other for other in names}
-    found = difflib.get_close_matches(name.lower().strip(), by_lower, n=1, cutoff=0.6)
-    return f" Did you mean {by_lower[found[0]]!r}?" if found else ""
+    return did_you_mean(name, names)
 
 
 def listed(names: Iterable[object]) -> str:

@@ -47,11 +47,16 @@ def fit(options: Any) -> None:
     rare = len(counts) - n_kept
     _tell(
         options,
-        f"{options.table}: {len(rows.texts):,} rows, {n_kept:,} labels"
-        + (f" ({rare:,} more are in fewer than {least} rows: left out)" if rare else "")
-        + f", {counts.total() / len(rows.labels):.1f} labels per row "
+        f"{options.table}: {len(rows.texts):,} rows, {n_kept:,} labels, "
+        f"{counts.total() / len(rows.labels):.1f} labels per row "
         f"[{time.perf_counter() - began:.1f} s]",
     )
+    if rare:
+        _tell(
+            options,
+            f"note: {rare:,} of {len(counts):,} labels are in fewer than {least} rows: left out. "
+            "--min-count 1 keeps them.",
+        )
     if options.holdout:
         _hold_out(model, rows, options)
     seconds = _train(model, rows, options)

@@ -14,6 +14,8 @@ from sklearn_xc.command_line.parquet import read_parquet
 from sklearn_xc.command_line.sources import Source, open_source
 
 COMPRESSED = (".gz", ".xz", ".bz2")
+#: Characters of a column's name that a message shows.
+_MOST_SHOWN = 60
 _KINDS = {
     ".csv": "csv", ".txt": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl",
     ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet", ".pq": "parquet",
@@ -53,17 +55,41 @@ class Table:
     def check_columns(self, names: list[str], option: str) -> None:
         """Raise an error for a column that is not there.
 
+        Parameters
+        ----------
+        names : list of str
+        option : str
+            That names columns.
+
         Raises
         ------
         CommandError
-            That lists the columns, and says which one may be meant.
+            That says where columns were looked for, lists them, and says which one may be meant.
         """
         for name in names:
             if name not in self.columns:
                 raise CommandError(
                     f"{self.name}: there is no column {name!r} ({option})."
-                    f"{nearest(name, self.columns)} Columns: {listed(self.columns)}."
+                    f"{nearest(name, self.columns)} {self._columns_found(option)}"
                 )
+
+    def _columns_found(self, option: str) -> str:
+        found = listed(map(_shown, self.columns))
+        take = f"Take one of these ({option} COLUMN)"
+        if self.kind == "jsonl":
+            return f"The first rows have the keys: {found}. {take}."
+        if self.kind == "parquet":
+            return f"Columns: {found}. {take}."
+        return (
+            f"The first line, taken for the header, names: {found}. {take}, or put a header first."
+        )
+
+
+def _shown(column: str) -> str:
+    """Return the beginning of a name, which is a whole text where there is no header."""
+    if len(column) <= _MOST_SHOWN:
+        return column
+    return column[:_MOST_SHOWN].rstrip() + "..."
 
 
 def kind_of_name(path: str) -> str | None:

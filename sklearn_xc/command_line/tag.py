@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from sklearn_xc.command_line.allowed_names import read_allowed_names
+from sklearn_xc.command_line.allowed_names import OwnNames, read_allowed_names
 from sklearn_xc.command_line.errors import CommandError, say
 from sklearn_xc.command_line.model_files import load_model, text_columns
 from sklearn_xc.command_line.outputs import open_output
@@ -44,9 +44,14 @@ def tag(options: Any) -> None:
             f"--threshold {options.threshold:g}: the model gives probabilities, from 0 to 1."
         )
     allowed = read_allowed_names(model, options)
+    own = None
+    if options.exclude_column is not None:
+        own = OwnNames(model, options.exclude_column, separator)
     n_done = 0
     with Progress(options.quiet) as progress, open_table(options.table, options) as table:
         table.check_columns(columns, "--text")
+        if own is not None:
+            table.check_columns([options.exclude_column], "--exclude-column")
         numbers = "probabilities" if _has_probabilities(model) else "scores"
         added = free_names(table.columns, numbers)
         if added != free_names([], numbers) and not options.quiet:
@@ -60,20 +65,19 @@ def tag(options: Any) -> None:
                 delimiter = "\t" if kind == "tsv" else options.out_delimiter
                 writer = DelimitedWriter(stream, table.columns, added, separator, delimiter)
             for rows, texts in in_chunks(table, columns):
+                if own is not None:
+                    allowed = own.of(rows)
                 writer.write(rows, _tags_of(model, texts, options, allowed))
                 n_done += len(rows)
                 progress.show(n_done, table.share_read(n_done))
     if not options.quiet:
+        if own is not None:
+            own.tell_unknown()
         seconds = progress.seconds
         say(
             f"{n_done:,} rows to {'standard output' if options.out == '-' else options.out} "
             f"[{seconds:.1f} s, {n_done / seconds:,.0f} rows/s]"
         )
-
-
-def has_probabilities(model: Any) -> bool:
-    """Return whether a model was fitted with probabilities of its best labels."""
-    return hasattr(model.classifier_, "predict_proba_topk")
 
 
 def _tags_of(model: Any, texts: list[str], options: Any, allowed: dict[str, Any]) -> list[Tags]:

@@ -216,8 +216,9 @@ class Lines:
     """Lines on parts of a training: at most one a second, and always the last.
 
     They end with the seconds so far, and those that are left: what remains of the work, at the
-    speed of the later half of the parts that are done. The first part compiles loops, and parts
-    that are alike by their number are not always alike in time.
+    speed of the later half of the parts that are done, of which parts of equal cost need not take
+    equal time. The first part never counts, as it may compile loops: after it alone, nothing is
+    said of the time left.
 
     Parameters
     ----------
@@ -261,8 +262,9 @@ class Lines:
         self._waiting = ""
 
     def _left(self) -> str:
+        n_ended = len(self._marks) - 1
         share, seconds = self._marks[-1]
-        earlier, then = self._marks[(len(self._marks) - 1) // 2]
+        earlier, then = self._marks[max(1, n_ended // 2)]
         if share <= earlier:
             return ""
         left = (seconds - then) * (1.0 - share) / (share - earlier)

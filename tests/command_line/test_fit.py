@@ -152,13 +152,32 @@ def test_texts_of_labels(run, refused, tmp_path, train):
     assert "are columns of --label-texts TABLE" in error
 
 
+def test_rare_labels_are_counted_and_can_be_kept(run, tmp_path, as_csv):
+    rows = [{"text": f"w{i % 3}", "tags": ["any", f"t{i}"]} for i in range(12)]
+    table = as_csv(tmp_path / "t.csv", [*rows, {"text": "w0", "tags": ["t0"]}])
+    asked = [*ASKED, "--no-thresholds", "--out", tmp_path / "m"]
+    code, out, err = run("fit", table, *asked)
+    assert (code, out) == (0, "")
+    assert f"{table}: 13 rows, 2 labels, 1.9 labels per row" in err
+    notes = [line for line in err.splitlines() if "--min-count" in line]
+    assert notes == [
+        "note: 11 of 13 labels are in fewer than 2 rows: left out. --min-count 1 keeps them."
+    ]
+    assert joblib.load(tmp_path / "m").classes_.tolist() == ["any", "t0"]
+    code, _, err = run("fit", table, *asked, "--min-count", 1)
+    assert "--min-count" not in err
+    assert len(joblib.load(tmp_path / "m").classes_) == 13
+    assert run("fit", table, *asked, "--quiet") == (0, "", "")
+
+
 def test_columns_that_are_not_there(refused, train, tmp_path):
     asked = ["--separator", ";", "--out", tmp_path / "m"]
     error = refused("fit", train, "--text", "Texts", "--labels", "tags", *asked)
     assert "there is no column 'Texts' (--text). Did you mean 'text'?" in error
-    assert "Columns: id, title, text, tags." in error
+    assert "The first line, taken for the header, names: id, title, text, tags." in error
     error = refused("fit", train, "--text", "text", "--labels", "subjects", *asked)
-    assert "there is no column 'subjects' (--labels). Columns:" in error
+    assert "there is no column 'subjects' (--labels). The first line" in error
+    assert "Take one of these (--labels COLUMN), or put a header first." in error
     assert not (tmp_path / "m").exists()
 
 
@@ -186,7 +205,8 @@ def test_notes(run, train, tmp_path, made, as_csv):
     assert code == 0
     assert "note: 4 of 54 rows have no label: left out." in err
     assert "no cell of 'tags' holds ';', and many hold '|'" in err
-    assert err.count("note:") == 2
+    assert "labels are in fewer than 2 rows: left out. --min-count 1 keeps them." in err
+    assert err.count("note:") == 3
 
 
 def sentences(n):

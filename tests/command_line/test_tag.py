@@ -177,6 +177,84 @@ def test_files_of_names_that_do_not_do(refused, model, others, tmp_path):
     assert "there is no such file" in refused(*asked[:4], "--exclude", tmp_path / "no.txt")
 
 
+class TestLabelsThatARowHasAlready:
+    @pytest.mark.parametrize("kind", [["-k", 2], ["--predicted"], ["--threshold", -0.5]])
+    def test_they_are_not_given_again(self, run, model, others, made, kind, monkeypatch):
+        monkeypatch.setattr(
+            tag_module, "in_chunks", lambda table, columns: tables.in_chunks(table, columns, 7)
+        )
+        asked = ["tag", model, others, *kind, "--out-format", "jsonl"]
+        code, out, err = run(*asked, "--exclude-column", "tags")
+        assert code == 0
+        assert "note:" not in err
+        found = [json.loads(line)["predicted_labels"] for line in out.splitlines()]
+        own = [row["tags"] for row in made(40, seed=1)]
+        assert not any(set(row) & set(tags) for row, tags in zip(found, own, strict=True))
+        fitted, texts = joblib.load(model), [row["text"] for row in made(40, seed=1)]
+        if kind[0] == "-k":
+            assert found == topk_names(fitted, texts, 2, exclude=own)
+        else:
+            _, out, _ = run(*asked)
+            whole = [json.loads(line)["predicted_labels"] for line in out.splitlines()]
+            assert found == [
+                [name for name in row if name not in tags]
+                for row, tags in zip(whole, own, strict=True)
+            ]
+
+    def test_names_as_in_python(self, run, train, vague, tmp_path, as_jsonl):
+        """Lists, cells with nothing, and names that the model does not know; probabilities too."""
+        path = tmp_path / "m"
+        asked = ["--text", "text", "--labels", "tags", "--separator", ";", "--jobs", 1]
+        assert run("fit", train, *asked, "--probabilities", "--out", path)[0] == 0
+        own = [["soup", "pie"], [], ["ale "], "cake; bread;tart", None, ["soup", "bread", "ale"]]
+        names = [["soup", "pie"], [], ["ale"], ["cake", "bread", "tart"], [], own[-1]]
+        texts = vague[1][: len(own)]
+        rows = [{"text": text, "has": some} for text, some in zip(texts, own, strict=True)]
+        table = as_jsonl(tmp_path / "t.jsonl", [*rows, {"text": texts[0]}])
+        code, out, err = run("tag", path, table, "--exclude-column", "has", "-k", 4)
+        assert code == 0
+        found = [json.loads(line)["predicted_labels"] for line in out.splitlines()]
+        assert found == topk_names(joblib.load(path), [*texts, texts[0]], 4, exclude=[*names, []])
+        notes = [line for line in err.splitlines() if line.startswith("note:")]
+        assert notes == [
+            "note: column 'has': the model does not know 2 of 9 names to exclude, such as 'pie'."
+        ]
+        again = run("tag", path, table, "--exclude-column", "has", "-k", 4, "--quiet")
+        assert again == (0, out, "")
+
+    def test_a_column_without_a_known_name(self, run, model, tmp_path, as_jsonl):
+        table = as_jsonl(tmp_path / "t.jsonl", [{"text": "broth", "has": "soup+ale"}])
+        asked = ["tag", model, table, "--exclude-column", "has"]
+        _, _, err = run(*asked)
+        assert (
+            "note: column 'has': the model does not know 1 of 1 names to exclude, such as "
+            "'soup+ale'. Did you mean 'soup'? Is it the right column, and ';' its --separator?\n"
+        ) in err
+        _, out, err = run(*asked, "--separator", "+", "-k", 4)
+        assert "note:" not in err
+        assert sorted(json.loads(out)["predicted_labels"]) == ["bread", "cake"]
+
+    def test_numbers_as_labels(self, run, tmp_path, as_csv):
+        plain = TextClassifierXC().fit(["soup broth", "bread", "ale"] * 6, [3, 5, 8] * 6)
+        joblib.dump(plain, tmp_path / "m")
+        table = as_csv(
+            tmp_path / "t.csv", [{"text": "soup", "has": "5"}, {"text": "ale", "has": ""}]
+        )
+        asked = ["tag", tmp_path / "m", table, "--text", "text", "--exclude-column", "has"]
+        code, out, err = run(*asked, "-k", 3)
+        assert code == 0
+        assert "note:" not in err
+        found = [sorted(row["predicted_labels"].split(";")) for row in rows_of(out)]
+        assert found == [["3", "8"], ["3", "5", "8"]]
+
+    def test_what_does_not_do(self, refused, model, others, tmp_path):
+        asked = ["tag", model, others, "--quiet", "--exclude-column"]
+        error = refused(*asked, "tag")
+        assert "there is no column 'tag' (--exclude-column). Did you mean 'tags'?" in error
+        for other in ("--exclude", "--candidates"):
+            assert "not allowed with" in refused(*asked, "tags", other, tmp_path / "names.txt")
+
+
 def test_a_model_of_a_matrix_predicts_no_names(refused, run, others, tmp_path):
     plain = TextClassifierXC().fit(["soup broth", "bread"] * 6, np.eye(2, dtype=int)[[0, 1] * 6])
     joblib.dump(plain, tmp_path / "m")
@@ -241,7 +319,43 @@ def test_an_error_leaves_nothing_that_looks_whole(refused, model, tmp_path, othe
 def test_columns_of_the_fit_must_be_there(refused, model, tmp_path):
     (tmp_path / "t.csv").write_text("body\nsoup\n")
     error = refused("tag", model, tmp_path / "t.csv")
-    assert "there is no column 'text' (--text). Columns: body." in error
+    assert error == (
+        f"sklearn-xc tag: {tmp_path / 't.csv'}: there is no column 'text' (--text). The first "
+        "line, taken for the header, names: body. Take one of these (--text COLUMN), or put a "
+        "header first.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (
+            "a clear soup," + "long " * 99 + "\nbread,dough\n",
+            "there is no column 'text' (--text). The first line, taken for the header, names: "
+            "a clear soup, long long long long long long long long long long long long.... Take "
+            "one of these (--text COLUMN), or put a header first.",
+        ),
+        (
+            "number,texts\n1,soup\n",
+            "there is no column 'text' (--text). Did you mean 'texts'? The first line, taken for "
+            "the header, names: number, texts. Take one of these (--text COLUMN), or put a header "
+            "first.",
+        ),
+        (
+            '{"body": "soup"}\n{"id": 3}\n',
+            "there is no column 'text' (--text). The first rows have the keys: body, id. Take one "
+            "of these (--text COLUMN).",
+        ),
+        (
+            "soup,soup\nale,bread\n",
+            "the first line, taken for the header, names 2 columns, and 'soup' more than once. "
+            "Give each column a name of its own, or put a header first.",
+        ),
+    ],
+)
+def test_standard_input_without_the_column(refused, model, monkeypatch, content, says):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
+    assert refused("tag", model, "-") == f"sklearn-xc tag: standard input: {says}\n"
 
 
 def test_a_key_that_comes_late_has_no_column(refused, run, model, tmp_path, as_jsonl):

@@ -467,9 +467,25 @@ class TestInsideOthers:
 
 
 def test_progress_bars(entry, capsys):
-    pytest.importorskip("rich", reason="scikit-learn's ProgressBar draws with rich")
-    bar = callback.ProgressBar(max_propagation_depth=None)
+    bar = callback.ProgressBar(max_propagation_depth=None)  # which draws with rich
     model = entry.make().set_callbacks(bar).fit(X, Y)
     printed = capsys.readouterr().out
     assert f"{type(model).__name__} - fit" in printed
     assert "100%" in printed
+
+
+def test_a_tagger_has_a_bar_for_each_fit_inside(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "120")
+    texts, tags = ["clear soup", "rye bread", "frozen soup"] * 5, [["a"], ["b"], ["a"]] * 5
+    inner = ThresholdTuner(OvALinearXC(), cv=2, random_state=0)
+    tagger = TextClassifierXC(classifier=inner)
+    tagger.set_callbacks(callback.ProgressBar(max_propagation_depth=None)).fit(texts, tags)
+    printed = capsys.readouterr().out
+    bars = [line.split(" ━")[0].strip() for line in printed.splitlines() if "100%" in line]
+    assert bars == [
+        "TextClassifierXC - fit",
+        "TextClassifierXC - classifier | ThresholdTuner - fit #1",
+        "ThresholdTuner - fold | OvALinearXC - fit #0",
+        "ThresholdTuner - fold | OvALinearXC - fit #1",
+        "ThresholdTuner - last fit | OvALinearXC - fit #2",
+    ]

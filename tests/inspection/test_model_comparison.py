@@ -1,5 +1,6 @@
 """Two models side by side: numbers of the metrics and of loops, labels by name, safe pages."""
 
+import dataclasses
 import json
 import re
 from html.parser import HTMLParser
@@ -347,6 +348,23 @@ class TestReports:
         ]
         other = ModelComparison(**{**vars(found), "metrics": metrics, "names": ("A", "B")})
         assert other.verdict.startswith(says)
+
+    @pytest.mark.parametrize(("confidence", "n"), [(0.95, "20"), (0.999, "1,000")])
+    def test_both_reports_say_what_chance_does(self, found, confidence, n):
+        other = ModelComparison(**{**vars(found), "confidence": confidence})
+        text = " ".join(str(other).split())
+        assert f"about one metric in {n} is marked so by chance." in text
+        assert f"about one metric in {n} is marked so by chance." in other._repr_html_()
+        assert "marked * where the interval leaves out 0" in text
+        assert "bold where the interval leaves out 0" in other._repr_html_()
+
+    def test_rows_are_plain_and_counts_have_commas(self, found):
+        cases = [dataclasses.replace(case, row=123456) for case in found.cases]
+        other = ModelComparison(**{**vars(found), "cases": cases, "n": 654321})
+        for report in (str(other), other._repr_html_()):
+            assert "123456" in report
+            assert "123,456" not in report
+            assert "654,321 instances" in report
 
     def test_a_page_holds_what_is_in_texts_as_texts(self, tmp_path):
         bad = "<script>alert('x')</script> & \"q\""

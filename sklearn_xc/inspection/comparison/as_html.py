@@ -14,6 +14,7 @@ from sklearn_xc.inspection.comparison.as_text import (
     group_name,
     heading,
     interval_name,
+    note_on_chance,
     p_text,
     signed,
     summary_of_labels,
@@ -121,9 +122,7 @@ def as_fragment(found: "ModelComparison") -> str:
         f"<p class='sxc-verdict'>{escape(found.verdict)}</p>",
         "<h2>Metrics</h2>",
         _differences(found, "", [(one.name, one, ()) for one in found.metrics], ()),
-        "<p class='sxc-note'>Differences in points of a hundredth; bold where the interval leaves "
-        "out 0. Of equal models, about one metric in "
-        f"{max(2, round(1 / max(1 - found.confidence, 1e-6))):,} differs so.</p>",
+        f"<p class='sxc-note'>{escape(note_on_chance(found, 'bold'))}</p>",
     ]
     if found.groups:
         rows = [
@@ -233,7 +232,7 @@ def _case(found: "ModelComparison", case: "Case") -> str:
         )
     notes = "".join(f"<p class='sxc-note'>{escape(note)}</p>" for note in case.notes)
     return (
-        f"<div class='sxc-case'><p><span class='sxc-note'>{case.row:,}</span> "
+        f"<div class='sxc-case'><p><span class='sxc-note'>[{case.row}]</span> "
         f"{escape(cut(case.instance, _TEXT))}</p><p>{tags}</p>"
         f"<div class='sxc-cols'>{''.join(columns)}</div>{notes}</div>"
     )

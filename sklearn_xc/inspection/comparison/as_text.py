@@ -30,6 +30,7 @@ def as_text(found: "ModelComparison") -> str:
     lines = [_cut(heading(found), _WIDTH), "", *_wrapped(found.verdict), ""]
     lines.append(f"{'':<14}{a:>15}{b:>17}{'difference':>12}{interval_name(found):>19}{'p':>8}")
     lines += [f"{one.name:<14}{_numbers(one)}" for one in found.metrics]
+    lines += ["", *_wrapped(note_on_chance(found, "marked *"))]
     if found.groups:
         lines += ["", *_wrapped(
             f"Of the true labels, found among the {found.k} best, by how often a label occurs in "
@@ -71,8 +72,24 @@ def group_name(group: Any) -> str:
     return f"{group.lower:,}" if same else f"{group.lower:,} to {group.upper:,}"
 
 
+def note_on_chance(found: "ModelComparison", marked: str) -> str:
+    """Return how differences are marked, and how often chance alone has them so.
+
+    Parameters
+    ----------
+    found : ModelComparison
+    marked : str
+        What a mark looks like.
+    """
+    one_in = max(2, round(1 / max(1 - found.confidence, 1e-6)))
+    return (
+        f"Differences are in percentage points, {marked} where the interval leaves out 0. Of two "
+        f"equally good models, about one metric in {one_in:,} is marked so by chance."
+    )
+
+
 def signed(fraction: float) -> str:
-    """Return a difference in points of a hundredth."""
+    """Return a difference in percentage points."""
     return f"{100 * fraction:+.2f}"
 
 
