@@ -6,6 +6,7 @@
     2-D (sparse or an array)  an indicator with a row for each instance, whose non-zeros are meant
     list of lists             names for each instance, where a function takes them; to exclude, also
                               names that the classifier does not know: what an item has already
+    texts of several names    the same, where the targets of fit were such, with a separator
 """
 
 from collections.abc import Iterable
@@ -17,6 +18,8 @@ import scipy.sparse as sp
 
 from sklearn_xc._arguments import refuse_disguised
 from sklearn_xc._label_names import column_names
+from sklearn_xc._name_lists import is_missing, names_in, separator_within
+from sklearn_xc._near_names import did_you_mean
 from sklearn_xc._sparse_input import check_sparse, rows_are_canonical
 
 #: Names that a message lists at most.
@@ -145,7 +148,15 @@ class AllowedLabels:
 
 
 def read_allowed(
-    candidates: Any, exclude: Any, classes: np.ndarray, n: int, who: str, *, by_name: bool = False
+    candidates: Any,
+    exclude: Any,
+    classes: np.ndarray,
+    n: int,
+    who: str,
+    *,
+    by_name: bool = False,
+    separator: str | None = None,
+    X: Any = None,
 ) -> AllowedLabels | None:
     """Return what `candidates` and `exclude` say, None where both are None.
 
@@ -161,6 +172,10 @@ def read_allowed(
         For messages.
     by_name : bool, default=False
         Whether lists of names for each instance are taken.
+    separator : str or None
+        What stood between the names in one text in fit: so it does here.
+    X : object of n instances
+        For a column of texts, whether it is one beside these.
 
     Raises
     ------
@@ -190,13 +205,20 @@ def read_allowed(
             f"instance. Got {given!r}."
         )
     entries = given.tolist() if hasattr(given, "tolist") else list(given)
+    if separator is not None and _is_column(given, entries, separator, classes, X):
+        if len(entries) != n:
+            raise ValueError(
+                f"{name} must have a text of names for each of {n} instances, where texts hold "
+                f"several names with {separator!r} between them. Got {len(entries)}."
+            )
+        entries = [[] if is_missing(one) else names_in(one, separator) for one in entries]
     if any(_is_list(one) for one in entries):
         if not by_name:
             raise ValueError(
                 f"{name} for each instance must be an indicator, a sparse matrix or an array of "
                 f"shape ({n}, {n_labels}); topk_names takes lists of names. Got a list of lists."
             )
-        rows = [_names_of_row(one, number, name) for number, one in enumerate(entries)]
+        rows = [_names_of_row(one, number, name, separator) for number, one in enumerate(entries)]
         if len(rows) != n:
             raise ValueError(
                 f"{name} must have a list of names for each of {n} instances. Got {len(rows)}."
@@ -219,7 +241,28 @@ def _is_list(entry: Any) -> bool:
     return isinstance(entry, Iterable) and not isinstance(entry, str | bytes)
 
 
-def _names_of_row(entry: Any, number: int, name: str) -> list:
+def _is_column(given: Any, entries: list, separator: str, classes: np.ndarray, X: Any) -> bool:
+    """Return whether entries are texts of names, one for each instance, as y is in fit.
+
+    That is, if one of them holds several names or none, or if they are a column beside X.
+    """
+    if not entries or not all(isinstance(one, str) or is_missing(one) for one in entries):
+        return False
+    known = set(classes.tolist())
+    if any(
+        is_missing(one) or not one.strip() or (separator in one and one not in known)
+        for one in entries
+    ):
+        return True
+    are_pandas = hasattr(given, "iloc") and hasattr(X, "iloc")
+    return are_pandas and given.index.equals(X.index)
+
+
+def _names_of_row(entry: Any, number: int, name: str, separator: str | None) -> list:
+    if is_missing(entry):
+        return []
+    if isinstance(entry, str) and separator is not None:
+        return names_in(entry, separator)
     if isinstance(entry, dict) or not _is_list(entry):
         raise ValueError(
             f"{name} must be names for all instances, or a list of names for each. Got both: "
@@ -242,16 +285,32 @@ def _places(
             places[at] = known.get(one, -1) if is_name else -1
         except TypeError:  # not hashable
             is_name, places[at] = False, -1
-        is_strange = places[at] < 0 and not (is_name and may_be_unknown)
+        is_let_pass = is_name and may_be_unknown and not _is_several(one, known)
+        is_strange = places[at] < 0 and not is_let_pass
         if is_strange and one not in strange and len(strange) <= _TOLD:
             strange.append(one)
     if strange:
         some = ", ".join(repr(one) for one in strange[:_TOLD])
+        separators = (separator_within(one, known) for one in strange)
+        separator = next((one for one in separators if one is not None), None)
+        hint = did_you_mean(strange[0], known)
+        if separator is not None:
+            hint = (
+                " Several names in one text must be split into a list of names for each instance: "
+                f"[text.split({separator!r}) for text in {name.rsplit(maxsplit=1)[-1]}]."
+            )
         raise ValueError(
             f"{name} must be members of classes_, the {len(classes)} labels, such as "
             f"{classes[:1].tolist()[0]!r}. Got {some}{', ...' if len(strange) > _TOLD else ''}."
+            f"{hint}"
         )
     return places
+
+
+def _is_several(one: Any, known: dict) -> bool:
+    """Return whether a name that is unknown is several known ones in one text."""
+    separator = separator_within(one, known)
+    return separator is not None and all(part in known for part in names_in(one, separator))
 
 
 def _of_indicator(given: Any, shape: tuple[int, int], name: str) -> tuple[np.ndarray, np.ndarray]:

@@ -40,6 +40,9 @@ class Explanation:
         beyond each for itself.
     n_other : int
         How many features with a contribution are not listed.
+    probability : float or None
+        That of the label, where the classifier is calibrated. It is no sum over features: among
+        other things it depends on the scores of other labels.
     """
 
     label: Any
@@ -51,9 +54,10 @@ class Explanation:
     contributions: np.ndarray
     other: float
     n_other: int
+    probability: float | None = None
 
     def __str__(self) -> str:
-        lines = [f"{self.label}: score {self.score:+.3f}"]
+        lines = [self._title()]
         lines += [f"  {number:+.3f}  {name}" for name, number in self._rows()]
         return "\n".join(lines)
 
@@ -70,8 +74,12 @@ class Explanation:
             f"<td style='text-align:left'>{html.escape(str(name))}</td></tr>"
             for name, number in rows
         )
-        title = f"{html.escape(str(self.label))}: score {self.score:+.3f}"
+        title = html.escape(self._title())
         return f"<table><caption><b>{title}</b></caption><tbody>{cells}</tbody></table>"
+
+    def _title(self) -> str:
+        title = f"{self.label}: score {self.score:+.3f}"
+        return title if self.probability is None else f"{title}, probability {self.probability:.3f}"
 
     def _rows(self) -> list[tuple[Any, float]]:
         rows = list(zip(self.features.tolist(), self.contributions.tolist(), strict=True))

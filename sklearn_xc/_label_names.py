@@ -1,4 +1,4 @@
-"""Names of labels: of the columns of an indicator, where these have any."""
+"""Names of labels: of the columns of an indicator, where these have any; and where one stands."""
 
 from collections import Counter
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._arguments import refuse_disguised
+from sklearn_xc._near_names import did_you_mean
 
 
 def column_names(y: Any) -> list | None:
@@ -139,6 +140,35 @@ def refuse_other_columns(y: Any, known: np.ndarray, who: str) -> None:
         )
     odd = next(name for name in columns if name not in set(known.tolist()))
     raise ValueError(f"{who}: y has a label column {odd!r}, which was not there in fit.")
+
+
+def place_of(label: Any, classes: np.ndarray, who: str) -> int:
+    """Return the position of one label in ``classes_``.
+
+    Parameters
+    ----------
+    label : object
+        What a user wrote.
+    classes : ndarray of shape (n_labels,)
+        Distinct.
+    who : str
+        For messages.
+
+    Raises
+    ------
+    ValueError
+        If it is none of them; the message tells the most similar name.
+    """
+    is_bool = isinstance(label, bool | np.bool_) and classes.dtype.kind != "b"
+    found = np.empty(0, np.intp)
+    if not (is_bool or np.ndim(label)):
+        found = np.flatnonzero(classes == label)
+    if len(found) != 1:
+        raise ValueError(
+            f"{who}: label must be one of the {len(classes)} in classes_, such as "
+            f"{classes[:1].tolist()[0]!r}. Got {label!r}.{did_you_mean(label, classes.tolist())}"
+        )
+    return int(found[0])
 
 
 def places_in(classes: np.ndarray, known: np.ndarray, *, are_columns: bool = False) -> np.ndarray:

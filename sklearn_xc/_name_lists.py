@@ -1,6 +1,6 @@
 """Targets as people write them: a list of names for each instance, or names in one text."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
 import numpy as np
@@ -119,12 +119,41 @@ def likely_separator(rows: list[list], given: str | None = None) -> str | None:
     return None
 
 
+def is_missing(row: Any) -> bool:
+    """Return whether a row has no names because nothing is known of it."""
+    return row is None or (isinstance(row, float) and row != row) or type(row).__name__ == "NAType"
+
+
+def names_in(text: str, separator: str | None) -> list[str]:
+    """Return the names in a text, which is one name without a separator."""
+    parts = [text] if separator is None else text.split(separator)
+    return [part.strip() for part in parts if part.strip()]
+
+
+def separator_within(text: Any, known: Container) -> str | None:
+    """Return what seems to stand between names in a text that is no name itself, or None.
+
+    Parameters
+    ----------
+    text : object
+        Only a str holds several names.
+    known : container of str
+        Names.
+    """
+    if not isinstance(text, str):
+        return None
+    for one in _LIKELY_SEPARATORS + _POSSIBLE_SEPARATORS:
+        parts = names_in(text, one)
+        if len(parts) > 1 and (one in _LIKELY_SEPARATORS or any(part in known for part in parts)):
+            return one
+    return None
+
+
 def _names_of(row: Any, separator: str | None, number: int, who: str) -> list:
-    if row is None or (isinstance(row, float) and row != row) or type(row).__name__ == "NAType":
+    if is_missing(row):
         return []
     if isinstance(row, str):
-        parts = [row] if separator is None else row.split(separator)
-        return [part.strip() for part in parts if part.strip()]
+        return names_in(row, separator)
     if isinstance(row, bytes | dict) or not isinstance(row, Iterable):
         raise TypeError(
             f"{who}: y must be a list of names for each row, or one text of names with a "

@@ -16,6 +16,7 @@ from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_obje
 
 from sklearn_xc._allowed_labels import AllowedLabels
 from sklearn_xc._label_names import places_in
+from sklearn_xc._pruning_notes import PruningNotes
 from sklearn_xc._sklearn import num_samples, safe_indexing
 from sklearn_xc._topk import classes_of, topk_allowed, unwrap
 from sklearn_xc.exceptions import MemoryBudgetError
@@ -75,6 +76,8 @@ def fit_clone(
     rows: np.ndarray | None,
     who: str,
     task: Task | None = None,
+    *,
+    notes: PruningNotes,
 ) -> tuple[Any, float]:
     """Return a clone fitted to some of the rows, and the seconds that it took.
 
@@ -93,12 +96,15 @@ def fit_clone(
         Named in messages.
     task : Task, default=None
         Which is to fit it, and has not begun; None tells no callback.
+    notes : PruningNotes
+        Take up what the fit has to say of pruning, in place of a warning.
     """
     began = time.perf_counter()
     if rows is not None:
         X, y = safe_indexing(as_rows(X), rows), safe_indexing(as_rows(y), rows)
     fitted = clone(estimator)
-    with said_by(part, who), (Task() if task is None else task).around(fitted):
+    task = Task() if task is None else task
+    with said_by(part, who), notes.gathering(), task.around(fitted):
         fitted.fit(X, y, **arguments)
     return fitted, time.perf_counter() - began
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from sklearn_xc._allowed_labels import AllowedLabels, read_allowed
 from sklearn_xc._label_names import check_label_names
-from sklearn_xc._topk import classes_of, topk_allowed, topk_chances
+from sklearn_xc._topk import classes_of, topk_allowed, topk_chances, unwrap
 
 
 def topk_names(
@@ -47,6 +47,8 @@ def topk_names(
             (n, n_labels), default=None
         The labels that may not, in the same forms. Not together with `candidates`. Lists for each
         instance, such as what it has already, may hold names that the classifier does not know.
+        Both may also be the column of texts that ``fit`` of a ``TextClassifierXC`` takes with a
+        `separator`, such as "soup;bread" for each instance.
 
     Returns
     -------
@@ -84,7 +86,11 @@ def topk_names(
         return own if names is None else check_label_names(names, len(own), "topk_names: names")
 
     def allowed(n: int, own: np.ndarray) -> AllowedLabels | None:
-        return read_allowed(candidates, exclude, names_of(own), n, "topk_names", by_name=True)
+        separator = getattr(unwrap(estimator, None)[0], "_separator_of_names", None)
+        return read_allowed(
+            candidates, exclude, names_of(own), n, "topk_names", by_name=True,
+            separator=separator, X=X,
+        )  # fmt: skip
 
     ask = topk_chances if return_probabilities else topk_allowed
     are_all = candidates is None and exclude is None

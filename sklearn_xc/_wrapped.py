@@ -26,6 +26,7 @@ from sklearn_xc._out_of_fold import (
     n_rows,
     weight_argument,
 )
+from sklearn_xc._pruning_notes import PruningNotes
 from sklearn_xc._scored_pairs import PAIR_BYTES, ScoredPairs, scored_pairs
 from sklearn_xc._seeds import draw_seed
 from sklearn_xc._sklearn import safe_indexing
@@ -37,6 +38,9 @@ from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.parallel.threads import count_threads
+
+#: From the caller of ``fit`` to ``_train``: two decorators, fit and ``_learn_pairs`` are between.
+_STACKLEVEL = 6
 
 
 class WrappedClassifier(XCClassifier):
@@ -194,7 +198,7 @@ class WrappedClassifier(XCClassifier):
         folds: list[tuple[np.ndarray, np.ndarray]],
         fit: Fit,
     ) -> tuple[ScoredPairs, np.ndarray]:
-        who = type(self).__name__
+        who, notes = type(self).__name__, PruningNotes()
         self._require_pairs(sum(len(test) for _, test in folds))
 
         costs = [*(len(train) for train, _ in folds), len(weight)]
@@ -204,7 +208,7 @@ class WrappedClassifier(XCClassifier):
             arguments = weight_argument(self.estimator, given, train)
             task = progress.part(number, name="last fit" if train is None else "")
             fitted, seconds = fit_clone(
-                "estimator", self.estimator, X, y, arguments, train, who, task
+                "estimator", self.estimator, X, y, arguments, train, who, task, notes=notes
             )
             if train is None:
                 progress.ended("with all rows", number)
@@ -225,6 +229,7 @@ class WrappedClassifier(XCClassifier):
                     delayed(answer)(*task) for task in tasks
                 )
         progress.close()
+        notes.tell(who, _STACKLEVEL)
         found, seconds = zip(*done, strict=True)
         self._keep_estimator(found[-1])
         frequencies = []

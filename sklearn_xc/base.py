@@ -17,6 +17,7 @@ from sklearn_xc._best_allowed import BestAllowed, Scorer, just_below
 from sklearn_xc._checks import check_classes, check_indicator, check_instances, check_weights
 from sklearn_xc._data import CsrRows, Targets
 from sklearn_xc._explanation import Explanation, as_row, by_omission, check_names, of_weights
+from sklearn_xc._label_names import place_of
 from sklearn_xc._out_of_fold import in_parts, n_rows
 from sklearn_xc._plain_state import as_plain, from_plain
 from sklearn_xc._sklearn import CallbackSupportMixin
@@ -247,21 +248,13 @@ class XCClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _position(self, label: Any) -> int:
         """Return the position of a label in ``classes_``."""
-        is_strange = np.ndim(label) > 0 or (
-            isinstance(label, bool | np.bool_) and self.classes_.dtype.kind != "b"
-        )
-        places = np.flatnonzero(self.classes_ == label) if not is_strange else np.empty(0, np.intp)
-        if len(places) != 1:
-            raise ValueError(
-                f"{type(self).__name__}: label {label!r} is not one of the {len(self.classes_)} in "
-                "classes_."
-            )
-        if places[0] in self._unseen_labels:
+        place = place_of(label, self.classes_, type(self).__name__)
+        if place in self._unseen_labels:
             raise ValueError(
                 f"{type(self).__name__}: label {label!r} has no training instance: no feature "
                 "makes a score."
             )
-        return int(places[0])
+        return place
 
     def _keep_targets(self, targets: Targets) -> None:
         """Set ``classes_``, and what it takes to answer in the terms of y."""

@@ -225,3 +225,70 @@ def test_entries_that_cancel_or_repeat_are_read_once():
     assert found.indptr.tolist() == [0, 1, 1]
     np.testing.assert_array_equal(repeated.data, before[0])
     np.testing.assert_array_equal(repeated.indices, before[1])
+
+
+CELLS = [" ; ".join(own) for own in TAGS]
+
+
+@pytest.fixture(scope="module")
+def of_cells():
+    return TextClassifierXC(classifier=OvALinearXC(), separator=";").fit(TEXTS, CELLS)
+
+
+class TestTextsOfSeveralNames:
+    """What ``fit`` takes with a separator, as a column beside the texts."""
+
+    @pytest.mark.parametrize("argument", ["candidates", "exclude"])
+    def test_each_is_split_as_in_fit(self, argument, of_cells):
+        for column, own in (
+            (CELLS, TAGS),
+            (np.array(CELLS), TAGS),
+            (pd.Series(CELLS, index=range(5, 13)), TAGS),
+            (["soup;bread;", *CELLS[1:]], [["soup", "bread"], *TAGS[1:]]),
+            (["", None, np.nan, *CELLS[3:]], [[], [], [], *TAGS[3:]]),
+            ([*CELLS[:4], *TAGS[4:]], TAGS),
+            ([None, *TAGS[1:]], [[], *TAGS[1:]]),
+        ):
+            expected = topk_names(of_cells, TEXTS, 5, **{argument: own})
+            assert topk_names(of_cells, TEXTS, 5, **{argument: column}) == expected
+            inside = make_pipeline(of_cells)
+            assert topk_names(inside, TEXTS, 5, **{argument: column}) == expected
+            labels, _ = of_cells.predict_topk(TEXTS, 5, **{argument: column})
+            assert [[NAMES[i] for i in row if i >= 0] for row in labels] == expected
+
+    def test_unknown_names_may_be_excluded_only(self, of_cells):
+        cells = [f"{cell};umami" for cell in CELLS]
+        expected = topk_names(of_cells, TEXTS, 5, exclude=TAGS)
+        assert topk_names(of_cells, TEXTS, 5, exclude=cells) == expected
+        with pytest.raises(ValueError, match=r"candidates must be members of .* Got 'umami'\."):
+            topk_names(of_cells, TEXTS, 5, candidates=cells)
+
+    def test_single_names_are_for_all_but_in_a_column_beside_x(self, of_cells):
+        one = [own[0] for own in TAGS]
+        table = pd.DataFrame({"text": TEXTS, "tag": one}, index=range(3, 11))
+        everything = topk_names(of_cells, TEXTS, 5)
+        of_each = first_of(everything, [[name] for name in one], 5)
+        for_all = first_of(everything, [set(one)] * 8, 5)
+        assert topk_names(of_cells, table["text"], 5, candidates=table["tag"]) == of_each
+        for some in (one, table["tag"], table["tag"].iloc[:3]):
+            among = for_all if len(some) == 8 else first_of(everything, [set(some)] * 8, 5)
+            assert topk_names(of_cells, TEXTS, 5, candidates=some) == among
+
+    def test_as_many_as_instances(self, of_cells):
+        with pytest.raises(ValueError, match=r"a text of names for each of 8 instances.* Got 3\."):
+            of_cells.predict_topk(TEXTS, exclude=CELLS[:3])
+
+    def test_without_a_separator_a_hint_is_given(self, tagger):
+        for column, separator in ((CELLS, ";"), (["|".join(own) for own in TAGS], r"\|"),
+                                  ([", ".join(own) for own in TAGS], ",")):  # fmt: skip
+            hint = rf"split into a list .*: \[text.split\('{separator}'\) for text in exclude\]"
+            with pytest.raises(ValueError, match=hint):
+                topk_names(tagger, TEXTS, exclude=column)
+            with pytest.raises(ValueError, match=hint):  # and not left out as unknown ones
+                tagger.predict_topk(TEXTS, exclude=[[cell] for cell in column])
+        assert topk_names(tagger, TEXTS, 2, exclude=[["a;b", "salt, pepper"]] * 8)
+
+
+def test_the_nearest_name_is_told(tagger):
+    with pytest.raises(ValueError, match=r"Got 'Sooup'\. Did you mean 'soup'\?$"):
+        tagger.predict_topk(TEXTS, candidates=["bread", "Sooup"])

@@ -2,17 +2,21 @@
 
 import time
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._blank_rows import LabelFrequencies, features_of, is_blank, shares_any
 from sklearn_xc._checks import check_rows, check_targets, check_weights
 from sklearn_xc._data import DenseRows
+from sklearn_xc._explanation import Explanation, as_row
 from sklearn_xc._frequency_groups import frequency_edges, group_of
 from sklearn_xc._held_out import MOST_ROWS
+from sklearn_xc._label_names import place_of
 from sklearn_xc._out_of_fold import n_rows
 from sklearn_xc._scored_pairs import ScoredPairs
 from sklearn_xc._sklearn import HasMethods, Interval, StrOptions, fit_context
@@ -434,6 +438,35 @@ class TopKCalibrator(WrappedClassifier):
         labels, chances, _ = self._chances(X, max(k, self._depth()))
         unseen = np.isin(labels, self._unseen_labels)
         return labels[:, :k], np.where(unseen, 0.0, chances)[:, :k]
+
+    @available_if(lambda self: hasattr(self._inner, "explain"))
+    @reads_one_state
+    def explain(
+        self, x: Any, label: Any, *, feature_names: Any = None, n_features: int | None = 10
+    ) -> Explanation:
+        """Return the features that made the score of one label and instance, and the probability.
+
+        Parameters
+        ----------
+        x : {array-like, sparse matrix} of shape (1, n_features) or (n_features,)
+            The instance.
+        label : object
+            A member of ``classes_``.
+        feature_names : array-like of str of shape (n_features,), default=None
+            Names; None takes those of fit, else column numbers.
+        n_features : int or None, default=10
+            How many features to list at most; None for all with a contribution.
+
+        Returns
+        -------
+        Explanation
+            Of the estimator's score, with ``probability``, as :meth:`predict_proba_topk` has it.
+        """
+        found = super().explain(x, label, feature_names=feature_names, n_features=n_features)
+        who = type(self).__name__
+        place = place_of(label, self.classes_, who)
+        _, chances = self._chances_of(as_row(x, who), np.array([[place]]))
+        return replace(found, probability=float(chances[0, 0]))
 
     def _chances(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the k best labels of each row, their probabilities, and that of each other."""

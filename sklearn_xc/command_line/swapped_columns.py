@@ -5,14 +5,12 @@ from typing import Any
 
 from sklearn_xc.command_line.errors import CommandError, say
 from sklearn_xc.command_line.labelled_rows import LabelledRows
+from sklearn_xc.text.swapped_columns import label_shape
 
-#: Shares of labels that no other row has: from the first on they are no labels where they are long,
-#: from the second on there is a note.
-_NO_LABELS, _FEW_SHARED = 0.8, 0.5
+#: A share of labels that no other row has, from which on there is a note.
+_FEW_SHARED = 0.5
 #: A separator that stands in so many texts is one.
 _MANY = 0.3
-#: A label with so many words on average is a sentence.
-_SENTENCE = 5
 #: Characters of a label that are shown.
 _MOST_SHOWN = 60
 
@@ -37,16 +35,13 @@ def check_columns(rows: LabelledRows, counts: Counter[str], options: Any) -> Non
     CommandError
         That shows a label, and says what to try.
     """
-    alone = sum(n == 1 for n in counts.values()) / counts.total()
-    mean_label = sum(n * len(name) for name, n in counts.items()) / counts.total()
-    mean_text = sum(map(len, rows.texts)) / len(rows.texts)
-    n_words = sum(n * len(name.split()) for name, n in counts.items()) / counts.total()
-    is_longer, is_sentence = mean_label > mean_text, n_words >= _SENTENCE
+    shape = label_shape(counts, rows.texts)
+    alone, is_longer = shape.alone, shape.is_longer
     shown = _shown(counts)
     swapped = (
         f" Are --text and --labels swapped? Try --text {options.labels} --labels {options.text[0]}."
     )
-    if alone >= _NO_LABELS and (is_longer or is_sentence):
+    if shape.looks_like_texts:
         raise CommandError(
             f"{options.table}: column {options.labels!r} looks like texts, not like labels: "
             f"{alone:.0%} of what it holds is in one row alone, such as {shown!r}. A label is a "

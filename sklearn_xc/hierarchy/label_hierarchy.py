@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn_xc._arguments import check_count, refuse_disguised
 from sklearn_xc._label_names import check_label_names
 from sklearn_xc._name_lists import are_name_lists, check_separator, read_name_lists
+from sklearn_xc._near_names import did_you_mean
 from sklearn_xc.hierarchy.answers import (
     as_pairs,
     consistent,
@@ -491,7 +492,7 @@ class LabelHierarchy:
             raise ValueError(
                 f"{_WHO}: {argument} must hold names of nodes. Got {len(unknown)} that are none, "
                 f"{unknown[0]!r} first: labels= of the method that made the hierarchy takes names "
-                "that have no parents."
+                f"that have no parents.{did_you_mean(unknown[0], places)}"
             ) from None
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 #: Colours that people with any kind of colour vision tell apart. Source: M. Okabe and K. Ito,
 #: "Color Universal Design", 2008; yellow and black come last, being too light or like the axes.
 COLOURS = (
@@ -92,6 +94,21 @@ def line_style(defaults: dict[str, Any], given: dict[str, Any]) -> dict[str, Any
     from matplotlib.lines import Line2D
 
     return defaults | normalize_kwargs(given, Line2D)
+
+
+def best_labels(k: int) -> str:
+    """Return "the best label" for one, "the 3 best labels" for three."""
+    return "the best label" if k == 1 else f"the {k} best labels"
+
+
+def start_at_zero(ax: Any) -> None:
+    """Have the y axis start at 0: a share that seems half as high is half as large.
+
+    Values below 0, and a limit that the user has set, stay as they are.
+    """
+    low = ax.dataLim.intervaly[0]
+    if ax.get_autoscaley_on() and np.isfinite(low) and low >= 0:
+        ax.set_ylim(bottom=0, auto=True)
 
 
 def log_ticks(ax: Any) -> None:

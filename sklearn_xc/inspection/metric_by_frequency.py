@@ -18,6 +18,7 @@ from sklearn_xc.inspection._style import (
     mark,
     next_number,
     require_matplotlib,
+    start_at_zero,
 )
 from sklearn_xc.metrics import propensity, psp_at_k
 from sklearn_xc.metrics.check import check_propensities
@@ -282,6 +283,7 @@ class MetricByFrequencyDisplay:
         log_ticks(ax)
         ax.set_xlabel("training instances of the label (geometric mean of each group)")
         ax.set_ylabel(_AXIS[self.metric].format(k=self.k))
+        start_at_zero(ax)
         finish(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -15,6 +15,7 @@ from sklearn_xc.inspection._ranked_pairs import (
 from sklearn_xc.inspection._style import (
     GREY,
     axes_for,
+    best_labels,
     check_name,
     finish,
     line_style,
@@ -289,7 +290,7 @@ class MicroPrecisionRecallDisplay:
         mark(drawn, number)
         ax.set_xlim(0, 102)
         ax.set_ylim(0, 102)
-        ax.set_xlabel(f"micro-averaged recall of the {self.k} best labels (%)")
+        ax.set_xlabel(f"micro-averaged recall of {best_labels(self.k)} (%)")
         ax.set_ylabel("micro-averaged precision (%)")
         finish(ax, "lower left")
         self.ax_, self.figure_ = ax, ax.figure

@@ -14,6 +14,7 @@ from sklearn_xc.inspection._ranked_pairs import (
 from sklearn_xc.inspection._style import (
     GREY,
     axes_for,
+    best_labels,
     check_name,
     finish,
     line_style,
@@ -274,7 +275,7 @@ class ReliabilityDisplay:
         mark(drawn, number)
         ax.set_xlim(-0.02, 1.02)
         ax.set_ylim(-0.02, 1.02)
-        ax.set_xlabel(f"mean predicted probability of the {self.k} best labels")
+        ax.set_xlabel(f"mean predicted probability of {best_labels(self.k)}")
         ax.set_ylabel("observed share of true labels")
         finish(ax)
         self.ax_, self.figure_ = ax, ax.figure

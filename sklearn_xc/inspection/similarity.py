@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._arguments import check_count
+from sklearn_xc._label_names import place_of
 from sklearn_xc._topk import check_topk_size, classes_of
 from sklearn_xc.inspection._vectors import instance_vectors, label_vectors
 from sklearn_xc.kernels.prediction.class_scores import topk_scores
@@ -165,16 +166,8 @@ def similar_instances(model: Any, X: Any, x: Any, k: int = 10) -> tuple[np.ndarr
 
 def _place_of(label: Any, classes: np.ndarray, places: np.ndarray, is_known: np.ndarray) -> int:
     """Return the row of a label's vector."""
-    is_bool = isinstance(label, bool | np.bool_) and classes.dtype.kind != "b"
-    found = np.empty(0, np.int64)
-    if not (is_bool or np.ndim(label)):
-        found = np.flatnonzero(classes == label)
-    if len(found) != 1:
-        raise ValueError(
-            f"similar_labels: label must be one of the {len(classes)} in classes_, such as "
-            f"{classes[:1].tolist()[0]!r}. Got {label!r}."
-        )
-    at = np.flatnonzero(places == found[0])
+    place = place_of(label, classes, "similar_labels")
+    at = np.flatnonzero(places == place)
     if not len(at) or not is_known[at[0]]:
         raise ValueError(
             f"similar_labels: label must be one that the model knows something of. Got {label!r}, "

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc.exceptions import ConvergenceWarning, PruningWarning
+from sklearn_xc._pruning_notes import PruningNote, tell_pruning
+from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.solvers.newton_cg import STATUS_NAMES, BlockSolution
 
 
@@ -84,12 +85,11 @@ def warn_of_fit(estimator: Any, stacklevel: int) -> None:
     lower = cost.losses(len(estimator.intercept_), has_threshold)
     if lower:
         fell = " and ".join(f"{metric} from {a:.3f} to {b:.3f}" for metric, a, b in lower)
-        warnings.warn(
+        text = (
             f"{name}: prune={estimator.prune} lowered {fell} on {cost.n_sampled} of the training "
-            "instances. Lower it: weights are the smaller, the larger X is.",
-            PruningWarning,
-            stacklevel=stacklevel,
+            "instances. Lower it: weights are the smaller, the larger X is."
         )
+        tell_pruning(PruningNote(text, max(a - b for _, a, b in lower)), stacklevel)
 
 
 def _some(labels: np.ndarray) -> str:

@@ -14,6 +14,7 @@ from sklearn_xc.metrics._label_counts import (
     mean_over_labels,
 )
 from sklearn_xc.metrics.check import (
+    NAMES_BECOME,
     TrueLabels,
     as_array,
     check_sample_weight,
@@ -210,8 +211,7 @@ def _dense(Y: Any, name: str) -> Any:
     array = as_array(
         Y,
         name,
-        "an indicator matrix or one class per row. Lists of labels become an indicator with "
-        "encode_targets of the fitted TextClassifierXC",
+        f"an indicator matrix or one class per row. {NAMES_BECOME}",
     )
     if array.ndim not in (1, 2):
         raise ValueError(f"{name}: expected 1 or 2 dimensions. Got shape {array.shape}.")

@@ -44,7 +44,7 @@ class PairedDifference(NamedTuple):
     confidence: float
 
     def __repr__(self) -> str:
-        """Return the result as a sentence, in points of a hundredth."""
+        """Return the result as a sentence, in percentage points."""
         low, high = 100 * self.low, 100 * self.high
         return (
             f"{self.name} {100 * self.difference:+.2f} points ({100 * self.confidence:g}% interval "
@@ -103,7 +103,7 @@ def paired_bootstrap(
     PairedDifference
         A named tuple: ``difference`` (metric of b less that of a), ``low``, ``high``, ``p_value``,
         ``n`` (instances), ``name`` and ``confidence``. The first three are fractions; it prints as
-        a sentence, in points of a hundredth.
+        a sentence, in percentage points.
 
     Raises
     ------

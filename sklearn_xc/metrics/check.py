@@ -6,9 +6,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._arguments import check_count, check_numbers, refuse_disguised
+from sklearn_xc._name_lists import likely_separator, names_in, separator_within
 from sklearn_xc._sparse_input import check_sparse, rows_are_canonical
 from sklearn_xc.metrics._classes import check_classes, positions_in
 from sklearn_xc.metrics._csr_topk import topk_of_csr
+
+#: What to do with several names per row, which no metric takes.
+NAMES_BECOME = (
+    "Lists of names become an indicator with encode_targets of the fitted TextClassifierXC, or "
+    "transform of the binarizer that the model was fitted with"
+)
+#: Texts that are looked at for names in them.
+_LOOKED_AT = 1000
 
 
 class TrueLabels(NamedTuple):
@@ -55,9 +64,7 @@ def check_y_true(Y_true: Any, classes: Any = None) -> TrueLabels:
         dense = as_array(
             Y_true,
             "Y_true",
-            "an indicator matrix or one class per row. Lists of names become an indicator with "
-            "encode_targets of the fitted TextClassifierXC, or transform of the binarizer that the "
-            "model was fitted with",
+            f"an indicator matrix or one class per row. {NAMES_BECOME}",
         )
         if known is not None and dense.ndim == 2 and dense.shape[1] == 1 != len(known):
             dense = dense[:, 0]
@@ -132,7 +139,8 @@ def _widened(values: Any) -> Any:
 def pairs_of_dense(Y: np.ndarray, name: str) -> TrueLabels:
     """Return the pairs of a dense indicator, checked under the argument's name."""
     if Y.dtype.kind not in "biuf":
-        raise ValueError(f"{name}: expected an indicator of 0 and 1. Got dtype {Y.dtype}.")
+        hint = f" {NAMES_BECOME}." if _holds_texts(Y.ravel()) else ""
+        raise ValueError(f"{name}: expected an indicator of 0 and 1. Got dtype {Y.dtype}.{hint}")
     true = Y == 1
     bad = np.argwhere(~true & (Y != 0))
     if bad.size:
@@ -150,6 +158,13 @@ def _not_binary(name: str, value: Any, row: int, column: int) -> ValueError:
 
 
 def _pairs_of_classes(y: np.ndarray, known: np.ndarray | None) -> TrueLabels:
+    several = _several_names(y, known)
+    if several is not None:
+        raise ValueError(
+            "Y_true: expected an indicator matrix or one class per row. Got several names in a "
+            f"row, such as {several!r}. {NAMES_BECOME}; of one class per row, pass "
+            "classes=clf.classes_ of the classifier."
+        )
     if known is not None:
         y = positions_in(known, y)
     elif y.dtype.kind not in "iu":
@@ -167,6 +182,30 @@ def _pairs_of_classes(y: np.ndarray, known: np.ndarray | None) -> TrueLabels:
     rows = np.flatnonzero(y >= 0)
     n_labels = None if known is None else len(known)
     return TrueLabels(rows, y[rows], np.ones(len(y), dtype=np.int64), n_labels)
+
+
+def _holds_texts(y: np.ndarray) -> bool:
+    return y.dtype.kind in "UT" or (y.dtype == object and any(isinstance(one, str) for one in y))
+
+
+def _several_names(y: np.ndarray, known: np.ndarray | None) -> Any:
+    """Return a row that is a list of names, or a text of names with a separator; None without."""
+    if y.dtype.kind not in "UTO":
+        return None
+    rows = y[:_LOOKED_AT].tolist()
+    for row in rows:
+        if isinstance(row, list | tuple | set | frozenset | np.ndarray):
+            return row
+    texts = [row for row in rows if isinstance(row, str)]
+    if known is None:
+        likely = likely_separator([[row] for row in texts])
+        return None if likely is None else next(row for row in texts if likely in row)
+    names = set(known.tolist())
+    for row in texts:
+        separator = None if row in names else separator_within(row, names)
+        if separator is not None and all(one in names for one in names_in(row, separator)):
+            return row
+    return None
 
 
 def as_int64(positions: np.ndarray, name: str) -> np.ndarray:

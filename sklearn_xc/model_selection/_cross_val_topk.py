@@ -14,6 +14,7 @@ from sklearn_xc._checks import check_targets
 from sklearn_xc._data import Targets
 from sklearn_xc._folds import ListedFolds, check_folds, is_list_of_folds
 from sklearn_xc._out_of_fold import Answers, as_rows, ask, fit_clone, n_rows, said_by
+from sklearn_xc._pruning_notes import PruningNote, PruningNotes
 from sklearn_xc._sklearn import check_method_params, safe_indexing
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc.model_selection._sparse_y import refuse_stratified
@@ -117,9 +118,13 @@ def cross_val_topk(
     )  # fmt: skip
     of_fit, of_split = _routed(estimator, cv, params, groups)
     folds = _folds(X, y, targets, cv, of_split)
-    answers = Parallel(n_jobs=n_jobs)(
+    done = Parallel(n_jobs=n_jobs)(
         delayed(_answer)(estimator, X, y, classes, k, of_fit, *fold) for fold in folds
     )
+    answers, found = map(list, zip(*done, strict=True))
+    notes = PruningNotes()
+    notes.found = [note for of_fold in found for note in of_fold]
+    notes.tell(_WHO, 2)
     return scores_as_csr(answers, [test for _, test in folds], (n, len(classes)))
 
 
@@ -184,13 +189,15 @@ def _answer(
     params: dict[str, Any],
     train: np.ndarray,
     test: np.ndarray,
-) -> Answers:
-    part = type(estimator).__name__
+) -> tuple[Answers, list[PruningNote]]:
+    """Return what a model without a fold says of it, and what its fit has to say of pruning."""
+    part, notes = type(estimator).__name__, PruningNotes()
     arguments = check_method_params(X, params, train)
-    fitted, _ = fit_clone(part, estimator, X, y, arguments, train, _WHO)
-    return ask(
+    fitted, _ = fit_clone(part, estimator, X, y, arguments, train, _WHO, notes=notes)
+    answers = ask(
         part, fitted, safe_indexing(X, test), k, classes, _WHO, are_columns=len(np.shape(y)) == 2
     )
+    return answers, notes.found
 
 
 def scores_as_csr(

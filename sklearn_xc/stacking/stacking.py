@@ -28,6 +28,7 @@ from sklearn_xc._out_of_fold import (
     n_rows,
     weight_argument,
 )
+from sklearn_xc._pruning_notes import PruningNotes
 from sklearn_xc._seeds import draw_seed
 from sklearn_xc._sklearn import HasMethods, Interval, StrOptions, fit_context, safe_indexing
 from sklearn_xc._sparse_input import check_sparse
@@ -48,6 +49,9 @@ from sklearn_xc.stacking.members import (
 )
 from sklearn_xc.stacking.model import StackedModel
 from sklearn_xc.stacking.training import Lesson, Teacher, joined, make_lesson
+
+#: From the caller of ``fit`` to ``_train_members``: two decorators and fit are between.
+_STACKLEVEL = 5
 
 
 class StackingXC(StackedModel):
@@ -323,11 +327,11 @@ class StackingXC(StackedModel):
         progress: Progress,
     ) -> tuple[Lesson, np.ndarray]:
         """Train the members without held-out rows, ask them, and train them on all rows."""
-        lessons, seconds = [], np.zeros(len(members))
+        lessons, seconds, notes = [], np.zeros(len(members)), PruningNotes()
         self._require_bytes(len(members), sum(len(test) for _, test in folds))
         for train, test in folds:
             task = progress.part(None, len(members), name="fold", in_order=False).begin()
-            answers, taken = self._ask_without(members, X, y, given, train, test, task)
+            answers, taken = self._ask_without(members, X, y, given, train, test, task, notes)
             task.end()
             progress.ended(f"members without {len(test)} rows")
             seconds += taken
@@ -336,9 +340,10 @@ class StackingXC(StackedModel):
             frequencies = targets.label_counts(is_there & (weight > 0))
             lessons.append(make_lesson(answers, test, frequencies, self.n_candidates))
         task = progress.part(None, len(members), name="last fit", in_order=False).begin()
-        fitted, taken = self._fit_members(members, X, y, given, None, task)
+        fitted, taken = self._fit_members(members, X, y, given, None, task, notes)
         task.end()
         progress.ended("members with all rows")
+        notes.tell(type(self).__name__, _STACKLEVEL)
         self._keep_members(fitted)
         return joined(lessons), seconds + taken
 
@@ -351,12 +356,13 @@ class StackingXC(StackedModel):
         train: np.ndarray,
         test: np.ndarray,
         task: Task,
+        notes: PruningNotes,
     ) -> tuple[list[Answers], np.ndarray]:
         """Return the answers of members trained on some rows to others, and the seconds of each.
 
         The members are let go at the end: the next fit would find two models of each in memory.
         """
-        fitted, seconds = self._fit_members(members, X, y, weight, train, task)
+        fitted, seconds = self._fit_members(members, X, y, weight, train, task, notes)
         return self._ask(fitted, safe_indexing(as_rows(X), test)), seconds
 
     def _ask_prefit(
@@ -389,11 +395,18 @@ class StackingXC(StackedModel):
         )  # fmt: skip
 
     def _fit_members(
-        self, members: list[tuple[str, Any]], X: Any, y: Any, weight: Any, rows: Any, task: Task
+        self,
+        members: list[tuple[str, Any]],
+        X: Any,
+        y: Any,
+        weight: Any,
+        rows: Any,
+        task: Task,
+        notes: PruningNotes,
     ) -> tuple[list[tuple[str, Any]], np.ndarray]:
         """Return the members fitted to some rows (None: all), and the seconds of each.
 
-        Their fits are parts of `task`.
+        Their fits are parts of `task`; `notes` take up what these have to say of pruning.
         """
         who = type(self).__name__
         parts = {name: task.part(f"member {name}", i) for i, (name, _) in enumerate(members)}
@@ -401,7 +414,7 @@ class StackingXC(StackedModel):
         def fit(name: str, estimator: Any) -> tuple[Any, float]:
             given = weight_argument(estimator, weight, rows)
             part = f"estimator {name!r}"
-            return fit_clone(part, estimator, X, y, given, rows, who, parts[name])
+            return fit_clone(part, estimator, X, y, given, rows, who, parts[name], notes=notes)
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenLabelWarning)  # the stack has one of its own

@@ -25,7 +25,7 @@ from sklearn_xc.metrics import precision_at_k
 from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.preprocessing import LabelBinarizerXC
 from sklearn_xc.text.familiarity import Familiarity, KnownWords
-from sklearn_xc.text.swapped_columns import warn_if_swapped
+from sklearn_xc.text.swapped_columns import refuse_swapped
 from sklearn_xc.thresholds import ThresholdTuner
 
 
@@ -139,13 +139,15 @@ class TextClassifierXC(CallbackSupportMixin, BaseEstimator):
         ------
         ValueError, TypeError
             For what vectorizer or classifier refuse; for names that are none, and `label_texts`
-            that no part of the classifier takes.
+            that no part of the classifier takes; where X and y are swapped.
         """
         who, fit = type(self).__name__, Fit(self, X, y, sample_weight)
         self._check_texts(X)
         if y is None:
             raise ValueError(f"{who} requires y to be passed, but the target y is None")
-        warn_if_swapped(X, y, self.separator, who, stacklevel=4)
+        refuse_swapped(
+            X, y, self.separator, who, may_be_alone=self.label_texts is not None, stacklevel=4
+        )
         self.binarizer_ = None
         if self.separator is not None or are_name_lists(y):
             self.binarizer_ = LabelBinarizerXC(separator=self.separator, min_count=self.min_count)
@@ -211,7 +213,10 @@ class TextClassifierXC(CallbackSupportMixin, BaseEstimator):
             sparse matrix or an array whose non-zeros are meant. None is all.
         exclude : sequence of names, sequence of n lists of names, or indicator of shape \
                 (n, n_labels), default=None
-            The labels that may not, in the same forms. Not together with `candidates`.
+            The labels that may not, in the same forms. Not together with `candidates`. Both may be
+            n texts of names as in ``fit``, with the `separator` between them: what each has
+            already. (A list of texts of one name each is names for all instances; a pandas Series
+            with the index of X is a row for each.)
 
         Returns
         -------
@@ -250,7 +255,16 @@ class TextClassifierXC(CallbackSupportMixin, BaseEstimator):
 
     def _allowed(self, X: Any, candidates: Any, exclude: Any) -> AllowedLabels | None:
         n, who = int(num_samples(X)), type(self).__name__
-        return read_allowed(candidates, exclude, self.classes_, n, who, by_name=True)
+        return read_allowed(
+            candidates, exclude, self.classes_, n, who, by_name=True,
+            separator=self._separator_of_names, X=X,
+        )  # fmt: skip
+
+    @property
+    def _separator_of_names(self) -> str | None:
+        """What stood between the names in one text in fit; None where names were no such texts."""
+        binarizer = self.__dict__.get("binarizer_")
+        return None if binarizer is None else binarizer.separator
 
     @available_if(_has("decision_function"))
     def decision_function(self, X: Any) -> Any:
@@ -293,7 +307,7 @@ class TextClassifierXC(CallbackSupportMixin, BaseEstimator):
         Parameters
         ----------
         text : str
-            One instance.
+            One instance; also in a list, an array or a pandas Series of one text.
         label : object
             A name, one of ``classes_``.
         n_features : int or None, default=10
@@ -302,9 +316,16 @@ class TextClassifierXC(CallbackSupportMixin, BaseEstimator):
         Returns
         -------
         Explanation
-            As of the classifier, with the names of the vectorizer.
+            As of the classifier, with the names of the vectorizer; of a
+            :class:`~sklearn_xc.TopKCalibrator` with the probability of the label, too.
+
+        Raises
+        ------
+        ValueError
+            For several texts, and a label that is unknown.
         """
-        features = self._features([text])
+        check_is_fitted(self)
+        features = self._features(self._one_instance(text))
         names = self.vectorizer_.get_feature_names_out()
         return self.classifier_.explain(features, label, feature_names=names, n_features=n_features)
 
@@ -454,6 +475,38 @@ class TextClassifierXC(CallbackSupportMixin, BaseEstimator):
             words.warn_of_strange(self.vectorizer_, X, type(self).__name__, stacklevel=4)
         return features
 
+    def _one_instance(self, text: Any) -> Any:
+        """Return an X of one instance, from this instance or from such an X.
+
+        Raises
+        ------
+        ValueError
+            For an X of several instances, or of none.
+        """
+        is_table = hasattr(text, "columns") and hasattr(text, "shape")
+        is_vector = len(getattr(text, "shape", ())) == 1 and (
+            text.shape[0] == 0 or any(isinstance(one, str) for one in text)
+        )
+        is_list = self._reads_plain_texts and isinstance(text, list | tuple)
+        if not (is_table or is_vector or is_list):
+            return [text]
+        n = int(num_samples(text))
+        if n != 1:
+            raise ValueError(
+                f"{type(self).__name__}: explain takes one text. Got {n}: "
+                "explain(list(texts)[0], label) is of the first."
+            )
+        return text
+
+    @property
+    def _reads_plain_texts(self) -> bool:
+        """Whether a vectorizer of scikit-learn reads texts as they are."""
+        reads = self.vectorizer_
+        is_plain = all(
+            getattr(reads, name, "") is None for name in ("preprocessor", "tokenizer")
+        ) and isinstance(getattr(reads, "analyzer", None), str)
+        return is_plain and reads.input == "content"
+
     def _check_texts(self, X: Any) -> None:
         if isinstance(X, str | bytes):
             raise ValueError(
@@ -485,11 +538,7 @@ class TextClassifierXC(CallbackSupportMixin, BaseEstimator):
 
     def _check_entries(self, X: Any) -> None:
         """Raise ValueError for what is no text, where a vectorizer of scikit-learn reads texts."""
-        reads = self.vectorizer_
-        is_plain = all(
-            getattr(reads, name, "") is None for name in ("preprocessor", "tokenizer")
-        ) and isinstance(getattr(reads, "analyzer", None), str)
-        if not is_plain or reads.input != "content" or hasattr(X, "columns"):
+        if not self._reads_plain_texts or hasattr(X, "columns"):
             return
         for row, text in enumerate(X):
             if not isinstance(text, str | bytes):

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from registry import ENTRIES
 from small_data import easy, made
 
+from sklearn_xc import TopKCalibrator
 from sklearn_xc.inspection import Explanation
 
 X, Y = made(5, 0)
@@ -75,7 +76,9 @@ def test_it_shows_itself(model):
     assert isinstance(found, Explanation)
     text, page = repr(found), found._repr_html_()
     assert text == str(found)
-    assert text.splitlines()[0] == f"3: score {found.score:+.3f}"
+    chance = "" if found.probability is None else f", probability {found.probability:.3f}"
+    assert text.splitlines()[0] == f"3: score {found.score:+.3f}{chance}"
+    assert bool(chance) == isinstance(model, TopKCalibrator)
     assert text.splitlines()[-1].endswith("(intercept)")
     assert all(name in text for name in found.features)
     assert page.count("&lt;word") == len(found.features)
@@ -88,8 +91,9 @@ def test_bad_arguments(model):
     who = type(getattr(model, "estimator_", model)).__name__
     for arguments, match in (
         ((X[:2], 0), "explain takes one instance, x has 2 rows"),
-        ((X[[0]], 17), "label 17 is not one of the 5 in classes_"),
-        ((X[[0]], "cat"), "label 'cat' is not one of the 5 in classes_"),
+        ((X[[0]], 17), r"label must be one of the 5 in classes_, such as 0\. Got 17\.$"),
+        ((X[[0]], "cat"), r"label must be one of the 5 in classes_, such as 0\. Got 'cat'\.$"),
+        ((X[[0]], "3"), r"label must be .* Got '3'\. Did you mean 3\?$"),
     ):
         with pytest.raises(ValueError, match=rf"^{who}: {match}"):
             model.explain(*arguments)

@@ -183,6 +183,8 @@ def test_columns_without_names_are_the_first_nodes():
                 method(classes)
         with pytest.raises(ValueError, match=r"classes must hold names of nodes.*'elm'"):
             method(["oak", "elm"])
+        with pytest.raises(ValueError, match=r"'Mos' first: .* Did you mean 'moss'\?$"):
+            method(["oak", "Mos"])
         with pytest.raises(ValueError, match="classes must be distinct"):
             method(["oak", "oak"])
         with pytest.raises(TypeError, match="classes must be a name"):

@@ -1,5 +1,6 @@
 """Lines of a metric by frequency: beside plain loops, the bars, and the metric of all labels."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -124,3 +125,28 @@ def test_index_arrays_that_lie(malformed, fitted_models, xy):
         draw(malformed(sp.csr_array(Y)), TOPK, COUNTS, k=2)
     with pytest.raises(ValueError, match=r"X: this .* is malformed"):
         MetricByFrequencyDisplay.from_estimator(fitted_models["ova"], malformed(xy[0]), xy[1])
+
+
+@pytest.mark.parametrize("metric", ["precision", "recall", "psp"])
+def test_the_axis_of_shares_starts_at_zero(metric):
+    p = np.full(4, 0.5)
+    display = draw(Y, TOPK, COUNTS, metric=metric, k=2, n_groups=2, propensities=p)
+    assert display.ax_.get_ylim()[0] == 0
+    good = MetricByFrequencyDisplay(
+        frequency=np.array([1.0, 9]), lower=np.array([1, 9]), upper=np.array([1, 9]),
+        n_labels=np.array([2, 1]), values=np.array([0.46, 0.9]), metric=metric, k=2,
+    )  # fmt: skip
+    first = good.plot()
+    assert first.ax_.get_ylim()[0] == 0
+    top = first.ax_.get_ylim()[1]
+    assert top > 90
+    good.values = np.array([0.7, 1.0])
+    assert good.plot(ax=first.ax_).ax_.get_ylim()[0] == 0
+    assert first.ax_.get_ylim()[1] > 100
+
+
+def test_a_limit_of_the_user_stays():
+    _, ax = plt.subplots()
+    ax.set_ylim(20, 80)
+    draw(Y, TOPK, COUNTS, k=2, ax=ax)
+    assert ax.get_ylim() == (20, 80)

@@ -178,3 +178,10 @@ def test_index_arrays_that_lie(malformed, fitted_models, xy):
         draw(Y, malformed(sp.csr_array(S)), k=2)
     with pytest.raises(ValueError, match=r"X: this .* is malformed"):
         MicroPrecisionRecallDisplay.from_estimator(fitted_models["ova"], malformed(xy[0]), xy[1])
+
+
+def test_the_axis_of_one_label():
+    Y, S = made()
+    for k, says in ((1, "of the best label (%)"), (2, "of the 2 best labels (%)")):
+        found = draw(Y, ranked(S, k), k=k)
+        assert found.ax_.get_xlabel() == f"micro-averaged recall {says}"

@@ -196,3 +196,10 @@ def test_index_arrays_that_lie(malformed, fitted_models, xy):
         draw(Y, malformed(sp.csr_array(P)), k=2)
     with pytest.raises(ValueError, match=r"X: this .* is malformed"):
         ReliabilityDisplay.from_estimator(fitted_models["softmax"], malformed(xy[0]), xy[1])
+
+
+def test_the_axis_of_one_label():
+    Y, P = made()
+    for k, says in ((1, "of the best label"), (3, "of the 3 best labels")):
+        display = draw(Y, ranked(P, k), k=k)
+        assert display.ax_.get_xlabel() == f"mean predicted probability {says}"

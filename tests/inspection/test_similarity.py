@@ -94,6 +94,8 @@ def test_labels_of_which_nothing_is_known(model):
     for strange in ("z", True, ["a"], None):
         with pytest.raises(ValueError, match=r"label must be one of the 8 in classes_"):
             similar_labels(model, strange)
+    with pytest.raises(ValueError, match=r"Got ' B'\. Did you mean 'b'\?$"):
+        similar_labels(model, " B")
     for k in (0, -1, 2.5, True):
         with pytest.raises(ValueError, match="similar_labels: k must be an integer"):
             similar_labels(model, "a", k)

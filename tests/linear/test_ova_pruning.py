@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sklearn_xc import OvALinearXC, OvALinearXCCV
+from sklearn_xc import OvALinearXC, OvALinearXCCV, StackingXC, ThresholdTuner, TopKCalibrator
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.exceptions import PruningWarning, UnseenLabelWarning
 from sklearn_xc.losses import LOSSES
+from sklearn_xc.model_selection import cross_val_topk
 
 
 @pytest.fixture(scope="module", name="data")
@@ -113,6 +114,66 @@ def test_cross_validation_warns_once_of_the_final_fit(data):
     (warning,) = [w for w in caught if w.category is PruningWarning]
     assert str(warning.message).startswith("OvALinearXCCV: prune=0.5 lowered ")
     assert warning.filename == __file__
+
+
+class TestFitsInsideAnother:
+    """They warn once, of the worst."""
+
+    OVA = OvALinearXC(prune=0.5)
+
+    def warned(self, act):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            act()
+        found = [w for w in caught if w.category is PruningWarning]
+        assert len(found) == 1
+        assert found[0].filename == __file__
+        return str(found[0].message)
+
+    @pytest.mark.parametrize("n_jobs", [1, 2])
+    @pytest.mark.parametrize(
+        ("make", "n_fits"),
+        [
+            (lambda ova, n: TopKCalibrator(ova, cv=3, n_groups=1, n_jobs=n, random_state=0), 4),
+            (lambda ova, n: ThresholdTuner(ova, cv=3, n_jobs=n, random_state=0), 4),
+            (
+                lambda ova, n: StackingXC(
+                    [("a", ova), ("b", OvALinearXC(prune=0.6))], cv=2, n_jobs=n, random_state=0
+                ),
+                6,
+            ),
+            (
+                lambda ova, n: ThresholdTuner(
+                    TopKCalibrator(ova, cv=2, n_groups=1, random_state=0),
+                    cv=2, n_jobs=n, random_state=0,
+                ),
+                9,
+            ),
+        ],
+    )  # fmt: skip
+    def test_wrappers_and_stacks(self, make, n_fits, n_jobs, data):
+        model = make(self.OVA, n_jobs)
+        text = self.warned(lambda: model.fit(*data))
+        who = type(model).__name__
+        assert text.startswith(f"{who}: {n_fits} fits lost by pruning. The worst: OvALinearXC: ")
+        assert text.count("The worst") == 1
+
+    def test_the_worst_is_told(self, data):
+        members = [("a", self.OVA), ("b", OvALinearXC(prune=1.0))]
+        text = self.warned(lambda: StackingXC(members, cv=2, random_state=0).fit(*data))
+        assert "The worst: OvALinearXC: prune=1.0 lowered" in text
+
+    def test_folds_that_are_scored(self, data):
+        text = self.warned(lambda: cross_val_topk(self.OVA, *data, cv=3))
+        assert text.startswith("cross_val_topk: 3 fits lost by pruning. The worst: OvALinearXC: ")
+
+    def test_after_an_error_fits_warn_at_once_again(self, data):
+        X, Y = data
+        broken = [("a", self.OVA), ("b", OvALinearXC(C=-1.0))]
+        with pytest.raises(ValueError, match=r"estimator 'b': .*C"):
+            StackingXC(broken, cv=2, random_state=0).fit(X, Y)
+        with pytest.warns(PruningWarning, match=r"^OvALinearXC: prune=0\.5 lowered"):
+            OvALinearXC(prune=0.5).fit(X, Y)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning")

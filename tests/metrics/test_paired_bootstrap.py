@@ -1,6 +1,7 @@
 """The difference of two rankings: its value, and how often its interval holds the truth."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
@@ -300,6 +301,14 @@ Y, A, B, P = problem(n=4)
         ({"topk_b": (B, -B)}, "topk_b: expected the best score first"),
         ({"topk_a": sp.csr_array((4, 9))}, "topk_a: Y_true has 30 label columns, .* have 9"),
         ({"Y_true": 2 * Y}, "Y_true: an indicator holds only 0 and 1"),
+        ({"Y_true": ["a;b", "c", "a;c", "b"]}, "Got several .* 'a;b'. Lists of names .*encode_ta"),
+        (
+            {"Y_true": ["a", "c", "a;c", "b"], "classes": ["a", "b", "c"]},
+            "Y_true: .* Got several .* 'a;c'. Lists of names become .* with encode_targets",
+        ),
+        ({"Y_true": [["a"], ["b", "c"], [], ["a"]]}, "with encode_targets .* unequal length"),
+        ({"Y_true": [["a", "b"]] * 4}, "an indicator of 0 and 1. Got .* with encode_targets"),
+        ({"Y_true": pd.Series([["a"], ["b", "c"], [], ["a"]])}, "such as .*'a'.*encode_targets"),
         ({"propensities": P}, "propensities: 'P@1' takes none; .* Got some"),
         ({"metric": "psp"}, "propensities holds None"),
         ({"metric": "psp", "propensities": P[:3]}, r"propensities has shape \(3,\)"),

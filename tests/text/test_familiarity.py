@@ -4,6 +4,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,8 +13,9 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, 
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
-from sklearn_xc import OvALinearXC, TextClassifierXC, topk
+from sklearn_xc import NGAMEEmbeddingXC, OvALinearXC, TextClassifierXC, topk
 from sklearn_xc.exceptions import UnfamiliarTextWarning
+from sklearn_xc.preprocessing import LabelBinarizerXC
 from sklearn_xc.text.familiarity import KnownWords
 
 #: Words of two languages, frequent ones first.
@@ -174,15 +176,41 @@ TEXTS = [f"how do I cook number {i} of these in a pan" for i in range(60)]
 
 
 class TestSwappedColumns:
-    def test_with_a_separator(self):
-        with pytest.warns(UserWarning, match=r"X and y seem to be swapped: ';' stands between"):
-            TextClassifierXC(separator=";").fit(TAGS, TEXTS)
+    @pytest.mark.parametrize("form", ["separator", "lists", "classes", "series"])
+    def test_texts_for_labels_are_refused(self, form):
+        separator = ";" if form == "separator" else None
+        texts = [[text] for text in TEXTS] if form == "lists" else TEXTS
+        texts = pd.Series(texts, index=range(9, 69)) if form == "series" else texts
+        says = (
+            r"^TextClassifierXC: y must hold labels.* X and y seem to be swapped: .* Got .*: 100% "
+            r"of it is in one row alone, such as 'how do I cook number 0 .*LabelBinarizerXC\(\)"
+        )
+        with pytest.raises(ValueError, match=says):
+            TextClassifierXC(separator=separator).fit(TAGS, texts)
 
-    @pytest.mark.parametrize("as_lists", [False, True])
-    def test_without(self, as_lists):
-        texts = [[text] for text in TEXTS] if as_lists else TEXTS
+    def test_labels_that_are_meant_pass_as_an_indicator(self):
+        Y = LabelBinarizerXC().fit_transform([[text] for text in TEXTS])
+        no_warning(TextClassifierXC(classifier=OvALinearXC(prune=0)).fit, TAGS, Y)
+
+    def test_labels_with_texts_of_their_own_are_warned_of(self):
+        model = TextClassifierXC(
+            classifier=NGAMEEmbeddingXC(max_iter=1, classifier_max_iter=1, random_state=0),
+            label_texts={text: text for text in TEXTS},
+        )
         with pytest.warns(UserWarning, match=r"X and y seem to be swapped: almost every row has"):
-            TextClassifierXC(classifier=OvALinearXC(prune=0)).fit(TAGS, texts)
+            model.fit(TAGS, [[text] for text in TEXTS])
+
+    def test_rows_beyond_the_first_are_looked_at_before_it_is_certain(self, monkeypatch):
+        monkeypatch.setattr("sklearn_xc.text.swapped_columns._N_LOOKED_AT", 30)
+        with pytest.warns(UserWarning, match=r"X and y seem to be swapped: almost every row has"):
+            TextClassifierXC(classifier=OvALinearXC(prune=0)).fit(TAGS, 2 * TEXTS[:30])
+        with pytest.raises(ValueError, match="y must hold labels"):
+            TextClassifierXC().fit(TAGS, TEXTS)
+
+    def test_with_a_separator(self):
+        titles = [f"dish {i % 3}" for i in range(60)]
+        with pytest.warns(UserWarning, match=r"X and y seem to be swapped: ';' stands between"):
+            TextClassifierXC(separator=";").fit(TAGS, titles)
 
     def test_the_right_way_round(self):
         no_warning(TextClassifierXC(separator=";").fit, TEXTS, TAGS)

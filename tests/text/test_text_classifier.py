@@ -13,7 +13,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.model_selection import cross_validate as sklearn_cross_validate
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MultiLabelBinarizer
+from sklearn.preprocessing import MaxAbsScaler, MultiLabelBinarizer
 
 from sklearn_xc import (
     ImplicitSoftmaxSGD,
@@ -212,6 +212,63 @@ def test_it_explains_by_name(tagger):
     text = str(tagger.explain("simmer the stock", "soup", n_features=2))
     assert "simmer" in text
     assert "stock" in text
+
+
+def test_it_explains_one_text_in_any_container(tagger):
+    expected = str(tagger.explain("simmer the stock", "soup"))
+    for one in (
+        ["simmer the stock"], ("simmer the stock",), np.array(["simmer the stock"]),
+        pd.Series(["simmer the stock"], index=[7]),
+        pd.Series(["simmer the stock"], index=["x"], dtype="string"),
+    ):  # fmt: skip
+        assert str(tagger.explain(one, "soup")) == expected
+    texts = pd.Series(["simmer the stock", "knead"], index=[7, 9])
+    for several in (texts, texts.tolist(), texts.to_numpy(), texts.iloc[:0]):
+        with pytest.raises(
+            ValueError, match=rf"^TextClassifierXC: explain takes one text\. Got {len(several)}: "
+        ):
+            tagger.explain(several, "soup")
+    with pytest.raises(ValueError, match=r"Got 'Suop'\. Did you mean 'soup'\?$"):
+        tagger.explain("simmer the stock", "Suop")
+    with pytest.raises(ValueError, match="X must hold texts"):
+        tagger.explain(3, "soup")
+    with pytest.raises(NotFittedError):
+        TextClassifierXC().explain("simmer", "soup")
+
+
+def test_an_instance_that_is_no_text_is_explained():
+    numbers = np.eye(4)[[0, 1, 2, 3] * 5] + 0.1
+    model = TextClassifierXC(MaxAbsScaler(), OvALinearXC()).fit(numbers, ["a", "b", "c", "d"] * 5)
+    assert model.explain(numbers[1], "b").score > 0 > model.explain(numbers[2], "b").score
+    frame = pd.DataFrame(numbers, columns=list("wxyz"))
+    model.fit(frame, ["a", "b", "c", "d"] * 5)
+    assert model.explain(frame.iloc[[1]], "b").features[0] == "x"
+    split = TextClassifierXC(CountVectorizer(analyzer=lambda words: words), OvALinearXC(prune=0))
+    split.fit([["x", "y"], ["z"]] * 10, ["a", "b"] * 10)
+    assert set(split.explain(["x", "y"], "a").features) == {"x", "y"}
+    assert split.explain(["z"], "b").features.tolist() == ["z"]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.SmallGroupWarning")
+@pytest.mark.parametrize("y", ["lists", "classes"])
+def test_the_explanation_of_a_calibrated_tagger_tells_the_probability(y, tagger):
+    y = NAMES if y == "lists" else [names[0] for names in NAMES]
+    calibrated = TopKCalibrator(OvALinearXC(prune=0), cv=2, n_groups=1, random_state=0)
+    for classifier in (calibrated, ThresholdTuner(calibrated, random_state=0)):
+        model = TextClassifierXC(classifier=classifier).fit(TEXTS, y)
+        inner = model if classifier is calibrated else model.classifier_.estimator_
+        X = NEW if classifier is calibrated else model.vectorizer_.transform(NEW)
+        labels, chances = inner.predict_proba_topk(X, 4)
+        for rank in (0, 3):
+            name = model.classes_[labels[5, rank]]
+            found = model.explain(NEW[5], name, n_features=2)
+            assert found.probability == pytest.approx(chances[5, rank])
+            first = f"{name}: score {found.score:+.3f}, probability {chances[5, rank]:.3f}"
+            assert str(found).splitlines()[0] == first
+            assert first in found._repr_html_()
+    plain = tagger.explain(NEW[5], "soup")
+    assert plain.probability is None
+    assert "probability" not in str(plain)
 
 
 def test_it_is_cloned_and_pickled(tagger):

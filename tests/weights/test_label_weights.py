@@ -80,7 +80,8 @@ def test_the_copies_made_inside_are_dropped(model, X):
         shifted = asked_inside.with_intercept(model.intercept + 1)
         copy = asked_inside.by_feature
     assert asked_before.by_feature is kept
-    assert asked_inside._scoring is None and shifted._scoring is None
+    assert asked_inside._scoring is None
+    assert shifted._scoring is None
     assert asked_inside.by_feature is not copy
     for weights, answers in zip((asked_inside, asked_before), inside, strict=True):
         for again, answer in zip(weights.topk(rows(X), 3, 1), answers, strict=True):
