@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc.initialisers.protocol import Initialiser
-from sklearn_xc.solvers.problem import OneVsAllProblem
+from sklearn_xc.solvers.problem import OneVsAllProblem, PositiveSums
 
 
 class Bias(Initialiser):
@@ -22,6 +22,15 @@ class Bias(Initialiser):
 
     def __init__(self, weight: float = -2.0) -> None:
         self.weight = weight
+
+    def mixtures(
+        self, prepared: Any, problem: OneVsAllProblem, positives: PositiveSums
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Return the intercept alone."""
+        m = len(positives.weight)
+        shared = np.zeros(problem.n_features + 1)
+        shared[-1] = self.weight
+        return np.zeros(m), np.ones(m), shared
 
     def start(
         self, prepared: Any, problem: OneVsAllProblem, label: int, positive_sum: np.ndarray

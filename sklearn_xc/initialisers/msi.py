@@ -4,7 +4,7 @@ import numpy as np
 
 from sklearn_xc.initialisers.protocol import Initialiser
 from sklearn_xc.kernels.arithmetic.vectors import combination, dot
-from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem
+from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem, PositiveSums
 
 #: Below this share of <p,p><x,x> the determinant is taken for rounding.
 _SINGULAR = 1e-10
@@ -45,6 +45,28 @@ class MeanSeparating(Initialiser):
         """Return xbar, its squared norm and the sum of the row weights."""
         mean = sums.total / sums.weight
         return mean, dot(mean, mean), sums.weight
+
+    def mixtures(
+        self,
+        prepared: tuple[np.ndarray, float, float],
+        problem: OneVsAllProblem,
+        positives: PositiveSums,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Return the multiples of the sums of the positives, and of the mean."""
+        xbar, xx, total = prepared
+        s, t = self.positive_score, self.negative_score
+        if t is None:
+            t = problem.loss.msi_negative_score
+        constant = problem.intercept
+        pp = positives.squares / positives.weight**2 + constant
+        px = positives.with_mean / positives.weight + constant
+        tau = t + (s - t) * positives.weight / total
+        det = pp * xx - px * px
+        u = (s * xx - tau * px) / det
+        v = (tau * pp - s * px) / det
+        is_singular = ~(det > _SINGULAR * pp * xx)
+        u[is_singular] = v[is_singular] = np.nan
+        return u / positives.weight, v, xbar
 
     def start(
         self,

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn_xc.initialisers.protocol import Initialiser
 from sklearn_xc.initialisers.zero import Zero
 from sklearn_xc.solvers.newton_cg import solve_block
-from sklearn_xc.solvers.problem import NO_POSITIVES, InstanceSums, OneVsAllProblem
+from sklearn_xc.solvers.problem import NO_POSITIVES, InstanceSums, OneVsAllProblem, PositiveSums
 
 
 class OneVsAllPrimal(Initialiser):
@@ -49,6 +49,13 @@ class OneVsAllPrimal(Initialiser):
         w[solution.indices] = solution.values
         w[-1] = solution.intercepts[0]
         return w
+
+    def mixtures(
+        self, prepared: np.ndarray, problem: OneVsAllProblem, positives: PositiveSums
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Return the all-negative solution for every label."""
+        m = len(positives.weight)
+        return np.zeros(m), np.ones(m), prepared
 
     def start(
         self,

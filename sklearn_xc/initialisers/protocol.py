@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem
+from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem, PositiveSums
 
 
 class Initialiser(BaseEstimator, ABC):
@@ -64,6 +64,30 @@ class Initialiser(BaseEstimator, ABC):
         -------
         ndarray of int of shape (m,), or None
             Positions in `labels`; -1 where ``start`` is asked. None, the default, if it always is.
+        """
+        return None
+
+    def mixtures(
+        self, prepared: Any, problem: OneVsAllProblem, positives: PositiveSums
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Return the starts of some labels as multiples of two vectors each.
+
+        Parameters
+        ----------
+        prepared : object
+            What ``prepare`` returned.
+        problem : OneVsAllProblem
+            The problems of all labels.
+        positives : PositiveSums of m labels
+            What is known of the weighted sum of their positives.
+
+        Returns
+        -------
+        of_positives, of_shared : ndarray of float64 of shape (m,)
+            Multiples of the weighted sum of a label's positives, constant feature included, and of
+            `shared`.
+        shared : ndarray of float64 of shape (d + 1,)
+            Intercept last. Or None, the default, where ``start`` knows better.
         """
         return None
 

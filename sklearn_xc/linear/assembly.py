@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc.kernels.rows.csr_order import copy_rows, renumber_features
+from sklearn_xc.kernels.rows.csr_order import copy_rows
 
 
 def group_identical_labels(
@@ -37,7 +37,7 @@ def group_identical_labels(
 
 
 def in_callers_features(solution: Any, columns: np.ndarray) -> Any:
-    """Return a BlockSolution, its weights changed in place to the features of the caller's X.
+    """Return a BlockSolution, its weights changed to the features of the caller's X, rising.
 
     Parameters
     ----------
@@ -46,7 +46,12 @@ def in_callers_features(solution: Any, columns: np.ndarray) -> Any:
     columns : ndarray of int32 of shape (n_features,)
         The caller's number for each of them.
     """
-    renumber_features(solution.indptr, solution.indices, solution.values, columns)
+    shape = len(solution.labels), len(columns)
+    arrays = solution.values, columns[solution.indices], solution.indptr
+    # Two transpositions sort the features of each label.
+    rows = sp.csr_array(arrays, shape=shape).tocsc().tocsr()
+    solution.indptr, solution.indices = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
+    solution.values = rows.data
     return solution
 
 

@@ -16,6 +16,7 @@ from sklearn_xc.parallel.memory import format_bytes
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.solvers.newton_cg import BlockSolution, Starter, solve_block, workspace_bytes
 from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem
+from sklearn_xc.solvers.working_sets import FEWEST_ROWS
 
 #: So many labels for each lane follow the path together, their weights unpruned and dense: more
 #: take memory, fewer leave lanes idle while the last labels end. 1 to 16 took the same time.
@@ -184,7 +185,10 @@ def at_cost(problem: OneVsAllProblem, C: float) -> OneVsAllProblem:
     """Return the problem for a C; both read the same instances."""
     at_C = dataclasses.replace(problem, plus=C * problem.plus, minus=C * problem.minus)
     if isinstance(problem.instances, CsrRows) and math.isfinite(problem.loss.active_below):
-        vars(at_C)["rounded"] = problem.rounded  # not once more for each block and C
+        # Not once more for each block and C.
+        vars(at_C)["rounded"] = problem.rounded
+        if problem.n_samples >= FEWEST_ROWS:
+            vars(at_C)["postings"] = problem.postings
     return at_C
 
 

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from sklearn_xc._data import CsrRows, DenseRows, read_only
 from sklearn_xc.kernels.one_vs_all.screen import round_rows
@@ -58,3 +59,19 @@ def rounded(instances: CsrRows) -> tuple[np.ndarray, ...]:
     round_rows(instances.indptr, instances.data, values, exponents, reach)
     found = read_only(values), read_only(exponents), read_only(reach)
     return instances.indptr, instances.indices, *found
+
+
+def postings(instances: CsrRows) -> tuple[tuple[np.ndarray, ...], float] | None:
+    """Return X by feature, ``(indptr, rows, values)``, and the largest norm of a row.
+
+    None where X has negative entries: what a feature adds to a score has no bound then.
+    """
+    indptr, indices, data = instances.arrays
+    if len(data) and data.min() < 0:
+        return None
+    by_feature = sp.csr_array((data, indices, indptr), shape=instances.shape).tocsc()
+    rows = read_only(by_feature.indices.astype(np.int32, copy=False))
+    arrays = read_only(by_feature.indptr.astype(np.int64)), rows, read_only(by_feature.data)
+    sums = np.concatenate(([0.0], np.cumsum(np.square(data, dtype=np.float64))))
+    squares = np.diff(sums[indptr]) * (1.0 + 1e-9) + 1e-12 * sums[-1]
+    return arrays, float(np.sqrt(squares.max(initial=0.0)))

@@ -21,23 +21,43 @@ import numpy as np
 from sklearn_xc._data import read_only
 from sklearn_xc.kernels.arithmetic.vectors import norm_of_difference
 from sklearn_xc.kernels.one_vs_all.block_newton import (
+    MAX_FLAT,
     block_newton_kernels,
     list_weights,
     measure_start,
     prune_point,
 )
-from sklearn_xc.kernels.one_vs_all.lanes import NEWTON, PRUNED, Lanes, Rows, Scratch
+from sklearn_xc.kernels.one_vs_all.lanes import (
+    NEWTON,
+    PRUNED,
+    Lanes,
+    Rows,
+    Scratch,
+    WorkingSets,
+)
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.memory import format_bytes
-from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem, sum_rows
+from sklearn_xc.solvers.crowd import crowd_of, force_at_kink
+from sklearn_xc.solvers.problem import (
+    InstanceSums,
+    OneVsAllProblem,
+    PositiveSums,
+    sum_rows,
+)
 from sklearn_xc.solvers.pruning import SampleScorer, SampleScores, sample_bytes
-from sklearn_xc.solvers.screening import make_screen
+from sklearn_xc.solvers.screening import CsrScreen, make_screen
+from sklearn_xc.solvers.working_sets import (
+    CROWD_WEIGHT,
+    Batch,
+    WorkingSetSolver,
+    labels_that_pay,
+    weights_of,
+    working_set_bytes,
+)
 
 CG_TOLERANCE = 0.5
 CG_MAX_ITER = 100
 PRECONDITIONER_WEIGHT = 0.01
-#: A label is left once so many of its steps no longer lowered the objective: they are rounding.
-MAX_FLAT = 5
 #: A gradient at zero counts as zero where it is at most so many times the rounding of its sum.
 _ROUNDINGS = 8.0
 
@@ -97,6 +117,11 @@ class Starter(Protocol):
     ) -> np.ndarray:
         """Return the start vector of a label, float64 of shape (d + 1,)."""
 
+    def mixtures(
+        self, prepared: Any, problem: OneVsAllProblem, positives: PositiveSums
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Return starts as multiples of the sums of positives and of one vector, if they are."""
+
     def parents(self, problem: OneVsAllProblem, labels: np.ndarray) -> np.ndarray | None:
         """Return the positions of the labels that each starts from, -1 for none."""
 
@@ -142,7 +167,8 @@ def workspace_bytes(n: int, d: int, n_lanes: int, itemsize: int) -> int:
     lists = 2 * n * n_lanes * 4
     vectors = n * (4 * 3 + 8 * 5) + (d + 2) * (4 * 2 + 8 * 2 + 6 * itemsize)
     copy = _COPY_FEATURES * d * (4 + itemsize)
-    return points + lists + vectors + copy + sample_bytes(n)
+    sets = working_set_bytes(n, d, n_lanes, itemsize)
+    return points + lists + vectors + copy + sets + sample_bytes(n)
 
 
 def largest_array(n: int, d: int, n_lanes: int, itemsize: int) -> str:
@@ -207,6 +233,7 @@ class _Block:
         self.initialiser, self.prepared = initialiser, prepared
         self.stop, self.observe, self.ends = stop, observe, ends
         self.labels = np.asarray(labels, np.int64)
+        self.n_lanes = n_lanes
         n_lanes = min(n_lanes, max(1, len(self.labels)))
         self.advance = block_newton_kernels(problem.loss, problem.rows_of).advance
         self.screen = make_screen(problem, n_lanes)
@@ -217,6 +244,7 @@ class _Block:
         )  # fmt: skip
         self.state = _make_lanes(problem, n_lanes)
         self.scratch = _make_scratch(problem)
+        self.no_sets = _no_working_sets(problem, n_lanes)
         self.occupants: list[_Label | None] = [None] * n_lanes
         self.parents = initialiser.parents(problem, self.labels)
         size = sums.squares**0.5 * sums.weight**0.5
@@ -224,6 +252,7 @@ class _Block:
         self.rounding = _ROUNDINGS * np.finfo(np.float64).eps * spread * size
         self.children: dict[int, list[int]] = {}
         self.waiting = deque(self._without_parents())
+        self.crowded: dict[int, tuple[np.ndarray, np.ndarray, float]] = {}
         self.weights: list[Any] = [None] * len(self.labels)
         self.report = np.zeros((7, len(self.labels)))
         self.intercepts = np.zeros(len(self.labels), problem.dtype)
@@ -236,6 +265,7 @@ class _Block:
 
     def _solve(self) -> BlockSolution:
         began = perf_counter()
+        self._solve_on_working_sets()
         while True:
             self._fill_lanes()
             occupied = np.array([k for k, label in enumerate(self.occupants) if label is not None])
@@ -244,6 +274,84 @@ class _Block:
             self._advance(occupied)
             for c, k in enumerate(occupied.tolist()):
                 self._judge(k, c)
+
+    def _solve_on_working_sets(self) -> None:
+        """Solve those waiting labels for which it pays; note where the others may start."""
+        if self.parents is not None or self.observe is not None:
+            return
+        rows = np.array(self.waiting, np.int64)
+        rows = rows[labels_that_pay(self.problem, self.screen, self.labels[rows])]
+        if not len(rows):
+            return
+        assert isinstance(self.screen, CsrScreen)
+        solver = WorkingSetSolver(
+            self.problem, self.data, self.screen, self.advance,
+            (CG_TOLERANCE, PRECONDITIONER_WEIGHT, CG_MAX_ITER), self.scratch,
+            self.n_lanes, self._check_stop,
+        )  # fmt: skip
+        found = solver.solve(
+            self.labels[rows], self.initialiser, self.prepared, self.sums, self.rounding
+        )
+        solved: set[int] = set()
+        for batch, is_solved in found:
+            places = rows[batch.place]
+            if is_solved:
+                self._keep(batch, places)
+                solved.update(places.tolist())
+            else:
+                self._note_starts(batch, places)
+        self.waiting = deque(row for row in self.waiting if row not in solved)
+
+    def _note_starts(self, batch: Batch, places: np.ndarray) -> None:
+        """Note where labels stand that the many hold at the kink, and with which force."""
+        problem = self.problem
+        above = batch.intercept + problem.loss.active_below
+        force = force_at_kink(problem) * problem.minus[batch.label] * CROWD_WEIGHT * above
+        for c in np.flatnonzero((force > 0) & np.isfinite(batch.objective)).tolist():
+            first, last = batch.indptr[c], batch.indptr[c + 1]
+            point = batch.features[first:last], batch.stand[first + c : last + c]
+            self.crowded[int(places[c])] = *point, float(force[c])
+
+    def _start_in_crowd(self, row: int) -> np.ndarray:
+        """Return the start of a label that the many hold at the kink."""
+        features, weights, force = self.crowded.pop(row)
+        crowd = crowd_of(self.problem, self.sums)
+        start = np.zeros(self.problem.n_features + 1)
+        share = force / crowd.force if crowd.force > 0 else 0.0
+        start[:-1] = share * crowd.weights
+        start[features] += weights
+        start[-1] = share - self.problem.loss.active_below
+        return start
+
+    def _keep(self, batch: Batch, places: np.ndarray) -> None:
+        """Keep what is known about labels that were solved on working sets."""
+        status = np.full(len(batch), STALLED)
+        status[batch.n_iter >= self.problem.max_iter] = OUT_OF_ITERATIONS
+        met = batch.gradient_norm <= np.maximum(
+            batch.threshold, np.where(batch.n_iter > 0, batch.tolerance, 0.0)
+        )
+        status[met] = CONVERGED
+        indptr, features, values = weights_of(batch, self.problem.prune)
+        for c, row in enumerate(places.tolist()):
+            own = slice(indptr[c], indptr[c + 1])
+            self.weights[row] = features[own], values[own]
+        self.intercepts[places] = batch.intercept
+        pruned_objective = batch.pruned_objective
+        if self.ends is not None:
+            pruned_objective = np.full(len(batch), np.nan)
+            for c, row in enumerate(places.tolist()):
+                first, last = batch.indptr[c], batch.indptr[c + 1]
+                self.ends[row] = 0.0
+                self.ends[row, batch.features[first:last]] = batch.stand[first + c : last + c]
+                self.ends[row, -1] = batch.stand[last + c]
+        elif self.problem.prune == 0:
+            pruned_objective = batch.objective
+        self.report[:, places] = (
+            batch.n_iter, batch.n_products, status, batch.objective, batch.gradient_norm,
+            batch.tolerance, pruned_objective,
+        )  # fmt: skip
+        if self.scorer is not None:
+            self.scorer.add_sets(batch)
 
     def _without_parents(self) -> list[int]:
         """Note each label's children; return the labels that can begin at once."""
@@ -290,7 +398,9 @@ class _Block:
             self._start_at(k, None)
             return _Label(row, rounding, starts_at_zero=True)
         state.threshold[k] = 0.0  # the start is left even if it happens to be good enough
-        if self.parents is None or self.parents[row] < 0:
+        if row in self.crowded:
+            self._start_at(k, self._start_in_crowd(row))
+        elif self.parents is None or self.parents[row] < 0:
             self._start_at(k, self.initialiser.start(self.prepared, problem, label, positive))
         else:
             start = np.zeros(problem.n_features + 1, problem.dtype)
@@ -303,7 +413,7 @@ class _Block:
     def _start_at(self, k: int, start: np.ndarray | None) -> None:
         """Set a lane's trial point to a start vector; to zero if that is None or not finite."""
         state = self.state
-        trial = state.points[k, 1 - state.current[k]]
+        trial = state.trial(k)
         if start is not None and np.shape(start) != trial.shape:
             raise ValueError(
                 f"{self.problem.owner}: init: {self.initialiser!r} must start at vectors of shape "
@@ -335,7 +445,7 @@ class _Block:
         while first < len(occupied):
             last = first + max(1, int((np.cumsum(work[first:]) <= _ROWS_PER_CALL).sum()))
             self.advance(
-                self.data, self.state, occupied[first:last], candidates[first:last],
+                self.data, self.no_sets, self.state, occupied[first:last], candidates[first:last],
                 n_candidates[first:last], (CG_TOLERANCE, PRECONDITIONER_WEIGHT, CG_MAX_ITER),
                 self.scratch,
             )  # fmt: skip
@@ -361,8 +471,8 @@ class _Block:
             if self.scorer is not None:
                 self.scorer.add(
                     int(state.label[k]), self.screen.candidates[c, : self.n_candidates[c]],
-                    state.active[k, : state.n_active[k]], state.points[k, state.current[k]],
-                    state.points[k, 1 - state.current[k]],
+                    state.active[k, : state.n_active[k]], state.stand(k),
+                    state.trial(k),
                 )  # fmt: skip
             self._retire(k, label)
             return
@@ -389,8 +499,8 @@ class _Block:
             return
         if label.n_iter > 0 and state.gradient_norm[k] <= label.tolerance:
             label.status = CONVERGED  # the rule holds, where precision does not allow more
-        trial = state.points[k, 1 - state.current[k]]
-        point = state.points[k, state.current[k]]
+        trial = state.trial(k)
+        point = state.stand(k)
         state.trial_norm2[k] = prune_point(point, self.problem.prune, trial)
         state.purpose[k] = PRUNED
         if self.ends is not None:
@@ -415,7 +525,7 @@ class _Block:
     def _retire(self, k: int, label: _Label) -> None:
         """Keep what is known about a label and empty its lane."""
         state = self.state
-        pruned = state.points[k, 1 - state.current[k]]
+        pruned = state.trial(k)
         indices, values = self.scratch.touched, self.scratch.work[0]
         n_kept = list_weights(pruned, indices, values)
         self.weights[label.row] = indices[:n_kept].copy(), values[:n_kept].copy()
@@ -462,11 +572,23 @@ def _make_lanes(problem: OneVsAllProblem, n_lanes: int) -> Lanes:
 
     return Lanes(
         label=zeros(int), plus=zeros(), minus=zeros(),
-        points=np.zeros((n_lanes, 2, d + 1), problem.dtype), current=zeros(int),
+        points=np.zeros(n_lanes * 2 * (d + 1), problem.dtype),
+        first=2 * (d + 1) * np.arange(n_lanes), width=np.full(n_lanes, d + 1), current=zeros(int),
         purpose=zeros(int), objective=zeros(), norm2=zeros(), trial_norm2=zeros(), slope=zeros(),
         mean_score=zeros(), trial_mean_score=zeros(), n_unseen=zeros(int), n_flat=zeros(int),
         active=np.empty((n_lanes, 0), np.int32), n_active=zeros(int), step_length=zeros(),
-        gradient_norm=zeros(), threshold=zeros(), n_products=zeros(int), pruned_objective=zeros(),
+        gradient_norm=zeros(), threshold=zeros(), n_iter=zeros(int), n_products=zeros(int),
+        pruned_objective=zeros(),
+    )  # fmt: skip
+
+
+def _no_working_sets(problem: OneVsAllProblem, n_lanes: int) -> WorkingSets:
+    none = read_only(np.zeros(0, np.int64))
+    return WorkingSets(
+        np.full(n_lanes, -1), np.zeros(n_lanes, int), np.zeros(n_lanes, int), none,
+        read_only(np.zeros(0, np.int32)), read_only(np.zeros(0, problem.dtype)),
+        read_only(np.zeros(0, problem.dtype)), none, read_only(np.zeros(0, np.int32)),
+        np.zeros(n_lanes), 0,
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ where c_ij is the row's weight times ``plus[j]`` for a positive and ``minus[j]``
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from sklearn_xc.solvers import layouts
 #: Squares of gradients must fit into float64, also of those to which the descent comes down.
 _LARGEST_GRADIENT = 1e150
 _LEAST_GRADIENT = 1e-130
+
+#: What each process finds anew.
+_DERIVED = ("rounded", "postings", "crowd")
 
 #: A label without positives: the all-negative problem.
 NO_POSITIVES = np.zeros(0, np.int32)
@@ -83,7 +86,7 @@ class OneVsAllProblem:
                 object.__setattr__(self, name, read_only(value))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "rounded"}
+        return {name: value for name, value in vars(self).items() if name not in _DERIVED}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -93,6 +96,11 @@ class OneVsAllProblem:
     def rounded(self) -> tuple[np.ndarray, ...]:
         """Sparse instances in int16; each process rounds them once."""
         return layouts.rounded(self.instances)  # type: ignore[arg-type]
+
+    @cached_property
+    def postings(self) -> tuple[tuple[np.ndarray, ...], float] | None:
+        """Sparse instances by feature, with the largest norm; None if an entry is negative."""
+        return layouts.postings(self.instances)  # type: ignore[arg-type]
 
     @property
     def n_samples(self) -> int:
@@ -156,6 +164,22 @@ class InstanceSums:
     total: np.ndarray
     weight: float
     squares: float
+
+
+class PositiveSums(NamedTuple):
+    """What is known of the weighted sum p of the positives of each of m labels.
+
+    Attributes
+    ----------
+    weight : ndarray of float64 of shape (m,)
+        Summed weights.
+    squares, with_mean : ndarray of float64 of shape (m,)
+        Products of p with itself and with the mean of all instances, constant feature left out.
+    """
+
+    weight: np.ndarray
+    squares: np.ndarray
+    with_mean: np.ndarray
 
 
 def sum_rows(problem: OneVsAllProblem, rows: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """What pruning costs, as a user sees it: answers for a sample of the training instances."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -96,7 +96,7 @@ class SampleScorer:
         self.problem = problem
         self.sample, self.place = _draw(problem)
         n_sampled = len(self.sample)
-        self.score_sample = pruning_kernel(problem.loss, problem.rows_of)
+        self.kernels = pruning_kernel(problem.loss, problem.rows_of)
         self.scores = np.full((2, n_sampled), -np.inf)
         self.scored = np.empty(n_sampled, np.int32)
         self.best = np.full((2, n_sampled, max(KS)), -np.inf)
@@ -126,10 +126,23 @@ class SampleScorer:
         """
         positives = self.problem.positives(label)
         self._reserve(self.n_positives + min(len(positives), len(self.sample)))
-        self.n_positives = self.score_sample(
+        self.n_positives = self.kernels.score_sample(
             self.problem.instances.arrays, candidates, active, positives, self.sample, self.place,
             before, after, self.scores, self.scored, self.best, self.n_above, self.of_positives,
             self.n_positives,
+        )  # fmt: skip
+
+    def add_sets(self, batch: Any) -> None:
+        """Take up labels that were solved on working sets, given as a ``Batch``."""
+        problem = self.problem
+        self._reserve(self.n_positives + int(np.minimum(batch.n_positives, len(self.sample)).sum()))
+        vectors = np.zeros((2, problem.n_features + 1), problem.dtype)
+        in_sample = np.empty(int(np.diff(batch.row_indptr).max()) + 1, np.int32)
+        self.n_positives = self.kernels.score_sets(
+            problem.instances.arrays, problem.y_indptr, problem.y_rows, batch.label,
+            batch.row_indptr, batch.rows, batch.indptr, batch.features, batch.stand, problem.prune,
+            self.sample, self.place, vectors, in_sample, self.scores, self.scored, self.best,
+            self.n_above, self.of_positives, self.n_positives,
         )  # fmt: skip
 
     def result(self) -> SampleScores:

@@ -18,6 +18,7 @@ from sklearn_xc.kernels.one_vs_all.screen import (
     round_points,
     screen_kernel,
 )
+from sklearn_xc.kernels.one_vs_all.working_set import clear_points, round_sparse_points
 from sklearn_xc.solvers.problem import OneVsAllProblem
 
 #: A call of a compiled screen takes at most so many rows and non-zeros, so that Ctrl-C is heard.
@@ -96,20 +97,61 @@ class CsrScreen(Screen):
         super().__init__(_width(n_lanes))
         self.problem = problem
         self.block = np.zeros(problem.n_features * _width(n_lanes), np.int16)
+        self.sparse_block: np.ndarray | None = None
         self.ranges = _ranges(instances.indptr)
 
     def list_candidates(
         self, lanes: Lanes, occupied: np.ndarray, spare: int, check: Callable[[], None]
     ) -> np.ndarray:
         """List the rows; see ``Screen``."""
-        n, d = self.problem.instances.shape
+        d = self.problem.n_features
         width = _width(len(occupied))
         block = self.block[: d * width].reshape(d, width)
         to_pass = np.empty(width)
-        offsets = (2 * occupied + 1 - lanes.current[occupied]) * (d + 1)
+        offsets = lanes.first[occupied] + (1 - lanes.current[occupied]) * lanes.width[occupied]
         kink = -self.problem.loss.active_below
-        points = lanes.points.reshape(-1)
-        round_points(points, offsets, lanes.trial_norm2[occupied], kink, block, to_pass)
+        round_points(lanes.points, offsets, lanes.trial_norm2[occupied], kink, block, to_pass)
+        return self._list(block, to_pass, spare, check)
+
+    def list_above(
+        self, which: np.ndarray, indptr: np.ndarray, features: np.ndarray, points: np.ndarray,
+        kinks: np.ndarray, check: Callable[[], None],
+    ) -> np.ndarray:  # fmt: skip
+        """List the rows whose score at some sparse points may be above a number of each.
+
+        Parameters
+        ----------
+        which : ndarray of int64
+            At most 64 points.
+        indptr, features, points : ndarray of int64, int32 and float
+            Points, that of m from ``indptr[m] + m`` on, intercept last.
+        kinks : ndarray of float64
+            The number of each. The score is the larger one of before pruning and after.
+        check : callable
+            Called between the calls of compiled code.
+
+        Returns
+        -------
+        ndarray of int64 of shape (>= len(which),)
+            How many are listed for each.
+        """
+        d, width = self.problem.n_features, _width(len(which))
+        if self.candidates.shape[0] < width:
+            self.candidates = np.empty((width, 0), np.int32)
+        if self.sparse_block is None or len(self.sparse_block) < d * width:
+            self.sparse_block = np.zeros(d * width, np.int16)
+        block, to_pass = self.sparse_block[: d * width].reshape(d, width), np.empty(width)
+        round_sparse_points(
+            which, indptr, features, points, self.problem.prune, kinks, block, to_pass
+        )
+        counts = self._list(block, to_pass, 0, check)
+        clear_points(which, indptr, features, block)
+        return counts
+
+    def _list(
+        self, block: np.ndarray, to_pass: np.ndarray, spare: int, check: Callable[[], None]
+    ) -> np.ndarray:
+        n, width = self.problem.n_samples, len(to_pass)
         counts = np.zeros(width, np.int64)
         screen_rows, rounded = screen_kernel(width), self.problem.rounded
         for first, last in self.ranges:
@@ -134,7 +176,7 @@ class DenseScreen(Screen):
     ) -> np.ndarray:
         """List the rows; see ``Screen``."""
         n, d = self.values.shape
-        points = lanes.points[occupied, 1 - lanes.current[occupied]]
+        points = np.stack([lanes.trial(k) for k in occupied.tolist()])
         weights = np.ascontiguousarray(points[:, :-1].T)
         threshold = -self.problem.loss.active_below - points[:, -1].astype(np.float64)
         # |fl(x.w) - x.w| <= d eps |x| |w| in any order of summation; and the comparison's own.

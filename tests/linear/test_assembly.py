@@ -8,7 +8,12 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_xc.linear.assembly import assemble_weights, group_identical_labels
+from sklearn_xc._data import read_only
+from sklearn_xc.linear.assembly import (
+    assemble_weights,
+    group_identical_labels,
+    in_callers_features,
+)
 
 
 def test_labels_are_grouped_by_rows_and_weights():
@@ -48,3 +53,29 @@ def test_blocks_are_stacked_in_the_order_of_the_labels(n_rows, n_labels, cuts, s
     assert coef.indices.dtype == coef.indptr.dtype == np.int32  # a third less than with int64
     np.testing.assert_array_equal(coef.toarray(), stacked[row_of_label])
     assert solutions == []
+
+
+@given(
+    n_labels=st.integers(0, 12),
+    d=st.integers(1, 20),
+    seed=st.integers(0, 2**31),
+)
+def test_features_become_those_of_the_caller(n_labels, d, seed):
+    """Each label's weights go with their features, which rise again."""
+    rng = np.random.default_rng(seed)
+    weights = rng.normal(size=(n_labels, d)) * (rng.random((n_labels, d)) < rng.random())
+    columns = rng.permutation(d).astype(np.int32)
+    rows = sp.csr_array(weights.astype(np.float32))
+    solution = SimpleNamespace(
+        labels=np.arange(n_labels), indptr=rows.indptr.astype(np.int64),
+        indices=rows.indices.astype(np.int32), values=rows.data,
+    )  # fmt: skip
+    found = in_callers_features(solution, read_only(columns))
+    assert (found.indptr.dtype, found.indices.dtype) == (np.int64, np.int32)
+    assert found.values.dtype == np.float32
+    for start, stop in itertools.pairwise(found.indptr):
+        assert (np.diff(found.indices[start:stop]) > 0).all()
+    expected = np.empty((n_labels, d), np.float32)
+    expected[:, columns] = weights
+    after = sp.csr_array((found.values, found.indices, found.indptr), shape=(n_labels, d))
+    np.testing.assert_array_equal(after.toarray(), expected)

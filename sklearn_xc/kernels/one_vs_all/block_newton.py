@@ -24,8 +24,9 @@ import numpy as np
 
 from sklearn_xc.kernels.arithmetic.vectors import inner_product
 from sklearn_xc.kernels.compiling.jit import inlined, kernel
-from sklearn_xc.kernels.one_vs_all.lanes import NEWTON, PRUNED
+from sklearn_xc.kernels.one_vs_all.lanes import NEWTON, PRUNED, Rows
 from sklearn_xc.kernels.one_vs_all.newton_direction import direction_functions
+from sklearn_xc.kernels.rows import csr_rows
 from sklearn_xc.kernels.rows.csr_rows import ROWS_AHEAD
 
 #: Line search: halve the step until it gives this share of the decrease that the slope promises.
@@ -50,6 +51,8 @@ DAMPING = 1e-3
 _CANCELLED = 1e-8
 #: Rounding of an objective, as a share of it: a rise within it is none.
 _ROUNDING = 16 * np.finfo(np.float64).eps
+#: A label is left once so many of its steps no longer lowered the objective: they are rounding.
+MAX_FLAT = 5
 #: Powers of two up to here have an inverse in float64.
 _LARGEST_EXPONENT = 1000
 
@@ -81,6 +84,13 @@ def mark_positives(rows, positives, sign):
         while j < positives.shape[0] and positives[j] < rows[r]:
             j += 1
         sign[r] = 1.0 if j < positives.shape[0] and positives[j] == rows[r] else -1.0
+
+
+@inlined
+def point_of(lanes, k, which):
+    """Return one of the two points of a lane."""
+    first = lanes.first[k] + which * lanes.width[k]
+    return lanes.points[first : first + lanes.width[k]]
 
 
 @inlined
@@ -142,6 +152,33 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
     directions = direction_functions(rows_of)
     add_gradient, conjugate_gradients = directions.add_gradient, directions.conjugate_gradients
     screened = math.isfinite(active_below)
+    rows_of_lane = _working_set_of if rows_of is csr_rows else _all_rows
+
+    @inlined
+    def list_rows(data, point, out):
+        """List the rows that may have a loss as negatives, and return their number."""
+        bias = np.float64(point[point.shape[0] - 1])
+        n = np.uint32(0)
+        for i in range(data.weight.shape[0]):
+            out[n] = i
+            n += np.uint32(not row_dot_double(data.X, np.uint32(i), point) + bias <= -active_below)
+        return np.int64(n)
+
+    @inlined
+    def is_done(lanes, k, max_iter):
+        """Tell whether a lane is to leave its working set as it is, and count the step."""
+        if lanes.purpose[k] == PRUNED:
+            return True
+        if lanes.step_length[k] < 0:
+            return False
+        lanes.n_iter[k] += 1
+        return (
+            lanes.gradient_norm[k] <= lanes.threshold[k]
+            or lanes.step_length[k] == 0
+            or lanes.n_flat[k] > MAX_FLAT
+            or lanes.n_iter[k] >= max_iter
+            or not lanes.objective[k] < np.inf
+        )
 
     @inlined
     def score_rows(X, rows, point, out):
@@ -237,8 +274,8 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
     @inlined
     def step_to_trial(data, lanes, k, candidates, n_candidates, scratch):
         """Take the step, whole or in part; return the number of active rows, -1 if it did not."""
-        w = lanes.points[k, lanes.current[k]]
-        v = lanes.points[k, 1 - lanes.current[k]]
+        w = point_of(lanes, k, lanes.current[k])
+        v = point_of(lanes, k, 1 - lanes.current[k])
         rows, sign, scores = scratch.rows, scratch.sign, scratch.scores
         plus, minus = lanes.plus[k], lanes.minus[k]
         label = lanes.label[k]
@@ -318,8 +355,8 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
     @inlined
     def find_direction(data, lanes, k, X, rows, n_local, is_copy, cg, scratch):
         """Find the Newton direction over the active rows, and set the next trial point."""
-        w = lanes.points[k, lanes.current[k]]
-        v = lanes.points[k, 1 - lanes.current[k]]
+        w = point_of(lanes, k, lanes.current[k])
+        v = point_of(lanes, k, 1 - lanes.current[k])
         touched = scratch.touched
         dtype = w.dtype.type
         intercept, ridge = data.intercept, data.ridge
@@ -370,7 +407,7 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
         scale = inverse_power_of_two(lanes.gradient_norm[k])
         for j in range(m):
             gradient[j] *= scale
-        lanes.n_products[k] = conjugate_gradients(
+        lanes.n_products[k] += conjugate_gradients(
             X, rows, scratch.curvatures, intercept, damping, gradient, diagonal, cg, scratch.work
         )
         step = scratch.work[0]
@@ -398,20 +435,26 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
         lanes.trial_norm2[k] = squared_norm(v)
 
     @kernel
-    def advance(data, lanes, occupied, candidates, n_candidates, cg, scratch):
+    def advance(data, sets, lanes, occupied, candidates, n_candidates, cg, scratch):
         """Take each occupied lane to its trial point, and set its next one.
+
+        A lane with a working set goes on until it rests there. That needs sparse rows, a loss with
+        a kink, and a mean score of 0, so that the mean of X is not asked.
 
         Parameters
         ----------
         data : Rows
             The instances.
+        sets : WorkingSets
+            Of the lanes.
         lanes : Lanes
             Changed in place.
         occupied : ndarray of int64
             The lanes to work on.
         candidates, n_candidates : ndarray of int32 and int64
             For each of `occupied`, the rows that may have a loss at the trial point, in rising
-            order (not read where every row has one), and how many they are. Overwritten.
+            order (not read where every row has one), and how many they are. Overwritten. For a lane
+            with a working set work space: one list with room for its rows.
         cg : tuple
             As for ``conjugate_gradients``.
         scratch : Scratch
@@ -419,20 +462,48 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
         """
         for c in range(occupied.shape[0]):
             k = occupied[c]
+            own = rows_of_lane(data, sets, k)
+            has_set = sets.n_rows[k] >= 0
+            listed = candidates[0 if has_set else c]
+            n_listed = n_candidates[c]
             lanes.n_products[k] = 0
-            n = step_to_trial(data, lanes, k, candidates[c], n_candidates[c], scratch)
-            if n < 0:
-                continue
-            rows = scratch.rows[:n]
-            if is_compactable(data.X, rows, scratch.room):
-                n_local = compact(data.X, rows, scratch.position, scratch.touched, scratch.local)
-                find_direction(
-                    data, lanes, k, scratch.local, scratch.every_row[:n], n_local, True, cg, scratch
-                )
-                for j in range(n_local):
-                    scratch.position[np.uint32(scratch.touched[j])] = -1
-            else:
-                d = lanes.points.shape[2] - 1
-                find_direction(data, lanes, k, data.X, rows, d, False, cg, scratch)
+            d = lanes.width[k] - 1
+            while True:
+                if has_set:
+                    n_listed = list_rows(own, point_of(lanes, k, 1 - lanes.current[k]), listed)
+                n = step_to_trial(own, lanes, k, listed, n_listed, scratch)
+                if n >= 0:
+                    X, rows, n_local = own.X, scratch.rows[:n], d
+                    is_copy = is_compactable(X, rows, scratch.room)
+                    if is_copy:
+                        n_local = compact(X, rows, scratch.position, scratch.touched, scratch.local)
+                        X, rows = scratch.local, scratch.every_row[:n]
+                    find_direction(own, lanes, k, X, rows, n_local, is_copy, cg, scratch)
+                    if is_copy:
+                        for j in range(n_local):
+                            scratch.position[np.uint32(scratch.touched[j])] = -1
+                if not has_set or is_done(lanes, k, sets.max_iter):
+                    break
 
     return SimpleNamespace(advance=advance)
+
+
+@inlined
+def _all_rows(data, sets, k):
+    return data
+
+
+@inlined
+def _working_set_of(data, sets, k):
+    """Return the rows that a lane reads."""
+    n = sets.n_rows[k]
+    if n < 0:
+        return data
+    row, entry = sets.first_row[k], sets.first_entry[k]
+    indptr = sets.indptr[row + k : row + k + n + 1]
+    end = entry + indptr[n]
+    X = (indptr, sets.indices[entry:end], sets.data[entry:end])
+    return Rows(
+        X, sets.weight[row : row + n], data.total_weight, data.mean, sets.y_indptr, sets.y_rows,
+        data.intercept, data.ridge, sets.gap[k],
+    )  # fmt: skip

@@ -48,8 +48,10 @@ class Lanes(NamedTuple):
     label : ndarray of int64
     plus, minus : ndarray of float64
         Weight of a positive's and of a negative's loss.
-    points : ndarray of shape (n_lanes, 2, d + 1)
-        Where the lane stands and its trial point, intercept last.
+    points : ndarray of shape (n,)
+        For each lane where it stands and its trial point, one behind the other, intercepts last.
+    first, width : ndarray of int64
+        Where in `points` a lane's two points begin, and the length of each.
     current : ndarray of int64
         Which of the two it stands at.
     purpose : ndarray of int64
@@ -76,8 +78,9 @@ class Lanes(NamedTuple):
     gradient_norm : ndarray of float64
     threshold : ndarray of float64
         The gradient norm at which it rests; lowered where ``Rows.gap`` asks for less.
-    n_products : ndarray of int64
-        Hessian products of the last direction.
+    n_iter, n_products : ndarray of int64
+        Steps on a working set, -1 before its start is evaluated; Hessian products since ``advance``
+        was called.
     pruned_objective : ndarray of float64
     """
 
@@ -85,6 +88,8 @@ class Lanes(NamedTuple):
     plus: np.ndarray
     minus: np.ndarray
     points: np.ndarray
+    first: np.ndarray
+    width: np.ndarray
     current: np.ndarray
     purpose: np.ndarray
     objective: np.ndarray
@@ -100,8 +105,56 @@ class Lanes(NamedTuple):
     step_length: np.ndarray
     gradient_norm: np.ndarray
     threshold: np.ndarray
+    n_iter: np.ndarray
     n_products: np.ndarray
     pruned_objective: np.ndarray
+
+    def stand(self, k: int) -> np.ndarray:
+        """Return the point where a lane stands."""
+        return self._point(k, int(self.current[k]))
+
+    def trial(self, k: int) -> np.ndarray:
+        """Return a lane's trial point."""
+        return self._point(k, 1 - int(self.current[k]))
+
+    def _point(self, k: int, which: int) -> np.ndarray:
+        first = self.first[k] + which * self.width[k]
+        return self.points[first : first + self.width[k]]
+
+
+class WorkingSets(NamedTuple):
+    """Rows of their own for some lanes: copies, in features numbered from 0 for each lane.
+
+    Attributes
+    ----------
+    n_rows : ndarray of int64 of shape (n_lanes,)
+        -1 for a lane that reads all of X.
+    first_row, first_entry : ndarray of int64 of shape (n_lanes,)
+        Where a lane's rows, and their non-zeros, begin.
+    indptr : ndarray of int64 of shape (n_rows + n_lanes,)
+        Of each lane from 0, one behind the other.
+    indices, data : ndarray of int32 and float
+    weight : ndarray
+        Of each row.
+    y_indptr, y_rows : ndarray of int64 and int32
+        Positives of each lane, by the number of a row in the lane: they come first.
+    gap : ndarray of float64 of shape (n_lanes,)
+        In place of ``Rows.gap``.
+    max_iter : int
+        Most steps.
+    """
+
+    n_rows: np.ndarray
+    first_row: np.ndarray
+    first_entry: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+    weight: np.ndarray
+    y_indptr: np.ndarray
+    y_rows: np.ndarray
+    gap: np.ndarray
+    max_iter: int
 
 
 class Scratch(NamedTuple):

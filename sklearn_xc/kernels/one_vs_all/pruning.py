@@ -8,7 +8,7 @@ there is nothing to gain or lose for a label further down.
 
 import functools
 import math
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ def keep_best(best, score):
 
 @functools.cache
 def pruning_kernel(loss: Any, rows_of: ModuleType) -> Any:
-    """Return ``score_sample`` for a ``CompiledLoss``, and ``csr_rows`` or ``dense_rows``."""
+    """Return ``score_sample`` and ``score_sets`` for a loss and ``csr_rows`` or ``dense_rows``."""
     row_dot_double = rows_of.row_dot_double
     screened = math.isfinite(loss.active_below)
     kink = -float(loss.active_below)
@@ -49,8 +49,8 @@ def pruning_kernel(loss: Any, rows_of: ModuleType) -> Any:
                 n_scored += 1
         return n_scored
 
-    @kernel
-    def score_sample(
+    @inlined
+    def take_up(
         X, candidates, active, positives, sample, place, before, after, scores, scored, best,
         n_above, of_positives, n_positive_scores,
     ):  # fmt: skip
@@ -110,4 +110,68 @@ def pruning_kernel(loss: Any, rows_of: ModuleType) -> Any:
                 scores[side, at] = -np.inf
         return n
 
-    return score_sample
+    @kernel
+    def score_sample(
+        X, candidates, active, positives, sample, place, before, after, scores, scored, best,
+        n_above, of_positives, n_positive_scores,
+    ):  # fmt: skip
+        """Take up one label: see ``take_up``."""
+        return take_up(
+            X, candidates, active, positives, sample, place, before, after, scores, scored, best,
+            n_above, of_positives, n_positive_scores,
+        )  # fmt: skip
+
+    @kernel
+    def score_sets(
+        X, y_indptr, y_rows, labels, row_indptr, rows, indptr, features, stand, prune, sample,
+        place, vectors, in_sample, scores, scored, best, n_above, of_positives, n_positive_scores,
+    ):  # fmt: skip
+        """Take up labels that were solved on working sets.
+
+        Parameters
+        ----------
+        X, y_indptr, y_rows : tuple and ndarray
+            Instances, and the positive rows of each label.
+        labels : ndarray of int64 of shape (m,)
+            Which labels.
+        row_indptr, rows : ndarray of int64 and int32
+            Their working sets; negative numbers are no rows.
+        indptr, features, stand : ndarray of int64, int32 and float
+            Sparse points before pruning: that of c from ``indptr[c] + c`` on, intercept last.
+        prune : float
+            Smaller weights become 0.
+        sample, place, scores, scored, best, n_above, of_positives, n_positive_scores
+            As for ``take_up``.
+        vectors : ndarray of shape (2, d + 1)
+            Work space of 0, left so.
+        in_sample : ndarray of int32
+            Work space for as many rows as the largest set has.
+        """
+        before, after = vectors[0], vectors[1]
+        n = n_positive_scores
+        for c in range(labels.shape[0]):
+            m = np.uint32(0)
+            for r in range(row_indptr[c], row_indptr[c + 1]):
+                i = rows[r]
+                in_sample[m] = i
+                m += np.uint32(i >= 0 and place[np.uint32(max(i, 0))] >= 0)
+            if m == 0:
+                continue
+            for t in range(indptr[c], indptr[c + 1]):
+                j = np.uint32(features[t])
+                before[j] = stand[t + c]
+                after[j] = stand[t + c] if abs(stand[t + c]) >= prune else 0
+            before[before.shape[0] - 1] = stand[indptr[c + 1] + c]
+            after[after.shape[0] - 1] = stand[indptr[c + 1] + c]
+            positives = y_rows[y_indptr[labels[c]] : y_indptr[labels[c] + 1]]
+            n = take_up(
+                X, in_sample[:m], in_sample[:0], positives, sample, place, before, after, scores,
+                scored, best, n_above, of_positives, n,
+            )  # fmt: skip
+            for t in range(indptr[c], indptr[c + 1]):
+                j = np.uint32(features[t])
+                before[j] = 0
+                after[j] = 0
+        return n
+
+    return SimpleNamespace(score_sample=score_sample, score_sets=score_sets)

@@ -25,7 +25,7 @@ SPARE = 1.0 + 2.0**-10
 #: A number is rounded by half a step, and a little more where the steps are counted in float32.
 _HALF = 0.505
 #: Points shorter than so many steps of this size are rounded with it: its inverse is still finite.
-_LEAST_STEP = 1e-30
+LEAST_STEP = 1e-30
 #: The square of a norm below which a row counts as one of zeros: such squares are short of digits.
 _LEAST_NORM2 = 1e-280
 #: Exponent of a row whose norm is not finite: in its steps, every limit is 0.
@@ -107,7 +107,7 @@ def round_points(points, offsets, norm2, kink, block, to_pass):
     for c in range(block.shape[1]):
         to_pass[c] = np.inf
     for c in range(n_points):
-        step = max(np.sqrt(norm2[c]) / LEVELS, _LEAST_STEP)
+        step = max(np.sqrt(norm2[c]) / LEVELS, LEAST_STEP)
         to_pass[c] = (kink - np.float64(points[offsets[c] + d])) / step
         inverse[c] = 1.0 / step
         if not norm2[c] < np.inf:

@@ -42,32 +42,3 @@ def copy_rows(indptr, indices, data, rows, places, out_indptr, out_indices, out_
         for t in range(np.uint64(start), np.uint64(stop)):
             out_indices[at + t] = indices[t]
             out_data[at + t] = data[t]
-
-
-@kernel
-def renumber_features(indptr, indices, values, number):
-    """Give the features of rows other numbers, in place, and sort each row by them.
-
-    Parameters
-    ----------
-    indptr, indices, values : ndarray of int64, int32 and float
-        CSR rows without stored zeros.
-    number : ndarray of int32 of shape (d,)
-        The new number of each feature.
-    """
-    d = number.shape[0]
-    row = np.zeros(d, values.dtype)
-    features, found = np.empty(d + 1, np.int32), np.empty(d + 1, values.dtype)
-    for i in range(indptr.shape[0] - 1):
-        start = indptr[i]
-        for t in range(np.uint64(start), np.uint64(indptr[i + 1])):
-            row[np.uint32(number[np.uint32(indices[t])])] = values[t]
-        n = np.uint32(0)
-        for j in range(d):
-            features[n] = j
-            found[n] = row[j]
-            n += np.uint32(row[j] != 0)
-            row[j] = 0
-        for t in range(n):
-            indices[start + t] = features[t]
-            values[start + t] = found[t]

@@ -1,7 +1,12 @@
 """``advance`` against the algorithm in dense arrays, and the small kernels beside it."""
 
+import dataclasses
+import math
+
 import numpy as np
 import pytest
+import scipy.optimize
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,9 +27,9 @@ from sklearn_xc.kernels.one_vs_all.block_newton import (
     merge_rows,
     prune_point,
 )
-from sklearn_xc.kernels.one_vs_all.lanes import NEWTON, PRUNED, Rows
+from sklearn_xc.kernels.one_vs_all.lanes import NEWTON, PRUNED, Rows, WorkingSets
 from sklearn_xc.losses import LOSSES
-from sklearn_xc.solvers.newton_cg import _make_lanes, _make_scratch
+from sklearn_xc.solvers.newton_cg import _make_lanes, _make_scratch, _no_working_sets
 
 #: Label of each lane: 7 is on every instance, 4 on none.
 LABELS = np.array([2, 0, 7, 4])
@@ -63,22 +68,25 @@ class Block:
         self.lanes.label[:] = labels
         self.lanes.plus[:], self.lanes.minus[:] = problem.plus[labels], problem.minus[labels]
         self.lanes.objective[:] = np.inf
+        self.sets = _no_working_sets(problem, m)
+        #: What a lane's mean score is followed by.
+        self.means = [self.data.mean] * m
         self.scratch = _make_scratch(problem)
         if room is not None:
             copy = problem.rows_of.make_copy(n, max(room, 0), problem.dtype)
             self.scratch = self.scratch._replace(local=copy, room=room)
 
     def point(self, k):
-        return self.lanes.points[k, self.lanes.current[k]]
+        return self.lanes.stand(k)
 
     def trial(self, k):
-        return self.lanes.points[k, 1 - self.lanes.current[k]]
+        return self.lanes.trial(k)
 
     def set_trial(self, k, point, slope=None):
         """Give a lane a trial point; the slope is that of the objective, if not said otherwise."""
         lanes, trial = self.lanes, self.trial(k)
         trial[:] = point
-        lanes.trial_norm2[k], lanes.trial_mean_score[k] = measure_start(trial, self.data.mean)
+        lanes.trial_norm2[k], lanes.trial_mean_score[k] = measure_start(trial, self.means[k])
         if np.isfinite(lanes.objective[k]):
             w = self.point(k).astype(float)
             gradient = self.objectives[k].gradient(w)
@@ -88,7 +96,7 @@ class Block:
 
     def candidates(self, k):
         """List the rows that a screen would: those above the kink, and a few others."""
-        if np.isinf(self.kink):
+        if np.isinf(self.kink) or self.sets.n_rows[k] >= 0:
             return as_rows([])
         above = self.objectives[k].rows @ self.trial(k).astype(float) > -self.kink
         some = np.arange(len(above)) % 7 == 3
@@ -104,7 +112,9 @@ class Block:
         counts = np.array([len(listed) for listed in candidates])
         for c, listed in enumerate(candidates):
             table[c, : len(listed)] = listed
-        self.advance_lanes(self.data, self.lanes, occupied, table, counts, self.cg, self.scratch)
+        self.advance_lanes(
+            self.data, self.sets, self.lanes, occupied, table, counts, self.cg, self.scratch
+        )
 
     def start(self, points):
         """Put the lanes where they are to begin."""
@@ -196,13 +206,23 @@ def assert_lane_is_right(block, k):
 
 def assert_moved_by(lam, block, k, before):
     """Compare where a lane stands with the point between its two points before."""
-    w, v = before.points[k, before.current[k]], before.points[k, 1 - before.current[k]]
+    w, v = before.stand(k), before.trial(k)
     if lam == 1:
         np.testing.assert_array_equal(block.point(k), v)
     else:
         between = (1 - lam) * w.astype(float) + lam * v.astype(float)
         atol = 3 * np.finfo(w.dtype).eps * max(np.abs(w).max(), np.abs(v).max())
         np.testing.assert_allclose(block.point(k), between, rtol=0, atol=atol)
+
+
+def assert_lanes_are_the_same(lanes, others, which, but=()):
+    """Compare all that some lanes know, to the byte; their points may be stored elsewhere."""
+    for k in which:
+        assert lanes.stand(k).tobytes() == others.stand(k).tobytes()
+        assert lanes.trial(k).tobytes() == others.trial(k).tobytes()
+        for name, array in lanes._asdict().items():
+            if name not in ("points", "first", *but):
+                assert array[k].tobytes() == getattr(others, name)[k].tobytes(), name
 
 
 def assert_scratch_is_as_it_was(block):
@@ -304,7 +324,8 @@ def test_a_step_too_long_is_halved_until_it_decreases_enough(
     for k, lam in enumerate(expected):
         if lam == 0:
             assert block.lanes.current[k] == before.current[k]
-            np.testing.assert_array_equal(block.lanes.points[k], before.points[k])
+            np.testing.assert_array_equal(block.point(k), before.stand(k))
+            np.testing.assert_array_equal(block.trial(k), before.trial(k))
             assert block.lanes.objective[k] == before.objective[k]
             assert block.lanes.n_products[k] == 0
         else:
@@ -379,7 +400,7 @@ def test_a_lane_below_its_threshold_gets_no_direction(make_block, loss, dtype, k
     block = make_block(loss, dtype, kind)
     block.lanes.threshold[:] = np.inf, 0, np.inf, 0
     starts = random_points(block)
-    old = block.lanes.points[:, 0].copy()
+    old = [block.point(k).copy() for k in range(len(LABELS))]
     block.start(starts)
     for k in (0, 2):
         gradient = block.objectives[k].gradient(starts[k].astype(dtype).astype(float))
@@ -403,9 +424,7 @@ def test_a_pruned_trial_is_only_evaluated(make_block, loss, dtype, kind):
     for k in (0, 1, 3):
         expected = block.objectives[k].value(block.trial(k).astype(float))
         assert block.lanes.pruned_objective[k] == pytest.approx(expected, rel=1e-12)
-    for name, array in block.lanes._asdict().items():
-        if name not in ("pruned_objective", "n_products"):
-            np.testing.assert_array_equal(array[[0, 1, 3]], getattr(before, name)[[0, 1, 3]], name)
+    assert_lanes_are_the_same(block.lanes, before, (0, 1, 3), ("pruned_objective", "n_products"))
 
 
 def test_a_step_that_does_not_lower_the_objective_is_counted(make_block, loss):
@@ -433,9 +452,8 @@ def test_a_lane_does_not_depend_on_the_lanes_beside_it(make_block, loss, dtype, 
         for done, call in enumerate(calls):
             block.advance(call)
             waiting = np.concatenate(calls[done + 1 :] or [[]]).astype(int)
-            for name, array in block.lanes._asdict().items():
-                np.testing.assert_array_equal(array[call], getattr(together, name)[call], name)
-                np.testing.assert_array_equal(array[waiting], getattr(before, name)[waiting])
+            assert_lanes_are_the_same(block.lanes, together, call)
+            assert_lanes_are_the_same(block.lanes, before, waiting)
 
 
 class TestUnseen:
@@ -534,6 +552,248 @@ class TestUnseen:
             block = make(np.ones(400))
             getattr(block.lanes, name)[0] = value
             assert not self.halves(block, [], range(400))
+
+
+class TestWorkingSets:
+    """Lanes with rows of their own, copied out of X."""
+
+    @pytest.fixture(params=[name for name, loss in LOSSES.items() if loss.active_below < math.inf])
+    def loss(self, request):
+        return request.param
+
+    @pytest.fixture(params=["copied", "in place"])
+    def kind(self, request):
+        return request.param
+
+    @staticmethod
+    def give_sets(block, chosen, *, share=1.0, as_in_X=False, gap=np.inf, max_iter=1000):
+        """Give some lanes copies of all rows, or a share of them; return rows and features of each.
+
+        In random order, the positives first, without the features that no row has, unless
+        `as_in_X`.
+        """
+        rng, problem, m = np.random.default_rng(2), block.problem, len(block.lanes.label)
+        indptr, indices, data = problem.instances.arrays
+        n, d = problem.instances.shape
+        X = sp.csr_array((data, indices, indptr), shape=(n, d))
+        rows, features = [np.zeros(0, int)] * m, [np.arange(d)] * m
+        positives, copies = [np.zeros(0, int)] * m, [sp.csr_array((0, d), dtype=X.dtype)] * m
+        for k in chosen:
+            of_label = problem.positives(block.lanes.label[k])
+            rows[k] = np.arange(n)
+            if not as_in_X:
+                drawn = rng.permutation(n)[: round(share * n)]
+                is_positive = np.isin(drawn, of_label)
+                rows[k] = np.concatenate((drawn[is_positive], drawn[~is_positive]))
+                features[k] = rng.permutation(np.unique(X[rows[k]].indices))
+            positives[k] = np.flatnonzero(np.isin(rows[k], of_label))
+            copies[k] = X[rows[k]][:, features[k]]
+            block.lanes.label[k] = k
+            block.lanes.n_iter[k] = -1
+            block.means[k] = read_only(np.zeros(len(features[k]) + 1))
+        n_rows = np.array([len(listed) for listed in rows])
+        n_entries = np.array([copy.nnz for copy in copies])
+        block.sets = WorkingSets(
+            n_rows=np.where(np.isin(np.arange(m), chosen), n_rows, -1),
+            first_row=np.cumsum(n_rows) - n_rows, first_entry=np.cumsum(n_entries) - n_entries,
+            indptr=read_only(np.concatenate([c.indptr for c in copies]).astype(np.int64)),
+            indices=read_only(np.concatenate([c.indices for c in copies]).astype(np.int32)),
+            data=read_only(np.concatenate([c.data for c in copies])),
+            weight=read_only(problem.weight[np.concatenate(rows)]),
+            y_indptr=read_only(np.cumsum([0, *map(len, positives)])),
+            y_rows=read_only(as_rows(np.concatenate(positives))),
+            gap=np.broadcast_to(gap, m).astype(float), max_iter=max_iter,
+        )  # fmt: skip
+        width = np.array([len(listed) + 1 for listed in features])
+        block.lanes = block.lanes._replace(
+            points=np.zeros(2 * width.sum(), problem.dtype),
+            first=2 * (np.cumsum(width) - width), width=width,
+        )  # fmt: skip
+        return rows, features
+
+    @staticmethod
+    def start(block, features, points):
+        """Make points in the features of X the trial points of lanes that have no objective yet."""
+        for k, point in enumerate(points):
+            block.set_trial(k, point[[*features[k], -1]])
+
+    @staticmethod
+    def spread(block, features, point):
+        """Write a point in the features of X, float64."""
+        out = np.zeros(block.problem.n_features + 1)
+        out[features], out[-1] = point[:-1], point[-1]
+        return out
+
+    @pytest.mark.parametrize("share", [1.0, 0.4])
+    @pytest.mark.parametrize("ridge", [True, False])
+    def test_a_lane_goes_on_to_the_minimum_over_its_rows(
+        self, make_block, loss, dtype, kind, share, ridge
+    ):
+        block = make_block(loss, dtype, kind, regularize_intercept=ridge)
+        m = len(LABELS)
+        rows, features = self.give_sets(block, range(m), share=share)
+        lanes = block.lanes
+        lanes.threshold[:] = enough = {np.float32: 1e-2, np.float64: 1e-8}[dtype]
+        self.start(block, features, random_points(block))
+        block.advance()
+        for k in range(m):
+            whole = block.objectives[k]
+            objective = dataclasses.replace(
+                whole, X=whole.X[rows[k]], positive=whole.positive[rows[k]],
+                weight=whole.weight[rows[k]],
+            )  # fmt: skip
+            w = self.spread(block, features[k], block.point(k))
+            gradient = objective.gradient(w)
+            assert lanes.objective[k] == pytest.approx(objective.value(w), rel=1e-12)
+            assert lanes.gradient_norm[k] == pytest.approx(np.linalg.norm(gradient), abs=1e-11)
+            assert lanes.gradient_norm[k] <= lanes.threshold[k] == enough
+            assert lanes.norm2[k] == pytest.approx(w[:-1] @ w[:-1], rel=1e-12)
+            margins = objective.signs * (objective.rows @ w)
+            active = np.flatnonzero(margins < block.kink)
+            np.testing.assert_array_equal(lanes.active[k, : lanes.n_active[k]], active)
+            assert 1 <= lanes.n_iter[k] <= lanes.n_products[k]
+            found = scipy.optimize.minimize(
+                objective.value, np.zeros(len(w)), jac=objective.gradient, hess=objective.hessian,
+                method="trust-exact", options={"gtol": 1e-10, "maxiter": 500},
+            )  # fmt: skip
+            # The curvature is 1 or more, but that of a free intercept may be 0.
+            near = 1e-6 + enough
+            assert lanes.objective[k] == pytest.approx(found.fun, abs=near**ridge * near)
+            if ridge:
+                np.testing.assert_allclose(w, found.x, rtol=0, atol=near)
+        assert_scratch_is_as_it_was(block)
+
+    @pytest.mark.parametrize("stops", [(0,), (1,), (3,), (1, 3), (1000,)])
+    def test_its_steps_are_those_of_a_lane_without_one(self, make_block, loss, dtype, kind, stops):
+        """Bit for bit if the copy is X itself, up to ``max_iter``, and on from there."""
+        block, other = make_block(loss, dtype, kind), make_block(loss, dtype, kind)
+        m = len(LABELS)
+        for each in (block, other):
+            each.cg = (0.5, 0.01, 100)
+            each.lanes.threshold[:] = 1e-3
+        _, features = self.give_sets(block, range(m), as_in_X=True)
+        other.means = block.means
+        starts = random_points(block)
+        starts[:, -1] -= 4  # so few active rows that some steps are halved unseen
+        self.start(block, features, starts)
+        self.start(other, features, starts)
+        n_products = np.zeros(m, int)
+        for stop in stops:
+            block.sets = block.sets._replace(max_iter=stop)
+            block.advance()
+            n_products += block.lanes.n_products
+        expected, halved = np.zeros(m, int), np.zeros(m, int)
+        other.lanes.n_iter[:] = -1
+        lanes = other.lanes
+        for k in range(m):
+            rows = other.objectives[k].rows
+            while lanes.n_iter[k] < 0 or (
+                lanes.gradient_norm[k] > lanes.threshold[k] and lanes.n_iter[k] < stops[-1]
+            ):
+                above = rows @ other.trial(k).astype(float) > -other.kink
+                other.advance([k], [as_rows(np.flatnonzero(above))])
+                lanes.n_iter[k] += lanes.step_length[k] >= 0
+                halved[k] += lanes.step_length[k] < 0
+                expected[k] += lanes.n_products[k]
+        assert_lanes_are_the_same(block.lanes, lanes, range(m), ("label", "n_products"))
+        np.testing.assert_array_equal(n_products, expected)
+        if stops == (1000,):
+            assert (lanes.n_iter > 3).any()
+            assert halved.any()
+            assert (lanes.gradient_norm <= 1e-3).all()
+        else:
+            assert (lanes.n_iter == stops[-1]).any()
+            assert (lanes.n_iter <= stops[-1]).all()
+
+    @pytest.mark.parametrize("occupied", [[0, 1, 2, 3], [3, 2, 1, 0]])
+    def test_lanes_with_and_without_one_do_not_depend_on_each_other(
+        self, make_block, loss, dtype, kind, occupied
+    ):
+        """Bit for bit, whichever of them come first in a call, and if each is alone in one."""
+        mixed, alone, plain = (make_block(loss, dtype, kind) for _ in range(3))
+        with_set, without = [1, 3], [0, 2]
+        starts = random_points(mixed, scale=1.0)
+        for block in (mixed, alone, plain):
+            block.lanes.threshold[:] = 1e-3
+            chosen = [] if block is plain else with_set
+            _, features = self.give_sets(block, chosen, gap=1e-4)
+            self.start(block, features, starts)
+        before = plain.copy_of_lanes()
+        mixed.advance(occupied)
+        plain.advance(without)
+        for k in with_set:
+            alone.advance([k])
+        assert_lanes_are_the_same(mixed.lanes, plain.lanes, without)
+        assert_lanes_are_the_same(mixed.lanes, alone.lanes, with_set)
+        assert_lanes_are_the_same(alone.lanes, before, without)
+        assert (mixed.lanes.gradient_norm <= mixed.lanes.threshold).tolist() == [
+            k in with_set for k in range(4)
+        ]
+        for _ in range(3):  # steps of those without, some halved unseen
+            mixed.advance(without)
+            plain.advance(without)
+        assert_lanes_are_the_same(mixed.lanes, plain.lanes, without)
+        assert_lanes_are_the_same(mixed.lanes, alone.lanes, with_set)
+        assert (mixed.lanes.n_iter[without] == 0).all()
+
+    def test_each_has_a_gap_of_its_own(self, make_block, loss, kind):
+        """It rests as soon as that holds, and the threshold; the gap of all rows is not asked."""
+        gap, given_threshold = np.array([np.inf, 0.03, 1e-4, 1e-9]), np.array([1e-3, *[np.inf] * 3])
+
+        def run(max_iter):
+            block = make_block(loss, kind=kind, relative_gap=1e-20)
+            _, features = self.give_sets(block, range(4), gap=gap, max_iter=max_iter)
+            block.lanes.threshold[:] = given_threshold
+            self.start(block, features, 3 * random_points(block, scale=1.0))
+            block.advance()
+            allowed = np.minimum(given_threshold, np.sqrt(2 * gap * block.lanes.objective))
+            return block.lanes, allowed
+
+        lanes, allowed = run(1000)
+        np.testing.assert_allclose(lanes.threshold, allowed, rtol=1e-12)
+        assert (lanes.gradient_norm <= allowed * (1 + 1e-12)).all()
+        assert (lanes.n_iter >= 1).all()
+        for k in range(4):
+            one_less, allowed = run(lanes.n_iter[k] - 1)
+            assert one_less.n_iter[k] == lanes.n_iter[k] - 1
+            assert one_less.gradient_norm[k] > allowed[k]
+
+    def test_a_pruned_trial_is_only_evaluated(self, make_block, loss, dtype, kind):
+        """Whatever it activates, and whatever it costs; lanes beside it take their steps."""
+        block = make_block(loss, dtype, kind)
+        _, features = self.give_sets(block, range(4), max_iter=1)
+        self.start(block, features, random_points(block))
+        block.advance()
+        for k in range(4):
+            point = block.point(k)
+            block.set_trial(k, np.where(np.abs(point) < 0.3, 0, 5 * point), slope=-1)
+        block.lanes.purpose[:] = PRUNED, PRUNED, NEWTON, PRUNED
+        block.lanes.n_active[:] = 0  # a Newton step would be halved unseen
+        before = block.copy_of_lanes()
+        block.advance()
+        for k in (0, 1, 3):
+            trial = self.spread(block, features[k], block.trial(k))
+            expected = block.objectives[k].value(trial)
+            assert block.lanes.pruned_objective[k] == pytest.approx(expected, rel=1e-12)
+            assert block.lanes.n_products[k] == 0
+        assert_lanes_are_the_same(
+            block.lanes, before, (0, 1, 3), ("pruned_objective", "n_products")
+        )
+        assert block.lanes.pruned_objective[2] == before.pruned_objective[2]
+        assert block.lanes.n_iter[2] == before.n_iter[2] + 1
+
+    @pytest.mark.parametrize("bad", [np.nan, np.inf])
+    def test_a_start_that_is_not_finite_is_left_at_once(self, make_block, loss, kind, bad):
+        block = make_block(loss, kind=kind)
+        _, features = self.give_sets(block, range(4))
+        starts = random_points(block)
+        starts[1::2, 2] = bad
+        with np.errstate(invalid="ignore"):
+            self.start(block, features, starts)
+            block.advance()
+        assert (block.lanes.n_iter[1::2] == 0).all()
+        assert not np.isfinite(block.lanes.objective[1::2]).any()
+        assert np.isfinite(block.lanes.objective[::2]).all()
 
 
 @given(a=row_lists, b=row_lists)

@@ -5,8 +5,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sklearn_xc._data import CsrRows, read_only
-from sklearn_xc.kernels.rows.csr_order import copy_rows, renumber_features
+from sklearn_xc._data import CsrRows
+from sklearn_xc.kernels.rows.csr_order import copy_rows
 from sklearn_xc.solvers import layouts
 
 
@@ -21,18 +21,6 @@ def test_instances_are_arranged_by_length_and_features_by_frequency(n, d, seed):
     np.testing.assert_array_equal(after.toarray(), X.toarray()[order][:, features])
     assert (np.diff(after.indptr, 2) >= 0).all()
     assert (np.diff((after.toarray() != 0).sum(axis=0)) <= 0).all()
-
-
-@given(n=st.integers(1, 20), d=st.integers(1, 20), seed=st.integers(0, 2**31))
-def test_renumber_features(n, d, seed):
-    rng = np.random.default_rng(seed)
-    X = sp.random_array((n, d), density=rng.random(), rng=rng, format="csr")
-    number = rng.permutation(d).astype(np.int32)
-    indptr, indices, data = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.copy()
-    renumber_features(indptr, indices, data, read_only(number))
-    after = sp.csr_array((data, indices, indptr), shape=X.shape)
-    assert after.has_sorted_indices
-    np.testing.assert_array_equal(after.toarray()[:, number], X.toarray())
 
 
 def test_copy_rows():
