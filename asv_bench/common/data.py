@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 from sklearn.preprocessing import normalize
 
+from asv_bench.common.equal_sets import equal_sets
 from sklearn_xc.datasets import (
     load_tate_subjects,
     load_text_dataset,
@@ -30,6 +31,8 @@ _GENERATED = {
         "--labels-per-row 5.6 --sig-hit 0.33 --sig-per-label 10 --confuse 0.6 --miss 0.12 --seed 1"
     )
 }
+#: Of yso_rare: words in more of the titles are left out.
+_MOST_TITLES = 300
 #: Of citeulike_t: labels with fewer items are left out.
 _MIN_ITEMS = 5
 
@@ -91,9 +94,11 @@ def load_set(name: str, data: Any, *, dtype: Any = np.float32, cache: Any = None
         Classification Repository. tate is tf-idf of the texts that come with the package (words of
         at least two works), so that it needs no files. yso_finna_en, english_wordnet (words and
         gloss) and gutenberg_subjects (title and author) are tf-idf, with sublinear term
-        frequencies, of the words in at least two training texts. citeulike_t has the tags with 5
-        or more items, tf-idf, and a random fifth for the test. syn4k is made by the generator in
-        the folder `data`.
+        frequencies, of the words in at least two training texts. yso_sets are the rows of
+        yso_finna_en whose label set two or more training rows have, equal sets as classes; yso_rare
+        is every second of its training rows, with words in at most 300 of them. citeulike_t has the
+        tags with 5 or more items, tf-idf, and a random fifth for the test. syn4k is made by the
+        generator in the folder `data`.
     data : path-like or None
         Folder with a folder per data set.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float32
@@ -257,6 +262,24 @@ def _count_labels(path: Path) -> int:
     return int(lines[-1].split("\t", 1)[0]) + 1
 
 
+def _load_label_sets(name: str, data: Any, dtype: Any) -> SplitSet:
+    split = _load_texts("yso_finna_en", data, dtype)
+    parts = equal_sets(split.Y_train, split.Y_test)
+    (train, Y_train), (test, Y_test) = parts
+    return SplitSet(name, split.X_train[train], Y_train, split.X_test[test], Y_test)
+
+
+def _load_rare_words(name: str, data: Any, dtype: Any) -> SplitSet:
+    split = _load_texts("yso_finna_en", data, dtype)
+    X_train = split.X_train[::2]
+    counts = np.bincount(X_train.indices, minlength=X_train.shape[1])
+    rare = np.flatnonzero((counts > 0) & (counts <= _MOST_TITLES))
+    return SplitSet(
+        name, normalize(X_train[:, rare]), split.Y_train[::2], normalize(split.X_test[:, rare]),
+        split.Y_test,
+    )  # fmt: skip
+
+
 def _load_citeulike(name: str, data: Any, dtype: Any) -> SplitSet:
     files = [f"{name}/{name}_all.txt.gz"]
     layout = "in the text format of the Extreme Classification Repository"
@@ -298,4 +321,6 @@ SETS: dict[str, Callable[[str, Any, Any], SplitSet]] = {
     "yso_finna_en": _load_texts,
     "english_wordnet": _load_texts,
     "gutenberg_subjects": _load_texts,
+    "yso_sets": _load_label_sets,
+    "yso_rare": _load_rare_words,
 }

@@ -22,6 +22,7 @@ from asv_bench.common.data import (
     save_parts,
     text_vectorizer,
 )
+from asv_bench.common.equal_sets import equal_sets
 from asv_bench.embedding.label_texts import read_label_texts
 from sklearn_xc.datasets import load_tate_subjects, load_text_dataset
 
@@ -157,7 +158,7 @@ def _read(name: str, size: str, data: Any) -> SizedSet:
     else:
         texts, Y_train, Y_test, label_texts = _read_texts(base, data)
     if name in CLASS_SETS:
-        to_classes = _equal_sets if name == "yso_sets" else _first_labels
+        to_classes = equal_sets if name == "yso_sets" else _first_labels
         (of_train, Y_train), (of_test, Y_test) = to_classes(Y_train, Y_test)
         label_texts = None if name == "yso_sets" else label_texts
     else:
@@ -227,29 +228,3 @@ def _indicator(Y: Any, rows: np.ndarray, classes: np.ndarray) -> tuple[np.ndarra
     shape = (len(rows), Y.shape[1])
     ones = np.ones(len(rows), np.int8)
     return rows, sp.csr_array((ones, classes, np.arange(len(rows) + 1)), shape=shape)
-
-
-def _equal_sets(Y_train: Any, Y_test: Any) -> list[tuple[np.ndarray, Any]]:
-    """Return the rows of both parts whose label set two or more training rows have, as classes."""
-    keys = [_keys(Y) for Y in (Y_train, Y_test)]
-    counts: dict[bytes, int] = {}
-    for key in keys[0]:
-        counts[key] = counts.get(key, 0) + 1
-    frequent = [key for key, count in counts.items() if count >= 2 and key]
-    numbers = {key: number for number, key in enumerate(frequent)}
-    parts = []
-    for of_part in keys:
-        rows = np.array([i for i, key in enumerate(of_part) if key in numbers], np.int64)
-        classes = np.array([numbers[of_part[i]] for i in rows], np.int64)
-        shape = (len(rows), len(numbers))
-        ones = np.ones(len(rows), np.int8)
-        indicator = sp.csr_array((ones, classes, np.arange(len(rows) + 1)), shape=shape)
-        parts.append((rows, indicator))
-    return parts
-
-
-def _keys(Y: Any) -> list[bytes]:
-    Y = sp.csr_array(Y)
-    Y.sort_indices()
-    indices = Y.indices.astype(np.int32)
-    return [indices[a:b].tobytes() for a, b in zip(Y.indptr[:-1], Y.indptr[1:], strict=True)]

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.utils.extmath import row_norms
 
+import asv_bench.common.data as data_module
 from asv_bench.common.data import cache_folder, load_set
 from sklearn_xc.datasets import dump_xmc_file
 
@@ -60,6 +61,25 @@ def test_titles_have_words_of_two_training_texts(titles, dtype):
     np.testing.assert_array_equal(split.Y_test.toarray(), [[0, 1, 1, 0], [1, 0, 0, 0]])
     np.testing.assert_array_equal(split.X_test.toarray() > 0, [[True, True, False], [False] * 3])
     check_unit_rows(split, dtype)
+
+
+def test_equal_label_sets_are_classes(titles):
+    whole, split = (load_set(name, titles) for name in ("yso_finna_en", "yso_sets"))
+    # {1} stands on the training rows 1 and 3; no test row has it alone.
+    np.testing.assert_array_equal(split.Y_train.toarray(), [[1], [1]])
+    np.testing.assert_array_equal(split.X_train.toarray(), whole.X_train.toarray()[[1, 3]])
+    assert split.X_test.shape == (0, 3)
+    assert split.Y_test.shape == (0, 1)
+
+
+def test_rare_words_of_every_second_title(titles, monkeypatch):
+    monkeypatch.setattr(data_module, "_MOST_TITLES", 2)
+    whole, split = (load_set(name, titles) for name in ("yso_finna_en", "yso_rare"))
+    # Rows 0 and 2, "sea and ships" and "ships at sea"; "birds" is in none of them.
+    np.testing.assert_allclose(split.X_train.toarray(), whole.X_train.toarray()[::2, 1:])
+    np.testing.assert_array_equal(split.Y_train.toarray(), whole.Y_train.toarray()[::2])
+    np.testing.assert_array_equal(split.Y_test.toarray(), whole.Y_test.toarray())
+    check_unit_rows(split, np.float32)
 
 
 def test_words_and_gloss_of_wordnet(tmp_path):
