@@ -552,7 +552,8 @@ def weights_of(batch: Batch, prune: float) -> tuple[np.ndarray, np.ndarray, np.n
     features = np.empty_like(batch.features)
     values = np.empty(len(features), batch.stand.dtype)
     list_pruned(batch.indptr, batch.features, batch.stand, prune, indptr, features, values)
-    return indptr, features[: indptr[-1]], values[: indptr[-1]]
+    # Copies: most weights are pruned, and what is kept must not hold on to the room of all.
+    return indptr, features[: indptr[-1]].copy(), values[: indptr[-1]].copy()
 
 
 def _some(batch: Batch, which: np.ndarray, is_solved: bool) -> Iterator[tuple[Batch, bool]]:
