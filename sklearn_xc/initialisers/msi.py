@@ -1,5 +1,7 @@
 """Mean-separating initialisation: the smallest vector that separates the means."""
 
+from typing import Any
+
 import numpy as np
 
 from sklearn_xc.initialisers.protocol import Initialiser
@@ -58,15 +60,13 @@ class MeanSeparating(Initialiser):
         if t is None:
             t = problem.loss.msi_negative_score
         constant = problem.intercept
-        pp = positives.squares / positives.weight**2 + constant
-        px = positives.with_mean / positives.weight + constant
-        tau = t + (s - t) * positives.weight / total
-        det = pp * xx - px * px
-        u = (s * xx - tau * px) / det
-        v = (tau * pp - s * px) / det
-        is_singular = ~(det > _SINGULAR * pp * xx)
-        u[is_singular] = v[is_singular] = np.nan
-        return u / positives.weight, v, xbar
+        with np.errstate(all="ignore"):  # what is not finite is left to ``start``
+            pp = positives.squares / positives.weight**2 + constant
+            px = positives.with_mean / positives.weight + constant
+            tau = t + (s - t) * positives.weight / total
+            is_regular, u, v = _solve(pp, px, xx, s, tau)
+            u[~is_regular] = v[~is_regular] = np.nan
+            return u / positives.weight, v, xbar
 
     def start(
         self,
@@ -89,13 +89,16 @@ class MeanSeparating(Initialiser):
             pp = dot(positive_sum, positive_sum) / positive_weight**2
             px = dot(positive_sum, xbar) / positive_weight
             tau = t + (s - t) * positive_weight / total
-            det = pp * xx - px * px
-            if det > _SINGULAR * pp * xx:
-                u = (s * xx - tau * px) / det
-                v = (tau * pp - s * px) / det
-            else:
+            is_regular, u, v = _solve(pp, px, xx, s, tau)
+            if not is_regular:
                 u, v = _least_squares(pp, px, xx, s, tau)
             return combination(u / positive_weight, positive_sum, v, xbar)
+
+
+def _solve(pp: Any, px: Any, xx: Any, s: float, tau: Any) -> tuple[Any, Any, Any]:
+    """Return whether the system for u and v is regular, and both, of one label or of many."""
+    det = pp * xx - px * px
+    return det > _SINGULAR * pp * xx, (s * xx - tau * px) / det, (tau * pp - s * px) / det
 
 
 def _least_squares(pp: float, px: float, xx: float, s: float, tau: float) -> np.ndarray:

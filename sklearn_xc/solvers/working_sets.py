@@ -102,8 +102,8 @@ class Batch:
         The score from which on rows were listed.
     is_tight, is_precise : ndarray of bool
         Whether it was solved to its tolerance; whether all rows with a loss are looked for.
-    n_looks, n_iter, n_products, n_flat : ndarray of int64
-    objective, gradient_norm, threshold, step_length, pruned_objective : ndarray of float64
+    n_looks, n_iter, n_products : ndarray of int64
+    objective, gradient_norm, threshold, pruned_objective : ndarray of float64
     rise : ndarray of float64
         The most by which the score of a row of norm 1 rose since, intercepts aside.
     """
@@ -128,11 +128,9 @@ class Batch:
     n_looks: np.ndarray
     n_iter: np.ndarray
     n_products: np.ndarray
-    n_flat: np.ndarray
     objective: np.ndarray
     gradient_norm: np.ndarray
     threshold: np.ndarray
-    step_length: np.ndarray
     pruned_objective: np.ndarray
     rise: np.ndarray
 
@@ -294,9 +292,9 @@ class WorkingSetSolver:
             rows=self.found[: row_indptr[-1]].copy(), indptr=none, features=features, stand=point,
             seen_indptr=none, seen_features=features, seen=point,
             kink=np.full(m, np.inf), is_tight=np.zeros(m, bool), is_precise=np.zeros(m, bool),
-            n_looks=zeros, n_iter=zeros - 1, n_products=zeros, n_flat=zeros,
+            n_looks=zeros, n_iter=zeros - 1, n_products=zeros,
             objective=np.full(m, np.inf), gradient_norm=np.full(m, np.inf),
-            threshold=np.zeros(m), step_length=np.zeros(m), pruned_objective=np.full(m, np.nan),
+            threshold=np.zeros(m), pruned_objective=np.full(m, np.nan),
             rise=np.zeros(m),
         )  # fmt: skip
 
@@ -347,9 +345,9 @@ class WorkingSetSolver:
         return replace(
             batch, row_indptr=sums[batch.row_indptr], rows=batch.rows[kept], indptr=feature_indptr,
             features=features.copy(), stand=stand, is_tight=is_tight,
-            n_iter=lanes.n_iter, n_products=n_products, n_flat=lanes.n_flat,
+            n_iter=lanes.n_iter, n_products=n_products,
             objective=lanes.objective, gradient_norm=lanes.gradient_norm,
-            threshold=lanes.threshold, step_length=lanes.step_length,
+            threshold=lanes.threshold,
             pruned_objective=lanes.pruned_objective, rise=rises,
         )  # fmt: skip
 

@@ -15,7 +15,7 @@ from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.solvers import newton_cg, working_sets
 from sklearn_xc.solvers.crowd import crowd_of
 from sklearn_xc.solvers.newton_cg import STATUS_NAMES, solve_block
-from sklearn_xc.solvers.problem import sum_instances
+from sklearn_xc.solvers.problem import PositiveSums, sum_instances, sum_rows
 from sklearn_xc.solvers.screening import make_screen
 from sklearn_xc.solvers.working_sets import labels_that_pay
 
@@ -365,3 +365,19 @@ def test_batches_take_and_join(pay, make_problem):
             np.testing.assert_array_equal(getattr(one, field.name), getattr(other, field.name))
     assert math.isclose(batch.take(which).intercept.sum() + batch.take(~which).intercept.sum(),
                         batch.intercept.sum())  # fmt: skip
+
+
+@pytest.mark.parametrize("init", ["msi", "zero", "bias", "ovap"])
+def test_mixtures_are_the_starts(init, make_problem):
+    problem = make_problem(*texts(10), weight=np.linspace(0.5, 2, 300))
+    sums, initialiser = sum_instances(problem), INITIALISERS[init]()
+    prepared = initialiser.prepare(problem, sums)
+    labels = [3, 8, 24]
+    p = np.array([sum_rows(problem, problem.positives(label)) for label in labels])
+    squares = np.einsum("ij,ij->i", p[:, :-1], p[:, :-1])
+    of_all = PositiveSums(p[:, -1], squares, p[:, :-1] @ sums.total[:-1] / sums.weight)
+    of_positives, of_shared, shared = initialiser.mixtures(prepared, problem, of_all)
+    for c, label in enumerate(labels):
+        start = initialiser.start(prepared, problem, label, p[c])
+        mixed = of_positives[c] * p[c] + of_shared[c] * shared
+        np.testing.assert_allclose(mixed, start, rtol=1e-9, atol=1e-12)

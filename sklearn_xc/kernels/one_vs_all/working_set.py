@@ -26,6 +26,29 @@ def larger_when_pruned(w, prune):
     return max(w, w - w) if abs(w) < prune else w
 
 
+@inlined
+def add_positives(X, weight, positives, work, touched):
+    """Add up weighted rows in `work`, all 0; return their weight, and how many features it lists.
+
+    `touched` lists the features of the sum.
+    """
+    indptr, indices, data = X
+    total = 0.0
+    n_touched = np.uint32(0)
+    for r in range(positives.shape[0]):
+        i = np.uint32(positives[r])
+        cost = np.float64(weight[i])
+        total += cost
+        for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
+            j = np.uint32(indices[t])
+            old = work[j]
+            work[j] = old + cost * np.float64(data[t])
+            if old == 0.0 and work[j] != 0.0:
+                touched[n_touched] = j
+                n_touched += np.uint32(1)
+    return total, n_touched
+
+
 @kernel
 def describe_positives(X, weight, y_indptr, y_rows, labels, mean, work, touched, out):
     """Write the weight of each label's positives, and the products of their sum.
@@ -48,21 +71,9 @@ def describe_positives(X, weight, y_indptr, y_rows, labels, mean, work, touched,
         Overwritten: weight, and the products of the sum with itself and with `mean`, without the
         constant feature.
     """
-    indptr, indices, data = X
     for m in range(labels.shape[0]):
-        total = 0.0
-        n_touched = np.uint32(0)
-        for r in range(y_indptr[labels[m]], y_indptr[labels[m] + 1]):
-            i = np.uint32(y_rows[r])
-            cost = np.float64(weight[i])
-            total += cost
-            for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + _ONE])):
-                j = np.uint32(indices[t])
-                old = work[j]
-                work[j] = old + cost * np.float64(data[t])
-                if old == 0.0 and work[j] != 0.0:
-                    touched[n_touched] = j
-                    n_touched += np.uint32(1)
+        positives = y_rows[y_indptr[labels[m]] : y_indptr[labels[m] + 1]]
+        total, n_touched = add_positives(X, weight, positives, work, touched)
         out[0, m] = total
         squares = 0.0
         with_mean = 0.0
@@ -380,23 +391,12 @@ def list_similar_rows(
     ndarray of int32
         The lists, one behind the other.
     """
-    x_indptr, x_indices, x_data = X
     indptr, rows, data = by_feature
     counts = np.empty(257, np.int64)
     out_indptr[0] = 0
     for m in range(labels.shape[0]):
         first, last = y_indptr[labels[m]], y_indptr[labels[m] + 1]
-        n_features = np.uint32(0)
-        for r in range(first, last):
-            i = np.uint32(y_rows[r])
-            cost = np.float64(weight[i])
-            for t in range(np.uint64(x_indptr[i]), np.uint64(x_indptr[i + _ONE])):
-                j = np.uint32(x_indices[t])
-                before = work[j]
-                work[j] = before + cost * np.float64(x_data[t])
-                if before == 0.0 and work[j] != 0.0:
-                    touched[n_features] = j
-                    n_features += np.uint32(1)
+        _, n_features = add_positives(X, weight, y_rows[first:last], work, touched)
         # The largest frequency up to which all features together have few enough non-zeros.
         low, high = np.int64(0), np.int64(weight.shape[0])
         while low < high:
