@@ -35,12 +35,18 @@ class Crowd(NamedTuple):
     ----------
     weights : ndarray of float64 of shape (d,)
         Of the features.
+    scores : ndarray of float64 of shape (n,)
+        Of the instances at these weights.
     force : float
         With which they pull at the intercept.
+    weight : float
+        The weight of an instance without features that would pull as much.
     """
 
     weights: np.ndarray
+    scores: np.ndarray
     force: float
+    weight: float
 
 
 def crowd_of(problem: OneVsAllProblem, sums: InstanceSums) -> Crowd:
@@ -77,10 +83,11 @@ def _solve(problem: OneVsAllProblem, sums: InstanceSums) -> Crowd:
     vars(held)["rounded"] = problem.rounded
     solution = solve_block(held, sums, Zero(), None, np.zeros(1, np.int64), 1)
     weights = np.zeros(problem.n_features)
-    weights[solution.indices] = solution.values
+    # Zero has a loss in this problem as far as the kink is below it: that is the unit.
+    if problem.loss.active_below > 0:
+        weights[solution.indices] = solution.values / problem.loss.active_below
     assert isinstance(problem.instances, CsrRows)
     indptr, indices, data = problem.instances.arrays
-    X = sp.csr_array((data, indices, indptr), shape=problem.instances.shape)
-    above = np.maximum(X @ weights + problem.loss.active_below, 0.0)
-    force = force_at_kink(problem) * cost * float(np.dot(problem.weight, above))
-    return Crowd(weights, force)
+    scores = sp.csr_array((data, indices, indptr), shape=problem.instances.shape) @ weights
+    weight = float(np.dot(problem.weight, np.maximum(scores + 1.0, 0.0)))
+    return Crowd(weights, scores, force_at_kink(problem) * cost * weight, weight)

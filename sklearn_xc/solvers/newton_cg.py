@@ -27,6 +27,7 @@ from sklearn_xc.kernels.one_vs_all.block_newton import (
     measure_start,
     prune_point,
 )
+from sklearn_xc.kernels.one_vs_all.crowd import crowd_kernels
 from sklearn_xc.kernels.one_vs_all.lanes import (
     NEWTON,
     PRUNED,
@@ -37,7 +38,7 @@ from sklearn_xc.kernels.one_vs_all.lanes import (
 )
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.memory import format_bytes
-from sklearn_xc.solvers.crowd import crowd_of, force_at_kink
+from sklearn_xc.solvers.crowd import crowd_of
 from sklearn_xc.solvers.problem import (
     InstanceSums,
     OneVsAllProblem,
@@ -47,7 +48,6 @@ from sklearn_xc.solvers.problem import (
 from sklearn_xc.solvers.pruning import SampleScorer, SampleScores, sample_bytes
 from sklearn_xc.solvers.screening import CsrScreen, make_screen
 from sklearn_xc.solvers.working_sets import (
-    CROWD_WEIGHT,
     Batch,
     WorkingSetSolver,
     labels_that_pay,
@@ -285,7 +285,8 @@ class _Block:
             return
         assert isinstance(self.screen, CsrScreen)
         solver = WorkingSetSolver(
-            self.problem, self.data, self.screen, self.advance,
+            self.problem, self.data, self.screen, crowd_of(self.problem, self.sums).weight,
+            self.advance,
             (CG_TOLERANCE, PRECONDITIONER_WEIGHT, CG_MAX_ITER), self.scratch,
             self.n_lanes, self._check_stop,
         )  # fmt: skip
@@ -303,24 +304,27 @@ class _Block:
         self.waiting = deque(row for row in self.waiting if row not in solved)
 
     def _note_starts(self, batch: Batch, places: np.ndarray) -> None:
-        """Note where labels stand that the many hold at the kink, and with which force."""
-        problem = self.problem
-        above = batch.intercept + problem.loss.active_below
-        force = force_at_kink(problem) * problem.minus[batch.label] * CROWD_WEIGHT * above
-        for c in np.flatnonzero((force > 0) & np.isfinite(batch.objective)).tolist():
+        """Note where labels stand that the many hold at the kink, and how far above it."""
+        above = batch.intercept + self.problem.loss.active_below
+        for c in np.flatnonzero((above > 0) & np.isfinite(batch.objective)).tolist():
             first, last = batch.indptr[c], batch.indptr[c + 1]
-            point = batch.features[first:last], batch.stand[first + c : last + c]
-            self.crowded[int(places[c])] = *point, float(force[c])
+            point = batch.features[first:last].copy(), batch.stand[first + c : last + c].copy()
+            self.crowded[int(places[c])] = *point, float(above[c])
 
-    def _start_in_crowd(self, row: int) -> np.ndarray:
+    def _start_in_crowd(self, row: int, tolerance: float) -> np.ndarray:
         """Return the start of a label that the many hold at the kink."""
-        features, weights, force = self.crowded.pop(row)
-        crowd = crowd_of(self.problem, self.sums)
-        start = np.zeros(self.problem.n_features + 1)
-        share = force / crowd.force if crowd.force > 0 else 0.0
-        start[:-1] = share * crowd.weights
+        problem, label = self.problem, int(self.labels[row])
+        features, weights, above = self.crowded.pop(row)
+        crowd = crowd_of(problem, self.sums)
+        assert problem.postings is not None
+        share, height = crowd_kernels(problem.loss).balance(
+            problem.postings[0], problem.weight, problem.positives(label),
+            (problem.plus[label], problem.minus[label]), problem.ridge, features, weights,
+            crowd.weights, crowd.scores, above, tolerance, self.scratch.scores,
+        )  # fmt: skip
+        start = share * np.append(crowd.weights, 0.0)
         start[features] += weights
-        start[-1] = share - self.problem.loss.active_below
+        start[-1] = height - problem.loss.active_below
         return start
 
     def _keep(self, batch: Batch, places: np.ndarray) -> None:
@@ -399,7 +403,8 @@ class _Block:
             return _Label(row, rounding, starts_at_zero=True)
         state.threshold[k] = 0.0  # the start is left even if it happens to be good enough
         if row in self.crowded:
-            self._start_at(k, self._start_in_crowd(row))
+            state.threshold[k] = tolerance  # but where it is a solution but for the crowd
+            self._start_at(k, self._start_in_crowd(row, tolerance))
         elif self.parents is None or self.parents[row] < 0:
             self._start_at(k, self.initialiser.start(self.prepared, problem, label, positive))
         else:

@@ -54,9 +54,6 @@ FIRST_ROWS, FIRST_POSTINGS = 350, 0.01
 ROWS_PER_ROW = 40
 #: With fewer rows they pay for no label.
 FEWEST_ROWS = ROWS_PER_ROW * FIRST_ROWS
-#: An instance without features, of this weight, stands for the many that no working set has, so
-#: that the intercept stays below the kink. A label at whose solution it has a loss is left.
-CROWD_WEIGHT = 1000.0
 #: The first solution need only be so near to the optimum, as a share of its objective; and rows
 #: join the set whose score is so far above the kink.
 FIRST_GAP, FIRST_ABOVE = 0.03, 0.15
@@ -179,6 +176,9 @@ class WorkingSetSolver:
     data : Rows
         The same for kernels.
     screen : CsrScreen
+    crowd_weight : float
+        Of the instance without features that stands for the many that no working set has, so that
+        the intercept stays below the kink. A label at whose solution it has a loss is left.
     advance : callable
         Of ``block_newton_kernels``.
     cg : tuple
@@ -190,10 +190,12 @@ class WorkingSetSolver:
     """
 
     def __init__(
-        self, problem: OneVsAllProblem, data: Rows, screen: CsrScreen, advance: Callable[..., None],
-        cg: tuple, scratch: Scratch, n_lanes: int, check: Callable[[], None],
+        self, problem: OneVsAllProblem, data: Rows, screen: CsrScreen, crowd_weight: float,
+        advance: Callable[..., None], cg: tuple, scratch: Scratch, n_lanes: int,
+        check: Callable[[], None],
     ) -> None:  # fmt: skip
         self.problem, self.data, self.screen = problem, data, screen
+        self.crowd_weight = problem.dtype.type(max(crowd_weight, 1.0))
         self.advance, self.cg, self.scratch, self.check = advance, cg, scratch, check
         n, d = problem.instances.shape
         self.labels_per_batch = LABELS_PER_LANE * n_lanes
@@ -365,7 +367,7 @@ class WorkingSetSolver:
         feature_indptr = np.empty(m + 1, np.int64)
         features = self._room("features", total + 1, np.int32)
         copy_rows_of_lanes(
-            self.X, problem.weight, dtype.type(CROWD_WEIGHT), batch.row_indptr, batch.rows,
+            self.X, problem.weight, self.crowd_weight, batch.row_indptr, batch.rows,
             self.scratch.position, indptr, indices, data, weight, first_entry, feature_indptr,
             features,
         )  # fmt: skip
