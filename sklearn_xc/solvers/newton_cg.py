@@ -252,7 +252,8 @@ class _Block:
         self.rounding = _ROUNDINGS * np.finfo(np.float64).eps * spread * size
         self.children: dict[int, list[int]] = {}
         self.waiting = deque(self._without_parents())
-        self.crowded: dict[int, tuple[np.ndarray, np.ndarray, float]] = {}
+        self.crowded: dict[int, tuple[np.ndarray, np.ndarray, float, float]] = {}
+        self.gradient = np.empty(problem.n_features + 1)
         self.weights: list[Any] = [None] * len(self.labels)
         self.report = np.zeros((7, len(self.labels)))
         self.intercepts = np.zeros(len(self.labels), problem.dtype)
@@ -300,31 +301,67 @@ class _Block:
                 self._keep(batch, places)
                 solved.update(places.tolist())
             else:
-                self._note_starts(batch, places)
+                solved.update(self._settle_in_crowd(batch, places))
         self.waiting = deque(row for row in self.waiting if row not in solved)
 
-    def _note_starts(self, batch: Batch, places: np.ndarray) -> None:
-        """Note where labels stand that the many hold at the kink, and how far above it."""
-        above = batch.intercept + self.problem.loss.active_below
-        for c in np.flatnonzero((above > 0) & np.isfinite(batch.objective)).tolist():
-            first, last = batch.indptr[c], batch.indptr[c + 1]
-            point = batch.features[first:last].copy(), batch.stand[first + c : last + c].copy()
-            self.crowded[int(places[c])] = *point, float(above[c])
+    def _settle_in_crowd(self, batch: Batch, places: np.ndarray) -> list[int]:
+        """Add the crowd to labels that it holds at the kink; return the places of those solved.
 
-    def _start_in_crowd(self, row: int, tolerance: float) -> np.ndarray:
-        """Return the start of a label that the many hold at the kink."""
-        problem, label = self.problem, int(self.labels[row])
-        features, weights, above = self.crowded.pop(row)
-        crowd = crowd_of(problem, self.sums)
+        The others may start from there.
+        """
+        problem = self.problem
+        crowd, kernels = crowd_of(problem, self.sums), crowd_kernels(problem.loss)
+        above = batch.intercept + problem.loss.active_below
         assert problem.postings is not None
-        share, height = crowd_kernels(problem.loss).balance(
-            problem.postings[0], problem.weight, problem.positives(label),
-            (problem.plus[label], problem.minus[label]), problem.ridge, features, weights,
-            crowd.weights, crowd.scores, above, tolerance, self.scratch.scores,
-        )  # fmt: skip
-        start = share * np.append(crowd.weights, 0.0)
+        solved = []
+        for c in np.flatnonzero((above > 0) & np.isfinite(batch.objective)).tolist():
+            self._check_stop()
+            label, place = int(batch.label[c]), int(places[c])
+            positives, costs = problem.positives(label), (problem.plus[label], problem.minus[label])
+            first, last = batch.indptr[c], batch.indptr[c + 1]
+            features, weights = batch.features[first:last], batch.stand[first + c : last + c]
+            share, height = kernels.balance(
+                problem.postings[0], problem.weight, positives, costs, problem.ridge, features,
+                weights, crowd.weights, crowd.scores, above[c], batch.tolerance[c],
+                self.scratch.scores,
+            )  # fmt: skip
+            point = np.append(share * crowd.weights, height - problem.loss.active_below)
+            point[features] += weights
+            point = point.astype(problem.dtype)
+            objective, gradient_norm, pruned_objective = kernels.certify(
+                problem.instances.arrays, problem.weight, positives, costs, problem.ridge, point,
+                problem.prune, self.scratch.sign, self.gradient,
+            )  # fmt: skip
+            certified = math.sqrt(2.0 * problem.relative_gap * objective)
+            if gradient_norm <= min(batch.tolerance[c], certified):
+                self._keep_point(batch, c, place, point)
+                self.report[:, place] = (
+                    batch.n_iter[c], batch.n_products[c], CONVERGED, objective, gradient_norm,
+                    batch.tolerance[c], math.nan if self.ends is not None else pruned_objective,
+                )  # fmt: skip
+                solved.append(place)
+            elif np.isfinite(point).all():
+                self.crowded[place] = features.copy(), weights.copy(), share, float(point[-1])
+        return solved
+
+    def _keep_point(self, batch: Batch, c: int, place: int, point: np.ndarray) -> None:
+        """Keep the weights of a label that the crowd was added to."""
+        label, pruned = int(batch.label[c]), np.empty_like(point)
+        prune_point(point, self.problem.prune, pruned)
+        indices = np.flatnonzero(pruned[:-1]).astype(np.int32)
+        self.weights[place] = indices, pruned[indices]
+        self.intercepts[place] = point[-1]
+        if self.ends is not None:
+            self.ends[place] = point
+        if self.scorer is not None:
+            everyone = self.scorer.sample
+            self.scorer.add(label, everyone, everyone[:0], point, pruned)
+
+    def _start_in_crowd(self, row: int) -> np.ndarray:
+        """Return the start of a label that the crowd holds at the kink."""
+        features, weights, share, intercept = self.crowded.pop(row)
+        start = np.append(share * crowd_of(self.problem, self.sums).weights, intercept)
         start[features] += weights
-        start[-1] = height - problem.loss.active_below
         return start
 
     def _keep(self, batch: Batch, places: np.ndarray) -> None:
@@ -403,8 +440,7 @@ class _Block:
             return _Label(row, rounding, starts_at_zero=True)
         state.threshold[k] = 0.0  # the start is left even if it happens to be good enough
         if row in self.crowded:
-            state.threshold[k] = tolerance  # but where it is a solution but for the crowd
-            self._start_at(k, self._start_in_crowd(row, tolerance))
+            self._start_at(k, self._start_in_crowd(row))
         elif self.parents is None or self.parents[row] < 0:
             self._start_at(k, self.initialiser.start(self.prepared, problem, label, positive))
         else:

@@ -58,7 +58,7 @@ FEWEST_ROWS = ROWS_PER_ROW * FIRST_ROWS
 #: join the set whose score is so far above the kink.
 FIRST_GAP, FIRST_ABOVE = 0.03, 0.15
 #: While the intercept is nearer to the kink than this, rows are looked for that are farther above.
-LEAST_SLACK = 0.02
+LEAST_SLACK = 0.0015
 #: Looks also list rows below the kink by at most this share of its distance from the intercept, and
 #: rows go that are below it by that share.
 MARGIN, FAR = 0.03, 0.1

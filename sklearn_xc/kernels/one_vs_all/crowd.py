@@ -39,7 +39,7 @@ def score_by_features(by_feature, features, weights, scores):
 
 @functools.cache
 def crowd_kernels(loss: Any) -> SimpleNamespace:
-    """Return ``balance``, compiled for `loss` on its first call.
+    """Return ``balance`` and ``certify``, compiled for `loss` on their first calls.
 
     Parameters
     ----------
@@ -178,4 +178,71 @@ def crowd_kernels(loss: Any) -> SimpleNamespace:
             f, by_share, by_height, share2, both, height2 = found
         return share, np.float64(weights.dtype.type(kink + height)) - kink
 
-    return SimpleNamespace(balance=balance)
+    @kernel
+    def certify(X, weight, positives, costs, ridge, point, prune, sign, gradient):
+        """Return the objective at a point, its gradient's norm, and the objective once pruned.
+
+        Parameters
+        ----------
+        X, weight
+            All rows and their weights.
+        positives : ndarray of int32
+            Rows of the label.
+        costs : tuple of float
+            Weight of the loss of a positive, and of a negative.
+        ridge : float
+            1 or 0: whether the intercept is regularised.
+        point : ndarray of shape (d + 1,)
+            Intercept last.
+        prune : float
+            Smaller weights become 0.
+        sign : ndarray of float64 of shape (n,)
+            Work space.
+        gradient : ndarray of float64 of shape (d + 1,)
+            Overwritten, intercept last.
+
+        Returns
+        -------
+        objective, gradient_norm, pruned_objective : float
+        """
+        indptr, indices, data = X
+        plus, minus = costs
+        d = point.shape[0] - 1
+        bias = np.float64(point[d])
+        sign[:] = -1.0
+        for r in range(positives.shape[0]):
+            sign[np.uint32(positives[r])] = 1.0
+        norm2, pruned_norm2 = 0.0, 0.0
+        for j in range(d):
+            w = np.float64(point[j])
+            gradient[j] = w
+            norm2 += w * w
+            pruned_norm2 += w * w if abs(point[j]) >= prune else 0.0
+        gradient[d] = ridge * bias
+        f = 0.5 * (norm2 + ridge * bias * bias)
+        pruned = 0.5 * (pruned_norm2 + ridge * bias * bias)
+        for i in range(sign.shape[0]):
+            start, stop = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+            score, pruned_score = bias, bias
+            for t in range(start, stop):
+                w = point[np.uint32(indices[t])]
+                kept = w if abs(w) >= prune else w - w
+                score += np.float64(data[t]) * np.float64(w)
+                pruned_score += np.float64(data[t]) * np.float64(kept)
+            cost = (plus if sign[i] > 0.0 else minus) * np.float64(weight[i])
+            margin = sign[i] * score
+            if margin < -kink:
+                f += cost * value(margin)
+                force = sign[i] * cost * slope(margin)
+                gradient[d] += force
+                for t in range(start, stop):
+                    gradient[np.uint32(indices[t])] += force * np.float64(data[t])
+            margin = sign[i] * pruned_score
+            if margin < -kink:
+                pruned += cost * value(margin)
+        norm2 = 0.0
+        for j in range(d + 1):
+            norm2 += gradient[j] * gradient[j]
+        return f, math.sqrt(norm2), pruned
+
+    return SimpleNamespace(balance=balance, certify=certify)
