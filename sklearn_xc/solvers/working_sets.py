@@ -30,6 +30,7 @@ from sklearn_xc.kernels.one_vs_all.working_set import (
     copy_rows_of_lanes,
     count_entries,
     describe_positives,
+    keep_highest,
     keep_near_rows,
     list_new_rows,
     list_pruned,
@@ -412,7 +413,7 @@ class WorkingSetSolver:
     def _look(self, batch: Batch) -> tuple[Batch, Batch, Batch]:
         """Look for rows that belong to the sets; return those that go on, are solved, or left."""
         slack = self.kink - batch.intercept
-        is_rough = ~batch.is_precise & ((slack < LEAST_SLACK) | ~batch.is_tight)
+        is_rough = ~batch.is_precise & (slack < LEAST_SLACK)
         new_indptr, new = self._new_rows(batch, is_rough, slack)
         again = is_rough & (np.diff(new_indptr) == 0) & (slack > 0)
         if again.any():
@@ -420,12 +421,18 @@ class WorkingSetSolver:
             precise = self._new_rows(batch.take(again), np.zeros(again.sum(), bool), slack[again])
             new_indptr, new = _merged(again, precise, (new_indptr, new))
             batch.kink = self._kinks(batch, is_rough & ~again, slack)
+        is_first = ~batch.is_tight & (slack >= LEAST_SLACK)
+        is_cut = keep_highest(
+            self.X, batch.indptr, batch.features, batch.stand, self.problem.prune,
+            np.where(is_first, self.kink + FIRST_ABOVE, np.inf), new_indptr, new, self.dense,
+        )  # fmt: skip
+        new = new[: new_indptr[-1]]
         n_new = np.diff(new_indptr)
         batch = replace(
             batch, seen_indptr=batch.indptr, seen_features=batch.features, seen=batch.stand,
             n_looks=batch.n_looks + 1,
         )  # fmt: skip
-        is_precise = ~is_rough | again
+        is_precise = (~is_rough | again) & ~is_cut
         is_solved = (n_new == 0) & is_precise & batch.is_tight & (slack > 0)
         n_rows = np.diff(batch.row_indptr) + n_new
         is_crowded = batch.is_tight & (slack <= 0) & (is_precise | (n_new == 0))

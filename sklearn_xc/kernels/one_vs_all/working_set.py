@@ -619,6 +619,59 @@ def list_rows_above(
 
 
 @kernel
+def keep_highest(X, point_indptr, features, points, prune, levels, indptr, rows, dense):
+    """Keep of each list of rows those with a score above a level, where there are any.
+
+    Parameters
+    ----------
+    X : tuple of ndarray
+        CSR rows.
+    point_indptr, features, points, prune
+        As for ``list_rows_above``.
+    levels : ndarray of float64 of shape (m,)
+        inf keeps all.
+    indptr, rows : ndarray of int64 of shape (m + 1,) and int32
+        The lists, one behind the other. Changed in place.
+    dense : ndarray of float of shape (d,)
+        Work space of 0, left so.
+
+    Returns
+    -------
+    ndarray of bool of shape (m,)
+        Where some rows were dropped.
+    """
+    x_indptr, x_indices, x_data = X
+    is_cut = np.zeros(levels.shape[0], np.bool_)
+    start, end = np.int64(0), np.int64(0)
+    for m in range(levels.shape[0]):
+        stop = indptr[m + 1]
+        begun = end
+        if levels[m] < np.inf and stop > start:
+            first, last = point_indptr[m], point_indptr[m + 1]
+            bias = np.float64(points[last + m])
+            for t in range(first, last):
+                dense[np.uint32(features[t])] = larger_when_pruned(points[t + m], prune)
+            for r in range(start, stop):
+                i = np.uint32(rows[r])
+                score = bias
+                for t in range(np.uint64(x_indptr[i]), np.uint64(x_indptr[i + _ONE])):
+                    score += np.float64(x_data[t]) * np.float64(dense[np.uint32(x_indices[t])])
+                if score > levels[m]:  # only rows are overwritten that are dropped
+                    rows[end] = np.int32(i)
+                    end += 1
+            for t in range(first, last):
+                dense[np.uint32(features[t])] = 0
+            is_cut[m] = begun < end < begun + stop - start
+        if end == begun:
+            for r in range(start, stop):
+                rows[end] = rows[r]
+                end += 1
+        start = stop
+        indptr[m + 1] = end
+    return is_cut
+
+
+@kernel
 def prune_points(
     lanes, prune, feature_indptr, features, seen_indptr, seen_features, seen, dense, stand, rises
 ):  # fmt: skip
