@@ -165,7 +165,7 @@ def workspace_bytes(n: int, d: int, n_lanes: int, itemsize: int) -> int:
     """Return about how many bytes a block's workspace takes besides X and the weights found."""
     points = (d + 1) * n_lanes * (2 * itemsize + 2)
     lists = 2 * n * n_lanes * 4
-    vectors = n * (4 * 3 + 8 * 5) + (d + 2) * (4 * 2 + 8 * 2 + 6 * itemsize)
+    vectors = n * (4 * 3 + 8 * 5) + (d + 2) * (4 * 2 + 8 * 3 + 6 * itemsize)
     copy = _COPY_FEATURES * d * (4 + itemsize)
     sets = working_set_bytes(n, d, n_lanes, itemsize)
     return points + lists + vectors + copy + sets + sample_bytes(n)

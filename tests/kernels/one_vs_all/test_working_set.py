@@ -369,6 +369,38 @@ def test_the_screen_lists_all_rows_for_points_that_are_not_finite(make_problem):
         assert not screen.sparse_block.any()
 
 
+@settings(max_examples=60, deadline=None)
+@given(n=st.integers(1, 30), m=st.integers(1, 6), prune=st.sampled_from([0.0, 0.3]), seed=SEEDS)
+def test_the_highest_of_each_list_are_kept_where_some_are_high(n, m, prune, seed):
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 9))
+    instances, X = make_rows(rng, n, d)
+    points = Points(rng, m, d)
+    lists = [rng.permutation(n)[: rng.integers(0, n + 1)] for _ in range(m)]
+    scores = points.dense(prune) @ X.T + points.intercept[:, None]
+    # Between two scores, so that rounding decides nothing.
+    levels = np.array([np.mean(rng.choice(np.unique(own), 2)) for own in scores])
+    levels[rng.random(m) < 0.2] = np.inf
+    expected, is_cut = [], []
+    for own, one, level in zip(scores, lists, levels, strict=True):
+        high = one[own[one] > level]
+        keeps_all = len(high) == 0 or level == np.inf
+        expected.append(one if keeps_all else high)
+        is_cut.append(not keeps_all and len(high) < len(one))
+    clear = [np.abs(own - level).min() > 1e-9 for own, level in zip(scores, levels, strict=True)]
+    indptr, rows = pooled(lists, np.int32)
+    dense = np.zeros(d)
+    found = ws.keep_highest(
+        instances.arrays, points.indptr, points.features, points.values, prune, levels, indptr,
+        rows, dense,
+    )  # fmt: skip
+    assert not dense.any()
+    for c, kept in enumerate(in_pieces(indptr, rows)):
+        if clear[c]:
+            np.testing.assert_array_equal(kept, expected[c])
+            assert found[c] == is_cut[c]
+
+
 def run_similar(instances, weight, positives, wanted, most):
     """Return what ``list_similar_rows`` lists for each label."""
     n, d = instances.shape
