@@ -75,10 +75,10 @@ def crowd_kernels(loss: Any) -> SimpleNamespace:
                 both += h * z
                 height2 += h
         for r in range(positives.shape[0]):
-            i = np.uint32(positives[r])
-            z = answer[i]
+            row = np.uint32(positives[r])
+            z = answer[row]
             score = bias + share * z + own_positives[r]
-            cost = plus * np.float64(weight[i])
+            cost = plus * np.float64(weight[row])
             f += cost * value(score)
             force = cost * slope(score)
             h = cost * curvature(score)

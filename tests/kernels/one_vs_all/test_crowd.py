@@ -66,7 +66,7 @@ def test_the_intercept_is_a_number_of_the_type(seed, make_problem, objective_of)
     problem = crowded(rng, make_problem, np.float32)
     features = rng.permutation(30)[:3].astype(np.int32)
     weights = (rng.normal(size=3) * 0.3).astype(np.float32)
-    (share, height), w, crowd = balance(problem, 0, features, weights, 1e-3)
+    _, w, crowd = balance(problem, 0, features, weights, 1e-3)
     assert np.float32(w[-1]) == w[-1]
     # With this intercept, the share is the best one.
     gradient = objective_of(problem, 0).gradient(w)
