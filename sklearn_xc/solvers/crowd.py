@@ -1,4 +1,4 @@
-"""Where to start a label at whose optimum nearly all instances have a loss, if a tiny one.
+"""How the many negatives answer to a label at whose optimum they have a loss, if a tiny one.
 
 A positive with few features, or none, pulls the intercept up until the negatives hold it: at the
 kink, where thousands of them have a loss of 1e-5 each. How they answer to a pull is nearly the same
@@ -8,8 +8,8 @@ minimise ::
     0.5 |w|^2 + sum_i c_i phi(-(w.x_i + b)),    b = kink + e
 
 are e times those for e = 1, where the loss is a square, and the negatives then pull with e times
-the force. So one problem, without positives and with the intercept held, is solved once, and such a
-label starts at its own solution without the crowd plus the share of it that balances the pull.
+the force. So one problem, without positives and with the intercept held, is solved once, and its
+solution is added to that of each such label, as much of it as balances the pull.
 """
 
 import dataclasses
@@ -37,15 +37,12 @@ class Crowd(NamedTuple):
         Of the features.
     scores : ndarray of float64 of shape (n,)
         Of the instances at these weights.
-    force : float
-        With which they pull at the intercept.
     weight : float
-        The weight of an instance without features that would pull as much.
+        The weight of an instance without features that would pull at the intercept as they do.
     """
 
     weights: np.ndarray
     scores: np.ndarray
-    force: float
     weight: float
 
 
@@ -65,20 +62,14 @@ def crowd_of(problem: OneVsAllProblem, sums: InstanceSums) -> Crowd:
         return found
 
 
-def force_at_kink(problem: OneVsAllProblem) -> float:
-    """Return the second derivative of the loss below its kink."""
-    return float(problem.loss.curvature(problem.loss.active_below - 1e-6))
-
-
 def _solve(problem: OneVsAllProblem, sums: InstanceSums) -> Crowd:
     from sklearn_xc.initialisers.zero import Zero
     from sklearn_xc.solvers.newton_cg import solve_block
 
-    cost = float(np.median(problem.minus))
     held = dataclasses.replace(
         problem, y_indptr=np.zeros(2, np.int64), y_rows=NO_POSITIVES, plus=np.ones(1),
-        minus=np.array([cost]), relative_tolerance=np.array([_TOLERANCE]), relative_gap=_GAP,
-        prune=0.0, fit_intercept=False,
+        minus=np.array([np.median(problem.minus)]), relative_tolerance=np.array([_TOLERANCE]),
+        relative_gap=_GAP, prune=0.0, fit_intercept=False,
     )  # fmt: skip
     vars(held)["rounded"] = problem.rounded
     solution = solve_block(held, sums, Zero(), None, np.zeros(1, np.int64), 1)
@@ -90,4 +81,4 @@ def _solve(problem: OneVsAllProblem, sums: InstanceSums) -> Crowd:
     indptr, indices, data = problem.instances.arrays
     scores = sp.csr_array((data, indices, indptr), shape=problem.instances.shape) @ weights
     weight = float(np.dot(problem.weight, np.maximum(scores + 1.0, 0.0)))
-    return Crowd(weights, scores, force_at_kink(problem) * cost * weight, weight)
+    return Crowd(weights, scores, weight)

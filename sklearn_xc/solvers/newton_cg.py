@@ -27,7 +27,8 @@ from sklearn_xc.kernels.one_vs_all.block_newton import (
     measure_start,
     prune_point,
 )
-from sklearn_xc.kernels.one_vs_all.crowd import crowd_kernels
+from sklearn_xc.kernels.one_vs_all.certificate import certificate_kernel
+from sklearn_xc.kernels.one_vs_all.crowd import balance_kernel
 from sklearn_xc.kernels.one_vs_all.lanes import (
     NEWTON,
     PRUNED,
@@ -310,7 +311,8 @@ class _Block:
         The others may start from there.
         """
         problem = self.problem
-        crowd, kernels = crowd_of(problem, self.sums), crowd_kernels(problem.loss)
+        crowd = crowd_of(problem, self.sums)
+        balance, certify = balance_kernel(problem.loss), certificate_kernel(problem.loss)
         above = batch.intercept + problem.loss.active_below
         assert problem.postings is not None
         solved = []
@@ -320,7 +322,7 @@ class _Block:
             positives, costs = problem.positives(label), (problem.plus[label], problem.minus[label])
             first, last = batch.indptr[c], batch.indptr[c + 1]
             features, weights = batch.features[first:last], batch.stand[first + c : last + c]
-            share, height = kernels.balance(
+            share, height = balance(
                 problem.postings[0], problem.weight, positives, costs, problem.ridge, features,
                 weights, crowd.weights, crowd.scores, above[c], batch.tolerance[c],
                 self.scratch.scores,
@@ -328,7 +330,7 @@ class _Block:
             point = np.append(share * crowd.weights, height - problem.loss.active_below)
             point[features] += weights
             point = point.astype(problem.dtype)
-            objective, gradient_norm, pruned_objective = kernels.certify(
+            objective, gradient_norm, pruned_objective = certify(
                 problem.instances.arrays, problem.weight, positives, costs, problem.ridge, point,
                 problem.prune, self.scratch.sign, self.gradient,
             )  # fmt: skip

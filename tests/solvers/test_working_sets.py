@@ -283,7 +283,8 @@ class TestCrowd:
         gradient = objective_of(nothing, 0).gradient(w)
         assert np.linalg.norm(gradient[:-1]) < 0.02 * above * np.linalg.norm(crowd.weights)
         force = gradient[-1] - w[-1]
-        assert force == pytest.approx(above * crowd.force, rel=1e-9)
+        curvature = float(problem.loss.curvature(0.0))
+        assert force == pytest.approx(above * curvature * 3.0 * crowd.weight, rel=1e-9)
 
     def test_it_is_found_once(self, make_problem, monkeypatch):
         problem = make_problem(*texts(7))

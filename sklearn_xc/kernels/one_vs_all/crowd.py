@@ -8,7 +8,6 @@ all rows.
 
 import functools
 import math
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,8 @@ _ONE = np.uint64(1)
 _MAX_STEPS, _MAX_HALVINGS = 12, 12
 #: The two derivatives are to be this share of the gradient at which the label rests.
 _SHARE = 0.01
+#: Below this share of its terms a determinant is taken for rounding.
+_SINGULAR = 1e-12
 #: Rounding of an objective, as a share of it.
 _ROUNDING = 16 * np.finfo(np.float64).eps
 
@@ -38,8 +39,8 @@ def score_by_features(by_feature, features, weights, scores):
 
 
 @functools.cache
-def crowd_kernels(loss: Any) -> SimpleNamespace:
-    """Return ``balance`` and ``certify``, compiled for `loss` on their first calls.
+def balance_kernel(loss: Any) -> Any:
+    """Return ``balance``, compiled for `loss` on its first call.
 
     Parameters
     ----------
@@ -50,6 +51,18 @@ def crowd_kernels(loss: Any) -> SimpleNamespace:
     kink = -float(loss.active_below)
 
     @inlined
+    def with_row(sums, cost, sign, score, z):
+        """Return the sums of ``measure`` with those of one more row."""
+        f, by_share, by_height, share2, both, height2 = sums
+        margin = sign * score
+        force = sign * cost * slope(margin)
+        h = cost * curvature(margin)
+        return (
+            f + cost * value(margin), by_share + force * z, by_height + force,
+            share2 + h * z * z, both + h * z, height2 + h,
+        )  # fmt: skip
+
+    @inlined
     def measure(own, answer, weight, positives, own_positives, costs, squares, point):
         """Return the objective at ``(share, height)``, its two derivatives, and the second ones."""
         plus, minus = costs
@@ -58,36 +71,16 @@ def crowd_kernels(loss: Any) -> SimpleNamespace:
         bias = kink + height
         f = 0.5 * (own_squares + share * (2.0 * with_answer + share * answer_squares))
         f += 0.5 * ridge * bias * bias
-        by_share = with_answer + share * answer_squares
-        by_height = ridge * bias
-        share2, both, height2 = answer_squares, 0.0, ridge
+        sums = (f, with_answer + share * answer_squares, ridge * bias, answer_squares, 0.0, ridge)
         for i in range(own.shape[0]):
-            z = answer[i]
-            score = bias + share * z + own[i]
+            score = bias + share * answer[i] + own[i]
             if score > kink:
-                cost = minus * np.float64(weight[i])
-                f += cost * value(-score)
-                force = -cost * slope(-score)
-                h = cost * curvature(-score)
-                by_share += force * z
-                by_height += force
-                share2 += h * z * z
-                both += h * z
-                height2 += h
+                sums = with_row(sums, minus * np.float64(weight[i]), -1.0, score, answer[i])
         for r in range(positives.shape[0]):
             row = np.uint32(positives[r])
-            z = answer[row]
-            score = bias + share * z + own_positives[r]
-            cost = plus * np.float64(weight[row])
-            f += cost * value(score)
-            force = cost * slope(score)
-            h = cost * curvature(score)
-            by_share += force * z
-            by_height += force
-            share2 += h * z * z
-            both += h * z
-            height2 += h
-        return f, by_share, by_height, share2, both, height2
+            score = bias + share * answer[row] + own_positives[r]
+            sums = with_row(sums, plus * np.float64(weight[row]), 1.0, score, answer[row])
+        return sums
 
     @kernel
     def balance(
@@ -141,108 +134,38 @@ def crowd_kernels(loss: Any) -> SimpleNamespace:
         squares = (own_squares, with_answer, answer_squares, ridge)
         enough = _SHARE * tolerance
         height = share
-        is_rounded = False
-        f, by_share, by_height, share2, both, height2 = measure(
-            scores, answer, weight, positives, own_positives, costs, squares, (share, height)
-        )
-        for _ in range(_MAX_STEPS):
-            is_flat = abs(by_share) <= enough * math.sqrt(answer_squares)
-            if is_flat and (is_rounded or abs(by_height) <= enough):
-                if is_rounded:
-                    break
-                # From now on the intercept is a number that X's dtype holds.
+        for is_held in (False, True):
+            if is_held:  # from now on the intercept is a number that X's dtype holds
                 height = np.float64(weights.dtype.type(kink + height)) - kink
-                is_rounded = True
-                f = np.inf
-                share_step, height_step = 0.0, 0.0
-            elif is_rounded:
-                share_step, height_step = -by_share / share2, 0.0
-            else:
+            found = measure(
+                scores, answer, weight, positives, own_positives, costs, squares, (share, height)
+            )
+            for _ in range(_MAX_STEPS):
+                f, by_share, by_height, share2, both, height2 = found
+                is_flat = abs(by_share) <= enough * math.sqrt(answer_squares)
+                if is_flat and (is_held or abs(by_height) <= enough):
+                    break
                 determinant = share2 * height2 - both * both
-                if not determinant > 1e-12 * share2 * height2:
+                if is_held:
+                    share_step, height_step = -by_share / share2, 0.0
+                elif determinant > _SINGULAR * share2 * height2:
+                    share_step = (both * by_height - height2 * by_share) / determinant
+                    height_step = (both * by_share - share2 * by_height) / determinant
+                else:
                     break
-                share_step = (both * by_height - height2 * by_share) / determinant
-                height_step = (both * by_share - share2 * by_height) / determinant
-            length = 1.0
-            for _ in range(_MAX_HALVINGS):
-                trial = share + length * share_step, height + length * height_step
-                found = measure(
-                    scores, answer, weight, positives, own_positives, costs, squares, trial
-                )
-                if found[0] <= f + _ROUNDING * abs(f):
+                length = 1.0
+                most = f + _ROUNDING * abs(f)
+                for _ in range(_MAX_HALVINGS):
+                    trial = share + length * share_step, height + length * height_step
+                    found = measure(
+                        scores, answer, weight, positives, own_positives, costs, squares, trial
+                    )
+                    if found[0] <= most:
+                        break
+                    length *= 0.5
+                if not found[0] <= most:
                     break
-                length *= 0.5
-            if not found[0] <= f + _ROUNDING * abs(f):
-                break
-            share, height = trial
-            f, by_share, by_height, share2, both, height2 = found
-        return share, np.float64(weights.dtype.type(kink + height)) - kink
+                share, height = trial
+        return share, height
 
-    @kernel
-    def certify(X, weight, positives, costs, ridge, point, prune, sign, gradient):
-        """Return the objective at a point, its gradient's norm, and the objective once pruned.
-
-        Parameters
-        ----------
-        X, weight
-            All rows and their weights.
-        positives : ndarray of int32
-            Rows of the label.
-        costs : tuple of float
-            Weight of the loss of a positive, and of a negative.
-        ridge : float
-            1 or 0: whether the intercept is regularised.
-        point : ndarray of shape (d + 1,)
-            Intercept last.
-        prune : float
-            Smaller weights become 0.
-        sign : ndarray of float64 of shape (n,)
-            Work space.
-        gradient : ndarray of float64 of shape (d + 1,)
-            Overwritten, intercept last.
-
-        Returns
-        -------
-        objective, gradient_norm, pruned_objective : float
-        """
-        indptr, indices, data = X
-        plus, minus = costs
-        d = point.shape[0] - 1
-        bias = np.float64(point[d])
-        sign[:] = -1.0
-        for r in range(positives.shape[0]):
-            sign[np.uint32(positives[r])] = 1.0
-        norm2, pruned_norm2 = 0.0, 0.0
-        for j in range(d):
-            w = np.float64(point[j])
-            gradient[j] = w
-            norm2 += w * w
-            pruned_norm2 += w * w if abs(point[j]) >= prune else 0.0
-        gradient[d] = ridge * bias
-        f = 0.5 * (norm2 + ridge * bias * bias)
-        pruned = 0.5 * (pruned_norm2 + ridge * bias * bias)
-        for i in range(sign.shape[0]):
-            start, stop = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-            score, pruned_score = bias, bias
-            for t in range(start, stop):
-                w = point[np.uint32(indices[t])]
-                kept = w if abs(w) >= prune else w - w
-                score += np.float64(data[t]) * np.float64(w)
-                pruned_score += np.float64(data[t]) * np.float64(kept)
-            cost = (plus if sign[i] > 0.0 else minus) * np.float64(weight[i])
-            margin = sign[i] * score
-            if margin < -kink:
-                f += cost * value(margin)
-                force = sign[i] * cost * slope(margin)
-                gradient[d] += force
-                for t in range(start, stop):
-                    gradient[np.uint32(indices[t])] += force * np.float64(data[t])
-            margin = sign[i] * pruned_score
-            if margin < -kink:
-                pruned += cost * value(margin)
-        norm2 = 0.0
-        for j in range(d + 1):
-            norm2 += gradient[j] * gradient[j]
-        return f, math.sqrt(norm2), pruned
-
-    return SimpleNamespace(balance=balance, certify=certify)
+    return balance

@@ -7,7 +7,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_xc.kernels.one_vs_all.crowd import crowd_kernels, score_by_features
+from sklearn_xc.kernels.one_vs_all.certificate import certificate_kernel
+from sklearn_xc.kernels.one_vs_all.crowd import balance_kernel, score_by_features
 from sklearn_xc.solvers.crowd import crowd_of
 from sklearn_xc.solvers.problem import sum_instances
 
@@ -30,7 +31,7 @@ def crowded(rng, make_problem, dtype=np.float64, **given):
 def balance(problem, label, features, weights, share, tolerance=1e-3):
     """Return the share and the height found, and the vector with the crowd and without."""
     crowd = crowd_of(problem, sum_instances(problem))
-    found = crowd_kernels(problem.loss).balance(
+    found = balance_kernel(problem.loss)(
         problem.postings[0], problem.weight, problem.positives(label),
         (problem.plus[label], problem.minus[label]), problem.ridge, features, weights,
         crowd.weights, crowd.scores, share, tolerance, np.empty(problem.n_samples),
@@ -85,7 +86,7 @@ def test_certificates_are_those_over_all_rows(
     problem = crowded(rng, make_problem, loss=loss, regularize_intercept=regularize)
     point = rng.normal(size=31) * rng.choice([0.01, 0.3, 3.0])
     point[-1] = rng.choice([-1.0, -0.99, 0.5, -3.0])
-    objective, norm, pruned = crowd_kernels(problem.loss).certify(
+    objective, norm, pruned = certificate_kernel(problem.loss)(
         problem.instances.arrays, problem.weight, problem.positives(label),
         (problem.plus[label], problem.minus[label]), problem.ridge, point, prune,
         np.empty(200), np.empty(31),
@@ -104,7 +105,7 @@ def test_points_that_are_not_finite_are_never_certified(bad, make_problem):
     point = np.zeros(31)
     point[4] = bad
     with np.errstate(invalid="ignore"):
-        _, norm, _ = crowd_kernels(problem.loss).certify(
+        _, norm, _ = certificate_kernel(problem.loss)(
             problem.instances.arrays, problem.weight, problem.positives(0), (1.0, 1.0), 1.0, point,
             0.1, np.empty(200), np.empty(31),
         )  # fmt: skip
