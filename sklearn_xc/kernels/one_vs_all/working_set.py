@@ -11,7 +11,7 @@ import numpy as np
 
 from sklearn_xc.kernels.compiling.jit import inlined, kernel
 from sklearn_xc.kernels.one_vs_all.screen import LEAST_STEP, LEVELS
-from sklearn_xc.kernels.rows.csr_rows import ROWS_AHEAD, prefetch_row
+from sklearn_xc.kernels.rows.csr_rows import ROWS_AHEAD, prefetch_row, row_dot_double
 
 #: Points with larger or smaller numbers are left: sums are taken in float32.
 _SMALL, _LARGE = 1e-20, 1e20
@@ -471,6 +471,64 @@ def rest_of(raising, squares, n, level, points, m):
     return math.sqrt(total)
 
 
+@inlined
+def leave_out(raising, squares, n, highest, points, m, longest_row, most):
+    """Return up to which level features may be left out, and what these can add to a score.
+
+    As many are as can add `most` together, those that count least first; -1 if none may be.
+    """
+    level = highest
+    rest = longest_row * rest_of(raising, squares, n, level, points, m)
+    if rest > most:
+        low, high = highest * 1e-12, highest
+        for _ in range(20):
+            level = math.sqrt(low * high)
+            rest = rest_of(raising, squares, n, level, points, m)
+            if longest_row * rest > most:
+                high = level
+            else:
+                low = level
+        level = low
+        rest = longest_row * rest_of(raising, squares, n, level, points, m)
+        if rest > most:
+            level = -1.0
+            rest = 0.0
+    return level, rest
+
+
+@inlined
+def add_up_scores(by_feature, raising, n_used, features, points, m, scores, met):
+    """Add up the scores of rows by some features; return how many rows `met` lists."""
+    indptr, rows, data = by_feature
+    n_met = np.uint32(0)
+    for u in range(n_used):
+        t = raising[u]
+        j = np.uint32(features[t])
+        v32 = np.float32(points[t + m])
+        for s in range(np.uint64(indptr[j]), np.uint64(indptr[j + _ONE])):
+            i = np.uint32(rows[s])
+            old = scores[i]
+            score = old + v32 * np.float32(data[s])
+            met[n_met] = np.int32(i)
+            n_met += np.uint32(old == np.float32(0.0) and score != np.float32(0.0))
+            scores[i] = score
+    return n_met
+
+
+@inlined
+def write_point(features, points, first, last, m, prune, dense):
+    """Write what counts of a sparse point, intercept left out, into a vector of 0."""
+    for t in range(first, last):
+        dense[np.uint32(features[t])] = larger_when_pruned(points[t + m], prune)
+
+
+@inlined
+def erase_point(features, first, last, dense):
+    """Write 0 again where ``write_point`` wrote."""
+    for t in range(first, last):
+        dense[np.uint32(features[t])] = 0
+
+
 @kernel
 def list_rows_above(
     X, by_feature, longest_row, point_indptr, features, points, prune, kinks, share,
@@ -514,8 +572,7 @@ def list_rows_above(
         The lists, one behind the other.
     is_left : ndarray of bool of shape (m,)
     """
-    x_indptr, x_indices, x_data = X
-    indptr, rows, data = by_feature
+    indptr = by_feature[0]
     n_points = kinks.shape[0]
     is_left = np.zeros(n_points, np.bool_)
     raising = np.empty(64, np.int64)
@@ -549,23 +606,7 @@ def list_rows_above(
             is_left[m] |= not (_SMALL < largest < _LARGE and _SMALL < slack < _LARGE)
         if is_left[m]:
             continue
-        # As many as may be left out together, those that count least first.
-        level = highest
-        rest = longest_row * rest_of(raising, squares, n, level, points, m)
-        if rest > share * slack:
-            low, high = highest * 1e-12, highest
-            for _ in range(20):
-                level = math.sqrt(low * high)
-                rest = rest_of(raising, squares, n, level, points, m)
-                if longest_row * rest > share * slack:
-                    high = level
-                else:
-                    low = level
-            level = low
-            rest = longest_row * rest_of(raising, squares, n, level, points, m)
-            if rest > share * slack:
-                level = -1.0
-                rest = 0.0
+        level, rest = leave_out(raising, squares, n, highest, points, m, longest_row, share * slack)
         n_needed = np.int64(0)
         n_used = np.uint32(0)
         for s in range(n):
@@ -578,20 +619,8 @@ def list_rows_above(
         if n_needed > most_postings:
             is_left[m] = True
             continue
-        n_met = np.uint32(0)
-        for t in range(first, last):
-            dense[np.uint32(features[t])] = larger_when_pruned(points[t + m], prune)
-        for u in range(n_used):
-            t = raising[u]
-            j = np.uint32(features[t])
-            v32 = np.float32(points[t + m])
-            for s in range(np.uint64(indptr[j]), np.uint64(indptr[j + _ONE])):
-                i = np.uint32(rows[s])
-                old = scores[i]
-                score = old + v32 * np.float32(data[s])
-                met[n_met] = np.int32(i)
-                n_met += np.uint32(old == np.float32(0.0) and score != np.float32(0.0))
-                scores[i] = score
+        write_point(features, points, first, last, m, prune, dense)
+        n_met = add_up_scores(by_feature, raising, n_used, features, points, m, scores, met)
         for r in range(known_indptr[m], known_indptr[m + 1]):
             if known[r] >= 0:
                 scores[np.uint32(known[r])] = np.float32(-1.0)
@@ -602,18 +631,13 @@ def list_rows_above(
             i = np.uint32(met[s])
             score = scores[i]
             scores[i] = np.float32(0.0)
-            if score > limit:
-                exact = 0.0
-                for t in range(np.uint64(x_indptr[i]), np.uint64(x_indptr[i + _ONE])):
-                    exact += np.float64(x_data[t]) * np.float64(dense[np.uint32(x_indices[t])])
-                if not exact + bias <= kinks[m]:
-                    out[at] = np.int32(i)
-                    at += 1
+            if score > limit and not row_dot_double(X, i, dense) + bias <= kinks[m]:
+                out[at] = np.int32(i)
+                at += 1
         for r in range(known_indptr[m], known_indptr[m + 1]):
             if known[r] >= 0:
                 scores[np.uint32(known[r])] = np.float32(0.0)
-        for t in range(first, last):
-            dense[np.uint32(features[t])] = 0
+        erase_point(features, first, last, dense)
         out_indptr[m + 1] = at
     return out, is_left
 
@@ -640,7 +664,6 @@ def keep_highest(X, point_indptr, features, points, prune, levels, indptr, rows,
     ndarray of bool of shape (m,)
         Where some rows were dropped.
     """
-    x_indptr, x_indices, x_data = X
     is_cut = np.zeros(levels.shape[0], np.bool_)
     start, end = np.int64(0), np.int64(0)
     for m in range(levels.shape[0]):
@@ -649,18 +672,13 @@ def keep_highest(X, point_indptr, features, points, prune, levels, indptr, rows,
         if levels[m] < np.inf and stop > start:
             first, last = point_indptr[m], point_indptr[m + 1]
             bias = np.float64(points[last + m])
-            for t in range(first, last):
-                dense[np.uint32(features[t])] = larger_when_pruned(points[t + m], prune)
+            write_point(features, points, first, last, m, prune, dense)
             for r in range(start, stop):
                 i = np.uint32(rows[r])
-                score = bias
-                for t in range(np.uint64(x_indptr[i]), np.uint64(x_indptr[i + _ONE])):
-                    score += np.float64(x_data[t]) * np.float64(dense[np.uint32(x_indices[t])])
-                if score > levels[m]:  # only rows are overwritten that are dropped
+                if row_dot_double(X, i, dense) + bias > levels[m]:  # those overwritten are dropped
                     rows[end] = np.int32(i)
                     end += 1
-            for t in range(first, last):
-                dense[np.uint32(features[t])] = 0
+            erase_point(features, first, last, dense)
             is_cut[m] = begun < end < begun + stop - start
         if end == begun:
             for r in range(start, stop):
