@@ -7,6 +7,7 @@ The way of the data, for the rows of a mini-batch, whose labels are called its p
                   module.learn <- gradients by V and by Z <-'
 """
 
+import functools
 import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -109,10 +110,12 @@ class SiameseTraining:
         self._weight, self._n_workers = weight / weight.mean(), n_workers
         self._columns = np.full(module.n_labels, -1, np.int32)
         n = len(positives.indptr) - 1
-        self._initial: np.ndarray | None = None
+        # What embeddings were when first asked for: before they move, at epoch 0. No method, which
+        # would keep this object, with all that it holds, until Python looks for cycles.
+        initial = functools.cache(lambda: module.instances().copy())
         self._state = TrainingState(
             n, module.n_labels, positives, inputs, module.instances, module.last_seen,
-            self._initial_embeddings, module.labels, module.moves_instances,
+            initial, module.labels, module.moves_instances,
         )  # fmt: skip
 
     def run(self) -> Generator[EpochReport, None, None]:
@@ -120,12 +123,6 @@ class SiameseTraining:
         with Team(self._n_workers) as team:
             for epoch in range(self._n_epochs):
                 yield self._epoch(epoch, team)
-
-    def _initial_embeddings(self) -> np.ndarray:
-        """Return what embeddings were when first asked for: before they move, at epoch 0."""
-        if self._initial is None:
-            self._initial = self._module.instances().copy()
-        return self._initial
 
     def _epoch(self, epoch: int, team: Team) -> EpochReport:
         began = time.perf_counter()

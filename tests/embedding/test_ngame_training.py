@@ -1,5 +1,8 @@
 """Steps of Siamese training against brute force, and what epochs report."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -117,6 +120,21 @@ def moved(values, at, step):
     values = values.copy()
     values[at] += step
     return values
+
+
+def test_nothing_is_kept_once_a_training_is_over():
+    """Its arrays go at once, not when Python next looks for cycles."""
+    positives, sampler = make_positives(), Prescribed([np.arange(14)])
+    module = Recorder(*make_vectors())
+    gone = weakref.ref(module)
+    gc.collect()
+    gc.disable()
+    try:
+        train(module, sampler, positives)
+        del module, sampler
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 class TestOneStep:
