@@ -24,6 +24,8 @@ from sklearn_xc.solvers.problem import OneVsAllProblem
 #: A call of a compiled screen takes at most so many rows and non-zeros, so that Ctrl-C is heard.
 _ROWS_PER_CALL = 2**16
 _NONZEROS_PER_CALL = 2**25
+#: Bytes of a cache line: where a row of a block begins, one begins.
+_CACHE_LINE = 64
 #: Rows of a dense X whose scores are taken at a time: with 64 lanes they stay in the cache.
 _DENSE_ROWS = 1024
 
@@ -96,7 +98,7 @@ class CsrScreen(Screen):
     def __init__(self, problem: OneVsAllProblem, instances: CsrRows, n_lanes: int) -> None:
         super().__init__(_width(n_lanes))
         self.problem = problem
-        self.block = np.zeros(problem.n_features * _width(n_lanes), np.int16)
+        self.block = _zeros(problem.n_features * _width(n_lanes), np.int16)
         self.sparse_block: np.ndarray | None = None
         self.ranges = _ranges(instances.indptr)
 
@@ -139,7 +141,7 @@ class CsrScreen(Screen):
         if self.candidates.shape[0] < width:
             self.candidates = np.empty((width, 0), np.int32)
         if self.sparse_block is None or len(self.sparse_block) < d * width:
-            self.sparse_block = np.zeros(d * width, np.int16)
+            self.sparse_block = _zeros(d * width, np.int16)
         block, to_pass = self.sparse_block[: d * width].reshape(d, width), np.empty(width)
         round_sparse_points(
             which, indptr, features, points, self.problem.prune, kinks, block, to_pass
@@ -198,6 +200,13 @@ class DenseScreen(Screen):
 def _width(n_points: int) -> int:
     """Return the narrowest compiled width for some trial points."""
     return next(width for width in WIDTHS if width >= n_points)
+
+
+def _zeros(size: int, dtype: type) -> np.ndarray:
+    """Return zeros that begin where a cache line does."""
+    room = np.zeros(size * np.dtype(dtype).itemsize + _CACHE_LINE, np.uint8)
+    first = -room.ctypes.data % _CACHE_LINE
+    return room[first : len(room) - _CACHE_LINE + first].view(dtype)
 
 
 def _ranges(indptr: np.ndarray) -> list[tuple[int, int]]:
