@@ -93,6 +93,7 @@ def solve_path(
         None if it was not asked for, or takes too much memory.
     """
     n, d, itemsize = problem.n_samples, problem.n_features, problem.dtype.itemsize
+    has_kink = problem.loss.has_kink
     distinct = np.unique(group)
     end_bytes = len(distinct) * (d + 1) * itemsize
     keep_end = keep_end and end_bytes <= _most_to_keep(max_memory)
@@ -101,7 +102,7 @@ def solve_path(
     plan = plan_blocks(
         distinct,
         np.diff(problem.y_indptr)[distinct],
-        lambda lanes: workspace_bytes(n, d, lanes, itemsize) + _path_bytes(d, lanes, itemsize),
+        lambda lanes: workspace_bytes(n, d, lanes, itemsize, has_kink) + _path_bytes(d, lanes, itemsize),
         lambda lanes: (
             f"the weights on a path of C, {LABELS_PER_LANE * lanes} labels x {d} features of "
             f"{itemsize} bytes ({format_bytes(LABELS_PER_LANE * lanes * d * itemsize)})"

@@ -59,7 +59,7 @@ def solve_all(
     plan = plan_blocks(
         distinct,
         np.diff(problem.y_indptr)[distinct],
-        lambda lanes: workspace_bytes(n, d, lanes, itemsize),
+        lambda lanes: workspace_bytes(n, d, lanes, itemsize, problem.loss.has_kink),
         lambda lanes: largest_array(n, d, lanes, itemsize),
         max_memory,
         count_threads(n_jobs),

@@ -1,42 +1,36 @@
 """Logistic loss, ``log(1 + exp(-m))``: never zero, so that no instance ever leaves the work.
 
-Computed from ``exp(-|m|)``, which cannot overflow.
+Computed from ``exp(-|m|)``, which cannot overflow, in float64 and without a branch: loops over the
+margins of many labels become vector code.
 """
 
 import math
 
-import numpy as np
-
+from sklearn_xc.kernels.arithmetic.vector_math import vector_exp, vector_log1p
 from sklearn_xc.kernels.compiling.jit import inlined
 from sklearn_xc.losses.margin import MarginLoss
-
-_ZERO = np.float32(0.0)
-_ONE = np.float32(1.0)
 
 
 @inlined
 def value(margin):
     """Return the loss of one instance at `margin`."""
-    tail = math.log1p(math.exp(-abs(margin)))
-    if margin < _ZERO:
-        return tail - margin
-    return tail
+    loss = vector_log1p(vector_exp(-abs(margin))) + (-margin if margin < 0.0 else 0.0)
+    return type(margin)(loss if margin == margin else margin)
 
 
 @inlined
 def slope(margin):
     """Return the derivative of ``value``, in (-1, 0)."""
-    small = math.exp(-abs(margin))
-    if margin < _ZERO:
-        return -_ONE / (_ONE + small)
-    return -small / (_ONE + small)
+    small = vector_exp(-abs(margin))
+    fall = -(1.0 if margin < 0.0 else small) / (1.0 + small)
+    return type(margin)(fall if margin == margin else margin)
 
 
 @inlined
 def curvature(margin):
     """Return the second derivative of ``value``, in (0, 1/4]."""
-    small = math.exp(-abs(margin))
-    return small / ((_ONE + small) * (_ONE + small))
+    small = vector_exp(-abs(margin))
+    return type(margin)(small / ((1.0 + small) * (1.0 + small)))
 
 
 class Logistic(MarginLoss):

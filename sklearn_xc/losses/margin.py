@@ -36,6 +36,11 @@ class CompiledLoss(NamedTuple):
     active_below: float
     msi_negative_score: float
 
+    @property
+    def has_kink(self) -> bool:
+        """Whether instances beyond a margin have no loss."""
+        return math.isfinite(self.active_below)
+
 
 class MarginLoss(BaseEstimator, ABC):
     """A convex loss of the margin m = y * score, y in {-1, +1}, that does not rise with m.

@@ -46,6 +46,7 @@ from sklearn_xc.solvers.problem import (
 )
 from sklearn_xc.solvers.pruning import SampleScorer, SampleScores, sample_bytes
 from sklearn_xc.solvers.screening import CsrScreen, make_screen
+from sklearn_xc.solvers.smooth_newton import SmoothNewton, smooth_workspace_bytes
 from sklearn_xc.solvers.working_sets import (
     CROWD_WEIGHT,
     Batch,
@@ -58,6 +59,7 @@ from sklearn_xc.solvers.working_sets import (
 CG_TOLERANCE = 0.5
 CG_MAX_ITER = 100
 PRECONDITIONER_WEIGHT = 0.01
+_CG = CG_TOLERANCE, PRECONDITIONER_WEIGHT, CG_MAX_ITER
 #: A gradient at zero counts as zero where it is at most so many times the rounding of its sum.
 _ROUNDINGS = 8.0
 
@@ -161,8 +163,12 @@ class _Label:
     status: int = CONVERGED
 
 
-def workspace_bytes(n: int, d: int, n_lanes: int, itemsize: int) -> int:
+def workspace_bytes(n: int, d: int, n_lanes: int, itemsize: int, has_kink: bool = True) -> int:
     """Return about how many bytes a block's workspace takes besides X and the weights found."""
+    if not has_kink:
+        points = 2 * n_lanes * (d + 1) * itemsize
+        smooth = smooth_workspace_bytes(n, d, itemsize)
+        return points + smooth + 7 * (d + 2) * (8 + itemsize) + sample_bytes(n)
     points = (d + 1) * n_lanes * (2 * itemsize + 2)
     lists = 2 * n * n_lanes * 4
     vectors = n * (4 * 3 + 8 * 5) + (d + 2) * (4 * 2 + 8 * 2 + 6 * itemsize)
@@ -235,7 +241,10 @@ class _Block:
         self.labels = np.asarray(labels, np.int64)
         self.n_lanes = n_lanes
         n_lanes = min(n_lanes, max(1, len(self.labels)))
-        self.advance = block_newton_kernels(problem.loss, problem.rows_of).advance
+        has_kink = problem.loss.has_kink
+        if has_kink:
+            self.advance = block_newton_kernels(problem.loss, problem.rows_of).advance
+        self.smooth = None if has_kink else SmoothNewton(problem, _CG, self._check_stop)
         self.screen = make_screen(problem, n_lanes)
         self.data = Rows(
             problem.instances.arrays, problem.weight, sums.weight,
@@ -286,8 +295,7 @@ class _Block:
         assert isinstance(self.screen, CsrScreen)
         solver = WorkingSetSolver(
             self.problem, self.data, self.screen, self.advance,
-            (CG_TOLERANCE, PRECONDITIONER_WEIGHT, CG_MAX_ITER), self.scratch,
-            self.n_lanes, self._check_stop,
+            _CG, self.scratch, self.n_lanes, self._check_stop,
         )  # fmt: skip
         found = solver.solve(
             self.labels[rows], self.initialiser, self.prepared, self.sums, self.rounding
@@ -428,26 +436,25 @@ class _Block:
 
     def _advance(self, occupied: np.ndarray) -> None:
         """Take the occupied lanes one step further, some lanes for each call."""
-        problem, y_indptr = self.problem, self.problem.y_indptr
-        labels = self.state.label[occupied]
+        if self.smooth is not None:
+            self.smooth.advance(self.state, occupied)
+            self.n_candidates = np.zeros(len(occupied), np.int64)
+            return
+        y_indptr, labels = self.problem.y_indptr, self.state.label[occupied]
         n_positives = y_indptr[labels + 1] - y_indptr[labels]
         n_candidates = self.n_candidates = self.screen.list_candidates(
             self.state, occupied, int(n_positives.max()), self._check_stop
         )
         candidates = self.screen.candidates
         work = n_candidates[: len(occupied)] + n_positives
-        if candidates.shape[1]:
-            # At a point between two others the active rows of both may be active.
-            self._reserve_active(int((self.state.n_active[occupied] + work).max()))
-        else:
-            work[:] = problem.n_samples
+        # At a point between two others the active rows of both may be active.
+        self._reserve_active(int((self.state.n_active[occupied] + work).max()))
         first = 0
         while first < len(occupied):
             last = first + max(1, int((np.cumsum(work[first:]) <= _ROWS_PER_CALL).sum()))
             self.advance(
                 self.data, self.no_sets, self.state, occupied[first:last], candidates[first:last],
-                n_candidates[first:last], (CG_TOLERANCE, PRECONDITIONER_WEIGHT, CG_MAX_ITER),
-                self.scratch,
+                n_candidates[first:last], _CG, self.scratch,
             )  # fmt: skip
             first = last
             self._check_stop()
@@ -594,7 +601,8 @@ def _no_working_sets(problem: OneVsAllProblem, n_lanes: int) -> WorkingSets:
 
 def _make_scratch(problem: OneVsAllProblem) -> Scratch:
     n, d, dtype = problem.n_samples, problem.n_features, problem.dtype
-    room = _COPY_FEATURES * d
+    n = n if problem.loss.has_kink else 0
+    room = _COPY_FEATURES * d if problem.loss.has_kink else 0
     return Scratch(
         rows=np.empty(n, np.int32), sign=np.empty(n), scores=np.empty(n), changes=np.empty(n),
         slopes=np.empty(n), curvatures=np.empty(n), every_row=np.arange(n, dtype=np.int32),

@@ -4,7 +4,6 @@ A screen lists candidates: all rows with a loss, and a few more whose exact scor
 """
 
 import itertools
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
@@ -30,7 +29,7 @@ _DENSE_ROWS = 1024
 
 def make_screen(problem: OneVsAllProblem, n_lanes: int) -> "Screen":
     """Return the screen for a problem: none where every row has a loss everywhere."""
-    if not math.isfinite(problem.loss.active_below):
+    if not problem.loss.has_kink:
         return NoScreen(n_lanes)
     if isinstance(problem.instances, DenseRows):
         return DenseScreen(problem, n_lanes)
@@ -98,7 +97,7 @@ class CsrScreen(Screen):
         self.problem = problem
         self.block = np.zeros(problem.n_features * _width(n_lanes), np.int16)
         self.sparse_block: np.ndarray | None = None
-        self.ranges = _ranges(instances.indptr)
+        self.ranges = row_ranges(instances.indptr)
 
     def list_candidates(
         self, lanes: Lanes, occupied: np.ndarray, spare: int, check: Callable[[], None]
@@ -200,7 +199,7 @@ def _width(n_points: int) -> int:
     return next(width for width in WIDTHS if width >= n_points)
 
 
-def _ranges(indptr: np.ndarray) -> list[tuple[int, int]]:
+def row_ranges(indptr: np.ndarray) -> list[tuple[int, int]]:
     """Cut the rows into ranges for one call each."""
     n = len(indptr) - 1
     cuts = [0]
