@@ -46,7 +46,7 @@ from sklearn_xc.solvers.problem import (
 )
 from sklearn_xc.solvers.pruning import SampleScorer, SampleScores, sample_bytes
 from sklearn_xc.solvers.screening import CsrScreen, make_screen
-from sklearn_xc.solvers.smooth_newton import SmoothNewton, smooth_workspace_bytes
+from sklearn_xc.solvers.smooth_newton import SmoothNewton, is_side_by_side, smooth_workspace_bytes
 from sklearn_xc.solvers.working_sets import (
     CROWD_WEIGHT,
     Batch,
@@ -163,9 +163,12 @@ class _Label:
     status: int = CONVERGED
 
 
-def workspace_bytes(n: int, d: int, n_lanes: int, itemsize: int, has_kink: bool = True) -> int:
-    """Return about how many bytes a block's workspace takes besides X and the weights found."""
-    if not has_kink:
+def workspace_bytes(n: int, d: int, n_lanes: int, itemsize: int, side_by_side: bool = False) -> int:
+    """Return about how many bytes a block's workspace takes besides X and the weights found.
+
+    `side_by_side` is what ``is_side_by_side`` says of the problem.
+    """
+    if side_by_side:
         points = 2 * n_lanes * (d + 1) * itemsize
         smooth = smooth_workspace_bytes(n, d, itemsize)
         return points + smooth + 7 * (d + 2) * (8 + itemsize) + sample_bytes(n)
@@ -241,10 +244,9 @@ class _Block:
         self.labels = np.asarray(labels, np.int64)
         self.n_lanes = n_lanes
         n_lanes = min(n_lanes, max(1, len(self.labels)))
-        has_kink = problem.loss.has_kink
-        if has_kink:
-            self.advance = block_newton_kernels(problem.loss, problem.rows_of).advance
-        self.smooth = None if has_kink else SmoothNewton(problem, _CG, self._check_stop)
+        self.advance = block_newton_kernels(problem.loss, problem.rows_of).advance
+        is_smooth = is_side_by_side(problem)
+        self.smooth = SmoothNewton(problem, _CG, self._check_stop) if is_smooth else None
         self.screen = make_screen(problem, n_lanes)
         self.data = Rows(
             problem.instances.arrays, problem.weight, sums.weight,
@@ -440,15 +442,19 @@ class _Block:
             self.smooth.advance(self.state, occupied)
             self.n_candidates = np.zeros(len(occupied), np.int64)
             return
-        y_indptr, labels = self.problem.y_indptr, self.state.label[occupied]
+        problem, y_indptr = self.problem, self.problem.y_indptr
+        labels = self.state.label[occupied]
         n_positives = y_indptr[labels + 1] - y_indptr[labels]
         n_candidates = self.n_candidates = self.screen.list_candidates(
             self.state, occupied, int(n_positives.max()), self._check_stop
         )
         candidates = self.screen.candidates
         work = n_candidates[: len(occupied)] + n_positives
-        # At a point between two others the active rows of both may be active.
-        self._reserve_active(int((self.state.n_active[occupied] + work).max()))
+        if candidates.shape[1]:
+            # At a point between two others the active rows of both may be active.
+            self._reserve_active(int((self.state.n_active[occupied] + work).max()))
+        else:
+            work[:] = problem.n_samples
         first = 0
         while first < len(occupied):
             last = first + max(1, int((np.cumsum(work[first:]) <= _ROWS_PER_CALL).sum()))
@@ -601,8 +607,9 @@ def _no_working_sets(problem: OneVsAllProblem, n_lanes: int) -> WorkingSets:
 
 def _make_scratch(problem: OneVsAllProblem) -> Scratch:
     n, d, dtype = problem.n_samples, problem.n_features, problem.dtype
-    n = n if problem.loss.has_kink else 0
-    room = _COPY_FEATURES * d if problem.loss.has_kink else 0
+    room = _COPY_FEATURES * d
+    if is_side_by_side(problem):
+        n = room = 0
     return Scratch(
         rows=np.empty(n, np.int32), sign=np.empty(n), scores=np.empty(n), changes=np.empty(n),
         slopes=np.empty(n), curvatures=np.empty(n), every_row=np.arange(n, dtype=np.int32),

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sklearn_xc._data import CsrRows, read_only
+from sklearn_xc._data import CsrRows
 from sklearn_xc.kernels.emitters.row_lanes import LANES
 from sklearn_xc.kernels.one_vs_all.block_newton import (
     DAMPING,
@@ -36,6 +36,9 @@ from sklearn_xc.kernels.one_vs_all.smooth_loss import TILE, measure_rows, smooth
 from sklearn_xc.solvers.problem import OneVsAllProblem
 from sklearn_xc.solvers.screening import row_ranges
 
+#: Fewer labels of a problem are solved one at a time, as ``block_newton`` does. So are those of
+#: dense X: its rows fill vector registers by themselves.
+_FEWEST_LABELS = 8
 #: Where the preconditioner ``(1 - a) I + a diag(H)`` is between I and twice I, I takes its place.
 _LEAST_TRACE = 1.0
 _CACHE_LINE = 64
@@ -46,13 +49,19 @@ def smooth_workspace_bytes(n: int, d: int, itemsize: int) -> int:
     return LANES * ((d + 1) * (8 + 6 * itemsize) + n * itemsize) + 8 * n
 
 
+def is_side_by_side(problem: OneVsAllProblem) -> bool:
+    """Tell whether ``SmoothNewton`` is the faster way to solve a problem."""
+    is_sparse = isinstance(problem.instances, CsrRows)
+    return is_sparse and not problem.loss.has_kink and problem.n_labels >= _FEWEST_LABELS
+
+
 class SmoothNewton:
     """Takes the lanes of a block to their trial points and sets their next ones.
 
     Parameters
     ----------
     problem : OneVsAllProblem
-        Its loss is never zero.
+        See ``is_side_by_side``.
     cg : tuple of (float, float, int)
         Tolerance, weight of the diagonal in the preconditioner, and the most iterations.
     check : callable
@@ -67,7 +76,8 @@ class SmoothNewton:
     ) -> None:
         n, d, dtype = problem.n_samples, problem.n_features, problem.dtype
         self.problem, self.cg, self.check = problem, cg, check
-        self.rows, self.ranges = _rows_of(problem)
+        self.rows = problem.instances.arrays
+        self.ranges = row_ranges(self.rows[0])
         self.squares = np.empty(n)
         measure_rows(self.rows, problem.intercept, self.squares)
         self.add_losses = smooth_loss_kernels(problem.loss).add_losses
@@ -140,9 +150,7 @@ class SmoothNewton:
                 self.curvatures,
             )  # fmt: skip
             self.check()
-        add_ridge(
-            self.point, problem.intercept, problem.ridge, self.gradient, norm2, gradient2
-        )
+        add_ridge(self.point, problem.intercept, problem.ridge, self.gradient, norm2, gradient2)
         bias = self.point[-1].astype(np.float64)
         objective = loss + 0.5 * (norm2 + problem.ridge * bias**2)
         return objective[:m], norm2[:m], np.sqrt(gradient2)[:m], trace[:m]
@@ -175,8 +183,9 @@ class SmoothNewton:
         self._write_diagonals(moves, trace, damping)
         n_products = self._solve(moves, scale, damping)
         lanes.n_products[k] = n_products[:m]
-        stands, targets = _offsets(lanes, k, lanes.current[k]), _offsets(
-            lanes, k, 1 - lanes.current[k]
+        stands, targets = (
+            _offsets(lanes, k, lanes.current[k]),
+            _offsets(lanes, k, 1 - lanes.current[k]),
         )
         stands[~moves] = -1
         norm2, slope = np.zeros((2, LANES))
@@ -189,9 +198,7 @@ class SmoothNewton:
         # The gradient is not scaled here, the step is.
         lanes.slope[moved] = slope[moves]
 
-    def _write_diagonals(
-        self, moves: np.ndarray, trace: np.ndarray, damping: np.ndarray
-    ) -> None:
+    def _write_diagonals(self, moves: np.ndarray, trace: np.ndarray, damping: np.ndarray) -> None:
         """Write the diagonals of the Hessians; that of I where it does for a preconditioner."""
         diagonal = self.condition
         diagonal[:] = 1.0
@@ -208,9 +215,7 @@ class SmoothNewton:
             diagonal[-1] += self.curvatures.sum(axis=0, dtype=np.float64)
         diagonal[:, ~needs] = 1.0
 
-    def _solve(
-        self, moves: np.ndarray, scale: np.ndarray, damping: np.ndarray
-    ) -> np.ndarray:
+    def _solve(self, moves: np.ndarray, scale: np.ndarray, damping: np.ndarray) -> np.ndarray:
         """Leave the scaled steps in ``vectors[0]``; return the number of products of each lane.
 
         ``conjugate_gradients`` of ``newton_direction`` is the same for one label.
@@ -256,21 +261,6 @@ class SmoothNewton:
             rz[:] = new_rz
             turn_directions(going, beta, self.condition, self.vectors, squares)
         return n_products
-
-
-def _rows_of(
-    problem: OneVsAllProblem,
-) -> tuple[tuple[np.ndarray, np.ndarray | None, np.ndarray], list[tuple[int, int]]]:
-    """Return the rows as these kernels read them, and how they are cut into calls."""
-    instances, (n, d) = problem.instances, problem.instances.shape
-    if isinstance(instances, CsrRows):
-        indptr, indices, data = instances.arrays
-    else:
-        indptr, indices = np.arange(0, n * d + 1, max(d, 1), dtype=np.int64), None
-        indptr = indptr if d else np.zeros(n + 1, np.int64)
-        data = instances.arrays[0].reshape(-1)
-    indptr = read_only(indptr)
-    return (indptr, indices, data), row_ranges(indptr)
 
 
 def _offsets(lanes: Lanes, k: np.ndarray, which: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ the scores of float32 weights are taken in float64. What happens in a lane does 
 others, and X is read once for all of them. A loop in numba would keep the sums in memory.
 """
 
+import functools
 from typing import Any
 
 from llvmlite import ir
@@ -28,10 +29,8 @@ def _write_row_scores(typing, indices, values, start, stop, block, out, at):
 
     Parameters
     ----------
-    indices : ndarray of int32, or None
-        Features of the non-zeros; None for dense rows, whose features are 0, 1, 2, ...
-    values : ndarray of float
-        The non-zeros, row by row.
+    indices, values : ndarray of int32 and float
+        CSR rows.
     start, stop : uint64
         Those of the row.
     block : ndarray of shape (n_features, LANES)
@@ -61,22 +60,24 @@ def _add_row_multiples(typing, indices, values, start, stop, moves, at, block):
     return types.none(indices, values, u64, u64, moves, u64, block), _generate_multiples
 
 
+def _add_row_squares(typing, indices, values, start, stop, moves, at, block):
+    """Do as ``add_row_multiples`` with the squares of the non-zeros."""
+    u64 = types.uint64
+    signature = types.none(indices, values, u64, u64, moves, u64, block)
+    return signature, functools.partial(_generate_multiples, is_squared=True)
+
+
 class _Row:
     """The non-zeros of a row, as instructions read them."""
 
     def __init__(self, context: Any, builder: Any, signature: Any, args: Any) -> None:
         self.builder, self.start, self.stop = builder, args[2], args[3]
-        self.indices = (
-            None
-            if isinstance(signature.args[0], types.NoneType)
-            else _data(context, builder, signature, args, 0)
+        self.indices, self.values = (
+            _data(context, builder, signature, args, place) for place in (0, 1)
         )
-        self.values = _data(context, builder, signature, args, 1)
 
     def feature(self, t: Any) -> Any:
         """Return the feature of a non-zero."""
-        if self.indices is None:
-            return self.builder.sub(t, self.start)
         return self.builder.zext(self.builder.load(self.builder.gep(self.indices, [t])), _I64)
 
     def value(self, t: Any, number: Any) -> Any:
@@ -146,7 +147,9 @@ def _generate_scores(context: Any, builder: Any, signature: Any, args: Any) -> A
     return context.get_dummy_value()
 
 
-def _generate_multiples(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _generate_multiples(
+    context: Any, builder: Any, signature: Any, args: Any, is_squared: bool = False
+) -> Any:
     """Write the loop over the non-zeros of the row."""
     row = _Row(context, builder, signature, args)
     moves, block = (_data(context, builder, signature, args, place) for place in (4, 6))
@@ -161,7 +164,10 @@ def _generate_multiples(context: Any, builder: Any, signature: Any, args: Any) -
     builder.cbranch(builder.icmp_unsigned("<", t, row.stop), body, after)
     builder.position_at_end(body)
     place = _pointer(builder, block, row.feature(t))
-    product = builder.fmul(row.value(t, number), move, flags=_FUSED)
+    value = row.value(t, number)
+    if is_squared:
+        value = builder.fmul(value, value)
+    product = builder.fmul(value, move, flags=_FUSED)
     total = builder.fadd(builder.load(place, align=size), product, flags=_FUSED)
     builder.store(total, place, align=size)
     following = builder.add(t, _ONE)
@@ -175,3 +181,4 @@ def _generate_multiples(context: Any, builder: Any, signature: Any, args: Any) -
 # Named so that they are called from kernels without the first argument.
 write_row_scores: Any = intrinsic(_write_row_scores)
 add_row_multiples: Any = intrinsic(_add_row_multiples)
+add_row_squares: Any = intrinsic(_add_row_squares)

@@ -9,7 +9,12 @@ import numpy as np
 
 from sklearn_xc.kernels.arithmetic.vectors import inner_product
 from sklearn_xc.kernels.compiling.jit import kernel
-from sklearn_xc.kernels.emitters.row_lanes import LANES, add_row_multiples, write_row_scores
+from sklearn_xc.kernels.emitters.row_lanes import (
+    LANES,
+    add_row_multiples,
+    add_row_squares,
+    write_row_scores,
+)
 
 
 @kernel
@@ -50,14 +55,8 @@ def add_squares(X, curvatures, first, last, diagonal):
     """Add the losses' part of the diagonals of the Hessians over some rows, without intercepts."""
     indptr, indices, data = X
     for i in range(first, last):
-        start = np.uint64(indptr[i])
-        for t in range(start, np.uint64(indptr[i + 1])):
-            j = np.uint64(t - start)
-            if indices is not None:
-                j = np.uint64(np.uint32(indices[t]))
-            square = data[t] * data[t]
-            for c in range(LANES):
-                diagonal[j, c] += square * curvatures[i, c]
+        start, stop = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+        add_row_squares(indices, data, start, stop, curvatures, np.uint64(i), diagonal)
 
 
 @kernel

@@ -56,8 +56,8 @@ def smooth_loss_kernels(loss: Any) -> SimpleNamespace:
 
         Parameters
         ----------
-        X : tuple of (indptr, indices, values)
-            Rows; indices are None where they are dense.
+        X : tuple of (indptr, indices, data)
+            CSR rows.
         weight, squares : ndarray of shape (n,)
             Of each row; its squared norm with the constant feature, in float64.
         first, last : int

@@ -50,9 +50,7 @@ def two_means_kernel(loss: Any) -> Any:
                 break
             lam = 1.0
             for _ in range(_MAX_HALVINGS):
-                new_f, new_s, new_t = objective(
-                    a + lam * da, b + lam * db, pp, pq, qq, plus, minus
-                )
+                new_f, new_s, new_t = objective(a + lam * da, b + lam * db, pp, pq, qq, plus, minus)
                 if new_f <= f + 0.01 * lam * rise:
                     break
                 lam *= 0.5
