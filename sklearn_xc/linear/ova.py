@@ -12,11 +12,11 @@ from sklearn_xc._state import built_apart
 from sklearn_xc.initialisers import INITIALISERS, Initialiser
 from sklearn_xc.kernels.one_vs_all.constant_scores import constant_scores_kernel
 from sklearn_xc.linear.assembly import assemble_weights
-from sklearn_xc.linear.model import LinearModel
+from sklearn_xc.linear.probabilities import LogisticModel
 from sklearn_xc.linear.problem import build_problem, check_init
 from sklearn_xc.linear.report import fit_report, stacked, warn_of_fit
 from sklearn_xc.linear.training import solve_all
-from sklearn_xc.losses import LOSSES, MarginLoss
+from sklearn_xc.losses import LOSSES, Logistic, MarginLoss
 from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.solvers.newton_cg import BlockSolution
 from sklearn_xc.solvers.problem import OneVsAllProblem
@@ -27,7 +27,7 @@ from sklearn_xc.weights.label_weights import LabelWeights
 _STACKLEVEL = 6
 
 
-class OvALinearXC(LinearModel):
+class OvALinearXC(LogisticModel):
     """One-vs-all linear classifier, exact for each of very many labels.
 
     For every label j, with y in {-1, +1}, minimises over w and b::
@@ -272,6 +272,7 @@ class OvALinearXC(LinearModel):
         is_bounded = self.regularize_intercept or not self.fit_intercept
         self.fit_report_ = fit_report(solutions, row_of_label, is_bounded)
         self.n_iter_ = self.fit_report_["n_iter"]
+        self._is_logistic = type(problem.margin_loss) is Logistic
         samples = [s.sample for s in solutions if s.sample is not None]
         self._pruning_cost = sum_up(samples) if samples else None
         intercepts = stacked(solutions, row_of_label, "intercepts")

@@ -1,4 +1,4 @@
-"""exp, expm1, log and log1p without a branch or a call, so that a loop over them becomes vector code.
+"""exp, expm1, log and log1p without a branch or call, so that loops over them become vector code.
 
 Within 3 units in the last place, expm1 within 6. The argument of exp is reduced to
 ``x - n log(2)``, at most log(2) / 2, for the Taylor series; log(x) is

@@ -19,7 +19,7 @@ from sklearn_xc.kernels.emitters.row_lanes import (
 
 @kernel
 def gather_points(points, offsets, block):
-    """Write points side by side: ``block[j, c] = points[offsets[c] + j]``, 0 for offsets below 0."""
+    """Write points side by side: ``block[j, c] = points[offsets[c] + j]``, 0 for offsets < 0."""
     for c in range(LANES):
         if offsets[c] < 0:
             for j in range(block.shape[0]):
@@ -69,7 +69,8 @@ def begin_directions(gradient, scale, diagonal, weight, vectors, rz, squares):
     scale : ndarray of float64 of shape (LANES,)
         0 for labels that want none.
     diagonal : ndarray of shape (d + 1, LANES)
-        Of the Hessians; overwritten with the preconditioner ``1 / ((1 - weight) + weight diagonal)``.
+        Of the Hessians; overwritten with the preconditioner, the inverse of
+        ``(1 - weight) + weight diagonal``.
     weight : float
     vectors : ndarray of shape (4, d + 1, LANES)
         Overwritten: step, residual, direction, and the ridge's part of its product with the
