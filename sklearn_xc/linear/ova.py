@@ -44,8 +44,9 @@ class OvALinearXC(LogisticModel):
     C : float, default=0.5
         Weight of the summed loss against the ridge. Rows of norm 1 are what the default is for.
     loss : {"squared_hinge", "logistic", "huber_hinge"} or MarginLoss, default="squared_hinge"
-        phi. The hinges are several times faster: far instances drop out. A
-        :class:`~sklearn_xc.losses.MarginLoss` may be one of yours, with parameters of its own.
+        phi. The hinges are faster, as far instances drop out; "logistic" has probabilities,
+        :meth:`predict_proba`. A :class:`~sklearn_xc.losses.MarginLoss` may be one of yours, with
+        parameters of its own.
     init : {"msi", "zero", "bias", "ovap", "ovap++"}, Initialiser, or {array-like, sparse matrix} \
             of shape (n_labels, n_features) or (n_labels, n_features + 1), default="msi"
         Start vectors: mean-separating, zero, a negative intercept, the all-negative problem's
@@ -113,7 +114,8 @@ class OvALinearXC(LogisticModel):
     Notes
     -----
     Memory: X and a copy of it, the pruned weights, and for each thread about
-    64 (10 n_features + 8 n) bytes in float32, 64 (18 n_features + 8 n) in float64.
+    64 (10 n_features + 8 n) bytes in float32, 64 (18 n_features + 8 n) in float64; for a loss that
+    is never zero 64 (17 n_features + n) and 64 (32 n_features + 2 n).
     The bound is ``|g|^2 / 2``, as the objective is 1-strongly convex; with a free intercept it is
     infinite. Labels with the same instances are solved once. An instance of which no feature has a
     weight is scored by how frequent labels are in training, not by `intercept_`.

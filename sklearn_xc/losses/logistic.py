@@ -1,36 +1,44 @@
 """Logistic loss, ``log(1 + exp(-m))``: never zero, so that no instance ever leaves the work.
 
 Computed from ``exp(-|m|)``, which cannot overflow, in float64 and without a branch: loops over the
-margins of many labels become vector code.
+margins of many labels become vector code. The result has the type of the margin.
 """
 
 import math
+
+import numpy as np
 
 from sklearn_xc.kernels.arithmetic.vector_math import vector_exp, vector_log1p
 from sklearn_xc.kernels.compiling.jit import inlined
 from sklearn_xc.losses.margin import MarginLoss
 
 
+_ONE = np.float32(1.0)
+
+
 @inlined
 def value(margin):
     """Return the loss of one instance at `margin`."""
-    loss = vector_log1p(vector_exp(-abs(margin))) + (-margin if margin < 0.0 else 0.0)
-    return type(margin)(loss if margin == margin else margin)
+    m = _ONE * margin
+    loss = vector_log1p(vector_exp(-abs(m))) + (-m if m < 0.0 else 0.0)
+    return type(m)(loss if m == m else m)
 
 
 @inlined
 def slope(margin):
     """Return the derivative of ``value``, in (-1, 0)."""
-    small = vector_exp(-abs(margin))
-    fall = -(1.0 if margin < 0.0 else small) / (1.0 + small)
-    return type(margin)(fall if margin == margin else margin)
+    m = _ONE * margin
+    small = vector_exp(-abs(m))
+    fall = -(1.0 if m < 0.0 else small) / (1.0 + small)
+    return type(m)(fall if m == m else m)
 
 
 @inlined
 def curvature(margin):
     """Return the second derivative of ``value``, in (0, 1/4]."""
-    small = vector_exp(-abs(margin))
-    return type(margin)(small / ((1.0 + small) * (1.0 + small)))
+    m = _ONE * margin
+    small = vector_exp(-abs(m))
+    return type(m)(small / ((1.0 + small) * (1.0 + small)))
 
 
 class Logistic(MarginLoss):

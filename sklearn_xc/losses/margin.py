@@ -53,10 +53,11 @@ class MarginLoss(BaseEstimator, ABC):
     Attributes
     ----------
     active_below : float, default=inf
-        From this margin on, value, slope and curvature are 0. Training is several times faster
-        where it is finite: instances beyond it need no look.
+        From this margin on, value, slope and curvature are 0. Training is faster where it is
+        finite: instances beyond it need no look.
     msi_negative_score : float, default=-2.0
-        The mean score that mean-separating initialisation gives to the negatives.
+        The mean score that mean-separating initialisation gives to the negatives, where
+        `active_below` is finite or a score of the positives is given.
 
     Examples
     --------

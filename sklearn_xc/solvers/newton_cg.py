@@ -254,7 +254,7 @@ class _Block:
             problem.intercept, problem.ridge, problem.relative_gap,
         )  # fmt: skip
         self.state = _make_lanes(problem, n_lanes)
-        self.scratch = _make_scratch(problem)
+        self.scratch = _make_scratch(problem, is_smooth)
         self.no_sets = _no_working_sets(problem, n_lanes)
         self.occupants: list[_Label | None] = [None] * n_lanes
         self.parents = initialiser.parents(problem, self.labels)
@@ -605,10 +605,10 @@ def _no_working_sets(problem: OneVsAllProblem, n_lanes: int) -> WorkingSets:
     )  # fmt: skip
 
 
-def _make_scratch(problem: OneVsAllProblem) -> Scratch:
+def _make_scratch(problem: OneVsAllProblem, is_smooth: bool = False) -> Scratch:
     n, d, dtype = problem.n_samples, problem.n_features, problem.dtype
     room = _COPY_FEATURES * d
-    if is_side_by_side(problem):
+    if is_smooth:
         n = room = 0
     return Scratch(
         rows=np.empty(n, np.int32), sign=np.empty(n), scores=np.empty(n), changes=np.empty(n),

@@ -110,7 +110,7 @@ def test_mean_separating_of_a_loss_that_is_never_zero_is_the_minimum_for_two_mea
     rng = np.random.default_rng(0)
     X, weight = rng.normal(size=(200, 12)) + 0.3, 0.5 + rng.random(200)
     Y = rng.random((200, 3)) < [0.02, 0.05, 0.7]
-    plus, minus = np.array([[0.5, 1.0, 9.0], [0.3, 0.2, 9.0]])
+    plus, minus = np.array([[0.05, 0.02, 9.0], [0.3, 0.2, 9.0]])
     problem = make_problem(
         X, Y, loss="logistic", weight=weight, plus=plus, minus=minus, fit_intercept=fit_intercept
     )

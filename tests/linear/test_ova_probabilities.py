@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
-from sklearn_xc import OvALinearXC, OvALinearXCCV, TextClassifierXC, topk
+from sklearn_xc import OvALinearXC, OvALinearXCCV, TextClassifierXC, topk_names
 from sklearn_xc.losses import Logistic, SquaredHinge
 from sklearn_xc.testing.answers import check_predict_proba
 
@@ -153,7 +153,7 @@ def test_the_fitted_loss_counts(xy):
     assert hasattr(copy.copy(model).fit(*xy), "predict_proba")
 
 
-def test_a_chosen_C_and_texts(xy):
+def test_a_chosen_c_and_texts(xy):
     X, Y = xy
     model = OvALinearXCCV(Cs=[0.1, 1.0], cv=2, loss="logistic", random_state=0).fit(X, Y)
     np.testing.assert_allclose(
@@ -161,19 +161,20 @@ def test_a_chosen_C_and_texts(xy):
     )
     assert not hasattr(OvALinearXCCV(), "predict_proba")
     texts, names = ["red apple", "green pear", "red cherry"] * 4, [["a"], ["p"], ["a", "c"]] * 4
-    text = TextClassifierXC(OvALinearXC(loss="logistic")).fit(texts, names)
+    text = TextClassifierXC(classifier=OvALinearXC(loss="logistic")).fit(texts, names)
     labels, chances = text.predict_proba_topk(["red apple"], 3)
     assert text.classes_[labels[0, 0]] == "a"
     assert (np.diff(chances[0]) <= 0).all()
 
 
-def test_topk_in_a_pipeline(xy):
+def test_named_in_a_pipeline(xy):
     X, Y = xy
     pipeline = make_pipeline(MaxAbsScaler(), OvALinearXC(loss="logistic")).fit(X, Y)
-    labels, chances = topk(pipeline, X, 3, return_probabilities=True)
-    inner, scaled = pipeline[-1], pipeline[:-1].transform(X)
-    for found, expected in zip((labels, chances), inner.predict_proba_topk(scaled, 3), strict=True):
-        np.testing.assert_array_equal(found, expected)
+    found = topk_names(pipeline, X, 3, return_probabilities=True)
+    labels, chances = pipeline[-1].predict_proba_topk(pipeline[:-1].transform(X), 3)
+    for row, names, expected in zip(found, labels, chances, strict=True):
+        assert [name for name, _ in row] == names.tolist()
+        np.testing.assert_allclose([chance for _, chance in row], expected)
 
 
 def test_the_checks_of_sklearn_xc_testing():

@@ -55,7 +55,10 @@ def make_block(n, dtype, skipped):
 def test_scores(types, n, skipped):
     """At any place in memory; nothing beside the sums is written."""
     dtype, of_sum = types
-    block, (indices, values, start, stop) = make_block(N_FEATURES, dtype, skipped), make_row(dtype, n)
+    block, (indices, values, start, stop) = (
+        make_block(N_FEATURES, dtype, skipped),
+        make_row(dtype, n),
+    )
     out = np.full((4, LANES), -7.0, of_sum)
     write(indices, values, start, stop, block, out, 2)
     row = slice(start, stop)
