@@ -12,7 +12,6 @@ from sklearn_xc.kernels.arithmetic.vector_math import vector_exp, vector_log1p
 from sklearn_xc.kernels.compiling.jit import inlined
 from sklearn_xc.losses.margin import MarginLoss
 
-
 _ONE = np.float32(1.0)
 
 

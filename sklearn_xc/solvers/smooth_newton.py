@@ -80,7 +80,7 @@ class SmoothNewton:
         self.ranges = row_ranges(self.rows[0])
         self.squares = np.empty(n)
         measure_rows(self.rows, problem.intercept, self.squares)
-        self.add_losses = smooth_loss_kernels(problem.loss).add_losses
+        self.kernels = smooth_loss_kernels(problem.loss)
         self.tile = _aligned((4, TILE, LANES), np.dtype(np.float64))
         self.gradient = _aligned((d + 1, LANES), np.dtype(np.float64))
         self.curvatures = _aligned((n, LANES), dtype)
@@ -99,21 +99,20 @@ class SmoothNewton:
         occupied : ndarray of int64
             The lanes to work on.
         """
-        for first in range(0, len(occupied), LANES):
-            self._advance(lanes, occupied[first : first + LANES])
+        is_pruned = lanes.purpose[occupied] == PRUNED
+        for k, go in ((occupied[~is_pruned], self._advance), (occupied[is_pruned], self._sum_up)):
+            for first in range(0, len(k), LANES):
+                go(lanes, k[first : first + LANES])
 
     def _advance(self, lanes: Lanes, k: np.ndarray) -> None:
         """Do so with at most 16 lanes; below, c is the place of a lane among them."""
         problem, m = self.problem, len(k)
         lanes.n_products[k] = 0
         objective, norm2, gradient_norm, trace = self._evaluate(lanes, k)
-        is_pruned = lanes.purpose[k] == PRUNED
-        lanes.pruned_objective[k[is_pruned]] = objective[is_pruned]
-
         before = lanes.objective[k]
         allowed = before + SUFFICIENT_DECREASE * lanes.slope[k] + ROUNDING * np.abs(objective)
-        is_taken = (objective <= allowed) & ~is_pruned
-        for c in np.flatnonzero(~(is_taken | is_pruned)).tolist():
+        is_taken = objective <= allowed
+        for c in np.flatnonzero(~is_taken).tolist():
             self._halve(lanes, int(k[c]))
         taken = k[is_taken]
         lanes.step_length[taken] = 0.5 ** lanes.n_unseen[taken]
@@ -135,25 +134,47 @@ class SmoothNewton:
     def _evaluate(self, lanes: Lanes, k: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return objectives, squared norms, gradient norms and traces at the trial points."""
         problem, m = self.problem, len(k)
-        gather_points(lanes.points, _offsets(lanes, k, 1 - lanes.current[k]), self.point)
+        (next_positive, end), costs = self._look_at(lanes, k)
         self.gradient[:] = 0.0
-        positive = np.zeros((2, LANES), np.int64)
-        costs = np.ones((2, LANES))
-        positive[0, :m] = problem.y_indptr[lanes.label[k]]
-        positive[1, :m] = problem.y_indptr[lanes.label[k] + 1]
-        costs[:, :m] = lanes.plus[k], lanes.minus[k]
         loss, trace, norm2, gradient2 = np.zeros((4, LANES))
         for first, last in self.ranges:
-            self.add_losses(
-                self.rows, problem.weight, self.squares, first, last, problem.y_rows, positive[0],
-                positive[1], costs[0], costs[1], self.point, self.tile, loss, self.gradient, trace,
+            self.kernels.add_losses(
+                self.rows, problem.weight, self.squares, first, last, problem.y_rows, next_positive,
+                end, costs[0], costs[1], self.point, self.tile, loss, self.gradient, trace,
                 self.curvatures,
             )  # fmt: skip
             self.check()
         add_ridge(self.point, problem.intercept, problem.ridge, self.gradient, norm2, gradient2)
-        bias = self.point[-1].astype(np.float64)
-        objective = loss + 0.5 * (norm2 + problem.ridge * bias**2)
+        objective = loss + 0.5 * (norm2 + problem.ridge * self.point[-1].astype(np.float64) ** 2)
         return objective[:m], norm2[:m], np.sqrt(gradient2)[:m], trace[:m]
+
+    def _sum_up(self, lanes: Lanes, k: np.ndarray) -> None:
+        """Evaluate the objectives of at most 16 lanes at pruned points, and nothing else."""
+        problem, m = self.problem, len(k)
+        lanes.n_products[k] = 0
+        (next_positive, end), costs = self._look_at(lanes, k)
+        loss = np.zeros(LANES)
+        for first, last in self.ranges:
+            self.kernels.sum_losses(
+                self.rows, problem.weight, first, last, problem.y_rows, next_positive, end,
+                costs[0], costs[1], self.point, self.tile, loss,
+            )  # fmt: skip
+            self.check()
+        bias = self.point[-1, :m].astype(np.float64)
+        ridge = lanes.trial_norm2[k] + problem.ridge * bias**2
+        lanes.pruned_objective[k] = loss[:m] + 0.5 * ridge
+
+    def _look_at(self, lanes: Lanes, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Write trial points side by side; return positives and costs as ``add_losses`` has them.
+
+        A lane that is not in use has the weights zero, and no positives.
+        """
+        y_indptr, m = self.problem.y_indptr, len(k)
+        gather_points(lanes.points, _offsets(lanes, k, 1 - lanes.current[k]), self.point)
+        positive, costs = np.zeros((2, LANES), np.int64), np.ones((2, LANES))
+        positive[:, :m] = y_indptr[lanes.label[k]], y_indptr[lanes.label[k] + 1]
+        costs[:, :m] = lanes.plus[k], lanes.minus[k]
+        return positive, costs
 
     def _halve(self, lanes: Lanes, k: int) -> None:
         """Move the trial point half the way back, or give the step up."""

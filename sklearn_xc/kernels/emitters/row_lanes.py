@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from sklearn_xc.kernels.emitters.int16_lanes import splat
+from sklearn_xc.kernels.emitters.int16_lanes import AHEAD, prefetch_lines, splat
 
 #: Columns of a block: of float32 numbers, those of one feature fill a cache line.
 LANES = 16
@@ -22,6 +22,7 @@ _TOGETHER = 2
 _FUSED = ("contract",)
 _I64 = ir.IntType(64)
 _ONE = ir.Constant(_I64, 1)
+_BYTES = {ir.FloatType(): 4, ir.DoubleType(): 8}
 
 
 def _write_row_scores(typing, indices, values, start, stop, block, out, at):
@@ -67,6 +68,31 @@ def _add_row_squares(typing, indices, values, start, stop, moves, at, block):
     return signature, functools.partial(_generate_multiples, is_squared=True)
 
 
+def _weigh_row(
+    typing, values, slopes, bends, r, weight, square, costs, loss, shift, trace, curvatures, at
+):
+    """Weigh the losses of one row, and what follows from them.
+
+    With ``c = weight * costs``: ``loss += c values[r]``, ``slopes[r] *= -c``, ``shift +=
+    slopes[r]``, ``curvatures[at] = c bends[r]`` and ``trace += square c bends[r]``.
+
+    Parameters
+    ----------
+    values, slopes, bends : ndarray of float64 of shape (> r, LANES)
+    r : uint64
+    weight, square : float64
+    costs, loss, shift, trace : ndarray of float64 of shape (LANES,)
+    curvatures : ndarray of shape (> at, LANES)
+        Float32 or float64.
+    at : uint64
+    """
+    signature = types.none(
+        values, slopes, bends, types.uint64, types.float64, types.float64, costs, loss, shift,
+        trace, curvatures, types.uint64,
+    )  # fmt: skip
+    return signature, _generate_weighing
+
+
 class _Row:
     """The non-zeros of a row, as instructions read them."""
 
@@ -75,10 +101,20 @@ class _Row:
         self.indices, self.values = (
             _data(context, builder, signature, args, place) for place in (0, 1)
         )
+        indices = context.make_array(signature.args[0])(context, builder, args[0])
+        self.last = builder.sub(indices.nitems, _ONE)
 
     def feature(self, t: Any) -> Any:
         """Return the feature of a non-zero."""
         return self.builder.zext(self.builder.load(self.builder.gep(self.indices, [t])), _I64)
+
+    def fetch(self, t: Any, block: Any) -> None:
+        """Ask for what a block holds of the feature of a non-zero that comes up soon."""
+        builder = self.builder
+        soon = builder.add(t, ir.Constant(_I64, AHEAD))
+        is_beyond = builder.icmp_unsigned(">", soon, self.last)
+        place = _pointer(builder, block, self.feature(builder.select(is_beyond, self.last, soon)))
+        prefetch_lines(builder, place, LANES * _BYTES[block.type.pointee])
 
     def value(self, t: Any, number: Any) -> Any:
         """Return a non-zero in all lanes, as another type of number."""
@@ -107,6 +143,7 @@ def _generate_scores(context: Any, builder: Any, signature: Any, args: Any) -> A
     vector = ir.VectorType(number, LANES)
 
     def add(t: Any, total: Any) -> Any:
+        row.fetch(t, block)
         weights = builder.load(_pointer(builder, block, row.feature(t)), align=size)
         if weights.type != vector:
             weights = builder.fpext(weights, vector)
@@ -163,6 +200,7 @@ def _generate_multiples(
     t = builder.phi(_I64)
     builder.cbranch(builder.icmp_unsigned("<", t, row.stop), body, after)
     builder.position_at_end(body)
+    row.fetch(t, block)
     place = _pointer(builder, block, row.feature(t))
     value = row.value(t, number)
     if is_squared:
@@ -178,7 +216,42 @@ def _generate_multiples(
     return context.get_dummy_value()
 
 
+def _generate_weighing(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """Write the row's losses."""
+    values, slopes, bends, costs, loss, shift, trace, curvatures = (
+        _data(context, builder, signature, args, place) for place in (0, 1, 2, 6, 7, 8, 9, 10)
+    )
+    double = values.type.pointee
+    vector = ir.VectorType(double, LANES)
+    size, of_curvature = (
+        context.get_abi_sizeof(array.type.pointee) for array in (values, curvatures)
+    )
+    zero = ir.Constant(_I64, 0)
+
+    def load(array: Any, row: Any = zero) -> Any:
+        return builder.load(_pointer(builder, array, row), align=size)
+
+    def add(array: Any, term: Any) -> None:
+        place = _pointer(builder, array, zero)
+        builder.store(
+            builder.fadd(builder.load(place, align=size), term, flags=_FUSED), place, size
+        )
+
+    cost = builder.fmul(splat(builder, args[4], vector), load(costs))
+    add(loss, builder.fmul(cost, load(values, args[3]), flags=_FUSED))
+    slope = builder.fneg(builder.fmul(cost, load(slopes, args[3])))
+    builder.store(slope, _pointer(builder, slopes, args[3]), size)
+    add(shift, slope)
+    bend = builder.fmul(cost, load(bends, args[3]))
+    add(trace, builder.fmul(bend, splat(builder, args[5], vector), flags=_FUSED))
+    if curvatures.type.pointee != double:
+        bend = builder.fptrunc(bend, ir.VectorType(curvatures.type.pointee, LANES))
+    builder.store(bend, _pointer(builder, curvatures, args[11]), of_curvature)
+    return context.get_dummy_value()
+
+
 # Named so that they are called from kernels without the first argument.
 write_row_scores: Any = intrinsic(_write_row_scores)
 add_row_multiples: Any = intrinsic(_add_row_multiples)
 add_row_squares: Any = intrinsic(_add_row_squares)
+weigh_row: Any = intrinsic(_weigh_row)

@@ -12,7 +12,12 @@ import numpy as np
 
 from sklearn_xc.kernels.arithmetic.vectors import inner_product
 from sklearn_xc.kernels.compiling.jit import inlined, kernel
-from sklearn_xc.kernels.emitters.row_lanes import LANES, add_row_multiples, write_row_scores
+from sklearn_xc.kernels.emitters.row_lanes import (
+    LANES,
+    add_row_multiples,
+    weigh_row,
+    write_row_scores,
+)
 
 #: Rows whose losses are taken together: four arrays of their margins stay in the first cache.
 TILE = 32
@@ -29,7 +34,7 @@ def measure_rows(X, intercept, squares):
 
 @functools.cache
 def smooth_loss_kernels(loss: Any) -> SimpleNamespace:
-    """Return ``add_losses``, compiled for `loss` on its first call.
+    """Return ``add_losses`` and ``sum_losses``, compiled for `loss` on their first calls.
 
     Parameters
     ----------
@@ -37,6 +42,26 @@ def smooth_loss_kernels(loss: Any) -> SimpleNamespace:
         See ``sklearn_xc.losses.margin``.
     """
     value, slope, curvature = loss.value, loss.slope, loss.curvature
+
+    @inlined
+    def score_tile(X, at, n, point, bias, margins):
+        """Write the margins of a tile's rows as negatives."""
+        indptr, indices, data = X
+        for r in range(n):
+            start, stop = np.uint64(indptr[at + r]), np.uint64(indptr[at + r + 1])
+            write_row_scores(indices, data, start, stop, point, margins, np.uint64(r))
+            for c in range(LANES):
+                margins[r, c] = -(margins[r, c] + bias[c])
+
+    @inlined
+    def turn_positives(positives, next_positive, end, at, n, begin, margins):
+        """Turn the signs of those margins of a tile that are of positives, and move on behind."""
+        for c in range(LANES):
+            begin[c] = next_positive[c]
+            while next_positive[c] < end[c] and positives[next_positive[c]] < at + n:
+                r = positives[next_positive[c]] - at
+                margins[r, c] = -margins[r, c]
+                next_positive[c] += 1
 
     @inlined
     def differentiate(margins, values, slopes, bends):
@@ -81,7 +106,6 @@ def smooth_loss_kernels(loss: Any) -> SimpleNamespace:
         """
         indptr, indices, data = X
         d = point.shape[0] - 1
-        number = point.dtype.type
         margins, values, slopes, bends = tile[0], tile[1], tile[2], tile[3]
         tile[:] = 0.0
         flat = tile.reshape((4, TILE * LANES))
@@ -93,17 +117,8 @@ def smooth_loss_kernels(loss: Any) -> SimpleNamespace:
             ratio[c] = plus[c] / minus[c]
         for at in range(first, last, TILE):
             n = min(TILE, last - at)
-            for r in range(n):
-                start, stop = np.uint64(indptr[at + r]), np.uint64(indptr[at + r + 1])
-                write_row_scores(indices, data, start, stop, point, margins, np.uint64(r))
-                for c in range(LANES):
-                    margins[r, c] = -(margins[r, c] + bias[c])
-            for c in range(LANES):
-                begin[c] = next_positive[c]
-                while next_positive[c] < end[c] and positives[next_positive[c]] < at + n:
-                    r = positives[next_positive[c]] - at
-                    margins[r, c] = -margins[r, c]
-                    next_positive[c] += 1
+            score_tile(X, at, n, point, bias, margins)
+            turn_positives(positives, next_positive, end, at, n, begin, margins)
             differentiate(flat[0], flat[1], flat[2], flat[3])
             for c in range(LANES):
                 of_tile[c] = 0.0
@@ -114,15 +129,10 @@ def smooth_loss_kernels(loss: Any) -> SimpleNamespace:
                     slopes[r, c] *= -ratio[c]
                     bends[r, c] *= ratio[c]
             for r in range(n):
-                row_weight, square = np.float64(weight[at + r]), squares[at + r]
-                for c in range(LANES):
-                    cost = minus[c] * row_weight
-                    of_tile[c] += cost * values[r, c]
-                    slopes[r, c] *= -cost
-                    shift[c] += slopes[r, c]
-                    bend = cost * bends[r, c]
-                    trace[c] += bend * square
-                    curvatures[at + r, c] = number(bend)
+                weigh_row(
+                    values, slopes, bends, np.uint64(r), np.float64(weight[at + r]),
+                    squares[at + r], minus, of_tile, shift, trace, curvatures, np.uint64(at + r),
+                )  # fmt: skip
             for c in range(LANES):
                 loss[c] += of_tile[c]
                 gradient[d, c] += shift[c]
@@ -130,4 +140,34 @@ def smooth_loss_kernels(loss: Any) -> SimpleNamespace:
                 start, stop = np.uint64(indptr[at + r]), np.uint64(indptr[at + r + 1])
                 add_row_multiples(indices, data, start, stop, slopes, np.uint64(r), gradient)
 
-    return SimpleNamespace(add_losses=add_losses)
+    @kernel
+    def sum_losses(
+        X, weight, first, last, positives, next_positive, end, plus, minus, point, tile, loss
+    ):
+        """Add the losses of some rows for a block of labels, as ``add_losses`` does, alone."""
+        d = point.shape[0] - 1
+        margins, values = tile[0], tile[1]
+        tile[:] = 0.0
+        flat = tile.reshape((4, TILE * LANES))
+        bias, ratio, of_tile = np.empty(LANES), np.empty(LANES), np.empty(LANES)
+        begin = np.empty(LANES, np.int64)
+        for c in range(LANES):
+            bias[c] = point[d, c]
+            ratio[c] = plus[c] / minus[c]
+        for at in range(first, last, TILE):
+            n = min(TILE, last - at)
+            score_tile(X, at, n, point, bias, margins)
+            turn_positives(positives, next_positive, end, at, n, begin, margins)
+            for e in range(TILE * LANES):
+                flat[1, e] = value(flat[0, e])
+            for c in range(LANES):
+                of_tile[c] = 0.0
+                for p in range(begin[c], next_positive[c]):
+                    values[positives[p] - at, c] *= ratio[c]
+            for r in range(n):
+                for c in range(LANES):
+                    of_tile[c] += minus[c] * np.float64(weight[at + r]) * values[r, c]
+            for c in range(LANES):
+                loss[c] += of_tile[c]
+
+    return SimpleNamespace(add_losses=add_losses, sum_losses=sum_losses)
