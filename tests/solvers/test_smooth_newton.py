@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_xc import OvALinearXC
 from sklearn_xc.initialisers import Given
+from sklearn_xc.kernels.one_vs_all.lanes import PRUNED
 from sklearn_xc.losses import MarginLoss
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.solvers import newton_cg, screening, smooth_newton
@@ -98,11 +99,14 @@ def test_a_label_alone_has_the_bytes_of_one_among_many(dtype, make_xy, make_prob
     points = np.random.default_rng(0).normal(size=(40, 41)).astype(dtype)
     solver = SmoothNewton(problem, newton_cg._CG, lambda: None)
     together, apart = at_points(problem, points), at_points(problem, points)
-    for _ in range(4):
+    for step in range(5):
+        if step == 4:
+            together.purpose[::3] = apart.purpose[::3] = PRUNED
         solver.advance(together, np.arange(40))
         for k in np.random.default_rng(1).permutation(40):
             solver.advance(apart, np.array([k]))
-    assert len(set(together.n_products)) > 2
+        assert step == 4 or len(set(together.n_products)) > 2
+    assert (together.pruned_objective[::3] > 0).all()
     for name, values in together._asdict().items():
         if values.dtype != np.int32:  # lists of active rows, which nobody reads
             np.testing.assert_array_equal(getattr(apart, name), values, err_msg=name)

@@ -79,7 +79,7 @@ def _generate(width: int, context: Any, builder: Any, signature: Any, args: Any)
     for ahead in (AHEAD, AHEAD + 1):
         soon = builder.add(t, ir.Constant(_I64, ahead))
         soon = builder.select(builder.icmp_unsigned("<", soon, end), soon, t)
-        prefetch_lines(builder, block_row(soon), 2 * width)
+        _prefetch_lines(builder, block_row(soon), 2 * width)
     # A row's last non-zero may have none beside it: itself then, times 0.
     follows = builder.icmp_unsigned("<", builder.add(t, one), stop)
     u = builder.select(follows, builder.add(t, one), t)
@@ -153,8 +153,7 @@ def splat(builder: Any, value: Any, vector: Any) -> Any:
     return builder.shuffle_vector(one, undefined, everywhere)
 
 
-def prefetch_lines(builder: Any, address: Any, n_bytes: int) -> None:
-    """Ask for the cache lines of so many bytes."""
+def _prefetch_lines(builder: Any, address: Any, n_bytes: int) -> None:
     pointer = _I8.as_pointer()
     signature = ir.FunctionType(ir.VoidType(), [pointer, _I32, _I32, _I32])
     prefetch = cgutils.get_or_insert_function(builder.module, signature, "llvm.prefetch.p0i8")
@@ -179,7 +178,7 @@ def _prefetch_item(typing, array, index):
 
     def generate(context, builder, signature, args):
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        prefetch_lines(builder, builder.gep(data, [args[1]]), 1)
+        _prefetch_lines(builder, builder.gep(data, [args[1]]), 1)
         return context.get_dummy_value()
 
     return types.none(array, types.uint64), generate

@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from sklearn_xc.kernels.emitters.int16_lanes import AHEAD, prefetch_lines, splat
+from sklearn_xc.kernels.emitters.int16_lanes import splat
 
 #: Columns of a block: of float32 numbers, those of one feature fill a cache line.
 LANES = 16
@@ -22,7 +22,6 @@ _TOGETHER = 2
 _FUSED = ("contract",)
 _I64 = ir.IntType(64)
 _ONE = ir.Constant(_I64, 1)
-_BYTES = {ir.FloatType(): 4, ir.DoubleType(): 8}
 
 
 def _write_row_scores(typing, indices, values, start, stop, block, out, at):
@@ -101,20 +100,10 @@ class _Row:
         self.indices, self.values = (
             _data(context, builder, signature, args, place) for place in (0, 1)
         )
-        indices = context.make_array(signature.args[0])(context, builder, args[0])
-        self.last = builder.sub(indices.nitems, _ONE)
 
     def feature(self, t: Any) -> Any:
         """Return the feature of a non-zero."""
         return self.builder.zext(self.builder.load(self.builder.gep(self.indices, [t])), _I64)
-
-    def fetch(self, t: Any, block: Any) -> None:
-        """Ask for what a block holds of the feature of a non-zero that comes up soon."""
-        builder = self.builder
-        soon = builder.add(t, ir.Constant(_I64, AHEAD))
-        is_beyond = builder.icmp_unsigned(">", soon, self.last)
-        place = _pointer(builder, block, self.feature(builder.select(is_beyond, self.last, soon)))
-        prefetch_lines(builder, place, LANES * _BYTES[block.type.pointee])
 
     def value(self, t: Any, number: Any) -> Any:
         """Return a non-zero in all lanes, as another type of number."""
@@ -143,7 +132,6 @@ def _generate_scores(context: Any, builder: Any, signature: Any, args: Any) -> A
     vector = ir.VectorType(number, LANES)
 
     def add(t: Any, total: Any) -> Any:
-        row.fetch(t, block)
         weights = builder.load(_pointer(builder, block, row.feature(t)), align=size)
         if weights.type != vector:
             weights = builder.fpext(weights, vector)
@@ -200,7 +188,6 @@ def _generate_multiples(
     t = builder.phi(_I64)
     builder.cbranch(builder.icmp_unsigned("<", t, row.stop), body, after)
     builder.position_at_end(body)
-    row.fetch(t, block)
     place = _pointer(builder, block, row.feature(t))
     value = row.value(t, number)
     if is_squared:

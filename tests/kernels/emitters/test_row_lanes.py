@@ -9,6 +9,7 @@ from sklearn_xc.kernels.emitters.row_lanes import (
     LANES,
     add_row_multiples,
     add_row_squares,
+    weigh_row,
     write_row_scores,
 )
 
@@ -32,6 +33,14 @@ def add(indices, values, start, stop, moves, at, block):
 @kernel
 def add_squares(indices, values, start, stop, moves, at, block):
     add_row_squares(indices, values, np.uint64(start), np.uint64(stop), moves, np.uint64(at), block)
+
+
+@kernel
+def weigh(values, slopes, bends, r, weight, square, costs, sums, curvatures, at):
+    weigh_row(
+        values, slopes, bends, np.uint64(r), weight, square, costs, sums[0], sums[1], sums[2],
+        curvatures, np.uint64(at),
+    )  # fmt: skip
 
 
 def make_row(dtype, n, first=3):
@@ -93,3 +102,19 @@ def test_a_lane_does_not_depend_on_its_place(types):
     write(indices, values, start, stop, block, out, 0)
     write(indices, values, start, stop, np.ascontiguousarray(block[:, order]), out, 1)
     np.testing.assert_array_equal(out[1], out[0, order])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_weighing(dtype):
+    rng = np.random.default_rng(0)
+    values, slopes, bends = rng.normal(size=(3, 4, LANES))
+    costs, sums = rng.normal(size=LANES), rng.normal(size=(3, LANES))
+    curvatures, before, old = np.full((3, LANES), -7.0, dtype), sums.copy(), slopes.copy()
+    weigh(values, slopes, bends, 2, 0.7, 1.9, costs, sums, curvatures, 1)
+    cost = 0.7 * costs
+    np.testing.assert_allclose(slopes[2], -cost * old[2], rtol=1e-14)
+    np.testing.assert_array_equal(slopes[[0, 1, 3]], old[[0, 1, 3]])
+    expected = [cost * values[2], slopes[2], 1.9 * cost * bends[2]]
+    np.testing.assert_allclose(sums, before + expected, rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(curvatures[1], cost * bends[2], rtol=2 * np.finfo(dtype).eps)
+    assert (curvatures[[0, 2]] == -7).all()

@@ -1,5 +1,7 @@
 """Loss, gradient, trace and curvatures of 16 labels against numpy."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -32,12 +34,18 @@ def test_against_numpy(dtype, cuts):
     next_positive, end = y.indptr[:-1].astype(np.int64), y.indptr[1:].astype(np.int64)
     loss, trace = np.zeros((2, LANES))
     gradient, curvatures = np.zeros((D + 1, LANES)), np.full((N, LANES), np.nan, dtype)
-    add_losses = smooth_loss_kernels(compiled(LOSSES["logistic"]())).add_losses
-    for first, last in zip(cuts[:-1], cuts[1:], strict=True):
-        add_losses(
+    kernels, alone = smooth_loss_kernels(compiled(LOSSES["logistic"]())), np.zeros(LANES)
+    begin = next_positive.copy()
+    for first, last in itertools.pairwise(cuts):
+        kernels.add_losses(
             tuple(map(read_only, rows)), read_only(weight), squares, first, last,
             read_only(y.indices.astype(np.int32)), next_positive, end, plus, minus, point,
             np.empty((4, TILE, LANES)), loss, gradient, trace, curvatures,
+        )  # fmt: skip
+        kernels.sum_losses(
+            tuple(map(read_only, rows)), read_only(weight), first, last,
+            read_only(y.indices.astype(np.int32)), begin, end, plus, minus, point,
+            np.empty((4, TILE, LANES)), alone,
         )  # fmt: skip
 
     ones = np.hstack([X.toarray(), np.ones((N, 1))]).astype(np.float64)
@@ -51,4 +59,6 @@ def test_against_numpy(dtype, cuts):
     expected = cost * chance * (1 - chance)
     np.testing.assert_allclose(curvatures, expected, rtol=4 * np.finfo(dtype).eps, atol=1e-15)
     np.testing.assert_allclose(trace, (expected * squares[:, None]).sum(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(alone, loss, rtol=1e-13)
     np.testing.assert_array_equal(next_positive, end)
+    np.testing.assert_array_equal(begin, end)
