@@ -20,6 +20,10 @@ EXPERIMENTS = {
         "one_vs_all.inits",
         "CPU time of one-vs-all training by start vector; why the start matters",
     ),
+    "losses": (
+        "one_vs_all.losses",
+        "CPU time of one-vs-all training by loss, beside the squared hinge",
+    ),
     "optimum": (
         "one_vs_all.optimum",
         "distance from LIBLINEAR's optimum, and precision beside it, for 50 labels",

@@ -12,11 +12,11 @@ from sklearn_xc._state import built_apart
 from sklearn_xc.initialisers import INITIALISERS, Initialiser
 from sklearn_xc.kernels.one_vs_all.constant_scores import constant_scores_kernel
 from sklearn_xc.linear.assembly import assemble_weights
-from sklearn_xc.linear.model import LinearModel
+from sklearn_xc.linear.probabilities import LogisticModel
 from sklearn_xc.linear.problem import build_problem, check_init
 from sklearn_xc.linear.report import fit_report, stacked, warn_of_fit
 from sklearn_xc.linear.training import solve_all
-from sklearn_xc.losses import LOSSES, MarginLoss
+from sklearn_xc.losses import LOSSES, Logistic, MarginLoss
 from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.solvers.newton_cg import BlockSolution
 from sklearn_xc.solvers.problem import OneVsAllProblem
@@ -27,7 +27,7 @@ from sklearn_xc.weights.label_weights import LabelWeights
 _STACKLEVEL = 6
 
 
-class OvALinearXC(LinearModel):
+class OvALinearXC(LogisticModel):
     """One-vs-all linear classifier, exact for each of very many labels.
 
     For every label j, with y in {-1, +1}, minimises over w and b::
@@ -44,8 +44,9 @@ class OvALinearXC(LinearModel):
     C : float, default=0.5
         Weight of the summed loss against the ridge. Rows of norm 1 are what the default is for.
     loss : {"squared_hinge", "logistic", "huber_hinge"} or MarginLoss, default="squared_hinge"
-        phi. The hinges are several times faster: far instances drop out. A
-        :class:`~sklearn_xc.losses.MarginLoss` may be one of yours, with parameters of its own.
+        phi. The hinges are faster, as far instances drop out; "logistic" has probabilities,
+        :meth:`predict_proba`. A :class:`~sklearn_xc.losses.MarginLoss` may be one of yours, with
+        parameters of its own.
     init : {"msi", "zero", "bias", "ovap", "ovap++"}, Initialiser, or {array-like, sparse matrix} \
             of shape (n_labels, n_features) or (n_labels, n_features + 1), default="msi"
         Start vectors: mean-separating, zero, a negative intercept, the all-negative problem's
@@ -113,7 +114,8 @@ class OvALinearXC(LinearModel):
     Notes
     -----
     Memory: X and a copy of it, the pruned weights, and for each thread about
-    64 (10 n_features + 8 n) bytes in float32, 64 (18 n_features + 8 n) in float64.
+    64 (10 n_features + 8 n) bytes in float32, 64 (18 n_features + 8 n) in float64; for a loss that
+    is never zero 64 (17 n_features + n) and 64 (32 n_features + 2 n).
     The bound is ``|g|^2 / 2``, as the objective is 1-strongly convex; with a free intercept it is
     infinite. Labels with the same instances are solved once. An instance of which no feature has a
     weight is scored by how frequent labels are in training, not by `intercept_`.
@@ -272,6 +274,7 @@ class OvALinearXC(LinearModel):
         is_bounded = self.regularize_intercept or not self.fit_intercept
         self.fit_report_ = fit_report(solutions, row_of_label, is_bounded)
         self.n_iter_ = self.fit_report_["n_iter"]
+        self._is_logistic = type(problem.margin_loss) is Logistic
         samples = [s.sample for s in solutions if s.sample is not None]
         self._pruning_cost = sum_up(samples) if samples else None
         intercepts = stacked(solutions, row_of_label, "intercepts")

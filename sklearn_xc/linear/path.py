@@ -16,6 +16,7 @@ from sklearn_xc.parallel.memory import format_bytes
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.solvers.newton_cg import BlockSolution, Starter, solve_block, workspace_bytes
 from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem
+from sklearn_xc.solvers.smooth_newton import is_side_by_side
 from sklearn_xc.solvers.working_sets import FEWEST_ROWS
 
 #: So many labels for each lane follow the path together, their weights unpruned and dense: more
@@ -93,6 +94,7 @@ def solve_path(
         None if it was not asked for, or takes too much memory.
     """
     n, d, itemsize = problem.n_samples, problem.n_features, problem.dtype.itemsize
+    side_by_side = is_side_by_side(problem)
     distinct = np.unique(group)
     end_bytes = len(distinct) * (d + 1) * itemsize
     keep_end = keep_end and end_bytes <= _most_to_keep(max_memory)
@@ -101,7 +103,9 @@ def solve_path(
     plan = plan_blocks(
         distinct,
         np.diff(problem.y_indptr)[distinct],
-        lambda lanes: workspace_bytes(n, d, lanes, itemsize) + _path_bytes(d, lanes, itemsize),
+        lambda lanes: (
+            workspace_bytes(n, d, lanes, itemsize, side_by_side) + _path_bytes(d, lanes, itemsize)
+        ),
         lambda lanes: (
             f"the weights on a path of C, {LABELS_PER_LANE * lanes} labels x {d} features of "
             f"{itemsize} bytes ({format_bytes(LABELS_PER_LANE * lanes * d * itemsize)})"

@@ -17,6 +17,7 @@ from sklearn_xc.parallel.tasks import Task
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.solvers.newton_cg import BlockSolution, largest_array, solve_block, workspace_bytes
 from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem, check_range, sum_instances
+from sklearn_xc.solvers.smooth_newton import is_side_by_side
 
 #: What a positive takes of the time that its label takes without it, for the time left: 0.018 fits
 #: the blocks of the Tate subjects best. The most frequent labels come first: counted alike, the
@@ -56,10 +57,11 @@ def solve_all(
     group = same_problems(problem, initialiser)
     distinct = np.unique(group)
     n, d, itemsize = problem.n_samples, problem.n_features, problem.dtype.itemsize
+    side_by_side = is_side_by_side(problem)
     plan = plan_blocks(
         distinct,
         np.diff(problem.y_indptr)[distinct],
-        lambda lanes: workspace_bytes(n, d, lanes, itemsize),
+        lambda lanes: workspace_bytes(n, d, lanes, itemsize, side_by_side),
         lambda lanes: largest_array(n, d, lanes, itemsize),
         max_memory,
         count_threads(n_jobs),

@@ -1,42 +1,43 @@
 """Logistic loss, ``log(1 + exp(-m))``: never zero, so that no instance ever leaves the work.
 
-Computed from ``exp(-|m|)``, which cannot overflow.
+Computed from ``exp(-|m|)``, which cannot overflow, in float64 and without a branch: loops over the
+margins of many labels become vector code. The result has the type of the margin.
 """
 
 import math
 
 import numpy as np
 
+from sklearn_xc.kernels.arithmetic.vector_math import vector_exp, vector_log1p
 from sklearn_xc.kernels.compiling.jit import inlined
 from sklearn_xc.losses.margin import MarginLoss
 
-_ZERO = np.float32(0.0)
 _ONE = np.float32(1.0)
 
 
 @inlined
 def value(margin):
     """Return the loss of one instance at `margin`."""
-    tail = math.log1p(math.exp(-abs(margin)))
-    if margin < _ZERO:
-        return tail - margin
-    return tail
+    m = _ONE * margin
+    loss = vector_log1p(vector_exp(-abs(m))) + (-m if m < 0.0 else 0.0)
+    return type(m)(loss if m == m else m)
 
 
 @inlined
 def slope(margin):
     """Return the derivative of ``value``, in (-1, 0)."""
-    small = math.exp(-abs(margin))
-    if margin < _ZERO:
-        return -_ONE / (_ONE + small)
-    return -small / (_ONE + small)
+    m = _ONE * margin
+    small = vector_exp(-abs(m))
+    fall = -(1.0 if m < 0.0 else small) / (1.0 + small)
+    return type(m)(fall if m == m else m)
 
 
 @inlined
 def curvature(margin):
     """Return the second derivative of ``value``, in (0, 1/4]."""
-    small = math.exp(-abs(margin))
-    return small / ((_ONE + small) * (_ONE + small))
+    m = _ONE * margin
+    small = vector_exp(-abs(m))
+    return type(m)(small / ((1.0 + small) * (1.0 + small)))
 
 
 class Logistic(MarginLoss):

@@ -36,6 +36,11 @@ class CompiledLoss(NamedTuple):
     active_below: float
     msi_negative_score: float
 
+    @property
+    def has_kink(self) -> bool:
+        """Whether instances beyond a margin have no loss."""
+        return math.isfinite(self.active_below)
+
 
 class MarginLoss(BaseEstimator, ABC):
     """A convex loss of the margin m = y * score, y in {-1, +1}, that does not rise with m.
@@ -48,10 +53,11 @@ class MarginLoss(BaseEstimator, ABC):
     Attributes
     ----------
     active_below : float, default=inf
-        From this margin on, value, slope and curvature are 0. Training is several times faster
-        where it is finite: instances beyond it need no look.
+        From this margin on, value, slope and curvature are 0. Training is faster where it is
+        finite: instances beyond it need no look.
     msi_negative_score : float, default=-2.0
-        The mean score that mean-separating initialisation gives to the negatives.
+        The mean score that mean-separating initialisation gives to the negatives, where
+        `active_below` is finite or a score of the positives is given.
 
     Examples
     --------

@@ -48,6 +48,7 @@ from sklearn_xc.solvers.problem import (
 )
 from sklearn_xc.solvers.pruning import SampleScorer, SampleScores, sample_bytes
 from sklearn_xc.solvers.screening import CsrScreen, make_screen
+from sklearn_xc.solvers.smooth_newton import SmoothNewton, is_side_by_side, smooth_workspace_bytes
 from sklearn_xc.solvers.working_sets import (
     Batch,
     WorkingSetSolver,
@@ -59,6 +60,7 @@ from sklearn_xc.solvers.working_sets import (
 CG_TOLERANCE = 0.5
 CG_MAX_ITER = 100
 PRECONDITIONER_WEIGHT = 0.01
+_CG = CG_TOLERANCE, PRECONDITIONER_WEIGHT, CG_MAX_ITER
 #: A gradient at zero counts as zero where it is at most so many times the rounding of its sum.
 _ROUNDINGS = 8.0
 
@@ -162,8 +164,15 @@ class _Label:
     status: int = CONVERGED
 
 
-def workspace_bytes(n: int, d: int, n_lanes: int, itemsize: int) -> int:
-    """Return about how many bytes a block's workspace takes besides X and the weights found."""
+def workspace_bytes(n: int, d: int, n_lanes: int, itemsize: int, side_by_side: bool = False) -> int:
+    """Return about how many bytes a block's workspace takes besides X and the weights found.
+
+    `side_by_side` is what ``is_side_by_side`` says of the problem.
+    """
+    if side_by_side:
+        points = 2 * n_lanes * (d + 1) * itemsize
+        smooth = smooth_workspace_bytes(n, d, itemsize)
+        return points + smooth + 7 * (d + 2) * (8 + itemsize) + sample_bytes(n)
     points = (d + 1) * n_lanes * (2 * itemsize + 2)
     lists = 2 * n * n_lanes * 4
     vectors = n * (4 * 3 + 8 * 5) + (d + 2) * (4 * 2 + 8 * 3 + 6 * itemsize)
@@ -237,6 +246,8 @@ class _Block:
         self.n_lanes = n_lanes
         n_lanes = min(n_lanes, max(1, len(self.labels)))
         self.advance = block_newton_kernels(problem.loss, problem.rows_of).advance
+        is_smooth = is_side_by_side(problem)
+        self.smooth = SmoothNewton(problem, _CG, self._check_stop) if is_smooth else None
         self.screen = make_screen(problem, n_lanes)
         self.data = Rows(
             problem.instances.arrays, problem.weight, sums.weight,
@@ -244,7 +255,7 @@ class _Block:
             problem.intercept, problem.ridge, problem.relative_gap,
         )  # fmt: skip
         self.state = _make_lanes(problem, n_lanes)
-        self.scratch = _make_scratch(problem)
+        self.scratch = _make_scratch(problem, is_smooth)
         self.no_sets = _no_working_sets(problem, n_lanes)
         self.occupants: list[_Label | None] = [None] * n_lanes
         self.parents = initialiser.parents(problem, self.labels)
@@ -288,9 +299,7 @@ class _Block:
         assert isinstance(self.screen, CsrScreen)
         solver = WorkingSetSolver(
             self.problem, self.data, self.screen, crowd_of(self.problem, self.sums).weight,
-            self.advance,
-            (CG_TOLERANCE, PRECONDITIONER_WEIGHT, CG_MAX_ITER), self.scratch,
-            self.n_lanes, self._check_stop,
+            self.advance, _CG, self.scratch, self.n_lanes, self._check_stop,
         )  # fmt: skip
         found = solver.solve(
             self.labels[rows], self.initialiser, self.prepared, self.sums, self.rounding
@@ -471,6 +480,10 @@ class _Block:
 
     def _advance(self, occupied: np.ndarray) -> None:
         """Take the occupied lanes one step further, some lanes for each call."""
+        if self.smooth is not None:
+            self.smooth.advance(self.state, occupied)
+            self.n_candidates = np.zeros(len(occupied), np.int64)
+            return
         problem, y_indptr = self.problem, self.problem.y_indptr
         labels = self.state.label[occupied]
         n_positives = y_indptr[labels + 1] - y_indptr[labels]
@@ -489,8 +502,7 @@ class _Block:
             last = first + max(1, int((np.cumsum(work[first:]) <= _ROWS_PER_CALL).sum()))
             self.advance(
                 self.data, self.no_sets, self.state, occupied[first:last], candidates[first:last],
-                n_candidates[first:last], (CG_TOLERANCE, PRECONDITIONER_WEIGHT, CG_MAX_ITER),
-                self.scratch,
+                n_candidates[first:last], _CG, self.scratch,
             )  # fmt: skip
             first = last
             self._check_stop()
@@ -635,9 +647,11 @@ def _no_working_sets(problem: OneVsAllProblem, n_lanes: int) -> WorkingSets:
     )  # fmt: skip
 
 
-def _make_scratch(problem: OneVsAllProblem) -> Scratch:
+def _make_scratch(problem: OneVsAllProblem, is_smooth: bool = False) -> Scratch:
     n, d, dtype = problem.n_samples, problem.n_features, problem.dtype
     room = _COPY_FEATURES * d
+    if is_smooth:
+        n = room = 0
     return Scratch(
         rows=np.empty(n, np.int32), sign=np.empty(n), scores=np.empty(n), changes=np.empty(n),
         slopes=np.empty(n), curvatures=np.empty(n), every_row=np.arange(n, dtype=np.int32),

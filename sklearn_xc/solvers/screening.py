@@ -4,13 +4,13 @@ A screen lists candidates: all rows with a loss, and a few more whose exact scor
 """
 
 import itertools
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import numpy as np
 
 from sklearn_xc._data import CsrRows, DenseRows
+from sklearn_xc.kernels.compiling.scratch import aligned_zeros
 from sklearn_xc.kernels.one_vs_all.lanes import Lanes
 from sklearn_xc.kernels.one_vs_all.screen import (
     WIDTHS,
@@ -24,15 +24,13 @@ from sklearn_xc.solvers.problem import OneVsAllProblem
 #: A call of a compiled screen takes at most so many rows and non-zeros, so that Ctrl-C is heard.
 _ROWS_PER_CALL = 2**16
 _NONZEROS_PER_CALL = 2**25
-#: Bytes of a cache line: where a row of a block begins, one begins.
-_CACHE_LINE = 64
 #: Rows of a dense X whose scores are taken at a time: with 64 lanes they stay in the cache.
 _DENSE_ROWS = 1024
 
 
 def make_screen(problem: OneVsAllProblem, n_lanes: int) -> "Screen":
     """Return the screen for a problem: none where every row has a loss everywhere."""
-    if not math.isfinite(problem.loss.active_below):
+    if not problem.loss.has_kink:
         return NoScreen(n_lanes)
     if isinstance(problem.instances, DenseRows):
         return DenseScreen(problem, n_lanes)
@@ -98,9 +96,9 @@ class CsrScreen(Screen):
     def __init__(self, problem: OneVsAllProblem, instances: CsrRows, n_lanes: int) -> None:
         super().__init__(_width(n_lanes))
         self.problem = problem
-        self.block = _zeros(problem.n_features * _width(n_lanes), np.int16)
+        self.block = aligned_zeros((problem.n_features * _width(n_lanes),), np.int16)
         self.sparse_block: np.ndarray | None = None
-        self.ranges = _ranges(instances.indptr)
+        self.ranges = row_ranges(instances.indptr)
 
     def list_candidates(
         self, lanes: Lanes, occupied: np.ndarray, spare: int, check: Callable[[], None]
@@ -141,7 +139,7 @@ class CsrScreen(Screen):
         if self.candidates.shape[0] < width:
             self.candidates = np.empty((width, 0), np.int32)
         if self.sparse_block is None or len(self.sparse_block) < d * width:
-            self.sparse_block = _zeros(d * width, np.int16)
+            self.sparse_block = aligned_zeros((d * width,), np.int16)
         block, to_pass = self.sparse_block[: d * width].reshape(d, width), np.empty(width)
         round_sparse_points(
             which, indptr, features, points, self.problem.prune, kinks, block, to_pass
@@ -202,14 +200,7 @@ def _width(n_points: int) -> int:
     return next(width for width in WIDTHS if width >= n_points)
 
 
-def _zeros(size: int, dtype: type) -> np.ndarray:
-    """Return zeros that begin where a cache line does."""
-    room = np.zeros(size * np.dtype(dtype).itemsize + _CACHE_LINE, np.uint8)
-    first = -room.ctypes.data % _CACHE_LINE
-    return room[first : len(room) - _CACHE_LINE + first].view(dtype)
-
-
-def _ranges(indptr: np.ndarray) -> list[tuple[int, int]]:
+def row_ranges(indptr: np.ndarray) -> list[tuple[int, int]]:
     """Cut the rows into ranges for one call each."""
     n = len(indptr) - 1
     cuts = [0]

@@ -10,7 +10,7 @@ from asv_bench import EXPERIMENTS
 from asv_bench.__main__ import main
 from asv_bench.common.data import load_set, take_labels
 from asv_bench.common.report import Report
-from asv_bench.one_vs_all import accuracy, inits, inits_trace, optimum
+from asv_bench.one_vs_all import accuracy, inits, inits_trace, losses, optimum
 from sklearn_xc import OvALinearXC
 from sklearn_xc.datasets import dump_xmc_file, load_xmc_files, make_xc_classification
 from sklearn_xc.initialisers import INITIALISERS
@@ -113,6 +113,23 @@ def test_sweep_tries_every_stop(made_data, capsys):
     assert rows[0]["init"] == "msi"
     assert len({row["n_iter"] for row in rows[1:]}) > 1
     assert "ovap 1e-05" in capsys.readouterr().out
+
+
+# Losses
+
+
+def test_a_row_per_set_and_loss(made_data, capsys):
+    rows = losses.main(made_data, sets=("bibtex",), repeats=1, labels=10, losses=("logistic",))
+    assert [row["loss"] for row in rows] == ["squared_hinge", "logistic"]
+    assert [row["goal"] for row in rows] == [None, 3.0]
+    for row in rows:
+        assert row["ratio"] == row["cpu_s"] / rows[0]["cpu_s"]
+        assert row["ms_per_label"] == pytest.approx(100 * row["cpu_s"])
+        assert row["n_products"] >= row["n_iter"] > 0
+        assert row["bound"] <= 1e-3
+        assert row["n_unsolved"] == 0
+        assert 0 < row["P@1"] <= 100
+    assert "bibtex: losses (200 x 80, median of 1)" in capsys.readouterr().out
 
 
 @pytest.fixture

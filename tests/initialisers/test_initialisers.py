@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.optimize
 import scipy.sparse as sp
 
 from sklearn_xc.initialisers import (
@@ -79,7 +80,7 @@ def test_parameters_show_in_the_repr(name):
     ("loss", "initialiser", "s", "t"),
     [
         ("squared_hinge", MeanSeparating(), 1.0, -2.0),
-        ("logistic", MeanSeparating(), 1.0, -3.0),
+        ("logistic", MeanSeparating(1.0), 1.0, -3.0),
         ("logistic", MeanSeparating(2.0, -5.0), 2.0, -5.0),
     ],
 )
@@ -99,6 +100,47 @@ def test_mean_separating_is_the_smallest_vector_with_the_given_mean_scores(
         means = [np.average(rows[m], axis=0, weights=weight[m]) for m in (positive, ~positive)]
         smallest = np.linalg.lstsq(np.array(means), np.array([s, t]))[0]
         np.testing.assert_allclose(w, smallest, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_mean_separating_of_a_loss_that_is_never_zero_is_the_minimum_for_two_means(
+    fit_intercept, make_problem
+):
+    """Of rare labels. The scores of frequent ones have limits."""
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(200, 12)) + 0.3, 0.5 + rng.random(200)
+    Y = rng.random((200, 3)) < [0.02, 0.05, 0.7]
+    plus, minus = np.array([[0.05, 0.02, 9.0], [0.3, 0.2, 9.0]])
+    problem = make_problem(
+        X, Y, loss="logistic", weight=weight, plus=plus, minus=minus, fit_intercept=fit_intercept
+    )
+    rows = with_constant(X, problem)
+    for label in range(3):
+        positive = Y[:, label]
+        p, q = (np.average(rows[m], axis=0, weights=weight[m]) for m in (positive, ~positive))
+        A, B = plus[label] * weight[positive].sum(), minus[label] * weight[~positive].sum()
+
+        def objective(w, p=p, q=q, A=A, B=B):
+            return 0.5 * w @ w + A * np.logaddexp(0, -w @ p) + B * np.logaddexp(0, w @ q)
+
+        best = scipy.optimize.minimize(objective, np.zeros(13), tol=1e-12)
+        s, t = best.x @ p, max(best.x @ q, min(np.log(A / B), -2.0))
+        is_limited = s > 0 or t > best.x @ q
+        assert is_limited == (label == 2)
+        smallest = np.linalg.lstsq(np.array([p, q]), np.array([min(s, 0.0), t]))[0]
+        np.testing.assert_allclose(start(MeanSeparating(), problem, label), smallest, atol=0.05)
+
+
+def test_mean_separating_of_such_a_loss_without_positives_or_without_negatives(xy, make_problem):
+    problem = make_problem(*xy, loss="logistic")
+    mean = with_constant(xy[0], problem).mean(axis=0)
+    square = mean @ mean
+    for label, sign in ((4, -1), (7, 1)):
+        w = start(MeanSeparating(), problem, label)
+        multiple = w @ mean / square
+        np.testing.assert_allclose(w, multiple * mean, atol=1e-12)
+        force = 120 / (1 + np.exp(abs(multiple) * square))
+        assert multiple == pytest.approx(sign * force, rel=0.02)
 
 
 def test_mean_separating_without_positives_or_without_negatives(xy, make_problem):

@@ -1,4 +1,4 @@
-"""exp, expm1 and log without a branch or a call, so that a loop over them becomes vector code.
+"""exp, expm1, log and log1p without a branch or call, so that loops over them become vector code.
 
 Within 3 units in the last place, expm1 within 6. The argument of exp is reduced to
 ``x - n log(2)``, at most log(2) / 2, for the Taylor series; log(x) is
@@ -24,6 +24,8 @@ _LOG_2_REST = -8.783183432405266e-17
 _BIAS = np.int64(1023)
 _MANTISSA_BITS = np.int64(52)
 _ROOT_HALF_BITS = np.int64(0x3FE6A09E667F3BCD)
+#: sqrt(2) - 1: beyond, log(1 + x) is log(2) and the logarithm of (1 + x) / 2.
+_ROOT_LESS_1 = 0.41421356237309503
 
 
 @inlined
@@ -65,13 +67,8 @@ def vector_expm1(x):
 
 
 @inlined
-def vector_log(x):
-    """Return log(x) of a positive, normal float64."""
-    bits = np.float64(x).view(np.int64)
-    n = (bits - _ROOT_HALF_BITS) >> _MANTISSA_BITS
-    mantissa = np.int64(bits - (n << _MANTISSA_BITS)).view(np.float64)
-    f = (mantissa - 1.0) / (mantissa + 1.0)
-    s = f * f
+def _artanh_series(s):
+    """Return ``artanh(f) / f - 1`` for ``s = f**2`` at most 0.03, over s."""
     p = 1.0 / 21.0
     p = p * s + 1.0 / 19.0
     p = p * s + 1.0 / 17.0
@@ -81,6 +78,27 @@ def vector_log(x):
     p = p * s + 1.0 / 9.0
     p = p * s + 1.0 / 7.0
     p = p * s + 1.0 / 5.0
-    p = p * s + 1.0 / 3.0
+    return p * s + 1.0 / 3.0
+
+
+@inlined
+def vector_log(x):
+    """Return log(x) of a positive, normal float64."""
+    bits = np.float64(x).view(np.int64)
+    n = (bits - _ROOT_HALF_BITS) >> _MANTISSA_BITS
+    mantissa = np.int64(bits - (n << _MANTISSA_BITS)).view(np.float64)
+    f = (mantissa - 1.0) / (mantissa + 1.0)
+    s = f * f
+    p = _artanh_series(s)
     f += f
     return np.float64(n) * _LOG_2 + (f + f * (s * p))
+
+
+@inlined
+def vector_log1p(x):
+    """Return log(1 + x) of a float64 from 0 to 1, as exactly near 0."""
+    is_small = x < _ROOT_LESS_1
+    f = (x if is_small else x - 1.0) / (x + (2.0 if is_small else 3.0))
+    s = f * f
+    f += f
+    return (0.0 if is_small else _LOG_2) + (f + f * (s * _artanh_series(s)))

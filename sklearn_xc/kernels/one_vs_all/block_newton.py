@@ -50,11 +50,11 @@ DAMPING = 1e-3
 #: A difference of squared norms that is a smaller share of them has lost too many digits.
 _CANCELLED = 1e-8
 #: Rounding of an objective, as a share of it: a rise within it is none.
-_ROUNDING = 16 * np.finfo(np.float64).eps
+ROUNDING = 16 * np.finfo(np.float64).eps
 #: A label is left once so many of its steps no longer lowered the objective: they are rounding.
 MAX_FLAT = 5
 #: Powers of two up to here have an inverse in float64.
-_LARGEST_EXPONENT = 1000
+LARGEST_EXPONENT = 1000
 
 
 @inlined
@@ -104,7 +104,7 @@ def squared_norm(point):
 def inverse_power_of_two(norm):
     """Return a power of two that times `norm` is in [0.5, 1)."""
     exponent = math.frexp(norm)[1]
-    return math.ldexp(1.0, -min(max(exponent, -_LARGEST_EXPONENT), _LARGEST_EXPONENT))
+    return math.ldexp(1.0, -min(max(exponent, -LARGEST_EXPONENT), LARGEST_EXPONENT))
 
 
 @kernel
@@ -307,7 +307,7 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
             return -1
 
         lanes.step_length[k] = 0.5 ** lanes.n_unseen[k]
-        slack = _ROUNDING * abs(f)
+        slack = ROUNDING * abs(f)
         if not f <= lanes.objective[k] + SUFFICIENT_DECREASE * lanes.slope[k] + slack:
             m = 0
             if screened:

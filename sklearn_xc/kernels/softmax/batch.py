@@ -22,7 +22,7 @@ import numpy as np
 
 from sklearn_xc.kernels.arithmetic.vector_math import vector_exp
 from sklearn_xc.kernels.compiling.jit import inlined, kernel
-from sklearn_xc.kernels.compiling.scratch import scratch
+from sklearn_xc.kernels.compiling.scratch import aligned_zeros, scratch
 from sklearn_xc.kernels.emitters.float_lanes import add_column_products, write_row_products
 from sklearn_xc.kernels.emitters.spin_barrier import wait_for_all
 from sklearn_xc.kernels.prediction.class_scores import STREAMS, gather_block
@@ -30,7 +30,6 @@ from sklearn_xc.kernels.rows.csr_rows import add_row, row_dot
 from sklearn_xc.kernels.softmax.batch_rows import (
     BatchRows,
     Preparation,
-    aligned_blocks,
     lanes_of,
     prepare_batch,
 )
@@ -101,7 +100,7 @@ class BatchWork(NamedTuple):
         return cls(
             (even, odd),
             Preparation.with_room(nnz, d, V.dtype),
-            aligned_blocks(shape, V.dtype),
+            aligned_zeros(shape, V.dtype),
             ScoreWork(*(scratch(size, np.float64) for size in sizes)),
         )
 

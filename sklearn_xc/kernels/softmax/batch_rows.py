@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_xc.kernels.compiling.jit import inlined
-from sklearn_xc.kernels.compiling.scratch import scratch
+from sklearn_xc.kernels.compiling.scratch import aligned_zeros, scratch
 from sklearn_xc.kernels.emitters.float_lanes import ROW_BYTES, write_row_products
 from sklearn_xc.kernels.prediction.class_scores import mark_words, number_features
 from sklearn_xc.kernels.rows.csr_rows import ROWS_AHEAD, prefetch_row
@@ -111,7 +111,7 @@ class Preparation(NamedTuple):
         return cls(
             np.zeros(mark_words(d), np.uint64), np.empty(d, np.int32),
             np.empty(min(nnz, d) + 1, np.int64),
-            aligned_blocks((min(nnz, d), width), dtype), np.ones(width, dtype),
+            aligned_zeros((min(nnz, d), width), dtype), np.ones(width, dtype),
             np.empty(width, dtype),
         )  # fmt: skip
 
@@ -119,14 +119,6 @@ class Preparation(NamedTuple):
 def lanes_of(dtype: np.dtype) -> int:
     """Return how many columns a block has."""
     return ROW_BYTES // dtype.itemsize
-
-
-def aligned_blocks(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Return zeros that begin with a cache line."""
-    n_bytes = int(np.prod(shape)) * dtype.itemsize
-    room = np.zeros(n_bytes + ROW_BYTES, np.uint8)
-    first = -room.ctypes.data % ROW_BYTES
-    return room[first : first + n_bytes].view(dtype).reshape(shape)
 
 
 @inlined

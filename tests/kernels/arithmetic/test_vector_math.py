@@ -1,4 +1,4 @@
-"""exp, expm1 and log of vector loops against mpmath and numpy."""
+"""exp, expm1, log and log1p of vector loops against mpmath and numpy."""
 
 import numpy as np
 import pytest
@@ -10,11 +10,13 @@ from sklearn_xc.kernels.arithmetic.vector_math import (
     vector_exp,
     vector_expm1,
     vector_log,
+    vector_log1p,
 )
 
 exp_each, expm1_each, log_each = each(vector_exp), each(vector_expm1), each(vector_log)
+log1p_each = each(vector_log1p)
 
-MAX_ULP = {"exp": 3, "expm1": 6, "log": 3}
+MAX_ULP = {"exp": 3, "expm1": 6, "log": 3, "log1p": 3}
 
 
 def values_of(function, x):
@@ -89,3 +91,12 @@ def test_the_loops_in_python(function):
     out = np.empty(6)
     function.py_func(x, out)
     np.testing.assert_allclose(out, values_of(function, x), rtol=1e-15)
+
+
+def test_log1p():
+    rng, root = np.random.default_rng(3), np.sqrt(2.0) - 1.0
+    x = np.concatenate([
+        rng.random(5000), 10 ** rng.uniform(-300, 0, 3000), root + 1e-15 * rng.normal(size=100),
+        [0.0, np.nextafter(0.0, 1.0), 1.0, root],
+    ])  # fmt: skip
+    assert_is_close(log1p_each, "log1p", x)
