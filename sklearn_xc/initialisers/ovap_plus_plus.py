@@ -22,8 +22,9 @@ class OneVsAllPrimalPlusPlus(OneVsAllPrimal):
 
     Notes
     -----
-    The tree takes about 100 MB beside the labels and O(sum over instances of their labels squared)
-    time; see ``initialisers.label_tree``.
+    Building the tree takes about 100 MB and 70 bytes for each non-zero of Y, and O(sum over
+    instances of their labels squared) time: 2 minutes for 5,000 instances of 950 labels each. No
+    label is solved on working sets.
 
     Source: Fang, Cheng and Hsieh, "Fast training for large-scale one-versus-all linear classifiers
     using tree-structured initialization", SDM 2019, as described in section 2 of Schultheis and
