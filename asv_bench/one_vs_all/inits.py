@@ -6,6 +6,9 @@ the objectives show it.
 
   --sweep-ovap  instead tries where to leave the all-negative problem of "ovap"
   --trace       instead watches line search and active instances from one Newton step to the next
+  --table N     instead measures what table 1, 2 or 3 of the paper on mean-separating starts shows,
+                on the sets that come nearest to its own (see ``inits_tables``): 1 squared hinge,
+                sparse and dense; 2 logistic loss; 3 the speed-up of "ovap++" and "msi" over "zero"
 """
 
 import argparse
@@ -15,13 +18,12 @@ from typing import Any
 import numpy as np
 
 from asv_bench.common.data import SETS, SplitSet, load_set, take_labels
-from asv_bench.common.measure import cpu_seconds, fit_quietly, n_unsolved, warm_up
 from asv_bench.common.report import Column, Report
-from asv_bench.one_vs_all import inits_trace
-from sklearn_xc import OvALinearXC
+from asv_bench.one_vs_all import inits_tables, inits_trace
+from asv_bench.one_vs_all.inits_fits import measure_starts
 from sklearn_xc.initialisers import OneVsAllPrimal
 
-INITS = ("msi", "ovap", "bias", "zero")
+INITS = ("msi", "ovap", "ovap++", "bias", "zero")
 OVAP_STOPS = (0.5, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-5)
 
 #: How much longer than "msi" a start should take at least.
@@ -50,26 +52,30 @@ _MEASURED = (
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the experiment to a command line."""
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=tuple(SETS), help="data sets")
+    parser.add_argument("--sets", nargs="+", choices=SETS, help="data sets")
     parser.add_argument("--labels", type=int, metavar="N", help="N labels, drawn with a fixed seed")
-    parser.add_argument("--repeats", type=int, default=3, metavar="N", help="fits of each (3)")
+    parser.add_argument("--repeats", type=int, metavar="N", help="fits of each (3, with --table 1)")
     parser.add_argument("--dtype", choices=("float32", "float64"), default="float32")
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--sweep-ovap", action="store_true", help="where to leave ovap's problem")
     instead.add_argument(
         "--trace", action="store_true", help="step by step (500 labels by default)"
     )
+    instead.add_argument(
+        "--table", type=int, choices=inits_tables.TABLES, help="a table of the paper"
+    )
 
 
 def main(
     data: Any,
     *,
-    sets: Sequence[str] = tuple(SETS),
+    sets: Sequence[str] | None = None,
     labels: int | None = None,
-    repeats: int = 3,
+    repeats: int | None = None,
     dtype: Any = "float32",
     sweep_ovap: bool = False,
     trace: bool = False,
+    table: int | None = None,
     report: Report | None = None,
 ) -> list[dict[str, Any]]:
     """Measure the start vectors.
@@ -78,16 +84,18 @@ def main(
     ----------
     data : path-like or None
         Folder of the data sets.
-    sets : sequence of str, default=("bibtex", "delicious", "tate")
-        Keys of ``data.SETS``.
+    sets : sequence of str, default=None
+        Keys of ``data.SETS``; None for all, or those of a `table`.
     labels : int, default=None
-        Labels to take of each set; None for all (500 with `trace`).
-    repeats : int, default=3
-        Fits of each start, of which the median counts.
+        Labels to take of each set; None for all (500 with `trace`), or those that a `table` names.
+    repeats : int, default=None
+        Fits of each start, of which the median counts; None for 3, or 1 with a `table`.
     dtype : {"float32", "float64"}, default="float32"
         Type of the features.
     sweep_ovap, trace : bool, default=False
         What to do instead; see the module's docstring.
+    table : {1, 2, 3}, default=None
+        The table of the paper to reproduce instead.
     report : Report, default=None
         Where to show the results; None prints them.
 
@@ -98,6 +106,9 @@ def main(
         and Newton step).
     """
     report = report or Report("inits")
+    if table is not None:
+        return inits_tables.reproduce(data, table, sets, labels, repeats or 1, dtype, report)
+    sets, repeats = tuple(SETS) if sets is None else sets, repeats or 3
     if trace:
         return inits_trace.trace_sets(data, sets, labels or 500, dtype, report)
     rows = []
@@ -125,32 +136,9 @@ def main(
 def _measure_starts(
     split: SplitSet, starts: dict[str, Any], n_labels: int | None, repeats: int
 ) -> list[dict[str, Any]]:
-    """Return a row for each start; the fits take turns, so that a slow minute hits all of them."""
-    X, Y = split.X_train, split.Y_train[:, take_labels(split.Y_train, n_labels)]
-    for init in starts.values():
-        warm_up(OvALinearXC(C=1.0, init=init, n_jobs=1), X, Y)
-    seconds: dict[str, list[float]] = {start: [] for start in starts}
-    model: dict[str, OvALinearXC] = {}
-    for _ in range(repeats):
-        for start, init in starts.items():
-            model[start] = OvALinearXC(C=1.0, init=init, n_jobs=1)
-            _, spent = cpu_seconds(fit_quietly, model[start], X, Y)
-            seconds[start].append(spent)
-    base = float(np.median(seconds["msi"]))
+    """Return a row for each start."""
+    Y = split.Y_train[:, take_labels(split.Y_train, n_labels)]
     return [
-        {
-            "set": split.name,
-            "init": start,
-            "n_labels": Y.shape[1],
-            "dtype": str(X.dtype),
-            "cpu_s": float(np.median(seconds[start])),
-            "spread_s": float(np.ptp(seconds[start]) / 2),
-            "ratio": float(np.median(seconds[start])) / base,
-            "goal": GOALS.get((split.name, start)),
-            "n_iter": float(model[start].n_iter_.mean()),
-            "n_products": float(model[start].fit_report_["n_products"].mean()),
-            "objective": float(model[start].fit_report_["objective"].sum()),
-            "n_unsolved": n_unsolved(model[start]),
-        }
-        for start in starts
+        {"set": split.name, "goal": GOALS.get((split.name, row["init"])), **row}
+        for row in measure_starts(split.X_train, Y, starts, repeats)
     ]

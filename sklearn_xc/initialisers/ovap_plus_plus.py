@@ -1,9 +1,8 @@
 """One-vs-all primal++: each label starts at the solution of a label with similar positives."""
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
+from sklearn_xc.initialisers.label_tree import span_labels
 from sklearn_xc.initialisers.ovap import OneVsAllPrimal
 from sklearn_xc.solvers.problem import OneVsAllProblem
 
@@ -12,10 +11,9 @@ class OneVsAllPrimalPlusPlus(OneVsAllPrimal):
     """Start along a minimum spanning tree over the labels, the all-negative problem its root.
 
     The cost of an edge is the weight of the instances that have one of the two labels and not the
-    other, ``|P_j| + |P_k| - 2 |P_j & P_k|``, and ``|P_j|`` to the root: labels that never occur
-    together are no closer to each other than to the root, so that only pairs that do need an edge.
-    A label starts at its parent's weights after pruning. Each block of labels has a tree of its
-    own; another cut into blocks gives other trees, and the same optimum.
+    other, ``|P_j| + |P_k| - 2 |P_j & P_k|``, and ``|P_j|`` to the root. A label starts at its
+    parent's weights after pruning. There is one tree over all labels that are solved, so that the
+    model does not depend on their cut into blocks; a block waits for those that its parents are in.
 
     Parameters
     ----------
@@ -24,31 +22,16 @@ class OneVsAllPrimalPlusPlus(OneVsAllPrimal):
 
     Notes
     -----
+    Building the tree takes about 100 MB and 70 bytes for each non-zero of Y, and O(sum over
+    instances of their labels squared) time: 2 minutes for 5,000 instances of 950 labels each. No
+    label is solved on working sets.
+
     Source: Fang, Cheng and Hsieh, "Fast training for large-scale one-versus-all linear classifiers
     using tree-structured initialization", SDM 2019, as described in section 2 of Schultheis and
-    Babbar (2022). Differs in that there is a tree for each block.
+    Babbar (2022). Differs in that the tree is cut into subtrees of at most a block's labels, which
+    are solved together, instead of a blocked depth-first search.
     """
 
     def parents(self, problem: OneVsAllProblem, labels: np.ndarray) -> np.ndarray:
-        """Return the parent of each label in the block's tree; -1 for the root."""
-        rows = [problem.positives(int(label)) for label in labels]
-        indptr = np.concatenate(([0], np.cumsum([len(positives) for positives in rows])))
-        n, m = problem.n_samples, len(labels)
-        ones = np.ones(indptr[-1])
-        Y = sp.csc_array((ones, np.concatenate(rows), indptr), shape=(n, m))
-        weight = problem.weight.astype(np.float64)
-        counts = Y.T @ weight
-        common = sp.triu(Y.T @ (weight[:, None] * Y), k=1, format="coo")
-        cost = counts[common.row] + counts[common.col] - 2.0 * common.data
-        root = np.full(m, m)
-        # One more for every edge changes no tree, and keeps edges of cost 0.
-        edges = sp.csr_array(
-            (
-                1.0 + np.concatenate([cost, counts]),
-                (np.concatenate([common.row, root]), np.concatenate([common.col, np.arange(m)])),
-            ),
-            shape=(m + 1, m + 1),
-        )
-        tree = minimum_spanning_tree(edges)
-        _, parent = breadth_first_order(tree, m, directed=False)
-        return np.where(parent[:m] == m, -1, parent[:m])
+        """Return the parent of each label in their tree; -1 for the root."""
+        return span_labels(problem, labels)

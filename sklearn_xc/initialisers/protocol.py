@@ -51,19 +51,23 @@ class Initialiser(BaseEstimator, ABC):
         return None
 
     def parents(self, problem: OneVsAllProblem, labels: np.ndarray) -> np.ndarray | None:
-        """Return for each label of a block the position of the one that it starts from.
+        """Return for each label the position of the one at whose weights it starts.
+
+        It is asked once, and labels are solved after those that they start from. These weights are
+        those after pruning.
 
         Parameters
         ----------
         problem : OneVsAllProblem
             The problems of all labels.
         labels : ndarray of int64 of shape (m,)
-            The labels of the block.
+            The labels that are to be solved: of equal problems only the first.
 
         Returns
         -------
         ndarray of int of shape (m,), or None
-            Positions in `labels`; -1 where ``start`` is asked. None, the default, if it always is.
+            Positions in `labels`, without cycles; -1 where ``start`` is asked. None, the default,
+            if it always is.
         """
         return None
 

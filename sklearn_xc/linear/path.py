@@ -8,6 +8,7 @@ import numpy as np
 
 from sklearn_xc._data import CsrRows
 from sklearn_xc.initialisers import Initialiser
+from sklearn_xc.linear.along_tree import Tree, parents_of
 from sklearn_xc.linear.assembly import in_callers_features
 from sklearn_xc.linear.training import solve_blocks
 from sklearn_xc.parallel.blocks import plan_blocks
@@ -96,6 +97,7 @@ def solve_path(
     n, d, itemsize = problem.n_samples, problem.n_features, problem.dtype.itemsize
     side_by_side = is_side_by_side(problem)
     distinct = np.unique(group)
+    parents = parents_of(problem, initialiser, distinct)
     end_bytes = len(distinct) * (d + 1) * itemsize
     keep_end = keep_end and end_bytes <= _most_to_keep(max_memory)
     if max_memory is not None and (keep_end or after is not None):
@@ -113,14 +115,13 @@ def solve_path(
         max_memory,
         count_threads(n_jobs),
         problem.owner,
+        labels_per_lane=LABELS_PER_LANE,
+        parents=parents,
     )
-    size = LABELS_PER_LANE * plan.n_lanes
-    blocks = [
-        block[first : first + size] for block in plan.blocks for first in range(0, len(block), size)
-    ]
     by_block, row_of_label = solve_blocks(
-        at_cost(problem, Cs[-1]), initialiser, group, blocks, plan.n_workers,
+        at_cost(problem, Cs[-1]), initialiser, group, plan,
         functools.partial(_solve_block_path, problem, Cs, plan.n_lanes, after, keep_end),
+        along=None if parents is None else Tree(distinct, parents, _at_largest),
     )  # fmt: skip
     end = PathEnd(float(Cs[0]), {}) if keep_end else None
     if end is not None:
@@ -132,6 +133,11 @@ def solve_path(
 def _most_to_keep(max_memory: int | None) -> float:
     """Return how many bytes the end of a path may take."""
     return KEPT_BYTES if max_memory is None else min(KEPT_BYTES, KEPT_SHARE * max_memory)
+
+
+def _at_largest(of_block: tuple[list[BlockSolution], np.ndarray | None]) -> BlockSolution:
+    """Return a block's solution for the largest C, from what `_solve_block_path` returned."""
+    return of_block[0][-1]
 
 
 class _Continued(Initialiser):
@@ -154,7 +160,7 @@ def _solve_block_path(
     n_lanes: int,
     after: PathEnd | None,
     keep_end: bool,
-    _at_largest: OneVsAllProblem,
+    _problem_at_largest: OneVsAllProblem,
     sums: InstanceSums,
     initialiser: Starter,
     prepared: object,

@@ -1,13 +1,15 @@
 """Solves the problems of all labels, in parallel over blocks of them."""
 
 import functools
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 
 from sklearn_xc.initialisers import Given, Initialiser
+from sklearn_xc.linear.along_tree import Starts, Tree, parents_of
 from sklearn_xc.linear.assembly import group_identical_labels, in_callers_features
 from sklearn_xc.parallel.blocks import BlockPlan, plan_blocks
 from sklearn_xc.parallel.interrupt import StopFlag
@@ -56,6 +58,7 @@ def solve_all(
     """
     group = same_problems(problem, initialiser)
     distinct = np.unique(group)
+    parents = parents_of(problem, initialiser, distinct)
     n, d, itemsize = problem.n_samples, problem.n_features, problem.dtype.itemsize
     side_by_side = is_side_by_side(problem)
     plan = plan_blocks(
@@ -66,11 +69,12 @@ def solve_all(
         max_memory,
         count_threads(n_jobs),
         problem.owner,
+        parents=parents,
     )
     watch = _Watch(fit, problem, group, plan)
     found = solve_blocks(
-        problem, initialiser, group, plan.blocks, plan.n_workers,
-        functools.partial(_solve_block, plan.n_lanes), watch,
+        problem, initialiser, group, plan, functools.partial(_solve_block, plan.n_lanes), watch,
+        along=None if parents is None else Tree(distinct, parents, _itself),
     )  # fmt: skip
     watch.progress.close()
     return found
@@ -86,8 +90,9 @@ def same_problems(problem: OneVsAllProblem, initialiser: Initialiser) -> np.ndar
 class _Watch:
     """Tells of blocks that begin and end; lines count labels.
 
-    Blocks begin in their order, as many at a time as there are workers, one for each that ends. No
-    callback can end the training: a label that was left out would have no weights.
+    Blocks begin in their order, as many at a time as there are workers, one for each that ends;
+    those of a wave once all before have ended. No callback can end the training: a label that was
+    left out would have no weights.
     """
 
     def __init__(
@@ -102,10 +107,10 @@ class _Watch:
             "label block", len(plan.blocks), stage="training", unit="label", sizes=self._sizes,
             costs=costs, in_order=False,
         )  # fmt: skip
-        self._due = iter(range(len(plan.blocks)))
+        self._n_workers, self._waves = plan.n_workers, iter(plan.waves)
+        self._due: Iterator[int] = iter(())
         self._tasks: dict[int, Task] = {}
-        for _ in range(plan.n_workers):
-            self._begin_next()
+        self._begin_wave()
 
     def __call__(self, number: int) -> None:
         self._n_done += self._sizes[number]
@@ -118,6 +123,17 @@ class _Watch:
         for number in self._due:
             self._tasks[number] = self.progress.part(number).begin()
             return
+        if not self._tasks:
+            self._begin_wave()
+
+    def _begin_wave(self) -> None:
+        self._due = iter(next(self._waves, range(0)))
+        for number in itertools.islice(self._due, self._n_workers):
+            self._tasks[number] = self.progress.part(number).begin()
+
+
+def _itself(solution: BlockSolution) -> BlockSolution:
+    return solution
 
 
 def _solve_block(
@@ -138,12 +154,12 @@ def solve_blocks(
     problem: OneVsAllProblem,
     initialiser: Initialiser,
     group: np.ndarray,
-    blocks: list[np.ndarray],
-    n_workers: int,
+    plan: BlockPlan,
     solve: Callable[..., Any],
     watch: Callable[[int], None] | None = None,
+    along: Tree | None = None,
 ) -> tuple[list[Any], np.ndarray]:
-    """Call `solve` for each block of labels.
+    """Call `solve` for each block of labels, wave after wave.
 
     Parameters
     ----------
@@ -153,16 +169,16 @@ def solve_blocks(
         Starts.
     group : ndarray of int64 of shape (n_labels,)
         For each label, the label whose solution it shares.
-    blocks : list of ndarray of int64
-        The labels of each block; together, the members of `group`.
-    n_workers : int
-        Blocks at work at a time. No result depends on it.
+    plan : BlockPlan
+        Blocks of labels, together the members of `group`. No result depends on the cut.
     solve : callable
         Called as ``solve(problem, sums, initialiser, prepared, labels, stop)``: what `solve_block`
         takes. A function of a module, or a ``functools.partial`` of one: under a user's
         ``parallel_config`` it may be sent to another process.
     watch : callable, optional
         Called with the number of each block once it is done.
+    along : Tree, optional
+        Says which labels start at the weights of others, in the same block or in an earlier wave.
 
     Returns
     -------
@@ -176,32 +192,46 @@ def solve_blocks(
     ValueError
         If the numbers are too large or too small for the arithmetic of X.
     """
-    results: list[Any] = [None] * len(blocks)
+    results: list[Any] = [None] * len(plan.blocks)
     stop = StopFlag()
     with one_blas_thread():
         sums = sum_instances(problem)
         check_range(problem, sums)
         prepared = initialiser.prepare(problem, sums)
-        done = Parallel(n_jobs=n_workers, prefer="threads", return_as="generator_unordered")(
-            delayed(_numbered)(
-                number, solve, problem, sums, initialiser, prepared, blocks[number], stop
-            )
-            for number in range(len(blocks))
-        )
+        starts = None if along is None else Starts(problem, initialiser, along, plan, results)
         try:
-            for number, result in done:
-                results[number] = result
-                if watch is not None:
-                    watch(number)
-        except BaseException as error:
-            stop.set()
-            done.throw(error)  # joblib would warn of blocks that it has to leave
-            raise
+            for wave in plan.waves:
+                done = Parallel(
+                    n_jobs=plan.n_workers, prefer="threads", return_as="generator_unordered"
+                )(
+                    delayed(_numbered)(
+                        number, solve, problem, sums,
+                        initialiser if starts is None else starts.of_block(number), prepared,
+                        plan.blocks[number], stop,
+                    )
+                    for number in wave
+                )  # fmt: skip
+                _take(done, results, watch, stop)
         finally:
             stop.set()
     row_of_distinct = np.empty(problem.n_labels, np.int64)
-    row_of_distinct[np.concatenate(blocks)] = np.arange(sum(map(len, blocks)))
+    row_of_distinct[np.concatenate(plan.blocks)] = np.arange(sum(map(len, plan.blocks)))
     return results, row_of_distinct[group]
+
+
+def _take(
+    done: Any, results: list[Any], watch: Callable[[int], None] | None, stop: StopFlag
+) -> None:
+    """Put what joblib's generator gives into its place; if that fails, stop what still runs."""
+    try:
+        for number, result in done:
+            results[number] = result
+            if watch is not None:
+                watch(number)
+    except BaseException as error:
+        stop.set()
+        done.throw(error)  # joblib would warn of blocks that it has to leave
+        raise
 
 
 def _numbered(number: int, solve: Callable[..., Any], *args: Any) -> tuple[int, Any]:

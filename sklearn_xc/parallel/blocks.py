@@ -4,12 +4,14 @@ The cut follows from the data's shape, the labels' frequencies and ``max_memory`
 the number of workers or from free memory, so that results do not depend on either.
 """
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from sklearn_xc.parallel.memory import require_bytes
+from sklearn_xc.parallel.subtrees import cut_tree
 
 #: Labels worked on side by side: a product with so many vectors costs little more than with one.
 MAX_LANES = 64
@@ -28,7 +30,9 @@ class BlockPlan:
     Attributes
     ----------
     blocks : list of ndarray of int64
-        Labels of each block, the most frequent labels first.
+        Labels of each block, the most frequent labels first where they do not depend on each other.
+    waves : list of range
+        Numbers of the blocks that may run together; each wave needs those before.
     n_lanes : int
         Labels worked on side by side within a block.
     n_workers : int
@@ -36,6 +40,7 @@ class BlockPlan:
     """
 
     blocks: list[np.ndarray]
+    waves: list[range]
     n_lanes: int
     n_workers: int
 
@@ -48,6 +53,9 @@ def plan_blocks(
     max_memory: int | None,
     n_workers: int,
     who: str = "",
+    *,
+    labels_per_lane: int | None = None,
+    parents: np.ndarray | None = None,
 ) -> BlockPlan:
     """Cut labels into blocks that fit the memory.
 
@@ -67,6 +75,11 @@ def plan_blocks(
         Workers wanted.
     who : str, default=""
         Name of the estimator, for messages.
+    labels_per_lane : int, default=None
+        A block holds at most so many labels for each lane; None for no such bound.
+    parents : ndarray of int64 of shape (L,), default=None
+        Position in `labels` of the one that each needs to be solved before; -1 for none. A label's
+        block is that of its parent, or in a later wave.
 
     Returns
     -------
@@ -91,16 +104,25 @@ def plan_blocks(
         "Raise max_memory, lower n_jobs, or pass X as float32.",
         who,
     )
-    order = labels[np.argsort(-label_counts, kind="stable")]
-    blocks = []
-    while len(order):
-        size = _block_size(len(order), n_lanes)
-        blocks.append(order[:size])
-        order = order[size:]
-    return BlockPlan(blocks, n_lanes, n_workers)
 
+    def block_size(n_left: int) -> int:
+        """Return the size of the next block, a multiple of the lanes."""
+        size = round(min(MAX_BLOCK_LABELS, n_left // SHARE_OF_REST) / n_lanes)
+        return max(1, size if labels_per_lane is None else min(size, labels_per_lane)) * n_lanes
 
-def _block_size(n_left: int, n_lanes: int) -> int:
-    """Return the size of the next block, a multiple of the lanes."""
-    size = min(MAX_BLOCK_LABELS, n_left // SHARE_OF_REST)
-    return max(1, round(size / n_lanes)) * n_lanes
+    if parents is not None:
+        waves = cut_tree(parents, label_counts, block_size)
+    else:
+        order, wave = np.argsort(-label_counts, kind="stable"), []
+        while len(order):
+            size = block_size(len(order))
+            wave.append(order[:size])
+            order = order[size:]
+        waves = [wave]
+    ends = np.cumsum([0] + [len(wave) for wave in waves]).tolist()
+    return BlockPlan(
+        [labels[block] for wave in waves for block in wave],
+        [range(first, last) for first, last in itertools.pairwise(ends)],
+        n_lanes,
+        n_workers,
+    )

@@ -10,7 +10,7 @@ from asv_bench import EXPERIMENTS
 from asv_bench.__main__ import main
 from asv_bench.common.data import load_set, take_labels
 from asv_bench.common.report import Report
-from asv_bench.one_vs_all import accuracy, inits, inits_trace, losses, optimum
+from asv_bench.one_vs_all import accuracy, inits, inits_tables, inits_trace, losses, optimum
 from sklearn_xc import OvALinearXC
 from sklearn_xc.datasets import dump_xmc_file, load_xmc_files, make_xc_classification
 from sklearn_xc.initialisers import INITIALISERS
@@ -113,6 +113,57 @@ def test_sweep_tries_every_stop(made_data, capsys):
     assert rows[0]["init"] == "msi"
     assert len({row["n_iter"] for row in rows[1:]}) > 1
     assert "ovap 1e-05" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_tables_of_the_paper(number, made_data, monkeypatch, capsys):
+    """Each on the table's own settings, and with its ratios."""
+    table = inits_tables.TABLES[number]
+    few = (inits_tables.PaperSet("bibtex", "Eurlex", n_rows=150),)
+    if number == 1:
+        few += (inits_tables.PaperSet("delicious", "Slice", n_labels=5, dense=True),)
+    monkeypatch.setitem(inits_tables.TABLES, number, table._replace(sets=few))
+    rows = inits.main(made_data, table=number)
+    assert [(row["set"], row["init"]) for row in rows] == [
+        (one.name, start) for one in few for start in inits_tables.STARTS
+    ]
+    assert [row["stands_for"] for row in rows[:: len(inits_tables.STARTS)]] == [
+        one.stands_for for one in few
+    ]
+    printed = capsys.readouterr().out
+    for title in ("CPU s", "Newton steps", "products with the Hessian"):
+        lines = printed.split(f"{title}\n")[-1].split("\n\n")[0].splitlines()
+        header = next(line for line in lines if line.startswith("set "))
+        for a, b in table.ratios:
+            assert f"{a} / {b}" in header
+    steps = {row["init"]: row["n_iter"] for row in rows[: len(inits_tables.STARTS)]}
+    a, b = table.ratios[0]
+    assert f"{steps[a] / steps[b]:.2f}" in printed
+    assert f"Table {number}: {table.title} (float32, one thread, median of 1)" in printed
+    assert all(text in printed for text in table.paper)
+    assert "The paper's sets are not at hand: Eurlex" in printed
+    assert ("delicious, dense" in printed) == (number == 1)
+    if number == 2:  # another loss
+        hinge = inits.main(made_data, table=3, sets=["bibtex"])
+        assert rows[0]["objective"] != hinge[0]["objective"]
+
+
+def test_a_table_on_other_sets_and_fewer_labels(made_data):
+    rows = inits.main(made_data, table=3, sets=("delicious",), labels=4, repeats=2)
+    assert {(row["set"], row["n_labels"]) for row in rows} == {("delicious", 4)}
+    by_start = {row["init"]: row for row in rows}
+    assert by_start["ovap++"]["n_iter"] != by_start["zero"]["n_iter"]
+    assert rows[0]["stands_for"] == "Delicious-200k"
+    np.testing.assert_allclose([row["objective"] for row in rows], rows[0]["objective"], rtol=0.02)
+
+
+def test_the_tables_name_sets_that_there_are():
+    assert sorted(inits_tables.TABLES) == [1, 2, 3]
+    for table in inits_tables.TABLES.values():
+        for one in table.sets:
+            assert one.name in inits.SETS
+            assert one.stands_for in inits_tables.NOT_AT_HAND or one.dense
+        assert {start for ratio in table.ratios for start in ratio} <= set(inits_tables.STARTS)
 
 
 # Losses

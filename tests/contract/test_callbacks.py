@@ -265,18 +265,26 @@ class TestFurtherAttempts:
         assert len(begun) == len(ended)
 
 
-def test_blocks_are_as_many_as_workers_at_a_time():
+@pytest.mark.parametrize("init", ["msi", "ovap++"])
+def test_blocks_are_as_many_as_workers_at_a_time(init, monkeypatch):
+    """Also where they wait for each other."""
+    if init == "ovap++":
+        for name in ("MAX_LANES", "MAX_BLOCK_LABELS"):
+            monkeypatch.setattr(f"sklearn_xc.parallel.blocks.{name}", 8)
     rng = np.random.default_rng(0)
     x, y = rng.random((30, 4)), (rng.random((30, 400)) < 0.3).astype(int)
+    y[:, :40] = np.arange(30)[:, None] < np.arange(3, 43) / 2  # a label within the next
     for n_jobs in (1, 2):
         recorder, open_now, most = Recorder(), 0, 0
-        OvALinearXC(prune=0, n_jobs=n_jobs).set_callbacks(recorder).fit(x, y)
+        model = OvALinearXC(prune=0, init=init, n_jobs=n_jobs)
+        model.set_callbacks(recorder).fit(x, y)
         assert recorder.root.max_subtasks > 2
         for hook, context, _ in recorder.told:
             if context.task_name == "label block":
                 open_now += {"begin": 1, "end": -1}[hook]
                 most = max(most, open_now)
         assert most == n_jobs
+        assert open_now == 0
 
 
 class TestModels:

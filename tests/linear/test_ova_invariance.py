@@ -59,8 +59,8 @@ class TestParallel:
         X, Y = make_xy(n_labels=60)
         plans, plan_blocks = [], training.plan_blocks
 
-        def recording_plan_blocks(*args):
-            plans.append(plan_blocks(*args))
+        def recording_plan_blocks(*args, **options):
+            plans.append(plan_blocks(*args, **options))
             return plans[-1]
 
         monkeypatch.setattr(training, "plan_blocks", recording_plan_blocks)
