@@ -28,7 +28,7 @@ from sklearn_xc.kernels.one_vs_all.block_newton import (
     prune_point,
 )
 from sklearn_xc.kernels.one_vs_all.certificate import certificate_kernel
-from sklearn_xc.kernels.one_vs_all.crowd import balance_kernel
+from sklearn_xc.kernels.one_vs_all.crowd import balance_kernel, score_alone
 from sklearn_xc.kernels.one_vs_all.lanes import (
     NEWTON,
     PRUNED,
@@ -69,6 +69,10 @@ _ROUNDINGS = 8.0
 _COPY_FEATURES = 8
 #: A call of ``advance`` takes lanes with at most so many candidates, so that Ctrl-C is heard.
 _ROWS_PER_CALL = 2**20
+
+#: A label that the crowd holds is balanced at most so often, and again only where its gradient is
+#: at most so many times what it may be; features are free whose part is above this share of it.
+_MAX_BALANCES, _NEAR, _FREE = 3, 100.0, 0.1
 
 CONVERGED, OUT_OF_ITERATIONS, STALLED = range(3)
 STATUS_NAMES = ("converged", "max_iter", "stalled")
@@ -324,35 +328,45 @@ class _Block:
         balance, certify = balance_kernel(problem.loss), certificate_kernel(problem.loss)
         above = batch.intercept + problem.loss.active_below
         assert problem.postings is not None
+        by_feature = problem.postings[0]
         solved = []
         for c in np.flatnonzero((above > 0) & np.isfinite(batch.objective)).tolist():
-            self._check_stop()
             label, place = int(batch.label[c]), int(places[c])
             positives, costs = problem.positives(label), (problem.plus[label], problem.minus[label])
             first, last = batch.indptr[c], batch.indptr[c + 1]
-            features, weights = batch.features[first:last], batch.stand[first + c : last + c]
-            share, height = balance(
-                problem.postings[0], problem.weight, positives, costs, problem.ridge, features,
-                weights, crowd.weights, crowd.scores, above[c], batch.tolerance[c],
-                self.scratch.scores,
-            )  # fmt: skip
-            point = np.append(share * crowd.weights, height - problem.loss.active_below)
-            point[features] += weights
-            point = point.astype(problem.dtype)
-            objective, gradient_norm, pruned_objective = certify(
-                problem.instances.arrays, problem.weight, positives, costs, problem.ridge, point,
-                problem.prune, self.scratch.sign, self.gradient,
-            )  # fmt: skip
-            certified = math.sqrt(2.0 * problem.relative_gap * objective)
-            if gradient_norm <= min(batch.tolerance[c], certified):
+            features, tolerance = batch.features[first:last], batch.tolerance[c]
+            own, of_positives = np.zeros(problem.n_features), np.empty(len(positives))
+            own[features] = batch.stand[first + c : last + c]
+            scores = self.scratch.scores
+            score_alone(by_feature, features, own, positives, scores, of_positives)
+            # What pulls up are features of the positives: there the crowd answers otherwise.
+            free, share, height = features[own[features] > 0], above[c], above[c]
+            for _ in range(_MAX_BALANCES):
+                self._check_stop()
+                share, height = balance(
+                    by_feature, problem.weight, positives, costs, problem.ridge, free, own,
+                    crowd.weights, crowd.scores, share, height, tolerance, scores, of_positives,
+                )  # fmt: skip
+                point = own + share * crowd.weights
+                point = np.append(point, height - problem.loss.active_below).astype(problem.dtype)
+                objective, gradient_norm, pruned_objective = certify(
+                    problem.instances.arrays, problem.weight, positives, costs, problem.ridge,
+                    point, problem.prune, self.scratch.sign, self.gradient,
+                )  # fmt: skip
+                enough = min(tolerance, math.sqrt(2.0 * problem.relative_gap * objective))
+                if not _NEAR * enough >= gradient_norm > enough:
+                    break
+                free = np.flatnonzero(np.abs(self.gradient[:-1]) > _FREE * enough).astype(np.int32)
+            if gradient_norm <= enough:
                 self._keep_point(batch, c, place, point)
                 self.report[:, place] = (
                     batch.n_iter[c], batch.n_products[c], CONVERGED, objective, gradient_norm,
-                    batch.tolerance[c], math.nan if self.ends is not None else pruned_objective,
+                    tolerance, math.nan if self.ends is not None else pruned_objective,
                 )  # fmt: skip
                 solved.append(place)
             elif np.isfinite(point).all():
-                self.crowded[place] = features.copy(), weights.copy(), share, float(point[-1])
+                changed = np.flatnonzero(own).astype(np.int32)
+                self.crowded[place] = changed, own[changed], share, float(point[-1])
         return solved
 
     def _keep_point(self, batch: Batch, c: int, place: int, point: np.ndarray) -> None:

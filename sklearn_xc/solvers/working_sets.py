@@ -38,6 +38,7 @@ from sklearn_xc.kernels.one_vs_all.working_set import (
     list_similar_rows,
     mix_points,
     move_points,
+    order_by_length,
     prune_points,
     take_lists,
 )
@@ -342,8 +343,9 @@ class WorkingSetSolver:
         kinks = self.kink - FAR * np.maximum(self.kink - intercept, LEAST_SLACK)
         kept = np.empty(len(batch.rows), np.bool_)
         keep_near_rows(sets, lanes, problem.prune, kinks, kept)
-        lanes.purpose[:] = PRUNED
-        self.advance(self.data, sets, lanes, occupied, room, none, self.cg, self.scratch)
+        if has_point:
+            lanes.purpose[:] = PRUNED
+            self.advance(self.data, sets, lanes, occupied, room, none, self.cg, self.scratch)
         sums = np.concatenate(([0], np.cumsum(kept)))
         return replace(
             batch, row_indptr=sums[batch.row_indptr], rows=batch.rows[kept], indptr=feature_indptr,
@@ -359,6 +361,7 @@ class WorkingSetSolver:
     ) -> tuple[WorkingSets, np.ndarray, np.ndarray]:
         """Return copies of the rows, and X's numbers of their features."""
         problem, m, dtype = self.problem, len(batch), self.problem.dtype
+        order_by_length(self.X, batch.n_positives, batch.row_indptr, batch.rows)
         entries = np.empty(m, np.int64)
         count_entries(self.X, batch.row_indptr, batch.rows, entries)
         total = int(entries.sum())
@@ -424,7 +427,8 @@ class WorkingSetSolver:
         is_first = ~batch.is_tight & (slack >= LEAST_SLACK)
         is_cut = keep_highest(
             self.X, batch.indptr, batch.features, batch.stand, self.problem.prune,
-            np.where(is_first, self.kink + FIRST_ABOVE, np.inf), new_indptr, new, self.dense,
+            np.where(is_first, self.kink + FIRST_ABOVE, np.inf), np.diff(batch.row_indptr),
+            new_indptr, new, self.dense,
         )  # fmt: skip
         new = new[: new_indptr[-1]]
         n_new = np.diff(new_indptr)

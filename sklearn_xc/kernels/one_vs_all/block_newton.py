@@ -155,13 +155,14 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
     rows_of_lane = _working_set_of if rows_of is csr_rows else _all_rows
 
     @inlined
-    def list_rows(data, point, out):
-        """List the rows that may have a loss as negatives, and return their number."""
+    def list_rows(data, point, out, scores):
+        """Write all rows' scores; list the rows with a loss as negatives, return their number."""
         bias = np.float64(point[point.shape[0] - 1])
         n = np.uint32(0)
         for i in range(data.weight.shape[0]):
+            scores[i] = row_dot_double(data.X, np.uint32(i), point) + bias
             out[n] = i
-            n += np.uint32(not row_dot_double(data.X, np.uint32(i), point) + bias <= -active_below)
+            n += np.uint32(not scores[i] <= -active_below)
         return np.int64(n)
 
     @inlined
@@ -272,8 +273,11 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
         return 0.0, n
 
     @inlined
-    def step_to_trial(data, lanes, k, candidates, n_candidates, scratch):
-        """Take the step, whole or in part; return the number of active rows, -1 if it did not."""
+    def step_to_trial(data, lanes, k, candidates, n_candidates, has_scores, scratch):
+        """Take the step, whole or in part; return the number of active rows, -1 if it did not.
+
+        With `has_scores`, ``scratch.changes`` holds the scores of all rows.
+        """
         w = point_of(lanes, k, lanes.current[k])
         v = point_of(lanes, k, 1 - lanes.current[k])
         rows, sign, scores = scratch.rows, scratch.sign, scratch.scores
@@ -299,7 +303,11 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
             for r in range(n):
                 rows[r] = r
         mark_positives(rows[:n], positives, sign)
-        score_rows(data.X, rows[:n], v, scores)
+        if has_scores:
+            for r in range(n):
+                scores[r] = scratch.changes[np.uint32(rows[r])]
+        else:
+            score_rows(data.X, rows[:n], v, scores)
         f = sum_losses(data, plus, minus, rows[:n], sign, scores, scores, 0.0)
         f += 0.5 * (lanes.trial_norm2[k] + data.ridge * np.float64(v[d]) ** 2)
         if lanes.purpose[k] == PRUNED:
@@ -470,8 +478,9 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
             d = lanes.width[k] - 1
             while True:
                 if has_set:
-                    n_listed = list_rows(own, point_of(lanes, k, 1 - lanes.current[k]), listed)
-                n = step_to_trial(own, lanes, k, listed, n_listed, scratch)
+                    trial = point_of(lanes, k, 1 - lanes.current[k])
+                    n_listed = list_rows(own, trial, listed, scratch.changes)
+                n = step_to_trial(own, lanes, k, listed, n_listed, has_set, scratch)
                 if n >= 0:
                     X, rows, n_local = own.X, scratch.rows[:n], d
                     is_copy = is_compactable(X, rows, scratch.room)

@@ -3,7 +3,8 @@
 Where a label stands with the crowd left out, and how the crowd answers to an intercept above the
 kink, are known (``solvers.crowd``). Of the sum of both two numbers are free: how far the intercept
 is above the kink, and how much of the crowd's answer is added. They are found here, exactly, over
-all rows.
+all rows. Where the crowd has features of the label it does not answer as it does elsewhere: the
+weights of some features are free too, one after the other.
 """
 
 import functools
@@ -16,26 +17,49 @@ from sklearn_xc.kernels.compiling.jit import inlined, kernel
 
 _ONE = np.uint64(1)
 _MAX_STEPS, _MAX_HALVINGS = 12, 12
-#: The two derivatives are to be this share of the gradient at which the label rests.
-_SHARE = 0.01
+#: The two derivatives are to be this share of the gradient at which the label rests, and those by
+#: the weights of features that one.
+_SHARE, _SHARE_OF_FEATURES = 0.01, 0.05
+#: How often all free features have their turn.
+_ROUNDS = 2
 #: Below this share of its terms a determinant is taken for rounding.
 _SINGULAR = 1e-12
 #: Rounding of an objective, as a share of it.
 _ROUNDING = 16 * np.finfo(np.float64).eps
 
 
-@inlined
-def score_by_features(by_feature, features, weights, scores):
-    """Write the scores of all rows at a sparse vector, feature by feature."""
+@kernel
+def score_alone(by_feature, features, own, positives, scores, of_positives):
+    """Write the scores of all rows at a sparse vector, feature by feature.
+
+    Parameters
+    ----------
+    by_feature : tuple of ndarray
+        ``(indptr, rows, values)``: X by feature.
+    features : ndarray of int32
+        Where the vector is not 0.
+    own : ndarray of float64 of shape (d,)
+        The vector.
+    positives : ndarray of int32
+        Rows of the label.
+    scores : ndarray of float64 of shape (n,)
+        Overwritten; -inf for the positives.
+    of_positives : ndarray of float64 of shape (n_positives,)
+        Overwritten by theirs.
+    """
     indptr, rows, data = by_feature
     for i in range(scores.shape[0]):
         scores[i] = 0.0
     for t in range(features.shape[0]):
         j = np.uint32(features[t])
-        w = np.float64(weights[t])
+        w = own[j]
         if w != 0.0:
             for s in range(np.uint64(indptr[j]), np.uint64(indptr[j + _ONE])):
                 scores[np.uint32(rows[s])] += w * np.float64(data[s])
+    for r in range(positives.shape[0]):
+        i = np.uint32(positives[r])
+        of_positives[r] = scores[i]
+        scores[i] = -np.inf
 
 
 @functools.cache
@@ -82,10 +106,81 @@ def balance_kernel(loss: Any) -> Any:
             sums = with_row(sums, plus * np.float64(weight[row]), 1.0, score, answer[row])
         return sums
 
+    @inlined
+    def find_point(
+        own, answer, weight, positives, own_positives, costs, squares, start, enough, is_held
+    ):
+        """Return the share and the height that minimise the objective; held, the share alone."""
+        share, height = start
+        answer_squares = squares[2]
+        found = measure(own, answer, weight, positives, own_positives, costs, squares, start)
+        for _ in range(_MAX_STEPS):
+            f, by_share, by_height, share2, both, height2 = found
+            is_flat = abs(by_share) <= enough * math.sqrt(answer_squares)
+            if is_flat and (is_held or abs(by_height) <= enough):
+                break
+            determinant = share2 * height2 - both * both
+            if is_held:
+                share_step, height_step = -by_share / share2, 0.0
+            elif determinant > _SINGULAR * share2 * height2:
+                share_step = (both * by_height - height2 * by_share) / determinant
+                height_step = (both * by_share - share2 * by_height) / determinant
+            else:
+                break
+            length = 1.0
+            most = f + _ROUNDING * abs(f)
+            for _ in range(_MAX_HALVINGS):
+                trial = share + length * share_step, height + length * height_step
+                found = measure(
+                    own, answer, weight, positives, own_positives, costs, squares, trial
+                )
+                if found[0] <= most:
+                    break
+                length *= 0.5
+            if not found[0] <= most:
+                break
+            share, height = trial
+        return share, height
+
+    @inlined
+    def find_step(
+        j, w, by_feature, own, answer, weight, positives, own_positives, costs, point, enough
+    ):
+        """Return the Newton step of a feature's weight, 0 where its derivative is small enough."""
+        indptr, rows, data = by_feature
+        plus, minus = costs
+        share, height = point
+        bias = kink + height
+        gradient, second = w, 1.0
+        for s in range(np.uint64(indptr[j]), np.uint64(indptr[j + _ONE])):
+            i, x = np.uint32(rows[s]), np.float64(data[s])
+            score = bias + share * answer[i] + own[i]
+            if score > kink:
+                cost = minus * np.float64(weight[i])
+                gradient -= x * cost * slope(-score)
+                second += x * x * cost * curvature(-score)
+            elif own[i] == -np.inf:
+                score = bias + share * answer[i]
+                score += own_positives[np.searchsorted(positives, np.int32(i))]
+                cost = plus * np.float64(weight[i])
+                gradient += x * cost * slope(score)
+                second += x * x * cost * curvature(score)
+        return -gradient / second if abs(gradient) > enough else 0.0
+
+    @inlined
+    def add_to_scores(j, step, by_feature, own, positives, own_positives):
+        """Add the step of a feature's weight to the scores of its rows."""
+        indptr, rows, data = by_feature
+        for s in range(np.uint64(indptr[j]), np.uint64(indptr[j + _ONE])):
+            i = np.uint32(rows[s])
+            own[i] += step * np.float64(data[s])  # -inf stays
+            if own[i] == -np.inf:
+                own_positives[np.searchsorted(positives, np.int32(i))] += step * np.float64(data[s])
+
     @kernel
     def balance(
-        by_feature, weight, positives, costs, ridge, features, weights, crowd_weights, answer,
-        share, tolerance, scores,
+        by_feature, weight, positives, costs, ridge, free, own, crowd_weights, answer, share,
+        height, tolerance, scores, of_positives,
     ):  # fmt: skip
         """Find how much of the crowd's answer is added, and how far above the kink to stand.
 
@@ -96,21 +191,23 @@ def balance_kernel(loss: Any) -> Any:
         weight : ndarray of shape (n,)
             Of the rows.
         positives : ndarray of int32
-            Rows of the label.
+            Rows of the label, in rising order.
         costs : tuple of float
             Weight of the loss of a positive, and of a negative.
         ridge : float
             1 or 0: whether the intercept is regularised.
-        features, weights : ndarray of int32 and float
-            Where the label stands without the crowd, intercept left out.
+        free : ndarray of int32
+            Features whose weights may change.
+        own : ndarray of float64 of shape (d,)
+            Where the label stands without the crowd, intercept left out. Changed in place.
         crowd_weights, answer : ndarray of float64 of shape (d,) and (n,)
             The crowd's answer to an intercept of 1 above the kink, and the scores of all rows.
-        share : float
-            Where to begin: both numbers in the units of the answer.
+        share, height : float
+            Where to begin, in the units of the answer.
         tolerance : float
             Gradient norm at which the label rests.
-        scores : ndarray of float64 of shape (n,)
-            Work space.
+        scores, of_positives : ndarray of float64
+            Of ``score_alone`` at `own`, and kept so.
 
         Returns
         -------
@@ -118,54 +215,36 @@ def balance_kernel(loss: Any) -> Any:
             How much of the answer to add, and the intercept above the kink, a number of X's dtype
             once the kink is added.
         """
-        score_by_features(by_feature, features, weights, scores)
-        own_positives = np.empty(positives.shape[0])
-        for r in range(positives.shape[0]):
-            i = np.uint32(positives[r])
-            own_positives[r] = scores[i]
-            scores[i] = -np.inf
         own_squares, with_answer, answer_squares = 0.0, 0.0, 0.0
-        for t in range(features.shape[0]):
-            w = np.float64(weights[t])
-            own_squares += w * w
-            with_answer += w * crowd_weights[np.uint32(features[t])]
-        for j in range(crowd_weights.shape[0]):
+        for j in range(own.shape[0]):
+            own_squares += own[j] * own[j]
+            with_answer += own[j] * crowd_weights[j]
             answer_squares += crowd_weights[j] * crowd_weights[j]
-        squares = (own_squares, with_answer, answer_squares, ridge)
+        point = share, height
         enough = _SHARE * tolerance
-        height = share
-        for is_held in (False, True):
+        rounds = _ROUNDS if free.shape[0] > 0 else 0
+        for turn in range(rounds + 2):
+            is_held = turn == rounds + 1
             if is_held:  # from now on the intercept is a number that X's dtype holds
-                height = np.float64(weights.dtype.type(kink + height)) - kink
-            found = measure(
-                scores, answer, weight, positives, own_positives, costs, squares, (share, height)
-            )
-            for _ in range(_MAX_STEPS):
-                f, by_share, by_height, share2, both, height2 = found
-                is_flat = abs(by_share) <= enough * math.sqrt(answer_squares)
-                if is_flat and (is_held or abs(by_height) <= enough):
-                    break
-                determinant = share2 * height2 - both * both
-                if is_held:
-                    share_step, height_step = -by_share / share2, 0.0
-                elif determinant > _SINGULAR * share2 * height2:
-                    share_step = (both * by_height - height2 * by_share) / determinant
-                    height_step = (both * by_share - share2 * by_height) / determinant
-                else:
-                    break
-                length = 1.0
-                most = f + _ROUNDING * abs(f)
-                for _ in range(_MAX_HALVINGS):
-                    trial = share + length * share_step, height + length * height_step
-                    found = measure(
-                        scores, answer, weight, positives, own_positives, costs, squares, trial
-                    )
-                    if found[0] <= most:
-                        break
-                    length *= 0.5
-                if not found[0] <= most:
-                    break
-                share, height = trial
-        return share, height
+                dtype = by_feature[2].dtype.type
+                point = point[0], np.float64(dtype(kink + point[1])) - kink
+            point = find_point(
+                scores, answer, weight, positives, of_positives, costs,
+                (own_squares, with_answer, answer_squares, ridge), point, enough, is_held,
+            )  # fmt: skip
+            if turn >= rounds:
+                continue
+            for t in range(free.shape[0]):
+                j = np.uint32(free[t])
+                step = find_step(
+                    j, own[j] + point[0] * crowd_weights[j], by_feature, scores, answer, weight,
+                    positives, of_positives, costs, point, _SHARE_OF_FEATURES * tolerance,
+                )  # fmt: skip
+                if step != 0.0:
+                    own_squares += step * (2.0 * own[j] + step)
+                    with_answer += step * crowd_weights[j]
+                    own[j] += step
+                    add_to_scores(j, step, by_feature, scores, positives, of_positives)
+        return point
 
     return balance

@@ -18,12 +18,24 @@ _SMALL, _LARGE = 1e-20, 1e20
 #: Larger scores count as this.
 _MOST = np.float32(1e38)
 _ONE = np.uint64(1)
+#: Longer rows count as this long where rows are ordered by length.
+_LENGTHS = 256
 
 
 @inlined
 def larger_when_pruned(w, prune):
     """Return the larger of a weight and what pruning leaves of it."""
     return max(w, w - w) if abs(w) < prune else w
+
+
+@inlined
+def with_room(array, n):
+    """Return an array of at least n places that begins with the same values."""
+    if n <= array.shape[0]:
+        return array
+    grown = np.empty(max(n, 2 * array.shape[0]), array.dtype)
+    grown[: array.shape[0]] = array
+    return grown
 
 
 @inlined
@@ -128,6 +140,40 @@ def count_entries(X, row_indptr, rows, out):
                 i = np.uint32(rows[r])
                 total += indptr[i + _ONE] - indptr[i]
         out[c] = total
+
+
+@kernel
+def order_by_length(X, n_positives, row_indptr, rows):
+    """Order the rows of each lane by length, in place, but for its positives and -1, which lead.
+
+    Loops over rows of like lengths end where the processor expects them to.
+
+    Parameters
+    ----------
+    X : tuple of ndarray
+        CSR rows.
+    n_positives : ndarray of int64 of shape (m,)
+    row_indptr, rows : ndarray of int64 and int32
+        The rows of each lane, one behind the other.
+    """
+    indptr = X[0]
+    before = np.empty(0, np.int32)
+    starts = np.empty(_LENGTHS + 1, np.int64)
+    for c in range(n_positives.shape[0]):
+        first, last = row_indptr[c] + n_positives[c] + 1, row_indptr[c + 1]
+        before = with_room(before, last - first)
+        starts[:] = 0
+        for r in range(first, last):
+            i = np.uint32(rows[r])
+            before[r - first] = rows[r]
+            starts[min(indptr[i + _ONE] - indptr[i], _LENGTHS - 1) + 1] += 1
+        for k in range(_LENGTHS):
+            starts[k + 1] += starts[k]
+        for r in range(last - first):
+            i = np.uint32(before[r])
+            k = min(indptr[i + _ONE] - indptr[i], _LENGTHS - 1)
+            rows[first + starts[k]] = before[r]
+            starts[k] += 1
 
 
 @kernel
@@ -349,13 +395,25 @@ def take_lists(indptr, which, shift, values, out_indptr, out):
 
 
 @inlined
-def with_room(array, n):
-    """Return an array of at least n places that begins with the same values."""
-    if n <= array.shape[0]:
-        return array
-    grown = np.empty(max(n, 2 * array.shape[0]), array.dtype)
-    grown[: array.shape[0]] = array
-    return grown
+def level_of_highest(values, n_wanted, counts):
+    """Return a level so that at most about so many of the values above 0 are not below it.
+
+    `counts` is work space of shape (257,).
+    """
+    largest = np.float32(1e-30)
+    for s in range(values.shape[0]):
+        largest = max(largest, values[s])
+    scale = np.float32(255.9) / largest
+    counts[:] = 0
+    for s in range(values.shape[0]):
+        if values[s] > np.float32(0.0):
+            counts[np.int64(values[s] * scale)] += 1
+    level = 255
+    total = counts[255]
+    while level > 0 and total + counts[level - 1] <= n_wanted:
+        level -= 1
+        total += counts[level]
+    return np.float32(level) / scale
 
 
 @kernel
@@ -393,6 +451,7 @@ def list_similar_rows(
     """
     indptr, rows, data = by_feature
     counts = np.empty(257, np.int64)
+    sums = np.empty(0, np.float32)
     out_indptr[0] = 0
     for m in range(labels.shape[0]):
         first, last = y_indptr[labels[m]], y_indptr[labels[m] + 1]
@@ -426,35 +485,22 @@ def list_similar_rows(
             work[j] = 0.0
         at = out_indptr[m]
         out = with_room(out, at + (last - first) + 1 + np.int64(n_met))
+        sums = with_room(sums, np.int64(n_met))
         for r in range(first, last):
             scores[np.uint32(y_rows[r])] = np.float32(-1.0)
             out[at] = y_rows[r]
             at += 1
         out[at] = -1
         at += 1
-        largest = np.float32(1e-30)
         for s in range(n_met):
             i = np.uint32(met[s])
-            scores[i] = min(scores[i], _MOST)
-            largest = max(largest, scores[i])
-        scale = np.float32(255.9) / largest
-        counts[:] = 0
-        for s in range(n_met):
-            score = scores[np.uint32(met[s])]
-            if score > np.float32(0.0):
-                counts[np.int64(score * scale)] += 1
-        level = 255
-        total = counts[255]
-        while level > 0 and total + counts[level - 1] <= n_wanted[m]:
-            level -= 1
-            total += counts[level]
-        for s in range(n_met):
-            i = np.uint32(met[s])
-            score = scores[i]
-            if score > np.float32(0.0) and np.int64(score * scale) >= level:
-                out[at] = np.int32(i)
-                at += 1
+            sums[s] = min(scores[i], _MOST)
             scores[i] = np.float32(0.0)
+        level = level_of_highest(sums[:n_met], n_wanted[m], counts)
+        for s in range(n_met):
+            if sums[s] > np.float32(0.0) and sums[s] >= level:
+                out[at] = met[s]
+                at += 1
         for r in range(first, last):
             scores[np.uint32(y_rows[r])] = np.float32(0.0)
         out_indptr[m + 1] = at
@@ -643,8 +689,10 @@ def list_rows_above(
 
 
 @kernel
-def keep_highest(X, point_indptr, features, points, prune, levels, indptr, rows, dense):
-    """Keep of each list of rows those with a score above a level, where there are any.
+def keep_highest(
+    X, point_indptr, features, points, prune, levels, n_wanted, indptr, rows, dense
+):  # fmt: skip
+    """Keep of long lists of rows those with the highest scores.
 
     Parameters
     ----------
@@ -653,7 +701,10 @@ def keep_highest(X, point_indptr, features, points, prune, levels, indptr, rows,
     point_indptr, features, points, prune
         As for ``list_rows_above``.
     levels : ndarray of float64 of shape (m,)
-        inf keeps all.
+        Rows with scores above are kept; inf keeps all.
+    n_wanted : ndarray of int64 of shape (m,)
+        About so many of the highest are kept if fewer are above the level, and all of lists that
+        are not longer.
     indptr, rows : ndarray of int64 of shape (m + 1,) and int32
         The lists, one behind the other. Changed in place.
     dense : ndarray of float of shape (d,)
@@ -666,20 +717,33 @@ def keep_highest(X, point_indptr, features, points, prune, levels, indptr, rows,
     """
     is_cut = np.zeros(levels.shape[0], np.bool_)
     start, end = np.int64(0), np.int64(0)
+    scores = np.empty(0, np.float32)
+    counts = np.empty(257, np.int64)
     for m in range(levels.shape[0]):
         stop = indptr[m + 1]
         begun = end
-        if levels[m] < np.inf and stop > start:
+        n = stop - start
+        is_cut[m] = levels[m] < np.inf and n > n_wanted[m]
+        if is_cut[m]:
             first, last = point_indptr[m], point_indptr[m + 1]
-            bias = np.float64(points[last + m])
+            above = np.float64(points[last + m]) - levels[m]
             write_point(features, points, first, last, m, prune, dense)
+            scores = with_room(scores, n)
+            lowest = np.float32(0.0)
             for r in range(start, stop):
-                i = np.uint32(rows[r])
-                if row_dot_double(X, i, dense) + bias > levels[m]:  # those overwritten are dropped
-                    rows[end] = np.int32(i)
-                    end += 1
+                prefetch_row(X, np.uint32(rows[min(r + ROWS_AHEAD, stop - 1)]))
+                score = row_dot_double(X, np.uint32(rows[r]), dense) + above
+                scores[r - start] = np.float32(min(max(score, -_MOST), _MOST))
+                lowest = min(lowest, scores[r - start])
             erase_point(features, first, last, dense)
-            is_cut[m] = begun < end < begun + stop - start
+            for r in range(n):
+                scores[r] -= lowest
+            level = min(level_of_highest(scores[:n], n_wanted[m], counts), -lowest)
+            for r in range(n):
+                if scores[r] > level:
+                    rows[end] = rows[start + r]  # those overwritten are dropped
+                    end += 1
+            is_cut[m] = begun < end < begun + n
         if end == begun:
             for r in range(start, stop):
                 rows[end] = rows[r]

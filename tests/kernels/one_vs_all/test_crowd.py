@@ -1,6 +1,5 @@
-"""Labels and the crowd: both numbers are the minimum, and certificates those over all rows."""
+"""Labels and the crowd: what is free is at the minimum, certificates are those over all rows."""
 
-import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -8,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_xc.kernels.one_vs_all.certificate import certificate_kernel
-from sklearn_xc.kernels.one_vs_all.crowd import balance_kernel, score_by_features
+from sklearn_xc.kernels.one_vs_all.crowd import balance_kernel, score_alone
 from sklearn_xc.solvers.crowd import crowd_of
 from sklearn_xc.solvers.problem import sum_instances
 
@@ -23,22 +22,38 @@ def crowded(rng, make_problem, dtype=np.float64, **given):
     for j in range(n_labels):
         Y[rng.choice(n, 1 + j, replace=False), j] = 1
     return make_problem(
-        sp.csr_array(X.astype(dtype)), sp.csr_array(Y), weight=rng.uniform(0.5, 2, n),
+        sp.csr_array(X), sp.csr_array(Y), dtype=dtype, weight=rng.uniform(0.5, 2, n),
         plus=rng.uniform(0.5, 2, n_labels), minus=rng.uniform(0.5, 2, n_labels), **given,
     )  # fmt: skip
 
 
-def balance(problem, label, features, weights, share, tolerance=1e-3):
+def balance(problem, label, features, weights, share, tolerance=1e-3, free=()):
     """Return the share and the height found, and the vector with the crowd and without."""
-    crowd = crowd_of(problem, sum_instances(problem))
+    crowd, positives = crowd_of(problem, sum_instances(problem)), problem.positives(label)
+    own = np.zeros(problem.n_features)
+    own[features] = weights
+    before, scores = own.copy(), np.full(problem.n_samples, np.nan)
+    of_positives = np.empty(len(positives))
+    score_alone(problem.postings[0], features, own, positives, scores, of_positives)
     found = balance_kernel(problem.loss)(
-        problem.postings[0], problem.weight, problem.positives(label),
-        (problem.plus[label], problem.minus[label]), problem.ridge, features, weights,
-        crowd.weights, crowd.scores, share, tolerance, np.empty(problem.n_samples),
+        problem.postings[0], problem.weight, positives,
+        (problem.plus[label], problem.minus[label]), problem.ridge, np.array(free, np.int32), own,
+        crowd.weights, crowd.scores, share, share, tolerance, scores, of_positives,
     )  # fmt: skip
-    w = np.append(found[0] * crowd.weights, found[1] - problem.loss.active_below)
-    w[features] += weights
+    moved = np.flatnonzero(own != before)
+    assert set(moved.tolist()) <= set(free)
+    check_scores(problem, own, positives, scores, of_positives)
+    w = np.append(found[0] * crowd.weights + own, found[1] - problem.loss.active_below)
     return found, w, crowd
+
+
+def check_scores(problem, own, positives, scores, of_positives):
+    indptr, indices, data = problem.instances.arrays
+    X = sp.csr_array((data, indices, indptr), shape=problem.instances.shape)
+    expected = X @ own
+    np.testing.assert_allclose(of_positives, expected[positives], atol=1e-6)
+    expected[positives] = -np.inf
+    np.testing.assert_allclose(scores, expected, atol=1e-6)
 
 
 @settings(max_examples=40, deadline=None)
@@ -58,6 +73,35 @@ def test_both_derivatives_vanish(seed, label, start, loss, regularize, make_prob
     assert abs(gradient[:-1] @ crowd.weights) <= (
         0.01 * tolerance * np.linalg.norm(crowd.weights) + 1e-9
     )
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=SEEDS, label=st.integers(0, 2), loss=st.sampled_from(["squared_hinge", "huber_hinge"]),
+    regularize=st.booleans(),
+)  # fmt: skip
+def test_free_features_come_nearer_to_the_minimum(
+    seed, label, loss, regularize, make_problem, objective_of
+):
+    """Each turn takes Newton steps by one weight; the objective falls, and so does its gradient."""
+    rng = np.random.default_rng(seed)
+    problem = crowded(rng, make_problem, loss=loss, regularize_intercept=regularize)
+    features = rng.permutation(30)[:6].astype(np.int32)
+    weights = rng.normal(size=6) * 0.3
+    free = features[:4].tolist() + [j for j in range(30) if j not in features][:2]
+    reference = objective_of(problem, label)
+    _, held, crowd = balance(problem, label, features, weights, 1e-3)
+    point = held
+    for _ in range(8):  # turns from where the last one ended
+        own = point[:-1] - held[:-1]
+        own[features] += weights
+        nonzero = np.flatnonzero(own).astype(np.int32)
+        _, point, _ = balance(problem, label, nonzero, own[nonzero], 1e-3, free=free)
+    assert reference.value(point) <= reference.value(held) * (1 + 1e-12)
+    gradient = reference.gradient(point)
+    before = np.linalg.norm(reference.gradient(held)[free])
+    assert np.linalg.norm(gradient[free]) <= 0.05 * before + 1e-3
+    assert abs(gradient[:-1] @ crowd.weights) <= 0.01 * 1e-3 * np.linalg.norm(crowd.weights) + 1e-9
 
 
 @settings(max_examples=20, deadline=None)
@@ -113,19 +157,10 @@ def test_points_that_are_not_finite_are_never_certified(bad, make_problem):
 
 
 def test_scores_by_features_are_those_of_rows(make_problem):
-
     rng = np.random.default_rng(0)
     problem = crowded(rng, make_problem)
-    features, weights = rng.permutation(30)[:7].astype(np.int32), rng.normal(size=7)
-    scores = np.full(200, np.nan)
-
-    @numba.njit
-    def run(*args):
-        score_by_features(*args)
-
-    run(problem.postings[0], features, weights, scores)
-    w = np.zeros(30)
-    w[features] = weights
-    indptr, indices, data = problem.instances.arrays
-    X = sp.csr_array((data, indices, indptr), shape=(200, 30))
-    np.testing.assert_allclose(scores, X @ w, atol=1e-12)
+    features, own = rng.permutation(30)[:7].astype(np.int32), np.zeros(30)
+    own[features] = rng.normal(size=7)
+    positives, scores, of_positives = problem.positives(2), np.full(200, np.nan), np.empty(3)
+    score_alone(problem.postings[0], features, own, positives, scores, of_positives)
+    check_scores(problem, own, positives, scores, of_positives)

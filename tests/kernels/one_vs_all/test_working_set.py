@@ -369,9 +369,9 @@ def test_the_screen_lists_all_rows_for_points_that_are_not_finite(make_problem):
         assert not screen.sparse_block.any()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(n=st.integers(1, 30), m=st.integers(1, 6), prune=st.sampled_from([0.0, 0.3]), seed=SEEDS)
-def test_the_highest_of_each_list_are_kept_where_some_are_high(n, m, prune, seed):
+def test_the_highest_of_long_lists_are_kept(n, m, prune, seed):
     rng = np.random.default_rng(seed)
     d = int(rng.integers(1, 9))
     instances, X = make_rows(rng, n, d)
@@ -381,24 +381,66 @@ def test_the_highest_of_each_list_are_kept_where_some_are_high(n, m, prune, seed
     # Between two scores, so that rounding decides nothing.
     levels = np.array([np.mean(rng.choice(np.unique(own), 2)) for own in scores])
     levels[rng.random(m) < 0.2] = np.inf
-    expected, is_cut = [], []
-    for own, one, level in zip(scores, lists, levels, strict=True):
-        high = one[own[one] > level]
-        keeps_all = len(high) == 0 or level == np.inf
-        expected.append(one if keeps_all else high)
-        is_cut.append(not keeps_all and len(high) < len(one))
-    clear = [np.abs(own - level).min() > 1e-9 for own, level in zip(scores, levels, strict=True)]
+    wanted = rng.integers(0, n + 1, m)
     indptr, rows = pooled(lists, np.int32)
     dense = np.zeros(d)
-    found = ws.keep_highest(
-        instances.arrays, points.indptr, points.features, points.values, prune, levels, indptr,
-        rows, dense,
+    is_cut = ws.keep_highest(
+        instances.arrays, points.indptr, points.features, points.values, prune, levels, wanted,
+        indptr, rows, dense,
     )  # fmt: skip
     assert not dense.any()
     for c, kept in enumerate(in_pieces(indptr, rows)):
-        if clear[c]:
-            np.testing.assert_array_equal(kept, expected[c])
-            assert found[c] == is_cut[c]
+        one, own = lists[c], scores[c]
+        assert is_cut[c] == (len(kept) < len(one))
+        if levels[c] == np.inf or len(one) <= wanted[c]:
+            np.testing.assert_array_equal(kept, one)
+            continue
+        np.testing.assert_array_equal(kept, one[np.isin(one, kept)])  # in their order
+        dropped = np.setdiff1d(one, kept)
+        if len(dropped) == 0:  # all lie close together, or none was to be kept
+            continue
+        size = 1e-6 * (1 + np.abs(own).max())
+        assert own[kept].min() > own[dropped].max() - size
+        assert (own[dropped] <= levels[c] + size).all()
+        # Those not above the level are as many as are wanted, but for 256th parts of the range.
+        part = np.ptp(own[one]) / 255 + size
+        inner = kept[own[kept] <= levels[c] - part]
+        if len(inner):
+            assert (own[one] >= own[inner].min() + part).sum() <= wanted[c]
+        assert (own[one] >= own[dropped].max() - 2 * part).sum() >= wanted[c]
+
+
+def test_scores_beyond_all_bounds_are_no_reason_to_fail():
+    instances, _ = make_rows(np.random.default_rng(0), 6, 2)
+    features, values = np.array([0, 1], np.int32), np.array([1e200, -1e200, 0.0])
+    rows, indptr = np.arange(6, dtype=np.int32), np.array([0, 6])
+    ws.keep_highest(
+        instances.arrays, np.array([0, 2]), features, values, 0.0, np.array([0.5]), np.array([2]),
+        indptr, rows, np.zeros(2),
+    )  # fmt: skip
+    assert 0 < indptr[1] <= 6
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=SEEDS)
+def test_rows_in_order_of_length(seed):
+    """Positives and -1 lead; the others are the same, the shorter ones first, and else in order."""
+    rng = np.random.default_rng(seed)
+    instances, _ = make_rows(rng, 40, 30)
+    lengths = np.diff(instances.arrays[0])
+    n_positives = rng.integers(1, 4, 5)
+    lists = [
+        np.concatenate((rng.permutation(40)[:k], [-1], rng.permutation(40)[: rng.integers(0, 41)]))
+        for k in n_positives
+    ]
+    indptr, rows = pooled(lists, np.int32)
+    ws.order_by_length(instances.arrays, n_positives, indptr, rows)
+    for k, before, after in zip(n_positives, lists, in_pieces(indptr, rows), strict=True):
+        rest = before[k + 1 :]
+        np.testing.assert_array_equal(after[: k + 1], before[: k + 1])
+        np.testing.assert_array_equal(
+            after[k + 1 :], rest[np.argsort(lengths[rest], kind="stable")]
+        )
 
 
 def run_similar(instances, weight, positives, wanted, most):
