@@ -9,6 +9,7 @@ from time import process_time
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from sklearn_xc.exceptions import (
     ConvergenceWarning,
@@ -17,8 +18,9 @@ from sklearn_xc.exceptions import (
     UnseenLabelWarning,
 )
 
-#: Labels of a warm-up fit.
-_FEW = 4
+#: Labels of a warm-up fit: the most frequent ones, of all frequencies, and those whose instances
+#: have the fewest features. All of them have kernels of their own.
+_FREQUENT, _OF_ALL, _NEARLY_EMPTY = 4, 60, 4
 
 
 def cpu_seconds(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
@@ -67,17 +69,25 @@ def fit_quietly(model: Any, X: Any, Y: Any) -> Any:
 
 
 def warm_up(model: Any, X: Any, Y: Any) -> None:
-    """Fit a few frequent labels and predict, so that compilation is not measured later.
+    """Fit some labels of all kinds and predict, so that compilation is not measured later.
 
     Parameters
     ----------
     model : OvALinearXC
         The estimator; the loss and the dtype of X decide what is compiled.
     X, Y : sparse
-        Of which it takes all rows and the most frequent labels.
+        Of which it takes all rows and 68 labels, or fewer.
     """
-    counts = np.bincount(Y.indices, minlength=Y.shape[1])
-    few = np.argsort(-counts, kind="stable")[:_FEW]
+    by_label = sp.csc_array(Y)
+    counts = np.diff(by_label.indptr)
+    order = np.flatnonzero(counts)[np.argsort(-counts[counts > 0], kind="stable")]
+    sizes = np.bincount(
+        np.repeat(np.arange(len(counts)), counts),
+        weights=np.diff(sp.csr_array(X).indptr)[by_label.indices], minlength=len(counts),
+    )  # fmt: skip
+    spread = order[np.linspace(0, len(order) - 1, _OF_ALL).astype(int)]
+    emptiest = order[np.argsort(sizes[order], kind="stable")[:_NEARLY_EMPTY]]
+    few = np.unique(np.concatenate((order[:_FREQUENT], spread, emptiest)))
     fit_quietly(model, X, Y[:, few]).predict_topk(X[:2], 1)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from asv_bench.common.data import SETS, SplitSet, load_set, take_labels
-from asv_bench.common.measure import cpu_seconds, fit_quietly, n_unsolved
+from asv_bench.common.measure import cpu_seconds, fit_quietly, n_unsolved, warm_up
 from asv_bench.common.report import Column, Report
 from sklearn_xc import OvALinearXC
 from sklearn_xc.losses import LOSSES
@@ -20,8 +20,6 @@ from sklearn_xc.metrics import precision_at_k
 
 #: What the logistic loss, of which every instance has a part, should take at most.
 GOALS = {"logistic": 3.0}
-#: Labels of a warm-up, drawn from all: rare ones, frequent ones and many have kernels of their own.
-_WARM_UP = 64
 
 _COLUMNS = (
     Column("loss", "loss"),
@@ -97,7 +95,7 @@ def _measure(
     taken = take_labels(split.Y_train, n_labels)
     X, Y = split.X_train, split.Y_train[:, taken]
     for loss in losses:
-        fit_quietly(OvALinearXC(loss=loss, n_jobs=1), X, Y[:, take_labels(Y, _WARM_UP)])
+        warm_up(OvALinearXC(loss=loss, n_jobs=1), X, Y)
     seconds: dict[str, list[float]] = {loss: [] for loss in losses}
     model: dict[str, OvALinearXC] = {}
     for _ in range(repeats):

@@ -246,7 +246,7 @@ def _footer(rows: list[dict[str, Any]], compilation: dict[str, Any]) -> Iterable
     warm = [row["warm_up_s"] for row in rows if "warm_up_s" in row]
     if warm:
         yield (
-            f"Before each of its measured fits, one of four labels: {min(warm):.1f} to "
+            f"Before each of its measured fits, one of some labels: {min(warm):.1f} to "
             f"{max(warm):.1f} CPU s, with kernels compiled or read from the cache."
         )
     for row in rows:
