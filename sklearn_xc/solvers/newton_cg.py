@@ -70,6 +70,8 @@ _COPY_FEATURES = 8
 #: A call of ``advance`` takes lanes with at most so many candidates, so that Ctrl-C is heard.
 _ROWS_PER_CALL = 2**20
 
+#: Rows of the sample that tells where a step leads.
+SAMPLE_ROWS = 512
 #: A label that the crowd holds is balanced at most so often, and again only where its gradient is
 #: at most so many times what it may be; features are free whose part is above this share of it.
 _MAX_BALANCES, _NEAR, _FREE = 3, 100.0, 0.1
@@ -255,7 +257,7 @@ class _Block:
         self.screen = make_screen(problem, n_lanes)
         self.data = Rows(
             problem.instances.arrays, problem.weight, sums.weight,
-            read_only(sums.total / sums.weight), problem.y_indptr, problem.y_rows,
+            _sample(problem.n_samples), problem.y_indptr, problem.y_rows,
             problem.intercept, problem.ridge, problem.relative_gap,
         )  # fmt: skip
         self.state = _make_lanes(problem, n_lanes)
@@ -329,8 +331,8 @@ class _Block:
         above = batch.intercept + problem.loss.active_below
         assert problem.postings is not None
         by_feature = problem.postings[0]
-        solved = []
-        for c in np.flatnonzero((above > 0) & np.isfinite(batch.objective)).tolist():
+        solved, is_crowded = [], batch.is_tight & (above > 0) & np.isfinite(batch.objective)
+        for c in np.flatnonzero(is_crowded).tolist():
             label, place = int(batch.label[c]), int(places[c])
             positives, costs = problem.positives(label), (problem.plus[label], problem.minus[label])
             first, last = batch.indptr[c], batch.indptr[c + 1]
@@ -486,11 +488,10 @@ class _Block:
                 f"{trial.shape}. Got shape {np.shape(start)}."
             )
         trial[:] = 0.0 if start is None else start
-        norm2, mean = measure_start(trial, self.data.mean)
-        if not math.isfinite(norm2 + mean):
-            trial[:] = norm2 = mean = 0.0
+        norm2 = measure_start(trial)
+        if not math.isfinite(norm2 + float(trial[-1])):
+            trial[:] = norm2 = 0.0
         state.trial_norm2[k] = norm2
-        state.mean_score[k] = state.trial_mean_score[k] = mean
 
     def _advance(self, occupied: np.ndarray) -> None:
         """Take the occupied lanes one step further, some lanes for each call."""
@@ -633,6 +634,12 @@ class _Block:
         )
 
 
+def _sample(n: int) -> np.ndarray:
+    """Return rows of a sample, at even distances."""
+    size = min(n, SAMPLE_ROWS)
+    return read_only((np.arange(size) * n // max(size, 1)).astype(np.int32))
+
+
 def _make_lanes(problem: OneVsAllProblem, n_lanes: int) -> Lanes:
     d = problem.n_features
 
@@ -644,7 +651,7 @@ def _make_lanes(problem: OneVsAllProblem, n_lanes: int) -> Lanes:
         points=np.zeros(n_lanes * 2 * (d + 1), problem.dtype),
         first=2 * (d + 1) * np.arange(n_lanes), width=np.full(n_lanes, d + 1), current=zeros(int),
         purpose=zeros(int), objective=zeros(), norm2=zeros(), trial_norm2=zeros(), slope=zeros(),
-        mean_score=zeros(), trial_mean_score=zeros(), n_unseen=zeros(int), n_flat=zeros(int),
+        n_unseen=zeros(int), n_flat=zeros(int),
         active=np.empty((n_lanes, 0), np.int32), n_active=zeros(int), step_length=zeros(),
         gradient_norm=zeros(), threshold=zeros(), n_iter=zeros(int), n_products=zeros(int),
         pruned_objective=zeros(),

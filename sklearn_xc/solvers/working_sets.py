@@ -51,14 +51,21 @@ LABELS_PER_LANE, ENTRIES_PER_LANE = 4, 2**15
 #: Rows of the first working set for a label with one positive; it grows with the logarithm of the
 #: number of positives. They are found among this share of the non-zeros.
 FIRST_ROWS, FIRST_POSTINGS = 350, 0.01
-#: Working sets pay where all rows are so many times the first of them: before, to read all rows
-#: in a screen costs less than to copy these and read them on their own.
-ROWS_PER_ROW = 40
+#: Working sets pay where all rows are so many times the first of them, and so many times for each
+#: non-zero of a row: before, to read all rows in a screen costs less than to copy these and read
+#: them on their own, and long rows have more to do with each other.
+ROWS_PER_ROW, ROWS_PER_ENTRY = 40, 4
 #: With fewer rows they pay for no label.
 FEWEST_ROWS = ROWS_PER_ROW * FIRST_ROWS
+#: They do not pay for a label whose features have more than this share of the non-zeros, those left
+#: out that hardly matter where it starts.
+LARGEST_NEIGHBOURHOOD = 0.13
 #: The first solution need only be so near to the optimum, as a share of its objective; and rows
 #: join the set whose score is so far above the kink.
 FIRST_GAP, FIRST_ABOVE = 0.03, 0.15
+#: Where its intercept is nearer to the kink than this, the first set had too few rows to hold it
+#: down, and most rows listed are none of its own: only so many times as many as it had join.
+FIRST_SLACK, FIRST_TIMES = 0.2, 3
 #: While the intercept is nearer to the kink than this, rows are looked for that are farther above.
 LEAST_SLACK = 0.0015
 #: Looks also list rows below the kink by at most this share of its distance from the intercept, and
@@ -238,7 +245,7 @@ class WorkingSetSolver:
         is_solved : bool
             Whether they are solved, or left as they are.
         """
-        positives = self._describe(labels)
+        positives = self._describe(labels, sums.total / sums.weight)
         mixtures = initialiser.mixtures(prepared, self.problem, positives)
         if mixtures is None:
             return
@@ -250,9 +257,11 @@ class WorkingSetSolver:
         place = np.flatnonzero(is_good)
         for first in range(0, len(place), self.labels_per_batch):
             some = place[first : first + self.labels_per_batch]
-            batch = self._begin(
-                some, labels[some], tolerance[some], of_positives[some], of_shared[some]
+            batch, is_left = self._begin(
+                some, labels[some], tolerance[some], of_positives[some], of_shared[some], shared
             )
+            yield from _some(batch, is_left, False)
+            batch = batch.take(~is_left)
             while len(batch):
                 self.check()
                 batch = self._improve(batch, shared)
@@ -264,33 +273,35 @@ class WorkingSetSolver:
                 yield from _some(solved, np.ones(len(solved), bool), True)
                 yield from _some(left, np.ones(len(left), bool), False)
 
-    def _describe(self, labels: np.ndarray) -> PositiveSums:
+    def _describe(self, labels: np.ndarray, mean: np.ndarray) -> PositiveSums:
         """Return what is known of the sums of the positives."""
         out = np.empty((3, len(labels)))
         describe_positives(
             self.X, self.problem.weight, self.problem.y_indptr, self.problem.y_rows, labels,
-            self.data.mean, self.dense2, self.scratch.touched, out,
+            read_only(mean), self.dense2, self.scratch.touched, out,
         )  # fmt: skip
         return PositiveSums(*out)
 
     def _begin(
         self, place: np.ndarray, labels: np.ndarray, tolerance: np.ndarray,
-        of_positives: np.ndarray, of_shared: np.ndarray,
-    ) -> Batch:  # fmt: skip
-        """Return labels with their first working sets."""
+        of_positives: np.ndarray, of_shared: np.ndarray, shared: np.ndarray,
+    ) -> tuple[Batch, np.ndarray]:  # fmt: skip
+        """Return labels with their first working sets, and for which these do not pay."""
         problem, m = self.problem, len(labels)
         n_positives = np.diff(problem.y_indptr)[labels]
         wanted = n_first_rows(n_positives).astype(np.int64)
         row_indptr = np.empty(m + 1, np.int64)
-        self.found = list_similar_rows(
-            self.X, problem.weight, self.by_feature, problem.y_indptr, problem.y_rows, labels,
-            wanted, int(FIRST_POSTINGS * len(self.by_feature[1])), self.dense2,
+        n_nonzeros = len(self.by_feature[1])
+        self.found, is_left = list_similar_rows(
+            self.X, problem.weight, self.by_feature, self.longest_row, problem.y_indptr,
+            problem.y_rows, labels, of_positives, of_shared, shared, self.kink, REST, wanted,
+            int(FIRST_POSTINGS * n_nonzeros), int(LARGEST_NEIGHBOURHOOD * n_nonzeros), self.dense2,
             self.scratch.touched, self.scores, self.met, row_indptr, self.found,
         )  # fmt: skip
         none, zeros = np.zeros(m + 1, np.int64), np.zeros(m, np.int64)
         point = np.zeros(m, problem.dtype)
         features = np.empty(0, np.int32)
-        return Batch(
+        batch = Batch(
             place=place, label=labels, n_positives=n_positives, tolerance=tolerance,
             of_positives=of_positives, of_shared=of_shared, row_indptr=row_indptr,
             rows=self.found[: row_indptr[-1]].copy(), indptr=none, features=features, stand=point,
@@ -301,6 +312,7 @@ class WorkingSetSolver:
             threshold=np.zeros(m), pruned_objective=np.full(m, np.nan),
             rise=np.zeros(m),
         )  # fmt: skip
+        return batch, is_left
 
     def _improve(self, batch: Batch, shared: np.ndarray) -> Batch:
         """Solve labels on their working sets, as many at a time as there is room for."""
@@ -399,8 +411,7 @@ class WorkingSetSolver:
             points=self._room("points", int(2 * width.sum()), problem.dtype),
             first=2 * (feature_indptr[:-1] + np.arange(m)), width=width,
             current=np.ones(m, np.int64), purpose=np.full(m, NEWTON), objective=np.full(m, np.inf),
-            norm2=zeros(), trial_norm2=zeros(), slope=zeros(), mean_score=zeros(),
-            trial_mean_score=zeros(), n_unseen=zeros(int), n_flat=zeros(int),
+            norm2=zeros(), trial_norm2=zeros(), slope=zeros(), n_unseen=zeros(int), n_flat=zeros(int),
             active=np.empty((m, most), np.int32), n_active=zeros(int), step_length=zeros(),
             gradient_norm=np.full(m, np.inf),
             threshold=np.where(is_tight, batch.tolerance, np.inf),
@@ -424,11 +435,13 @@ class WorkingSetSolver:
             precise = self._new_rows(batch.take(again), np.zeros(again.sum(), bool), slack[again])
             new_indptr, new = _merged(again, precise, (new_indptr, new))
             batch.kink = self._kinks(batch, is_rough & ~again, slack)
-        is_first = ~batch.is_tight & (slack >= LEAST_SLACK)
+        n_old, is_near = np.diff(batch.row_indptr), slack < FIRST_SLACK
+        n_wanted = np.where(is_near, FIRST_TIMES, 1) * n_old
+        n_wanted[batch.is_tight] = self.problem.n_samples
         is_cut = keep_highest(
             self.X, batch.indptr, batch.features, batch.stand, self.problem.prune,
-            np.where(is_first, self.kink + FIRST_ABOVE, np.inf), np.diff(batch.row_indptr),
-            new_indptr, new, self.dense,
+            np.where(is_near, np.inf, self.kink + FIRST_ABOVE), n_wanted, new_indptr, new,
+            self.dense,
         )  # fmt: skip
         new = new[: new_indptr[-1]]
         n_new = np.diff(new_indptr)
@@ -438,7 +451,7 @@ class WorkingSetSolver:
         )  # fmt: skip
         is_precise = (~is_rough | again) & ~is_cut
         is_solved = (n_new == 0) & is_precise & batch.is_tight & (slack > 0)
-        n_rows = np.diff(batch.row_indptr) + n_new
+        n_rows = n_old + n_new
         is_crowded = batch.is_tight & (slack <= 0) & (is_precise | (n_new == 0))
         is_large = n_rows > LARGEST_SET * self.problem.n_samples
         is_large |= n_rows * self.mean_length > self.most_entries
@@ -446,7 +459,6 @@ class WorkingSetSolver:
         is_left &= ~is_solved
         indptr = np.concatenate(([0], np.cumsum(n_rows)))
         rows = np.empty(indptr[-1], np.int32)
-        n_old = np.diff(batch.row_indptr)
         rows[_ranges(indptr[:-1], n_old)] = batch.rows
         rows[_ranges(indptr[:-1] + n_old, n_new)] = new
         full = replace(batch, row_indptr=indptr, rows=rows)
@@ -526,16 +538,18 @@ def labels_that_pay(problem: OneVsAllProblem, screen: Screen, labels: np.ndarray
     -------
     ndarray of bool of shape (m,)
     """
-    n_positives = np.diff(problem.y_indptr)[labels]
-    first = n_first_rows(np.maximum(n_positives, 1))
-    pays = (n_positives > 0) & (ROWS_PER_ROW * first <= problem.n_samples)
-    pays &= 2 * n_positives < problem.n_samples
-    if not (problem.intercept and isinstance(screen, CsrScreen) and pays.any()):
-        return np.zeros(len(labels), bool)
+    n, n_positives = problem.n_samples, np.diff(problem.y_indptr)[labels]
+    none = np.zeros(len(labels), bool)
+    if not (problem.intercept and isinstance(screen, CsrScreen)):
+        return none
+    mean_length = len(problem.instances.arrays[-1]) / max(n, 1)
+    rows_per_row = max(ROWS_PER_ROW, ROWS_PER_ENTRY * mean_length)
+    pays = rows_per_row * n_first_rows(np.maximum(n_positives, 1)) <= n
+    pays &= (n_positives > 0) & (2 * n_positives < n)
+    if not pays.any():
+        return none
     postings = problem.postings
-    if postings is None or not _SMALL < postings[1] < _LARGE:
-        return np.zeros(len(labels), bool)
-    return pays
+    return pays if postings is not None and _SMALL < postings[1] < _LARGE else none
 
 
 def gradient_at_zero(

@@ -40,10 +40,13 @@ CROWD_FACTOR = 8
 CROWD_SHARE = 0.02
 MAX_UNSEEN = 4
 #: Most instances are negatives, far from the kink at a good start, and a Newton step that sees only
-#: the few active ones takes them all across it. While the mean score is farther from the kink than
-#: FAR, a step may take it this share of the way.
-FAR = 0.5
-APPROACH = 0.8
+#: the few active ones takes them all across it. A sample of the rows tells before any screen: a
+#: step may take their mean score this share of the way to the kink, and so many of them (by weight)
+#: across it, or CROWD_FACTOR times as many as all rows active before; else it is shortened by steps
+#: of SHORTER, at most so often.
+APPROACH = 0.7
+SAMPLE_SHARE = 0.01
+SHORTER, MAX_SHORTER = 0.7, 8
 #: Curvature that a free intercept gets, as a share of its own gradient: where all instances are far
 #: out the loss has none, and the Newton step would be longer than any line search can repair.
 DAMPING = 1e-3
@@ -129,9 +132,9 @@ def list_weights(point, indices, values):
 
 
 @kernel
-def measure_start(point, mean):
-    """Return the squared norm of a start vector, and the mean score there."""
-    return squared_norm(point), inner_product(mean, point)
+def measure_start(point):
+    """Return the squared norm of a start vector without its intercept."""
+    return squared_norm(point)
 
 
 @functools.cache
@@ -338,8 +341,6 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
             for r in range(n):
                 lanes.active[k, r] = rows[r]
         lanes.n_active[k] = n
-        rise = lanes.trial_mean_score[k] - lanes.mean_score[k]
-        lanes.mean_score[k] += lanes.step_length[k] * rise
         lanes.n_flat[k] += not f < lanes.objective[k]
         lanes.objective[k] = f
         lanes.norm2[k] = lanes.trial_norm2[k]
@@ -348,17 +349,39 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
         return n
 
     @inlined
-    def hold_back(data, lanes, k, w, v):
-        """Shorten a step that would take the mean score too near to the kink, or beyond it."""
-        rise = inner_product(data.mean, v) - lanes.mean_score[k]
-        allowed = APPROACH * (-active_below - lanes.mean_score[k])
-        if rise > allowed:
-            share = allowed / rise
+    def hold_back(data, lanes, k, w, v, scratch):
+        """Shorten a step that would take a sample of the rows too near to the kink, or beyond."""
+        rows, scores, changes = data.sample, scratch.scores, scratch.changes
+        label = lanes.label[k]
+        before = sum_weights(data, lanes.active[k, : lanes.n_active[k]])
+        before += sum_weights(data, data.y_rows[data.y_indptr[label] : data.y_indptr[label + 1]])
+        score_rows(data.X, rows, w, scores)
+        score_rows(data.X, rows, v, changes)
+        total = np.float64(0.0)
+        to_kink = np.float64(0.0)
+        rise = np.float64(0.0)
+        for r in range(rows.shape[0]):
+            cost = np.float64(data.weight[np.uint32(rows[r])])
+            changes[r] -= scores[r]
+            total += cost
+            to_kink += cost * (-active_below - scores[r])
+            rise += cost * changes[r]
+        share = 1.0
+        if 0.0 < APPROACH * to_kink < rise:
+            share = APPROACH * to_kink / rise
+        crowd = total * max(CROWD_FACTOR * before / data.total_weight, SAMPLE_SHARE)
+        for _ in range(MAX_SHORTER):
+            above = np.float64(0.0)
+            for r in range(rows.shape[0]):
+                if not scores[r] + share * changes[r] <= -active_below:
+                    above += np.float64(data.weight[np.uint32(rows[r])])
+            if above <= crowd:
+                break
+            share *= SHORTER
+        if share < 1.0:
             for j in range(v.shape[0]):
                 v[j] = w[j] + share * (v[j] - w[j])
             lanes.slope[k] *= share
-            rise = allowed
-        lanes.trial_mean_score[k] = lanes.mean_score[k] + rise
 
     @inlined
     def find_direction(data, lanes, k, X, rows, n_local, is_copy, cg, scratch):
@@ -438,16 +461,16 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
             for j in range(d):
                 v[j] = w[j] + dtype(length) * step[j]
         v[d] = w[d] + dtype(intercept * length) * step[n_local]
-        if screened and lanes.mean_score[k] < -active_below - FAR:
-            hold_back(data, lanes, k, w, v)
+        if screened and data.sample.shape[0] > 0:
+            hold_back(data, lanes, k, w, v, scratch)
         lanes.trial_norm2[k] = squared_norm(v)
 
     @kernel
     def advance(data, sets, lanes, occupied, candidates, n_candidates, cg, scratch):
         """Take each occupied lane to its trial point, and set its next one.
 
-        A lane with a working set goes on until it rests there. That needs sparse rows, a loss with
-        a kink, and a mean score of 0, so that the mean of X is not asked.
+        A lane with a working set goes on until it rests there. That needs sparse rows and a loss
+        with a kink.
 
         Parameters
         ----------
@@ -513,6 +536,6 @@ def _working_set_of(data, sets, k):
     end = entry + indptr[n]
     X = (indptr, sets.indices[entry:end], sets.data[entry:end])
     return Rows(
-        X, sets.weight[row : row + n], data.total_weight, data.mean, sets.y_indptr, sets.y_rows,
-        data.intercept, data.ridge, sets.gap[k],
+        X, sets.weight[row : row + n], data.total_weight, data.sample[:0], sets.y_indptr,
+        sets.y_rows, data.intercept, data.ridge, sets.gap[k],
     )  # fmt: skip

@@ -18,8 +18,8 @@ class Rows(NamedTuple):
     weight : ndarray of shape (n,)
     total_weight : float
         Its sum.
-    mean : ndarray of float64 of shape (d + 1,)
-        Weighted mean of the instances, constant feature last.
+    sample : ndarray of int32
+        A sample of the instances, for a glance at where a step leads; may be empty.
     y_indptr, y_rows : ndarray of int64 and int32
         Positive rows of each label.
     intercept, ridge : float
@@ -32,7 +32,7 @@ class Rows(NamedTuple):
     X: Any
     weight: np.ndarray
     total_weight: float
-    mean: np.ndarray
+    sample: np.ndarray
     y_indptr: np.ndarray
     y_rows: np.ndarray
     intercept: float
@@ -63,9 +63,6 @@ class Lanes(NamedTuple):
         Squared norm of the trial point, without the intercept.
     slope : ndarray of float64
         Derivative of the objective towards the trial point.
-    mean_score, trial_mean_score : ndarray of float64
-        Mean score of all instances where it stands and at the trial point; not followed any more
-        once it is near the kink.
     n_unseen : ndarray of int64
         How often the trial point was halved unseen.
     n_flat : ndarray of int64
@@ -96,8 +93,6 @@ class Lanes(NamedTuple):
     norm2: np.ndarray
     trial_norm2: np.ndarray
     slope: np.ndarray
-    mean_score: np.ndarray
-    trial_mean_score: np.ndarray
     n_unseen: np.ndarray
     n_flat: np.ndarray
     active: np.ndarray

@@ -416,12 +416,56 @@ def level_of_highest(values, n_wanted, counts):
     return np.float32(level) / scale
 
 
+@inlined
+def rest_of(values, squares, n, level):
+    """Return the norm of the weights that count at most so much for their frequency."""
+    total = 0.0
+    for s in range(n):
+        total += values[s] * values[s] if squares[s] <= level else 0.0
+    return math.sqrt(total)
+
+
+@inlined
+def leave_out(values, squares, n, highest, longest_row, most):
+    """Return up to which level features may be left out, and what these can add to a score.
+
+    As many are as can add `most` together, those that count least first; -1 if none may be.
+    """
+    level = highest
+    rest = longest_row * rest_of(values, squares, n, level)
+    if rest > most:
+        low, high = highest * 1e-12, highest
+        for _ in range(20):
+            level = math.sqrt(low * high)
+            rest = rest_of(values, squares, n, level)
+            if longest_row * rest > most:
+                high = level
+            else:
+                low = level
+        level = low
+        rest = longest_row * rest_of(values, squares, n, level)
+        if rest > most:
+            level = -1.0
+            rest = 0.0
+    return level, rest
+
+
+@inlined
+def postings_above(indptr, features, squares, n, level):
+    """Return how many non-zeros those features have that count more than so much."""
+    total = np.int64(0)
+    for s in range(n):
+        j = np.uint32(features[s])
+        total += indptr[j + _ONE] - indptr[j] if squares[s] > level else 0
+    return total
+
+
 @kernel
 def list_similar_rows(
-    X, weight, by_feature, y_indptr, y_rows, labels, n_wanted, most_postings, work, touched, scores,
-    met, out_indptr, out,
+    X, weight, by_feature, longest_row, y_indptr, y_rows, labels, of_positives, of_shared, shared,
+    kink, share, n_wanted, most_postings, largest, work, touched, scores, met, out_indptr, out,
 ):  # fmt: skip
-    """List for each label its positives, -1, and the rows that resemble the positives most.
+    """List for each label its positives, -1, and other rows of high scores where it starts.
 
     Parameters
     ----------
@@ -429,14 +473,24 @@ def list_similar_rows(
         CSR rows and their weights.
     by_feature : tuple of ndarray
         ``(indptr, rows, values)``: X by feature.
+    longest_row : float
+        The largest norm of a row.
     y_indptr, y_rows : ndarray of int64 and int32
         Positive rows of each label.
     labels : ndarray of int64 of shape (m,)
         Which labels.
+    of_positives, of_shared, shared : ndarray of float64 of shape (m,), (m,) and (d + 1,)
+        Starts, as for ``mix_points``; only what raises scores counts, of features of positives.
+    kink : float
+        The score from which a negative has a loss.
+    share : float
+        Of the distance between kink and intercept, what features may add that do not matter.
     n_wanted : ndarray of int64 of shape (m,)
         About how many rows.
     most_postings : int
-        Frequent features are left out beyond so many non-zeros.
+        Features that count least for their frequency are left out beyond so many non-zeros.
+    largest : int
+        A label is left whose features that matter have more non-zeros.
     work, touched : ndarray of float64 and int32 of shape (d + 1,)
         `work` all 0, and left so.
     scores, met : ndarray of float32 and int32 of shape (n + 1,)
@@ -446,35 +500,51 @@ def list_similar_rows(
 
     Returns
     -------
-    ndarray of int32
+    out : ndarray of int32
         The lists, one behind the other.
+    is_left : ndarray of bool of shape (m,)
     """
     indptr, rows, data = by_feature
     counts = np.empty(257, np.int64)
     sums = np.empty(0, np.float32)
+    squares = np.empty(0)
+    values = np.empty(0)
+    is_left = np.zeros(labels.shape[0], np.bool_)
     out_indptr[0] = 0
     for m in range(labels.shape[0]):
         first, last = y_indptr[labels[m]], y_indptr[labels[m] + 1]
-        _, n_features = add_positives(X, weight, y_rows[first:last], work, touched)
-        # The largest frequency up to which all features together have few enough non-zeros.
-        low, high = np.int64(0), np.int64(weight.shape[0])
-        while low < high:
-            cap = (low + high + 1) // 2
-            total = np.int64(0)
-            for s in range(n_features):
-                j = np.uint32(touched[s])
-                length = indptr[j + _ONE] - indptr[j]
-                total += length if length <= cap else 0
-            if total <= most_postings:
-                low = cap
-            else:
-                high = cap - 1
+        cost, n_features = add_positives(X, weight, y_rows[first:last], work, touched)
+        values = with_room(values, np.int64(n_features))
+        squares = with_room(squares, np.int64(n_features))
+        highest = 0.0
+        for s in range(n_features):
+            j = np.uint32(touched[s])
+            v = max(of_positives[m] * work[j] + of_shared[m] * shared[j], 0.0)
+            work[j] = 0.0
+            values[s] = v
+            squares[s] = v * v / max(np.float64(indptr[j + _ONE] - indptr[j]), 1.0)
+            highest = max(highest, squares[s])
+        slack = kink - of_positives[m] * cost - of_shared[m] * shared[shared.shape[0] - 1]
+        level, _ = leave_out(values, squares, n_features, highest, longest_row, share * slack)
+        is_left[m] = postings_above(indptr, touched, squares, n_features, level) > largest
+        level = 0.0
+        if is_left[m]:
+            n_features = np.uint32(0)
+        elif postings_above(indptr, touched, squares, n_features, level) > most_postings:
+            low, high = highest * 1e-12, highest
+            for _ in range(25):
+                level = math.sqrt(low * high)
+                if postings_above(indptr, touched, squares, n_features, level) > most_postings:
+                    low = level
+                else:
+                    high = level
+            level = high
         n_met = np.uint32(0)
         for s in range(n_features):
             j = np.uint32(touched[s])
             start, stop = indptr[j], indptr[j + _ONE]
-            if stop - start <= low:
-                v = np.float32(work[j])
+            if squares[s] > level:
+                v = np.float32(values[s])
                 for t in range(np.uint64(start), np.uint64(stop)):
                     i = np.uint32(rows[t])
                     old = scores[i]
@@ -482,7 +552,6 @@ def list_similar_rows(
                     met[n_met] = np.int32(i)
                     n_met += np.uint32(old == np.float32(0.0) and score != np.float32(0.0))
                     scores[i] = score
-            work[j] = 0.0
         at = out_indptr[m]
         out = with_room(out, at + (last - first) + 1 + np.int64(n_met))
         sums = with_room(sums, np.int64(n_met))
@@ -496,50 +565,15 @@ def list_similar_rows(
             i = np.uint32(met[s])
             sums[s] = min(scores[i], _MOST)
             scores[i] = np.float32(0.0)
-        level = level_of_highest(sums[:n_met], n_wanted[m], counts)
+        lowest = level_of_highest(sums[:n_met], n_wanted[m], counts)
         for s in range(n_met):
-            if sums[s] > np.float32(0.0) and sums[s] >= level:
+            if sums[s] > np.float32(0.0) and sums[s] >= lowest:
                 out[at] = met[s]
                 at += 1
         for r in range(first, last):
             scores[np.uint32(y_rows[r])] = np.float32(0.0)
         out_indptr[m + 1] = at
-    return out
-
-
-@inlined
-def rest_of(raising, squares, n, level, points, m):
-    """Return the norm of the weights that count at most so much for their frequency."""
-    total = 0.0
-    for s in range(n):
-        v = np.float64(points[raising[s] + m])
-        total += v * v if squares[s] <= level else 0.0
-    return math.sqrt(total)
-
-
-@inlined
-def leave_out(raising, squares, n, highest, points, m, longest_row, most):
-    """Return up to which level features may be left out, and what these can add to a score.
-
-    As many are as can add `most` together, those that count least first; -1 if none may be.
-    """
-    level = highest
-    rest = longest_row * rest_of(raising, squares, n, level, points, m)
-    if rest > most:
-        low, high = highest * 1e-12, highest
-        for _ in range(20):
-            level = math.sqrt(low * high)
-            rest = rest_of(raising, squares, n, level, points, m)
-            if longest_row * rest > most:
-                high = level
-            else:
-                low = level
-        level = low
-        rest = longest_row * rest_of(raising, squares, n, level, points, m)
-        if rest > most:
-            level = -1.0
-            rest = 0.0
-    return level, rest
+    return out, is_left
 
 
 @inlined
@@ -622,6 +656,7 @@ def list_rows_above(
     n_points = kinks.shape[0]
     is_left = np.zeros(n_points, np.bool_)
     raising = np.empty(64, np.int64)
+    values = np.empty(64)
     squares = np.empty(64)
     out_indptr[0] = 0
     for m in range(n_points):
@@ -634,6 +669,7 @@ def list_rows_above(
             continue
         # Features of positive weight, and by how much each counts for its frequency.
         raising = with_room(raising, last - first)
+        values = with_room(values, last - first)
         squares = with_room(squares, last - first)
         n = np.uint32(0)
         highest = 0.0
@@ -645,6 +681,7 @@ def list_rows_above(
             if v > 0.0:
                 j = np.uint32(features[t])
                 raising[n] = t
+                values[n] = v
                 squares[n] = v * v / max(np.float64(indptr[j + _ONE] - indptr[j]), 1.0)
                 highest = max(highest, squares[n])
                 n += np.uint32(1)
@@ -652,7 +689,7 @@ def list_rows_above(
             is_left[m] |= not (_SMALL < largest < _LARGE and _SMALL < slack < _LARGE)
         if is_left[m]:
             continue
-        level, rest = leave_out(raising, squares, n, highest, points, m, longest_row, share * slack)
+        level, rest = leave_out(values, squares, n, highest, longest_row, share * slack)
         n_needed = np.int64(0)
         n_used = np.uint32(0)
         for s in range(n):
@@ -701,7 +738,7 @@ def keep_highest(
     point_indptr, features, points, prune
         As for ``list_rows_above``.
     levels : ndarray of float64 of shape (m,)
-        Rows with scores above are kept; inf keeps all.
+        Rows with scores above are kept.
     n_wanted : ndarray of int64 of shape (m,)
         About so many of the highest are kept if fewer are above the level, and all of lists that
         are not longer.
@@ -723,22 +760,23 @@ def keep_highest(
         stop = indptr[m + 1]
         begun = end
         n = stop - start
-        is_cut[m] = levels[m] < np.inf and n > n_wanted[m]
+        is_cut[m] = n > n_wanted[m]
         if is_cut[m]:
             first, last = point_indptr[m], point_indptr[m + 1]
-            above = np.float64(points[last + m]) - levels[m]
             write_point(features, points, first, last, m, prune, dense)
             scores = with_room(scores, n)
             lowest = np.float32(0.0)
             for r in range(start, stop):
                 prefetch_row(X, np.uint32(rows[min(r + ROWS_AHEAD, stop - 1)]))
-                score = row_dot_double(X, np.uint32(rows[r]), dense) + above
+                score = row_dot_double(X, np.uint32(rows[r]), dense)
                 scores[r - start] = np.float32(min(max(score, -_MOST), _MOST))
                 lowest = min(lowest, scores[r - start])
             erase_point(features, first, last, dense)
             for r in range(n):
                 scores[r] -= lowest
-            level = min(level_of_highest(scores[:n], n_wanted[m], counts), -lowest)
+            bound = levels[m] - np.float64(points[last + m]) - np.float64(lowest)
+            level = level_of_highest(scores[:n], n_wanted[m], counts)
+            level = min(level, np.float32(min(bound, np.float64(_MOST))))
             for r in range(n):
                 if scores[r] > level:
                     rows[end] = rows[start + r]  # those overwritten are dropped
