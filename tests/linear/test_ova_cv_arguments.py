@@ -41,7 +41,7 @@ class TestTolerance:
     def test_by_default_folds_are_solved_as_far_as_scores_need(self, xy):
         grid = {"Cs": np.logspace(-1.5, 1, 10), "exhaustive": True}
         model, precise = fit(*xy, **grid), fit(*xy, **grid, tol=0.01)
-        assert model.path_report_["n_iter"][:, :5].mean() < 1.2
+        assert model.path_report_["n_iter"][:, :5].mean() < 1.3
         assert precise.path_report_["n_iter"][:, :5].mean() > 1.4
         assert (model.fit_report_["suboptimality"] <= 1e-3 * model.fit_report_["objective"]).all()
 

@@ -46,7 +46,13 @@ def pay(monkeypatch):
     """Have working sets pay for the smallest problems, and grow from few rows."""
 
     def change(**constants):
-        small = {"ROWS_PER_ROW": 1e-9, "FIRST_ROWS": 4, "LARGEST_SET": 1.0}
+        small = {
+            "ROWS_PER_ROW": 1e-9,
+            "ROWS_PER_ENTRY": 1e-9,
+            "FIRST_ROWS": 4,
+            "LARGEST_SET": 1.0,
+            "LARGEST_NEIGHBOURHOOD": 1.0,
+        }
         for name, value in {**small, **constants}.items():
             monkeypatch.setattr(working_sets, name, value)
 
@@ -160,6 +166,7 @@ def fuzzed(make_problem, objective_of):
         with pytest.MonkeyPatch.context() as patch:
             for name, value in {
                 "ROWS_PER_ROW": 1e-9, "FIRST_ROWS": 1, "LARGEST_SET": 1.0, "LOOK_POSTINGS": route,
+                "ROWS_PER_ENTRY": 1e-9, "LARGEST_NEIGHBOURHOOD": 1.0,
             }.items():  # fmt: skip
                 patch.setattr(working_sets, name, value)
             solution, ends = solve(problem)

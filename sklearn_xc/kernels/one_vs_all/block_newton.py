@@ -42,11 +42,11 @@ MAX_UNSEEN = 4
 #: Most instances are negatives, far from the kink at a good start, and a Newton step that sees only
 #: the few active ones takes them all across it. A sample of the rows tells before any screen: a
 #: step may take their mean score this share of the way to the kink, and so many of them (by weight)
-#: across it, or CROWD_FACTOR times as many as all rows active before; else it is shortened by steps
-#: of SHORTER, at most so often.
+#: across it, or CROWD_FACTOR times as many as all rows active before; else it is shortened, by this
+#: factor again and again, but not below the least share: the minimum may lie across the kink.
 APPROACH = 0.7
 SAMPLE_SHARE = 0.01
-SHORTER, MAX_SHORTER = 0.7, 8
+SHORTER, LEAST_SHARE = 0.7, 0.06
 #: Curvature that a free intercept gets, as a share of its own gradient: where all instances are far
 #: out the loss has none, and the Newton step would be longer than any line search can repair.
 DAMPING = 1e-3
@@ -368,16 +368,16 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
             rise += cost * changes[r]
         share = 1.0
         if 0.0 < APPROACH * to_kink < rise:
-            share = APPROACH * to_kink / rise
+            share = max(APPROACH * to_kink / rise, LEAST_SHARE)
         crowd = total * max(CROWD_FACTOR * before / data.total_weight, SAMPLE_SHARE)
-        for _ in range(MAX_SHORTER):
+        while share > LEAST_SHARE:
             above = np.float64(0.0)
             for r in range(rows.shape[0]):
                 if not scores[r] + share * changes[r] <= -active_below:
                     above += np.float64(data.weight[np.uint32(rows[r])])
             if above <= crowd:
                 break
-            share *= SHORTER
+            share = max(SHORTER * share, LEAST_SHARE)
         if share < 1.0:
             for j in range(v.shape[0]):
                 v[j] = w[j] + share * (v[j] - w[j])

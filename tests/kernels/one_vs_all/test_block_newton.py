@@ -17,9 +17,11 @@ from sklearn_xc.kernels.one_vs_all.block_newton import (
     CROWD_FACTOR,
     CROWD_SHARE,
     DAMPING,
-    FAR,
+    LEAST_SHARE,
     MAX_HALVINGS,
     MAX_UNSEEN,
+    SAMPLE_SHARE,
+    SHORTER,
     SUFFICIENT_DECREASE,
     block_newton_kernels,
     mark_positives,
@@ -54,13 +56,11 @@ class Block:
         self.problem, self.cg = problem, cg
         self.objectives = [objective_of(problem, label) for label in labels]
         self.kink = problem.loss.active_below
-        #: Lanes whose mean score has not been near the kink yet.
-        self.far = np.full(m, np.isfinite(self.kink))
         self.advance_lanes = block_newton_kernels(problem.loss, problem.rows_of).advance
         weight = problem.weight.astype(float)
         self.data = Rows(
             X=problem.instances.arrays, weight=problem.weight, total_weight=float(weight.sum()),
-            mean=read_only(weight @ self.objectives[0].rows / weight.sum()),
+            sample=as_rows(np.arange(0, n, 2)),
             y_indptr=problem.y_indptr, y_rows=problem.y_rows,
             intercept=problem.intercept, ridge=problem.ridge, gap=problem.relative_gap,
         )  # fmt: skip
@@ -69,8 +69,6 @@ class Block:
         self.lanes.plus[:], self.lanes.minus[:] = problem.plus[labels], problem.minus[labels]
         self.lanes.objective[:] = np.inf
         self.sets = _no_working_sets(problem, m)
-        #: What a lane's mean score is followed by.
-        self.means = [self.data.mean] * m
         self.scratch = _make_scratch(problem)
         if room is not None:
             copy = problem.rows_of.make_copy(n, max(room, 0), problem.dtype)
@@ -86,13 +84,11 @@ class Block:
         """Give a lane a trial point; the slope is that of the objective, if not said otherwise."""
         lanes, trial = self.lanes, self.trial(k)
         trial[:] = point
-        lanes.trial_norm2[k], lanes.trial_mean_score[k] = measure_start(trial, self.means[k])
+        lanes.trial_norm2[k] = measure_start(trial)
         if np.isfinite(lanes.objective[k]):
             w = self.point(k).astype(float)
             gradient = self.objectives[k].gradient(w)
             lanes.slope[k] = gradient @ (trial - w) if slope is None else slope
-        else:
-            lanes.mean_score[k] = lanes.trial_mean_score[k]
 
     def candidates(self, k):
         """List the rows that a screen would: those above the kink, and a few others."""
@@ -121,15 +117,10 @@ class Block:
         for k, point in enumerate(points):
             self.set_trial(k, point)
         self.advance()
-        for k in range(len(points)):
-            self.note_how_far(k)
 
     def look_anyway(self):
         """Have the trial points looked at whatever they activate: as if halved often enough."""
-        lanes = self.lanes
-        rise = lanes.trial_mean_score - lanes.mean_score
-        lanes.trial_mean_score[:] = lanes.mean_score + 2**MAX_UNSEEN * rise
-        lanes.n_unseen[:] = MAX_UNSEEN
+        self.lanes.n_unseen[:] = MAX_UNSEEN
 
     def copy_of_lanes(self):
         return type(self.lanes)(*[array.copy() for array in self.lanes])
@@ -142,15 +133,23 @@ class Block:
     def weight_of(self, rows):
         return self.problem.weight[rows].sum(dtype=float)
 
-    def note_how_far(self, k):
-        self.far[k] &= self.data.mean @ self.point(k) < -self.kink - FAR
-
     def share_of_the_step(self, k, step):
-        """Return how much of a Newton step may be tried: all, or some of the way to the kink."""
-        self.note_how_far(k)
-        score, rise = self.data.mean @ self.point(k), self.data.mean @ step
-        allowed = APPROACH * (-self.kink - score)
-        return allowed / rise if self.far[k] and rise > allowed else 1.0
+        """Return how much of a Newton step may be tried, as the sampled rows tell."""
+        lanes, sample = self.lanes, self.data.sample
+        if np.isinf(self.kink) or self.sets.n_rows[k] >= 0 or not len(sample):
+            return 1.0
+        rows, weight = self.objectives[k].rows[sample], self.problem.weight[sample].astype(float)
+        scores, changes = rows @ self.point(k).astype(float), rows @ step
+        share, to_kink = 1.0, -self.kink - weight @ scores / weight.sum()
+        rise = weight @ changes / weight.sum()
+        if to_kink > 0 and rise > APPROACH * to_kink:
+            share = max(APPROACH * to_kink / rise, LEAST_SHARE)
+        before = self.weight_of(lanes.active[k, : lanes.n_active[k]])
+        before += self.weight_of(self.problem.positives(lanes.label[k]))
+        crowd = max(CROWD_FACTOR * before / self.data.total_weight, SAMPLE_SHARE) * weight.sum()
+        while weight[scores + share * changes > -self.kink].sum() > crowd and share > LEAST_SHARE:
+            share = max(SHORTER * share, LEAST_SHARE)
+        return share
 
     def is_crowded(self, k, candidates):
         """Tell whether a lane's trial point is to be halved unseen."""
@@ -195,13 +194,11 @@ def assert_lane_is_right(block, k):
     step = -np.linalg.lstsq(hessian, gradient)[0]
     tolerance = 20 * float(np.finfo(block.problem.dtype).eps) ** 0.5
     step *= block.share_of_the_step(k, step)
-    np.testing.assert_allclose(v - w, step, rtol=tolerance, atol=tolerance)
+    atol = tolerance * max(1.0, 0.1 * np.abs(step).max())
+    np.testing.assert_allclose(v - w, step, rtol=tolerance, atol=atol)
     assert lanes.slope[k] == pytest.approx(gradient @ step, rel=tolerance, abs=tolerance)
     assert lanes.trial_norm2[k] == pytest.approx(v[:-1] @ v[:-1], rel=1e-12)
     assert lanes.n_products[k] >= 1
-    if block.far[k]:
-        assert lanes.mean_score[k] == pytest.approx(block.data.mean @ w, rel=tolerance)
-        assert lanes.trial_mean_score[k] == pytest.approx(block.data.mean @ v, rel=tolerance)
 
 
 def assert_moved_by(lam, block, k, before):
@@ -364,20 +361,37 @@ def test_a_small_weight_that_no_row_touches_is_seen_beside_a_large_one(make_prob
     np.testing.assert_allclose(block.trial(0), [0.5, 0, 0], atol=1e-15)
 
 
-def test_steps_from_afar_stop_short_of_the_kink(make_block, dtype, kind):
-    """Where most rows are far from the kink, but not lane 1, which is near it."""
+def test_steps_stop_short_of_the_kink(make_block, dtype, kind):
+    """The mean score of the sample goes so far at most, wherever it begins."""
     block = make_block("squared_hinge", dtype, kind)
     starts = 0.01 * random_points(block)
     starts[:, -1] = -8, -1.2, -3, -4
     block.start(starts)
-    scores = np.array([block.data.mean @ block.point(k) for k in range(len(LABELS))])
-    assert (scores < -block.kink - FAR).tolist() == [True, False, True, True]
-    short = scores + APPROACH * (-block.kink - scores)
-    tried = np.array([block.data.mean @ block.trial(k) for k in range(len(LABELS))])
-    np.testing.assert_allclose(tried[[0, 2, 3]], short[[0, 2, 3]], rtol=1e-5)
-    assert tried[1] > short[1]
+    sample, shares = block.data.sample, []
+    weight = block.problem.weight[sample].astype(float)
     for k in range(len(LABELS)):
+        mean = weight @ block.objectives[k].rows[sample] / weight.sum()
+        score, tried = mean @ block.point(k), mean @ block.trial(k)
+        shares.append((tried - score) / (-block.kink - score))
         assert_lane_is_right(block, k)
+    assert max(shares) <= APPROACH * (1 + 1e-4)
+    assert np.isclose(shares, APPROACH, rtol=1e-4).any()
+
+
+def test_steps_give_few_of_the_sample_a_loss(make_problem, objective_of):
+    """A quarter of the rows is near the kink, the others far from it, and so is the mean."""
+    X = np.ones((400, 1))
+    X[::4] = 0.0
+    Y = np.zeros((400, 1))
+    Y[:3] = 1
+    block = Block(make_problem(X, Y), objective_of, np.array([0]))
+    block.start(np.array([[-8.0, -2.0]]))
+    assert_lane_is_right(block, 0)
+    rows, w, v = block.objectives[0].rows[block.data.sample], block.point(0), block.trial(0)
+    before, after = (rows @ w).mean(), (rows @ v).mean()
+    assert 0 < after - before < 0.9 * APPROACH * (-block.kink - before)
+    crowd = CROWD_FACTOR * (block.lanes.n_active[0] + 3) / 400
+    assert (rows @ v > -block.kink).mean() <= max(crowd, SAMPLE_SHARE)
 
 
 def test_a_trial_point_that_is_not_finite_is_left(make_block, loss, dtype, kind):
@@ -590,7 +604,6 @@ class TestWorkingSets:
             copies[k] = X[rows[k]][:, features[k]]
             block.lanes.label[k] = k
             block.lanes.n_iter[k] = -1
-            block.means[k] = read_only(np.zeros(len(features[k]) + 1))
         n_rows = np.array([len(listed) for listed in rows])
         n_entries = np.array([copy.nnz for copy in copies])
         block.sets = WorkingSets(
@@ -672,7 +685,7 @@ class TestWorkingSets:
             each.cg = (0.5, 0.01, 100)
             each.lanes.threshold[:] = 1e-3
         _, features = self.give_sets(block, range(m), as_in_X=True)
-        other.means = block.means
+        other.data = other.data._replace(sample=as_rows([]))
         starts = random_points(block)
         starts[:, -1] -= 4  # so few active rows that some steps are halved unseen
         self.start(block, features, starts)
@@ -816,11 +829,8 @@ def test_mark_positives(rows, positives):
 def test_measure_start_leaves_the_intercept_out_of_the_norm(d, dtype):
     point = np.random.default_rng(0).normal(size=d + 1).astype(dtype)
     point[-1] = 1e6
-    mean = np.random.default_rng(1).normal(size=d + 1)
-    norm2, mean_score = measure_start(point, read_only(mean))
     weights = point[:-1].astype(float)
-    assert norm2 == pytest.approx(weights @ weights, rel=1e-14)
-    assert mean_score == pytest.approx(mean @ point.astype(float), rel=1e-12)
+    assert measure_start(point) == pytest.approx(weights @ weights, rel=1e-14)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -392,7 +392,7 @@ def test_the_highest_of_long_lists_are_kept(n, m, prune, seed):
     for c, kept in enumerate(in_pieces(indptr, rows)):
         one, own = lists[c], scores[c]
         assert is_cut[c] == (len(kept) < len(one))
-        if levels[c] == np.inf or len(one) <= wanted[c]:
+        if len(one) <= wanted[c]:
             np.testing.assert_array_equal(kept, one)
             continue
         np.testing.assert_array_equal(kept, one[np.isin(one, kept)])  # in their order
@@ -443,44 +443,64 @@ def test_rows_in_order_of_length(seed):
         )
 
 
-def run_similar(instances, weight, positives, wanted, most):
-    """Return what ``list_similar_rows`` lists for each label."""
-    n, d = instances.shape
+def run_similar(instances, weight, positives, wanted, most, start=None, largest=10**9):
+    """Return what ``list_similar_rows`` lists for each label, and which are left."""
+    (n, d), m = instances.shape, len(positives)
+    by_feature, longest_row = postings(instances)
+    of_positives, of_shared, shared, kink, share = start or (
+        np.ones(m), np.zeros(m), np.zeros(d + 1), -1.0, 0.4
+    )  # fmt: skip
     y_indptr, y_rows = pooled(positives, np.int32)
     room = np.full(len(instances.arrays[1]) * 2 + d + 2, -7, np.int32)
     work, scores = np.zeros(d + 1), np.zeros(n + 1, np.float32)
-    indptr = np.empty(len(positives) + 1, np.int64)
-    out = ws.list_similar_rows(
-        instances.arrays, read_only(weight), postings(instances)[0], read_only(y_indptr),
-        read_only(y_rows), np.arange(len(positives)), np.asarray(wanted), most, work,
-        room[: d + 1], scores, np.empty(n + 1, np.int32), indptr, np.empty(1, np.int32),
+    indptr = np.empty(m + 1, np.int64)
+    out, is_left = ws.list_similar_rows(
+        instances.arrays, read_only(weight), by_feature, longest_row, read_only(y_indptr),
+        read_only(y_rows), np.arange(m), of_positives, of_shared, shared, kink, share,
+        np.asarray(wanted), most, largest, work, room[: d + 1], scores, np.empty(n + 1, np.int32),
+        indptr, np.empty(1, np.int32),
     )  # fmt: skip
     assert not work.any()
     assert not scores.any()
     assert (room[d + 1 :] == -7).all()
-    return in_pieces(indptr, out[: indptr[-1]])
+    return in_pieces(indptr, out[: indptr[-1]]), is_left
+
+
+def random_start(rng, m, d):
+    shared = rng.normal(size=d + 1)
+    return rng.uniform(0.1, 1, m), rng.uniform(-1, 1, m), shared, rng.uniform(-3, 3), 0.4
+
+
+def raising_weights(X, weight, own, start, m):
+    """Return the positive weights of a start on the features of its positives, and squares."""
+    of_positives, of_shared, shared, _, _ = start
+    total = weight[own].astype(np.float64) @ X[own]
+    values = np.maximum(of_positives[m] * total + of_shared[m] * shared[:-1], 0.0) * (total > 0)
+    return values, values**2 / np.maximum(np.count_nonzero(X, axis=0), 1)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @settings(max_examples=60)
 @given(data=st.data(), n=st.integers(2, 40), d=st.integers(1, 20), seed=SEEDS)
 def test_similar_rows(dtype, data, n, d, seed):
-    """Rows with the largest products, by features that are rare enough."""
+    """Rows with the largest products, by features that count enough for their frequency."""
     rng = np.random.default_rng(seed)
     instances, X = make_rows(rng, n, d, dtype, data.draw(scales(dtype)))
     weight = rng.uniform(0.1, 2, n).astype(dtype)
     positives = [np.sort(rng.permutation(n)[: rng.integers(0, 5)]) for _ in range(5)]
     wanted, most = rng.integers(0, n + 1, 5), int(rng.integers(0, np.count_nonzero(X) + 1))
-    found = run_similar(instances, weight, positives, wanted, most)
+    start = random_start(rng, 5, d)
+    found, is_left = run_similar(instances, weight, positives, wanted, most, start)
+    assert not is_left.any()
     lengths = np.count_nonzero(X, axis=0)
-    for own, n_wanted, rows in zip(positives, wanted, found, strict=True):
+    for m, (own, n_wanted, rows) in enumerate(zip(positives, wanted, found, strict=True)):
         np.testing.assert_array_equal(rows[: len(own)], own)
         assert rows[len(own)] == -1
         listed = rows[len(own) + 1 :]
-        total = weight[own].astype(np.float64) @ X[own]
-        lengths_met = lengths * (total > 0)
-        cap = max(c for c in range(n + 1) if lengths_met[lengths <= c].sum() <= most)
-        products = X @ (total * (lengths <= cap))
+        values, squares = raising_weights(X, weight, own, start, m)
+        levels = np.append(squares, 0.0)
+        level = min(one for one in levels if lengths[squares > one].sum() <= most)
+        products = X @ (values * (squares > level))
         products[own] = 0
         assert len(set(listed)) == len(listed)
         assert (products[listed] > 0).all()
@@ -495,12 +515,36 @@ def test_similar_rows(dtype, data, n, d, seed):
             assert (products >= most_left - bin_ - off).sum() > n_wanted
 
 
+@settings(max_examples=60)
+@given(n=st.integers(2, 40), d=st.integers(1, 20), seed=SEEDS)
+def test_labels_whose_features_are_frequent_are_left(n, d, seed):
+    """Features matter but for those that together add so little, the least ones first."""
+    rng = np.random.default_rng(seed)
+    instances, X = make_rows(rng, n, d)
+    weight, own = rng.uniform(0.1, 2, n), np.sort(rng.permutation(n)[: rng.integers(1, 5)])
+    start = random_start(rng, 1, d)
+    of_positives, of_shared, shared, kink, share = start
+    values, squares = raising_weights(X, weight, own, start, 0)
+    touched, lengths = weight[own] @ X[own] > 0, np.count_nonzero(X, axis=0)
+    slack = kink - of_positives[0] * weight[own].sum() - of_shared[0] * shared[-1]
+    longest_row = np.linalg.norm(X, axis=1).max()
+    needed = lengths[touched].sum()
+    for level in np.unique(squares):
+        if longest_row * np.linalg.norm(values[squares <= level]) <= share * slack:
+            needed = lengths[squares > level].sum()
+    for largest in (needed, needed - 1):
+        found, is_left = run_similar(instances, weight, [own], [5], 10**6, start, largest)
+        assert is_left.tolist() == [largest < needed]
+        if largest < needed:
+            np.testing.assert_array_equal(found[0], [*own, -1])
+
+
 @pytest.mark.parametrize("exponent", [18.9, 25, 50, 140])
 def test_similar_rows_of_large_numbers(exponent):
     """Products that float32 cannot hold are equal: nothing breaks, and lists stay lists."""
     instances, _ = make_rows(np.random.default_rng(0), 40, 6, exponent=exponent)
     positives = [np.arange(10), np.arange(20, 30)]
-    found = run_similar(instances, np.ones(40), positives, [7, 30], 10**6)
+    found, _ = run_similar(instances, np.ones(40), positives, [7, 30], 10**6)
     for one, own in zip(found, positives, strict=True):
         np.testing.assert_array_equal(one[:11], [*own, -1])
         assert len(set(one)) == len(one)
@@ -516,7 +560,7 @@ def least_rows(least):
 @pytest.mark.parametrize("least", [0.0, 5e-324])
 def test_similar_rows_where_products_are_zero(least):
     """The work space is long enough: what lies behind it stays as it was."""
-    found = run_similar(*least_rows(least), [np.arange(30)], [5], 10**6)
+    found, _ = run_similar(*least_rows(least), [np.arange(30)], [5], 10**6)
     np.testing.assert_array_equal(found[0], [*range(30), -1])
 
 
