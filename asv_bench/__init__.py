@@ -44,6 +44,10 @@ EXPERIMENTS = {
         "one_vs_all.prediction",
         "rows per second of exact top-k prediction, and recall at a budget per row",
     ),
+    "frequencies": (
+        "one_vs_all.frequencies",
+        "CPU time of a label of one-vs-all by how frequent it is",
+    ),
     "scaling": (
         "one_vs_all.scaling",
         "time per label and memory of training as labels grow towards a million",

@@ -1,4 +1,5 @@
 import importlib
+import itertools
 
 import numpy as np
 import pytest
@@ -10,7 +11,15 @@ from asv_bench import EXPERIMENTS
 from asv_bench.__main__ import main
 from asv_bench.common.data import load_set, take_labels
 from asv_bench.common.report import Report
-from asv_bench.one_vs_all import accuracy, inits, inits_tables, inits_trace, losses, optimum
+from asv_bench.one_vs_all import (
+    accuracy,
+    frequencies,
+    inits,
+    inits_tables,
+    inits_trace,
+    losses,
+    optimum,
+)
 from sklearn_xc import OvALinearXC
 from sklearn_xc.datasets import dump_xmc_file, load_xmc_files, make_xc_classification
 from sklearn_xc.initialisers import INITIALISERS
@@ -29,6 +38,19 @@ def made_data(tmp_path_factory):
         dump_xmc_file(folder / name / f"{name}_train.txt.gz", 3 * X[:200], Y[:200])
         dump_xmc_file(folder / name / f"{name}_test.txt.gz", 3 * X[200:], Y[200:])
     return folder
+
+
+def test_frequencies_share_out_all_labels(made_data, capsys):
+    rows = frequencies.main(made_data, sets=("bibtex",), labels=3)
+    assert [row["group"] for row in rows][::9] == ["1. tenth", "10. tenth"]
+    assert rows[-1]["group"] == "last hundredth"
+    counts = np.sort(load_set("bibtex", made_data).Y_train.sum(axis=0))
+    counts = counts[counts > 0]
+    assert (rows[0]["least"], rows[9]["most"], rows[10]["least"]) == tuple(counts[[0, -1, -1]])
+    for one, next_one in itertools.pairwise(rows[:10]):
+        assert one["most"] <= next_one["least"]
+    assert all(row["ms_per_label"] >= 0 for row in rows)
+    assert "bibtex: CPU time by frequency (200 x 80" in capsys.readouterr().out
 
 
 # Data sets
