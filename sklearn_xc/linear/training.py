@@ -15,6 +15,7 @@ from sklearn_xc.parallel.blocks import BlockPlan, plan_blocks
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.progress import Fit, Progress
 from sklearn_xc.parallel.row_ranges import one_blas_thread
+from sklearn_xc.parallel.spill import Spill
 from sklearn_xc.parallel.tasks import Task
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.solvers.newton_cg import BlockSolution, largest_array, solve_block, workspace_bytes
@@ -75,6 +76,7 @@ def solve_all(
     found = solve_blocks(
         problem, initialiser, group, plan, functools.partial(_solve_block, plan.n_lanes), watch,
         along=None if parents is None else Tree(distinct, parents, _itself),
+        keep=functools.partial(_keep_weights, Spill(max_memory, problem.owner)),
     )  # fmt: skip
     watch.progress.close()
     return found
@@ -136,6 +138,12 @@ def _itself(solution: BlockSolution) -> BlockSolution:
     return solution
 
 
+def _keep_weights(spill: Spill, solution: BlockSolution) -> BlockSolution:
+    """Take a block's weights, nearly all of what it found, out of the heap."""
+    solution.indices, solution.values = spill.keep(solution.indices), spill.keep(solution.values)
+    return solution
+
+
 def _solve_block(
     n_lanes: int,
     problem: OneVsAllProblem,
@@ -158,6 +166,7 @@ def solve_blocks(
     solve: Callable[..., Any],
     watch: Callable[[int], None] | None = None,
     along: Tree | None = None,
+    keep: Callable[[Any], Any] | None = None,
 ) -> tuple[list[Any], np.ndarray]:
     """Call `solve` for each block of labels, wave after wave.
 
@@ -179,11 +188,13 @@ def solve_blocks(
         Called with the number of each block once it is done.
     along : Tree, optional
         Says which labels start at the weights of others, in the same block or in an earlier wave.
+    keep : callable, optional
+        Called with what `solve` returned, as soon as it is there; what it returns is kept instead.
 
     Returns
     -------
     results : list
-        What `solve` returned for each block.
+        What `solve` returned for each block, or `keep`.
     row_of_label : ndarray of int64 of shape (n_labels,)
         The place of each label, or of the one whose solution it shares, among all blocks' labels.
 
@@ -211,7 +222,7 @@ def solve_blocks(
                     )
                     for number in wave
                 )  # fmt: skip
-                _take(done, results, watch, stop)
+                _take(done, results, watch, stop, keep)
         finally:
             stop.set()
     row_of_distinct = np.empty(problem.n_labels, np.int64)
@@ -220,12 +231,16 @@ def solve_blocks(
 
 
 def _take(
-    done: Any, results: list[Any], watch: Callable[[int], None] | None, stop: StopFlag
+    done: Any,
+    results: list[Any],
+    watch: Callable[[int], None] | None,
+    stop: StopFlag,
+    keep: Callable[[Any], Any] | None,
 ) -> None:
     """Put what joblib's generator gives into its place; if that fails, stop what still runs."""
     try:
         for number, result in done:
-            results[number] = result
+            results[number] = result if keep is None else keep(result)
             if watch is not None:
                 watch(number)
     except BaseException as error:

@@ -1,0 +1,96 @@
+"""Keeps what is finished out of the heap: in mappings of its own, and in a file what does not fit.
+
+Memory that many small arrays took and gave back stays with the process: the heap has holes. A
+mapping goes back to the system at once, so that finished parts may be handed over one by one and
+are held once.
+"""
+
+import mmap
+import os
+import tempfile
+
+import numpy as np
+
+from sklearn_xc.parallel.memory import available_bytes, format_bytes
+
+#: The file is mapped in pieces of so many bytes: each takes a file descriptor.
+PIECE = 2**28
+
+
+class Spill:
+    """Takes arrays over.
+
+    Parameters
+    ----------
+    allowed : int or None
+        Bytes to keep in memory; None for half of what the machine has left. What is beyond goes to
+        a file without a name in the folder of temporary files (``TMPDIR``), which is gone with the
+        arrays, however the process ends.
+    who : str
+        Name of the estimator, for messages.
+    """
+
+    def __init__(self, allowed: int | None, who: str) -> None:
+        if allowed is None:
+            free = available_bytes()
+            allowed = 2**63 if free is None else free // 2
+        self.allowed, self.who = allowed, who
+        self.in_memory = self.in_file = 0
+        self._piece: mmap.mmap | None = None
+        self._used = 0
+
+    def keep(self, array: np.ndarray) -> np.ndarray:
+        """Return a copy of an array that is not in the heap.
+
+        Parameters
+        ----------
+        array : ndarray
+            Contiguous.
+
+        Returns
+        -------
+        ndarray
+            Equal to `array`. Its memory, or its place in the file, is free once the last array in
+            it is gone.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        size = array.nbytes
+        if size == 0:
+            return array.copy()
+        if self.in_memory + size <= self.allowed:
+            room, first = mmap.mmap(-1, size), 0
+            self.in_memory += size
+        else:
+            room, first = self._place(size)
+            self.in_file += size
+        kept = np.frombuffer(room, array.dtype, array.size, first).reshape(array.shape)
+        kept[...] = array
+        return kept
+
+    def _place(self, size: int) -> tuple[mmap.mmap, int]:
+        """Return a place in the file for so many bytes."""
+        first = -(-self._used // 64) * 64
+        if self._piece is None or first + size > len(self._piece):
+            self._piece, first = self._new_piece(max(PIECE, size)), 0
+        self._used = first + size
+        return self._piece, first
+
+    def _new_piece(self, size: int) -> mmap.mmap:
+        try:
+            with tempfile.TemporaryFile(prefix="sklearn_xc-") as file:
+                if hasattr(os, "posix_fallocate"):  # a full disk is told now, not by a signal
+                    os.posix_fallocate(file.fileno(), 0, size)
+                else:
+                    file.truncate(size)
+                return mmap.mmap(file.fileno(), size)
+        except OSError as error:
+            raise OSError(
+                error.errno,
+                f"{self.who}: weights beyond {format_bytes(self.allowed)} go to a file, and "
+                f"{format_bytes(size)} cannot be had in {tempfile.gettempdir()}: "
+                f"{error.strerror}. Raise max_memory, or set TMPDIR to a folder with more room",
+            ) from error

@@ -1,0 +1,94 @@
+"""Arrays outside the heap: what goes in comes out, in memory and in a file."""
+
+import errno
+import gc
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sklearn_xc import OvALinearXC
+from sklearn_xc.datasets import make_xc_classification
+from sklearn_xc.parallel import spill as module
+from sklearn_xc.parallel.spill import Spill
+
+
+@given(
+    sizes=st.lists(st.integers(0, 300), max_size=12), allowed=st.integers(0, 4000),
+    piece=st.integers(64, 2000),
+)  # fmt: skip
+def test_what_goes_in_comes_out(sizes, allowed, piece):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "PIECE", piece)
+        spill = Spill(allowed, "it")
+        kinds = [np.int32, np.float32, np.float64]
+        arrays = [np.arange(n).astype(kinds[n % 3]) for n in sizes]
+        kept = [spill.keep(array) for array in arrays]
+    for before, after in zip(arrays, kept, strict=True):
+        np.testing.assert_array_equal(before, after)
+        assert before.dtype == after.dtype
+        assert not np.shares_memory(before, after)
+    assert spill.in_memory <= allowed
+    assert spill.in_memory + spill.in_file == sum(array.nbytes for array in arrays)
+
+
+def mapped_bytes():
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(status.split("VmSize:")[1].split()[0])
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
+@pytest.mark.parametrize("allowed", [2**40, 0])
+def test_memory_goes_back_with_the_last_array(allowed):
+    gc.collect()
+    spill, array = Spill(allowed, "it"), np.ones(2**21)
+    before = mapped_bytes()
+    kept = [spill.keep(array) for _ in range(40)]  # 640 MiB
+    assert mapped_bytes() - before > 600 * 2**20
+    del kept, spill
+    assert mapped_bytes() - before < 100 * 2**20
+
+
+def test_the_file_has_no_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    kept = Spill(0, "it").keep(np.arange(10))
+    assert list(tmp_path.iterdir()) == []
+    np.testing.assert_array_equal(kept, np.arange(10))
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    with pytest.raises(OSError, match=r"OvALinearXC: weights beyond 0 bytes .*gone: No such file"):
+        Spill(0, "OvALinearXC").keep(np.arange(10))
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="told by a signal only")
+def test_a_full_disk_is_told(monkeypatch):
+    def full(*args):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(OSError, match=r"No space left on device\. Raise max_memory, or set TMPDIR"):
+        Spill(0, "it").keep(np.arange(10))
+
+
+def test_weights_in_a_file_are_the_same(monkeypatch):
+    """As where ``max_memory`` is less than the model."""
+    X, Y = make_xc_classification(n_samples=300, n_features=60, n_labels=70, random_state=0)
+    plain = OvALinearXC().fit(X, Y)
+    found = []
+
+    class Small(Spill):
+        def __init__(self, allowed, who):
+            super().__init__(1000, who)
+            found.append(self)
+
+    monkeypatch.setattr("sklearn_xc.linear.training.Spill", Small)
+    spilled = OvALinearXC().fit(X, Y)
+    assert found[0].in_file > found[0].in_memory
+    for name in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(plain.coef_, name), getattr(spilled.coef_, name))
