@@ -17,7 +17,7 @@ from sklearn.preprocessing import normalize
 from asv_bench.common.data import load_set, take_labels
 from asv_bench.common.report import Column, Report
 from asv_bench.one_vs_all.inits_fits import measure_starts
-from sklearn_xc.solvers.working_sets import ROWS_PER_ROW, n_first_rows
+from sklearn_xc.solvers.working_sets import has_rows_enough
 
 #: Columns of the paper's tables, and "ovap++", which it has in the third one only.
 STARTS = ("zero", "bias", "ovap", "ovap++", "msi")
@@ -219,7 +219,7 @@ def _as_one_line(
         "stands_for": one.stands_for,
         "shape": f"{X.shape[0]:,} x {X.shape[1]:,}",
         "labels": f"{n_labels:,}" if n_labels == n_all else f"{n_labels:,} of {n_all:,}",
-        "on_sets": 0.0 if one.dense or table.loss == "logistic" else _share_on_sets(Y),
+        "on_sets": 0.0 if one.dense or table.loss == "logistic" else _share_on_sets(X, Y),
     }
     by_start = {row["init"]: row for row in of_set}
     for key, _, _ in _MEASURES:
@@ -231,10 +231,10 @@ def _as_one_line(
     return line
 
 
-def _share_on_sets(Y: Any) -> float:
+def _share_on_sets(X: Any, Y: Any) -> float:
     """Return the share of the labels rare enough for a working set, if nothing else forbids it."""
     counts = np.bincount(Y.indices, minlength=Y.shape[1])
-    return float((ROWS_PER_ROW * n_first_rows(counts) <= Y.shape[0]).mean())
+    return float(has_rows_enough(Y.shape[0], X.nnz, counts).mean())
 
 
 def _notes(table: PaperTable, wide: list[dict[str, Any]]) -> Iterator[str]:

@@ -74,7 +74,7 @@ _ROWS_PER_CALL = 2**20
 SAMPLE_ROWS = 512
 #: A label that the crowd holds is balanced at most so often, and again only where its gradient is
 #: at most so many times what it may be; features are free whose part is above this share of it.
-_MAX_BALANCES, _NEAR, _FREE = 3, 100.0, 0.1
+_MAX_BALANCES, _NEAR, _FREE = 2, 3.0, 0.1
 
 CONVERGED, OUT_OF_ITERATIONS, STALLED = range(3)
 STATUS_NAMES = ("converged", "max_iter", "stalled")

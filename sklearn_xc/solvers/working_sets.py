@@ -543,14 +543,18 @@ def labels_that_pay(problem: OneVsAllProblem, screen: Screen, labels: np.ndarray
     none = np.zeros(len(labels), bool)
     if not (problem.intercept and isinstance(screen, CsrScreen)):
         return none
-    mean_length = len(problem.instances.arrays[-1]) / max(n, 1)
-    rows_per_row = max(ROWS_PER_ROW, ROWS_PER_ENTRY * mean_length)
-    pays = rows_per_row * n_first_rows(np.maximum(n_positives, 1)) <= n
+    pays = has_rows_enough(n, len(problem.instances.arrays[-1]), n_positives)
     pays &= (n_positives > 0) & (2 * n_positives < n)
     if not pays.any():
         return none
     postings = problem.postings
     return pays if postings is not None and _SMALL < postings[1] < _LARGE else none
+
+
+def has_rows_enough(n: int, n_nonzeros: int, n_positives: np.ndarray) -> np.ndarray:
+    """Tell for which labels so many rows, with so many non-zeros, are enough for a working set."""
+    rows_per_row = max(ROWS_PER_ROW, ROWS_PER_ENTRY * n_nonzeros / max(n, 1))
+    return rows_per_row * n_first_rows(np.maximum(n_positives, 1)) <= n
 
 
 def gradient_at_zero(

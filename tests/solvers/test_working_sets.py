@@ -17,7 +17,7 @@ from sklearn_xc.solvers.crowd import crowd_of
 from sklearn_xc.solvers.newton_cg import STATUS_NAMES, solve_block
 from sklearn_xc.solvers.problem import PositiveSums, sum_instances, sum_rows
 from sklearn_xc.solvers.screening import make_screen
-from sklearn_xc.solvers.working_sets import labels_that_pay
+from sklearn_xc.solvers.working_sets import has_rows_enough, labels_that_pay
 
 #: Everything by posting lists, by screens, or as it comes.
 ROUTES = {"posting lists": 1.0, "screens": 0.0, "both": 0.05}
@@ -240,6 +240,16 @@ class TestWhereTheyPay:
         rare = 3 * working_sets.ROWS_PER_ROW * (1 + np.log2(counts)) <= 300
         np.testing.assert_array_equal(self.pays(problem), rare)
         assert 0 < rare.sum() < len(rare)
+
+    def test_there_must_be_more_rows_where_they_are_long(self):
+        """40 for each row of a first set, or 4 for each of its non-zeros."""
+        counts = np.array([1, 2, 4])
+        rows = working_sets.FIRST_ROWS * (1 + np.log2(counts))
+        for n in (rows * 40).astype(int):
+            enough = has_rows_enough(n, 10 * n, counts)
+            np.testing.assert_array_equal(enough, 40 * rows <= n)
+            assert has_rows_enough(5 * n, 50 * 5 * n, counts).tolist() == enough.tolist()
+            assert not has_rows_enough(5 * n - 5, 50 * (5 * n - 5), counts)[enough][-1]
 
     def test_not_for_labels_on_no_row_or_on_most(self, make_problem, pay):
         pay()
