@@ -224,7 +224,15 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
         return total
 
     @inlined
-    def is_crowded(data, lanes, k, candidates, positives):
+    def weight_at_work(data, lanes, k):
+        """Return the weight of the active rows where a lane stands, and of its positives."""
+        label = lanes.label[k]
+        positives = data.y_rows[data.y_indptr[label] : data.y_indptr[label + 1]]
+        active = lanes.active[k, : lanes.n_active[k]]
+        return sum_weights(data, active) + sum_weights(data, positives)
+
+    @inlined
+    def is_crowded(data, lanes, k, candidates):
         """Tell whether a Newton step's trial point is to be halved unseen."""
         if (
             lanes.purpose[k] != NEWTON
@@ -232,8 +240,7 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
             or lanes.n_unseen[k] >= MAX_UNSEEN
         ):
             return False
-        before = sum_weights(data, lanes.active[k, : lanes.n_active[k]])
-        before += sum_weights(data, positives)
+        before = weight_at_work(data, lanes, k)
         crowd = max(CROWD_FACTOR * before, CROWD_SHARE * data.total_weight)
         return sum_weights(data, candidates) > crowd
 
@@ -290,7 +297,7 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
         d = w.shape[0] - 1
 
         # `candidates` has room for the positives too.
-        if screened and is_crowded(data, lanes, k, candidates[:n_candidates], positives):
+        if screened and is_crowded(data, lanes, k, candidates[:n_candidates]):
             for j in range(d + 1):
                 v[j] = w[j] + w.dtype.type(0.5) * (v[j] - w[j])
             lanes.trial_norm2[k] = squared_norm(v)
@@ -352,9 +359,7 @@ def block_newton_kernels(loss: Any, rows_of: ModuleType) -> SimpleNamespace:
     def hold_back(data, lanes, k, w, v, scratch):
         """Shorten a step that would take a sample of the rows too near to the kink, or beyond."""
         rows, scores, changes = data.sample, scratch.scores, scratch.changes
-        label = lanes.label[k]
-        before = sum_weights(data, lanes.active[k, : lanes.n_active[k]])
-        before += sum_weights(data, data.y_rows[data.y_indptr[label] : data.y_indptr[label + 1]])
+        before = weight_at_work(data, lanes, k)
         score_rows(data.X, rows, w, scores)
         score_rows(data.X, rows, v, changes)
         total = np.float64(0.0)
