@@ -27,7 +27,7 @@ from sklearn_xc.kernels.one_vs_all.block_newton import (
     measure_start,
     prune_point,
 )
-from sklearn_xc.kernels.one_vs_all.certificate import certificate_kernel
+from sklearn_xc.kernels.one_vs_all.certificate import certificate_kernels
 from sklearn_xc.kernels.one_vs_all.crowd import balance_kernel, score_alone
 from sklearn_xc.kernels.one_vs_all.lanes import (
     NEWTON,
@@ -327,10 +327,11 @@ class _Block:
         """
         problem = self.problem
         crowd = crowd_of(problem, self.sums)
-        balance, certify = balance_kernel(problem.loss), certificate_kernel(problem.loss)
+        balance, certify = balance_kernel(problem.loss), certificate_kernels(problem.loss).certify
         above = batch.intercept + problem.loss.active_below
         assert problem.postings is not None
-        by_feature = problem.postings[0]
+        by_feature, longest_row = problem.postings
+        size_of_crowd = float(np.linalg.norm(crowd.weights))
         solved, is_crowded = [], batch.is_tight & (above > 0) & np.isfinite(batch.objective)
         for c in np.flatnonzero(is_crowded).tolist():
             label, place = int(batch.label[c]), int(places[c])
@@ -351,19 +352,21 @@ class _Block:
                 )  # fmt: skip
                 point = own + share * crowd.weights
                 point = np.append(point, height - problem.loss.active_below).astype(problem.dtype)
-                objective, gradient_norm, pruned_objective = certify(
+                size = float(np.linalg.norm(own)) + abs(share) * size_of_crowd
+                slack = _ROUNDINGS * float(np.finfo(problem.dtype).eps) * longest_row * size
+                objective, gradient_norm = certify(
                     problem.instances.arrays, problem.weight, positives, costs, problem.ridge,
-                    point, problem.prune, self.scratch.sign, self.gradient,
+                    point, (scores, crowd.scores, share, slack), self.gradient,
                 )  # fmt: skip
                 enough = min(tolerance, math.sqrt(2.0 * problem.relative_gap * objective))
                 if not _NEAR * enough >= gradient_norm > enough:
                     break
                 free = np.flatnonzero(np.abs(self.gradient[:-1]) > _FREE * enough).astype(np.int32)
             if gradient_norm <= enough:
-                self._keep_point(batch, c, place, point)
+                pruned_objective = self._keep_point(label, place, point, objective)
                 self.report[:, place] = (
                     batch.n_iter[c], batch.n_products[c], CONVERGED, objective, gradient_norm,
-                    tolerance, math.nan if self.ends is not None else pruned_objective,
+                    tolerance, pruned_objective,
                 )  # fmt: skip
                 solved.append(place)
             elif np.isfinite(point).all():
@@ -371,18 +374,30 @@ class _Block:
                 self.crowded[place] = changed, own[changed], share, float(point[-1])
         return solved
 
-    def _keep_point(self, batch: Batch, c: int, place: int, point: np.ndarray) -> None:
-        """Keep the weights of a label that the crowd was added to."""
-        label, pruned = int(batch.label[c]), np.empty_like(point)
-        prune_point(point, self.problem.prune, pruned)
+    def _keep_point(self, label: int, place: int, point: np.ndarray, objective: float) -> float:
+        """Keep the weights of a label that the crowd was added to; return the pruned objective."""
+        problem, pruned = self.problem, np.empty_like(point)
+        prune_point(point, problem.prune, pruned)
         indices = np.flatnonzero(pruned[:-1]).astype(np.int32)
         self.weights[place] = indices, pruned[indices]
         self.intercepts[place] = point[-1]
         if self.ends is not None:
             self.ends[place] = point
+            return math.nan
         if self.scorer is not None:
             everyone = self.scorer.sample
             self.scorer.add(label, everyone, everyone[:0], point, pruned)
+        if problem.prune == 0:
+            return objective
+        assert problem.postings is not None
+        positives, costs = problem.positives(label), (problem.plus[label], problem.minus[label])
+        scores, of_positives = self.scratch.sign, np.empty(len(positives))
+        weights, bias = pruned[:-1].astype(np.float64), float(point[-1])
+        score_alone(problem.postings[0], indices, weights, positives, scores, of_positives)
+        loss = certificate_kernels(problem.loss).add_up_losses(
+            problem.weight, positives, costs, bias, scores, of_positives
+        )
+        return loss + 0.5 * float(np.dot(weights, weights) + problem.ridge * bias**2)
 
     def _start_in_crowd(self, row: int) -> np.ndarray:
         """Return the start of a label that the crowd holds at the kink."""

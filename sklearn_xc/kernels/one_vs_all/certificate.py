@@ -1,34 +1,54 @@
-"""The certificate of a label, from one pass over all rows of a sparse X in their own order.
+"""The certificate of a label that the crowd was added to.
 
-``block_newton`` certifies the points that its steps lead to, from the rows with a loss there. Here
-a point may come from anywhere, with any number of such rows.
+``block_newton`` certifies the points that its steps lead to, from the rows that a screen lists.
+Here the scores of all rows are known but for the rounding of the point to X's dtype: only rows
+that may have a loss are read. What pruning leaves is few weights, and is scored feature by feature.
 """
 
 import functools
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from sklearn_xc.kernels.compiling.jit import kernel
+from sklearn_xc.kernels.compiling.jit import inlined, kernel
 
 _ONE = np.uint64(1)
 
 
 @functools.cache
-def certificate_kernel(loss: Any) -> Any:
-    """Return ``certify``, compiled for `loss` on its first call.
+def certificate_kernels(loss: Any) -> Any:
+    """Return ``certify`` and ``add_up_losses``, compiled for `loss` on their first calls.
 
     Parameters
     ----------
     loss : CompiledLoss
         With a kink; see ``sklearn_xc.losses.margin``.
     """
-    value, slope, active_below = loss.value, loss.slope, float(loss.active_below)
+    value, slope, kink = loss.value, loss.slope, -float(loss.active_below)
+
+    @inlined
+    def add_row(i, sign, cost, X, point, gradient):
+        """Add the pull of a row, if it has a loss, to the gradient; return its loss."""
+        indptr, indices, data = X
+        start, stop = np.uint64(indptr[i]), np.uint64(indptr[np.uint64(i) + _ONE])
+        d = point.shape[0] - 1
+        score = np.float64(point[d])
+        for t in range(start, stop):
+            score += np.float64(data[t]) * np.float64(point[np.uint32(indices[t])])
+        margin = sign * score
+        if margin >= -kink:
+            return 0.0
+        force = sign * cost * slope(margin)
+        gradient[d] += force
+        for t in range(start, stop):
+            gradient[np.uint32(indices[t])] += force * np.float64(data[t])
+        return cost * value(margin)
 
     @kernel
-    def certify(X, weight, positives, costs, ridge, point, prune, sign, gradient):
-        """Return the objective at a point, its gradient's norm, and the objective once pruned.
+    def certify(X, weight, positives, costs, ridge, point, about, gradient):
+        """Return the objective at a point, and the norm of its gradient.
 
         Parameters
         ----------
@@ -42,55 +62,62 @@ def certificate_kernel(loss: Any) -> Any:
             1 or 0: whether the intercept is regularised.
         point : ndarray of shape (d + 1,)
             Intercept last.
-        prune : float
-            Smaller weights become 0.
-        sign : ndarray of float64 of shape (n,)
-            Work space.
+        about : tuple
+            ``(alone, answer, share, slack)``: without its intercept the point scores row i at
+            ``alone[i] + share * answer[i]``, float64, to within `slack`. Positives have -inf.
         gradient : ndarray of float64 of shape (d + 1,)
             Overwritten, intercept last.
 
         Returns
         -------
-        objective, gradient_norm, pruned_objective : float
+        objective, gradient_norm : float
         """
-        indptr, indices, data = X
         plus, minus = costs
+        alone, answer, share, slack = about
         d = point.shape[0] - 1
         bias = np.float64(point[d])
-        sign[:] = -1.0
-        for r in range(positives.shape[0]):
-            sign[np.uint32(positives[r])] = 1.0
-        norm2, pruned_norm2 = 0.0, 0.0
+        norm2 = 0.0
         for j in range(d):
             w = np.float64(point[j])
             gradient[j] = w
             norm2 += w * w
-            pruned_norm2 += w * w if abs(point[j]) >= prune else 0.0
         gradient[d] = ridge * bias
         f = 0.5 * (norm2 + ridge * bias * bias)
-        pruned = 0.5 * (pruned_norm2 + ridge * bias * bias)
-        for i in range(sign.shape[0]):
-            start, stop = np.uint64(indptr[i]), np.uint64(indptr[np.uint64(i) + _ONE])
-            score, pruned_score = bias, bias
-            for t in range(start, stop):
-                w = point[np.uint32(indices[t])]
-                kept = w if abs(w) >= prune else w - w
-                score += np.float64(data[t]) * np.float64(w)
-                pruned_score += np.float64(data[t]) * np.float64(kept)
-            cost = (plus if sign[i] > 0.0 else minus) * np.float64(weight[i])
-            margin = sign[i] * score
-            if margin < active_below:
-                f += cost * value(margin)
-                force = sign[i] * cost * slope(margin)
-                gradient[d] += force
-                for t in range(start, stop):
-                    gradient[np.uint32(indices[t])] += force * np.float64(data[t])
-            margin = sign[i] * pruned_score
-            if margin < active_below:
-                pruned += cost * value(margin)
+        least = kink - bias - slack
+        for i in range(alone.shape[0]):
+            if not alone[i] + share * answer[i] <= least:
+                f += add_row(i, -1.0, minus * np.float64(weight[i]), X, point, gradient)
+        for r in range(positives.shape[0]):
+            i = np.uint32(positives[r])
+            f += add_row(i, 1.0, plus * np.float64(weight[i]), X, point, gradient)
         norm2 = 0.0
         for j in range(d + 1):
             norm2 += gradient[j] * gradient[j]
-        return f, math.sqrt(norm2), pruned
+        return f, math.sqrt(norm2)
 
-    return certify
+    @kernel
+    def add_up_losses(weight, positives, costs, bias, alone, of_positives):
+        """Return the loss of all rows at a point, from their scores.
+
+        Parameters
+        ----------
+        weight, positives, costs
+            As ``certify`` takes them.
+        bias : float
+            The intercept.
+        alone, of_positives : ndarray of float64
+            Scores without it, as ``score_alone`` writes them.
+        """
+        plus, minus = costs
+        f = 0.0
+        for i in range(alone.shape[0]):
+            score = bias + alone[i]
+            if score > kink:
+                f += minus * np.float64(weight[i]) * value(-score)
+        for r in range(positives.shape[0]):
+            margin = bias + of_positives[r]
+            if margin < -kink:
+                f += plus * np.float64(weight[np.uint32(positives[r])]) * value(margin)
+        return f
+
+    return SimpleNamespace(certify=certify, add_up_losses=add_up_losses)

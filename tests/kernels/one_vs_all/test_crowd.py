@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_xc.kernels.one_vs_all.certificate import certificate_kernel
+from sklearn_xc.kernels.one_vs_all.certificate import certificate_kernels
 from sklearn_xc.kernels.one_vs_all.crowd import balance_kernel, score_alone
 from sklearn_xc.solvers.crowd import crowd_of
 from sklearn_xc.solvers.problem import sum_instances
@@ -48,9 +48,7 @@ def balance(problem, label, features, weights, share, tolerance=1e-3, free=()):
 
 
 def check_scores(problem, own, positives, scores, of_positives):
-    indptr, indices, data = problem.instances.arrays
-    X = sp.csr_array((data, indices, indptr), shape=problem.instances.shape)
-    expected = X @ own
+    expected = rows_of(problem) @ own
     np.testing.assert_allclose(of_positives, expected[positives], atol=1e-6)
     expected[positives] = -np.inf
     np.testing.assert_allclose(scores, expected, atol=1e-6)
@@ -118,40 +116,70 @@ def test_the_intercept_is_a_number_of_the_type(seed, make_problem, objective_of)
     assert abs(gradient[:-1] @ crowd.weights) <= 1.1e-5 * np.linalg.norm(crowd.weights)
 
 
-@settings(max_examples=30, deadline=None)
+def rows_of(problem):
+    indptr, indices, data = problem.instances.arrays
+    return sp.csr_array((data, indices, indptr), shape=problem.instances.shape)
+
+
+@settings(max_examples=60, deadline=None)
 @given(
-    seed=SEEDS, label=st.integers(0, 2), prune=st.sampled_from([0.0, 0.1, 9.0]),
-    loss=st.sampled_from(["squared_hinge", "huber_hinge"]), regularize=st.booleans(),
+    seed=SEEDS, label=st.integers(0, 2), dtype=st.sampled_from([np.float32, np.float64]),
+    slack=st.sampled_from([1e-6, 0.1]), loss=st.sampled_from(["squared_hinge", "huber_hinge"]),
+    regularize=st.booleans(),
 )  # fmt: skip
 def test_certificates_are_those_over_all_rows(
-    seed, label, prune, loss, regularize, make_problem, objective_of
+    seed, label, dtype, slack, loss, regularize, make_problem, objective_of
 ):
+    """However the scores that say where to look are off, within their slack."""
     rng = np.random.default_rng(seed)
-    problem = crowded(rng, make_problem, loss=loss, regularize_intercept=regularize)
-    point = rng.normal(size=31) * rng.choice([0.01, 0.3, 3.0])
+    problem = crowded(rng, make_problem, dtype, loss=loss, regularize_intercept=regularize)
+    point = (rng.normal(size=31) * rng.choice([0.01, 0.3, 3.0])).astype(dtype)
     point[-1] = rng.choice([-1.0, -0.99, 0.5, -3.0])
-    objective, norm, pruned = certificate_kernel(problem.loss)(
-        problem.instances.arrays, problem.weight, problem.positives(label),
-        (problem.plus[label], problem.minus[label]), problem.ridge, point, prune,
-        np.empty(200), np.empty(31),
+    positives, share = problem.positives(label), rng.normal()
+    answer = rng.normal(size=200)
+    alone = rows_of(problem) @ point[:-1].astype(np.float64) - share * answer
+    alone += slack * rng.uniform(-0.99, 0.99, 200)
+    alone[positives] = -np.inf
+    objective, norm = certificate_kernels(problem.loss).certify(
+        problem.instances.arrays, problem.weight, positives,
+        (problem.plus[label], problem.minus[label]), problem.ridge, point,
+        (alone, answer, share, slack), np.empty(31),
     )  # fmt: skip
     reference = objective_of(problem, label)
     assert objective == pytest.approx(reference.value(point), rel=1e-12)
     assert norm == pytest.approx(np.linalg.norm(reference.gradient(point)), rel=1e-9, abs=1e-12)
-    kept = np.where(np.abs(point) >= prune, point, 0.0)
-    kept[-1] = point[-1]
-    assert pruned == pytest.approx(reference.value(kept), rel=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=SEEDS, label=st.integers(0, 2), bias=st.sampled_from([-3.0, -1.0, -0.99, 0.5]),
+    loss=st.sampled_from(["squared_hinge", "huber_hinge"]),
+)  # fmt: skip
+def test_losses_are_those_of_all_rows(seed, label, bias, loss, make_problem, objective_of):
+    rng = np.random.default_rng(seed)
+    problem = crowded(rng, make_problem, loss=loss)
+    positives, point = problem.positives(label), np.append(rng.normal(size=30), bias)
+    scores = rows_of(problem) @ point[:-1]
+    of_positives = scores[positives]
+    scores[positives] = -np.inf
+    found = certificate_kernels(problem.loss).add_up_losses(
+        problem.weight, positives, (problem.plus[label], problem.minus[label]), bias, scores,
+        of_positives,
+    )  # fmt: skip
+    expected = objective_of(problem, label).value(point) - 0.5 * point @ point
+    assert found == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_points_that_are_not_finite_are_never_certified(bad, make_problem):
     problem = crowded(np.random.default_rng(0), make_problem)
-    point = np.zeros(31)
+    point, alone = np.zeros(31), np.zeros(200)
     point[4] = bad
+    alone[problem.positives(0)] = -np.inf
     with np.errstate(invalid="ignore"):
-        _, norm, _ = certificate_kernel(problem.loss)(
+        _, norm = certificate_kernels(problem.loss).certify(
             problem.instances.arrays, problem.weight, problem.positives(0), (1.0, 1.0), 1.0, point,
-            0.1, np.empty(200), np.empty(31),
+            (alone, np.zeros(200), bad, bad), np.empty(31),
         )  # fmt: skip
     assert not norm < np.inf
 
