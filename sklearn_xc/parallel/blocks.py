@@ -1,7 +1,7 @@
 """Cuts the labels of a one-vs-all problem into blocks of work.
 
-The cut follows from the data's shape, the labels' frequencies and ``max_memory`` alone, never from
-the number of workers or from free memory, so that results do not depend on either.
+The cut follows from the data's shape, the labels' frequencies, ``max_memory`` and the number of
+workers, never from free memory. No result depends on it.
 """
 
 import itertools
@@ -17,10 +17,11 @@ from sklearn_xc.parallel.subtrees import cut_tree
 MAX_LANES = 64
 #: A worker's workspace stays below this where the user sets no limit.
 DEFAULT_WORKSPACE_BYTES = 2**30
-#: A block holds at most so many labels, and at most this share of those that are left (but one for
-#: each lane): the last blocks are short, so that all workers end together.
-MAX_BLOCK_LABELS = 1024
-SHARE_OF_REST = 8
+#: A block holds at most so many labels: in a large one, the few that have to look at all rows do so
+#: together. And those that are left would make so many blocks for each worker, if of at least a
+#: label for each lane: the last blocks are short, so that all workers end together.
+MAX_BLOCK_LABELS = 4096
+BLOCKS_PER_WORKER = 4
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,8 @@ def plan_blocks(
 
     def block_size(n_left: int) -> int:
         """Return the size of the next block, a multiple of the lanes."""
-        size = round(min(MAX_BLOCK_LABELS, n_left // SHARE_OF_REST) / n_lanes)
+        size = min(MAX_BLOCK_LABELS, n_left // (BLOCKS_PER_WORKER * n_workers))
+        size = round(size / n_lanes)
         return max(1, size if labels_per_lane is None else min(size, labels_per_lane)) * n_lanes
 
     if parents is not None:
