@@ -30,6 +30,7 @@ from sklearn_xc.kernels.one_vs_all.working_set import (
     copy_rows_of_lanes,
     count_entries,
     describe_positives,
+    find_high_levels,
     keep_highest,
     keep_near_rows,
     list_new_rows,
@@ -59,13 +60,16 @@ ROWS_PER_ROW, ROWS_PER_ENTRY = 40, 4
 FEWEST_ROWS = ROWS_PER_ROW * FIRST_ROWS
 #: They do not pay for a label whose features have more than this share of the non-zeros, those left
 #: out that hardly matter where it starts.
-LARGEST_NEIGHBOURHOOD = 0.13
+LARGEST_NEIGHBOURHOOD = 0.25
 #: The first solution need only be so near to the optimum, as a share of its objective; and rows
 #: join the set whose score is so far above the kink.
 FIRST_GAP, FIRST_ABOVE = 0.03, 0.15
 #: Where its intercept is nearer to the kink than this, the first set had too few rows to hold it
 #: down, and most rows listed are none of its own: only so many times as many as it had join.
 FIRST_SLACK, FIRST_TIMES = 0.2, 3
+#: Rows need not be listed that are below as many of a sample as these times those that may join
+#: would be of it, and so many more.
+SAMPLE_TIMES, SAMPLE_MORE = 2.0, 6
 #: While the intercept is nearer to the kink than this, rows are looked for that are farther above.
 LEAST_SLACK = 0.0015
 #: Looks also list rows below the kink by at most this share of its distance from the intercept, and
@@ -436,13 +440,11 @@ class WorkingSetSolver:
             precise = self._new_rows(batch.take(again), np.zeros(again.sum(), bool), slack[again])
             new_indptr, new = _merged(again, precise, (new_indptr, new))
             batch.kink = self._kinks(batch, is_rough & ~again, slack)
-        n_old, is_near = np.diff(batch.row_indptr), slack < FIRST_SLACK
-        n_wanted = np.where(is_near, FIRST_TIMES, 1) * n_old
-        n_wanted[batch.is_tight] = self.problem.n_samples
+        n_old = np.diff(batch.row_indptr)
+        n_wanted, levels = self._wanted(batch, slack)
         is_cut = keep_highest(
-            self.X, batch.indptr, batch.features, batch.stand, self.problem.prune,
-            np.where(is_near, np.inf, self.kink + FIRST_ABOVE), n_wanted, new_indptr, new,
-            self.dense,
+            self.X, batch.indptr, batch.features, batch.stand, self.problem.prune, levels,
+            n_wanted, new_indptr, new, self.dense,
         )  # fmt: skip
         new = new[: new_indptr[-1]]
         n_new = np.diff(new_indptr)
@@ -471,11 +473,31 @@ class WorkingSetSolver:
         margin = np.where(is_rough & ~batch.is_tight, np.minimum(margin, -FIRST_ABOVE), margin)
         return self.kink - margin
 
+    def _wanted(self, batch: Batch, slack: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many rows may join each set, and above which score all may."""
+        is_near, n_old = slack < FIRST_SLACK, np.diff(batch.row_indptr)
+        n_wanted = np.where(is_near, FIRST_TIMES, 1) * n_old
+        n_wanted[batch.is_tight] = self.problem.n_samples
+        return n_wanted, np.where(is_near, np.inf, self.kink + FIRST_ABOVE)
+
+    def _high_levels(self, batch: Batch, slack: np.ndarray) -> np.ndarray:
+        """Return scores that more rows are above than may join: the others need not be listed."""
+        n_wanted, levels = self._wanted(batch, slack)
+        sample = self.data.sample
+        share = len(sample) / self.problem.n_samples
+        high = np.empty(len(batch))
+        find_high_levels(
+            self.X, sample, batch.indptr, batch.features, batch.stand, self.problem.prune,
+            (SAMPLE_TIMES * share * n_wanted).astype(np.int64) + SAMPLE_MORE, high, self.dense,
+        )  # fmt: skip
+        return np.minimum(high, levels)
+
     def _new_rows(
         self, batch: Batch, is_rough: np.ndarray, slack: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return for each label the rows above a score that are not in its set."""
-        batch.kink = self._kinks(batch, is_rough, slack)
+        kinks = self._kinks(batch, is_rough, slack)
+        batch.kink = np.maximum(kinks, self._high_levels(batch, slack))
         m = len(batch)
         indptr = np.empty(m + 1, np.int64)
         most = int(LOOK_POSTINGS * len(self.by_feature[1]))
@@ -484,7 +506,7 @@ class WorkingSetSolver:
             self.problem.prune, batch.kink, REST, most, batch.row_indptr, batch.rows, self.dense,
             self.scores, self.met, indptr, self.found,
         )  # fmt: skip
-        is_left &= batch.kink > batch.intercept
+        is_left &= kinks > batch.intercept
         if not is_left.any():
             return indptr, self.found[: indptr[-1]].copy()
         ends, parts = [0], []

@@ -792,6 +792,45 @@ def keep_highest(
 
 
 @kernel
+def find_high_levels(X, sample, point_indptr, features, points, prune, n_wanted, levels, dense):
+    """Write for sparse points a score that more rows than are wanted are above, most likely.
+
+    Parameters
+    ----------
+    X : tuple of ndarray
+        CSR rows.
+    sample : ndarray of int32
+        Some of them, by which is judged.
+    point_indptr, features, points, prune
+        As for ``list_rows_above``.
+    n_wanted : ndarray of int64 of shape (m,)
+        Rows of the sample that are to be above, at least 1.
+    levels : ndarray of float64 of shape (m,)
+        Overwritten; -inf where there are not so many.
+    dense : ndarray of float of shape (d,)
+        Work space of 0, left so.
+    """
+    scores = np.empty(sample.shape[0], np.float32)
+    counts = np.empty(257, np.int64)
+    for m in range(levels.shape[0]):
+        levels[m] = -np.inf
+        if n_wanted[m] >= sample.shape[0]:
+            continue
+        first, last = point_indptr[m], point_indptr[m + 1]
+        write_point(features, points, first, last, m, prune, dense)
+        lowest = np.float32(0.0)
+        for r in range(sample.shape[0]):
+            score = row_dot_double(X, np.uint32(sample[r]), dense)
+            scores[r] = np.float32(min(max(score, -_MOST), _MOST))
+            lowest = min(lowest, scores[r])
+        erase_point(features, first, last, dense)
+        for r in range(sample.shape[0]):
+            scores[r] -= lowest
+        level = level_of_highest(scores, n_wanted[m], counts)
+        levels[m] = np.float64(level) + np.float64(lowest) + np.float64(points[last + m])
+
+
+@kernel
 def prune_points(
     lanes, prune, feature_indptr, features, seen_indptr, seen_features, seen, dense, stand, rises
 ):  # fmt: skip

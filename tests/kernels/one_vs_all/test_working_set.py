@@ -410,6 +410,32 @@ def test_the_highest_of_long_lists_are_kept(n, m, prune, seed):
         assert (own[one] >= own[dropped].max() - 2 * part).sum() >= wanted[c]
 
 
+@settings(max_examples=60, deadline=None)
+@given(n=st.integers(1, 60), m=st.integers(1, 6), prune=st.sampled_from([0.0, 0.3]), seed=SEEDS)
+def test_a_sample_says_above_which_score_there_are_enough_rows(n, m, prune, seed):
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 9))
+    instances, X = make_rows(rng, n, d)
+    points, dense = Points(rng, m, d), np.zeros(d)
+    sample = np.sort(rng.permutation(n)[: rng.integers(1, n + 1)]).astype(np.int32)
+    scores = (points.dense(prune) @ X.T + points.intercept[:, None])[:, sample]
+    wanted, levels = rng.integers(1, n + 1, m), np.full(m, np.nan)
+    ws.find_high_levels(
+        instances.arrays, sample, points.indptr, points.features, points.values, prune, wanted,
+        levels, dense,
+    )  # fmt: skip
+    assert not dense.any()
+    for own, n_wanted, level in zip(scores, wanted, levels, strict=True):
+        if n_wanted >= len(sample):
+            assert level == -np.inf
+            continue
+        size = 1e-6 * (1 + np.abs(own).max())
+        reach = own.max() - min(own.min(), 0.0) + np.abs(points.intercept).max()
+        assert (own > level + size).sum() <= n_wanted or level >= own.max() - reach / 255 - size
+        # As many as are wanted, but for 256th parts of the range.
+        assert (own >= level - 2 * reach / 255 - size).sum() >= n_wanted
+
+
 def test_scores_beyond_all_bounds_are_no_reason_to_fail():
     instances, _ = make_rows(np.random.default_rng(0), 6, 2)
     features, values = np.array([0, 1], np.int32), np.array([1e200, -1e200, 0.0])
