@@ -63,7 +63,7 @@ FEWEST_ROWS = ROWS_PER_ROW * FIRST_ROWS
 LARGEST_NEIGHBOURHOOD = 0.25
 #: The first solution need only be so near to the optimum, as a share of its objective; and rows
 #: join the set whose score is so far above the kink.
-FIRST_GAP, FIRST_ABOVE = 0.03, 0.15
+FIRST_GAP, FIRST_ABOVE = 0.1, 0.15
 #: Where its intercept is nearer to the kink than this, the first set had too few rows to hold it
 #: down, and most rows listed are none of its own: only so many times as many as it had join.
 FIRST_SLACK, FIRST_TIMES = 0.2, 3
