@@ -14,11 +14,12 @@ from sklearn_xc.kernels.compiling.scratch import aligned_zeros
 from sklearn_xc.kernels.one_vs_all.lanes import Lanes
 from sklearn_xc.kernels.one_vs_all.screen import (
     WIDTHS,
+    clear_points,
     list_above,
     round_points,
+    round_sparse_points,
     screen_kernel,
 )
-from sklearn_xc.kernels.one_vs_all.working_set import clear_points, round_sparse_points
 from sklearn_xc.solvers.problem import OneVsAllProblem
 
 #: A call of a compiled screen takes at most so many rows and non-zeros, so that Ctrl-C is heard.

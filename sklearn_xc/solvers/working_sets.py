@@ -26,17 +26,19 @@ import numpy as np
 
 from sklearn_xc._data import read_only
 from sklearn_xc.kernels.one_vs_all.lanes import NEWTON, PRUNED, Lanes, Rows, Scratch, WorkingSets
+from sklearn_xc.kernels.one_vs_all.row_search import (
+    find_high_levels,
+    keep_highest,
+    list_new_rows,
+    list_rows_above,
+    list_similar_rows,
+)
 from sklearn_xc.kernels.one_vs_all.working_set import (
     copy_rows_of_lanes,
     count_entries,
     describe_positives,
-    find_high_levels,
-    keep_highest,
     keep_near_rows,
-    list_new_rows,
     list_pruned,
-    list_rows_above,
-    list_similar_rows,
     mix_points,
     move_points,
     order_by_length,

@@ -80,6 +80,12 @@ def round_rows(indptr, data, values, exponents, reach):
         reach[i] = np.int32(_HALF * (norm1 + np.sqrt(np.float64(stop - start)) * LEVELS) + 4.0)
 
 
+@inlined
+def larger_when_pruned(w, prune):
+    """Return the larger of a weight and what pruning leaves of it."""
+    return max(w, w - w) if abs(w) < prune else w
+
+
 @kernel
 def round_points(points, offsets, norm2, kink, block, to_pass):
     """Round trial points to int16 columns, and write the score that each has to pass, in steps.
@@ -124,6 +130,53 @@ def round_points(points, offsets, norm2, kink, block, to_pass):
             row = block[first + j]
             for c in range(n_points):
                 row[c] = tiles[c, j]
+
+
+@kernel
+def round_sparse_points(lanes_of, point_indptr, features, points, prune, kinks, block, to_pass):
+    """Round sparse points to int16 columns, and write the score that each has to pass, in steps.
+
+    Parameters
+    ----------
+    lanes_of : ndarray of int64 of shape (n_points,)
+        Which points.
+    point_indptr, features, points : ndarray of int64, int32 and float
+        Sparse points, that of m from ``point_indptr[m] + m`` on, intercept last.
+    prune : float
+        Scores count before smaller weights become 0 and after.
+    kinks : ndarray of float64
+        The score that each has to pass.
+    block : ndarray of int16 of shape (d, width)
+        All 0; written in its first n_points columns.
+    to_pass : ndarray of float64 of shape (width,)
+        Overwritten; inf for the columns that stand empty.
+    """
+    for c in range(block.shape[1]):
+        to_pass[c] = np.inf
+    for c in range(lanes_of.shape[0]):
+        m = lanes_of[c]
+        first, last = point_indptr[m], point_indptr[m + 1]
+        norm2 = 0.0
+        for t in range(first, last):
+            norm2 += np.float64(points[t + m]) ** 2
+        if not norm2 < np.inf:
+            to_pass[c] = -np.inf
+            continue
+        step = max(np.sqrt(norm2) / LEVELS, LEAST_STEP)
+        to_pass[c] = (kinks[m] - np.float64(points[last + m])) / step
+        inverse = points.dtype.type(1.0 / step)
+        for t in range(first, last):
+            number = larger_when_pruned(points[t + m], prune) * inverse
+            block[np.uint32(features[t]), c] = np.int16(np.int32(np.rint(number)))
+
+
+@kernel
+def clear_points(lanes_of, point_indptr, features, block):
+    """Write 0 again where ``round_sparse_points`` wrote."""
+    for c in range(lanes_of.shape[0]):
+        m = lanes_of[c]
+        for t in range(point_indptr[m], point_indptr[m + 1]):
+            block[np.uint32(features[t]), c] = 0
 
 
 @inlined

@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from sparse_points import ROUNDING, SEEDS, Points, choose_kinks, make_rows, scales
 
 from sklearn_xc._data import read_only
 from sklearn_xc.kernels.one_vs_all.screen import (
@@ -18,6 +19,7 @@ from sklearn_xc.kernels.one_vs_all.screen import (
     round_rows,
     screen_kernel,
 )
+from sklearn_xc.solvers.screening import CsrScreen
 
 KINK = -1.0
 
@@ -242,3 +244,47 @@ def test_list_above(n, n_points, dtype, seed):
     for k in range(n_points):
         assert rows[k, 0] == -1
         np.testing.assert_array_equal(rows[k, 1 : counts[k]], first + np.flatnonzero(above[:, k]))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@settings(max_examples=60)
+@given(data=st.data(), n=st.integers(1, 30), d=st.integers(1, 20), seed=SEEDS)
+def test_the_screen_lists_all_rows_above_the_kink(make_problem, dtype, data, n, d, seed):
+    rng = np.random.default_rng(seed)
+    of_rows, of_points = data.draw(scales(dtype)), data.draw(scales(dtype))
+    _, X = make_rows(rng, n, d, dtype, of_rows, rng.choice([0, 0, 2]))
+    points = Points(rng, 20, d, dtype, of_points)
+    points.move_intercepts(points.intercept * X.max())
+    prune = dtype(rng.choice([0, 1e-3, 0.3, 3]) * 10.0**of_points)
+    problem = make_problem(X, np.ones((n, 1)), dtype=dtype, prune=prune)
+    kinks = choose_kinks(rng, X, points, prune)
+    screen, which = CsrScreen(problem, problem.instances, 4), rng.permutation(20)
+    scores, off = points.scores(X, prune)
+    exponents, reach = (a.astype(np.float64) for a in problem.rounded[3:])
+    for some in (which[:17], which[:3]):  # blocks of two widths
+        counts = screen.list_above(
+            some, points.indptr, points.features, points.values, kinks, lambda: None
+        )
+        assert not screen.sparse_block.any()
+        assert not counts[len(some) :].any()
+        for k, c in enumerate(some):
+            listed = screen.candidates[k, : counts[k]]
+            above, to_pass = scores[:, c] - kinks[c], abs(kinks[c] - points.intercept[c])
+            assert (np.diff(listed) > 0).all()
+            missed = np.flatnonzero(above > off[:, c] + ROUNDING * abs(kinks[c]))
+            assert set(missed) <= set(listed)
+            step = max(np.linalg.norm(points.dense()[c]) / LEVELS, 1e-30)
+            slack = 2.002 * reach * np.ldexp(1 / LEVELS, exponents.astype(int)) * step
+            assert (above[listed] >= -slack[listed] - 2e-6 * to_pass).all()
+
+
+def test_the_screen_lists_all_rows_for_points_that_are_not_finite(make_problem):
+    _, X = make_rows(np.random.default_rng(0), 9, 4)
+    problem = make_problem(X, np.ones((9, 1)))
+    screen = CsrScreen(problem, problem.instances, 4)
+    for bad in (np.nan, np.inf, -np.inf, 1e200):
+        points = np.array([0.1, bad, 0.2, -5.0])
+        features = np.array([2, 0, 3], np.int32)
+        arguments = np.array([0]), np.array([0, 3]), features, points, np.array([1.0])
+        assert screen.list_above(*arguments, lambda: None)[0] == 9
+        assert not screen.sparse_block.any()
