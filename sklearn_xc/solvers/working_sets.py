@@ -439,15 +439,17 @@ class WorkingSetSolver:
         again = is_rough & (np.diff(new_indptr) == 0) & (slack > 0)
         if again.any():
             batch.is_precise = batch.is_precise | again
-            precise = self._new_rows(batch.take(again), np.zeros(again.sum(), bool), slack[again])
+            some = batch.take(again)
+            precise = self._new_rows(some, np.zeros(len(some), bool), slack[again])
             new_indptr, new = _merged(again, precise, (new_indptr, new))
-            batch.kink = self._kinks(batch, is_rough & ~again, slack)
+            batch.kink[again] = some.kink
         n_old = np.diff(batch.row_indptr)
         n_wanted, levels = self._wanted(batch, slack)
         is_cut = keep_highest(
             self.X, batch.indptr, batch.features, batch.stand, self.problem.prune, levels,
             n_wanted, new_indptr, new, self.dense,
         )  # fmt: skip
+        batch.kink[is_cut] = np.inf  # not all rows above any score are in the set
         new = new[: new_indptr[-1]]
         n_new = np.diff(new_indptr)
         batch = replace(

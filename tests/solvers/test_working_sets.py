@@ -325,6 +325,35 @@ class TestCrowd:
         np.testing.assert_allclose(found.objective, without.objective, rtol=1e-5)
 
 
+def test_a_look_that_left_out_rows_is_never_the_last(make_problem, pay, monkeypatch):
+    """However little a label has moved since: what was left out may have a loss."""
+    pay(FIRST_ROWS=20, FIRST_SLACK=9.0, FIRST_TIMES=0.05, SAMPLE_MORE=3000, LEAST_SLACK=1e-6)
+    problem, n_cut = make_problem(*texts(3, n=3000, d=400)), 0
+    keep, look = working_sets.keep_highest, working_sets.WorkingSetSolver._look
+    cuts = []
+
+    def noted_keep(*args):
+        cuts.append(keep(*args))
+        return cuts[-1]
+
+    def noted_look(self, batch):
+        nonlocal n_cut
+        places = batch.place
+        found = look(self, batch)
+        goes_on = dataclasses.replace(
+            found[0], is_tight=np.ones(len(found[0]), bool), rise=np.zeros(len(found[0]))
+        )
+        is_cut = np.isin(goes_on.place, places[cuts[-1]])
+        n_cut += (is_cut & (goes_on.intercept < self.kink)).sum()
+        assert not (is_cut & self._hardly_moved(goes_on)).any()
+        return found
+
+    monkeypatch.setattr(working_sets, "keep_highest", noted_keep)
+    monkeypatch.setattr(working_sets.WorkingSetSolver, "_look", noted_look)
+    solve(problem)
+    assert n_cut > 0
+
+
 def test_ctrl_c_is_heard(make_problem, pay, monkeypatch):
     pay()
     problem, stop = make_problem(*texts()), StopFlag()
