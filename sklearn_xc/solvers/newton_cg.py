@@ -27,8 +27,6 @@ from sklearn_xc.kernels.one_vs_all.block_newton import (
     measure_start,
     prune_point,
 )
-from sklearn_xc.kernels.one_vs_all.certificate import certificate_kernels
-from sklearn_xc.kernels.one_vs_all.crowd import balance_kernel, score_alone
 from sklearn_xc.kernels.one_vs_all.lanes import (
     NEWTON,
     PRUNED,
@@ -48,6 +46,7 @@ from sklearn_xc.solvers.problem import (
 )
 from sklearn_xc.solvers.pruning import SampleScorer, SampleScores, sample_bytes
 from sklearn_xc.solvers.screening import CsrScreen, make_screen
+from sklearn_xc.solvers.settling import Settled, Settler
 from sklearn_xc.solvers.smooth_newton import SmoothNewton, is_side_by_side, smooth_workspace_bytes
 from sklearn_xc.solvers.working_sets import (
     Batch,
@@ -72,9 +71,6 @@ _ROWS_PER_CALL = 2**20
 
 #: Rows of the sample that tells where a step leads.
 SAMPLE_ROWS = 512
-#: A label that the crowd holds is balanced at most so often, and again only where its gradient is
-#: at most so many times what it may be; features are free whose part is above this share of it.
-_MAX_BALANCES, _NEAR, _FREE = 2, 3.0, 0.1
 
 CONVERGED, OUT_OF_ITERATIONS, STALLED = range(3)
 STATUS_NAMES = ("converged", "max_iter", "stalled")
@@ -271,7 +267,6 @@ class _Block:
         self.children: dict[int, list[int]] = {}
         self.waiting = deque(self._without_parents())
         self.crowded: dict[int, tuple[np.ndarray, np.ndarray, float, float]] = {}
-        self.gradient = np.empty(problem.n_features + 1)
         self.weights: list[Any] = [None] * len(self.labels)
         self.report = np.zeros((7, len(self.labels)))
         self.intercepts = np.zeros(len(self.labels), problem.dtype)
@@ -303,9 +298,11 @@ class _Block:
         if not len(rows):
             return
         assert isinstance(self.screen, CsrScreen)
+        crowd = crowd_of(self.problem, self.sums)
+        settler = Settler(self.problem, crowd, self.scratch, self._check_stop)
         solver = WorkingSetSolver(
-            self.problem, self.data, self.screen, crowd_of(self.problem, self.sums).weight,
-            self.advance, _CG, self.scratch, self.n_lanes, self._check_stop,
+            self.problem, self.data, self.screen, crowd.weight, self.advance, _CG, self.scratch,
+            self.n_lanes, self._check_stop,
         )  # fmt: skip
         found = solver.solve(
             self.labels[rows], self.initialiser, self.prepared, self.sums, self.rounding
@@ -317,67 +314,38 @@ class _Block:
                 self._keep(batch, places)
                 solved.update(places.tolist())
             else:
-                solved.update(self._settle_in_crowd(batch, places))
+                solved.update(self._settle_in_crowd(settler, batch, places))
         self.waiting = deque(row for row in self.waiting if row not in solved)
 
-    def _settle_in_crowd(self, batch: Batch, places: np.ndarray) -> list[int]:
+    def _settle_in_crowd(self, settler: Settler, batch: Batch, places: np.ndarray) -> list[int]:
         """Add the crowd to labels that it holds at the kink; return the places of those solved.
 
         The others may start from there.
         """
-        problem = self.problem
-        crowd = crowd_of(problem, self.sums)
-        balance, certify = balance_kernel(problem.loss), certificate_kernels(problem.loss).certify
-        above = batch.intercept + problem.loss.active_below
-        assert problem.postings is not None
-        by_feature, longest_row = problem.postings
-        size_of_crowd = float(np.linalg.norm(crowd.weights))
+        above = batch.intercept + self.problem.loss.active_below
         solved, is_crowded = [], batch.is_tight & (above > 0) & np.isfinite(batch.objective)
         for c in np.flatnonzero(is_crowded).tolist():
-            label, place = int(batch.label[c]), int(places[c])
-            positives, costs = problem.positives(label), (problem.plus[label], problem.minus[label])
+            label, place, tolerance = int(batch.label[c]), int(places[c]), batch.tolerance[c]
             first, last = batch.indptr[c], batch.indptr[c + 1]
-            features, tolerance = batch.features[first:last], batch.tolerance[c]
-            own, of_positives = np.zeros(problem.n_features), np.empty(len(positives))
-            own[features] = batch.stand[first + c : last + c]
-            scores = self.scratch.scores
-            score_alone(by_feature, features, own, positives, scores, of_positives)
-            # What pulls up are features of the positives: there the crowd answers otherwise.
-            free, share, height = features[own[features] > 0], above[c], above[c]
-            for _ in range(_MAX_BALANCES):
-                self._check_stop()
-                share, height = balance(
-                    by_feature, problem.weight, positives, costs, problem.ridge, free, own,
-                    crowd.weights, crowd.scores, share, height, tolerance, scores, of_positives,
-                )  # fmt: skip
-                point = own + share * crowd.weights
-                point = np.append(point, height - problem.loss.active_below).astype(problem.dtype)
-                size = float(np.linalg.norm(own)) + abs(share) * size_of_crowd
-                slack = _ROUNDINGS * float(np.finfo(problem.dtype).eps) * longest_row * size
-                objective, gradient_norm = certify(
-                    problem.instances.arrays, problem.weight, positives, costs, problem.ridge,
-                    point, (scores, crowd.scores, share, slack), self.gradient,
-                )  # fmt: skip
-                enough = min(tolerance, math.sqrt(2.0 * problem.relative_gap * objective))
-                if not _NEAR * enough >= gradient_norm > enough:
-                    break
-                free = np.flatnonzero(np.abs(self.gradient[:-1]) > _FREE * enough).astype(np.int32)
-            if gradient_norm <= enough:
-                pruned_objective = self._keep_point(label, place, point, objective)
+            features, weights = batch.features[first:last], batch.stand[first + c : last + c]
+            found = settler.settle(label, features, weights, above[c], tolerance)
+            if found.is_solved:
                 self.report[:, place] = (
-                    batch.n_iter[c], batch.n_products[c], CONVERGED, objective, gradient_norm,
-                    tolerance, pruned_objective,
+                    batch.n_iter[c], batch.n_products[c], CONVERGED, found.objective,
+                    found.gradient_norm, tolerance, self._keep_point(settler, label, place, found),
                 )  # fmt: skip
                 solved.append(place)
-            elif np.isfinite(point).all():
-                changed = np.flatnonzero(own).astype(np.int32)
-                self.crowded[place] = changed, own[changed], share, float(point[-1])
+            elif np.isfinite(found.point).all():
+                changed = np.flatnonzero(found.own).astype(np.int32)
+                intercept = float(found.point[-1])
+                self.crowded[place] = changed, found.own[changed], found.share, intercept
         return solved
 
-    def _keep_point(self, label: int, place: int, point: np.ndarray, objective: float) -> float:
+    def _keep_point(self, settler: Settler, label: int, place: int, found: Settled) -> float:
         """Keep the weights of a label that the crowd was added to; return the pruned objective."""
-        problem, pruned = self.problem, np.empty_like(point)
-        prune_point(point, problem.prune, pruned)
+        point, prune = found.point, self.problem.prune
+        pruned = np.empty_like(point)
+        prune_point(point, prune, pruned)
         indices = np.flatnonzero(pruned[:-1]).astype(np.int32)
         self.weights[place] = indices, pruned[indices]
         self.intercepts[place] = point[-1]
@@ -387,17 +355,9 @@ class _Block:
         if self.scorer is not None:
             everyone = self.scorer.sample
             self.scorer.add(label, everyone, everyone[:0], point, pruned)
-        if problem.prune == 0:
-            return objective
-        assert problem.postings is not None
-        positives, costs = problem.positives(label), (problem.plus[label], problem.minus[label])
-        scores, of_positives = self.scratch.sign, np.empty(len(positives))
-        weights, bias = pruned[:-1].astype(np.float64), float(point[-1])
-        score_alone(problem.postings[0], indices, weights, positives, scores, of_positives)
-        loss = certificate_kernels(problem.loss).add_up_losses(
-            problem.weight, positives, costs, bias, scores, of_positives
-        )
-        return loss + 0.5 * float(np.dot(weights, weights) + problem.ridge * bias**2)
+        if prune == 0:
+            return found.objective
+        return settler.objective_of_few(label, indices, pruned[indices], float(point[-1]))
 
     def _start_in_crowd(self, row: int) -> np.ndarray:
         """Return the start of a label that the crowd holds at the kink."""
