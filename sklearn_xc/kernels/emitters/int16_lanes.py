@@ -16,12 +16,12 @@ from numba.extending import intrinsic
 
 from sklearn_xc.kernels.compiling.numba_private import cgutils
 
-#: How many non-zeros ahead the block is prefetched. 4 to 128 were tried.
-AHEAD = 64
+#: How many non-zeros ahead the block is prefetched. 4 to 256 were tried.
+AHEAD = 96
 _CACHE_LINE = 64
-#: Columns that are taken together. One vector of all columns is slower: LLVM loads all of a row
-#: before it multiplies, and is out of registers for the sums.
-_GROUP = 16
+#: Columns that are taken together, at most: a vector of AVX-512. One vector of all columns is
+#: slower: LLVM loads all of a row before it multiplies, and is out of registers for the sums.
+_GROUP = 32
 #: Columns whose interleaved halves fill one 128-bit part of a vector each: wider vectors interleave
 #: within those parts.
 _PART = 8
@@ -55,10 +55,11 @@ def _generate(width: int, context: Any, builder: Any, signature: Any, args: Any)
         context.make_array(signature.args[a])(context, builder, args[a]).data for a in (0, 1, 5, 7)
     )
     start, stop, end, first = args[2], args[3], args[4], args[6]
-    group_type, half_type = ir.VectorType(_I16, _GROUP), ir.VectorType(_I32, _GROUP // 2)
+    together = min(width, _GROUP)
+    group_type, half_type = ir.VectorType(_I16, together), ir.VectorType(_I32, together // 2)
     one, zero = ir.Constant(_I64, 1), ir.Constant(_I16, 0)
-    halves, restored = _interleaving()
-    groups = range(0, width, _GROUP)
+    halves, restored = _interleaving(together)
+    groups = range(0, width, together)
 
     def block_row(t: Any) -> Any:
         feature = builder.zext(builder.load(builder.gep(indices, [t])), _I64)
@@ -112,23 +113,23 @@ def _generate(width: int, context: Any, builder: Any, signature: Any, args: Any)
     for g, group in enumerate(groups):
         total = builder.shuffle_vector(*totals[2 * g : 2 * g + 2], restored)
         limit = load(limits, group, total.type, 4)
-        bits = builder.bitcast(builder.icmp_signed(">=", total, limit), ir.IntType(_GROUP))
+        bits = builder.bitcast(builder.icmp_signed(">=", total, limit), ir.IntType(together))
         bits = builder.shl(builder.zext(bits, _I64), ir.Constant(_I64, group))
         passed = builder.or_(passed, bits)
     return passed
 
 
-def _interleaving() -> tuple[list[Any], Any]:
+def _interleaving(width: int) -> tuple[list[Any], Any]:
     """Return the shuffles that interleave two rows into halves, and the one to join the halves."""
     half = _PART // 2
-    lower = [first + c for first in range(0, _GROUP, _PART) for c in range(half)]
+    lower = [first + c for first in range(0, width, _PART) for c in range(half)]
     upper = [c + half for c in lower]
 
     def mask(numbers: list[int]) -> Any:
         return ir.Constant(ir.VectorType(_I32, len(numbers)), numbers)
 
-    restored = sorted(range(_GROUP), key=(lower + upper).__getitem__)
-    interleaved = [mask([n for c in side for n in (c, _GROUP + c)]) for side in (lower, upper)]
+    restored = sorted(range(width), key=(lower + upper).__getitem__)
+    interleaved = [mask([n for c in side for n in (c, width + c)]) for side in (lower, upper)]
     return interleaved, mask(restored)
 
 
