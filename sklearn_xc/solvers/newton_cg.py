@@ -478,14 +478,11 @@ class _Block:
         labels = self.state.label[occupied]
         n_positives = y_indptr[labels + 1] - y_indptr[labels]
         n_candidates = self.n_candidates = self.screen.list_candidates(
-            self.state, occupied, int(n_positives.max()), self._check_stop
+            self.state, occupied, self._check_stop
         )
         candidates = self.screen.candidates
         work = n_candidates[: len(occupied)] + n_positives
-        if candidates.shape[1]:
-            # At a point between two others the active rows of both may be active.
-            self._reserve_active(int((self.state.n_active[occupied] + work).max()))
-        else:
+        if not problem.loss.has_kink:
             work[:] = problem.n_samples
         first = 0
         while first < len(occupied):
@@ -496,14 +493,6 @@ class _Block:
             )  # fmt: skip
             first = last
             self._check_stop()
-
-    def _reserve_active(self, size: int) -> None:
-        n_lanes, held = self.state.active.shape
-        size = min(size, self.problem.n_samples)
-        if held < size:
-            grown = np.empty((n_lanes, min(max(size, 2 * held), self.problem.n_samples)), np.int32)
-            grown[:, :held] = self.state.active
-            self.state = self.state._replace(active=grown)
 
     def _judge(self, k: int, c: int) -> None:
         """Let a lane's label go on, see what pruning costs it, or retire it.
@@ -617,6 +606,7 @@ def _sample(n: int) -> np.ndarray:
 
 def _make_lanes(problem: OneVsAllProblem, n_lanes: int) -> Lanes:
     d = problem.n_features
+    n_active = problem.n_samples if problem.loss.has_kink else 0
 
     def zeros(dtype: type = float) -> np.ndarray:
         return np.zeros(n_lanes, dtype)
@@ -627,7 +617,7 @@ def _make_lanes(problem: OneVsAllProblem, n_lanes: int) -> Lanes:
         first=2 * (d + 1) * np.arange(n_lanes), width=np.full(n_lanes, d + 1), current=zeros(int),
         purpose=zeros(int), objective=zeros(), norm2=zeros(), trial_norm2=zeros(), slope=zeros(),
         n_unseen=zeros(int), n_flat=zeros(int),
-        active=np.empty((n_lanes, 0), np.int32), n_active=zeros(int), step_length=zeros(),
+        active=np.empty((n_lanes, n_active), np.int32), n_active=zeros(int), step_length=zeros(),
         gradient_norm=zeros(), threshold=zeros(), n_iter=zeros(int), n_products=zeros(int),
         pruned_objective=zeros(),
     )  # fmt: skip

@@ -32,7 +32,7 @@ _DENSE_ROWS = 1024
 def make_screen(problem: OneVsAllProblem, n_lanes: int) -> "Screen":
     """Return the screen for a problem: none where every row has a loss everywhere."""
     if not problem.loss.has_kink:
-        return NoScreen(n_lanes)
+        return NoScreen(n_lanes, 0)
     if isinstance(problem.instances, DenseRows):
         return DenseScreen(problem, n_lanes)
     return CsrScreen(problem, problem.instances, n_lanes)
@@ -43,16 +43,17 @@ class Screen(ABC):
 
     Attributes
     ----------
-    candidates : ndarray of int32 of shape (>= n_lanes, capacity)
-        The rows listed for each trial point, in rising order; it grows when needed.
+    candidates : ndarray of int32 of shape (>= n_lanes, n)
+        The rows listed for each trial point, in rising order. Most of it is never written, and
+        takes no memory then.
     """
 
-    def __init__(self, n_lanes: int) -> None:
-        self.candidates = np.empty((n_lanes, 0), np.int32)
+    def __init__(self, n_lanes: int, n_samples: int) -> None:
+        self.candidates = np.empty((n_lanes, n_samples), np.int32)
 
     @abstractmethod
     def list_candidates(
-        self, lanes: Lanes, occupied: np.ndarray, spare: int, check: Callable[[], None]
+        self, lanes: Lanes, occupied: np.ndarray, check: Callable[[], None]
     ) -> np.ndarray:
         """List the rows that may have a loss at the trial point of each occupied lane.
 
@@ -62,8 +63,6 @@ class Screen(ABC):
             Whose trial points are read.
         occupied : ndarray of int64
             Which of them.
-        spare : int
-            Free places that every list must keep.
         check : callable
             Called between the calls of compiled code.
 
@@ -73,19 +72,12 @@ class Screen(ABC):
             How many are listed for each.
         """
 
-    def _reserve(self, capacity: int, most: int) -> None:
-        n_lists, held = self.candidates.shape
-        if held < capacity:
-            grown = np.empty((n_lists, min(max(capacity, 3 * held // 2), most)), np.int32)
-            grown[:, :held] = self.candidates
-            self.candidates = grown
-
 
 class NoScreen(Screen):
     """Lists nothing, for losses that are never zero: every row is at work anyway."""
 
     def list_candidates(
-        self, lanes: Lanes, occupied: np.ndarray, spare: int, check: Callable[[], None]
+        self, lanes: Lanes, occupied: np.ndarray, check: Callable[[], None]
     ) -> np.ndarray:
         """Return zeros."""
         return np.zeros(len(occupied), np.int64)
@@ -95,14 +87,14 @@ class CsrScreen(Screen):
     """Screens sparse rows against trial points that are rounded to int16."""
 
     def __init__(self, problem: OneVsAllProblem, instances: CsrRows, n_lanes: int) -> None:
-        super().__init__(_width(n_lanes))
+        super().__init__(_width(n_lanes), problem.n_samples)
         self.problem = problem
         self.block = aligned_zeros((problem.n_features * _width(n_lanes),), np.int16)
         self.sparse_block: np.ndarray | None = None
         self.ranges = row_ranges(instances.indptr)
 
     def list_candidates(
-        self, lanes: Lanes, occupied: np.ndarray, spare: int, check: Callable[[], None]
+        self, lanes: Lanes, occupied: np.ndarray, check: Callable[[], None]
     ) -> np.ndarray:
         """List the rows; see ``Screen``."""
         d = self.problem.n_features
@@ -112,7 +104,7 @@ class CsrScreen(Screen):
         offsets = lanes.first[occupied] + (1 - lanes.current[occupied]) * lanes.width[occupied]
         kink = -self.problem.loss.active_below
         round_points(lanes.points, offsets, lanes.trial_norm2[occupied], kink, block, to_pass)
-        return self._list(block, to_pass, spare, check)
+        return self._list(block, to_pass, check)
 
     def list_above(
         self, which: np.ndarray, indptr: np.ndarray, features: np.ndarray, points: np.ndarray,
@@ -137,26 +129,23 @@ class CsrScreen(Screen):
             How many are listed for each.
         """
         d, width = self.problem.n_features, _width(len(which))
-        if self.candidates.shape[0] < width:
-            self.candidates = np.empty((width, 0), np.int32)
         if self.sparse_block is None or len(self.sparse_block) < d * width:
             self.sparse_block = aligned_zeros((d * width,), np.int16)
         block, to_pass = self.sparse_block[: d * width].reshape(d, width), np.empty(width)
         round_sparse_points(
             which, indptr, features, points, self.problem.prune, kinks, block, to_pass
         )
-        counts = self._list(block, to_pass, 0, check)
+        counts = self._list(block, to_pass, check)
         clear_points(which, indptr, features, block)
         return counts
 
     def _list(
-        self, block: np.ndarray, to_pass: np.ndarray, spare: int, check: Callable[[], None]
+        self, block: np.ndarray, to_pass: np.ndarray, check: Callable[[], None]
     ) -> np.ndarray:
-        n, width = self.problem.n_samples, len(to_pass)
+        width = len(to_pass)
         counts = np.zeros(width, np.int64)
         screen_rows, rounded = screen_kernel(width), self.problem.rounded
         for first, last in self.ranges:
-            self._reserve(int(counts.max()) + last - first + spare, n + spare)
             screen_rows(rounded, block, to_pass, first, last, self.candidates, counts)
             check()
         return counts
@@ -166,14 +155,14 @@ class DenseScreen(Screen):
     """Screens dense rows by a matrix product (BLAS-3), with a bound on its rounding."""
 
     def __init__(self, problem: OneVsAllProblem, n_lanes: int) -> None:
-        super().__init__(n_lanes)
+        super().__init__(n_lanes, problem.n_samples)
         self.problem = problem
         self.values = problem.instances.arrays[0]
         self.norms = np.sqrt(np.einsum("ij,ij->i", self.values, self.values, dtype=np.float64))
         self.scores = np.empty((_DENSE_ROWS, n_lanes), problem.dtype)
 
     def list_candidates(
-        self, lanes: Lanes, occupied: np.ndarray, spare: int, check: Callable[[], None]
+        self, lanes: Lanes, occupied: np.ndarray, check: Callable[[], None]
     ) -> np.ndarray:
         """List the rows; see ``Screen``."""
         n, d = self.values.shape
@@ -185,7 +174,6 @@ class DenseScreen(Screen):
         counts = np.zeros(len(occupied), np.int64)
         for first in range(0, n, _DENSE_ROWS):
             last = min(first + _DENSE_ROWS, n)
-            self._reserve(int(counts.max()) + last - first + spare, n + spare)
             scores = self.scores.reshape(-1)[: (last - first) * len(occupied)]
             scores = scores.reshape(last - first, len(occupied))
             np.matmul(self.values[first:last], weights, out=scores)

@@ -258,7 +258,7 @@ def test_the_screen_lists_all_rows_above_the_kink(make_problem, dtype, data, n, 
     prune = dtype(rng.choice([0, 1e-3, 0.3, 3]) * 10.0**of_points)
     problem = make_problem(X, np.ones((n, 1)), dtype=dtype, prune=prune)
     kinks = choose_kinks(rng, X, points, prune)
-    screen, which = CsrScreen(problem, problem.instances, 4), rng.permutation(20)
+    screen, which = CsrScreen(problem, problem.instances, 20), rng.permutation(20)
     scores, off = points.scores(X, prune)
     exponents, reach = (a.astype(np.float64) for a in problem.rounded[3:])
     for some in (which[:17], which[:3]):  # blocks of two widths
