@@ -3,7 +3,7 @@
 Made data: rows of 50 features drawn from a Zipf law, tf-idf weighted, and labels with five
 positives each, rows that share one of the rarer features. Each size is fitted in a fresh process.
 What counts is the memory beyond X, Y and the pruned model, and the time per label, which should
-not grow; ``--labels 1000000`` fits them all. Then the best five labels of single rows are asked for.
+not grow; ``--labels 1000000`` fits them all. Then the best labels of single rows are asked for.
 """
 
 import argparse
