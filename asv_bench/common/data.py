@@ -96,7 +96,8 @@ def load_set(name: str, data: Any, *, dtype: Any = np.float32, cache: Any = None
         gloss) and gutenberg_subjects (title and author) are tf-idf, with sublinear term
         frequencies, of the words in at least two training texts. yso_sets are the rows of
         yso_finna_en whose label set two or more training rows have, equal sets as classes; yso_rare
-        is every second of its training rows, with words in at most 300 of them. citeulike_t has the
+        is every second of its training rows, with words in at most 300 of them, and yso_quarter the
+        first quarter, with words in at least two of them. citeulike_t has the
         tags with 5 or more items, tf-idf, and a random fifth for the test. syn4k is made by the
         generator in the folder `data`.
     data : path-like or None
@@ -269,14 +270,18 @@ def _load_label_sets(name: str, data: Any, dtype: Any) -> SplitSet:
     return SplitSet(name, split.X_train[train], Y_train, split.X_test[test], Y_test)
 
 
-def _load_rare_words(name: str, data: Any, dtype: Any) -> SplitSet:
+def _load_some_titles(
+    rows: Callable[[int], slice], least: int, most: float, name: str, data: Any, dtype: Any
+) -> SplitSet:
+    """Return some training rows of yso_finna_en, with the words that so many of them have."""
     split = _load_texts("yso_finna_en", data, dtype)
-    X_train = split.X_train[::2]
+    some = rows(split.X_train.shape[0])
+    X_train = split.X_train[some]
     counts = np.bincount(X_train.indices, minlength=X_train.shape[1])
-    rare = np.flatnonzero((counts > 0) & (counts <= _MOST_TITLES))
+    words = np.flatnonzero((counts >= least) & (counts <= most))
     return SplitSet(
-        name, normalize(X_train[:, rare]), split.Y_train[::2], normalize(split.X_test[:, rare]),
-        split.Y_test,
+        name, normalize(X_train[:, words]), split.Y_train[some],
+        normalize(split.X_test[:, words]), split.Y_test,
     )  # fmt: skip
 
 
@@ -322,5 +327,6 @@ SETS: dict[str, Callable[[str, Any, Any], SplitSet]] = {
     "english_wordnet": _load_texts,
     "gutenberg_subjects": _load_texts,
     "yso_sets": _load_label_sets,
-    "yso_rare": _load_rare_words,
+    "yso_rare": partial(_load_some_titles, lambda n: slice(0, n, 2), 1, _MOST_TITLES),
+    "yso_quarter": partial(_load_some_titles, lambda n: slice(n // 4), 2, np.inf),
 }

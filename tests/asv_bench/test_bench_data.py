@@ -82,6 +82,22 @@ def test_rare_words_of_every_second_title(titles, monkeypatch):
     check_unit_rows(split, np.float32)
 
 
+def test_words_of_the_first_quarter_of_titles(tmp_path):
+    folder = tmp_path / "yso_finna_en"
+    write_table(folder / "labels.tsv.gz", "label\tname", "0\ta", "1\tb")
+    titles = ["sea and ships", "ships at sea", "birds", "birds at sea", "sea", "sea", "sky", "sky"]
+    train = "".join(f"{text}\t1\n" for text in titles)
+    (folder / "train.tsv.xz").write_bytes(lzma.compress(train.encode()))
+    (folder / "test.tsv.xz").write_bytes(lzma.compress(b"birds\t0\nships\t1\n"))
+    split = load_set("yso_quarter", tmp_path)
+    # "sea" and "ships" are in both rows of the quarter; other words of the whole set are left out.
+    assert split.X_train.shape == (2, 2)
+    assert (split.X_train.toarray() > 0).all()
+    np.testing.assert_array_equal(split.Y_train.toarray(), [[0, 1], [0, 1]])
+    np.testing.assert_array_equal(split.X_test.toarray() > 0, [[False, False], [False, True]])
+    check_unit_rows(split, np.float32)
+
+
 def test_words_and_gloss_of_wordnet(tmp_path):
     header = "synset\tlexfile\tmembers\tdefinition\tlabels\tall_ancestor_labels"
     folder = tmp_path / "english_wordnet"

@@ -88,8 +88,8 @@ def certificate_kernels(loss: Any) -> Any:
             if not alone[i] + share * answer[i] <= least:
                 f += add_row(i, -1.0, minus * np.float64(weight[i]), X, point, gradient)
         for r in range(positives.shape[0]):
-            i = np.uint32(positives[r])
-            f += add_row(i, 1.0, plus * np.float64(weight[i]), X, point, gradient)
+            row = np.uint32(positives[r])
+            f += add_row(row, 1.0, plus * np.float64(weight[row]), X, point, gradient)
         norm2 = 0.0
         for j in range(d + 1):
             norm2 += gradient[j] * gradient[j]

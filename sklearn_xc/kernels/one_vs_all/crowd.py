@@ -57,9 +57,9 @@ def score_alone(by_feature, features, own, positives, scores, of_positives):
             for s in range(np.uint64(indptr[j]), np.uint64(indptr[j + _ONE])):
                 scores[np.uint32(rows[s])] += w * np.float64(data[s])
     for r in range(positives.shape[0]):
-        i = np.uint32(positives[r])
-        of_positives[r] = scores[i]
-        scores[i] = -np.inf
+        row = np.uint32(positives[r])
+        of_positives[r] = scores[row]
+        scores[row] = -np.inf
 
 
 @functools.cache
@@ -216,10 +216,10 @@ def balance_kernel(loss: Any) -> Any:
             once the kink is added.
         """
         own_squares, with_answer, answer_squares = 0.0, 0.0, 0.0
-        for j in range(own.shape[0]):
-            own_squares += own[j] * own[j]
-            with_answer += own[j] * crowd_weights[j]
-            answer_squares += crowd_weights[j] * crowd_weights[j]
+        for k in range(own.shape[0]):
+            own_squares += own[k] * own[k]
+            with_answer += own[k] * crowd_weights[k]
+            answer_squares += crowd_weights[k] * crowd_weights[k]
         point = share, height
         enough = _SHARE * tolerance
         rounds = _ROUNDS if free.shape[0] > 0 else 0
