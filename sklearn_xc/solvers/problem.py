@@ -186,7 +186,7 @@ def sum_rows(problem: OneVsAllProblem, rows: np.ndarray) -> np.ndarray:
     """Return the weighted sum of some instances, float64 (d + 1,), constant feature last."""
     out = np.zeros(problem.n_features + 1)
     add_rows = row_sums_kernel(problem.rows_of)
-    add_rows(problem.instances.arrays, rows, problem.weight, out)
+    add_rows(problem.instances.arrays, read_only(rows), problem.weight, out)
     out[-1] *= problem.intercept
     return out
 

@@ -127,9 +127,9 @@ class SampleScorer:
         positives = self.problem.positives(label)
         self._reserve(self.n_positives + min(len(positives), len(self.sample)))
         self.n_positives = self.kernels.score_sample(
-            self.problem.instances.arrays, candidates, active, positives, self.sample, self.place,
-            before, after, self.scores, self.scored, self.best, self.n_above, self.of_positives,
-            self.n_positives,
+            self.problem.instances.arrays, read_only(candidates), read_only(active), positives,
+            self.sample, self.place, before, after, self.scores, self.scored, self.best,
+            self.n_above, self.of_positives, self.n_positives,
         )  # fmt: skip
 
     def add_sets(self, batch: Any) -> None:

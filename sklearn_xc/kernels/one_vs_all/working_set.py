@@ -24,7 +24,8 @@ def with_room(array, n):
     if n <= array.shape[0]:
         return array
     grown = np.empty(max(n, 2 * array.shape[0]), array.dtype)
-    grown[: array.shape[0]] = array
+    for s in range(array.shape[0]):  # to assign a slice takes a second to compile
+        grown[s] = array[s]
     return grown
 
 
