@@ -51,15 +51,15 @@ from sklearn_xc.solvers.screening import CsrScreen, Screen
 #: Labels that are worked on together, and non-zeros that are copied at a time, for each lane that a
 #: block may have.
 LABELS_PER_LANE, ENTRIES_PER_LANE = 4, 2**15
-#: Rows of the first working set for a label with one positive; it grows with the logarithm of the
-#: number of positives. They are found among this share of the non-zeros.
-FIRST_ROWS, FIRST_POSTINGS = 350, 0.01
-#: Working sets pay where all rows are so many times the first of them, and so many times for each
-#: non-zero of a row: before, to read all rows in a screen costs less than to copy these and read
-#: them on their own, and long rows have more to do with each other.
-ROWS_PER_ROW, ROWS_PER_ENTRY = 40, 4
-#: With fewer rows they pay for no label.
-FEWEST_ROWS = ROWS_PER_ROW * FIRST_ROWS
+#: Rows of the first working set for a label with one positive: the root of this share of the
+#: non-zeros, between these, as what is forgotten costs a look at them all. It grows with the
+#: logarithm of the number of positives. They are found among this share of the non-zeros.
+FIRST_SHARE, FIRST_ROWS, FIRST_POSTINGS = 1 / 36, (150, 350), 0.01
+#: Working sets pay for a label with one positive from so many rows on, for others in proportion to
+#: the first set; and where rows have more non-zeros than this, in proportion to these: before, to
+#: read all rows in a screen costs less than to copy some and read them on their own, and long rows
+#: have more to do with each other.
+FEWEST_ROWS, LONG_ROW = 14_000, 10
 #: They do not pay for a label whose features have more than this share of the non-zeros, those left
 #: out that hardly matter where it starts.
 LARGEST_NEIGHBOURHOOD = 0.25
@@ -295,9 +295,10 @@ class WorkingSetSolver:
         """Return labels with their first working sets, and for which these do not pay."""
         problem, m = self.problem, len(labels)
         n_positives = np.diff(problem.y_indptr)[labels]
-        wanted = n_first_rows(n_positives).astype(np.int64)
-        row_indptr = np.empty(m + 1, np.int64)
         n_nonzeros = len(self.by_feature[1])
+        first = min(max((FIRST_SHARE * n_nonzeros) ** 0.5, FIRST_ROWS[0]), FIRST_ROWS[1])
+        wanted = (first * _growth(n_positives)).astype(np.int64)
+        row_indptr = np.empty(m + 1, np.int64)
         self.found, is_left = list_similar_rows(
             self.X, problem.weight, self.by_feature, self.longest_row, problem.y_indptr,
             problem.y_rows, labels, of_positives, of_shared, shared, self.kink, REST, wanted,
@@ -579,8 +580,8 @@ def labels_that_pay(problem: OneVsAllProblem, screen: Screen, labels: np.ndarray
 
 def has_rows_enough(n: int, n_nonzeros: int, n_positives: np.ndarray) -> np.ndarray:
     """Tell for which labels so many rows, with so many non-zeros, are enough for a working set."""
-    rows_per_row = max(ROWS_PER_ROW, ROWS_PER_ENTRY * n_nonzeros / max(n, 1))
-    return rows_per_row * n_first_rows(np.maximum(n_positives, 1)) <= n
+    fewest = FEWEST_ROWS * max(1.0, n_nonzeros / max(n, 1) / LONG_ROW)
+    return fewest * _growth(np.maximum(n_positives, 1)) <= n
 
 
 def gradient_at_zero(
@@ -597,9 +598,9 @@ def gradient_at_zero(
     return -float(problem.loss.slope(0.0)) * np.sqrt(difference)
 
 
-def n_first_rows(n_positives: np.ndarray) -> np.ndarray:
-    """Return about how many rows the first working set of a label has."""
-    return FIRST_ROWS * (1.0 + np.log2(n_positives))
+def _growth(n_positives: np.ndarray) -> np.ndarray:
+    """Return how many times the rows of a label with one positive the first set of others has."""
+    return 1.0 + np.log2(n_positives)
 
 
 def weights_of(batch: Batch, prune: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -47,9 +47,8 @@ def pay(monkeypatch):
 
     def change(**constants):
         small = {
-            "ROWS_PER_ROW": 1e-9,
-            "ROWS_PER_ENTRY": 1e-9,
-            "FIRST_ROWS": 4,
+            "FEWEST_ROWS": 1e-9,
+            "FIRST_ROWS": (4, 4),
             "LARGEST_SET": 1.0,
             "LARGEST_NEIGHBOURHOOD": 1.0,
         }
@@ -165,8 +164,8 @@ def fuzzed(make_problem, objective_of):
         )
         with pytest.MonkeyPatch.context() as patch:
             for name, value in {
-                "ROWS_PER_ROW": 1e-9, "FIRST_ROWS": 1, "LARGEST_SET": 1.0, "LOOK_POSTINGS": route,
-                "ROWS_PER_ENTRY": 1e-9, "LARGEST_NEIGHBOURHOOD": 1.0,
+                "FEWEST_ROWS": 1e-9, "FIRST_ROWS": (1, 1), "LARGEST_SET": 1.0,
+                "LOOK_POSTINGS": route, "LARGEST_NEIGHBOURHOOD": 1.0,
             }.items():  # fmt: skip
                 patch.setattr(working_sets, name, value)
             solution, ends = solve(problem)
@@ -235,19 +234,19 @@ class TestWhereTheyPay:
     def test_with_many_rows(self, make_problem, monkeypatch):
         problem = make_problem(*texts())
         assert not self.pays(problem).any()
-        monkeypatch.setattr(working_sets, "FIRST_ROWS", 3)
+        monkeypatch.setattr(working_sets, "FEWEST_ROWS", 120)
         counts = np.diff(problem.y_indptr)
-        rare = 3 * working_sets.ROWS_PER_ROW * (1 + np.log2(counts)) <= 300
+        rare = 120 * (1 + np.log2(counts)) <= 300
         np.testing.assert_array_equal(self.pays(problem), rare)
         assert 0 < rare.sum() < len(rare)
 
     def test_there_must_be_more_rows_where_they_are_long(self):
-        """40 for each row of a first set, or 4 for each of its non-zeros."""
+        """As many times more as they have times ten non-zeros."""
         counts = np.array([1, 2, 4])
-        rows = working_sets.FIRST_ROWS * (1 + np.log2(counts))
-        for n in (rows * 40).astype(int):
+        rows = working_sets.FEWEST_ROWS * (1 + np.log2(counts))
+        for n in rows.astype(int):
             enough = has_rows_enough(n, 10 * n, counts)
-            np.testing.assert_array_equal(enough, 40 * rows <= n)
+            np.testing.assert_array_equal(enough, rows <= n)
             assert has_rows_enough(5 * n, 50 * 5 * n, counts).tolist() == enough.tolist()
             assert not has_rows_enough(5 * n - 5, 50 * (5 * n - 5), counts)[enough][-1]
 
@@ -325,9 +324,33 @@ class TestCrowd:
         np.testing.assert_allclose(found.objective, without.objective, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("share", "rows"), [(1e-6, 5), (0.1, None), (9.0, 40)])
+def test_the_more_a_look_costs_the_larger_first_sets_are(
+    make_problem, pay, monkeypatch, share, rows
+):
+    pay(FIRST_SHARE=share, FIRST_ROWS=(5, 40))
+    problem = make_problem(*texts())
+    if rows is None:
+        rows = np.sqrt(share * len(problem.instances.arrays[-1]))
+        assert 5 < rows < 40
+    wanted, find = [], working_sets.list_similar_rows
+
+    def noted_find(*args):
+        labels, n_wanted = args[6], args[12]
+        counts = np.diff(problem.y_indptr)[labels]
+        wanted.append((n_wanted, (rows * (1 + np.log2(counts))).astype(int)))
+        return find(*args)
+
+    monkeypatch.setattr(working_sets, "list_similar_rows", noted_find)
+    solve(problem)
+    assert wanted
+    for found, expected in wanted:
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_a_look_that_left_out_rows_is_never_the_last(make_problem, pay, monkeypatch):
     """However little a label has moved since: what was left out may have a loss."""
-    pay(FIRST_ROWS=20, FIRST_SLACK=9.0, FIRST_TIMES=0.05, SAMPLE_MORE=3000, LEAST_SLACK=1e-6)
+    pay(FIRST_ROWS=(20, 20), FIRST_SLACK=9.0, FIRST_TIMES=0.05, SAMPLE_MORE=3000, LEAST_SLACK=1e-6)
     problem, n_cut = make_problem(*texts(3, n=3000, d=400)), 0
     keep, look = working_sets.keep_highest, working_sets.WorkingSetSolver._look
     cuts = []
