@@ -52,6 +52,7 @@ from sklearn_xc.solvers.working_sets import (
     Batch,
     WorkingSetSolver,
     labels_that_pay,
+    sample_of,
     weights_of,
     working_set_bytes,
 )
@@ -69,8 +70,9 @@ _COPY_FEATURES = 8
 #: A call of ``advance`` takes lanes with at most so many candidates, so that Ctrl-C is heard.
 _ROWS_PER_CALL = 2**20
 
-#: Rows of the sample that tells where a step leads.
-SAMPLE_ROWS = 512
+#: Of the sample of rows that tells where a step leads: share of all, and how many at least and at
+#: most. Where rows are few, to look at many of them costs as much as what it saves.
+SAMPLE_SHARE, SAMPLE_ROWS = 0.01, (128, 512)
 
 CONVERGED, OUT_OF_ITERATIONS, STALLED = range(3)
 STATUS_NAMES = ("converged", "max_iter", "stalled")
@@ -599,9 +601,7 @@ class _Block:
 
 
 def _sample(n: int) -> np.ndarray:
-    """Return rows of a sample, at even distances."""
-    size = min(n, SAMPLE_ROWS)
-    return read_only((np.arange(size) * n // max(size, 1)).astype(np.int32))
+    return sample_of(n, min(max(int(SAMPLE_SHARE * n), SAMPLE_ROWS[0]), SAMPLE_ROWS[1]))
 
 
 def _make_lanes(problem: OneVsAllProblem, n_lanes: int) -> Lanes:

@@ -71,7 +71,7 @@ FIRST_GAP, FIRST_ABOVE = 0.1, 0.15
 FIRST_SLACK, FIRST_TIMES = 0.2, 3
 #: Rows need not be listed that are below as many of a sample as these times those that may join
 #: would be of it, and so many more.
-SAMPLE_TIMES, SAMPLE_MORE = 2.0, 6
+SAMPLE_ROWS, SAMPLE_TIMES, SAMPLE_MORE = 512, 2.0, 6
 #: While the intercept is nearer to the kink than this, rows are looked for that are farther above.
 LEAST_SLACK = 0.0015
 #: Looks also list rows below the kink by at most this share of its distance from the intercept, and
@@ -219,6 +219,7 @@ class WorkingSetSolver:
         self.mean_length = len(problem.instances.arrays[-1]) / max(n, 1)
         self.X = problem.instances.arrays
         self.kink = -float(problem.loss.active_below)
+        self.sample = sample_of(n, SAMPLE_ROWS)
         assert problem.postings is not None
         self.by_feature, self.longest_row = problem.postings
         self.dense, self.dense2 = np.zeros(d + 1, problem.dtype), np.zeros(d + 1)
@@ -488,7 +489,7 @@ class WorkingSetSolver:
     def _high_levels(self, batch: Batch, slack: np.ndarray) -> np.ndarray:
         """Return scores that more rows are above than may join: the others need not be listed."""
         n_wanted, levels = self._wanted(batch, slack)
-        sample = self.data.sample
+        sample = self.sample
         share = len(sample) / self.problem.n_samples
         high = np.empty(len(batch))
         find_high_levels(
@@ -582,6 +583,12 @@ def has_rows_enough(n: int, n_nonzeros: int, n_positives: np.ndarray) -> np.ndar
     """Tell for which labels so many rows, with so many non-zeros, are enough for a working set."""
     fewest = FEWEST_ROWS * max(1.0, n_nonzeros / max(n, 1) / LONG_ROW)
     return fewest * _growth(np.maximum(n_positives, 1)) <= n
+
+
+def sample_of(n: int, size: int) -> np.ndarray:
+    """Return rows of a sample, at even distances; all if they are not more."""
+    size = min(n, size)
+    return read_only((np.arange(size) * n // max(size, 1)).astype(np.int32))
 
 
 def gradient_at_zero(
