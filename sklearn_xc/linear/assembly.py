@@ -1,17 +1,22 @@
 """From label columns to distinct problems, and from block solutions back to one weight matrix."""
 
+import itertools
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc.kernels.rows.csr_order import copy_rows
+from sklearn_xc.parallel.spill import release
+
+#: Weights are assembled so many at a time.
+WEIGHTS_AT_A_TIME = 2**24
 
 
 def group_identical_labels(
     y_indptr: np.ndarray, y_rows: np.ndarray, plus: np.ndarray, minus: np.ndarray
 ) -> np.ndarray:
-    """Return for each label the first label that poses the same problem.
+    """Return for each label the last label that poses the same problem.
 
     On long-tailed data many labels occur on the same single instance, or on none: a quarter of the
     Tate subjects' columns repeat another one.
@@ -28,11 +33,11 @@ def group_identical_labels(
     ndarray of int64 of shape (L,)
         Equal for equal problems.
     """
-    first: dict[tuple[bytes, float, float], int] = {}
+    last: dict[tuple[bytes, float, float], int] = {}
     group = np.empty(len(plus), np.int64)
-    for label in range(len(plus)):
+    for label in range(len(plus) - 1, -1, -1):
         rows = y_rows[y_indptr[label] : y_indptr[label + 1]].tobytes()
-        group[label] = first.setdefault((rows, plus[label], minus[label]), label)
+        group[label] = last.setdefault((rows, plus[label], minus[label]), label)
     return group
 
 
@@ -60,10 +65,14 @@ def assemble_weights(
 ) -> sp.csr_array:
     """Stack the rows of all blocks in the order of the labels; the blocks are emptied on the way.
 
+    The weights are written from the first label to the last, and the rows that no later label needs
+    are given back on the way, so that weights are held about once: blocks have their labels in
+    rising order, and of labels that share a row the last stands for all.
+
     Parameters
     ----------
     solutions : list of BlockSolution
-        Emptied, so that weights are held about once.
+        Emptied.
     row_of_label : ndarray of int64 of shape (n_labels,)
         Each label's row in the stacked solutions.
     n_features : int
@@ -78,17 +87,29 @@ def assemble_weights(
     indptr = np.concatenate(([0], np.cumsum(lengths)))
     indices = np.empty(indptr[-1], np.int32)
     values = np.empty(indptr[-1], solutions[0].values.dtype)
-    labels_by_row = np.argsort(row_of_label, kind="stable")
-    row = 0
-    while solutions:
-        block = solutions.pop(0)
-        limits = np.searchsorted(row_of_label, [row, row + len(block.labels)], sorter=labels_by_row)
-        labels = labels_by_row[slice(*limits)]
-        copy_rows(
-            block.indptr, block.indices, block.values, row_of_label[labels] - row, labels, indptr,
-            indices, values,
-        )  # fmt: skip
-        row += len(block.labels)
+    edges = np.cumsum([0] + [len(block.labels) for block in solutions])
+    needed = _needed_until(row_of_label, edges)
+    cuts = np.searchsorted(indptr, np.arange(WEIGHTS_AT_A_TIME, indptr[-1], WEIGHTS_AT_A_TIME))
+    for first, stop in itertools.pairwise(np.unique([0, *cuts, len(row_of_label)])):
+        order = first + np.argsort(row_of_label[first:stop], kind="stable")
+        limits = np.searchsorted(row_of_label[first:stop], edges, sorter=order - first)
+        for b, block in enumerate(solutions):
+            labels = order[limits[b] : limits[b + 1]]
+            copy_rows(
+                block.indptr, block.indices, block.values, row_of_label[labels] - edges[b], labels,
+                indptr, indices, values,
+            )  # fmt: skip
+            n_gone = int(block.indptr[np.searchsorted(needed[b], stop)])
+            release(block.indices, n_gone)
+            release(block.values, n_gone)
+    solutions.clear()
     if indptr[-1] <= np.iinfo(np.int32).max:  # else scipy makes indices as wide as indptr
         indptr = indptr.astype(np.int32)
     return sp.csr_array((values, indices, indptr), shape=(len(row_of_label), n_features))
+
+
+def _needed_until(row_of_label: np.ndarray, edges: np.ndarray) -> list[np.ndarray]:
+    """Return for each row of each block the last label that needs it, or a row before it."""
+    last = np.full(edges[-1], -1)
+    np.maximum.at(last, row_of_label, np.arange(len(row_of_label)))
+    return [np.maximum.accumulate(last[first:stop]) for first, stop in itertools.pairwise(edges)]

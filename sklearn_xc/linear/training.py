@@ -83,7 +83,7 @@ def solve_all(
 
 
 def same_problems(problem: OneVsAllProblem, initialiser: Initialiser) -> np.ndarray:
-    """Return for each label the first label with the same problem and the same start."""
+    """Return for each label the last label with the same problem and the same start."""
     if isinstance(initialiser, Given):
         return np.arange(problem.n_labels)
     return group_identical_labels(problem.y_indptr, problem.y_rows, problem.plus, problem.minus)

@@ -31,7 +31,8 @@ class BlockPlan:
     Attributes
     ----------
     blocks : list of ndarray of int64
-        Labels of each block, the most frequent labels first where they do not depend on each other.
+        Labels of each block. Where they do not depend on each other the blocks of the most frequent
+        come first, and each has its labels in rising order.
     waves : list of range
         Numbers of the blocks that may run together; each wave needs those before.
     n_lanes : int
@@ -118,7 +119,7 @@ def plan_blocks(
         order, wave = np.argsort(-label_counts, kind="stable"), []
         while len(order):
             size = block_size(len(order))
-            wave.append(order[:size])
+            wave.append(np.sort(order[:size]))
             order = order[size:]
         waves = [wave]
     ends = np.cumsum([0] + [len(wave) for wave in waves]).tolist()

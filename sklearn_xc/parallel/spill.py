@@ -8,6 +8,7 @@ are held once.
 import mmap
 import os
 import tempfile
+from typing import Any
 
 import numpy as np
 
@@ -94,3 +95,30 @@ class Spill:
                 f"{format_bytes(size)} cannot be had in {tempfile.gettempdir()}: "
                 f"{error.strerror}. Raise max_memory, or set TMPDIR to a folder with more room",
             ) from error
+
+
+def release(array: np.ndarray, n: int) -> None:
+    """Give back the memory of the first items of an array, which are not to be read again.
+
+    Parameters
+    ----------
+    array : ndarray
+        As ``Spill.keep`` returned it; of others nothing is given back, nor where the system cannot.
+    n : int
+        How many items. Of the last page, and of pages shared with other arrays, nothing goes.
+    """
+    room: Any = array
+    while isinstance(room, np.ndarray):
+        room = room.base
+    room = room.obj if isinstance(room, memoryview) else room
+    if not isinstance(room, mmap.mmap) or not hasattr(mmap, "MADV_REMOVE"):
+        return
+    place = array.ctypes.data - np.frombuffer(room, np.uint8).ctypes.data
+    first = -(-place // mmap.PAGESIZE) * mmap.PAGESIZE
+    size = (place + n * array.itemsize) // mmap.PAGESIZE * mmap.PAGESIZE - first
+    if size <= 0:
+        return
+    try:
+        room.madvise(mmap.MADV_REMOVE, first, size)
+    except OSError:  # a file system without holes: out of the memory at least
+        room.madvise(mmap.MADV_DONTNEED, first, size)

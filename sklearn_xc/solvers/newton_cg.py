@@ -399,9 +399,13 @@ class _Block:
             self.scorer.add_sets(batch)
 
     def _without_parents(self) -> list[int]:
-        """Note each label's children; return the labels that can begin at once."""
+        """Note each label's children; return the labels that can begin at once.
+
+        Those with as many positives are worked on together: their steps cost about the same.
+        """
         if self.parents is None:
-            return list(range(len(self.labels)))
+            n_positives = np.diff(self.problem.y_indptr)[self.labels]
+            return np.argsort(-n_positives, kind="stable").tolist()
         for row, parent in enumerate(self.parents):
             if parent >= 0:
                 self.children.setdefault(int(parent), []).append(row)

@@ -4,11 +4,13 @@ import itertools
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_xc._data import read_only
+from sklearn_xc.linear import assembly
 from sklearn_xc.linear.assembly import (
     assemble_weights,
     group_identical_labels,
@@ -20,20 +22,28 @@ def test_labels_are_grouped_by_rows_and_weights():
     Y = sp.csc_array(np.array([[1, 0, 1, 0, 1, 0], [0, 0, 0, 1, 0, 0], [1, 0, 1, 0, 1, 0]]))
     indptr, rows = Y.indptr.astype(np.int64), Y.indices.astype(np.int32)
     ones = np.ones(6)
-    assert group_identical_labels(indptr, rows, ones, ones).tolist() == [0, 1, 0, 3, 0, 1]
+    assert group_identical_labels(indptr, rows, ones, ones).tolist() == [4, 5, 4, 3, 4, 5]
     other = np.array([1, 1, 2, 1, 1, 1.0])
-    assert group_identical_labels(indptr, rows, other, ones).tolist() == [0, 1, 2, 3, 0, 1]
-    assert group_identical_labels(indptr, rows, ones, other).tolist() == [0, 1, 2, 3, 0, 1]
+    assert group_identical_labels(indptr, rows, other, ones).tolist() == [4, 5, 2, 3, 4, 5]
+    assert group_identical_labels(indptr, rows, ones, other).tolist() == [4, 5, 2, 3, 4, 5]
+
+
+def overwrite(array, n):
+    """What ``release`` may do to items that are given back."""
+    array[:n] = 77
 
 
 @given(
     n_rows=st.integers(1, 12),
     n_labels=st.integers(1, 20),
     cuts=st.lists(st.integers(0, 12), max_size=3),
-    seed=st.integers(0, 2**31),
-)
-def test_blocks_are_stacked_in_the_order_of_the_labels(n_rows, n_labels, cuts, seed):
-    """Labels may share a row of the stacked solutions, or leave one unused."""
+    seed=st.integers(0, 2**31), at_a_time=st.integers(1, 40),
+)  # fmt: skip
+def test_blocks_are_stacked_in_the_order_of_the_labels(n_rows, n_labels, cuts, seed, at_a_time):
+    """Labels may share a row of the stacked solutions, or leave one unused.
+
+    A row is still there for each label that needs it, whatever is given back on the way.
+    """
     rng = np.random.default_rng(seed)
     stacked = rng.normal(size=(n_rows, 5)) * (rng.random((n_rows, 5)) < 0.5)
     row_of_label = rng.integers(0, n_rows, n_labels)
@@ -44,11 +54,14 @@ def test_blocks_are_stacked_in_the_order_of_the_labels(n_rows, n_labels, cuts, s
         part = sp.csr_array(stacked[start:stop])
         solutions.append(
             SimpleNamespace(
-                labels=np.arange(start, stop), indptr=part.indptr, indices=part.indices,
-                values=part.data,
+                labels=np.arange(start, stop), indptr=part.indptr, indices=part.indices.copy(),
+                values=part.data.copy(),
             )
         )  # fmt: skip
-    coef = assemble_weights(solutions, row_of_label, 5)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(assembly, "WEIGHTS_AT_A_TIME", at_a_time)
+        patch.setattr(assembly, "release", overwrite)
+        coef = assemble_weights(solutions, row_of_label, 5)
     assert coef.has_canonical_format
     assert coef.indices.dtype == coef.indptr.dtype == np.int32  # a third less than with int64
     np.testing.assert_array_equal(coef.toarray(), stacked[row_of_label])

@@ -2,6 +2,7 @@
 
 import errno
 import gc
+import mmap
 import os
 import tempfile
 from pathlib import Path
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from sklearn_xc import OvALinearXC
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.parallel import spill as module
-from sklearn_xc.parallel.spill import Spill
+from sklearn_xc.parallel.spill import Spill, release
 
 
 @given(
@@ -51,6 +52,36 @@ def test_memory_goes_back_with_the_last_array(allowed):
     assert mapped_bytes() - before > 600 * 2**20
     del kept, spill
     assert mapped_bytes() - before < 100 * 2**20
+
+
+def resident_bytes():
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(status.split("VmRSS:")[1].split()[0])
+
+
+@pytest.mark.skipif(not hasattr(mmap, "MADV_REMOVE"), reason="the system has no such advice")
+@pytest.mark.parametrize("allowed", [2**40, 0])
+@pytest.mark.parametrize("has_holes", [True, False])
+def test_the_memory_of_first_items_is_given_back(allowed, has_holes, monkeypatch):
+    if not has_holes:
+        monkeypatch.setattr(mmap, "MADV_REMOVE", -1)
+    spill = Spill(allowed, "it")
+    before, kept, after = (spill.keep(np.arange(n)) for n in (300, 2**24, 300))
+    full = resident_bytes()
+    for n in (0, 1, 2**22 + 7, 2**23 + 5):
+        release(kept, n)
+        np.testing.assert_array_equal(kept[n:], np.arange(n, 2**24))
+    release(kept, 2**24 - 1)
+    assert kept[-1] == 2**24 - 1
+    assert full - resident_bytes() > (100 if has_holes or not allowed else -1) * 2**20
+    for one in (before, after):
+        np.testing.assert_array_equal(one, np.arange(300))
+
+
+def test_of_arrays_that_are_not_kept_nothing_is_given_back():
+    array = np.arange(2**16)
+    release(array, 2**16)
+    np.testing.assert_array_equal(array, np.arange(2**16))
 
 
 def test_the_file_has_no_name(tmp_path, monkeypatch):
