@@ -23,6 +23,7 @@ RECORDS = {
     "BagOfEmbeddings": "sklearn_xc.encoders.bag",
     "Block": "sklearn_xc.encoders.bag",
     "BoostedFusion": "sklearn_xc.embedding._boosted_fusion",
+    "BoostedTrees": "sklearn_xc.stacking.learner",
     "Confidence": "sklearn_xc.softmax.confidence",
     "Course": "sklearn_xc.decomposition.course",
     "CsrRows": "sklearn_xc._data",

@@ -56,8 +56,8 @@ __all__ = [
 ]
 
 
-def boosted_trees(model: Any) -> tuple[float, tuple[np.ndarray, ...]]:
-    """Return the trees of a binary gradient boosting on numbers, none missing, as plain arrays.
+def boosted_trees(model: Any) -> tuple[float, tuple[np.ndarray, ...], np.ndarray]:
+    """Return the trees of a binary gradient boosting on numbers as plain arrays.
 
     Parameters
     ----------
@@ -71,6 +71,8 @@ def boosted_trees(model: Any) -> tuple[float, tuple[np.ndarray, ...]]:
     trees : tuple of ndarray
         Root of each tree; feature, threshold (at most so much goes to the left), left, right and
         value of each node; -2 as feature and -1 as left and right in leaves.
+    missing_left : ndarray of bool
+        For each node, whether what is missing goes to the left.
     """
     start = float(np.asarray(model._baseline_prediction).ravel()[0])
     nodes = [predictors[0].nodes for predictors in model._predictors]
@@ -84,4 +86,5 @@ def boosted_trees(model: Any) -> tuple[float, tuple[np.ndarray, ...]]:
     )
     feature = np.where(is_leaf, -2, every["feature_idx"].astype(np.int64)).astype(np.int32)
     threshold = every["num_threshold"].astype(np.float64)
-    return start, (roots, feature, threshold, left, right, every["value"].astype(np.float64))
+    trees = roots, feature, threshold, left, right, every["value"].astype(np.float64)
+    return start, trees, every["missing_go_to_left"].astype(bool)

@@ -134,7 +134,7 @@ class BoostedFusion(ScoreFusion):
         self.trees_, self.levels_ = _NO_TREES, MixtureLevels(0.0, 0.0, 0.0, 1.0)
         if share > 0:
             boosting = self._boosting(lesson)
-            start, trees = boosted_trees(boosting)
+            start, trees, _ = boosted_trees(boosting)  # nothing is missing here
             self.trees_ = Trees(*trees)
             mixed = share * boosting.predict_proba(lesson.features)[:, 1] + (1 - share) * chances
             factor = min(1.0, float((mixed / chances).min()))

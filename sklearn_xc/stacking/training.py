@@ -23,6 +23,7 @@ from sklearn_xc.stacking.learner import (
     best_mixture,
     default_learners,
     probabilities,
+    without_scikit_learn,
 )
 
 #: Folds in which the learner itself is judged.
@@ -145,7 +146,7 @@ class Teacher:
         weight = self.weight[self.lesson.pairs.rows]
         shares = best_mixture(chances, self.relevant, weight)
         used = [(learner, share) for learner, share in zip(learners, shares, strict=True) if share]
-        fitted = [self._fit(learner) for learner, _ in used]
+        fitted = [without_scikit_learn(self._fit(learner)) for learner, _ in used]
         return Mixture(fitted, [share for _, share in used]), np.average(chances, 0, shares)
 
     def _fit(self, learner: Any, kept: np.ndarray | None = None) -> Any:

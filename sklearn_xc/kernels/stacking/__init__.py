@@ -1,0 +1,1 @@
+"""What a stack runs: the trees that score pairs."""
