@@ -22,6 +22,7 @@ _PUBLIC = {
     "TextClassifierXC": "sklearn_xc.text",
     "ThresholdTuner": "sklearn_xc.thresholds",
     "TopKCalibrator": "sklearn_xc.calibration",
+    "load": "sklearn_xc._load",
     "show_versions": "sklearn_xc._show_versions",
     "topk": "sklearn_xc._topk",
     "topk_names": "sklearn_xc._topk_names",
@@ -52,7 +53,16 @@ _SUBPACKAGES = (
 )
 
 # For the package's own use; reached as attributes too.
-_INTERNAL = ("base", "command_line", "integrations", "kernels", "parallel", "solvers", "weights")
+_INTERNAL = (
+    "base",
+    "command_line",
+    "integrations",
+    "kernels",
+    "parallel",
+    "solvers",
+    "storage",
+    "weights",
+)
 
 __all__ = ["__version__", *_PUBLIC, *_SUBPACKAGES]
 

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from sklearn_xc._saved import read_all
 from sklearn_xc._sklearn import callbacks_around
 from sklearn_xc.kernels.compiling.notices import announced_compilation
 
@@ -30,6 +31,7 @@ def built_apart(method: Method) -> Method:
 
     @functools.wraps(method)
     def build(self: Any, *args: Any, **kwargs: Any) -> Any:
+        read_all(self)
         given = self.get_params(deep=False)
         apart = sharing(self, vars(self) | {k: _as_python(v) for k, v in given.items()})
         with announced_compilation(getattr(self, "verbose", 0)), callbacks_around(apart):

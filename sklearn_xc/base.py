@@ -1,4 +1,4 @@
-"""What all estimators share: top-k prediction, the answers derived from it, and pickling."""
+"""What all estimators share: top-k prediction, and the answers derived from it."""
 
 import warnings
 from numbers import Integral
@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted
 
-import sklearn_xc
 from sklearn_xc._allowed_labels import AllowedLabels, read_allowed
 from sklearn_xc._arguments import check_count
 from sklearn_xc._best_allowed import BestAllowed, Scorer, just_below
@@ -19,7 +17,7 @@ from sklearn_xc._data import CsrRows, Targets
 from sklearn_xc._explanation import Explanation, as_row, by_omission, check_names, of_weights
 from sklearn_xc._label_names import place_of
 from sklearn_xc._out_of_fold import in_parts, n_rows
-from sklearn_xc._plain_state import as_plain, from_plain
+from sklearn_xc._saved import SavedEstimator, read_all
 from sklearn_xc._sklearn import CallbackSupportMixin
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc._state import reads_one_state, sharing
@@ -29,15 +27,13 @@ from sklearn_xc.metrics import precision_at_k
 from sklearn_xc.parallel.memory import parse_bytes
 from sklearn_xc.parallel.threads import count_threads
 
-#: Raised when the meaning of pickled attributes changes.
-STATE_FORMAT = 4
 #: Loops count in int64.
 _LARGEST_INT = 2**62
 #: Scores of all labels that are held at a time where some are asked for.
 _SCORES_TOGETHER = 2**22
 
 
-class XCClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class XCClassifier(SavedEstimator, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Answers of a classifier over many labels, all derived from its best-scored labels.
 
     A subclass calls ``_keep_targets(targets)`` and ``_count_instances(targets, weight)`` in fit,
@@ -240,6 +236,7 @@ class XCClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _scores_of(self, X: Any, position: int) -> np.ndarray:
         """Return the scores of one label, (n,), of instances that have been checked."""
+        read_all(self)
         known = {name: value for name, value in vars(self).items() if name != "feature_names_in_"}
         scores = sharing(self, known)._all_scores(X)
         if self._is_binary:
@@ -449,34 +446,6 @@ class XCClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         tags.classifier_tags.multi_label = True
         tags.target_tags.two_d_labels = True
         return tags
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = as_plain(dict(super().__getstate__()))
-        state["_sklearn_xc_version"] = sklearn_xc.__version__
-        state["_sklearn_xc_format"] = STATE_FORMAT
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        version = state.pop("_sklearn_xc_version", "unknown")
-        written = state.pop("_sklearn_xc_format", 0)
-        name = type(self).__name__
-        if written != STATE_FORMAT:
-            advice = "Upgrade it." if written > STATE_FORMAT else "Fit the estimator again."
-            raise ValueError(
-                f"{name}: pickled by sklearn_xc {version} in state format {written}, this is "
-                f"{sklearn_xc.__version__}, which reads format {STATE_FORMAT}. {advice}"
-            )
-        if version != sklearn_xc.__version__:
-            warnings.warn(
-                InconsistentVersionWarning(
-                    estimator_name=name,
-                    current_sklearn_version=f"(sklearn_xc) {sklearn_xc.__version__}",
-                    original_sklearn_version=f"(sklearn_xc) {version}",
-                ),
-                stacklevel=2,
-            )
-        super().__setstate__(from_plain(state))
 
 
 def threshold_for(scores: np.ndarray, n_labels: int) -> float:

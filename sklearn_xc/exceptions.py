@@ -16,6 +16,7 @@ __all__ = [
     "MemoryBudgetError",
     "PruningWarning",
     "RecallWarning",
+    "SavedModelError",
     "SmallGroupWarning",
     "UnfamiliarTextWarning",
     "UnknownLabelWarning",
@@ -41,6 +42,10 @@ class PruningWarning(UserWarning):
 
 class RecallWarning(UserWarning):
     """An approximate search finds fewer of the best labels than expected."""
+
+
+class SavedModelError(ValueError):
+    """A folder holds no saved model, a damaged one, or one of a newer format."""
 
 
 class SmallGroupWarning(UserWarning):

@@ -14,8 +14,7 @@ Learn to label texts from a table, and label others.
   {program} evaluate books.model checked.csv
 
 A table is CSV, TSV, JSON lines or Parquet, the first three also as .gz, .xz or .bz2; "-" is
-standard input. A model file is a pickle, which can run any program when it is loaded: use only
-files from people you trust."""
+standard input. A model is a folder of arrays; to load it runs no code from it."""
 
 
 def make_parser(program: str) -> argparse.ArgumentParser:
@@ -30,6 +29,10 @@ def make_parser(program: str) -> argparse.ArgumentParser:
     _add_fit(commands)
     _add_tag(commands)
     _add_evaluate(commands)
+    _add_report(commands, "inspect", "tell what a model is, without loading it", _run_inspect)
+    _add_report(
+        commands, "verify", "read all of a model, and tell whether it is whole", _run_verify
+    )
     return parser
 
 
@@ -40,7 +43,7 @@ def _add_fit(commands: Any) -> None:
     _add_text(command, required=True)
     command.add_argument("--labels", required=True, metavar="COLUMN", help="column with the labels")
     command.add_argument("--separator", type=_not_empty, metavar="TEXT", help=_SEPARATOR)
-    command.add_argument("--out", required=True, metavar="MODEL", help="file for the model")
+    command.add_argument("--out", required=True, metavar="MODEL", help="folder for the model")
     command.add_argument(
         "--holdout", type=_share, metavar="SHARE",
         help="first tell how good the model is on this share of the rows, such as 0.1, after "
@@ -81,7 +84,7 @@ def _add_fit(commands: Any) -> None:
 def _add_tag(commands: Any) -> None:
     command = commands.add_parser("tag", help="label the rows of a table with a model")
     command.set_defaults(run=_run_tag)
-    command.add_argument("model", metavar="MODEL", help="from fit; load only files you trust")
+    command.add_argument("model", metavar="MODEL", help="from fit, or saved in Python")
     command.add_argument("table", metavar="TABLE", help='with texts; "-" for stdin')
     _add_text(command, required=False)
     command.add_argument("-k", type=_positive, metavar="N", help="labels for each row (5)")
@@ -128,7 +131,7 @@ def _add_tag(commands: Any) -> None:
 def _add_evaluate(commands: Any) -> None:
     command = commands.add_parser("evaluate", help="tell how good a model is on a labelled table")
     command.set_defaults(run=_run_evaluate)
-    command.add_argument("model", metavar="MODEL", help="from fit; load only files you trust")
+    command.add_argument("model", metavar="MODEL", help="from fit, or saved in Python")
     command.add_argument("table", metavar="TABLE", help='with texts and true labels; "-" for stdin')
     _add_text(command, required=False)
     command.add_argument("--labels", metavar="COLUMN", help="column with the labels (that of fit)")
@@ -142,6 +145,13 @@ def _add_evaluate(commands: Any) -> None:
     )
     command.add_argument("--json", action="store_true", help="print JSON")
     _add_common(command)
+
+
+def _add_report(commands: Any, name: str, what: str, run: Any) -> None:
+    command = commands.add_parser(name, help=what)
+    command.set_defaults(run=run)
+    command.add_argument("model", metavar="MODEL", help="from fit, or saved in Python")
+    _add_printing(command)
 
 
 _SEPARATOR = 'what stands between the labels in a cell, such as ";"'
@@ -165,6 +175,10 @@ def _add_common(command: Any) -> None:
     group.add_argument(
         "--no-quotes", dest="quotes", action="store_false", help="quotes are ordinary characters"
     )
+    _add_printing(command)
+
+
+def _add_printing(command: Any) -> None:
     group = command.add_argument_group("what is printed")
     group.add_argument("--quiet", action="store_true", help="only results and errors")
     group.add_argument("--traceback", action="store_true", help="where in the program errors arose")
@@ -186,6 +200,18 @@ def _run_evaluate(options: Any) -> None:
     from sklearn_xc.command_line.evaluate import evaluate
 
     evaluate(options)
+
+
+def _run_inspect(options: Any) -> None:
+    from sklearn_xc.command_line.model_reports import inspect
+
+    inspect(options)
+
+
+def _run_verify(options: Any) -> None:
+    from sklearn_xc.command_line.model_reports import verify
+
+    verify(options)
 
 
 def _version() -> str:

@@ -1,11 +1,10 @@
-"""Models on disk: pickles, with what the command line must know of the table they came from."""
+"""Models on disk, with what the command line must know of the table they came from."""
 
 import os
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from sklearn_xc.command_line.errors import CommandError
-from sklearn_xc.command_line.outputs import open_output
 
 #: The attribute of a saved model that holds a `Columns` as a dictionary.
 _ATTRIBUTE = "command_line_"
@@ -28,32 +27,28 @@ class Columns:
 
 
 def check_place(path: str) -> None:
-    """Raise an error if a file cannot be written there: before long work, not after it.
+    """Raise an error if a model cannot be saved there: before long work, not after it.
 
     Raises
     ------
     CommandError
         That says what stands in the way.
     """
+    from sklearn_xc.storage.folder import check_folder
+
     if path == "-":
-        raise CommandError("--out: a model is written to a file. Got '-'.")
-    folder = os.path.dirname(os.path.abspath(path))
-    if os.path.isdir(path):
-        raise CommandError(f"{path}: is a folder. Give the model a file name: --out {path}/NAME.")
-    if not os.path.isdir(folder):
-        raise CommandError(f"{path}: there is no folder {folder!r}. Make it first.")
-    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
-        raise CommandError(f"{path}: not allowed to write there.")
+        raise CommandError("--out: a model is a folder, and cannot go to standard output. Got '-'.")
+    try:
+        check_folder(path)
+    except OSError as error:
+        raise CommandError(f"--out: {error}") from error
 
 
 def save_model(model: Any, columns: Columns, path: str) -> int:
     """Save a model, all or nothing, and return its bytes."""
-    import joblib
-
     setattr(model, _ATTRIBUTE, asdict(columns))
-    with open_output(path) as stream:
-        joblib.dump(model, stream)
-    return os.path.getsize(path)
+    model.save(path)
+    return sum(entry.stat().st_size for entry in os.scandir(path))
 
 
 def load_model(path: str) -> tuple[Any, Columns | None]:
@@ -68,23 +63,16 @@ def load_model(path: str) -> tuple[Any, Columns | None]:
     Raises
     ------
     CommandError
-        For a file that is no model.
+        For what is no model.
     """
-    import joblib
+    from sklearn_xc import TextClassifierXC, load
+    from sklearn_xc.exceptions import SavedModelError
 
-    from sklearn_xc import TextClassifierXC
-
-    with open(path, "rb") as file:  # has the system say what is wrong with the name
-        if not file.read(1):
-            raise CommandError(f"{path}: the file is empty, and no model.")
     try:
-        model = joblib.load(path)
-    except MemoryError:
-        raise
-    except Exception as error:  # whatever the bytes of a file that is no pickle have pickle do
+        model = load(path)
+    except SavedModelError as error:
         raise CommandError(
-            f"{path}: this is no model, or one of an incompatible version "
-            f"({type(error).__name__}). Models are made by: sklearn-xc fit TABLE ... --out MODEL."
+            f"{error} Models are made by: sklearn-xc fit TABLE ... --out MODEL."
         ) from error
     if not isinstance(model, TextClassifierXC) or not hasattr(model, "classifier_"):
         raise CommandError(

@@ -17,6 +17,7 @@ from sklearn_xc._label_features import LabelFeatures
 from sklearn_xc._label_names import as_name_array
 from sklearn_xc._name_lists import are_name_lists, likely_separator
 from sklearn_xc._out_of_fold import weight_argument
+from sklearn_xc._saved import SavedEstimator
 from sklearn_xc._sklearn import CallbackSupportMixin, HasMethods, Interval, fit_context, num_samples
 from sklearn_xc._state import built_apart, reads_one_state
 from sklearn_xc._topk import topk, topk_allowed, topk_chances
@@ -39,7 +40,7 @@ def _has(method: str) -> Any:
     return check
 
 
-class TextClassifierXC(CallbackSupportMixin, BaseEstimator):
+class TextClassifierXC(SavedEstimator, CallbackSupportMixin, BaseEstimator):
     """Classifier from texts to names of labels.
 
     It holds a vectorizer, a classifier and the names: cloned, searched, cross-validated and pickled

@@ -2,12 +2,12 @@
 
 import json
 
-import joblib
 import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 from sklearn.preprocessing import MultiLabelBinarizer
 
+import sklearn_xc
 from sklearn_xc.command_line import evaluate as evaluate_module
 from sklearn_xc.command_line import main
 from sklearn_xc.inspection import compare_models
@@ -32,7 +32,7 @@ def test_the_numbers_are_those_of_python(run, model, hard, monkeypatch, at_a_tim
     assert (code, err) == (0, "")
     found = json.loads(out)
     assert (found["rows"], found["rows_without_labels"]) == (60, 0)
-    fitted = joblib.load(model)
+    fitted = sklearn_xc.load(model)
     texts, names = [row["text"] for row in rows], [row["tags"] for row in rows]
     scorer = TopKScorer((1, 3, 5), ("precision", "recall", "ndcg", "psp"))
     expected = scorer(fitted, texts, names)
@@ -48,7 +48,7 @@ def test_the_numbers_are_those_of_python(run, model, hard, monkeypatch, at_a_tim
 def test_labels_by_their_frequency(run, model, hard):
     table, rows = hard
     groups = json.loads(run("evaluate", model, table, "--json")[1])["by_frequency"]
-    counts = joblib.load(model).label_counts_
+    counts = sklearn_xc.load(model).label_counts_
     assert counts.min() >= 10
     assert np.all(counts < 100)
     n_strange = sum(name in ("pie", "tart") for row in rows for name in row["tags"])
@@ -99,7 +99,7 @@ class TestAgainst:
         found = json.loads(out)
         texts, names = [row["text"] for row in rows], [row["tags"] for row in rows]
         expected = compare_models(
-            joblib.load(worse), joblib.load(model), texts, names, names=("few", "tags"),
+            sklearn_xc.load(worse), sklearn_xc.load(model), texts, names, names=("few", "tags"),
             random_state=0,
         )  # fmt: skip
         assert found["against"] == model

@@ -1,13 +1,14 @@
 """Tables become the model that Python makes of them."""
 
+import errno
 import os
 import re
 
-import joblib
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+import sklearn_xc
 from sklearn_xc import OvALinearXC, TextClassifierXC, TopKCalibrator
 from sklearn_xc.command_line.cells import names_of, text_of
 from sklearn_xc.command_line.estimators import make_model
@@ -16,7 +17,7 @@ ASKED = ["--text", "text", "--labels", "tags", "--separator", ";", "--jobs", 1]
 
 
 def test_the_model_is_that_of_python(model, made):
-    ours = joblib.load(model)
+    ours = sklearn_xc.load(model)
     assert isinstance(ours, TextClassifierXC)
     assert ours.command_line_ == {"text": ["text"], "labels": "tags", "separator": ";"}
     rows = made(120)
@@ -49,7 +50,7 @@ def test_what_is_around_the_classifier(run, train, made, tmp_path, option, class
     theirs = TextClassifierXC(vectorizer, classifier, min_count=2)
     rows = made(120)
     theirs.fit([row["text"] for row in rows], [row["tags"] for row in rows])
-    ours = joblib.load(tmp_path / "m")
+    ours = sklearn_xc.load(tmp_path / "m")
     assert type(ours.classifier_) is type(classifier)
     assert_same(ours, theirs, made)
 
@@ -64,7 +65,7 @@ def test_parameters_have_names_of_their_part(run, train, tmp_path):
         asked = [part for setting in settings for part in ("--set", setting)]
         out = tmp_path / "m"
         assert run("fit", train, *ASKED, *more, *asked, "--out", out, "--quiet") == (0, "", "")
-        return joblib.load(out).classifier_
+        return sklearn_xc.load(out).classifier_
 
     tuner = fitted("classifier__C=2", "classifier__top_k=7", "thresholds__objective=macro_f1")
     assert (tuner.estimator_.C, tuner.estimator_.top_k) == (2, 7)
@@ -106,7 +107,7 @@ def test_several_columns_and_parameters(run, train, tmp_path):
     out = tmp_path / "m"
     more = ["--text", "title", "--set", "classifier__C=2", "--set", "vectorizer__ngram_range=(1,2)"]
     assert run("fit", train, *ASKED, *more, "--out", out, "--quiet")[0] == 0
-    model = joblib.load(out)
+    model = sklearn_xc.load(out)
     assert (model.classifier_.estimator_.C, model.vectorizer_.ngram_range) == (2, (1, 2))
     assert {"hot", "soup"} & set(model.vectorizer_.vocabulary_) == {"hot"}
     assert model.command_line_["text"] == ["text", "title"]
@@ -116,7 +117,7 @@ def test_lists_in_json_lines(run, tmp_path, made, as_jsonl, model):
     table = as_jsonl(tmp_path / "t.jsonl", made(120))
     asked = ["--text", "text", "--labels", "tags", "--jobs", 1, "--out", tmp_path / "m"]
     assert run("fit", table, *asked, "--quiet") == (0, "", "")
-    one, other = joblib.load(tmp_path / "m").classifier_, joblib.load(model).classifier_
+    one, other = sklearn_xc.load(tmp_path / "m").classifier_, sklearn_xc.load(model).classifier_
     assert (one.estimator_.coef_ != other.estimator_.coef_).nnz == 0
     np.testing.assert_array_equal(one.thresholds_, other.thresholds_)
 
@@ -126,7 +127,7 @@ def test_one_label_each(run, refused, tmp_path, made, as_csv, train):
     table = as_csv(tmp_path / "t.csv", rows)
     asked = [*ASKED, "--estimator", "softmax", "--out", tmp_path / "m"]
     assert run("fit", table, *asked, "--quiet", "--holdout", 0.5) == (0, "", "")
-    answer = joblib.load(tmp_path / "m").predict([row["text"] for row in rows])
+    answer = sklearn_xc.load(tmp_path / "m").predict([row["text"] for row in rows])
     assert answer.shape == (60,)
     out = tmp_path / "out.csv"
     assert run("tag", tmp_path / "m", table, "--out", out, "-k", 1, "--quiet") == (0, "", "")
@@ -147,7 +148,13 @@ def test_texts_of_labels(run, refused, tmp_path, train):
     assert "--label-name COLUMN --label-text COLUMN" in refused("fit", train, *ngame)
     fast = ["--set", "classifier__max_iter=2", "--quiet"]
     assert run("fit", train, *ngame, *columns, *fast) == (0, "", "")
-    assert joblib.load(tmp_path / "m").classes_.tolist() == ["ale", "bread", "cake", "soup", "pie"]
+    assert sklearn_xc.load(tmp_path / "m").classes_.tolist() == [
+        "ale",
+        "bread",
+        "cake",
+        "soup",
+        "pie",
+    ]
     error = refused("fit", train, *ASKED, "--out", tmp_path / "m", *columns)
     assert "are columns of --label-texts TABLE" in error
 
@@ -163,10 +170,10 @@ def test_rare_labels_are_counted_and_can_be_kept(run, tmp_path, as_csv):
     assert notes == [
         "note: 11 of 13 labels are in fewer than 2 rows: left out. --min-count 1 keeps them."
     ]
-    assert joblib.load(tmp_path / "m").classes_.tolist() == ["any", "t0"]
+    assert sklearn_xc.load(tmp_path / "m").classes_.tolist() == ["any", "t0"]
     code, _, err = run("fit", table, *asked, "--min-count", 1)
     assert "--min-count" not in err
-    assert len(joblib.load(tmp_path / "m").classes_) == 13
+    assert len(sklearn_xc.load(tmp_path / "m").classes_) == 13
     assert run("fit", table, *asked, "--quiet") == (0, "", "")
 
 
@@ -289,14 +296,22 @@ def test_parameters_that_do_not_do(refused, train, tmp_path, setting, says):
 
 def test_places_where_no_model_can_be(refused, train, tmp_path):
     assert "there is no folder" in refused("fit", train, *ASKED, "--out", tmp_path / "no" / "m")
-    assert "is a folder" in refused("fit", train, *ASKED, "--out", tmp_path)
-    assert "written to a file" in refused("fit", train, *ASKED, "--out", "-")
+    (tmp_path / "notes.txt").write_text("mine")
+    error = refused("fit", train, *ASKED, "--out", tmp_path)
+    assert "holds files that are no part of a model, such as 'notes.txt'" in error
+    error = refused("fit", train, *ASKED, "--out", tmp_path / "notes.txt")
+    assert "is a file. A model is saved as a folder" in error
+    assert "cannot go to standard output" in refused("fit", train, *ASKED, "--out", "-")
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
-def test_a_full_disk(refused, train):
-    error = refused("fit", train, *ASKED, "--quiet", "--out", "/dev/full")
-    assert error == "sklearn-xc fit: /dev/full: the disk is full.\n"
+def test_a_full_disk(refused, train, tmp_path, monkeypatch):
+    def full(number):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    error = refused("fit", train, *ASKED, "--quiet", "--out", tmp_path / "m")
+    assert error.endswith("m: the disk is full.\n")
+    assert not (tmp_path / "m").exists()
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import re
 import sys
 from pathlib import Path
 
-import joblib
 import numpy as np
 import pytest
 
+import sklearn_xc
 from sklearn_xc import TextClassifierXC, topk_names
 from sklearn_xc.command_line import tables
 from sklearn_xc.command_line import tag as tag_module
@@ -22,7 +22,7 @@ def rows_of(text, **form):
 
 
 def expected(model, rows, k):
-    return topk_names(joblib.load(model), [row["text"] for row in rows], k, return_scores=True)
+    return topk_names(sklearn_xc.load(model), [row["text"] for row in rows], k, return_scores=True)
 
 
 def test_all_columns_come_back_with_labels(run, model, others, made, tmp_path):
@@ -61,7 +61,7 @@ def test_only_labels_past_a_score(run, model, others, made, k):
     code, out, _ = run("tag", model, others, "--threshold", 0, "--quiet", *most)
     assert code == 0
     texts = [row["text"] for row in made(40, seed=1)]
-    best = topk_names(joblib.load(model), texts, 4, return_scores=True)
+    best = topk_names(sklearn_xc.load(model), texts, 4, return_scores=True)
     past = [[name for name, score in row if score >= 0] for row in best]
     for row, names in zip(rows_of(out), past, strict=True):
         found = set(filter(None, row["predicted_labels"].split(";")))
@@ -82,7 +82,7 @@ def test_labels_past_the_tuned_thresholds(run, refused, model, vague):
     code, out, _ = run("tag", model, table, "--predicted", "--quiet")
     assert code == 0
     found = [json.loads(line) for line in out.splitlines()]
-    fitted = joblib.load(model)
+    fitted = sklearn_xc.load(model)
     sizes = set()
     for row, names, best in zip(
         found, fitted.predict(texts), topk_names(fitted, texts, 4, return_scores=True), strict=True
@@ -118,7 +118,7 @@ def test_probabilities(run, refused, train, vague, tmp_path):
     path = tmp_path / "m"
     assert run("fit", train, *asked, "--probabilities", "--out", path) == (0, "", "")
     table, texts = vague
-    fitted = joblib.load(path)
+    fitted = sklearn_xc.load(path)
     chances = fitted.predict_proba(texts).toarray()
     code, out, _ = run("tag", path, table, "-k", 3, "--quiet")
     assert code == 0
@@ -190,7 +190,7 @@ class TestLabelsThatARowHasAlready:
         found = [json.loads(line)["predicted_labels"] for line in out.splitlines()]
         own = [row["tags"] for row in made(40, seed=1)]
         assert not any(set(row) & set(tags) for row, tags in zip(found, own, strict=True))
-        fitted, texts = joblib.load(model), [row["text"] for row in made(40, seed=1)]
+        fitted, texts = sklearn_xc.load(model), [row["text"] for row in made(40, seed=1)]
         if kind[0] == "-k":
             assert found == topk_names(fitted, texts, 2, exclude=own)
         else:
@@ -214,7 +214,9 @@ class TestLabelsThatARowHasAlready:
         code, out, err = run("tag", path, table, "--exclude-column", "has", "-k", 4)
         assert code == 0
         found = [json.loads(line)["predicted_labels"] for line in out.splitlines()]
-        assert found == topk_names(joblib.load(path), [*texts, texts[0]], 4, exclude=[*names, []])
+        assert found == topk_names(
+            sklearn_xc.load(path), [*texts, texts[0]], 4, exclude=[*names, []]
+        )
         notes = [line for line in err.splitlines() if line.startswith("note:")]
         assert notes == [
             "note: column 'has': the model does not know 2 of 9 names to exclude, such as 'pie'."
@@ -236,7 +238,7 @@ class TestLabelsThatARowHasAlready:
 
     def test_numbers_as_labels(self, run, tmp_path, as_csv):
         plain = TextClassifierXC().fit(["soup broth", "bread", "ale"] * 6, [3, 5, 8] * 6)
-        joblib.dump(plain, tmp_path / "m")
+        plain.save(tmp_path / "m")
         table = as_csv(
             tmp_path / "t.csv", [{"text": "soup", "has": "5"}, {"text": "ale", "has": ""}]
         )
@@ -257,7 +259,7 @@ class TestLabelsThatARowHasAlready:
 
 def test_a_model_of_a_matrix_predicts_no_names(refused, run, others, tmp_path):
     plain = TextClassifierXC().fit(["soup broth", "bread"] * 6, np.eye(2, dtype=int)[[0, 1] * 6])
-    joblib.dump(plain, tmp_path / "m")
+    plain.save(tmp_path / "m")
     asked = ["tag", tmp_path / "m", others, "--text", "text", "--quiet"]
     assert "fitted on a matrix of labels" in refused(*asked, "--predicted", "--out", tmp_path / "o")
     assert run(*asked)[0] == 0
@@ -367,26 +369,26 @@ def test_a_key_that_comes_late_has_no_column(refused, run, model, tmp_path, as_j
     assert json.loads(out.splitlines()[-1])["x"] == 1
 
 
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [(b"", "the file is empty"), (b"text,tags\n", "this is no model"), (b"\x80\x04", "no model")],
-)
-def test_a_file_that_is_no_model(refused, others, tmp_path, content, says):
-    (tmp_path / "m").write_bytes(content)
-    assert says in refused("tag", tmp_path / "m", others)
-
-
-def test_objects_that_are_no_model(refused, others, tmp_path, model):
-    joblib.dump({"a": 1}, tmp_path / "m")
-    assert "holds no fitted TextClassifierXC. Got dict." in refused("tag", tmp_path / "m", others)
+def test_what_is_no_model(refused, others, tmp_path, model):
+    (tmp_path / "m").write_bytes(b"\x80\x04")
+    assert "is a file, a saved model is a folder. Was it" in refused("tag", tmp_path / "m", others)
+    assert "there is no meta.json in it. Models are made by: sklearn-xc fit" in refused(
+        "tag", tmp_path, others
+    )
     error = refused("tag", model.replace("tags.model", "tag.model"), others)
     assert "there is no such file. Did you mean 'tags.model'?" in error
 
 
+def test_another_estimator_is_no_model(refused, others, tmp_path):
+    sklearn_xc.OvALinearXC().save(tmp_path / "m")
+    error = refused("tag", tmp_path / "m", others)
+    assert "holds no fitted TextClassifierXC. Got OvALinearXC." in error
+
+
 def test_a_model_of_python_must_be_told_the_columns(run, refused, others, tmp_path, model):
-    plain = joblib.load(model)
+    plain = sklearn_xc.load(model)
     del plain.command_line_
-    joblib.dump(plain, tmp_path / "m")
+    plain.save(tmp_path / "m")
     assert "--text COLUMN: which column holds the texts?" in refused("tag", tmp_path / "m", others)
     assert run("tag", tmp_path / "m", others, "--text", "text", "--quiet") == run(
         "tag", model, others, "--quiet"

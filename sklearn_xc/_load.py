@@ -1,0 +1,50 @@
+"""Opening saved models."""
+
+import os
+from typing import Any
+
+from sklearn_xc.storage.models import load_model
+
+
+def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
+    """Open a model that an estimator's ``save`` wrote, without running code from it.
+
+    It opens at once, whatever its size: large arrays are maps of the files, which processes share,
+    and are read as far as they are used. Their checksums are checked then, each megabyte before its
+    first use; sizes, dtypes and ``meta.json`` now. The folder may be read-only.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        The folder.
+    verify : bool, default=False
+        Whether to read and check all of it now.
+
+    Returns
+    -------
+    estimator
+        Fitted, as it was saved. It predicts the same bits, and can be fitted further.
+
+    Raises
+    ------
+    SavedModelError
+        If the folder holds no model, a damaged one, or one of a newer format.
+
+    Notes
+    -----
+    Do not change the files of a model that is open: save over it instead, which leaves those that
+    are open whole.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import sklearn_xc
+    >>> from sklearn_xc.datasets import make_xc_classification
+    >>> X, Y = make_xc_classification(n_samples=100, n_labels=10, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sklearn_xc.OvALinearXC().fit(X, Y).save(folder)
+    ...     model = sklearn_xc.load(folder)
+    >>> model.predict_topk(X[:2], k=2)[0].shape
+    (2, 2)
+    """
+    return load_model(path, verify=verify)

@@ -1,0 +1,128 @@
+"""Estimators that can be saved: what pickles and folders of models hold of them."""
+
+import os
+import warnings
+from typing import Any
+
+from sklearn.exceptions import InconsistentVersionWarning
+
+import sklearn_xc
+from sklearn_xc._plain_state import as_plain, from_plain
+
+#: Raised when the meaning of pickled attributes changes.
+STATE_FORMAT = 4
+#: The attribute of an opened estimator that holds what was not read of its folder yet.
+UNREAD = "_unread"
+_VERSION, _FORMAT = "_sklearn_xc_version", "_sklearn_xc_format"
+
+
+class SavedEstimator:
+    """Saves an estimator to a folder, opens it there, and gives its state to pickle.
+
+    Of an estimator that was opened, large attributes are read when they are asked for.
+    """
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save the estimator as a folder of arrays that loads fast, and without running code.
+
+        Parameters
+        ----------
+        path : str or PathLike
+            A name that is free, or a folder with a model, which this one replaces in one step:
+            whatever happens meanwhile, the folder holds the one or the other.
+
+        Raises
+        ------
+        TypeError
+            If a parameter or attribute is no number, text or array, and no public part of
+            sklearn_xc or scikit-learn; such as a function of yours.
+        OSError
+            If the folder cannot be written, holds other files, or another process is saving there.
+
+        See Also
+        --------
+        sklearn_xc.load : Open the model.
+
+        Notes
+        -----
+        The folder holds ``meta.json``, which says what the model is, and a .npy file for each
+        array. ``python -m sklearn_xc inspect PATH`` shows what is in it.
+        """
+        from sklearn_xc.storage.models import save_model
+
+        save_model(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, verify: bool = False) -> Any:
+        """Open a model of this class, as :func:`sklearn_xc.load` does of any.
+
+        Parameters
+        ----------
+        path : str or PathLike
+            The folder.
+        verify : bool, default=False
+            Whether to check all of it now, and not each part before it is used first.
+
+        Returns
+        -------
+        estimator
+
+        Raises
+        ------
+        SavedModelError
+            If the folder holds no model, or a damaged one.
+        TypeError
+            If it holds one of another class.
+        """
+        from sklearn_xc.storage.models import load_model
+
+        model = load_model(path, verify=verify)
+        if not isinstance(model, cls):
+            raise TypeError(
+                f"{os.fspath(path)}: holds {type(model).__name__}, not {cls.__name__}. "
+                "sklearn_xc.load opens either."
+            )
+        return model
+
+    def __getattr__(self, name: str) -> Any:
+        attributes = self.__dict__
+        unread = attributes.get(UNREAD)
+        if name in attributes or (unread is not None and unread.read(attributes, name)):
+            return attributes[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        read_all(self)
+        state = as_plain(dict(super().__getstate__()))  # type: ignore[misc]
+        state[_VERSION] = sklearn_xc.__version__
+        state[_FORMAT] = STATE_FORMAT
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        version, written = state.pop(_VERSION, "unknown"), state.pop(_FORMAT, 0)
+        name = type(self).__name__
+        if written != STATE_FORMAT:
+            advice = "Upgrade it." if written > STATE_FORMAT else "Fit the estimator again."
+            raise ValueError(
+                f"{name}: pickled by sklearn_xc {version} in state format {written}, this is "
+                f"{sklearn_xc.__version__}, which reads format {STATE_FORMAT}. {advice}"
+            )
+        if version != sklearn_xc.__version__:
+            warnings.warn(
+                InconsistentVersionWarning(
+                    estimator_name=name,
+                    current_sklearn_version=f"(sklearn_xc) {sklearn_xc.__version__}",
+                    original_sklearn_version=f"(sklearn_xc) {version}",
+                ),
+                stacklevel=2,
+            )
+        super().__setstate__(from_plain(state))  # type: ignore[misc]
+
+
+def read_all(estimator: Any) -> None:
+    """Read what an estimator that was opened has not read yet; such as before it is changed."""
+    attributes = vars(estimator)
+    if UNREAD in attributes:
+        attributes[UNREAD].read_all(attributes)
+        attributes.pop(UNREAD, None)

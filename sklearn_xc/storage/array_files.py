@@ -1,0 +1,268 @@
+"""Arrays as .npy files, checked megabyte by megabyte before they are used."""
+
+import hashlib
+import os
+import secrets
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from sklearn_xc.exceptions import SavedModelError
+
+#: Bytes of a file that have a checksum of their own.
+CHUNK = 2**20
+#: Arrays of at most so many bytes are read and checked at once, and held in memory.
+SMALL = 2**16
+#: Bytes of an array that is not contiguous that are copied at a time.
+_PIECE = 2**24
+#: What the names of files end in that are being written.
+WRITING = ".writing"
+
+
+@dataclass(frozen=True)
+class ArrayFile:
+    """What is known of an array's file.
+
+    Attributes
+    ----------
+    dtype : str
+        As numpy writes it, such as ``"<f4"``.
+    shape : tuple of int
+    fortran : bool
+        Whether the first index runs fastest.
+    size : int
+        Bytes of the file.
+    sha256 : list of str
+        Of each megabyte of the file, the header included.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    fortran: bool
+    size: int
+    sha256: list[str]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what :meth:`from_json` reads."""
+        return asdict(self) | {"shape": list(self.shape)}
+
+    @classmethod
+    def from_json(cls, name: str, found: Any) -> "ArrayFile":
+        """Return what ``as_json`` made.
+
+        Raises
+        ------
+        SavedModelError
+            If it says what no array's file is.
+        """
+        try:
+            file = cls(**found)
+            shape, dtype = tuple(file.shape), np.dtype(file.dtype)
+            ok = (
+                all(type(length) is int and length >= 0 for length in (*shape, file.size))
+                and not dtype.hasobject
+                and type(file.fortran) is bool
+                and len(file.sha256) == -(-file.size // CHUNK)
+                and all(len(bytes.fromhex(digest)) == 32 for digest in file.sha256)
+            )
+        except (TypeError, ValueError, AttributeError):
+            ok = False
+        if not ok:
+            raise SavedModelError(f"meta.json: what it says of the array {name} makes no sense.")
+        return cls(dtype.str, shape, file.fortran, file.size, file.sha256)
+
+
+class _Checksums:
+    """Takes the bytes of a file, and has the checksum of each of its megabytes."""
+
+    def __init__(self) -> None:
+        self.size, self.sha256 = 0, list[str]()
+        self._open = hashlib.sha256()
+
+    def add(self, data: memoryview) -> None:
+        while len(data):
+            taken = data[: CHUNK - self.size % CHUNK]
+            self._open.update(taken)
+            self.size += len(taken)
+            data = data[len(taken) :]
+            if self.size % CHUNK == 0:
+                self._end()
+
+    def end(self) -> None:
+        if self.size % CHUNK:
+            self._end()
+
+    def _end(self) -> None:
+        self.sha256.append(self._open.hexdigest())
+        self._open = hashlib.sha256()
+
+
+def write_array(array: np.ndarray, folder: Path, name: str) -> tuple[str, ArrayFile]:
+    """Write an array to a new file, whose name ends in a part of its checksum.
+
+    Parameters
+    ----------
+    array : ndarray
+        Not of objects.
+    folder : Path
+        Where to.
+    name : str
+        What the file's name begins with.
+
+    Returns
+    -------
+    name : str
+        Of the file, such as ``"weights.values-1f0c2a9b.npy"``: another content has another name, so
+        that no file which a reader may have open is ever changed.
+    file : ArrayFile
+    """
+    scratch = folder / f".{secrets.token_hex(4)}{WRITING}"
+    fortran = array.flags.f_contiguous and not array.flags.c_contiguous
+    header = BytesIO()
+    described = {
+        "descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": fortran,
+        "shape": array.shape,
+    }  # fmt: skip
+    np.lib.format.write_array_header_1_0(header, described)
+    sums = _Checksums()
+    try:
+        with open(scratch, "xb") as stream:
+            for data in (memoryview(header.getbuffer()), *_bytes_of(array.T if fortran else array)):
+                stream.write(data)
+                sums.add(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        sums.end()
+        digest = hashlib.sha256("".join(sums.sha256).encode()).hexdigest()[:8]
+        final = f"{name}-{digest}.npy"
+        os.replace(scratch, folder / final)
+    finally:
+        scratch.unlink(missing_ok=True)
+    return final, ArrayFile(array.dtype.str, array.shape, fortran, sums.size, sums.sha256)
+
+
+def _bytes_of(array: np.ndarray) -> Iterable[memoryview]:
+    """Yield the bytes of an array in C order, without a copy of it where it is contiguous."""
+    if array.flags.c_contiguous:
+        if array.nbytes:
+            yield memoryview(array.reshape(-1).view(np.uint8))
+        return
+    step = max(1, _PIECE // max(array[:1].nbytes, 1))
+    for first in range(0, len(array), step):
+        piece = np.ascontiguousarray(array[first : first + step])
+        yield memoryview(piece.reshape(-1).view(np.uint8))
+
+
+class StoredArray:
+    """An array in a file that was opened, and of which nothing is trusted that was not checked.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    file : ArrayFile
+        What it must be.
+
+    Raises
+    ------
+    SavedModelError
+        If it is missing, or of another size, dtype or shape.
+    """
+
+    def __init__(self, path: Path, file: ArrayFile) -> None:
+        self.path, self.file = path, file
+        with _opened(path) as stream:
+            size = os.fstat(stream.fileno()).st_size
+            if size != file.size:
+                raise SavedModelError(f"{path}: has {size:,} bytes, {file.size:,} were written.")
+            self.offset = self._check_header(stream)
+            stream.seek(0)
+            self.bytes = (
+                np.frombuffer(stream.read(), np.uint8)
+                if size <= SMALL
+                else np.asarray(np.memmap(stream, np.uint8, "r"))
+            )
+        dtype = np.dtype(file.dtype)
+        array = self.bytes[self.offset :].view(dtype)
+        shape = file.shape[::-1] if file.fortran else file.shape
+        #: The values, not checked. Read-only.
+        self.unchecked = array.reshape(shape).T if file.fortran else array.reshape(shape)
+        self._is_checked = np.zeros(len(file.sha256), bool)
+        self.is_checked = not len(file.sha256)
+
+    def _check_header(self, stream: IO[bytes]) -> int:
+        """Return where the values begin."""
+        try:
+            version = np.lib.format.read_magic(stream)
+            read = {(1, 0): np.lib.format.read_array_header_1_0}[version]
+            shape, fortran, dtype = read(stream)
+        except (ValueError, KeyError, OverflowError, SyntaxError, TypeError):
+            raise SavedModelError(f"{self.path}: is no .npy file as it was written.") from None
+        file = self.file
+        n_bytes = dtype.itemsize * int(np.prod(shape, dtype=object))
+        offset = stream.tell()
+        if (
+            (shape, dtype.str) != (file.shape, file.dtype)
+            or (fortran != file.fortran and n_bytes)
+            or dtype.hasobject
+            or offset + n_bytes != file.size
+        ):
+            raise SavedModelError(
+                f"{self.path}: holds {dtype} of shape {shape}, {np.dtype(file.dtype)} of shape "
+                f"{file.shape} was written."
+            )
+        return offset
+
+    def check(self, first: np.ndarray, stop: np.ndarray) -> None:
+        """Check the megabytes in which some items are, those of them that were not yet.
+
+        Parameters
+        ----------
+        first, stop : ndarray of int64
+            Ranges of items, in the order of the file.
+
+        Raises
+        ------
+        SavedModelError
+            If one is damaged.
+        """
+        if self.is_checked:
+            return
+        itemsize = np.dtype(self.file.dtype).itemsize
+        some = stop > first
+        begin = (self.offset + first[some] * itemsize) // CHUNK
+        end = (self.offset + stop[some] * itemsize - 1) // CHUNK + 1
+        wanted = np.zeros(len(self._is_checked) + 1, np.int64)
+        np.add.at(wanted, begin, 1)
+        np.add.at(wanted, end, -1)
+        wanted = np.cumsum(wanted)[:-1] > 0
+        for chunk in np.flatnonzero(wanted & ~self._is_checked):
+            self._check_chunk(int(chunk))
+
+    def checked(self) -> np.ndarray:
+        """Return the array, read-only, once all of it has been checked."""
+        if not self.is_checked:
+            for chunk in np.flatnonzero(~self._is_checked):
+                self._check_chunk(int(chunk))
+        return self.unchecked
+
+    def _check_chunk(self, chunk: int) -> None:
+        part = self.bytes[chunk * CHUNK : (chunk + 1) * CHUNK]
+        if hashlib.sha256(part).hexdigest() != self.file.sha256[chunk]:
+            raise SavedModelError(
+                f"{self.path}: is damaged between bytes {chunk * CHUNK:,} and "
+                f"{chunk * CHUNK + len(part):,}: these are not the values that were written."
+            )
+        self._is_checked[chunk] = True
+        self.is_checked = bool(self._is_checked.all())
+
+
+def _opened(path: Path) -> IO[bytes]:
+    try:
+        return open(path, "rb")
+    except FileNotFoundError:
+        raise SavedModelError(f"{path}: the file is missing.") from None

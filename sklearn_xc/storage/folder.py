@@ -1,0 +1,225 @@
+"""A model's folder: meta.json and the arrays that it names, replaced all or nothing.
+
+meta.json is the model: it says what it is, and names the files of its arrays with their sizes and
+checksums, its own last. A file's name has a part of its checksum, so that a model saved over
+another changes no file of that one. Once all are on the disk, meta.json takes the place of the
+older in one step; then files that it does not name are removed. Whatever ends the process, the
+folder holds the model before or the one after.
+"""
+
+import hashlib
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import metadata
+from pathlib import Path
+from platform import python_version
+from typing import Any
+
+import numpy as np
+
+import sklearn_xc
+from sklearn_xc._atomic_files import open_atomic
+from sklearn_xc.exceptions import SavedModelError
+from sklearn_xc.storage.array_files import WRITING, ArrayFile, StoredArray, write_array
+from sklearn_xc.storage.locks import locked
+
+#: Of the folder. Files of this number are read by every later version.
+FORMAT = 1
+META = "meta.json"
+_WHAT = "a model of sklearn_xc"
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
+#: What stands before the checksum of meta.json, and behind it.
+_END = re.compile(rb',\n "sha256": "([0-9a-f]{64})"\n}\n\Z')
+#: Files that a save may leave behind that was ended.
+_OURS = re.compile(rf"{re.escape(META)}|.*-[0-9a-f]{{8}}\.npy|\..*({re.escape(WRITING)}|\.tmp)")
+
+
+class FolderWriter:
+    """Takes the arrays of a model, then what it is; see :func:`writing`.
+
+    Attributes
+    ----------
+    files : dict of str to ArrayFile
+        Written so far.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.files: dict[str, ArrayFile] = {}
+
+    def put(self, array: np.ndarray, name: str) -> str:
+        """Write an array, and return the name of its file."""
+        safe = re.sub(r"[^A-Za-z0-9_.+-]", "_", name)[:100].strip(".") or "array"
+        final, file = write_array(array, self.folder, safe)
+        self.files[final] = file
+        return final
+
+    def finish(self, model: Any) -> None:
+        """Have the folder hold a model, whose nodes name the arrays that were put."""
+        meta = {
+            "what": _WHAT,
+            "format": FORMAT,
+            "versions": {
+                "sklearn_xc": sklearn_xc.__version__,
+                "python": python_version(),
+                **{name: metadata.version(name) for name in _PACKAGES},
+            },
+            "model": model,
+            "files": {name: file.as_json() for name, file in sorted(self.files.items())},
+        }
+        text = json.dumps(meta, indent=1, allow_nan=False).encode()
+        body = text.removesuffix(b"\n}")
+        with open_atomic(self.folder / META) as stream:
+            stream.write(body)
+            stream.write(b',\n "sha256": "%b"\n}\n' % hashlib.sha256(body).hexdigest().encode())
+        _sync(self.folder)
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[FolderWriter]:
+    """Open a folder for a model; unless ``finish`` was called, it is as it was.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        A folder that holds a model, or nothing; or a name that is free, in a folder that is there.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be made or written, holds other files, or another process writes to it.
+    """
+    folder = Path(os.path.abspath(os.fspath(path)))
+    is_new = _make(folder)
+    try:
+        with locked(folder, "another process is saving a model there"):
+            writer = FolderWriter(folder)
+            try:
+                yield writer
+            finally:
+                _sweep(folder)
+    except BaseException:
+        if is_new:
+            with suppress(OSError):
+                folder.rmdir()  # not if a model is in it
+        raise
+
+
+def _make(folder: Path) -> bool:
+    """Make a folder if it is not there; tell whether it was not."""
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(
+            f"{folder}: is a file. A model is saved as a folder: give another name, or remove it."
+        )
+    if not folder.parent.is_dir():
+        raise FileNotFoundError(f"{folder}: there is no folder {str(folder.parent)!r}.")
+    if not folder.exists():
+        folder.mkdir()
+        return True
+    others = sorted(name for name in os.listdir(folder) if not _OURS.fullmatch(name))
+    if others:
+        raise FileExistsError(
+            f"{folder}: holds files that are no part of a model, such as {others[0]!r}. Give the "
+            "model a folder of its own."
+        )
+    return False
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what the folder's model does not name, and what was left when a save was ended."""
+    try:
+        named = set(read_meta(folder)["files"]) | {META}
+    except SavedModelError:
+        if (folder / META).exists():  # damaged, or of a newer version: not ours to judge
+            return
+        named = set()
+    for name in os.listdir(folder):
+        if name not in named and _OURS.fullmatch(name):
+            with suppress(OSError):
+                (folder / name).unlink()
+
+
+def _sync(folder: Path) -> None:
+    """Bring the names in a folder to the disk."""
+    if os.name != "posix":
+        return
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    except OSError:  # some file systems do not take this for folders
+        pass
+    finally:
+        os.close(number)
+
+
+def read_meta(folder: Path) -> dict[str, Any]:
+    """Return what a model's meta.json says.
+
+    Raises
+    ------
+    SavedModelError
+        If the folder is no model's, or meta.json is not as it was written or of a newer format.
+    """
+    path = folder / META
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise SavedModelError(f"{path}: is no file.")
+        text = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise SavedModelError(_why_no_model(folder)) from None
+    end = _END.search(text[-100:])
+    if end is None:
+        raise SavedModelError(f"{path}: is cut off, or no meta.json of a model.")
+    body = text[: len(text) - len(end[0])]
+    if hashlib.sha256(body).hexdigest().encode() != end[1]:
+        raise SavedModelError(f"{path}: is damaged, or was changed: it is not what was written.")
+    try:
+        meta = json.loads(body + b"\n}")
+        is_model = meta["what"] == _WHAT and type(meta["format"]) is int
+    except (ValueError, KeyError, TypeError, RecursionError):
+        is_model = False
+    if not is_model:
+        raise SavedModelError(f"{path}: is no meta.json of a model.")
+    if meta["format"] != FORMAT:
+        raise SavedModelError(
+            f"{folder}: is a model in format {meta['format']}, of sklearn_xc "
+            f"{meta.get('versions', {}).get('sklearn_xc', 'unknown')}. This is "
+            f"{sklearn_xc.__version__}, which reads format {FORMAT}. Upgrade it."
+        )
+    try:
+        files = {name: ArrayFile.from_json(name, file) for name, file in meta["files"].items()}
+    except AttributeError:
+        raise SavedModelError(f"{path}: does not say which arrays there are.") from None
+    for name in files:
+        if os.path.basename(name) != name or not _OURS.fullmatch(name) or name == META:
+            raise SavedModelError(f"{path}: {name!r} is no name of an array's file.")
+    return {**meta, "files": files}
+
+
+def _why_no_model(folder: Path) -> str:
+    if folder.is_file():
+        return (
+            f"{folder}: is a file, a saved model is a folder. Was it written by joblib.dump or "
+            "pickle? These are loaded by joblib.load and pickle.load."
+        )
+    if not folder.is_dir():
+        return f"{folder}: there is no such folder."
+    names = os.listdir(folder)
+    if names and all(_OURS.fullmatch(name) for name in names):
+        return f"{folder}: holds no model: its first save was ended before it was complete."
+    return f"{folder}: holds no model: there is no {META} in it."
+
+
+def open_arrays(folder: Path, files: dict[str, ArrayFile]) -> dict[str, StoredArray]:
+    """Open all arrays of a model, and check their sizes, dtypes and shapes.
+
+    Raises
+    ------
+    SavedModelError
+        If one is not as it was written.
+    """
+    return {name: StoredArray(folder / name, file) for name, file in files.items()}

@@ -1,0 +1,180 @@
+"""Models saved to folders, opened without reading them, and read part by part as they are used."""
+
+import errno
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sklearn_xc._plain_state import from_plain
+from sklearn_xc._saved import UNREAD, SavedEstimator
+from sklearn_xc.exceptions import SavedModelError
+from sklearn_xc.storage.array_files import SMALL
+from sklearn_xc.storage.folder import open_arrays, read_meta, writing
+from sklearn_xc.storage.named_classes import class_named
+from sklearn_xc.storage.nodes import Path as Place
+from sklearn_xc.storage.nodes import Reader, Writer
+
+#: A model is opened again so often if it is saved anew just then.
+_ATTEMPTS = 3
+
+
+def save_model(model: Any, path: str | os.PathLike[str]) -> None:
+    """Save an estimator to a folder, all or nothing.
+
+    Parameters
+    ----------
+    model : estimator
+    path : str or PathLike
+        A folder that holds a model or nothing, or a free name.
+
+    Raises
+    ------
+    TypeError
+        If it holds what cannot be saved.
+    OSError
+        If the folder cannot be written; what was in it before is as it was.
+    """
+    try:
+        with writing(path) as folder:
+            folder.finish(Writer(folder.put).node(model))
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+            raise OSError(
+                error.errno,
+                f"{os.fspath(path)}: the model was not saved: {os.strerror(error.errno)}. What was "
+                "there before is as it was",
+            ) from error
+        raise
+
+
+def load_model(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
+    """Open a model that :func:`save_model` wrote.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        The folder.
+    verify : bool, default=False
+        Whether to read and check all of it now. Otherwise a part is checked when it is first used.
+
+    Returns
+    -------
+    estimator
+        Its large arrays are read-only maps of the files.
+
+    Raises
+    ------
+    SavedModelError
+        If the folder holds no model, a damaged one, or one of a newer format.
+    """
+    folder = Path(os.path.abspath(os.fspath(path)))
+    for attempt in range(_ATTEMPTS):
+        meta = read_meta(folder)
+        try:
+            opened = _Opened(folder, meta, verify)
+            break
+        except SavedModelError:  # are these the files of a model that was saved over?
+            if attempt == _ATTEMPTS - 1 or read_meta(folder) == meta:
+                raise
+    return opened.model()
+
+
+class _Opened:
+    """What nodes of a model name, in its folder: the opener of its reader.
+
+    Parameters
+    ----------
+    folder : Path
+    meta : dict
+        As ``read_meta`` returns it.
+    is_whole : bool
+        Whether all is read and checked at once.
+    """
+
+    def __init__(self, folder: Path, meta: dict[str, Any], is_whole: bool) -> None:
+        self.arrays = open_arrays(folder, meta["files"])
+        self.is_whole = is_whole
+        self.reader = Reader(meta["model"], self)
+        self.lock = threading.RLock()
+
+    def model(self) -> Any:
+        """Return the estimator."""
+        if self.is_whole:
+            for array in self.arrays.values():
+                array.checked()
+        model = self.reader.value(self.reader.top)
+        if not isinstance(model, SavedEstimator):
+            raise SavedModelError("meta.json: the model is no estimator of sklearn_xc.")
+        return model
+
+    def array(self, name: str) -> np.ndarray:
+        """Return an array that has been checked."""
+        return self.arrays[name].checked()
+
+    def make(self, kind: type, state: dict[Place, Any], path: Place, reader: Reader) -> Any:
+        """Return an object; of an estimator of ours, what is large is left unread."""
+        made, now, later = object.__new__(kind), {}, {}
+        may_wait = issubclass(kind, SavedEstimator) and not self.is_whole
+        for place, node in state.items():
+            if may_wait and self._is_large(node):
+                later[place[-1]] = place, node
+            else:
+                now[place[-1]] = reader.value(node, place)
+        if hasattr(made, "__setstate__"):
+            made.__setstate__(now)
+        else:
+            vars(made).update(from_plain(now))
+        if later:
+            vars(made)[UNREAD] = Unread(self, later)
+        return made
+
+    def _is_large(self, node: Any) -> bool:
+        """Tell whether a node holds a large array; those of estimators wait by themselves."""
+        if type(node) is list:
+            return any(map(self._is_large, node))
+        if type(node) is not dict:
+            return (
+                type(node) is str and node in self.arrays and (self.arrays[node].file.size > SMALL)
+            )
+        if "object" in node:
+            kind = class_named(node["object"])
+            if kind is not None and issubclass(kind, SavedEstimator):
+                return False
+        return any(map(self._is_large, node.values()))
+
+
+class Unread:
+    """Attributes of an opened estimator that were not read yet.
+
+    Parameters
+    ----------
+    opened : _Opened
+    nodes : dict
+        By name, where each node is, and the node.
+    """
+
+    def __init__(self, opened: _Opened, nodes: dict[Any, tuple[Place, Any]]) -> None:
+        self._opened, self._nodes = opened, nodes
+
+    def read(self, attributes: dict[str, Any], name: str) -> bool:
+        """Have an attribute among those of an estimator; tell whether there is one to be read.
+
+        It counts as unread no more, should it be removed again.
+        """
+        with self._opened.lock:
+            if name in attributes:  # another thread was faster
+                return True
+            if name not in self._nodes:
+                return False
+            place, node = self._nodes[name]
+            attributes[name] = from_plain(self._opened.reader.value(node, place))
+            del self._nodes[name]
+            return True
+
+    def read_all(self, attributes: dict[str, Any]) -> None:
+        """Have all among the attributes of an estimator that it has not got since."""
+        for name in list(self._nodes):
+            self.read(attributes, name)

@@ -1,0 +1,348 @@
+"""States of estimators as JSON with names of arrays, and back.
+
+Numbers, texts, lists and None are themselves. What else there is is an object whose first key says
+what it stands for: {"tuple": [...]}, {"array": "weights.values-1f0c2a9b.npy"}, and so on. What
+stands in two places is written once; in the second is where: {"same": ["state", "coef_"]}, the keys
+that lead there.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from sklearn_xc._plain_state import as_plain
+from sklearn_xc.exceptions import SavedModelError
+from sklearn_xc.storage.named_classes import class_named, name_of
+
+#: So many texts or more go into arrays: JSON is read whole whenever a model is opened.
+_MANY_TEXTS = 200
+_ADVICE = (
+    "A saved model holds numbers, texts, arrays, and public parts of sklearn_xc and scikit-learn, "
+    "so that to load it runs no code; joblib.dump holds anything."
+)
+_TYPES = {kind.__name__: kind for kind in (bool, int, float, str, bytes)} | {
+    f"numpy.{name}": getattr(np, name)
+    for name in (
+        "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+        "float16", "float32", "float64", "str_", "datetime64",
+    )
+}  # fmt: skip
+#: Where something is: the keys that lead there from the top.
+Path = tuple[str | int, ...]
+#: Keys that say what their value is, not whose.
+_SAY_WHAT = {
+    "tuple", "dict", "pairs", "set", "frozenset", "state", "parameters", "keys", "object array",
+    "__sklearn_xc_record__",
+}  # fmt: skip
+
+
+def readable(path: Path) -> str:
+    """Return where something is, for people: ``"weights.values"``."""
+    return ".".join(str(key).strip("_") for key in path if key not in _SAY_WHAT) or "model"
+
+
+class Writer:
+    """Turns values into nodes.
+
+    Parameters
+    ----------
+    put : callable
+        Called as ``put(array, name)`` with each array; returns the name by which it is found again.
+    """
+
+    def __init__(self, put: Callable[[np.ndarray, str], str]) -> None:
+        self._put = put
+        self._met: dict[int, tuple[Path, Any]] = {}
+        self._files: dict[tuple, tuple[str, np.ndarray]] = {}
+
+    def node(self, value: Any, path: Path = ()) -> Any:
+        """Return what stands for a value.
+
+        Raises
+        ------
+        TypeError
+            If it is, or holds, what cannot be saved.
+        """
+        kind = type(value)
+        if value is None or kind in (bool, int, str):
+            return value
+        if kind is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if isinstance(value, np.generic) and not value.dtype.hasobject:
+            return {"scalar": [value.dtype.str, np.asarray(value).tobytes().hex()]}
+        if kind is bytes:
+            return {"bytes": value.hex()}
+        if kind is tuple:
+            return {"tuple": self._items(value, (*path, "tuple"))}
+        if isinstance(value, type):
+            return {"type": self._name_of_type(value, path)}
+        if id(value) in self._met:
+            return {"same": list(self._met[id(value)][0])}
+        self._met[id(value)] = path, value  # kept, or its id might become another's
+        if kind is list:
+            if _are_many_texts(value):
+                return {"texts": self._texts(value, (*path, "texts"))}
+            return self._items(value, path)
+        if kind is dict:
+            return self._dictionary(value, path)
+        if kind in (set, frozenset):
+            name = kind.__name__
+            return {name: self.node(sorted(value, key=repr), (*path, name))}
+        if kind is range:
+            return {"range": [value.start, value.stop, value.step]}
+        if kind is slice:
+            return {"slice": self._items((value.start, value.stop, value.step), (*path, "slice"))}
+        if isinstance(value, np.ndarray) and kind in (np.ndarray, np.memmap):
+            return self._array(value, path)
+        if kind is np.random.RandomState:
+            return {"random state": self.node(value.get_state(), (*path, "random state"))}
+        if kind is np.random.Generator:
+            state = value.bit_generator.state
+            return {"random generator": self.node(state, (*path, "random generator"))}
+        return self._object(value, path)
+
+    def _object(self, value: Any, path: Path) -> Any:
+        kind, name = type(value), name_of(type(value))
+        state = as_plain(value.__getstate__()) if name is not None else None
+        if name is None or not isinstance(state, dict | None):
+            raise TypeError(
+                f"{readable(path)} is a {kind.__qualname__} of {kind.__module__}, which cannot be "
+                f"saved. {_ADVICE}"
+            )
+        state = state or {}
+        known = kind._get_param_names() if hasattr(kind, "_get_param_names") else ()
+        given = {key: state.pop(key) for key in known if key in state}
+        return {
+            "object": name,
+            "parameters": self._named(given, (*path, "parameters")),
+            "state": self._named(state, (*path, "state")),
+        }
+
+    def _named(self, values: dict[str, Any], path: Path) -> dict[str, Any]:
+        return {key: self.node(value, (*path, key)) for key, value in values.items()}
+
+    def _items(self, values: Any, path: Path) -> list[Any]:
+        return [self.node(value, (*path, i)) for i, value in enumerate(values)]
+
+    def _dictionary(self, value: dict[Any, Any], path: Path) -> Any:
+        if not all(type(key) is str for key in value):
+            return {
+                "pairs": [
+                    self._items(pair, (*path, "pairs", i)) for i, pair in enumerate(value.items())
+                ]
+            }
+        if _are_many_texts(list(value)) and _are_alike(value.values()):
+            return {
+                "numbered texts": self._texts(list(value), (*path, "numbered texts")),
+                "numbers": self._array(np.array(list(value.values())), (*path, "numbers")),
+                "plain": type(next(iter(value.values()))) is int,
+            }
+        return {"dict": self._named(value, (*path, "dict"))}
+
+    def _array(self, value: np.ndarray, path: Path) -> Any:
+        if value.dtype.hasobject and value.dtype.names is None:
+            flat, shape = value.ravel().tolist(), list(value.shape)
+            if flat and all(type(one) is str for one in flat):
+                return {"text array": self._texts(flat, (*path, "text array")), "shape": shape}
+            return {"object array": self._items(flat, (*path, "object array")), "shape": shape}
+        if value.dtype.names is not None or value.dtype.kind == "V":
+            raise TypeError(f"{readable(path)} is an array of records, not saved. {_ADVICE}")
+        # Views of the same memory are one file.
+        memory = value.__array_interface__["data"][0] if value.size else id(value)
+        key = memory, value.shape, value.strides, value.dtype.str
+        if key not in self._files:
+            self._files[key] = self._put(np.asarray(value), readable(path)), value
+        return {"array": self._files[key][0]}
+
+    def _texts(self, texts: list[str], path: Path) -> dict[str, Any]:
+        """Return texts as two arrays: all in one, in UTF-8, and where each ends, in characters."""
+        blob = np.frombuffer("".join(texts).encode("utf-8", "surrogatepass"), np.uint8)
+        ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
+        return {
+            "utf-8": self._array(blob, (*path, "utf-8"))["array"],
+            "ends": self._array(ends, (*path, "ends"))["array"],
+        }
+
+    def _name_of_type(self, value: type, path: Path) -> str:
+        for name, kind in _TYPES.items():
+            if kind is value:
+                return name
+        raise TypeError(
+            f"{readable(path)} is the class {value.__qualname__}, which cannot be saved. {_ADVICE}"
+        )
+
+
+def _are_many_texts(values: list[Any]) -> bool:
+    return len(values) >= _MANY_TEXTS and all(type(value) is str for value in values)
+
+
+def _are_alike(numbers: Any) -> bool:
+    """Tell whether all are Python's or all are numpy's integers, of 64 bits."""
+    kinds = {type(number) for number in numbers}
+    if kinds == {int}:
+        return all(-(2**63) <= number < 2**63 for number in numbers)
+    return kinds == {np.int64}
+
+
+class Opener(Protocol):
+    """Opens what nodes name."""
+
+    def array(self, name: str) -> np.ndarray:
+        """Return an array that has been checked."""
+
+    def make(self, kind: type, state: dict[str, Any], path: Path, reader: "Reader") -> Any:
+        """Return an object of a class, with a state whose values are nodes."""
+
+
+class Reader:
+    """Turns nodes into the values that they were made of.
+
+    Parameters
+    ----------
+    top : object
+        The node at the top.
+    opener : Opener
+    """
+
+    def __init__(self, top: Any, opener: Opener) -> None:
+        self.top, self.opener = top, opener
+        self._made: dict[Path, Any] = {}
+
+    def value(self, node: Any, path: Path = ()) -> Any:
+        """Return the value that a node stands for.
+
+        Parameters
+        ----------
+        node : object
+        path : tuple
+            Where it is.
+
+        Raises
+        ------
+        SavedModelError
+            If it stands for none.
+        """
+        try:
+            return self._value(node, path)
+        except SavedModelError:
+            raise
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise SavedModelError(
+                f"meta.json: what it says of {readable(path)} makes no sense "
+                f"({type(error).__name__}: {error})."
+            ) from error
+
+    def _value(self, node: Any, path: Path) -> Any:
+        if type(node) is not list and type(node) is not dict:
+            return node
+        if path in self._made:
+            return self._made[path]
+        if type(node) is list:
+            made: Any = [self._value(one, (*path, i)) for i, one in enumerate(node)]
+        else:
+            made = self._said(node, path)
+        self._made[path] = made
+        return made
+
+    def _said(self, node: dict[str, Any], path: Path) -> Any:
+        what = next(iter(node))
+        held, inner = node[what], (*path, what)
+        match what:
+            case "same":
+                return self._at(tuple(held))
+            case "float":
+                return {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}[held]
+            case "scalar":
+                return np.frombuffer(bytes.fromhex(held[1]), _plain_dtype(held[0]), 1)[0]
+            case "bytes":
+                return bytes.fromhex(held)
+            case "type":
+                return _TYPES[held]
+            case "tuple":
+                return tuple(self._value(one, (*inner, i)) for i, one in enumerate(held))
+            case "dict":
+                return {key: self._value(one, (*inner, key)) for key, one in held.items()}
+            case "pairs":
+                return dict(
+                    [self._value(one, (*inner, i, j)) for j, one in enumerate(pair)]
+                    for i, pair in enumerate(held)
+                )
+            case "set" | "frozenset":
+                return {"set": set, "frozenset": frozenset}[what](self._value(held, inner))
+            case "range":
+                return range(*held)
+            case "slice":
+                return slice(*held)
+            case "texts":
+                return self._texts(held)
+            case "numbered texts":
+                numbers = self.opener.array(node["numbers"])
+                texts = self._texts(held)
+                return dict(
+                    zip(texts, numbers.tolist() if node["plain"] else list(numbers), strict=True)
+                )
+            case "array":
+                return self.opener.array(held)
+            case "text array":
+                return _object_array(self._texts(held), node["shape"])
+            case "object array":
+                items = [self._value(one, (*inner, i)) for i, one in enumerate(held)]
+                return _object_array(items, node["shape"])
+            case "random state":
+                made = np.random.RandomState()
+                made.set_state(self._value(held, inner))
+                return made
+            case "random generator":
+                state = self._value(held, inner)
+                kinds = {"MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"}
+                if state["bit_generator"] not in kinds:
+                    raise ValueError(f"there is no generator {state['bit_generator']!r}")
+                bits = getattr(np.random, state["bit_generator"])()
+                bits.state = state
+                return np.random.Generator(bits)
+            case "object":
+                kind = class_named(held)
+                if kind is None:
+                    raise SavedModelError(
+                        f"meta.json: {readable(path)} is of the class {held!r}, which a saved "
+                        "model cannot hold. The file is damaged, or of a newer version."
+                    )
+                state = {
+                    (*path, group, key): one
+                    for group in ("parameters", "state")
+                    for key, one in node[group].items()
+                }
+                return self.opener.make(kind, state, path, self)
+        raise ValueError(f"there is no kind {what!r}")
+
+    def _at(self, path: Path) -> Any:
+        """Return the value of the node that keys lead to."""
+        node = self.top
+        for key in path:
+            node = node[key]
+        if type(node) is dict and "same" in node:
+            raise ValueError("it is the same as itself")
+        return self._value(node, path)
+
+    def _texts(self, held: dict[str, str]) -> list[str]:
+        ends = self.opener.array(held["ends"]).tolist()
+        text = self.opener.array(held["utf-8"]).tobytes().decode("utf-8", "surrogatepass")
+        if any(a > b for a, b in zip([0, *ends], [*ends, len(text)], strict=True)):
+            raise ValueError("the ends of texts do not rise")
+        return [text[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)] if ends else []
+
+
+def _plain_dtype(name: str) -> np.dtype:
+    dtype = np.dtype(name)
+    if dtype.hasobject or dtype.names is not None:
+        raise ValueError(f"{name!r} is no number and no text")
+    return dtype
+
+
+def _object_array(items: list[Any], shape: list[int]) -> np.ndarray:
+    array = np.empty(len(items), object)
+    for i, item in enumerate(items):  # in one assignment lists would become dimensions
+        array[i] = item
+    return array.reshape(shape)
