@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.utils import Bunch
 
 #: Key of the dictionary of a record that holds the name of its kind, and that of the rest.
-_KIND, _STATE = "__sklearn_xc_record__", "state"
+KIND, STATE = "__sklearn_xc_record__", "state"
 #: Records of fitted estimators, and the modules where they are. A class that becomes part of a
 #: fitted estimator gets a line here.
 RECORDS = {
@@ -125,9 +125,9 @@ class _Flattening(_Walk):
 
 class _Restoring(_Walk):
     def replaced(self, value: Any) -> Any:
-        if type(value) is not dict or _KIND not in value:
+        if type(value) is not dict or KIND not in value:
             return super().replaced(value)
-        kind, state = value[_KIND], self.of(value[_STATE])
+        kind, state = value[KIND], self.of(value[STATE])
         if kind == "dtype":
             return np.dtype(state)
         if kind == "Bunch":
@@ -153,7 +153,7 @@ class _Restoring(_Walk):
 
 
 def _record(kind: str, state: Any) -> dict[str, Any]:
-    return {_KIND: kind, _STATE: state}
+    return {KIND: kind, STATE: state}
 
 
 def _sparse(kind: str, shape: Any, data: Any, indices: Any, indptr: Any) -> Any:

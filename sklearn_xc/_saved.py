@@ -8,6 +8,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 
 import sklearn_xc
 from sklearn_xc._plain_state import as_plain, from_plain
+from sklearn_xc.exceptions import SavedModelError
 
 #: Raised when the meaning of pickled attributes changes.
 STATE_FORMAT = 4
@@ -89,11 +90,15 @@ class SavedEstimator:
         unread = attributes.get(UNREAD)
         if name in attributes or (unread is not None and unread.read(attributes, name)):
             return attributes[name]
+        for kind in type(self).__mro__:
+            if name in vars(kind):  # what the class has did raise an AttributeError: its own
+                return vars(kind)[name].__get__(self, type(self))
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __getstate__(self) -> dict[str, Any]:
         read_all(self)
-        state = as_plain(dict(super().__getstate__()))  # type: ignore[misc]
+        held: Any = super().__getstate__()
+        state = as_plain(dict(held))
         state[_VERSION] = sklearn_xc.__version__
         state[_FORMAT] = STATE_FORMAT
         return state
@@ -104,8 +109,8 @@ class SavedEstimator:
         name = type(self).__name__
         if written != STATE_FORMAT:
             advice = "Upgrade it." if written > STATE_FORMAT else "Fit the estimator again."
-            raise ValueError(
-                f"{name}: pickled by sklearn_xc {version} in state format {written}, this is "
+            raise SavedModelError(
+                f"{name}: saved by sklearn_xc {version} in state format {written}, this is "
                 f"{sklearn_xc.__version__}, which reads format {STATE_FORMAT}. {advice}"
             )
         if version != sklearn_xc.__version__:

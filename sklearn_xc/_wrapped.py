@@ -107,7 +107,7 @@ class WrappedClassifier(XCClassifier):
     @property
     def _inner(self) -> Any:
         """The estimator, fitted or not."""
-        return self.__dict__.get("estimator_", self.estimator)
+        return getattr(self, "estimator_", self.estimator)
 
     def _learn_pairs(
         self, X: Any, y: Any, sample_weight: Any, fit: Fit, *, of_classes: bool = True
@@ -264,7 +264,7 @@ class WrappedClassifier(XCClassifier):
 
     def _find_unseen(self) -> np.ndarray:
         """Return the labels that ``estimator_`` says it knows nothing of."""
-        classifier = unwrap(self.__dict__.get("estimator_"), None)[0]
+        classifier = unwrap(getattr(self, "estimator_", None), None)[0]
         if not isinstance(classifier, XCClassifier):
             return np.empty(0, np.int64)
         unseen = self.label_counts_ == 0

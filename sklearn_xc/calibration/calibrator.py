@@ -318,7 +318,8 @@ class TopKCalibrator(WrappedClassifier):
         """
         self._frequencies: LabelFrequencies | None = None
         self._known_features = np.empty(0, bool)
-        reads_itself = not {"estimator", "estimators", "steps"} & set(vars(self.estimator_))
+        held = ("estimator", "estimators", "steps")
+        reads_itself = not any(hasattr(self.estimator_, name) for name in held)
         if not reads_itself or not isinstance(self.estimator_, XCClassifier):
             return
         instances = check_rows(self, X, reset=False)

@@ -32,8 +32,8 @@ class LinearModel(XCClassifier):
 
     def _fitted_weights(self, name: str) -> LabelWeights:
         try:
-            return self.__dict__["_weights"]
-        except KeyError:
+            return self._weights
+        except AttributeError:
             raise AttributeError(f"{name}: this {type(self).__name__} is not fitted yet.") from None
 
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -99,7 +99,7 @@ class SoftmaxModel(XCClassifier):
         return np.array(self._fitted_confidence("best_map_").best)
 
     def _fitted_confidence(self, name: str) -> Confidence:
-        if "coef_" not in vars(self):
+        if not hasattr(self, "coef_"):
             raise AttributeError(f"{name}: this {type(self).__name__} is not fitted yet.")
         return self._confidence
 

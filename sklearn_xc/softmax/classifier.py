@@ -522,6 +522,6 @@ class SoftmaxClassifier(SoftmaxParameters):
 
     def _fitted_normalisers(self, name: str) -> Normalisers:
         try:
-            return self.__dict__["_normalisers"]
-        except KeyError:
+            return self._normalisers
+        except AttributeError:
             raise AttributeError(f"{name}: this {type(self).__name__} is not fitted yet.") from None

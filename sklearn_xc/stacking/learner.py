@@ -112,7 +112,8 @@ class BoostedTrees(NamedTuple):
     def of(cls, boosting: HistGradientBoostingClassifier) -> "BoostedTrees":
         """Return the trees of a fitted one."""
         start, trees, missing_left = boosted_trees(boosting)
-        return cls(start, *trees, missing_left)
+        root, feature, threshold, left, right, value = trees
+        return cls(start, root, feature, threshold, left, right, value, missing_left)
 
     def predict_proba(self, features: np.ndarray) -> np.ndarray:
         """Return the probabilities of both classes, (n_pairs, 2)."""

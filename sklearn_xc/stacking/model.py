@@ -133,7 +133,7 @@ class StackedModel(XCClassifier):
     def _find_unseen(self) -> np.ndarray:
         """Return the labels without a training instance that no member knows anything of."""
         unseen = self.label_counts_ == 0
-        for member in self.__dict__.get("estimators_", ()):
+        for member in getattr(self, "estimators_", ()):
             unseen &= ~known_to(member, len(unseen))
         return np.flatnonzero(unseen)
 

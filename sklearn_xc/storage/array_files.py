@@ -149,12 +149,12 @@ def _bytes_of(array: np.ndarray) -> Iterable[memoryview]:
     """Yield the bytes of an array in C order, without a copy of it where it is contiguous."""
     if array.flags.c_contiguous:
         if array.nbytes:
-            yield memoryview(array.reshape(-1).view(np.uint8))
+            yield array.reshape(-1).view(np.uint8).data
         return
     step = max(1, _PIECE // max(array[:1].nbytes, 1))
     for first in range(0, len(array), step):
         piece = np.ascontiguousarray(array[first : first + step])
-        yield memoryview(piece.reshape(-1).view(np.uint8))
+        yield piece.reshape(-1).view(np.uint8).data
 
 
 class StoredArray:
@@ -191,6 +191,8 @@ class StoredArray:
         shape = file.shape[::-1] if file.fortran else file.shape
         #: The values, not checked. Read-only.
         self.unchecked = array.reshape(shape).T if file.fortran else array.reshape(shape)
+        #: The least value, and one above the largest, that may be in it; refused with its chunk.
+        self.valid: tuple[int, int] | None = None
         self._is_checked = np.zeros(len(file.sha256), bool)
         self.is_checked = not len(file.sha256)
 
@@ -236,11 +238,11 @@ class StoredArray:
         some = stop > first
         begin = (self.offset + first[some] * itemsize) // CHUNK
         end = (self.offset + stop[some] * itemsize - 1) // CHUNK + 1
-        wanted = np.zeros(len(self._is_checked) + 1, np.int64)
-        np.add.at(wanted, begin, 1)
-        np.add.at(wanted, end, -1)
-        wanted = np.cumsum(wanted)[:-1] > 0
-        for chunk in np.flatnonzero(wanted & ~self._is_checked):
+        n_wanted = np.zeros(len(self._is_checked) + 1, np.int64)
+        np.add.at(n_wanted, begin, 1)
+        np.add.at(n_wanted, end, -1)
+        is_wanted = np.cumsum(n_wanted)[:-1] > 0
+        for chunk in np.flatnonzero(is_wanted & ~self._is_checked):
             self._check_chunk(int(chunk))
 
     def checked(self) -> np.ndarray:
@@ -252,13 +254,24 @@ class StoredArray:
 
     def _check_chunk(self, chunk: int) -> None:
         part = self.bytes[chunk * CHUNK : (chunk + 1) * CHUNK]
-        if hashlib.sha256(part).hexdigest() != self.file.sha256[chunk]:
+        if hashlib.sha256(part.data).hexdigest() != self.file.sha256[chunk]:
             raise SavedModelError(
                 f"{self.path}: is damaged between bytes {chunk * CHUNK:,} and "
                 f"{chunk * CHUNK + len(part):,}: these are not the values that were written."
             )
+        if self.valid is not None:
+            self._check_values(chunk)
         self._is_checked[chunk] = True
         self.is_checked = bool(self._is_checked.all())
+
+    def _check_values(self, chunk: int) -> None:
+        """Raise an error for values that are not `valid`; items lie in one chunk each."""
+        items = self.unchecked.reshape(-1)
+        limits = [(at * CHUNK - self.offset) // items.itemsize for at in (chunk, chunk + 1)]
+        part = items[max(limits[0], 0) : limits[1]]
+        low, high = self.valid  # type: ignore[misc]
+        if part.size and not (low <= part.min() and part.max() < high):
+            raise SavedModelError(f"{self.path}: has values that are not from {low} to {high - 1}.")
 
 
 def _opened(path: Path) -> IO[bytes]:

@@ -7,6 +7,7 @@ older in one step; then files that it does not name are removed. Whatever ends t
 folder holds the model before or the one after.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -93,8 +94,9 @@ def writing(path: str | os.PathLike[str]) -> Iterator[FolderWriter]:
     OSError
         If the folder cannot be made or written, holds other files, or another process writes to it.
     """
-    folder = Path(os.path.abspath(os.fspath(path)))
-    is_new = _make(folder)
+    folder = check_folder(path)
+    is_new = not folder.exists()
+    folder.mkdir(exist_ok=True)
     try:
         with locked(folder, "another process is saving a model there"):
             writer = FolderWriter(folder)
@@ -109,24 +111,33 @@ def writing(path: str | os.PathLike[str]) -> Iterator[FolderWriter]:
         raise
 
 
-def _make(folder: Path) -> bool:
-    """Make a folder if it is not there; tell whether it was not."""
+def check_folder(path: str | os.PathLike[str]) -> Path:
+    """Return the folder of a path, if a model can be saved there.
+
+    Raises
+    ------
+    OSError
+        As :func:`writing`, short of locks.
+    """
+    folder = Path(os.path.abspath(os.fspath(path)))
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(
             f"{folder}: is a file. A model is saved as a folder: give another name, or remove it."
         )
     if not folder.parent.is_dir():
-        raise FileNotFoundError(f"{folder}: there is no folder {str(folder.parent)!r}.")
-    if not folder.exists():
-        folder.mkdir()
-        return True
-    others = sorted(name for name in os.listdir(folder) if not _OURS.fullmatch(name))
+        raise FileNotFoundError(
+            f"{folder}: there is no folder {str(folder.parent)!r}. Make it first."
+        )
+    is_there = folder.is_dir()
+    if not os.access(folder if is_there else folder.parent, os.W_OK | os.X_OK):
+        raise PermissionError(f"{folder}: not allowed to write there.")
+    others = sorted(n for n in os.listdir(folder) if not _OURS.fullmatch(n)) if is_there else []
     if others:
         raise FileExistsError(
             f"{folder}: holds files that are no part of a model, such as {others[0]!r}. Give the "
             "model a folder of its own."
         )
-    return False
+    return folder
 
 
 def _sweep(folder: Path) -> None:
@@ -163,6 +174,8 @@ def read_meta(folder: Path) -> dict[str, Any]:
     ------
     SavedModelError
         If the folder is no model's, or meta.json is not as it was written or of a newer format.
+    FileNotFoundError
+        If there is no such folder.
     """
     path = folder / META
     try:
@@ -207,7 +220,7 @@ def _why_no_model(folder: Path) -> str:
             "pickle? These are loaded by joblib.load and pickle.load."
         )
     if not folder.is_dir():
-        return f"{folder}: there is no such folder."
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
     names = os.listdir(folder)
     if names and all(_OURS.fullmatch(name) for name in names):
         return f"{folder}: holds no model: its first save was ended before it was complete."

@@ -4,11 +4,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+fcntl: Any
 try:
     import fcntl
 except ImportError:  # not a Unix
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None
 
 
 @contextmanager

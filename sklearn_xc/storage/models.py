@@ -1,6 +1,5 @@
 """Models saved to folders, opened without reading them, and read part by part as they are used."""
 
-import errno
 import os
 import threading
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 from sklearn_xc._plain_state import from_plain
 from sklearn_xc._saved import UNREAD, SavedEstimator
 from sklearn_xc.exceptions import SavedModelError
-from sklearn_xc.storage.array_files import SMALL
+from sklearn_xc.storage.array_files import SMALL, StoredArray
 from sklearn_xc.storage.folder import open_arrays, read_meta, writing
 from sklearn_xc.storage.named_classes import class_named
 from sklearn_xc.storage.nodes import Path as Place
@@ -41,12 +40,8 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
         with writing(path) as folder:
             folder.finish(Writer(folder.put).node(model))
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
-            raise OSError(
-                error.errno,
-                f"{os.fspath(path)}: the model was not saved: {os.strerror(error.errno)}. What was "
-                "there before is as it was",
-            ) from error
+        if error.filename is None and error.errno is not None:  # a full disk does not say where
+            raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
         raise
 
 
@@ -114,19 +109,26 @@ class _Opened:
         """Return an array that has been checked."""
         return self.arrays[name].checked()
 
-    def make(self, kind: type, state: dict[Place, Any], path: Place, reader: Reader) -> Any:
+    def part(self, name: str) -> StoredArray:
+        """Return an array that checks itself part by part."""
+        return self.arrays[name]
+
+    def make(self, kind: type, state: dict[Place, Any], reader: Reader) -> Any:
         """Return an object; of an estimator of ours, what is large is left unread."""
-        made, now, later = object.__new__(kind), {}, {}
-        may_wait = issubclass(kind, SavedEstimator) and not self.is_whole
+        made: Any = object.__new__(kind)
+        now: dict[Any, Any] = {}
+        later: dict[Any, tuple[Place, Any]] = {}
+        is_ours = issubclass(kind, SavedEstimator)
         for place, node in state.items():
-            if may_wait and self._is_large(node):
+            if is_ours and not self.is_whole and self._is_large(node):
                 later[place[-1]] = place, node
             else:
                 now[place[-1]] = reader.value(node, place)
+        now = now if is_ours else from_plain(now)  # ours see to it themselves
         if hasattr(made, "__setstate__"):
             made.__setstate__(now)
         else:
-            vars(made).update(from_plain(now))
+            vars(made).update(now)
         if later:
             vars(made)[UNREAD] = Unread(self, later)
         return made

@@ -12,8 +12,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sklearn_xc._plain_state import as_plain
+from sklearn_xc._plain_state import KIND, STATE, as_plain, from_plain
 from sklearn_xc.exceptions import SavedModelError
+from sklearn_xc.storage.forms import FORMS, ByPart
 from sklearn_xc.storage.named_classes import class_named, name_of
 
 #: So many texts or more go into arrays: JSON is read whole whenever a model is opened.
@@ -34,7 +35,7 @@ Path = tuple[str | int, ...]
 #: Keys that say what their value is, not whose.
 _SAY_WHAT = {
     "tuple", "dict", "pairs", "set", "frozenset", "state", "parameters", "keys", "object array",
-    "__sklearn_xc_record__",
+    "of", "arrays", KIND,
 }  # fmt: skip
 
 
@@ -96,6 +97,8 @@ class Writer:
             return {"slice": self._items((value.start, value.stop, value.step), (*path, "slice"))}
         if isinstance(value, np.ndarray) and kind in (np.ndarray, np.memmap):
             return self._array(value, path)
+        if kind is ByPart:
+            return {"by part": self._array(value.array, path)["array"]}
         if kind is np.random.RandomState:
             return {"random state": self.node(value.get_state(), (*path, "random state"))}
         if kind is np.random.Generator:
@@ -127,6 +130,11 @@ class Writer:
         return [self.node(value, (*path, i)) for i, value in enumerate(values)]
 
     def _dictionary(self, value: dict[Any, Any], path: Path) -> Any:
+        if value.get(KIND) in FORMS:
+            form = FORMS[value[KIND]][0](value[STATE])
+            if form is not None:
+                self._met[id(form)] = path, form
+                return {"form": value[KIND], "of": self._named(form, (*path, "of"))}
         if not all(type(key) is str for key in value):
             return {
                 "pairs": [
@@ -136,7 +144,7 @@ class Writer:
         if _are_many_texts(list(value)) and _are_alike(value.values()):
             return {
                 "numbered texts": self._texts(list(value), (*path, "numbered texts")),
-                "numbers": self._array(np.array(list(value.values())), (*path, "numbers")),
+                "numbers": self._array(np.array(list(value.values())), (*path, "numbers"))["array"],
                 "plain": type(next(iter(value.values()))) is int,
             }
         return {"dict": self._named(value, (*path, "dict"))}
@@ -192,8 +200,11 @@ class Opener(Protocol):
     def array(self, name: str) -> np.ndarray:
         """Return an array that has been checked."""
 
-    def make(self, kind: type, state: dict[str, Any], path: Path, reader: "Reader") -> Any:
-        """Return an object of a class, with a state whose values are nodes."""
+    def part(self, name: str) -> Any:
+        """Return an array that checks itself part by part."""
+
+    def make(self, kind: type, state: dict[Path, Any], reader: "Reader") -> Any:
+        """Return an object of a class; by where they are, the nodes of its attributes."""
 
 
 class Reader:
@@ -226,9 +237,9 @@ class Reader:
         """
         try:
             return self._value(node, path)
-        except SavedModelError:
+        except (SavedModelError, MemoryError):
             raise
-        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        except Exception as error:  # whatever a file has numpy and scikit-learn say
             raise SavedModelError(
                 f"meta.json: what it says of {readable(path)} makes no sense "
                 f"({type(error).__name__}: {error})."
@@ -239,15 +250,16 @@ class Reader:
             return node
         if path in self._made:
             return self._made[path]
+        made: Any
         if type(node) is list:
-            made: Any = [self._value(one, (*path, i)) for i, one in enumerate(node)]
+            made = [self._value(one, (*path, i)) for i, one in enumerate(node)]
         else:
-            made = self._said(node, path)
+            made = self._said(node, path)  # type: ignore[arg-type]
         self._made[path] = made
         return made
 
     def _said(self, node: dict[str, Any], path: Path) -> Any:
-        what = next(iter(node))
+        what = next(iter(node), "")
         held, inner = node[what], (*path, what)
         match what:
             case "same":
@@ -285,6 +297,13 @@ class Reader:
                 )
             case "array":
                 return self.opener.array(held)
+            case "by part":
+                return self.opener.part(held)
+            case "form":
+                state = {
+                    key: self._value(one, (*path, "of", key)) for key, one in node["of"].items()
+                }
+                return FORMS[held][1](from_plain(state))
             case "text array":
                 return _object_array(self._texts(held), node["shape"])
             case "object array":
@@ -314,7 +333,7 @@ class Reader:
                     for group in ("parameters", "state")
                     for key, one in node[group].items()
                 }
-                return self.opener.make(kind, state, path, self)
+                return self.opener.make(kind, state, self)
         raise ValueError(f"there is no kind {what!r}")
 
     def _at(self, path: Path) -> Any:

@@ -264,7 +264,7 @@ class TextClassifierXC(SavedEstimator, CallbackSupportMixin, BaseEstimator):
     @property
     def _separator_of_names(self) -> str | None:
         """What stood between the names in one text in fit; None where names were no such texts."""
-        binarizer = self.__dict__.get("binarizer_")
+        binarizer = getattr(self, "binarizer_", None)
         return None if binarizer is None else binarizer.separator
 
     @available_if(_has("decision_function"))
@@ -377,7 +377,7 @@ class TextClassifierXC(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         self._check_texts(X)
         self._check_entries(X)
-        known_words = self.__dict__.get("_known_words")
+        known_words = getattr(self, "_known_words", None)
         if known_words is None:
             raise AttributeError(
                 f"{type(self).__name__}: familiarity needs a vectorizer with a vocabulary, "
@@ -457,7 +457,7 @@ class TextClassifierXC(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         return self._fitted("n_samples_fit_")
 
     def _fitted(self, name: str) -> Any:
-        if "classifier_" not in self.__dict__:
+        if not hasattr(self, "classifier_"):
             raise AttributeError(f"{name}: this {type(self).__name__} is not fitted yet.")
         if name == "classes_" and self.binarizer_ is not None:
             return self.binarizer_.classes_
@@ -470,7 +470,7 @@ class TextClassifierXC(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         self._check_entries(X)
         features = self.vectorizer_.transform(X)
         self._check_rows(X, features)
-        known_words = self.__dict__.get("_known_words")  # models of older versions have none
+        known_words = getattr(self, "_known_words", None)  # models of older versions have none
         if known_words is not None:
             words = KnownWords(**known_words)
             words.warn_of_strange(self.vectorizer_, X, type(self).__name__, stacklevel=4)

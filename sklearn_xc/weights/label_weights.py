@@ -16,6 +16,7 @@ from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.weights.anytime import AnytimeTopK, Budget, topk_anytime
 from sklearn_xc.weights.by_feature import WeightsByFeature, arrange_by_feature, only_labels
+from sklearn_xc.weights.stored import StoredWeights, reach_of
 
 #: Rows of X scored by one task.
 ROWS_PER_TASK = 256
@@ -50,24 +51,52 @@ class LabelWeights:
         prior: np.ndarray | None = None,
         unseen: Any = (),
     ) -> None:
-        self.coef = coef
+        self._coef: sp.csr_array | None = coef
+        self._stored: StoredWeights | None = None
         self.intercept = intercept
         self.prior = prior
         self.unseen = unseen
         self._scoring: _Scoring | None = None
 
+    @classmethod
+    def in_files(
+        cls, stored: StoredWeights, intercept: np.ndarray, prior: np.ndarray | None, unseen: Any
+    ) -> "LabelWeights":
+        """Return weights in files, which are read as far as they are used."""
+        made = object.__new__(cls)
+        made._coef, made._stored, made._scoring = None, stored, None
+        made.intercept, made.prior, made.unseen = intercept, prior, unseen
+        return made
+
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in _DERIVED}
+        return {name: getattr(self, name) for name in ("coef", "intercept", "prior", "unseen")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update({name: value for name, value in state.items() if name not in _DERIVED})
-        self._scoring = None
+        self._coef, self._stored, self._scoring = state["coef"], None, None
+        self.intercept, self.prior, self.unseen = (
+            state[name] for name in ("intercept", "prior", "unseen")
+        )
+
+    @property
+    def coef(self) -> sp.csr_array:
+        """The weights, one row per label; of weights in files made when first needed."""
+        if self._coef is None:
+            assert self._stored is not None
+            self._coef = self._stored.by_label()
+        return self._coef
 
     def with_intercept(self, intercept: np.ndarray) -> "LabelWeights":
         """Return the same weights with other intercepts; their arrangement is shared."""
-        other = LabelWeights(self.coef, intercept)
+        other = self._with(intercept)
         other._scoring = _Scoring.of(other, self._for_scoring())
         _note(other)
+        return other
+
+    def _with(self, intercept: np.ndarray, prior: np.ndarray | None = None) -> "LabelWeights":
+        """Return the same weights with others beside them, and no label unseen."""
+        other = object.__new__(LabelWeights)
+        other._coef, other._stored, other._scoring = self._coef, self._stored, None
+        other.intercept, other.prior, other.unseen = intercept, prior, ()
         return other
 
     @property
@@ -196,7 +225,7 @@ class LabelWeights:
 
     def among(self, labels: np.ndarray) -> "LabelWeights":
         """Return the same weights, of which ``topk`` finds some labels only, -1 and -inf after."""
-        other = LabelWeights(self.coef, self.intercept, self.prior)
+        other = self._with(self.intercept, self.prior)
         scoring = self._for_scoring()
         bases = np.full_like(scoring.bases, -np.inf)
         bases[:, labels] = scoring.bases[:, labels]
@@ -314,6 +343,8 @@ class LabelWeights:
         with np.errstate(over="ignore"):
             rows = (X if X.dtype == dtype else X.astype(dtype)).without_zeros()
             norm2 = float(np.dot(rows.data, rows.data))
+        if self._stored is not None:
+            self._stored.check(rows.indices)
         # The norm bounds the largest magnitude, and is found faster.
         if not norm2 < most * most and np.abs(X.data).max() > most:
             raise ValueError(
@@ -363,10 +394,6 @@ def _note(weights: LabelWeights) -> None:
         made.append(weights)
 
 
-#: What `LabelWeights` makes anew after it was pickled.
-_DERIVED = ("_scoring",)
-
-
 class _Scoring(NamedTuple):
     """What scoring reads.
 
@@ -393,13 +420,12 @@ class _Scoring(NamedTuple):
     @classmethod
     def of(cls, model: LabelWeights, known: "_Scoring | None" = None) -> "_Scoring":
         """Return what scoring with a model reads, given that of one of the same weights."""
-        if known is None:
-            coef = model.coef
-            sizes = sp.csr_array((np.abs(coef.data), coef.indices, coef.indptr), shape=coef.shape)
-            reach = float(sizes.sum(axis=1, dtype=np.float64).max())
-            weights = arrange_by_feature(coef)
-        else:
+        if known is not None:
             weights, reach = known.weights, known.reach
+        elif model._stored is not None:
+            weights, reach = model._stored.by_feature, model._stored.reach
+        else:
+            weights, reach = arrange_by_feature(model.coef), reach_of(model.coef)
         bases = np.stack([model.intercept, model.intercept if model.prior is None else model.prior])
         offset = float(np.abs(bases).max(where=np.isfinite(bases), initial=1.0))
         largest = float(np.finfo(bases.dtype).max) / 4.0 / max(reach, offset)

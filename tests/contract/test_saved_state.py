@@ -8,18 +8,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from fitted import assert_same_answers, assert_same_model
-from registry import ENTRIES, VARIANTS, having, of_variant
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler
+from registry import ENTRIES, having
+from saved_models import MODELS, X, Y, fitted
 from sklearn.utils import Bunch
-from small_data import awkward, easy, made
+from small_data import made
 
-from sklearn_xc import LabelFeatures, TextClassifierXC, TopKCalibrator
+from sklearn_xc import TextClassifierXC
 from sklearn_xc._plain_state import RECORDS, as_plain, from_plain
 from sklearn_xc.preprocessing import LabelBinarizerXC
 from sklearn_xc.weights.label_weights import LabelWeights
 
-X, Y = awkward()
 TEXTS = ["soup broth ladle", "bread dough", "soup stock", "bread yeast oven"] * 15
 NAMES = [["soup"], ["bread", "oven"], ["soup", "stock"], ["bread"]] * 15
 
@@ -31,31 +29,9 @@ pytestmark = [
 ]
 
 
-def temperature():
-    entry = ENTRIES["TopKCalibrator"]
-    return TopKCalibrator(entry.needed["estimator"], method="temperature", cv=0.3, random_state=0)
-
-
-#: Fitted models, of all kinds of state that there are.
-MODELS = {
-    **{
-        f"{name} {variant}".strip(): lambda name=name, variant=variant: of_variant(
-            name, variant
-        ).fit(X, Y)
-        for name, variant in VARIANTS
-    },
-    "dense": lambda: ENTRIES["OvALinearXC"].make().fit(X.toarray(), Y.toarray()),
-    "temperature": lambda: temperature().fit(easy()[0], easy()[1]),
-    "label features": lambda: (
-        ENTRIES["NGAMEEmbeddingXC"].make(label_features=LabelFeatures(X[:5])).fit(X, Y)
-    ),
-    "pipeline": lambda: make_pipeline(MaxAbsScaler(), ENTRIES["OvALinearXC"].make()).fit(X, Y),
-}
-
-
 @pytest.fixture(scope="module", params=MODELS)
 def model(request):
-    return MODELS[request.param]()
+    return fitted(request.param)
 
 
 class Reader(pickle.Unpickler):

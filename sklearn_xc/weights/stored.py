@@ -1,0 +1,141 @@
+"""Weights by feature in files, of which a part is checked before it is read."""
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from sklearn_xc.exceptions import SavedModelError
+from sklearn_xc.kernels.prediction.row_scores import N_TIERS
+from sklearn_xc.storage.array_files import StoredArray
+from sklearn_xc.weights.by_feature import WeightsByFeature, arrange_by_feature
+
+#: What is long, and checked by part; the rest of `WeightsByFeature` has a number for each feature.
+BY_PART = ("labels", "values", "columns")
+
+
+class StoredWeights:
+    """Weights in the arrangement that scoring reads, in files.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        (n_labels, n_features).
+    reach : float
+        As of :func:`reach_of`.
+    index_dtypes : list of str
+        Of the indices and indptr of the weights by label.
+    arrays : dict of str to ndarray or StoredArray
+        Those of ``WeightsByFeature``; some by part.
+
+    Raises
+    ------
+    SavedModelError
+        If they do not fit each other.
+    """
+
+    def __init__(
+        self, shape: tuple[int, int], reach: float, index_dtypes: list[str], arrays: dict[str, Any]
+    ) -> None:
+        self.shape, self.reach, self.index_dtypes = tuple(shape), float(reach), index_dtypes
+        self._parts: dict[str, StoredArray] = {name: arrays[name] for name in BY_PART}
+        held = {name: part.unchecked for name, part in self._parts.items()}
+        self.by_feature = WeightsByFeature(**{**arrays, **held})
+        self._refuse_nonsense()
+        self._parts["labels"].valid = 0, self.shape[0]
+
+    def _refuse_nonsense(self) -> None:
+        """Raise an error unless the small arrays name places that the long ones have."""
+        w, (n_labels, d) = self.by_feature, self.shape
+        of_features = (w.slot, w.tier, w.work, w.highest, w.lowest)
+        fits = (
+            all(array.shape == (d,) for array in of_features)
+            and w.indptr.shape == (d + 1,)
+            and (w.indptr.dtype, w.slot.dtype, w.tier.dtype) == (np.int64, np.int32, np.uint8)
+            and (w.labels.dtype, w.values.dtype) == (np.int32, w.columns.dtype)
+            and w.values.dtype in (np.float32, np.float64)
+            and w.labels.shape == w.values.shape == (int(w.indptr[-1]),)
+            and w.indptr[0] == 0
+            and bool((np.diff(w.indptr) >= 0).all())
+            and w.columns.ndim == 2
+            and w.columns.flags.c_contiguous
+            and w.columns.shape[1] >= n_labels
+            and bool(((w.slot >= -1) & (w.slot < len(w.columns))).all())
+            and bool((w.tier < 2 * N_TIERS).all())
+            and bool((w.tier >= N_TIERS)[w.slot >= 0].all())
+            and bool((w.tier < N_TIERS)[w.slot < 0].all())
+        )
+        if not fits:
+            raise SavedModelError("the weights: their arrays do not fit each other.")
+
+    def check(self, features: np.ndarray) -> None:
+        """Check what scores of rows with these features read, and was not checked yet.
+
+        Raises
+        ------
+        SavedModelError
+            If some of it is damaged.
+        """
+        if all(part.is_checked for part in self._parts.values()):
+            return
+        w = self.by_feature
+        features = np.unique(features)
+        slot = w.slot[features]
+        lists, columns = features[slot < 0], np.unique(slot[slot >= 0]).astype(np.int64)
+        for name in ("labels", "values"):
+            self._parts[name].check(w.indptr[lists], w.indptr[lists + 1])
+        width = w.columns.shape[1]
+        self._parts["columns"].check(columns * width, (columns + 1) * width)
+
+    def by_label(self) -> sp.csr_array:
+        """Return the weights, one row per label, in memory; all is checked."""
+        for part in self._parts.values():
+            part.checked()
+        w, (n_labels, d) = self.by_feature, self.shape
+        is_short = len(w.labels) <= np.iinfo(np.int32).max
+        indptr = w.indptr.astype(np.int32) if is_short else w.indptr
+        found = sp.csc_array((w.values, w.labels, indptr), shape=(n_labels, d)).tocsr()
+        own = np.flatnonzero(w.slot >= 0)
+        if len(own):
+            dense = sp.csr_array(w.columns[w.slot[own], :n_labels].T)
+            arrays = dense.data, own[dense.indices], dense.indptr
+            found = found + sp.csr_array(arrays, shape=(n_labels, d))
+        coef = sp.csr_array((n_labels, d), dtype=w.values.dtype)
+        of_indices, of_indptr = self.index_dtypes
+        coef.data = found.data
+        coef.indices = found.indices.astype(of_indices, copy=False)
+        coef.indptr = found.indptr.astype(of_indptr, copy=False)
+        return coef
+
+
+def as_stored(state: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the form in files of a plain state of `LabelWeights`, or None where there is none.
+
+    Parameters
+    ----------
+    state : dict
+        With ``coef``, a csr_array.
+
+    Returns
+    -------
+    dict or None
+        What ``StoredWeights`` takes. None for weights with explicit zeros, or in disorder: these
+        would not come back as they are.
+    """
+    coef = state["coef"]
+    if not isinstance(coef, sp.csr_array) or not coef.has_canonical_format or not coef.data.all():
+        return None
+    by_feature = arrange_by_feature(coef)
+    return {
+        "shape": tuple(map(int, coef.shape)),
+        "reach": reach_of(coef),
+        "index_dtypes": [coef.indices.dtype.str, coef.indptr.dtype.str],
+        "arrays": {field.name: getattr(by_feature, field.name) for field in fields(by_feature)},
+    }
+
+
+def reach_of(coef: sp.csr_array) -> float:
+    """Return the largest sum of magnitudes of a label's weights."""
+    sizes = sp.csr_array((np.abs(coef.data), coef.indices, coef.indptr), shape=coef.shape)
+    return float(sizes.sum(axis=1, dtype=np.float64).max())

@@ -1,0 +1,39 @@
+"""Fitted models, of all kinds of state that there are."""
+
+from functools import cache
+
+from registry import ENTRIES, VARIANTS, of_variant
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from small_data import awkward, easy
+
+from sklearn_xc import LabelFeatures, TopKCalibrator
+
+X, Y = awkward()
+
+
+@cache
+def fitted(name):
+    """Return one of `MODELS`, the same for all who ask."""
+    return MODELS[name]()
+
+
+def temperature():
+    entry = ENTRIES["TopKCalibrator"]
+    return TopKCalibrator(entry.needed["estimator"], method="temperature", cv=0.3, random_state=0)
+
+
+MODELS = {
+    **{
+        f"{name} {variant}".strip(): lambda name=name, variant=variant: of_variant(
+            name, variant
+        ).fit(X, Y)
+        for name, variant in VARIANTS
+    },
+    "dense": lambda: ENTRIES["OvALinearXC"].make().fit(X.toarray(), Y.toarray()),
+    "temperature": lambda: temperature().fit(easy()[0], easy()[1]),
+    "label features": lambda: (
+        ENTRIES["NGAMEEmbeddingXC"].make(label_features=LabelFeatures(X[:5])).fit(X, Y)
+    ),
+    "pipeline": lambda: make_pipeline(MaxAbsScaler(), ENTRIES["OvALinearXC"].make()).fit(X, Y),
+}

@@ -1,0 +1,111 @@
+"""Every estimator comes back from a folder as it was, and goes on from there."""
+
+import pickle
+import shutil
+
+import numpy as np
+import pytest
+from fitted import assert_same_answers, assert_same_model
+from registry import ENTRIES, having
+from saved_models import MODELS, X, Y, fitted
+from small_data import made
+
+import sklearn_xc
+from sklearn_xc import TextClassifierXC
+from sklearn_xc.storage import array_files, models
+
+#: Whose learner is scikit-learn's boosting, whose parts are private.
+REFUSED = {name for name in MODELS if name.startswith("StackingXC")} - {
+    "StackingXC own learner", "StackingXC foreign learner",
+}  # fmt: skip
+TEXTS = ["soup broth ladle", "bread dough", "soup stock", "bread yeast oven"] * 15
+NAMES = [["soup"], ["bread", "oven"], ["soup", "stock"], ["bread"]] * 15
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.RecallWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.SmallGroupWarning"),
+]
+
+
+@pytest.fixture(params=["small", "mapped"])
+def size(request, monkeypatch):
+    """Models whose arrays are read at once, and models whose arrays wait."""
+    if request.param == "mapped":
+        monkeypatch.setattr(array_files, "SMALL", 0)
+        monkeypatch.setattr(models, "SMALL", 0)
+        monkeypatch.setattr(array_files, "CHUNK", 256)
+    return request.param
+
+
+def whole(model):
+    """Return a model once all of it is read, so that its attributes can be compared."""
+    pickle.dumps(model)
+    return model
+
+
+@pytest.mark.parametrize("name", sorted(set(MODELS) - REFUSED - {"pipeline"}))
+def test_it_comes_back(name, size, tmp_path):
+    model, folder = fitted(name), tmp_path / "model"
+    model.save(folder)
+    again = sklearn_xc.load(folder, verify=size == "small")
+    assert_same_answers(again, model, X)
+    assert_same_model(whole(again), model)
+    # What was loaded can be saved over itself, and pickled.
+    again = sklearn_xc.load(folder)
+    again.save(folder)
+    assert_same_model(whole(sklearn_xc.load(folder)), model)
+    assert_same_model(pickle.loads(pickle.dumps(again)), model)
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_what_runs_code_is_refused_by_name(name, tmp_path):
+    with pytest.raises(TypeError, match="final_estimator is a HistGradientBoostingClassifier of s"):
+        fitted(name).save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("name", having("partial_fit"))
+def test_training_goes_on(name, size, tmp_path):
+    model = ENTRIES[name].make().fit(X, Y)
+    model.save(tmp_path / "model")
+    again = sklearn_xc.load(tmp_path / "model")
+    further = made(5, 4)
+    assert_same_model(again.partial_fit(*further), model.partial_fit(*further))
+
+
+def test_an_opened_model_can_be_fitted_anew(size, tmp_path):
+    model = ENTRIES["OvALinearXC"].make().fit(X, Y)
+    model.save(tmp_path / "model")
+    further = made(5, 4)
+    again = sklearn_xc.load(tmp_path / "model").fit(*further)
+    assert_same_model(again, ENTRIES["OvALinearXC"].make().fit(*further))
+
+
+def test_texts_and_names(size, tmp_path):
+    model = TextClassifierXC().fit(TEXTS, NAMES)
+    model.save(tmp_path / "model")
+    again = TextClassifierXC.load(tmp_path / "model")
+    assert again.predict(TEXTS) == model.predict(TEXTS)
+    assert again.vectorizer_.vocabulary_ == model.vectorizer_.vocabulary_
+    for one, other in zip(again.predict_topk(TEXTS), model.predict_topk(TEXTS), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", sorted(ENTRIES))
+def test_an_estimator_that_is_not_fitted_comes_back_too(name, tmp_path):
+    model = ENTRIES[name].make()
+    if name == "StackingXC":
+        model.set_params(final_estimator=None)
+    model.save(tmp_path / "model")
+    again = sklearn_xc.load(tmp_path / "model")
+    assert repr(again) == repr(model)
+    assert not hasattr(again, "classes_")
+
+
+def test_a_model_may_be_moved(size, tmp_path):
+    model = ENTRIES["OvALinearXC"].make().fit(X, Y)
+    model.save(tmp_path / "model")
+    shutil.move(tmp_path / "model", tmp_path / "other")
+    assert_same_answers(sklearn_xc.load(tmp_path / "other"), model, X)
