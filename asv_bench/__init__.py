@@ -48,6 +48,10 @@ EXPERIMENTS = {
         "one_vs_all.frequencies",
         "CPU time of a label of one-vs-all by how frequent it is",
     ),
+    "saved_models": (
+        "library.saved_models",
+        "time to open a saved model, and memory of processes that share it, by kind of file",
+    ),
     "scaling": (
         "one_vs_all.scaling",
         "time per label and memory of training as labels grow towards a million",

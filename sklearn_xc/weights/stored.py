@@ -44,6 +44,7 @@ class StoredWeights:
         self.by_feature = WeightsByFeature(**{**arrays, **held})
         self._refuse_nonsense()
         self._parts["labels"].valid = 0, self.shape[0]
+        self._is_checked = np.zeros(self.shape[1], bool)
 
     def _refuse_nonsense(self) -> None:
         """Raise an error unless the small arrays name places that the long ones have."""
@@ -77,16 +78,17 @@ class StoredWeights:
         SavedModelError
             If some of it is damaged.
         """
-        if all(part.is_checked for part in self._parts.values()):
+        new = features[~self._is_checked[features]]
+        if not new.size:
             return
-        w = self.by_feature
-        features = np.unique(features)
+        w, features = self.by_feature, np.unique(new)
         slot = w.slot[features]
         lists, columns = features[slot < 0], np.unique(slot[slot >= 0]).astype(np.int64)
         for name in ("labels", "values"):
             self._parts[name].check(w.indptr[lists], w.indptr[lists + 1])
         width = w.columns.shape[1]
         self._parts["columns"].check(columns * width, (columns + 1) * width)
+        self._is_checked[features] = True
 
     def by_label(self) -> sp.csr_array:
         """Return the weights, one row per label, in memory; all is checked."""

@@ -208,12 +208,12 @@ def test_what_cannot_be_is_an_error_of_annif(place, arguments, problem):
     assert "Traceback" not in place.output()
 
 
-def test_a_model_of_other_versions_says_so(place):
+def test_what_is_no_model_says_so(place):
     folder = place.folder / "data" / "projects" / "broken"
     folder.mkdir(parents=True)
     (folder / "sklearn_xc-model").write_bytes(b"no pickle")
     place.write_projects({**PROJECTS, "broken": {"backend": "sklearn_xc"}})
-    with pytest.raises(RuntimeError, match=r"Train the project again with the versions"):
+    with pytest.raises(RuntimeError, match=r"a saved model is a folder.*Train the project again"):
         place.run("suggest", "broken", "test.tsv")
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import joblib
 import numpy as np
 from annif.backend.backend import AnnifLearningBackend
 from annif.exception import (
@@ -16,9 +15,10 @@ from annif.exception import (
     OperationFailedException,
 )
 from annif.suggestion import SuggestionBatch
-from annif.util import atomic_save
 from scipy.sparse import csr_array
 
+from sklearn_xc import load
+from sklearn_xc.exceptions import SavedModelError
 from sklearn_xc.integrations.annif import BACKEND, tagging
 from sklearn_xc.integrations.annif.settings import SettingsError, read_count, read_settings
 
@@ -26,12 +26,12 @@ from sklearn_xc.integrations.annif.settings import SettingsError, read_count, re
 class SklearnXCBackend(AnnifLearningBackend):
     """An estimator of sklearn_xc behind a project of Annif.
 
-    The model is one file in the folder of the project: a pickled ``TextClassifierXC`` whose labels
-    are URIs, so that it outlives a vocabulary that is loaded anew in another order.
+    The model is a folder in that of the project: a saved ``TextClassifierXC`` whose labels are
+    URIs, so that it outlives a vocabulary that is loaded anew in another order.
     """
 
     name = BACKEND
-    MODEL_FILE = "sklearn_xc-model"
+    MODEL_FOLDER = "sklearn_xc-model"
 
     _model: Any = None
     _subject_ids: np.ndarray
@@ -49,25 +49,21 @@ class SklearnXCBackend(AnnifLearningBackend):
         NotInitializedException
             If the project is not trained.
         OperationFailedException
-            For a model of other versions.
+            For a model that is damaged, or of a newer version.
         """
         if self._model is not None:
             return
-        path = os.path.join(self.datadir, self.MODEL_FILE)
+        path = os.path.join(self.datadir, self.MODEL_FOLDER)
         if not os.path.exists(path):
             raise NotInitializedException(
                 f"there is no model {path}. Train the project first.", backend_id=self.backend_id
             )
         self.debug(f"loading {path}")
         try:
-            model = joblib.load(path)
-        except MemoryError:
-            raise
-        except Exception as error:  # whatever a pickle of other versions runs into
+            model = load(path)
+        except SavedModelError as error:
             raise OperationFailedException(
-                f"{path} cannot be loaded ({type(error).__name__}: {error}). Train the project "
-                "again with the versions that are installed now.",
-                backend_id=self.backend_id,
+                f"{error} Train the project again.", backend_id=self.backend_id
             ) from error
         self._use(model)
 
@@ -162,7 +158,8 @@ class SklearnXCBackend(AnnifLearningBackend):
 
     def _save(self, model: Any) -> None:
         self.info("saving the model")
-        atomic_save(model, self.datadir, self.MODEL_FILE, method=joblib.dump)
+        os.makedirs(self.datadir, exist_ok=True)
+        model.save(os.path.join(self.datadir, self.MODEL_FOLDER))
         self._use(model)
 
     def _use(self, model: Any) -> None:
