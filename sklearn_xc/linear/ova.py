@@ -1,6 +1,7 @@
 """One-vs-all linear classification for very many labels."""
 
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn_xc._state import built_apart
 from sklearn_xc.initialisers import INITIALISERS, Initialiser
 from sklearn_xc.kernels.one_vs_all.constant_scores import constant_scores_kernel
 from sklearn_xc.linear.assembly import assemble_weights
+from sklearn_xc.linear.checkpoints import block_store
 from sklearn_xc.linear.probabilities import LogisticModel
 from sklearn_xc.linear.problem import build_problem, check_init
 from sklearn_xc.linear.report import fit_report, stacked, warn_of_fit
@@ -86,6 +88,12 @@ class OvALinearXC(LogisticModel):
         Threads. The model is the same, bit for bit, for any number.
     verbose : int, default=0
         If not 0, print progress.
+    checkpoint_dir : str or PathLike, default=None
+        A folder for the blocks of labels that are finished. If the process ends before the fit
+        does, the same call goes on from there, and ends in the same bytes; with any `n_jobs`. Other
+        data, parameters or versions are refused. The folder stays when the fit has ended, and takes
+        as much room as the model: it is yours to remove. One fit to a folder: not for searches,
+        whose candidates would share it.
 
     Attributes
     ----------
@@ -165,6 +173,7 @@ class OvALinearXC(LogisticModel):
         "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
+        "checkpoint_dir": [str, PathLike, None],
     }
 
     def __init__(
@@ -185,6 +194,7 @@ class OvALinearXC(LogisticModel):
         max_memory=None,
         n_jobs=None,
         verbose=0,
+        checkpoint_dir=None,
     ):
         self.C = C
         self.loss = loss
@@ -201,6 +211,7 @@ class OvALinearXC(LogisticModel):
         self.max_memory = max_memory
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.checkpoint_dir = checkpoint_dir
 
     @fit_context(prefer_skip_nested_validation=True)
     @built_apart
@@ -226,7 +237,10 @@ class OvALinearXC(LogisticModel):
         Raises
         ------
         ValueError
-            For NaN, a y that is not binary, or parameters that do not fit together.
+            For NaN, a y that is not binary, parameters that do not fit together, or a
+            `checkpoint_dir` of another fit.
+        OSError
+            If `checkpoint_dir` cannot be written; blocks that are there stay.
         MemoryBudgetError
             If the work space does not fit into memory; nothing was allocated yet.
 
@@ -261,8 +275,9 @@ class OvALinearXC(LogisticModel):
             weight = weight[kept]
         problem = build_problem(self, C, instances, targets, weight)
         initialiser = check_init(self, problem)
-        found = solve_all(problem, initialiser, self._allowed_bytes(), self.n_jobs, fit)
-        self._keep(problem, *found)
+        with block_store(self, instances, targets, weight) as store:
+            found = solve_all(problem, initialiser, self._allowed_bytes(), self.n_jobs, fit, store)
+            self._keep(problem, *found)
 
     def _keep(
         self,

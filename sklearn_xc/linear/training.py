@@ -2,7 +2,8 @@
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from joblib import Parallel, delayed
 from sklearn_xc.initialisers import Given, Initialiser
 from sklearn_xc.linear.along_tree import Starts, Tree, parents_of
 from sklearn_xc.linear.assembly import group_identical_labels, in_callers_features
+from sklearn_xc.linear.checkpoints import BlockStore
 from sklearn_xc.parallel.blocks import BlockPlan, plan_blocks
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.progress import Fit, Progress
@@ -34,6 +36,7 @@ def solve_all(
     max_memory: int | None,
     n_jobs: int | None,
     fit: Fit,
+    store: BlockStore | None = None,
 ) -> tuple[list[BlockSolution], np.ndarray]:
     """Solve all distinct problems, in parallel over blocks.
 
@@ -49,6 +52,8 @@ def solve_all(
         Threads; no solution depends on their number.
     fit : Fit
         Is told of the blocks, the stage "training" where there are several.
+    store : BlockStore, default=None
+        Holds the blocks that are finished, and gets others.
 
     Returns
     -------
@@ -62,21 +67,30 @@ def solve_all(
     parents = parents_of(problem, initialiser, distinct)
     n, d, itemsize = problem.n_samples, problem.n_features, problem.dtype.itemsize
     side_by_side = is_side_by_side(problem)
-    plan = plan_blocks(
-        distinct,
-        np.diff(problem.y_indptr)[distinct],
-        lambda lanes: workspace_bytes(n, d, lanes, itemsize, side_by_side),
-        lambda lanes: largest_array(n, d, lanes, itemsize),
-        max_memory,
-        count_threads(n_jobs),
-        problem.owner,
-        parents=parents,
-    )
-    watch = _Watch(fit, problem, group, plan)
+
+    def cut_for(n_workers: int) -> BlockPlan:
+        return plan_blocks(
+            distinct,
+            np.diff(problem.y_indptr)[distinct],
+            lambda lanes: workspace_bytes(n, d, lanes, itemsize, side_by_side),
+            lambda lanes: largest_array(n, d, lanes, itemsize),
+            max_memory,
+            n_workers,
+            problem.owner,
+            parents=parents,
+        )
+
+    n_threads = count_threads(n_jobs)
+    plan = cut_for(n_threads)
+    if store is not None and store.n_workers != n_threads:
+        plan = replace(cut_for(store.n_workers), n_workers=plan.n_workers)
+    keeper = _Keeper(Spill(max_memory, problem.owner), store)
+    known = keeper.known(plan)
+    watch = _Watch(fit, problem, group, plan, known)
     found = solve_blocks(
         problem, initialiser, group, plan, functools.partial(_solve_block, plan.n_lanes), watch,
-        along=None if parents is None else Tree(distinct, parents, _itself),
-        keep=functools.partial(_keep_weights, Spill(max_memory, problem.owner)),
+        along=None if parents is None else Tree(distinct, parents, _itself), keep=keeper,
+        known=known,
     )  # fmt: skip
     watch.progress.close()
     return found
@@ -98,8 +112,9 @@ class _Watch:
     """
 
     def __init__(
-        self, fit: Fit, problem: OneVsAllProblem, group: np.ndarray, plan: BlockPlan
-    ) -> None:
+        self, fit: Fit, problem: OneVsAllProblem, group: np.ndarray, plan: BlockPlan,
+        known: Collection[int] = (),
+    ) -> None:  # fmt: skip
         labels_of = np.bincount(group, minlength=problem.n_labels)
         counts = np.diff(problem.y_indptr)
         self._n_labels, self._n_done = problem.n_labels, 0
@@ -109,7 +124,12 @@ class _Watch:
             "label block", len(plan.blocks), stage="training", unit="label", sizes=self._sizes,
             costs=costs, in_order=False,
         )  # fmt: skip
-        self._n_workers, self._waves = plan.n_workers, iter(plan.waves)
+        for number in known:  # from before
+            self.progress.known(number)
+            self._n_done += self._sizes[number]
+        self._n_workers = plan.n_workers
+        waves = ([number for number in wave if number not in known] for wave in plan.waves)
+        self._waves = (wave for wave in waves if wave)
         self._due: Iterator[int] = iter(())
         self._tasks: dict[int, Task] = {}
         self._begin_wave()
@@ -129,7 +149,7 @@ class _Watch:
             self._begin_wave()
 
     def _begin_wave(self) -> None:
-        self._due = iter(next(self._waves, range(0)))
+        self._due = iter(next(self._waves, []))
         for number in itertools.islice(self._due, self._n_workers):
             self._tasks[number] = self.progress.part(number).begin()
 
@@ -138,10 +158,30 @@ def _itself(solution: BlockSolution) -> BlockSolution:
     return solution
 
 
-def _keep_weights(spill: Spill, solution: BlockSolution) -> BlockSolution:
-    """Take a block's weights, nearly all of what it found, out of the heap."""
-    solution.indices, solution.values = spill.keep(solution.indices), spill.keep(solution.values)
-    return solution
+class _Keeper:
+    """Takes weights, nearly all of what a block found, out of the heap, and to the disk."""
+
+    def __init__(self, spill: Spill, store: BlockStore | None) -> None:
+        self.spill, self.store = spill, store
+
+    def known(self, plan: BlockPlan) -> dict[int, BlockSolution]:
+        """Return the blocks that were finished before, by number."""
+        found = {}
+        for number, labels in enumerate(plan.blocks if self.store is not None else []):
+            solution = self.store.get(number, labels)  # type: ignore[union-attr]
+            if solution is not None:
+                found[number] = self._out_of_heap(solution)
+        return found
+
+    def __call__(self, number: int, solution: BlockSolution) -> BlockSolution:
+        if self.store is not None:
+            self.store.put(number, solution)
+        return self._out_of_heap(solution)
+
+    def _out_of_heap(self, solution: BlockSolution) -> BlockSolution:
+        keep = self.spill.keep
+        solution.indices, solution.values = keep(solution.indices), keep(solution.values)
+        return solution
 
 
 def _solve_block(
@@ -166,7 +206,8 @@ def solve_blocks(
     solve: Callable[..., Any],
     watch: Callable[[int], None] | None = None,
     along: Tree | None = None,
-    keep: Callable[[Any], Any] | None = None,
+    keep: Callable[[int, Any], Any] | None = None,
+    known: Mapping[int, Any] | None = None,
 ) -> tuple[list[Any], np.ndarray]:
     """Call `solve` for each block of labels, wave after wave.
 
@@ -189,7 +230,10 @@ def solve_blocks(
     along : Tree, optional
         Says which labels start at the weights of others, in the same block or in an earlier wave.
     keep : callable, optional
-        Called with what `solve` returned, as soon as it is there; what it returns is kept instead.
+        Called with a block's number and what `solve` returned, as soon as it is there; what it
+        returns is kept instead.
+    known : dict, optional
+        What was returned for some blocks before, by number: these are not solved.
 
     Returns
     -------
@@ -203,7 +247,8 @@ def solve_blocks(
     ValueError
         If the numbers are too large or too small for the arithmetic of X.
     """
-    results: list[Any] = [None] * len(plan.blocks)
+    known = known or {}
+    results: list[Any] = [known.get(number) for number in range(len(plan.blocks))]
     stop = StopFlag()
     with one_blas_thread():
         sums = sum_instances(problem)
@@ -221,6 +266,7 @@ def solve_blocks(
                         plan.blocks[number], stop,
                     )
                     for number in wave
+                    if number not in known
                 )  # fmt: skip
                 _take(done, results, watch, stop, keep)
         finally:
@@ -235,12 +281,12 @@ def _take(
     results: list[Any],
     watch: Callable[[int], None] | None,
     stop: StopFlag,
-    keep: Callable[[Any], Any] | None,
+    keep: Callable[[int, Any], Any] | None,
 ) -> None:
     """Put what joblib's generator gives into its place; if that fails, stop what still runs."""
     try:
         for number, result in done:
-            results[number] = result if keep is None else keep(result)
+            results[number] = result if keep is None else keep(number, result)
             if watch is not None:
                 watch(number)
     except BaseException as error:

@@ -8,11 +8,8 @@ folder holds the model before or the one after.
 """
 
 import errno
-import hashlib
-import json
 import os
 import re
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import metadata
@@ -23,20 +20,24 @@ from typing import Any
 import numpy as np
 
 import sklearn_xc
-from sklearn_xc._atomic_files import open_atomic
 from sklearn_xc.exceptions import SavedModelError
 from sklearn_xc.storage.array_files import WRITING, ArrayFile, StoredArray, write_array
 from sklearn_xc.storage.locks import locked
+from sklearn_xc.storage.signed_json import read_json, write_json
 
 #: Of the folder. Files of this number are read by every later version.
 FORMAT = 1
 META = "meta.json"
 _WHAT = "a model of sklearn_xc"
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
-#: What stands before the checksum of meta.json, and behind it.
-_END = re.compile(rb',\n "sha256": "([0-9a-f]{64})"\n}\n\Z')
 #: Files that a save may leave behind that was ended.
 _OURS = re.compile(rf"{re.escape(META)}|.*-[0-9a-f]{{8}}\.npy|\..*({re.escape(WRITING)}|\.tmp)")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of this package and of what its numbers come from."""
+    found = {"sklearn_xc": sklearn_xc.__version__, "python": python_version()}
+    return found | {name: metadata.version(name) for name in _PACKAGES}
 
 
 class FolderWriter:
@@ -64,19 +65,11 @@ class FolderWriter:
         meta = {
             "what": _WHAT,
             "format": FORMAT,
-            "versions": {
-                "sklearn_xc": sklearn_xc.__version__,
-                "python": python_version(),
-                **{name: metadata.version(name) for name in _PACKAGES},
-            },
+            "versions": versions(),
             "model": model,
             "files": {name: file.as_json() for name, file in sorted(self.files.items())},
         }
-        text = json.dumps(meta, indent=1, allow_nan=False).encode()
-        body = text.removesuffix(b"\n}")
-        with open_atomic(self.folder / META) as stream:
-            stream.write(body)
-            stream.write(b',\n "sha256": "%b"\n}\n' % hashlib.sha256(body).hexdigest().encode())
+        write_json(self.folder / META, meta)
         _sync(self.folder)
 
 
@@ -179,24 +172,9 @@ def read_meta(folder: Path) -> dict[str, Any]:
     """
     path = folder / META
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise SavedModelError(f"{path}: is no file.")
-        text = path.read_bytes()
+        meta = read_json(path, _WHAT)
     except (FileNotFoundError, NotADirectoryError):
         raise SavedModelError(_why_no_model(folder)) from None
-    end = _END.search(text[-100:])
-    if end is None:
-        raise SavedModelError(f"{path}: is cut off, or no meta.json of a model.")
-    body = text[: len(text) - len(end[0])]
-    if hashlib.sha256(body).hexdigest().encode() != end[1]:
-        raise SavedModelError(f"{path}: is damaged, or was changed: it is not what was written.")
-    try:
-        meta = json.loads(body + b"\n}")
-        is_model = meta["what"] == _WHAT and type(meta["format"]) is int
-    except (ValueError, KeyError, TypeError, RecursionError):
-        is_model = False
-    if not is_model:
-        raise SavedModelError(f"{path}: is no meta.json of a model.")
     if meta["format"] != FORMAT:
         raise SavedModelError(
             f"{folder}: is a model in format {meta['format']}, of sklearn_xc "

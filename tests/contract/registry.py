@@ -69,6 +69,8 @@ OVA = {
     "negative_weight": [0, -1.0, NAN, INF, "propensity", True, np.zeros(5), np.ones(4)],
     "prune": [-0.1, NAN, INF, "a"],
 }
+#: Of estimators whose fits go on after the process was killed.
+CHECKPOINTS = {"checkpoint_dir": [3, True, ["a"], b"x"]}
 SOFTMAX = {
     **COMMON,
     **SEED,
@@ -172,7 +174,7 @@ ENTRIES = {
             "no intercept": {"fit_intercept": False, "init": "zero"},
         },
         pieces={"sklearn_xc.parallel.blocks.MAX_LANES": 2},
-        refused=OVA,
+        refused={**OVA, **CHECKPOINTS},
         memory=(({}, "points of a block"),),
         labels_apart=True,
         learns_from_unlabelled=True,

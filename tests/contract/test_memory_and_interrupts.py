@@ -175,8 +175,10 @@ def at_call(number, act, call):
     def watch(frame, event, _):
         nonlocal seen
         code = frame.f_code
-        # A generator that is thrown away, where errors are ignored, is no place of interest.
-        if event == "call" and code.co_filename.startswith(PACKAGE) and code.co_name[0] != "<":
+        # A generator that is thrown away, where errors are ignored, is no place of interest; nor is
+        # what scikit-learn asks for when the fit is over.
+        is_ours = code.co_filename.startswith(PACKAGE)
+        if event == "call" and is_ours and code.co_name[0] != "<" and code.co_name != "__getattr__":
             seen += 1
             if seen == number:
                 sys.setprofile(None)

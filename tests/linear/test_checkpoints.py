@@ -1,0 +1,225 @@
+"""A fit that was killed goes on from its finished blocks, and ends in the same bytes."""
+
+import multiprocessing
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sklearn_xc import OvALinearXC
+from sklearn_xc.datasets import make_xc_classification
+from sklearn_xc.exceptions import SavedModelError
+from sklearn_xc.linear import training
+from sklearn_xc.losses import SquaredHinge
+
+X, Y = make_xc_classification(n_samples=300, n_features=200, n_labels=600, random_state=0)
+
+
+def fitted(folder=None, X=X, **parameters):
+    return OvALinearXC(**{"tol": 1e-2, "checkpoint_dir": folder, **parameters}).fit(X, Y)
+
+
+def all_bytes(model):
+    """All that a fit leaves but for its times."""
+    coef, report = model.coef_, model.fit_report_
+    arrays = [coef.data, coef.indices, coef.indptr, model.intercept_]
+    arrays += [values for name, values in sorted(report.items()) if name != "seconds"]
+    return [array.tobytes() for array in arrays], model._pruning_cost
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return all_bytes(fitted())
+
+
+@pytest.fixture
+def solved(monkeypatch):
+    """The blocks that are solved, by their labels."""
+    found, plain = [], training.solve_block
+    monkeypatch.setattr(
+        training, "solve_block", lambda *a: found.append(a[4].tolist()) or plain(*a)
+    )
+    return found
+
+
+def parts(folder):
+    return sorted(Path(folder).glob("*.part"))
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_second_call_solves_nothing(n_jobs, expected, solved, tmp_path):
+    assert all_bytes(fitted(tmp_path)) == expected
+    assert len(solved) == len(parts(tmp_path)) > 3
+    n_solved = len(solved)
+    assert all_bytes(fitted(tmp_path, n_jobs=n_jobs)) == expected
+    assert len(solved) == n_solved
+
+
+@pytest.mark.parametrize("init", ["msi", "ovap++"])
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_missing_or_damaged_is_solved_again(init, seed, solved, tmp_path):
+    rng, plain = np.random.default_rng(seed), all_bytes(fitted(init=init))
+    fitted(tmp_path, init=init)
+    harmed = 0
+    for path in parts(tmp_path):
+        match rng.integers(4):
+            case 0:
+                path.unlink()
+            case 1:
+                data = bytearray(path.read_bytes())
+                data[rng.integers(len(data))] ^= 1 << rng.integers(8)
+                path.write_bytes(bytes(data))
+            case 2:
+                path.write_bytes(path.read_bytes()[: rng.integers(path.stat().st_size)])
+            case 3:
+                continue
+        harmed += 1
+    solved.clear()
+    assert all_bytes(fitted(tmp_path, init=init)) == plain
+    assert len(solved) == harmed
+
+
+@pytest.mark.parametrize("stop", [1, 2, 3])
+def test_an_error_leaves_what_is_finished(stop, expected, monkeypatch, tmp_path):
+    plain, n_calls = training.solve_block, 0
+
+    def failing(*args):
+        nonlocal n_calls
+        n_calls += 1
+        if n_calls > stop:
+            raise KeyboardInterrupt
+        return plain(*args)
+
+    monkeypatch.setattr(training, "solve_block", failing)
+    with pytest.raises(KeyboardInterrupt):
+        fitted(tmp_path)
+    assert len(parts(tmp_path)) == stop
+    monkeypatch.setattr(training, "solve_block", plain)
+    assert all_bytes(fitted(tmp_path)) == expected
+
+
+def test_a_full_disk_is_told_and_what_is_finished_stays(expected, monkeypatch, tmp_path):
+    plain, n_calls = os.fsync, 0
+
+    def full(number):
+        nonlocal n_calls
+        n_calls += 1
+        if n_calls > 4:
+            raise OSError(28, "No space left on device")
+        plain(number)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*block-000003\.part'"):
+        fitted(tmp_path)
+    assert len(parts(tmp_path)) == 3
+    monkeypatch.setattr(os, "fsync", plain)
+    assert all_bytes(fitted(tmp_path)) == expected
+
+
+class TestAnotherFit:
+    def test_other_parameters_are_refused_by_name(self, tmp_path):
+        fitted(tmp_path)
+        with pytest.raises(ValueError, match=r"other parameters: C was 0\.5, is 2\.0\. Give each"):
+            fitted(tmp_path, C=2.0)
+        with pytest.raises(ValueError, match=r"loss was 'squared_hinge', is another"):
+            fitted(tmp_path, loss=SquaredHinge())
+        with pytest.raises(ValueError, match=r"max_memory was None, is '1GB'"):
+            fitted(tmp_path, max_memory="1GB")
+
+    def test_what_changes_no_byte_may_be_other(self, expected, tmp_path):
+        fitted(tmp_path)
+        names = [f"n{i}" for i in range(600)]
+        again = fitted(tmp_path, n_jobs=2, verbose=0, top_k=3, label_names=names)
+        assert all_bytes(again) == expected
+        assert again.classes_.tolist() == names
+
+    def test_other_data_are_refused_by_name(self, tmp_path):
+        fitted(tmp_path)
+        with pytest.raises(ValueError, match=r"other data: X is not the same"):
+            fitted(tmp_path, X=X * 2)
+        with pytest.raises(ValueError, match=r"other data: y is not the same"):
+            OvALinearXC(tol=1e-2, checkpoint_dir=tmp_path).fit(X, Y[::-1])
+        with pytest.raises(ValueError, match=r"other data: sample_weight is not the same"):
+            OvALinearXC(tol=1e-2, checkpoint_dir=tmp_path).fit(X, Y, np.full(300, 2.0))
+
+    def test_other_versions_are_refused_by_name(self, tmp_path, monkeypatch):
+        from sklearn_xc.storage import checkpoints
+
+        fitted(tmp_path)
+        plain = checkpoints.versions
+        monkeypatch.setattr(checkpoints, "versions", lambda: {**plain(), "numba": "9.1"})
+        with pytest.raises(ValueError, match=r"other versions: numba was '.*', is '9\.1'"):
+            fitted(tmp_path)
+
+    def test_a_damaged_description_is_refused(self, tmp_path):
+        fitted(tmp_path)
+        path = tmp_path / "fit.json"
+        path.write_bytes(path.read_bytes().replace(b"0.5", b"0.6"))
+        with pytest.raises(SavedModelError, match=r"is damaged, or was changed.* Remove the f"):
+            fitted(tmp_path)
+
+    def test_places_that_do_not_do(self, tmp_path):
+        (tmp_path / "mine.txt").write_text("x")
+        with pytest.raises(FileExistsError, match=r"no part of a fit, such as 'mine\.txt'"):
+            fitted(tmp_path)
+        with pytest.raises(FileExistsError, match=r"is a file\. It must be a folder"):
+            fitted(tmp_path / "mine.txt")
+        with pytest.raises(FileNotFoundError, match=r"there is no folder '.*no'"):
+            fitted(tmp_path / "no" / "more")
+
+    def test_a_second_process_is_refused(self, monkeypatch, tmp_path):
+        plain, seen = training.solve_block, []
+
+        def solve(*args):
+            if not seen:
+                seen.append(True)
+                with pytest.raises(BlockingIOError, match="another process is training with this"):
+                    fitted(tmp_path)
+            return plain(*args)
+
+        monkeypatch.setattr(training, "solve_block", solve)
+        fitted(tmp_path)
+        assert seen
+
+
+def test_lines_go_on_where_they_were(capsys, tmp_path):
+    fitted(tmp_path)
+    parts(tmp_path)[0].unlink()
+    capsys.readouterr()
+    fitted(tmp_path, verbose=1)
+    (line,) = re.findall(r"label .*", capsys.readouterr().out)
+    assert line.startswith("label 600 of 600: 100%")
+
+
+def _fit(folder):
+    (Path(folder) / "started").touch()
+    fitted(Path(folder) / "fit")
+    (Path(folder) / "done").touch()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills processes")
+@pytest.mark.parametrize("n_kills", [2, pytest.param(100, marks=pytest.mark.slow)])
+def test_killed_at_any_moment(n_kills, expected, tmp_path):
+    """Each fit is killed at some moments until it ends."""
+    rng, context = np.random.default_rng(0), multiprocessing.get_context("spawn")
+    n_done = 0
+    for i in range(n_kills):
+        place = tmp_path / str(i)
+        place.mkdir()
+        while not (place / "done").exists():
+            (place / "started").unlink(missing_ok=True)
+            process = context.Process(target=_fit, args=(str(place),))
+            process.start()
+            while not (place / "started").exists():
+                time.sleep(0.005)
+            process.join(float(rng.uniform(0.02, 0.4)) if n_done < 3 * n_kills else None)
+            if process.exitcode is None:
+                os.kill(process.pid, signal.SIGKILL)
+                n_done += 1
+            process.join()
+        assert all_bytes(fitted(place / "fit")) == expected
+    print(f"{n_done} kills")
