@@ -137,7 +137,7 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, verbose
         **{
             name: constraint
             for name, constraint in OvALinearXC._parameter_constraints.items()
-            if name != "C"
+            if name not in ("C", "checkpoint_dir")
         },
         "Cs": [Interval(Integral, 1, 10_000, closed="both"), "array-like"],
         "cv": ["cv_object"],
