@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn_xc._data import CsrRows, DenseRows, Targets
 from sklearn_xc._sklearn import safe_indexing
 from sklearn_xc.initialisers import Initialiser
+from sklearn_xc.linear.checkpoints import BlockStore, FitStore, Scored
 from sklearn_xc.linear.ova import OvALinearXC
 from sklearn_xc.linear.path import PathEnd, at_cost, solve_path
 from sklearn_xc.linear.problem import build_problem, check_init
@@ -46,6 +47,7 @@ class FoldScores:
         instances: CsrRows | DenseRows,
         targets: Targets,
         weight: np.ndarray | None,
+        store: FitStore | None = None,
     ) -> None:
         self.estimator, self.scorer, self.folds = estimator, scorer, folds
         self.X, self.y = with_rows(X), with_rows(y)
@@ -53,6 +55,10 @@ class FoldScores:
         self.n_folds = len(folds)
         self.by_rows = type(scorer) in (AtKScorer, TopKScorer) and scorer._adds_up_rows()
         self.fold: _Fold | None = None
+        self.store = store
+        #: The paths so far, by fold; and how many of the current fold's were taken from the store.
+        self.calls: list[tuple[int, list[int]]] = []
+        self.not_run: list[list[int]] = []
 
     def begin(self, Cs: np.ndarray, goes_down: bool) -> None:
         """Take the values that are to be scored by their positions.
@@ -66,21 +72,42 @@ class FoldScores:
 
     def __call__(self, number: int, values: Sequence[int]) -> list[tuple[float, np.ndarray | None]]:
         """Return the score of each value of C, and what each test row adds to it."""
+        call, values = len(self.calls), list(values)
+        if self.calls and self.calls[-1][0] != number:
+            self.not_run = []
+        self.calls.append((number, values))
+        found = None if self.store is None else self.store.get_scored(call, number, values)
+        if found is None:
+            for missed in self.not_run:  # the path goes on where these have ended
+                self._run(number, missed, None)
+            self.not_run = []
+            blocks = None if self.store is None else self.store.blocks_of_call(call)
+            found = self._run(number, values, blocks)
+            if self.store is not None:
+                self.store.put_scored(call, number, values, found)
+                self.store.blocks_of_call(call).clear()
+        else:
+            self.not_run.append(values)
+        for name, of_values in found.report.items():
+            self.report[name][number, values] = of_values
+        return found.scores
+
+    def _run(self, number: int, values: list[int], blocks: BlockStore | None) -> Scored:
+        """Fit values of C to a fold, and score them."""
         if self.fold is None or self.fold.number != number:
             self.fold = None  # not both at a time
             self.fold = self._make_fold(number)
         fold, scores = self.fold, []
         keep_end = number == 0 and values[0] > 0 and self.goes_down
-        models = fold.fit_path(self.estimator, self.Cs[list(values)], keep_end)
-        for value, model in zip(values, models, strict=True):
+        report: dict[str, list[float]] = {name: [] for name in self.report}
+        for model in fold.fit_path(self.estimator, self.Cs[values], keep_end, blocks):
             scores.append(
                 score_model(self.scorer, model, fold.X, fold.y, fold.weight, self.by_rows)
             )
             for name in ("n_iter", "n_products"):
-                self.report[name][number, value] = model.fit_report_[name].mean()
-            n_unsolved = (model.fit_report_["status"] != "converged").sum()
-            self.report["n_unsolved"][number, value] = n_unsolved
-        return scores
+                report[name].append(model.fit_report_[name].mean())
+            report["n_unsolved"].append((model.fit_report_["status"] != "converged").sum())
+        return Scored(scores, {name: np.array(found) for name, found in report.items()})
 
     def _make_fold(self, number: int) -> "_Fold":
         train, test = self.folds[number]
@@ -124,13 +151,14 @@ class _Fold:
     end: PathEnd | None = None
 
     def fit_path(
-        self, estimator: OvALinearXC, Cs: np.ndarray, keep_end: bool
+        self, estimator: OvALinearXC, Cs: np.ndarray, keep_end: bool, blocks: BlockStore | None
     ) -> Iterator[OvALinearXC]:
         """Yield the model of each C; `keep_end` if smaller ones may be asked for."""
         after = self.end if self.end is not None and Cs[-1] < self.end.C else None
         solutions, row_of_label, end = solve_path(
             self.problem, Cs, self.initialiser, self.group, estimator._allowed_bytes(),
             estimator.n_jobs, after, keep_end and (self.end is None or Cs[0] < self.end.C),
+            blocks,
         )  # fmt: skip
         if end is not None:
             self.end = end

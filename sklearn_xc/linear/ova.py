@@ -8,12 +8,13 @@ import numpy as np
 
 from sklearn_xc._blank_rows import LabelFrequencies, is_blank
 from sklearn_xc._checks import check_targets, check_training_instances, check_weights
+from sklearn_xc._data import CsrRows, DenseRows, Targets
 from sklearn_xc._sklearn import Interval, StrOptions, fit_context
 from sklearn_xc._state import built_apart
 from sklearn_xc.initialisers import INITIALISERS, Initialiser
 from sklearn_xc.kernels.one_vs_all.constant_scores import constant_scores_kernel
 from sklearn_xc.linear.assembly import assemble_weights
-from sklearn_xc.linear.checkpoints import block_store
+from sklearn_xc.linear.checkpoints import FitStore, fit_store
 from sklearn_xc.linear.probabilities import LogisticModel
 from sklearn_xc.linear.problem import build_problem, check_init
 from sklearn_xc.linear.report import fit_report, stacked, warn_of_fit
@@ -255,17 +256,21 @@ class OvALinearXC(LogisticModel):
             If labels have no training instance.
         """
         fit = Fit(self, X, y, sample_weight)
-        self._train(X, y, sample_weight, self.C, fit)
+        instances = check_training_instances(self, X)
+        targets = check_targets(self, y, instances.shape[0])
+        weight = check_weights(self, sample_weight, instances.shape[0])
+        with fit_store(self, instances, targets, weight) as store:
+            self._train(instances, targets, weight, self.C, fit, store)
         fit.end()
         self._warn()
         self._warn_of_unseen()
         return self
 
-    def _train(self, X: Any, y: Any, sample_weight: Any, C: float, fit: Fit) -> None:
+    def _train(
+        self, instances: CsrRows | DenseRows, targets: Targets, weight: np.ndarray | None, C: float,
+        fit: Fit, store: FitStore | None,
+    ) -> None:  # fmt: skip
         """Set the fitted attributes; what there is to warn of, they tell."""
-        instances = check_training_instances(self, X)
-        targets = check_targets(self, y, instances.shape[0])
-        weight = check_weights(self, sample_weight, instances.shape[0])
         self._keep_targets(targets)
         counted = np.ones(instances.shape[0]) if weight is None else weight
         self._count_instances(targets, counted)
@@ -275,9 +280,9 @@ class OvALinearXC(LogisticModel):
             weight = weight[kept]
         problem = build_problem(self, C, instances, targets, weight)
         initialiser = check_init(self, problem)
-        with block_store(self, instances, targets, weight) as store:
-            found = solve_all(problem, initialiser, self._allowed_bytes(), self.n_jobs, fit, store)
-            self._keep(problem, *found)
+        blocks = None if store is None else store.blocks()
+        found = solve_all(problem, initialiser, self._allowed_bytes(), self.n_jobs, fit, blocks)
+        self._keep(problem, *found)
 
     def _keep(
         self,

@@ -21,6 +21,7 @@ from sklearn_xc._folds import ListedFolds, check_folds, is_list_of_folds
 from sklearn_xc._sklearn import Interval, fit_context
 from sklearn_xc._state import built_apart
 from sklearn_xc.exceptions import ConvergenceWarning, GridEdgeWarning
+from sklearn_xc.linear.checkpoints import fit_store
 from sklearn_xc.linear.fold_scores import FoldScores, with_rows
 from sklearn_xc.linear.ova import OvALinearXC
 from sklearn_xc.linear.race import Race
@@ -64,7 +65,7 @@ class OvALinearXCCV(OvALinearXC):
         Whether to score every C on every fold. Otherwise a race decides, see Notes: use True for
         the whole table, and for folds that are not alike, such as those of a time series.
     loss, init, tol, max_iter, fit_intercept, regularize_intercept, class_weight, \
-negative_weight, prune, label_names, top_k, max_memory, n_jobs, verbose
+negative_weight, prune, label_names, top_k, max_memory, n_jobs, verbose, checkpoint_dir
         As in :class:`OvALinearXC`. `init` starts the largest C of each fold, and the final fit.
         With ``tol=None`` the fits to the folds are certified within 3% of their optimum, the final
         one within 0.1%; a given `tol` holds for all.
@@ -137,7 +138,7 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, verbose
         **{
             name: constraint
             for name, constraint in OvALinearXC._parameter_constraints.items()
-            if name not in ("C", "checkpoint_dir")
+            if name != "C"
         },
         "Cs": [Interval(Integral, 1, 10_000, closed="both"), "array-like"],
         "cv": ["cv_object"],
@@ -168,6 +169,7 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, verbose
         n_jobs=None,
         random_state=0,
         verbose=0,
+        checkpoint_dir=None,
     ):
         self.Cs = Cs
         self.cv = cv
@@ -188,6 +190,7 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, verbose
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.checkpoint_dir = checkpoint_dir
 
     @fit_context(prefer_skip_nested_validation=True)
     @built_apart
@@ -236,9 +239,10 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, verbose
             _check_fold_weight(weight, train, f"training rows of fold {fold}")
             _check_fold_weight(weight, test, f"test rows of fold {fold}")
         fit = Fit(self, X, y, sample_weight, n_stages=2)
-        score = FoldScores(self, scorer, folds, X, y, instances, targets, weight)
-        self._choose(Cs, grid, score, fit)
-        self._train(X, y, sample_weight, self.C_, fit)
+        with fit_store(self, instances, targets, weight, folds) as store:
+            score = FoldScores(self, scorer, folds, X, y, instances, targets, weight, store)
+            self._choose(Cs, grid, score, fit)
+            self._train(instances, targets, weight, self.C_, fit, store)
         fit.end()
         self._warn()
         self._warn_of_unseen()

@@ -10,8 +10,9 @@ from sklearn_xc._data import CsrRows
 from sklearn_xc.initialisers import Initialiser
 from sklearn_xc.linear.along_tree import Tree, parents_of
 from sklearn_xc.linear.assembly import in_callers_features
-from sklearn_xc.linear.training import solve_blocks
-from sklearn_xc.parallel.blocks import plan_blocks
+from sklearn_xc.linear.checkpoints import BlockStore
+from sklearn_xc.linear.training import planned, solve_blocks
+from sklearn_xc.parallel.blocks import BlockPlan, plan_blocks
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.memory import format_bytes
 from sklearn_xc.parallel.threads import count_threads
@@ -58,6 +59,7 @@ def solve_path(
     n_jobs: int | None,
     after: PathEnd | None = None,
     keep_end: bool = False,
+    store: BlockStore | None = None,
 ) -> tuple[list[list[BlockSolution]], np.ndarray, PathEnd | None]:
     """Solve all distinct problems for each C, in parallel over blocks.
 
@@ -84,6 +86,8 @@ def solve_path(
         Of the same problem, `group` and `max_memory`, at a larger C: where the path begins.
     keep_end : bool, default=False
         Whether to return where the path ends.
+    store : BlockStore, optional
+        Holds the blocks that are finished, gets others, and is cleared in the end.
 
     Returns
     -------
@@ -102,26 +106,43 @@ def solve_path(
     keep_end = keep_end and end_bytes <= _most_to_keep(max_memory)
     if max_memory is not None and (keep_end or after is not None):
         max_memory -= end_bytes
-    plan = plan_blocks(
-        distinct,
-        np.diff(problem.y_indptr)[distinct],
-        lambda lanes: (
-            workspace_bytes(n, d, lanes, itemsize, side_by_side) + _path_bytes(d, lanes, itemsize)
-        ),
-        lambda lanes: (
-            f"the weights on a path of C, {LABELS_PER_LANE * lanes} labels x {d} features of "
-            f"{itemsize} bytes ({format_bytes(LABELS_PER_LANE * lanes * d * itemsize)})"
-        ),
-        max_memory,
-        count_threads(n_jobs),
-        problem.owner,
-        labels_per_lane=LABELS_PER_LANE,
-        parents=parents,
-    )
+
+    def cut_for(n_workers: int) -> BlockPlan:
+        return plan_blocks(
+            distinct,
+            np.diff(problem.y_indptr)[distinct],
+            lambda lanes: (
+                workspace_bytes(n, d, lanes, itemsize, side_by_side)
+                + _path_bytes(d, lanes, itemsize)
+            ),
+            lambda lanes: (
+                f"the weights on a path of C, {LABELS_PER_LANE * lanes} labels x {d} features of "
+                f"{itemsize} bytes ({format_bytes(LABELS_PER_LANE * lanes * d * itemsize)})"
+            ),
+            max_memory,
+            n_workers,
+            problem.owner,
+            labels_per_lane=LABELS_PER_LANE,
+            parents=parents,
+        )
+
+    plan = planned(cut_for, count_threads(n_jobs), store)
+    known = {}
+    for number, labels in enumerate(plan.blocks if store is not None else []):
+        there = store.get(number, labels)  # type: ignore[union-attr]
+        if there is not None and len(there[0]) == len(Cs) and keep_end == (there[1] is not None):
+            known[number] = there
+
+    def keep(number: int, found: tuple) -> tuple:
+        if store is not None:
+            store.put(number, *found)
+        return found
+
     by_block, row_of_label = solve_blocks(
         at_cost(problem, Cs[-1]), initialiser, group, plan,
         functools.partial(_solve_block_path, problem, Cs, plan.n_lanes, after, keep_end),
-        along=None if parents is None else Tree(distinct, parents, _at_largest),
+        along=None if parents is None else Tree(distinct, parents, _at_largest), keep=keep,
+        known=known,
     )  # fmt: skip
     end = PathEnd(float(Cs[0]), {}) if keep_end else None
     if end is not None:

@@ -80,10 +80,7 @@ def solve_all(
             parents=parents,
         )
 
-    n_threads = count_threads(n_jobs)
-    plan = cut_for(n_threads)
-    if store is not None and store.n_workers != n_threads:
-        plan = replace(cut_for(store.n_workers), n_workers=plan.n_workers)
+    plan = planned(cut_for, count_threads(n_jobs), store)
     keeper = _Keeper(Spill(max_memory, problem.owner), store)
     known = keeper.known(plan)
     watch = _Watch(fit, problem, group, plan, known)
@@ -94,6 +91,24 @@ def solve_all(
     )  # fmt: skip
     watch.progress.close()
     return found
+
+
+def planned(
+    cut_for: Callable[[int], BlockPlan], n_workers: int, store: BlockStore | None
+) -> BlockPlan:
+    """Return the plan for some workers, its blocks those of the call that began, if there is one.
+
+    Parameters
+    ----------
+    cut_for : callable
+        Returns the plan for a number of workers.
+    n_workers : int
+    store : BlockStore or None
+    """
+    plan = cut_for(n_workers)
+    if store is None or store.n_workers == n_workers:
+        return plan
+    return replace(cut_for(store.n_workers), n_workers=plan.n_workers)
 
 
 def same_problems(problem: OneVsAllProblem, initialiser: Initialiser) -> np.ndarray:
@@ -168,14 +183,14 @@ class _Keeper:
         """Return the blocks that were finished before, by number."""
         found = {}
         for number, labels in enumerate(plan.blocks if self.store is not None else []):
-            solution = self.store.get(number, labels)  # type: ignore[union-attr]
-            if solution is not None:
-                found[number] = self._out_of_heap(solution)
+            there = self.store.get(number, labels)  # type: ignore[union-attr]
+            if there is not None:
+                found[number] = self._out_of_heap(there[0][0])
         return found
 
     def __call__(self, number: int, solution: BlockSolution) -> BlockSolution:
         if self.store is not None:
-            self.store.put(number, solution)
+            self.store.put(number, [solution])
         return self._out_of_heap(solution)
 
     def _out_of_heap(self, solution: BlockSolution) -> BlockSolution:

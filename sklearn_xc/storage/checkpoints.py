@@ -117,6 +117,11 @@ class Checkpoints:
                 raise type(error)(error.errno, error.strerror, str(path)) from error
             raise
 
+    def remove(self, beginning: str) -> None:
+        """Forget the parts whose names begin so."""
+        for path in self.folder.glob(f"{beginning}*{_PART}"):
+            path.unlink(missing_ok=True)
+
     def get(self, name: str) -> dict[str, np.ndarray] | None:
         """Return a part, or None if it is not there, or damaged."""
         path = self.folder / f"{name}{_PART}"

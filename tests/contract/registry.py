@@ -196,6 +196,7 @@ ENTRIES = {
         pieces={"sklearn_xc.parallel.blocks.MAX_LANES": 2},
         refused={
             **{name: bad for name, bad in OVA.items() if name != "C"},
+            **CHECKPOINTS,
             **SEED,
             "exhaustive": SWITCH,
             "Cs": [0, "many", True, [1.0, 0.0], [-1.0], [], [[1.0, 2.0]], [NAN], [1.0, INF], 10**12,

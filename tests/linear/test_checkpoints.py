@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sklearn_xc import OvALinearXC
+from sklearn_xc import OvALinearXC, OvALinearXCCV
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.exceptions import SavedModelError
+from sklearn_xc.linear import path as along
 from sklearn_xc.linear import training
 from sklearn_xc.losses import SquaredHinge
 
@@ -118,6 +119,53 @@ def test_a_full_disk_is_told_and_what_is_finished_stays(expected, monkeypatch, t
     assert len(parts(tmp_path)) == 3
     monkeypatch.setattr(os, "fsync", plain)
     assert all_bytes(fitted(tmp_path)) == expected
+
+
+class TestOfCrossValidation:
+    """Folds that are scored are not fitted again, and a path goes on from its blocks."""
+
+    def fitted(self, folder=None, **parameters):
+        asked = {"Cs": 6, "cv": 3, "tol": 1e-2, "checkpoint_dir": folder, **parameters}
+        return OvALinearXCCV(**asked).fit(X[:, :60], Y[:, :300])
+
+    def all_bytes(self, model):
+        report = {name: values.tobytes() for name, values in model.path_report_.items()}
+        return all_bytes(model), model.scores_.tobytes(), model.C_, report
+
+    @pytest.mark.parametrize(
+        ("share", "then_jobs"), [(0, None), (0.2, 2), (0.4, None), (0.6, 2), (0.8, None), (0.99, 2)]
+    )
+    def test_it_goes_on_wherever_it_was(self, share, then_jobs, monkeypatch, tmp_path):
+        plain, n_calls, stop = along.solve_block, 0, 10**9
+
+        def failing(*args, **kwargs):
+            nonlocal n_calls
+            n_calls += 1
+            if n_calls > stop:
+                raise KeyboardInterrupt
+            return plain(*args, **kwargs)
+
+        for module in (along, training):
+            monkeypatch.setattr(module, "solve_block", failing)
+        expected = self.all_bytes(self.fitted())
+        assert n_calls > 10
+        n_calls, stop = 0, int(share * n_calls)
+        with pytest.raises(KeyboardInterrupt):
+            self.fitted(tmp_path)
+        stop = 10**9
+        assert self.all_bytes(self.fitted(tmp_path, n_jobs=then_jobs)) == expected
+        n_calls = 0
+        assert self.all_bytes(self.fitted(tmp_path)) == expected
+        assert n_calls == 0
+
+    def test_other_folds_are_refused_by_name(self, tmp_path):
+        self.fitted(tmp_path, random_state=0)
+        with pytest.raises(ValueError, match="random_state was 0, is 1"):
+            self.fitted(tmp_path, random_state=1)
+        folds = [(np.arange(200), np.arange(200, 300)), (np.arange(100, 300), np.arange(100))]
+        self.fitted(tmp_path / "listed", cv=folds)
+        with pytest.raises(ValueError, match="cv was another, is another"):
+            self.fitted(tmp_path / "listed", cv=folds[::-1])
 
 
 class TestAnotherFit:
