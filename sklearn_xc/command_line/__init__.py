@@ -1,7 +1,7 @@
 """From a table to a model, and from a model to tags, without a line of Python.
 
-``python -m sklearn_xc fit | tag | evaluate | inspect | verify``, which is also installed as
-``sklearn-xc``::
+``python -m sklearn_xc fit | tag | evaluate | inspect | verify | compile``, which is also installed
+as ``sklearn-xc``::
 
     arguments.py                what may be said on the command line
         |
@@ -13,6 +13,7 @@
         |                                                 allowed_names.py
         +-- evaluate.py         a model and a labelled table to numbers         quality.py
         +-- model_reports.py    what a model is, and whether it is whole
+        +-- compile_kernels.py  the inner loops, compiled beforehand
         |
     model_files.py              models on disk
     outputs.py                  files that appear when they are complete

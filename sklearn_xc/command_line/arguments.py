@@ -33,6 +33,7 @@ def make_parser(program: str) -> argparse.ArgumentParser:
     _add_report(
         commands, "verify", "read all of a model, and tell whether it is whole", _run_verify
     )
+    _add_compile(commands)
     return parser
 
 
@@ -154,6 +155,17 @@ def _add_report(commands: Any, name: str, what: str, run: Any) -> None:
     _add_printing(command)
 
 
+def _add_compile(commands: Any) -> None:
+    command = commands.add_parser(
+        "compile", help="compile the inner loops beforehand, such as when an image is made"
+    )
+    command.set_defaults(run=_run_compile)
+    command.add_argument(
+        "--estimator", nargs="+", choices=ESTIMATORS, default=["ova"], help="which are used (ova)"
+    )
+    _add_printing(command)
+
+
 _SEPARATOR = 'what stands between the labels in a cell, such as ";"'
 
 
@@ -212,6 +224,12 @@ def _run_verify(options: Any) -> None:
     from sklearn_xc.command_line.model_reports import verify
 
     verify(options)
+
+
+def _run_compile(options: Any) -> None:
+    from sklearn_xc.command_line.compile_kernels import compile_kernels
+
+    compile_kernels(options)
 
 
 def _version() -> str:

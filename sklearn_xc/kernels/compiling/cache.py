@@ -9,9 +9,11 @@ It stands in for numba's cache in the dispatchers of this package alone.
 
 import contextlib
 import hashlib
+import inspect
 import os
 import pickle
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,8 +23,12 @@ import numba
 from sklearn_xc.kernels.compiling.code_key import NoKeyError, code_key
 from sklearn_xc.kernels.compiling.notices import tell_compilation, warn_once
 from sklearn_xc.kernels.compiling.numba_private import (
+    CompileResultCacheImpl,
     FunctionCache,
+    InTreeCacheLocator,
     NullCache,
+    UserProvidedCacheLocator,
+    UserWideCacheLocator,
     dumps,
 )
 
@@ -48,6 +54,7 @@ class KernelCache(FunctionCache):
     def __init__(self, function: Any, sources: str) -> None:
         super().__init__(function)
         self._cache_file: Any = _Files(self._cache_path, self._impl.filename_base, sources)
+        self._sources = sources
         self._problem: str | None = None
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -64,9 +71,28 @@ class KernelCache(FunctionCache):
                 "right. Whatever else is damaged there is replaced without a further warning."
             )
         if found is None:
+            found = self._load_from_elsewhere(sig, target_context)
+        if found is None:
             _refuse_where_disabled()
             tell_compilation(self._cache_path)
         return found
+
+    def _load_from_elsewhere(self, sig: Any, target_context: Any) -> Any:
+        """Return code from a folder that comes before this one, but can only be read, or None.
+
+        There it is where another user has installed the package, or filled ``NUMBA_CACHE_DIR``.
+        """
+        for folder in folders_with_code(self._py_func):
+            if folder == self._cache_path:
+                return None
+            files = _Files(folder, self._impl.filename_base, self._sources)
+            try:
+                found = files.load(self._index_key(sig, target_context.codegen()))
+            except Exception:  # not ours to mend
+                continue
+            if found is not None:
+                return self._impl.rebuild(target_context, found)
+        return None
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         return sig, codegen.magic_tuple(), _checksum(code_key(self._py_func, sig))
@@ -90,6 +116,60 @@ class KernelCache(FunctionCache):
             warn_once(problem)
 
 
+class ReadOnlyCache(KernelCache):
+    """Load compiled code from a folder that cannot be written, such as one in an image.
+
+    Parameters
+    ----------
+    function, sources
+        As of ``KernelCache``.
+    reason : Exception
+        Why nothing can be kept.
+
+    Raises
+    ------
+    Exception
+        If there is no such folder.
+    """
+
+    def __init__(self, function: Any, sources: str, reason: Exception) -> None:
+        self._impl_class = _ReadableImpl
+        super().__init__(function, sources)
+        self._reason = reason
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Say that the code is not kept."""
+        _warn_of_no_place(self._reason)
+
+
+class _Readable:
+    """Of a place for code: that it is there is enough."""
+
+    def ensure_cache_path(self) -> None:
+        if not os.path.isdir(self.get_cache_path()):  # type: ignore[attr-defined]
+            raise OSError("there is no such folder")
+
+
+#: Where numba would keep code, in its order.
+_PLACES: list[type[Any]] = [
+    type(f"_Readable{place.__name__}", (_Readable, place), {})
+    for place in (UserProvidedCacheLocator, InTreeCacheLocator, UserWideCacheLocator)
+]
+
+
+class _ReadableImpl(CompileResultCacheImpl):
+    _locator_classes = _PLACES
+
+
+def folders_with_code(function: Any) -> Iterator[str]:
+    """Yield the folders that may hold code of a kernel, in the order in which they are taken."""
+    file = inspect.getfile(function)
+    for place in _PLACES:
+        found = place.from_function(function, file)  # type: ignore[attr-defined]
+        if found is not None:
+            yield found.get_cache_path()
+
+
 class NoCache(NullCache):
     """Have each process compile anew, as there is no place for compiled code.
 
@@ -108,11 +188,16 @@ class NoCache(NullCache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Say that the code is not kept."""
-        warn_once(
-            f"There is no place where compiled code can be kept ({self._reason}). Results are "
-            "right, but each process will compile anew, which takes some seconds. Set the "
-            "environment variable NUMBA_CACHE_DIR to a folder that can be written."
-        )
+        _warn_of_no_place(self._reason)
+
+
+def _warn_of_no_place(reason: Exception) -> None:
+    warn_once(
+        f"There is no place where compiled code can be kept ({reason}). Results are right, but "
+        "each process will compile anew, which takes some seconds. Set the environment variable "
+        "NUMBA_CACHE_DIR to a folder that can be written, or fill one beforehand: "
+        "python -m sklearn_xc compile."
+    )
 
 
 def refuse(*args: Any, **kwargs: Any) -> NoReturn:

@@ -24,7 +24,7 @@ from typing import Any
 import numba
 from numba.extending import register_jitable
 
-from sklearn_xc.kernels.compiling.cache import KernelCache, NoCache, refuse
+from sklearn_xc.kernels.compiling.cache import KernelCache, NoCache, ReadOnlyCache, refuse
 from sklearn_xc.kernels.compiling.code_key import COMPILED_FOLDERS, is_compiled_source
 from sklearn_xc.kernels.compiling.numba_private import Dispatcher
 
@@ -93,5 +93,8 @@ def kernel(function: Any) -> Any:
     try:
         compiled._cache = KernelCache(function, source_checksum())
     except Exception as error:  # nothing about the cache is worth a failing import
-        compiled._cache = NoCache(error)
+        try:
+            compiled._cache = ReadOnlyCache(function, source_checksum(), error)
+        except Exception:
+            compiled._cache = NoCache(error)
     return compiled

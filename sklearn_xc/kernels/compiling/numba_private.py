@@ -4,7 +4,14 @@
 """
 
 from numba.core import cgutils
-from numba.core.caching import FunctionCache, NullCache
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    InTreeCacheLocator,
+    NullCache,
+    UserProvidedCacheLocator,
+    UserWideCacheLocator,
+)
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import TypingError
 from numba.core.extending import _Intrinsic as Intrinsic
@@ -13,12 +20,16 @@ from numba.core.types import BaseTuple
 
 __all__ = [
     "BaseTuple",
+    "CompileResultCacheImpl",
     "Dispatcher",
     "FunctionCache",
+    "InTreeCacheLocator",
     "Intrinsic",
     "NullCache",
     "NumbaPickler",
     "TypingError",
+    "UserProvidedCacheLocator",
+    "UserWideCacheLocator",
     "cgutils",
     "dumps",
 ]

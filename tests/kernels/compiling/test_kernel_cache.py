@@ -111,6 +111,55 @@ def test_another_place_is_taken_where_the_given_one_is_useless(package, tmp_path
     assert len(list((package / "kernels" / "__pycache__").glob("*.nbc"))) == 2
 
 
+#: Has no folder be writable: root, who may write anywhere, is told the same.
+NOTHING_CAN_BE_WRITTEN = """
+import errno, tempfile
+
+def refuse(*args, **kwargs):
+    raise OSError(errno.EROFS, "Read-only file system")
+
+tempfile.TemporaryFile = refuse
+"""
+
+
+@pytest.mark.parametrize("place", ["NUMBA_CACHE_DIR", "beside the sources", "home"])
+def test_code_is_read_where_nothing_can_be_written(place, package, tmp_path):
+    """As in an image with a read-only home, whose cache was filled when it was made."""
+    environment = {"HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": str(tmp_path / "home")}
+    if place == "NUMBA_CACHE_DIR":
+        environment[place] = str(tmp_path / "cache")
+    if place == "home":
+        (package / "kernels" / "__pycache__").touch()
+    assert run_probe(package, **environment) == ("4.0 1.313", "0", "True")
+    (package.parent / "sitecustomize.py").write_text(NOTHING_CAN_BE_WRITTEN)
+    assert run_probe(package, **environment) == ("4.0 1.313", "2", "True")
+    # What is not there is compiled, and not kept.
+    for path in tmp_path.rglob("*.nbc"):
+        path.write_bytes(path.read_bytes()[:-1])
+    before = sorted(tmp_path.rglob("*.nbc"))
+    *seen, warning = run_probe(package, action="always", **environment)
+    assert seen == ["4.0 1.313", "0", "True"]
+    assert "no place where compiled code can be kept" in warning
+    assert sorted(tmp_path.rglob("*.nbc")) == before
+
+
+def test_code_of_another_user_is_read(package, tmp_path):
+    """The package was installed, and its cache filled, by one who may write beside it."""
+    environment = {"HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": str(tmp_path / "home")}
+    assert run_probe(package, **environment) == ("4.0 1.313", "0", "True")
+    (package.parent / "sitecustomize.py").write_text(
+        NOTHING_CAN_BE_WRITTEN.replace(
+            "def refuse(*args, **kwargs):",
+            "plain = tempfile.TemporaryFile\n\n"
+            "def refuse(*args, dir=None, **kwargs):\n"
+            "    if 'home' in str(dir):\n"
+            "        return plain(*args, dir=dir, **kwargs)",
+        )
+    )
+    assert run_probe(package, **environment) == ("4.0 1.313", "2", "True")
+    assert not list((tmp_path / "home").rglob("*.nbc"))
+
+
 @pytest.mark.parametrize(
     "twins",
     [
