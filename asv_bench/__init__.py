@@ -52,6 +52,10 @@ EXPERIMENTS = {
         "library.saved_models",
         "time to open a saved model, and memory of processes that share it, by kind of file",
     ),
+    "serving": (
+        "library.serving",
+        "a saved model behind HTTP: start to first answer, and requests under load",
+    ),
     "scaling": (
         "one_vs_all.scaling",
         "time per label and memory of training as labels grow towards a million",

@@ -79,7 +79,7 @@ def from_plain(state: Any) -> Any:
     ValueError
         For a kind of record that there is not.
     """
-    return _Restoring().of(state)
+    return Restoring().of(state)
 
 
 class _Walk:
@@ -123,7 +123,9 @@ class _Flattening(_Walk):
         return _record(name, self.of(held))
 
 
-class _Restoring(_Walk):
+class Restoring(_Walk):
+    """Makes records of their dictionaries."""
+
     def replaced(self, value: Any) -> Any:
         if type(value) is not dict or KIND not in value:
             return super().replaced(value)

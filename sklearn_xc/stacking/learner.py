@@ -117,6 +117,8 @@ class BoostedTrees(NamedTuple):
 
     def predict_proba(self, features: np.ndarray) -> np.ndarray:
         """Return the probabilities of both classes, (n_pairs, 2)."""
+        if self.feature.max(initial=-1) >= features.shape[1]:
+            raise ValueError(f"the trees read more than {features.shape[1]} features.")
         odds = np.empty(len(features))
         sum_trees(self.start, tuple(map(read_only, self[1:])), read_only(features), odds)
         chances = expit(odds)

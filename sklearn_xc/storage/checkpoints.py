@@ -15,11 +15,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 
 from sklearn_xc._atomic_files import open_atomic
 from sklearn_xc.exceptions import SavedModelError
+from sklearn_xc.kernels.compiling.cache import processor
 from sklearn_xc.storage.folder import versions
 from sklearn_xc.storage.locks import locked
 from sklearn_xc.storage.nodes import Writer
@@ -60,7 +60,7 @@ def identity_of(
         "data": {name: None if arrays is None else digest(arrays) for name, arrays in data.items()},
         "parameters": {name: _node(value, digest_of) for name, value in given.items()},
         "versions": versions()
-        | {"estimator": type(estimator).__qualname__, "processor": llvm.get_host_cpu_name()},
+        | {"estimator": type(estimator).__qualname__, "processor": processor()},
     }
 
 

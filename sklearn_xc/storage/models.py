@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._plain_state import from_plain
 from sklearn_xc._saved import UNREAD, SavedEstimator
 from sklearn_xc.exceptions import SavedModelError
 from sklearn_xc.storage.array_files import SMALL, StoredArray
 from sklearn_xc.storage.folder import open_arrays, read_meta, writing
+from sklearn_xc.storage.foreign import from_foreign
 from sklearn_xc.storage.named_classes import class_named
 from sklearn_xc.storage.nodes import Path as Place
 from sklearn_xc.storage.nodes import Reader, Writer
@@ -124,7 +124,7 @@ class _Opened:
                 later[place[-1]] = place, node
             else:
                 now[place[-1]] = reader.value(node, place)
-        now = now if is_ours else from_plain(now)  # ours see to it themselves
+        now = from_foreign(now)
         if hasattr(made, "__setstate__"):
             made.__setstate__(now)
         else:
@@ -172,7 +172,7 @@ class Unread:
             if name not in self._nodes:
                 return False
             place, node = self._nodes[name]
-            attributes[name] = from_plain(self._opened.reader.value(node, place))
+            attributes[name] = from_foreign(self._opened.reader.value(node, place))
             del self._nodes[name]
             return True
 

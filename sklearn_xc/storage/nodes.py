@@ -12,8 +12,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sklearn_xc._plain_state import KIND, STATE, as_plain, from_plain
+from sklearn_xc._plain_state import KIND, STATE, as_plain
 from sklearn_xc.exceptions import SavedModelError
+from sklearn_xc.storage.foreign import from_foreign
 from sklearn_xc.storage.forms import FORMS, ByPart
 from sklearn_xc.storage.named_classes import class_named, name_of
 
@@ -303,7 +304,7 @@ class Reader:
                 state = {
                     key: self._value(one, (*path, "of", key)) for key, one in node["of"].items()
                 }
-                return FORMS[held][1](from_plain(state))
+                return FORMS[held][1](from_foreign(state))
             case "text array":
                 return _object_array(self._texts(held), node["shape"])
             case "object array":

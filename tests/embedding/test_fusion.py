@@ -100,7 +100,7 @@ class TestBoosting:
         X = np.column_stack([pairs.scores, fusion._last(frequency)]).astype(np.float32)
         boosting = HistGradientBoostingClassifier(max_iter=20, max_leaf_nodes=9, random_state=0)
         boosting.fit(X, pairs.is_own)
-        start, trees = boosted_trees(boosting)
+        start, trees, _ = boosted_trees(boosting)
         assert len(trees[0]) == 20
         fusion.trees_, fusion.levels_ = Trees(*trees), MixtureLevels(1.0, start, 0.0, 1.0)
         other, counts = make_pairs(seed=5)

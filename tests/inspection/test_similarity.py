@@ -23,6 +23,7 @@ from sklearn_xc import (
 )
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.inspection import similar_instances, similar_labels
+from sklearn_xc.weights.label_weights import LabelWeights
 
 NAMES = list("abcdefgh")
 
@@ -105,7 +106,7 @@ def test_weights_that_are_all_pruned():
     model = OvALinearXC(prune=0.0).fit(X, Y[:, [0, 1, 2]])
     coef = model.coef_.copy().tolil()
     coef[1] = 0
-    model._weights.coef = coef.tocsr()
+    model._weights = LabelWeights(coef.tocsr(), model.intercept_)
     assert similar_labels(model, 1) == []
     assert [name for name, _ in similar_labels(model, 0)] == [2]
 

@@ -1,5 +1,6 @@
 """Saving and opening models: all or nothing, nothing that is damaged, nothing that runs."""
 
+import copy
 import hashlib
 import json
 import multiprocessing
@@ -39,6 +40,16 @@ def model():
 @pytest.fixture(scope="module")
 def other():
     return OvALinearXC(C=0.1, tol=1e-2).fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """A model with trees and sparse rows."""
+    model = NGAMEEmbeddingXC(
+        embedding_dim=8, max_iter=2, classifier_max_iter=2, random_state=0, fusion="tree"
+    ).fit(X, Y)
+    assert len(model.fusion_.trees_.value) > 2
+    return model
 
 
 @pytest.fixture
@@ -300,6 +311,28 @@ class TestDamage:
         monkeypatch.setattr(forms, "as_stored", crafted)
         model.save(tmp_path)
         with pytest.raises(SavedModelError, match=r"do not fit each other|values that are not f"):
+            sklearn_xc.load(tmp_path).predict_topk(X)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda m: m._means.words.indices.__setitem__(3, 10**6),
+            lambda m: m._means.words.indptr.__setitem__(-1, 10**6),
+            lambda m: m.fusion_.trees_.left.__setitem__(0, 10**6),
+            lambda m: m.fusion_.trees_.right.__setitem__(0, 0),
+            lambda m: m.fusion_.trees_.feature.__setitem__(0, -7),
+            lambda m: m.fusion_.trees_.root.__setitem__(0, -7),
+        ],
+    )
+    def test_records_that_lead_outside(self, change, trained, tmp_path):
+        crafted = copy.deepcopy(trained)
+        for record in (crafted._means.words, crafted.fusion_.trees_):
+            for array in vars(record).values() if hasattr(record, "__dict__") else record:
+                if isinstance(array, np.ndarray):
+                    array.flags.writeable = True
+        change(crafted)
+        crafted.save(tmp_path)
+        with pytest.raises(SavedModelError, match=r"do not fit each other|are no trees"):
             sklearn_xc.load(tmp_path).predict_topk(X)
 
     @pytest.mark.parametrize("seed", range(40))

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import llvmlite
+import llvmlite.binding
 import numba
 
 from sklearn_xc.kernels.compiling.code_key import NoKeyError, code_key
@@ -198,6 +199,11 @@ def _warn_of_no_place(reason: Exception) -> None:
         "NUMBA_CACHE_DIR to a folder that can be written, or fill one beforehand: "
         "python -m sklearn_xc compile."
     )
+
+
+def processor() -> str:
+    """Return the kind of processor that code is compiled for, on which the last bits depend."""
+    return str(llvmlite.binding.get_host_cpu_name())
 
 
 def refuse(*args: Any, **kwargs: Any) -> NoReturn:
