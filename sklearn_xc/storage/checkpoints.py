@@ -105,7 +105,7 @@ class Checkpoints:
             If it cannot be written; those before stay.
         """
         held = io.BytesIO()
-        np.savez(held, allow_pickle=False, **arrays)
+        np.savez(held, **arrays)
         content = held.getbuffer()
         path = self.folder / f"{name}{_PART}"
         try:

@@ -3,20 +3,25 @@
 ``cgutils`` and ``TypingError`` are for ``kernels.emitters``, the rest is for the cache.
 """
 
-from numba.core import cgutils
-from numba.core.caching import (
-    CompileResultCacheImpl,
-    FunctionCache,
-    InTreeCacheLocator,
-    NullCache,
-    UserProvidedCacheLocator,
-    UserWideCacheLocator,
-)
+from typing import Any
+
+from numba.core import caching, cgutils
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import TypingError
 from numba.core.extending import _Intrinsic as Intrinsic
 from numba.core.serialize import NumbaPickler, dumps
 from numba.core.types import BaseTuple
+
+
+def _locator(name: str) -> Any:
+    """Return what finds a folder for compiled code; older versions have a line before its name."""
+    return getattr(caching, name, None) or getattr(caching, f"_{name}")
+
+
+InTreeCacheLocator = _locator("InTreeCacheLocator")
+UserProvidedCacheLocator = _locator("UserProvidedCacheLocator")
+UserWideCacheLocator = _locator("UserWideCacheLocator")
 
 __all__ = [
     "BaseTuple",
