@@ -59,8 +59,7 @@ def span_labels(problem: OneVsAllProblem, labels: np.ndarray) -> np.ndarray:
         if n_found >= max(m, PAIRS_AT_A_TIME):
             tree, found, n_found = _least(tree, found, m), [], 0
     tree = _least(tree, found, m)
-    graph = sp.csr_array((np.ones(m), (tree["one"] + 1, tree["other"] + 1)), shape=(m + 1, m + 1))
-    _, before = breadth_first_order(graph, 0, directed=False)
+    _, before = breadth_first_order(_graph(np.ones(m), tree, m), 0, directed=False)
     parent = before[1:].astype(np.int64) - 1
     parents = np.empty(m, np.int64)
     parents[order] = np.where(parent < 0, -1, order[parent])
@@ -123,5 +122,10 @@ def _least(tree: _Edges, found: list[_Edges], m: int) -> _Edges:
     edges = edges[np.lexsort((edges["other"], edges["one"], edges["cost"]))]
     # Their places as costs: no two are equal, so that there is one tree only.
     place = np.arange(1.0, 1.0 + len(edges))
-    graph = sp.csr_array((place, (edges["one"] + 1, edges["other"] + 1)), shape=(m + 1, m + 1))
-    return edges[minimum_spanning_tree(graph).data.astype(np.int64) - 1]
+    return edges[minimum_spanning_tree(_graph(place, edges, m)).data.astype(np.int64) - 1]
+
+
+def _graph(costs: np.ndarray, edges: _Edges, m: int) -> sp.csr_array:
+    """Return edges as a matrix, the root first; scipy's graphs take 32-bit indices."""
+    ends = [(edges[end] + 1).astype(np.int32) for end in ("one", "other")]
+    return sp.csr_array((costs, tuple(ends)), shape=(m + 1, m + 1))

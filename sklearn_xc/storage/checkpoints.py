@@ -105,7 +105,7 @@ class Checkpoints:
             If it cannot be written; those before stay.
         """
         held = io.BytesIO()
-        np.savez(held, **arrays)
+        np.savez(held, **dict(arrays))  # type: ignore[arg-type]
         content = held.getbuffer()
         path = self.folder / f"{name}{_PART}"
         try:
