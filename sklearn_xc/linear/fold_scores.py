@@ -56,9 +56,9 @@ class FoldScores:
         self.by_rows = type(scorer) in (AtKScorer, TopKScorer) and scorer._adds_up_rows()
         self.fold: _Fold | None = None
         self.store = store
-        #: The paths so far, by fold; and how many of the current fold's were taken from the store.
-        self.calls: list[tuple[int, list[int]]] = []
-        self.not_run: list[list[int]] = []
+        self._n_paths, self._last = 0, -1
+        #: Values whose paths were taken from the store since this fold was begun.
+        self._not_run: list[list[int]] = []
 
     def begin(self, Cs: np.ndarray, goes_down: bool) -> None:
         """Take the values that are to be scored by their positions.
@@ -72,30 +72,29 @@ class FoldScores:
 
     def __call__(self, number: int, values: Sequence[int]) -> list[tuple[float, np.ndarray | None]]:
         """Return the score of each value of C, and what each test row adds to it."""
-        call, values = len(self.calls), list(values)
-        if self.calls and self.calls[-1][0] != number:
-            self.not_run = []
-        self.calls.append((number, values))
+        call, values = self._n_paths, list(values)
+        self._n_paths += 1
+        if number != self._last:
+            self._last, self._not_run, self.fold = number, [], None  # not two folds at a time
         found = None if self.store is None else self.store.get_scored(call, number, values)
         if found is None:
-            for missed in self.not_run:  # the path goes on where these have ended
+            for missed in self._not_run:  # the path goes on where these have ended
                 self._run(number, missed, None)
-            self.not_run = []
+            self._not_run = []
             blocks = None if self.store is None else self.store.blocks_of_call(call)
             found = self._run(number, values, blocks)
             if self.store is not None:
                 self.store.put_scored(call, number, values, found)
                 self.store.blocks_of_call(call).clear()
         else:
-            self.not_run.append(values)
+            self._not_run.append(values)
         for name, of_values in found.report.items():
             self.report[name][number, values] = of_values
         return found.scores
 
     def _run(self, number: int, values: list[int], blocks: BlockStore | None) -> Scored:
         """Fit values of C to a fold, and score them."""
-        if self.fold is None or self.fold.number != number:
-            self.fold = None  # not both at a time
+        if self.fold is None:
             self.fold = self._make_fold(number)
         fold, scores = self.fold, []
         keep_end = number == 0 and values[0] > 0 and self.goes_down
@@ -123,7 +122,6 @@ class FoldScores:
         problem = build_problem(self.estimator, 1.0, self.instances.take(rows), targets, row_weight)
         initialiser = check_init(self.estimator, problem)
         return _Fold(
-            number,
             targets,
             row_weight,
             _to_be_ranked(problem) if self.estimator.tol is None else problem,
@@ -139,7 +137,6 @@ class FoldScores:
 class _Fold:
     """What the fits to a fold share; X, y and weight are those of its test rows."""
 
-    number: int
     targets: Targets
     row_weight: np.ndarray
     problem: OneVsAllProblem

@@ -23,6 +23,7 @@ from sklearn_xc.kernels.compiling.cache import processor
 from sklearn_xc.storage.folder import versions
 from sklearn_xc.storage.locks import locked
 from sklearn_xc.storage.nodes import Writer
+from sklearn_xc.storage.places import named_in_errors, own_folder
 from sklearn_xc.storage.signed_json import read_json, write_json
 
 FORMAT = 1
@@ -108,14 +109,9 @@ class Checkpoints:
         np.savez(held, **dict(arrays))  # type: ignore[arg-type]
         content = held.getbuffer()
         path = self.folder / f"{name}{_PART}"
-        try:
-            with open_atomic(path) as stream:
-                stream.write(hashlib.sha256(content).digest())
-                stream.write(content)
-        except OSError as error:
-            if error.filename is None and error.errno is not None:
-                raise type(error)(error.errno, error.strerror, str(path)) from error
-            raise
+        with named_in_errors(path), open_atomic(path) as stream:
+            stream.write(hashlib.sha256(content).digest())
+            stream.write(content)
 
     def remove(self, beginning: str) -> None:
         """Forget the parts whose names begin so."""
@@ -162,20 +158,12 @@ def opened(
     OSError
         If it cannot be written, holds other files, or another process is training there.
     """
-    folder = Path(os.path.abspath(os.fspath(path)))
-    where = f"{who}: checkpoint_dir {str(folder)!r}"
-    if folder.exists() and not folder.is_dir():
-        raise FileExistsError(f"{where} is a file. It must be a folder, or a free name.")
-    if not folder.parent.is_dir():
-        raise FileNotFoundError(f"{where}: there is no folder {str(folder.parent)!r}.")
+    where = f"{who}: checkpoint_dir {os.path.abspath(os.fspath(path))!r}"
+    folder = own_folder(
+        path, _OURS, f"{where}:", "a fit", is_file="It must be a folder, or a free name.",
+        others=_ADVICE,
+    )  # fmt: skip
     folder.mkdir(exist_ok=True)
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(f"{where}: not allowed to write there.")
-    others = sorted(name for name in os.listdir(folder) if not _OURS.fullmatch(name))
-    if others:
-        raise FileExistsError(
-            f"{where} holds files that are no part of a fit, such as {others[0]!r}. {_ADVICE}"
-        )
     with locked(folder, f"{who}: another process is training with this checkpoint_dir"):
         for name in os.listdir(folder):
             if name.endswith(".tmp"):

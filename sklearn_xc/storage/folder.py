@@ -23,6 +23,7 @@ import sklearn_xc
 from sklearn_xc.exceptions import SavedModelError
 from sklearn_xc.storage.array_files import WRITING, ArrayFile, StoredArray, write_array
 from sklearn_xc.storage.locks import locked
+from sklearn_xc.storage.places import own_folder
 from sklearn_xc.storage.signed_json import read_json, write_json
 
 #: Of the folder. Files of this number are read by every later version.
@@ -112,25 +113,11 @@ def check_folder(path: str | os.PathLike[str]) -> Path:
     OSError
         As :func:`writing`, short of locks.
     """
-    folder = Path(os.path.abspath(os.fspath(path)))
-    if folder.exists() and not folder.is_dir():
-        raise FileExistsError(
-            f"{folder}: is a file. A model is saved as a folder: give another name, or remove it."
-        )
-    if not folder.parent.is_dir():
-        raise FileNotFoundError(
-            f"{folder}: there is no folder {str(folder.parent)!r}. Make it first."
-        )
-    is_there = folder.is_dir()
-    if not os.access(folder if is_there else folder.parent, os.W_OK | os.X_OK):
-        raise PermissionError(f"{folder}: not allowed to write there.")
-    others = sorted(n for n in os.listdir(folder) if not _OURS.fullmatch(n)) if is_there else []
-    if others:
-        raise FileExistsError(
-            f"{folder}: holds files that are no part of a model, such as {others[0]!r}. Give the "
-            "model a folder of its own."
-        )
-    return folder
+    return own_folder(
+        path, _OURS, f"{os.path.abspath(os.fspath(path))}:", "a model",
+        is_file="A model is saved as a folder: give another name, or remove it.",
+        others="Give the model a folder of its own.",
+    )  # fmt: skip
 
 
 def _sweep(folder: Path) -> None:

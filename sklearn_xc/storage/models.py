@@ -15,6 +15,7 @@ from sklearn_xc.storage.foreign import from_foreign
 from sklearn_xc.storage.named_classes import class_named
 from sklearn_xc.storage.nodes import Path as Place
 from sklearn_xc.storage.nodes import Reader, Writer
+from sklearn_xc.storage.places import named_in_errors
 
 #: A model is opened again so often if it is saved anew just then.
 _ATTEMPTS = 3
@@ -36,13 +37,8 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     OSError
         If the folder cannot be written; what was in it before is as it was.
     """
-    try:
-        with writing(path) as folder:
-            folder.finish(Writer(folder.put).node(model))
-    except OSError as error:
-        if error.filename is None and error.errno is not None:  # a full disk does not say where
-            raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
-        raise
+    with named_in_errors(path), writing(path) as folder:
+        folder.finish(Writer(folder.put).node(model))
 
 
 def load_model(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
