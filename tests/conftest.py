@@ -8,7 +8,9 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 import _thread
+import contextlib
 import dataclasses
+import errno
 import functools
 import getpass
 import re
@@ -399,3 +401,27 @@ def label_set_loss():
     It returns the loss, its gradient, and the floor below which negatives do not matter.
     """
     return _evaluate_label_set_loss
+
+
+@pytest.fixture
+def full_disk():
+    """Return a context in which the disk is full once some files were brought to it.
+
+    It gives a list, which has an entry for each file that was tried.
+    """
+
+    @contextlib.contextmanager
+    def context(after):
+        plain, tried = os.fsync, []
+
+        def sync(number):
+            tried.append(number)
+            if len(tried) > after:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            plain(number)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(os, "fsync", sync)
+            yield tried
+
+    return context

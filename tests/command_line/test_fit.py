@@ -1,7 +1,5 @@
 """Tables become the model that Python makes of them."""
 
-import errno
-import os
 import re
 
 import numpy as np
@@ -304,12 +302,9 @@ def test_places_where_no_model_can_be(refused, train, tmp_path):
     assert "cannot go to standard output" in refused("fit", train, *ASKED, "--out", "-")
 
 
-def test_a_full_disk(refused, train, tmp_path, monkeypatch):
-    def full(number):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    error = refused("fit", train, *ASKED, "--quiet", "--out", tmp_path / "m")
+def test_a_full_disk(refused, train, tmp_path, full_disk):
+    with full_disk(after=0):
+        error = refused("fit", train, *ASKED, "--quiet", "--out", tmp_path / "m")
     assert error.endswith("m: the disk is full.\n")
     assert not (tmp_path / "m").exists()
 

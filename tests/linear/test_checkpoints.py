@@ -103,21 +103,11 @@ def test_an_error_leaves_what_is_finished(stop, expected, monkeypatch, tmp_path)
     assert all_bytes(fitted(tmp_path)) == expected
 
 
-def test_a_full_disk_is_told_and_what_is_finished_stays(expected, monkeypatch, tmp_path):
-    plain, n_calls = os.fsync, 0
-
-    def full(number):
-        nonlocal n_calls
-        n_calls += 1
-        if n_calls > 4:
-            raise OSError(28, "No space left on device")
-        plain(number)
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match=r"No space left on device: '.*block-000003\.part'"):
+def test_a_full_disk_is_told_and_what_is_finished_stays(expected, full_disk, tmp_path):
+    says = r"No space left on device: '.*block-000003\.part'"
+    with full_disk(after=4), pytest.raises(OSError, match=says):
         fitted(tmp_path)
     assert len(parts(tmp_path)) == 3
-    monkeypatch.setattr(os, "fsync", plain)
     assert all_bytes(fitted(tmp_path)) == expected
 
 

@@ -127,11 +127,7 @@ def test_what_says_no_array(change, tmp_path):
         ArrayFile.from_json(name, file.as_json() | change)
 
 
-def test_nothing_is_left_of_a_write_that_failed(tmp_path, monkeypatch):
-    def full(number):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(array_files.os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+def test_nothing_is_left_of_a_write_that_failed(tmp_path, full_disk):
+    with full_disk(after=0), pytest.raises(OSError, match="No space left"):
         write_array(np.arange(3), tmp_path, "x")
     assert list(tmp_path.iterdir()) == []

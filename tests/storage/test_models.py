@@ -141,24 +141,15 @@ class TestPlaces:
         assert answers(sklearn_xc.load(tmp_path)) == answers(model)
 
     @pytest.mark.parametrize("is_there", [False, True])
-    def test_a_failed_save_changes_nothing(self, is_there, model, other, tmp_path, monkeypatch):
+    def test_a_failed_save_changes_nothing(self, is_there, model, other, tmp_path, full_disk):
         folder = tmp_path / "model"
         if is_there:
             other.save(folder)
         before = {path.name: path.read_bytes() for path in folder.iterdir()} if is_there else {}
-        plain, n_calls = os.fsync, 0
-
-        def full(number):
-            nonlocal n_calls
-            n_calls += 1
-            if n_calls > 4:
-                raise OSError(28, "No space left on device")
-            plain(number)
-
-        monkeypatch.setattr(os, "fsync", full)
-        with pytest.raises(OSError, match=r"No space left on device: '.*model'"):
+        says = r"No space left on device: '.*model'"
+        with full_disk(after=4) as files, pytest.raises(OSError, match=says):
             model.save(folder)
-        assert n_calls > 4
+        assert len(files) == 5
         assert folder.exists() == is_there
         if is_there:
             assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
