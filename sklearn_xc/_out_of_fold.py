@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 
 from sklearn_xc._allowed_labels import AllowedLabels
+from sklearn_xc._kept_fits import KeptFits
 from sklearn_xc._label_names import places_in
 from sklearn_xc._pruning_notes import PruningNotes
 from sklearn_xc._sklearn import num_samples, safe_indexing
@@ -78,6 +79,8 @@ def fit_clone(
     task: Task | None = None,
     *,
     notes: PruningNotes,
+    kept: KeptFits | None = None,
+    name: str = "",
 ) -> tuple[Any, float]:
     """Return a clone fitted to some of the rows, and the seconds that it took.
 
@@ -98,13 +101,17 @@ def fit_clone(
         Which is to fit it, and has not begun; None tells no callback.
     notes : PruningNotes
         Take up what the fit has to say of pruning, in place of a warning.
+    kept : KeptFits, default=None
+        Where the fit is kept, by a `name`.
     """
     began = time.perf_counter()
     if rows is not None:
         X, y = safe_indexing(as_rows(X), rows), safe_indexing(as_rows(y), rows)
     fitted = clone(estimator)
-    task = Task() if task is None else task
-    with said_by(part, who), notes.gathering(), task.around(fitted):
+    task, kept = Task() if task is None else task, KeptFits() if kept is None else kept
+    with (
+        said_by(part, who), notes.gathering(), task.around(fitted), kept.within(fitted, name)
+    ):  # fmt: skip
         fitted.fit(X, y, **arguments)
     return fitted, time.perf_counter() - began
 

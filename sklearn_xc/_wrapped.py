@@ -15,6 +15,7 @@ from sklearn_xc._checks import check_targets, check_weights, require_labels
 from sklearn_xc._data import Targets
 from sklearn_xc._explanation import Explanation
 from sklearn_xc._held_out import draw_rows, split
+from sklearn_xc._kept_fits import KeptFits
 from sklearn_xc._out_of_fold import (
     Answers,
     as_rows,
@@ -38,6 +39,7 @@ from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.parallel.threads import count_threads
+from sklearn_xc.storage.checkpoints import checkpoints_of, data_of_any
 
 #: From the caller of ``fit`` to ``_train``: two decorators, fit and ``_learn_pairs`` are between.
 _STACKLEVEL = 6
@@ -47,7 +49,7 @@ class WrappedClassifier(XCClassifier):
     """Scores and ranks as ``estimator_`` does.
 
     A subclass calls ``_learn_pairs`` in fit, and has the parameters ``estimator``, ``cv``,
-    ``top_k``, ``max_memory``, ``n_jobs`` and ``random_state``.
+    ``top_k``, ``max_memory``, ``n_jobs``, ``random_state`` and ``checkpoint_dir``.
     """
 
     estimator: Any
@@ -56,6 +58,7 @@ class WrappedClassifier(XCClassifier):
     top_k: int
     n_jobs: int | None
     random_state: Any
+    checkpoint_dir: Any
 
     @reads_one_state
     def predict(self, X: Any) -> Any:
@@ -149,8 +152,12 @@ class WrappedClassifier(XCClassifier):
             rows = np.flatnonzero(weight > 0) if learns else np.empty(0, np.int64)
             return self._ask_prefit(X, targets, weight, draw_rows(rows, seed)), np.zeros(1)
         cv = self._folds_of(int(np.count_nonzero(weight > 0)))
-        folds = split(cv, X, y, targets, weight, seed, who) if learns else []
-        return self._train(X, y, targets, given, weight, folds, fit)
+        with checkpoints_of(self, data_of_any(X, y, given), {"seed": seed}) as checkpoints:
+            seed = seed if checkpoints is None else checkpoints.settings["seed"]
+            folds = split(cv, X, y, targets, weight, seed, who) if learns else []
+            kept = KeptFits(checkpoints)
+            kept.require_same(folds)
+            return self._train(X, y, targets, given, weight, folds, fit, kept)
 
     def _folds_of(self, n_rows: int) -> Any:
         """Return the `cv` for so many rows: a subclass may know what to take for None."""
@@ -197,6 +204,7 @@ class WrappedClassifier(XCClassifier):
         weight: np.ndarray,
         folds: list[tuple[np.ndarray, np.ndarray]],
         fit: Fit,
+        kept: KeptFits,
     ) -> tuple[ScoredPairs, np.ndarray]:
         who, notes = type(self).__name__, PruningNotes()
         self._require_pairs(sum(len(test) for _, test in folds))
@@ -205,15 +213,26 @@ class WrappedClassifier(XCClassifier):
         progress = fit.parts("fold", len(costs), unit="fit", costs=costs, in_order=False)
 
         def answer(number: int, train: np.ndarray | None, test: np.ndarray) -> tuple[Any, float]:
+            name = "all" if train is None else f"fold-{number}"
+            place, own = kept.answers(name), PruningNotes()
+            if (known := place.get()) is not None:
+                progress.known(number)
+                answers, seconds, found = known
+                notes.found += found
+                return Answers(*answers), seconds
             arguments = weight_argument(self.estimator, given, train)
             task = progress.part(number, name="last fit" if train is None else "")
             fitted, seconds = fit_clone(
-                "estimator", self.estimator, X, y, arguments, train, who, task, notes=notes
-            )
+                "estimator", self.estimator, X, y, arguments, train, who, task, notes=own,
+                kept=kept, name=name,
+            )  # fmt: skip
+            notes.found += own.found
             if train is None:
                 progress.ended("with all rows", number)
                 return fitted, seconds
             answers = self._ask(fitted, safe_indexing(as_rows(X), test), self._depth())
+            place.put(lambda: (tuple(answers), seconds, own.found), is_final=True)
+            kept.forget(name)
             progress.ended(f"without {len(test)} rows", number)
             return answers, seconds
 

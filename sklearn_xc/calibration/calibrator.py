@@ -4,6 +4,7 @@ import time
 import warnings
 from dataclasses import replace
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,11 @@ class TopKCalibrator(WrappedClassifier):
         Draws the rows that are held out. The estimator has its own.
     verbose : int, default=0
         If not 0, print what was learned from.
+    checkpoint_dir : str or PathLike, default=None
+        A folder in which ``fit`` keeps how far it is: what models trained without some rows said
+        of these, and within it the checkpoints of fits that have a `checkpoint_dir` themselves. If
+        the process ends before the fit does, the same call goes on from there, and ends in the same
+        bytes. Other data, parameters or versions are refused. The folder is yours to remove.
 
     Attributes
     ----------
@@ -164,6 +170,7 @@ class TopKCalibrator(WrappedClassifier):
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "checkpoint_dir": [str, PathLike, None],
     }
 
     def __init__(
@@ -179,6 +186,7 @@ class TopKCalibrator(WrappedClassifier):
         n_jobs=None,
         random_state=None,
         verbose=0,
+        checkpoint_dir=None,
     ):
         self.estimator = estimator
         self.method = method
@@ -190,6 +198,7 @@ class TopKCalibrator(WrappedClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.checkpoint_dir = checkpoint_dir
 
     @fit_context(prefer_skip_nested_validation=False)
     @built_apart

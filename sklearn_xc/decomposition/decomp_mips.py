@@ -1,6 +1,7 @@
 """Classification over many labels, trained on those that a decomposed search finds."""
 
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any
 
 from sklearn_xc._sklearn import Interval, StrOptions, fit_context
@@ -125,6 +126,13 @@ class DecompMIPSClassifier(TrainableModel):
         centroids.
     verbose : int, default=0
         If not 0, print progress.
+    checkpoint_dir : str or PathLike, default=None
+        A folder in which ``fit`` keeps how far it is: trials that have ended, and the weights after
+        an epoch as often as that takes no more than a fiftieth of the time. If the process ends
+        before the fit does, the same call goes on from there, and ends in the same bytes; with any
+        `n_jobs`. Other data, parameters or versions are refused. The folder stays when the fit has
+        ended, and takes about as much room as training does in memory: it is yours to remove. One
+        fit to a folder: not for searches, whose candidates would share it.
 
     Attributes
     ----------
@@ -234,6 +242,7 @@ class DecompMIPSClassifier(TrainableModel):
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "checkpoint_dir": [str, PathLike, None],
     }
 
     def __init__(
@@ -265,6 +274,7 @@ class DecompMIPSClassifier(TrainableModel):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
+        checkpoint_dir: Any = None,
     ) -> None:
         self.loss = loss
         self.gradient = gradient
@@ -292,6 +302,7 @@ class DecompMIPSClassifier(TrainableModel):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.checkpoint_dir = checkpoint_dir
 
     @fit_context(prefer_skip_nested_validation=True)
     @built_apart
@@ -317,10 +328,12 @@ class DecompMIPSClassifier(TrainableModel):
         Raises
         ------
         ValueError
-            For NaN, a y that is not binary, parameters that do not fit each other, or a learning
-            rate at which training diverges.
+            For NaN, a y that is not binary, parameters that do not fit each other, a learning
+            rate at which training diverges, or a `checkpoint_dir` of another fit.
         MemoryBudgetError
             If the weights do not fit into memory; nothing was allocated yet.
+        OSError
+            If `checkpoint_dir` cannot be written; what is kept there stays.
 
         Warns
         -----

@@ -24,6 +24,7 @@ from sklearn_xc.parallel.progress import Progress
 from sklearn_xc.parallel.tasks import Task
 from sklearn_xc.solvers.moving_rows import entry_places
 from sklearn_xc.solvers.schedule import Schedule
+from sklearn_xc.storage.loops import Loops
 
 #: Rates that may be tried. The search begins in the middle, at 1 with a hidden layer and at 0.3
 #: without, and ends where neither neighbour is better.
@@ -86,12 +87,15 @@ class Search:
         Is told of the trials.
     is_dense : bool
         Whether instances are their own vectors.
+    loops : Loops, default=None
+        Keep trials, which are not run again.
     """
 
     def __init__(
         self, settings: Settings, training: TrainingSet, seed: int, fraction: float,
-        progress: Progress | None = None, *, is_dense: bool,
+        progress: Progress | None = None, *, is_dense: bool, loops: Loops | None = None,
     ) -> None:  # fmt: skip
+        self.loops = Loops() if loops is None else loops
         self._settings, self._training, self.seed = settings, training, seed
         self._progress = Progress(Task(), None, "trial", None) if progress is None else progress
         n = len(training.rows)
@@ -138,10 +142,14 @@ class Search:
             return Choice(rate, max_iter)
         trial = self._winner
         if trial is None or trial.rate != rate or len(trial.part.rows) < len(self._kept):
-            trial = Trial(self._settings, self._training.part(np.sort(self._kept)), rate, self)
+            part = self._training.part(np.sort(self._kept))
+            trial = Trial(self._settings, part, rate, self, "rest")
+        else:
+            trial.go_on_as("rest")
         self._winner, task = None, self._progress.begin()
         while len(trial.gains) < max_iter and not _is_over(trial.scores, patience):
             trial.epoch()
+        trial.end()
         scores = trial.scores
         n_epochs = len(scores) - int(np.argmax(scores[::-1]))
         best = f"best after {n_epochs} epochs, of {len(scores)} run"
@@ -154,13 +162,13 @@ class Search:
         self, rate: float, part: TrainingSet, n_epochs: int, rival: "Trial | None" = None
     ) -> "Trial":
         """Return a trial of a rate, which ends early where it is far behind another one."""
-        trial, task = Trial(self._settings, part, rate, self), self._progress.begin()
+        name = f"trial-{rate:g}"
+        trial, task = Trial(self._settings, part, rate, self, name), self._progress.begin()
         while len(trial.gains) < n_epochs and not trial.has_diverged:
-            trial.epoch()
-            at = len(trial.gains) - 1
-            ahead = [] if rival is None else rival.gains[at : at + 1]
-            if any(self._is_ahead(gains, trial.gains[at], _FAR) for gains in ahead):
+            if rival is not None and self._is_far_behind(trial, rival):
                 break
+            trial.epoch()
+        trial.end()
         score = f"held-out nDCG@{_K} {trial.scores[-1]:.4f}"
         ended = "diverged" if trial.has_diverged else score
         text = f"learning rate {rate:g}, epoch {len(trial.gains)}: {ended}"
@@ -175,6 +183,12 @@ class Search:
     def held(self) -> TrainingSet:
         """Return the instances held out."""
         return self._held
+
+    def _is_far_behind(self, trial: "Trial", rival: "Trial") -> bool:
+        """Tell whether a trial is given up for what its rival had after as many epochs."""
+        at = len(trial.gains) - 1
+        ahead = rival.gains[at : at + 1] if at >= 0 else []
+        return any(self._is_ahead(gains, trial.gains[at], _FAR) for gains in ahead)
 
     def _is_ahead(self, gains: np.ndarray, others: np.ndarray, n_errors: float) -> bool:
         """Tell whether gains are larger on average, by so many errors of the difference."""
@@ -194,6 +208,8 @@ class Trial:
     rate : float
     search : Search
         Knows what is held out.
+    name : str
+        By which it is kept.
 
     Attributes
     ----------
@@ -202,7 +218,9 @@ class Trial:
     has_diverged : bool
     """
 
-    def __init__(self, settings: Settings, part: TrainingSet, rate: float, search: Search) -> None:
+    def __init__(
+        self, settings: Settings, part: TrainingSet, rate: float, search: Search, name: str
+    ) -> None:
         schedule = Schedule(rate, settings.schedule.decay)
         self.rate, self.part, self._search = rate, part, search
         settings = replace(settings, schedule=schedule, verbose=0)
@@ -210,6 +228,26 @@ class Trial:
         self._fitting = Fitting(settings, part, course, search.seed)
         self.gains: list[np.ndarray] = []
         self.has_diverged = False
+        #: Epochs whose gains are known, but that the weights have not seen.
+        self._behind = 0
+        self.go_on_as(name)
+
+    def go_on_as(self, name: str) -> None:
+        """Go on from what was kept by a name, if there is something, and be kept by it."""
+        self._loop = self._search.loops.loop(name)
+        kept = self._loop.get()
+        if kept is None:
+            return
+        self.gains, self.has_diverged, fitting = kept
+        self._behind = len(self.gains)
+        if fitting is not None:
+            self._fitting.go_on(fitting)
+            self._behind = 0
+
+    def end(self) -> None:
+        """Have it kept as it is, with weights only if it may be asked to go on from them."""
+        state = self.gains, self.has_diverged, self._fitting.kept() if self.may_stay else None
+        self._loop.put(lambda: state, is_final=True)
 
     @property
     def scores(self) -> np.ndarray:
@@ -227,6 +265,9 @@ class Trial:
     def epoch(self) -> None:
         """Train for an epoch."""
         held, n_workers = self._search.held, self._fitting.settings.n_workers
+        for _ in range(self._behind):
+            self._fitting.epoch()
+        self._behind = 0
         try:
             self._fitting.epoch()
             labels = _best_labels(self._fitting, self.part, held.rows, n_workers)
@@ -235,6 +276,7 @@ class Trial:
             self.gains.append(np.full(len(held.rows), -1.0))
         else:
             self.gains.append(self._search.gains(labels))
+            self._loop.put(lambda: (self.gains, False, self._fitting.kept()))
 
 
 def _is_over(scores: np.ndarray, patience: int) -> bool:

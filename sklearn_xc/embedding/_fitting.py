@@ -28,11 +28,14 @@ from sklearn_xc.embedding._label_means import (
 from sklearn_xc.embedding._memory import pieces_of
 from sklearn_xc.embedding._ranking import KnownFeatures
 from sklearn_xc.embedding._report import of_module
+from sklearn_xc.embedding._texts import content_of
 from sklearn_xc.embedding._trainable import TrainableEmbedding
 from sklearn_xc.encoders import ENCODERS
 from sklearn_xc.mips import make_index
 from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.solvers.adam import LazyAdam
+from sklearn_xc.storage.checkpoints import data_of
+from sklearn_xc.storage.loops import Loop, Loops, kept_loops
 
 #: What every encoder has; see `Encoder`.
 _ENCODER_METHODS = ("start", "encode", "forward", "learn")
@@ -82,20 +85,37 @@ class FittableEmbedding(TrainableEmbedding):
         weight = self._weights(sample_weight, instances.shape[0])
         examples = self._examples(instances, targets, weight)
         self._keep_targets(targets)
-        self._seed = seed = draw_seed(self.random_state)
+        Z = self._given_label_rows(label_features, examples.X.dtype)
+        seed = draw_seed(self.random_state)
+        told = (X, y, sample_weight) if is_told else None
+        if not is_told:
+            self._fit_examples(examples, targets, weight, Z, seed, told, Loops())
+            return
+        data = data_of(instances, targets, weight)
+        data |= {
+            "X": content_of(instances), "label_features": None if Z is None else content_of(Z)
+        }  # fmt: skip
+        with kept_loops(self, data, seed) as (loops, seed):
+            self._fit_examples(examples, targets, weight, Z, seed, told, loops)
+
+    def _fit_examples(
+        self, examples: Examples, targets: Targets, weight: np.ndarray, Z: CsrRows | None,
+        seed: int, told: tuple[Any, Any, Any] | None, loops: Loops,
+    ) -> None:  # fmt: skip
+        """Train on examples; callbacks are `told` of the X, y and weights that they are of."""
+        self._seed = seed
         n, n_labels = len(examples.weight), len(self.classes_)
         train, chosen = held_out(examples.positives, n_labels, self._n_to_hold_out(n), seed)
         # Encoder, classifiers and fusion, and with the held-out rows both or these once more.
         n_stages = 3 + (0 if not len(chosen) else 2 if self._lacks_many(chosen, n) else 1)
-        given = X, y, sample_weight
-        fit = Fit(self, *given, n_stages) if is_told else Fit.untold(self)
-        self._train(examples, train, chosen, label_features, seed, fit)
+        fit = Fit.untold(self) if told is None else Fit(self, *told, n_stages)
+        self._train(examples, train, chosen, Z, seed, fit, loops.within("held-out"))
         self._seen = examples.frequencies(n_labels)
         self._count_instances(targets, weight)
         progress = fit.parts("fusion", 0, stage="fusion")
-        self._fuse(examples, train, chosen, seed)
+        self._fuse(examples, train, chosen, seed, loops.loop("fusion"))
         progress.close()
-        self._learn_of_held_out(examples, chosen, label_features, seed, fit)
+        self._learn_of_held_out(examples, chosen, Z, seed, fit, loops.within("all"))
         self._n_further, self._steps = 0, None
         fit.end()
 
@@ -136,15 +156,11 @@ class FittableEmbedding(TrainableEmbedding):
         return examples
 
     def _train(
-        self, every: Examples, train: np.ndarray, chosen: np.ndarray, label_features: Any,
-        seed: int, fit: Fit,
+        self, every: Examples, train: np.ndarray, chosen: np.ndarray, Z: CsrRows | None, seed: int,
+        fit: Fit, loops: Loops,
     ) -> None:  # fmt: skip
         """Train encoder and classifiers on some of the examples; the others are held out."""
         n_labels = len(self.classes_)
-        given = self.label_features if label_features is None else label_features
-        if isinstance(given, LabelFeatures):
-            given = given.of_classes(self.classes_, f"{type(self).__name__}: label_features")
-        Z = self._label_rows(given, n_labels, every.X.dtype)
         sizes = self._sizes(every, train, chosen, Z)
         self._budget.require(sizes._replace(n=len(every.weight)).largest_phase())
         examples = every.take(train)
@@ -157,30 +173,32 @@ class FittableEmbedding(TrainableEmbedding):
             Z = mean_rows(examples.X, *examples.positives, n_labels, examples.weight)
         with_features = examples.with_features()
         self.encoder_.start(inputs_of(with_features.X), self.embedding_dim, seed)
-        self._report(None, "encoder", self._train_encoder(with_features, Z, seed, fit))
+        epochs = self._train_encoder(with_features, Z, seed, fit, loops.loop("encoder"))
+        self._report(None, "encoder", epochs)
         self.label_embeddings_ = self._encode(Z, int(self.embedding_dim), Z.dtype)
         self._require_unit_rows(self.label_embeddings_)
-        self._train_labels(examples, seed, fit)
+        self._train_labels(examples, seed, fit, loops)
 
-    def _train_labels(self, examples: Examples, seed: int, fit: Fit) -> None:
+    def _train_labels(self, examples: Examples, seed: int, fit: Fit, loops: Loops) -> None:
         """Train classifiers, and find means, for the encoder that there is."""
         self._trained_counts = examples.frequencies(len(self.classes_)).counts
         examples = examples.with_features()
         self.coef_ = self.label_embeddings_.copy()
-        epochs = self._train_classifiers(examples, seed + 1, fit)
+        epochs = self._train_classifiers(examples, seed + 1, fit, loops)
         self._report(of_module(self.fit_report_, "encoder"), "classifier", epochs)
         self._require_finite("classifier_learning_rate", self.coef_)
         self._means = self._means_of(examples)
 
     def _learn_of_held_out(
-        self, every: Examples, chosen: np.ndarray, label_features: Any, seed: int, fit: Fit
-    ) -> None:
+        self, every: Examples, chosen: np.ndarray, Z: CsrRows | None, seed: int, fit: Fit,
+        loops: Loops,
+    ) -> None:  # fmt: skip
         """Train again with all instances: the encoder only if it lacked many."""
         if self._lacks_many(chosen, len(every.weight)):
             everything = np.arange(len(every.weight))
-            self._train(every, everything, everything[:0], label_features, seed, fit)
+            self._train(every, everything, everything[:0], Z, seed, fit, loops)
         elif len(chosen):
-            self._train_labels(every, seed, fit)
+            self._train_labels(every, seed, fit, loops)
         self._fill_means()
 
     @staticmethod
@@ -199,6 +217,13 @@ class FittableEmbedding(TrainableEmbedding):
         n_labels, with_words = len(self.classes_), not self._reads_texts
         return LabelMeans.of(examples, embedded(), n_labels, dim, with_words=with_words)
 
+    def _given_label_rows(self, label_features: Any, dtype: Any) -> CsrRows | None:
+        """Return what the encoder reads of the labels, as ``fit`` or the constructor was given."""
+        given = self.label_features if label_features is None else label_features
+        if isinstance(given, LabelFeatures):
+            given = given.of_classes(self.classes_, f"{type(self).__name__}: label_features")
+        return self._label_rows(given, len(self.classes_), dtype)
+
     def _label_rows(self, given: Any, n_labels: int, dtype: Any) -> CsrRows | None:
         """Return what the encoder reads of the labels."""
         name, vectorizer = type(self).__name__, self.label_vectorizer
@@ -206,8 +231,14 @@ class FittableEmbedding(TrainableEmbedding):
             return label_texts(name, given, vectorizer, n_labels)
         return label_rows(name, given, vectorizer, n_labels, self.n_features_in_, dtype)
 
-    def _fuse(self, examples: Examples, train: np.ndarray, chosen: np.ndarray, seed: int) -> None:
+    def _fuse(
+        self, examples: Examples, train: np.ndarray, chosen: np.ndarray, seed: int, loop: Loop
+    ) -> None:
         """Fuse scores by held-out instances, and set the threshold of predictions."""
+        if (kept := loop.get()) is not None:
+            self.fusion_, self._stand_ins, self.threshold_ = kept
+            self._fill_means()
+            return
         self.fusion_ = None
         rng = np.random.default_rng((seed, 2))
         rows = chosen if len(chosen) else np.sort(rng.permutation(train)[:_MOST_HELD_OUT])
@@ -221,6 +252,7 @@ class FittableEmbedding(TrainableEmbedding):
             n = self._n_considered()
             _, scores = self._topk_of(unseen.X, n, "fused", n_copies=2, with_gains=False)
             self.threshold_ = threshold_for(scores, len(unseen.positives.labels))
+        loop.put(lambda: (self.fusion_, self._stand_ins, self.threshold_), is_final=True)
 
     def _find_stand_ins(self, examples: Examples) -> StandIns:
         """Return how long what stands in for means is, by instances held out."""

@@ -32,6 +32,12 @@ class Module(Protocol):
     ) -> None:
         """Take a step with the gradients by what ``begin`` has returned."""
 
+    def kept(self) -> Any:
+        """Return what a checkpoint keeps between epochs."""
+
+    def go_on(self, kept: Any) -> None:
+        """Go on from what was kept, in place."""
+
     @property
     def moves_instances(self) -> bool:
         """Whether the instances' embeddings learn."""
@@ -111,6 +117,16 @@ class SiameseModule:
         gradient = np.concatenate([by_instances, by_labels])
         self._encoder.learn(self._passed, gradient, rate, n_jobs=team.n_workers)
 
+    def kept(self) -> tuple[dict[str, Any], np.ndarray | None, np.ndarray]:
+        """Return what a checkpoint keeps: all that the encoder has, and what was seen last."""
+        return vars(self._encoder), self._seen, self._is_new
+
+    def go_on(self, kept: tuple[dict[str, Any], np.ndarray | None, np.ndarray]) -> None:
+        """Go on from what was kept."""
+        of_encoder, self._seen, self._is_new = kept
+        vars(self._encoder).update(of_encoder)
+        self._has_learnt = True
+
     def instances(self) -> np.ndarray:
         """Return the embeddings of all instances."""
         return self._encoded(self._X)
@@ -175,6 +191,14 @@ class ClassifierModule:
         norms = np.sqrt(np.einsum("ij,ij->i", w, w))
         norms[np.isinf(norms)] = np.nan  # 0 would be a label that nothing is known of
         W[self._at] = w / np.where(norms == 0, 1, norms)[:, None]
+
+    def kept(self) -> tuple[np.ndarray, LazyAdam]:
+        """Return what a checkpoint keeps."""
+        return self._W, self._steps
+
+    def go_on(self, kept: tuple[np.ndarray, LazyAdam]) -> None:
+        """Go on from what was kept."""
+        self._W[...], self._steps = kept
 
     def instances(self) -> np.ndarray:
         """Return the embeddings of all instances."""

@@ -53,6 +53,14 @@ class CheckedSampler:
             )
         self.n_negatives = int(n_negatives)
 
+    def kept(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps: all that the sampler has."""
+        return vars(self._sampler)
+
+    def go_on(self, kept: dict[str, Any]) -> None:
+        """Go on from what was kept, after ``start``."""
+        vars(self._sampler).update(kept)
+
     def refresh(self, epoch: int, state: TrainingState) -> None:
         """Let the sampler look at the training; see `BatchSampler.refresh`."""
         self._n, self._n_labels = state.n, state.n_labels

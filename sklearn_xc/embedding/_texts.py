@@ -47,6 +47,13 @@ class TextRows(CsrRows):
         return out
 
 
+def content_of(rows: CsrRows) -> tuple[np.ndarray, ...]:
+    """Return the arrays that tell rows, of features or of texts, from others."""
+    if isinstance(rows, TextRows):
+        return (rows.texts,)
+    return *rows.arrays, np.array(rows.shape)
+
+
 def looks_like_texts(X: Any) -> bool:
     """Return whether this is a sequence of texts, and no matrix, as far as its start tells."""
     if sp.issparse(X) or getattr(X, "ndim", 1) != 1 or not hasattr(X, "__len__"):

@@ -19,6 +19,7 @@ from sklearn_xc.embedding._training import SiameseTraining, TripletLoss
 from sklearn_xc.parallel.progress import Fit, Progress
 from sklearn_xc.parallel.row_ranges import for_row_ranges
 from sklearn_xc.parallel.threads import count_threads
+from sklearn_xc.storage.loops import Loop, Loops
 
 #: Instances of a mini-batch by default: an epoch has 200 of them, except with very few or many
 #: instances. The largest is the paper's.
@@ -43,7 +44,7 @@ class TrainableEmbedding(RankingModel):
     n_iter_: int
 
     def _train_encoder(
-        self, examples: Examples, Z: CsrRows, seed: int, fit: Fit
+        self, examples: Examples, Z: CsrRows, seed: int, fit: Fit, loop: Loop
     ) -> list[EpochReport]:
         """Train the encoder on what it can embed: instances and labels that have a feature."""
         known, n_jobs = np.flatnonzero(np.diff(Z.indptr) > 0), count_threads(self.n_jobs)
@@ -52,16 +53,18 @@ class TrainableEmbedding(RankingModel):
             self.encoder_, examples.X, Z.take(known), int(self.embedding_dim), n_jobs,
             type(self).__name__, keep="last_seen" in self._new_sampler().reads,
         )  # fmt: skip
-        return self._run(module, examples, seed, fit)
+        return self._run(module, examples, seed, fit, loop)
 
-    def _train_classifiers(self, examples: Examples, seed: int, fit: Fit) -> list[EpochReport]:
+    def _train_classifiers(
+        self, examples: Examples, seed: int, fit: Fit, loops: Loops
+    ) -> list[EpochReport]:
         """Train the classifiers, of all labels together or shard by shard."""
         V = self._encode(examples.X, self.coef_.shape[1], self.coef_.dtype)
         self._require_unit_rows(V)
         n_labels, n_epochs = len(self.classes_), self._epochs_for("classifier", examples)
         if min(self.n_shards, n_labels) < 2:
             module = ClassifierModule(V, self.coef_)
-            return self._run(module, examples, seed, fit, n_epochs)
+            return self._run(module, examples, seed, fit, loops.loop("classifiers"), n_epochs)
         shards = label_shards(n_labels, min(self.n_shards, n_labels), seed)
         reports: list[list[EpochReport]] = [[] for _ in shards]
         progress = fit.parts(
@@ -77,8 +80,8 @@ class TrainableEmbedding(RankingModel):
                 )
                 W = self.coef_[shards[s]]
                 reports[s] = self._run(
-                    ClassifierModule(V[rows], W), own, seed + s, fit, n_epochs, n_workers=1,
-                    progress=of_shard,
+                    ClassifierModule(V[rows], W), own, seed + s, fit, loops.loop(f"shard-{s}"),
+                    n_epochs, n_workers=1, progress=of_shard,
                 )  # fmt: skip
                 self.coef_[shards[s]] = W
                 progress.ended("trained")
@@ -92,7 +95,7 @@ class TrainableEmbedding(RankingModel):
         ]
 
     def _run(
-        self, module: Module, examples: Examples, seed: int, fit: Fit,
+        self, module: Module, examples: Examples, seed: int, fit: Fit, loop: Loop,
         n_epochs: int | None = None, n_workers: int | None = None,
         progress: Progress | None = None,
     ) -> list[EpochReport]:  # fmt: skip
@@ -119,13 +122,24 @@ class TrainableEmbedding(RankingModel):
             TripletLoss(float(margin), self.radius), rate, n_epochs, seed, n_workers or n_jobs,
             lambda: inputs_of(examples.X),
         )  # fmt: skip
-        reports = []
-        with contextlib.closing(training.run()) as epochs:
-            for _ in range(n_epochs):
+        reports: list[EpochReport] = []
+        if (kept := loop.get()) is not None:
+            reports, its_training = kept
+            training.go_on(its_training)
+        for _ in reports:
+            progress.known()
+
+        def reached() -> tuple[Any, ...]:
+            return reports, training.kept()
+
+        with contextlib.closing(training.run(len(reports))) as epochs:
+            for _ in range(len(reports), n_epochs):
                 task = progress.begin()
                 reports.append(next(epochs))
+                loop.put(reached)
                 if progress.end(task, str(reports[-1])):
                     break
+        loop.put(reached, is_final=True)
         progress.close()
         return reports
 

@@ -7,7 +7,6 @@ The way of the data, for the rows of a mini-batch, whose labels are called its p
                   module.learn <- gradients by V and by Z <-'
 """
 
-import functools
 import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -19,9 +18,10 @@ from sklearn_xc._data import read_only
 from sklearn_xc.embedding._examples import labels_of_rows
 from sklearn_xc.embedding._modules import Module
 from sklearn_xc.embedding._report import EpochReport
+from sklearn_xc.embedding._sampling import CheckedSampler
 from sklearn_xc.kernels.embedding.triplet_batch import triplet_gradient
 from sklearn_xc.parallel.team import Team
-from sklearn_xc.samplers.protocol import BatchSampler, Positives, TrainingState
+from sklearn_xc.samplers.protocol import Positives, TrainingState
 
 #: Scores whose gradients are worth a second thread.
 _LEAST_WORK = 200_000
@@ -87,7 +87,7 @@ class SiameseTraining:
     weight : ndarray of float64 of shape (n,)
         Of the instances. They are divided by their mean: Adam does not step along gradients that
         are all tiny.
-    sampler : BatchSampler
+    sampler : CheckedSampler
         Started.
     loss : TripletLoss
     rate : float
@@ -102,7 +102,7 @@ class SiameseTraining:
 
     def __init__(
         self, module: Module, positives: Positives, weight: np.ndarray,
-        sampler: BatchSampler, loss: TripletLoss, rate: float, n_epochs: int, seed: int,
+        sampler: CheckedSampler, loss: TripletLoss, rate: float, n_epochs: int, seed: int,
         n_workers: int, inputs: Callable[[], Any],
     ) -> None:  # fmt: skip
         self._module, self._positives, self._sampler, self._loss = module, positives, sampler, loss
@@ -110,19 +110,34 @@ class SiameseTraining:
         self._weight, self._n_workers = weight / weight.mean(), n_workers
         self._columns = np.full(module.n_labels, -1, np.int32)
         n = len(positives.indptr) - 1
-        # What embeddings were when first asked for: before they move, at epoch 0. No method, which
-        # would keep this object, with all that it holds, until Python looks for cycles.
-        initial = functools.cache(lambda: module.instances().copy())
+        # What embeddings were when first asked for: before they move, at epoch 0.
+        self._initial = initial_embeddings = list[np.ndarray]()
+
+        def initial() -> np.ndarray:  # no method, or this object, with all that it holds, would be
+            if not initial_embeddings:  # there until Python looks for cycles
+                initial_embeddings.append(module.instances().copy())
+            return initial_embeddings[0]
+
         self._state = TrainingState(
             n, module.n_labels, positives, inputs, module.instances, module.last_seen,
             initial, module.labels, module.moves_instances,
         )  # fmt: skip
 
-    def run(self) -> Generator[EpochReport, None, None]:
-        """Train, and tell of each epoch."""
+    def run(self, first: int = 0) -> Generator[EpochReport, None, None]:
+        """Train from an epoch on, and tell of each."""
         with Team(self._n_workers) as team:
-            for epoch in range(self._n_epochs):
+            for epoch in range(first, self._n_epochs):
                 yield self._epoch(epoch, team)
+
+    def kept(self) -> tuple[Any, ...]:
+        """Return what a checkpoint keeps between epochs."""
+        return self._module.kept(), self._sampler.kept(), self._initial
+
+    def go_on(self, kept: tuple[Any, ...]) -> None:
+        """Go on from what was kept of a training that began like this one."""
+        of_module, of_sampler, self._initial[:] = kept
+        self._module.go_on(of_module)
+        self._sampler.go_on(of_sampler)
 
     def _epoch(self, epoch: int, team: Team) -> EpochReport:
         began = time.perf_counter()

@@ -17,6 +17,7 @@ from sklearn_xc.embedding._modules import ClassifierModule
 from sklearn_xc.embedding._new_classes import with_new_classes
 from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.solvers.adam import LazyAdam
+from sklearn_xc.storage.loops import Loop
 
 
 class UpdatableEmbedding(FittableEmbedding):
@@ -41,7 +42,7 @@ class UpdatableEmbedding(FittableEmbedding):
             steps = LazyAdam(self.coef_.shape, self.coef_.dtype)
         module, self._steps = ClassifierModule(V, self.coef_, steps), steps
         seed = self._seed + self._n_further + 1
-        epochs = self._run(module, examples, seed, Fit.untold(self), n_epochs=1)
+        epochs = self._run(module, examples, seed, Fit.untold(self), Loop(), n_epochs=1)
         self._report(self.fit_report_, "classifier", epochs)
         self._require_finite("classifier_learning_rate", self.coef_)
 

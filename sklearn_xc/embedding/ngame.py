@@ -1,6 +1,7 @@
 """Siamese encoder, classifiers and fused scores, trained on mini-batches of near instances."""
 
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
@@ -108,6 +109,14 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         Of the encoder's start, mini-batches, positives drawn, and instances held out.
     verbose : int, default=0
         If not 0, print a line for each epoch, at most one a second.
+    checkpoint_dir : str or PathLike, default=None
+        A folder in which ``fit`` keeps how far it is: encoder, classifiers and optimiser after an
+        epoch, as often as that takes no more than a fiftieth of the time. If the process ends
+        before the fit does, the same call goes on from there, and ends in the same bytes; with any
+        `n_jobs`. Other data, parameters or versions are refused. The folder stays when the fit has
+        ended, and takes about as much room as training does in memory: it is yours to remove. One
+        fit to a folder: not for searches, whose candidates would share it. An encoder or a sampler
+        of yours may have attributes of numbers, texts and arrays.
 
     Attributes
     ----------
@@ -208,6 +217,7 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "checkpoint_dir": [str, PathLike, None],
     }
 
     def __init__(
@@ -238,6 +248,7 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
+        checkpoint_dir: Any = None,
     ) -> None:
         self.encoder = encoder
         self.label_features = label_features
@@ -264,6 +275,7 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.checkpoint_dir = checkpoint_dir
 
     @fit_context(prefer_skip_nested_validation=True)
     @built_apart
@@ -297,7 +309,12 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         ------
         ValueError
             For NaN, a y that is not binary, label features with other than n_labels rows or other
-            features than X, parameters that do not fit each other, and training that diverged.
+            features than X, parameters that do not fit each other, training that diverged, and a
+            `checkpoint_dir` of another fit.
+        TypeError
+            If the encoder, or the sampler, has attributes that `checkpoint_dir` cannot keep.
+        OSError
+            If `checkpoint_dir` cannot be written; what is kept there stays.
         MemoryBudgetError
             If training needs more memory than `max_memory`, or than the machine has; it is not
             begun then, and the largest array is named.

@@ -11,10 +11,8 @@ from sklearn_xc._data import CsrRows, DenseRows, Targets
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.solvers.newton_cg import BlockSolution
 from sklearn_xc.solvers.pruning import SampleScores
-from sklearn_xc.storage.checkpoints import Checkpoints, identity_of, opened
+from sklearn_xc.storage.checkpoints import Checkpoints, checkpoints_of, data_of
 
-#: Parameters that change no byte of a model.
-_APART = ("checkpoint_dir", "n_jobs", "verbose", "top_k", "label_names")
 _SAMPLE = "sample."
 
 
@@ -60,7 +58,7 @@ class BlockStore:
 
     def clear(self) -> None:
         """Forget the blocks."""
-        self._checkpoints.remove(f"{self._of}block-")
+        self._checkpoints.remove(f"{self._of}block-*")
 
     def _name(self, number: int) -> str:
         return f"{self._of}block-{number:06d}"
@@ -155,17 +153,8 @@ def fit_store(
     ValueError, OSError
         As :func:`~sklearn_xc.storage.checkpoints.opened`.
     """
-    if estimator.checkpoint_dir is None:
-        yield None
-        return
-    data = {
-        "X": (*instances.arrays, np.array(instances.shape)),
-        "y": (targets.indptr, targets.rows),
-        "sample_weight": None if weight is None else (weight,),
-        "folds": [rows for fold in folds for rows in fold],
-    }
-    identity = identity_of(estimator, data, _APART)
+    of_folds = [rows for fold in folds for rows in fold]
+    data = {**data_of(instances, targets, weight), "folds": of_folds}
     settings = {"n_workers": count_threads(estimator.n_jobs)}
-    path, who = estimator.checkpoint_dir, type(estimator).__name__
-    with opened(path, who, identity, settings) as checkpoints:
-        yield FitStore(checkpoints)
+    with checkpoints_of(estimator, data, settings) as checkpoints:
+        yield None if checkpoints is None else FitStore(checkpoints)

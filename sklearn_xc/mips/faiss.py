@@ -132,6 +132,17 @@ class FaissIndex(BaseEstimator):
         for_row_ranges(rank, len(V), _QUERIES, self.n_jobs)
         return found
 
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        if "_index" in state:
+            state["_index"] = _import_faiss().serialize_index(self._index)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "_index" in state:
+            self._index = _import_faiss().deserialize_index(state["_index"])
+
     def _lists_to_search(self, n_candidates: int) -> int:
         if self.n_probe is not None:
             return min(self.n_probe, self._n_lists)

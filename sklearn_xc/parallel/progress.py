@@ -109,10 +109,14 @@ class Progress:
                 share = (self._spent + 0.5 * half_done) / self._all if self._all else 0.0
                 self._lines.show(self._n_done, text, share)
 
-    def known(self, number: int) -> None:
-        """Tell of a part that ended in an earlier call: no line, and no part of the time left."""
+    def known(self, number: int | None = None) -> None:
+        """Tell of a part that ended in an earlier call: no line, and no part of the time left.
+
+        Parts that are made in order have no `number`.
+        """
         self.part(number).begin().end()
         with self._lock:
+            number = self._n_ended if number is None else number
             self._n_ended += 1
             self._n_done += 1 if self._sizes is None else int(self._sizes[number])
             self._all -= 1.0 if self._costs is None else float(self._costs[number])

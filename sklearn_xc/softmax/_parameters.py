@@ -2,6 +2,7 @@
 
 import textwrap
 from numbers import Integral, Real
+from os import PathLike
 from typing import TypeVar
 
 from sklearn_xc._sklearn import Interval, StrOptions
@@ -37,6 +38,7 @@ class SoftmaxParameters(SoftmaxModel):
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "checkpoint_dir": [str, PathLike, None],
     }
 
     def __init__(
@@ -65,6 +67,7 @@ class SoftmaxParameters(SoftmaxModel):
         n_jobs,
         random_state,
         verbose,
+        checkpoint_dir,
     ):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
@@ -89,6 +92,7 @@ class SoftmaxParameters(SoftmaxModel):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.checkpoint_dir = checkpoint_dir
 
 
 def documented(estimator: Estimator) -> Estimator:
@@ -196,7 +200,14 @@ max_memory : int or str, default=None
 random_state : int, RandomState instance or None, default=None
     Of the order of the instances and of the sampled classes.
 verbose : int, default=0
-    If not 0, print progress.""",
+    If not 0, print progress.
+checkpoint_dir : str or PathLike, default=None
+    A folder in which ``fit`` keeps how far it is: trials that have ended, and the weights after an
+    epoch as often as that takes no more than a fiftieth of the time. If the process ends before the
+    fit does, the same call goes on from there, and ends in the same bytes; with any `n_jobs`. Other
+    data, parameters or versions are refused. The folder stays when the fit has ended, and takes
+    about as much room as the model does in memory: it is yours to remove. One fit to a folder: not
+    for searches, whose candidates would share it.""",
     "attributes": """\
 classes_ : ndarray of shape (n_classes,)
     Class labels after a 1-D y, else names of columns, or their numbers.

@@ -40,6 +40,8 @@ from sklearn_xc.softmax.start import start_at_means
 from sklearn_xc.softmax.training import Average, History
 from sklearn_xc.solvers.softmax_problem import Population, SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState, require_finite
+from sklearn_xc.storage.checkpoints import data_of
+from sklearn_xc.storage.loops import Loops, kept_loops
 from sklearn_xc.weights.class_weights import ClassWeights
 
 #: Hard negatives of a step with ``n_hard_negatives="auto"``.
@@ -106,9 +108,12 @@ class SoftmaxClassifier(SoftmaxParameters):
         Raises
         ------
         ValueError
-            For NaN, a y that is not binary, or a learning rate at which training diverges.
+            For NaN, a y that is not binary, a learning rate at which training diverges, or a
+            `checkpoint_dir` of another fit.
         MemoryBudgetError
             If the weights do not fit into memory; nothing was allocated yet.
+        OSError
+            If `checkpoint_dir` cannot be written; what is kept there stays.
 
         Warns
         -----
@@ -138,98 +143,12 @@ class SoftmaxClassifier(SoftmaxParameters):
         in_trials = stops_early(self) or self.learning_rate == "auto"
         copies = 1 + bool(self.average) + in_trials
         self._require_weights(shape, instances.dtype, copies, "average, trials")
-        index = np.column_stack([pairs.rows, pairs.classes]).astype(np.int64)
-        merged, place = merge_equal(instances, pairs)
-        first = np.unique(place, return_index=True)[1]
-        old = self._normalisers if is_warm else Normalisers.none()
-        n_classes = len(targets.classes)
+        data = data_of(instances, targets, weight)
         seed = draw_seed(self.random_state)
-        by_rank = judged_by_rank(pairs, n_classes)
-        kept, held_out = hold_out(self, merged, seed, n_classes, by_rank)
-        first_b = self._first_intercept(label_frequencies(instances, merged, n_classes), is_warm)
-        first_epoch = self._n_epochs if is_warm else 0
-
-        def start(chosen: np.ndarray) -> tuple[SoftmaxProblem, SoftmaxState, SgdSettings]:
-            """Return all that training some of the pairs needs; the others have no part in it."""
-            W, b, own = self._first_weights(shape, instances, is_warm), first_b, merged.take(chosen)
-            if self.fit_intercept and not is_warm:
-                b = log_frequencies(label_frequencies(instances, own, n_classes).counts)
-            with self._in_range(instances):
-                weights = ClassWeights(W, intercept=b)
-                u = self._first_u(old, index[first[chosen]], weights, instances, own)
-                problem = self._problem(instances, own, n_classes)
-                state = SoftmaxState.at(W, u, b)
-                if self.init == "means" and not is_warm:
-                    start_at_means(problem, state, seed, self.n_jobs)
-                    state.fold()  # as a warm start finds it
-                    if self.u_init == "zero":
-                        state.u[:] = 0.0
-            self._intercept_rate = problem.mean_square()
-            return problem, state, self._all_settings(problem, seed)
-
-        def keep(
-            model: SoftmaxClassifier, state: SoftmaxState, average: Average | None, history: History
-        ) -> None:
-            """Set the attributes of a model fitted so far."""
-            W, b = state.V, state.intercept
-            if average is not None and average.mean is not None and average.intercept is not None:
-                W, b = average.mean, average.intercept
-            model._keep_targets(targets)
-            model._keep_weights(W, b, state, average)
-            model._normalisers = Normalisers.none().updated(index, state.u[place], n_classes)
-            model._population = problem.population
-            model._next_sample_id = instances.shape[0]
-            model._count_instances(targets, weight)
-            model._labelled = summed_weights(pairs, weight)
-            model.fit_report_ = history.report()
-            model.n_iter_ = len(history.loss)
-            model._epochs_done = float(model.n_iter_)
-            model._n_epochs = first_epoch + model.n_iter_
-
-        def model_now(history: History) -> dict[str, Any]:
-            """Return the attributes of a model whose training had ended now, in copies."""
-            model, now = sharing(self, dict(vars(self))), state.copy_of(np.arange(len(state.u)))
-            now.fold()
-            keep(model, now, None if average is None else average.copy(), history)
-            return vars(model)
-
-        fit = Fit(self, X, y, sample_weight, n_stages=1 if held_out is None else 2)
-        stops, found = stops_early(self), None
-        if not is_warm:
-            self._confidence = Confidence()
-        rate = 0.0 if self.learning_rate == "auto" else float(self.learning_rate)
-        for may_retry in (True, True, True, False) if stops and not rate else (False,):
-            if held_out is not None:
-                begun = start(kept)
-                trial = find_rate(
-                    self, *begun, held_out, fit, first_epoch, stops=stops, by_rank=by_rank,
-                    rate=rate or None,
-                )  # fmt: skip
-                rate, found = trial.rate, trial if stops else None
-                if stops and not is_warm:
-                    self._confidence = self._learn_confidence(merged, kept, *begun, trial)
-                del begun
-            self.learning_rate_ = rate
-            problem, state, settings = start(np.arange(len(merged.rows)))
-            average = Average() if self.average else None
-            try:
-                W, b, history, was_stopped = run_fit(
-                    self, problem, state, settings, found, first_epoch, average, fit, model_now
-                )
-                weights = ClassWeights(W, intercept=b)
-                if (
-                    was_stopped
-                    or not may_retry
-                    or not went_astray(self, instances, weights, found, held_out, by_rank)
-                ):
-                    break
-            except FloatingPointError as error:
-                if not may_retry:
-                    raise diverged(self, f"learning_rate={rate:g}") from error
-            rate *= 0.1
-            fit.expect(2)
-        keep(self, state, average, history)
-        fit.end()
+        with kept_loops(self, data, seed, goes_on=is_warm) as (loops, seed):
+            found = self._train(
+                instances, targets, weight, pairs, is_warm, seed, (X, y, sample_weight), loops
+            )
         warn_of_fit(self, found, stacklevel=4)
         self._warn_of_unseen()
         return self
@@ -329,6 +248,118 @@ class SoftmaxClassifier(SoftmaxParameters):
 
     # What a fit is made of
 
+    def _train(
+        self,
+        instances: CsrRows,
+        targets: Targets,
+        weight: np.ndarray,
+        pairs: Pairs,
+        is_warm: bool,
+        seed: int,
+        given: tuple[Any, Any, Any],
+        loops: Loops,
+    ) -> Trial | None:
+        """Set the fitted attributes; return the trial that said how many epochs to run.
+
+        Callbacks are told of the X, y and weights that were `given`.
+        """
+        shape = len(targets.classes), instances.shape[1]
+        index = np.column_stack([pairs.rows, pairs.classes]).astype(np.int64)
+        merged, place = merge_equal(instances, pairs)
+        first = np.unique(place, return_index=True)[1]
+        old = self._normalisers if is_warm else Normalisers.none()
+        n_classes = len(targets.classes)
+        by_rank = judged_by_rank(pairs, n_classes)
+        kept, held_out = hold_out(self, merged, seed, n_classes, by_rank)
+        first_b = self._first_intercept(label_frequencies(instances, merged, n_classes), is_warm)
+        first_epoch = self._n_epochs if is_warm else 0
+
+        def start(chosen: np.ndarray) -> tuple[SoftmaxProblem, SoftmaxState, SgdSettings]:
+            """Return all that training some of the pairs needs; the others have no part in it."""
+            W, b, own = self._first_weights(shape, instances, is_warm), first_b, merged.take(chosen)
+            if self.fit_intercept and not is_warm:
+                b = log_frequencies(label_frequencies(instances, own, n_classes).counts)
+            with self._in_range(instances):
+                weights = ClassWeights(W, intercept=b)
+                u = self._first_u(old, index[first[chosen]], weights, instances, own)
+                problem = self._problem(instances, own, n_classes)
+                state = SoftmaxState.at(W, u, b)
+                if self.init == "means" and not is_warm:
+                    start_at_means(problem, state, seed, self.n_jobs)
+                    state.fold()  # as a warm start finds it
+                    if self.u_init == "zero":
+                        state.u[:] = 0.0
+            self._intercept_rate = problem.mean_square()
+            return problem, state, self._all_settings(problem, seed)
+
+        def keep(
+            model: SoftmaxClassifier, state: SoftmaxState, average: Average | None, history: History
+        ) -> None:
+            """Set the attributes of a model fitted so far."""
+            W, b = state.V, state.intercept
+            if average is not None and average.mean is not None and average.intercept is not None:
+                W, b = average.mean, average.intercept
+            model._keep_targets(targets)
+            model._keep_weights(W, b, state, average)
+            model._normalisers = Normalisers.none().updated(index, state.u[place], n_classes)
+            model._population = problem.population
+            model._next_sample_id = instances.shape[0]
+            model._count_instances(targets, weight)
+            model._labelled = summed_weights(pairs, weight)
+            model.fit_report_ = history.report()
+            model.n_iter_ = len(history.loss)
+            model._epochs_done = float(model.n_iter_)
+            model._n_epochs = first_epoch + model.n_iter_
+
+        def model_now(history: History) -> dict[str, Any]:
+            """Return the attributes of a model whose training had ended now, in copies."""
+            model, now = sharing(self, dict(vars(self))), state.copy_of(np.arange(len(state.u)))
+            now.fold()
+            keep(model, now, None if average is None else average.copy(), history)
+            return vars(model)
+
+        fit = Fit(self, *given, n_stages=1 if held_out is None else 2)
+        stops, found = stops_early(self), None
+        if not is_warm:
+            self._confidence = Confidence()
+        rate = 0.0 if self.learning_rate == "auto" else float(self.learning_rate)
+        retries = (True, True, True, False) if stops and not rate else (False,)
+        for attempt, may_retry in enumerate(retries):
+            own = loops.within(f"{attempt}")
+            if held_out is not None:
+                begun = start(kept)
+                trial = find_rate(
+                    self, *begun, held_out, fit, first_epoch, stops=stops, by_rank=by_rank,
+                    rate=rate or None, loops=own,
+                )  # fmt: skip
+                rate, found = trial.rate, trial if stops else None
+                if stops and not is_warm:
+                    self._confidence = self._learn_confidence(merged, kept, *begun, trial, own)
+                del begun
+            self.learning_rate_ = rate
+            problem, state, settings = start(np.arange(len(merged.rows)))
+            average = Average() if self.average else None
+            try:
+                W, b, history, was_stopped = run_fit(
+                    self, problem, state, settings, found, first_epoch, average, fit, model_now,
+                    own.loop("epochs"),
+                )  # fmt: skip
+                weights = ClassWeights(W, intercept=b)
+                if (
+                    was_stopped
+                    or not may_retry
+                    or not went_astray(self, instances, weights, found, held_out, by_rank)
+                ):
+                    break
+            except FloatingPointError as error:
+                if not may_retry:
+                    raise diverged(self, f"learning_rate={rate:g}") from error
+            rate *= 0.1
+            fit.expect(2)
+        keep(self, state, average, history)
+        fit.end()
+        return found
+
     def _learn_confidence(
         self,
         pairs: Pairs,
@@ -337,18 +368,26 @@ class SoftmaxClassifier(SoftmaxParameters):
         start: SoftmaxState,
         settings: SgdSettings,
         trial: Trial,
+        loops: Loops,
     ) -> Confidence:
         """Return what the pairs that were not kept say of a model trained on the others."""
         is_held = np.ones(len(pairs.rows), bool)
         is_held[kept] = False
         if not is_held.any():  # so few that trials were judged on what they were trained on
             return Confidence()
-        W, b = run_again(self, problem, start, settings, trial, 0)
+        ended, loop = loops.loop("confidence"), loops.loop("again")
+        found: Confidence | None = ended.get()
+        if found is not None:
+            return found
+        W, b = run_again(self, problem, start, settings, trial, 0, loop)
         unseen = np.ones(problem.n_classes, bool)
         unseen[pairs.classes[kept]] = False
         weights = ClassWeights(W, intercept=b, unseen=np.flatnonzero(unseen))
         with self._in_range(problem.instances):
-            return learn_confidence(weights, problem.instances, pairs.take(is_held), self.n_jobs)
+            found = learn_confidence(weights, problem.instances, pairs.take(is_held), self.n_jobs)
+        ended.put(lambda: found, is_final=True)
+        loop.forget()
+        return found
 
     def _rate_of_pass(
         self, problem: SoftmaxProblem, state: SoftmaxState, settings: SgdSettings
@@ -365,7 +404,7 @@ class SoftmaxClassifier(SoftmaxParameters):
         part = self._problem(problem.instances, merged.take(kept), problem.n_classes)
         trial = find_rate(
             self, part, state.copy_of(first[kept]), settings, held_out, Fit.untold(self),
-            by_rank=by_rank, stacklevel=6,
+            by_rank=by_rank,
         )  # fmt: skip
         return trial.rate
 

@@ -3,6 +3,7 @@
 import time
 import warnings
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from sklearn_xc._checks import (
 )
 from sklearn_xc._data import CsrRows, DenseRows, Targets
 from sklearn_xc._held_out import draw_rows, split
+from sklearn_xc._kept_fits import KeptFits
 from sklearn_xc._objective import OBJECTIVES
 from sklearn_xc._out_of_fold import (
     Answers,
@@ -49,6 +51,7 @@ from sklearn_xc.stacking.members import (
 )
 from sklearn_xc.stacking.model import StackedModel
 from sklearn_xc.stacking.training import Lesson, Teacher, joined, make_lesson
+from sklearn_xc.storage.checkpoints import checkpoints_of, data_of_any
 
 #: From the caller of ``fit`` to ``_train_members``: two decorators and fit are between.
 _STACKLEVEL = 5
@@ -103,6 +106,11 @@ class StackingXC(StackedModel):
         their own.
     verbose : int, default=0
         If not 0, print what each member reaches on the held-out rows.
+    checkpoint_dir : str or PathLike, default=None
+        A folder in which ``fit`` keeps how far it is: what members trained without some rows said
+        of these, and within it the checkpoints of fits that have a `checkpoint_dir` themselves. If
+        the process ends before the fit does, the same call goes on from there, and ends in the same
+        bytes. Other data, parameters or versions are refused. The folder is yours to remove.
 
     Attributes
     ----------
@@ -182,6 +190,7 @@ class StackingXC(StackedModel):
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "checkpoint_dir": [str, PathLike, None],
     }
 
     def __init__(
@@ -198,6 +207,7 @@ class StackingXC(StackedModel):
         n_jobs=None,
         random_state=None,
         verbose=0,
+        checkpoint_dir=None,
     ):
         self.estimators = estimators
         self.final_estimator = final_estimator
@@ -210,6 +220,7 @@ class StackingXC(StackedModel):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.checkpoint_dir = checkpoint_dir
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, with `deep` those of the members as ``name__parameter`` too.
@@ -289,13 +300,19 @@ class StackingXC(StackedModel):
             progress = fit.parts("step", 1)
             lesson, seconds = self._ask_prefit(members, X, weight, seed), np.zeros(len(members))
         else:
-            folds = split(self.cv, X, y, targets, weight, seed, who)
-            n_held_out = sum(len(test) for _, test in folds)
-            costs = [*(len(train) for train, _ in folds), n, n_held_out]
-            progress = fit.parts("step", len(costs), costs=costs)
-            lesson, seconds = self._train_members(
-                members, X, y, targets, given, weight, folds, progress
-            )
+            with checkpoints_of(self, data_of_any(X, y, given), {"seed": seed}) as checkpoints:
+                seed = seed if checkpoints is None else checkpoints.settings["seed"]
+                folds, kept = (
+                    split(self.cv, X, y, targets, weight, seed, who),
+                    KeptFits(checkpoints),
+                )
+                kept.require_same(folds)
+                n_held_out = sum(len(test) for _, test in folds)
+                costs = [*(len(train) for train, _ in folds), n, n_held_out]
+                progress = fit.parts("step", len(costs), costs=costs)
+                lesson, seconds = self._train_members(
+                    members, X, y, targets, given, weight, folds, progress, kept
+                )
         self._keep_frequencies(instances, indptr, labels, weight)
         names = [name for name, _ in members]
         teacher = Teacher(self.final_estimator, lesson, targets, weight, seed, who)
@@ -325,13 +342,17 @@ class StackingXC(StackedModel):
         weight: np.ndarray,
         folds: list[tuple[np.ndarray, np.ndarray]],
         progress: Progress,
+        kept: KeptFits,
     ) -> tuple[Lesson, np.ndarray]:
         """Train the members without held-out rows, ask them, and train them on all rows."""
         lessons, seconds, notes = [], np.zeros(len(members)), PruningNotes()
         self._require_bytes(len(members), sum(len(test) for _, test in folds))
-        for train, test in folds:
+        how = X, y, given
+        for number, (train, test) in enumerate(folds):
             task = progress.part(None, len(members), name="fold", in_order=False).begin()
-            answers, taken = self._ask_without(members, X, y, given, train, test, task, notes)
+            answers, taken = self._ask_without(
+                members, *how, train, test, task, notes, kept, f"fold-{number}"
+            )
             task.end()
             progress.ended(f"members without {len(test)} rows")
             seconds += taken
@@ -340,7 +361,7 @@ class StackingXC(StackedModel):
             frequencies = targets.label_counts(is_there & (weight > 0))
             lessons.append(make_lesson(answers, test, frequencies, self.n_candidates))
         task = progress.part(None, len(members), name="last fit", in_order=False).begin()
-        fitted, taken = self._fit_members(members, X, y, given, None, task, notes)
+        fitted, taken = self._fit_members(members, *how, task, notes, kept)
         task.end()
         progress.ended("members with all rows")
         notes.tell(type(self).__name__, _STACKLEVEL)
@@ -357,13 +378,41 @@ class StackingXC(StackedModel):
         test: np.ndarray,
         task: Task,
         notes: PruningNotes,
+        kept: KeptFits,
+        fold: str,
     ) -> tuple[list[Answers], np.ndarray]:
         """Return the answers of members trained on some rows to others, and the seconds of each.
 
-        The members are let go at the end: the next fit would find two models of each in memory.
+        Each member is let go once it has answered: the next fit would find two models of each in
+        memory. What it has answered is kept, by the name of the `fold`.
         """
-        fitted, seconds = self._fit_members(members, X, y, weight, train, task, notes)
-        return self._ask(fitted, safe_indexing(as_rows(X), test)), seconds
+        who, asked = type(self).__name__, safe_indexing(as_rows(X), test)
+        numbers = {name: number for number, (name, _) in enumerate(members)}
+        tasks = {name: task.part(f"member {name}", i) for name, i in numbers.items()}
+
+        def work(name: str, estimator: Any) -> tuple[Any, float, list]:
+            of_member, own = f"{fold}-{numbers[name]}", PruningNotes()
+            place = kept.answers(of_member)
+            if (known := place.get()) is not None:
+                tasks[name].begin().end()
+                return known  # type: ignore[no-any-return]
+            fitted, seconds = fit_clone(
+                f"estimator {name!r}", estimator, X, y, weight_argument(estimator, weight, train),
+                train, who, tasks[name], notes=own, kept=kept, name=of_member,
+            )  # fmt: skip
+            (answers,) = self._ask([(name, fitted)], asked)
+            found = tuple(answers), seconds, own.found
+            place.put(lambda: found, is_final=True)
+            kept.forget(of_member)
+            return found
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnseenLabelWarning)  # the stack has one of its own
+            done = side_by_side(work, members, self.n_jobs, who)
+        for _, _, found in done:
+            notes.found += found
+        answers = [Answers(*answers) for answers, _, _ in done]
+        return answers, np.array([seconds for _, seconds, _ in done])
 
     def _ask_prefit(
         self, members: list[tuple[str, Any]], X: Any, weight: np.ndarray, seed: int
@@ -400,21 +449,23 @@ class StackingXC(StackedModel):
         X: Any,
         y: Any,
         weight: Any,
-        rows: Any,
         task: Task,
         notes: PruningNotes,
+        kept: KeptFits,
     ) -> tuple[list[tuple[str, Any]], np.ndarray]:
-        """Return the members fitted to some rows (None: all), and the seconds of each.
+        """Return the members fitted to all rows, and the seconds of each.
 
         Their fits are parts of `task`; `notes` take up what these have to say of pruning.
         """
         who = type(self).__name__
-        parts = {name: task.part(f"member {name}", i) for i, (name, _) in enumerate(members)}
+        numbers = {name: number for number, (name, _) in enumerate(members)}
+        parts = {name: task.part(f"member {name}", i) for name, i in numbers.items()}
 
         def fit(name: str, estimator: Any) -> tuple[Any, float]:
-            given = weight_argument(estimator, weight, rows)
-            part = f"estimator {name!r}"
-            return fit_clone(part, estimator, X, y, given, rows, who, parts[name], notes=notes)
+            return fit_clone(
+                f"estimator {name!r}", estimator, X, y, weight_argument(estimator, weight), None,
+                who, parts[name], notes=notes, kept=kept, name=f"all-{numbers[name]}",
+            )  # fmt: skip
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenLabelWarning)  # the stack has one of its own

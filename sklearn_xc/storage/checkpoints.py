@@ -6,18 +6,22 @@ as good as missing.
 """
 
 import hashlib
-import io
+import json
+import math
 import os
 import pickle
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from sklearn_xc._atomic_files import open_atomic
+from sklearn_xc._data import CsrRows, DenseRows, Targets
+from sklearn_xc._plain_state import as_plain
 from sklearn_xc.exceptions import SavedModelError
 from sklearn_xc.kernels.compiling.cache import processor
 from sklearn_xc.storage.folder import versions
@@ -30,12 +34,18 @@ FORMAT = 1
 FIT = "fit.json"
 _WHAT = "a fit of sklearn_xc on its way"
 _PART = ".part"
-_OURS = re.compile(rf"{re.escape(FIT)}|[a-z0-9-]+{re.escape(_PART)}|\..*\.tmp")
+#: The folder of fits within a fit.
+FITS = "fits"
+_OURS = re.compile(rf"{re.escape(FIT)}|{FITS}|[a-z0-9.-]+{re.escape(_PART)}|\..*\.tmp")
 _ADVICE = "Give each fit a folder of its own, or remove this one."
+#: Parameters that change no byte of a model.
+_APART = {"checkpoint_dir", "n_jobs", "verbose", "top_k", "label_names"}
+#: Of a part: its checksum comes first, then a table of its arrays, which begin at such multiples.
+_DIGEST, _ALIGNED = 32, 64
 
 
 def identity_of(
-    estimator: Any, data: Mapping[str, Iterable[Any] | None], apart: Iterable[str]
+    estimator: Any, data: Mapping[str, Iterable[Any] | None], *, goes_on: bool = False
 ) -> dict[str, dict[str, Any]]:
     """Return what decides on the bytes of a fit.
 
@@ -45,31 +55,63 @@ def identity_of(
         Its class and parameters count.
     data : dict
         By the name of an argument, the arrays that it became; None where it was not given.
-    apart : iterable of str
-        Parameters that decide nothing.
+    goes_on : bool, default=False
+        Whether what it has learnt counts too.
     """
-
-    def digest_of(array: np.ndarray, name: str) -> str:
-        return digest([array])
-
     given = {
         name: value
         for name, value in estimator.get_params(deep=False).items()
-        if name not in set(apart)
+        if name not in _APART
     }
+    found = {name: None if arrays is None else digest(arrays) for name, arrays in data.items()}
+    if goes_on:
+        learnt = {name: held for name, held in vars(estimator).items() if name not in _APART}
+        found["model"] = _checksum(json.dumps(_node(learnt), sort_keys=True).encode())
     return {
-        "data": {name: None if arrays is None else digest(arrays) for name, arrays in data.items()},
-        "parameters": {name: _node(value, digest_of) for name, value in given.items()},
+        "data": found,
+        "parameters": {name: _node(value) for name, value in given.items()},
         "versions": versions()
         | {"estimator": type(estimator).__qualname__, "processor": processor()},
     }
 
 
-def _node(value: Any, digest_of: Any) -> Any:
+def data_of(
+    instances: CsrRows | DenseRows, targets: Targets, weight: np.ndarray | None
+) -> dict[str, Iterable[Any] | None]:
+    """Return the arguments of a ``fit``, as of :func:`identity_of`."""
+    return {
+        "X": (*instances.arrays, np.array(instances.shape)),
+        "y": (targets.indptr, targets.rows),
+        "sample_weight": None if weight is None else (weight,),
+    }
+
+
+def data_of_any(X: Any, y: Any, weight: np.ndarray | None) -> dict[str, Iterable[Any] | None]:
+    """Return the same of an X and y of any kind, such as texts or a data frame."""
+    return {
+        "X": _content(X),
+        "y": _content(y),
+        "sample_weight": None if weight is None else (weight,),
+    }
+
+
+def _content(data: Any) -> list[np.ndarray]:
+    if sp.issparse(data):
+        rows = data.tocsr()
+        return [rows.indptr, rows.indices, rows.data, np.array(rows.shape)]
+    names = [np.array(list(data.columns), object)] if hasattr(data, "columns") else []
+    return [*names, np.asarray(data) if hasattr(data, "__array__") else np.array(data, object)]
+
+
+def _node(value: Any) -> Any:
     try:
-        return Writer(digest_of).node(value)
+        return Writer(lambda array, name: digest([array])).node(as_plain(value))
     except TypeError:  # a part of the user's own
-        return {"pickle": hashlib.sha256(pickle.dumps(value)).hexdigest()}
+        return {"pickle": _checksum(pickle.dumps(value))}
+
+
+def _checksum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def digest(arrays: Iterable[Any]) -> str:
@@ -89,13 +131,18 @@ class Checkpoints:
 
     Attributes
     ----------
+    folder : Path
+    who : str
+        The estimator, for messages.
     settings : dict
-        What the first call of this fit was told of how to cut it, also where this one was told
+        What the first call of this fit was told of how to go about it, also where this one was told
         otherwise.
     """
 
-    def __init__(self, folder: Path, settings: dict[str, Any]) -> None:
-        self.folder, self.settings = folder, settings
+    def __init__(self, folder: Path, who: str, settings: dict[str, Any]) -> None:
+        self.folder, self.who, self.settings = folder, who, settings
+        #: Not after an error, when threads of the fit may still be at work.
+        self.is_open = True
 
     def put(self, name: str, arrays: Mapping[str, np.ndarray]) -> None:
         """Keep a part; it is there once this returns, or not at all.
@@ -104,31 +151,115 @@ class Checkpoints:
         ------
         OSError
             If it cannot be written; those before stay.
+        RuntimeError
+            If the fit has ended.
         """
-        held = io.BytesIO()
-        np.savez(held, **dict(arrays))  # type: ignore[arg-type]
-        content = held.getbuffer()
+        if not self.is_open:
+            raise RuntimeError(f"{self.who}: the fit has ended, and keeps nothing more.")
         path = self.folder / f"{name}{_PART}"
         with named_in_errors(path), open_atomic(path) as stream:
-            stream.write(hashlib.sha256(content).digest())
-            stream.write(content)
+            stream.write(bytes(_DIGEST))
+            checksum = hashlib.sha256()
+            for piece in _pieces(arrays):
+                checksum.update(piece)
+                stream.write(piece)
+            stream.seek(0)
+            stream.write(checksum.digest())
 
-    def remove(self, beginning: str) -> None:
-        """Forget the parts whose names begin so."""
-        for path in self.folder.glob(f"{beginning}*{_PART}"):
+    def remove(self, names: str) -> None:
+        """Forget the parts of a name, in which * stands for anything."""
+        for path in self.folder.glob(f"{names}{_PART}"):
             path.unlink(missing_ok=True)
 
     def get(self, name: str) -> dict[str, np.ndarray] | None:
-        """Return a part, or None if it is not there, or damaged."""
-        path = self.folder / f"{name}{_PART}"
+        """Return a part, in arrays that may be written; None if it is not there, or damaged."""
         try:
-            content = path.read_bytes()
+            with open(self.folder / f"{name}{_PART}", "rb") as stream:
+                return _read(stream, os.fstat(stream.fileno()).st_size)
         except FileNotFoundError:
             return None
-        if hashlib.sha256(memoryview(content)[32:]).digest() != content[:32]:
-            return None
-        with np.load(io.BytesIO(memoryview(content)[32:]), allow_pickle=False) as found:
-            return dict(found)
+
+
+def _read(stream: IO[bytes], n_bytes: int) -> dict[str, np.ndarray] | None:
+    """Return the arrays of a part, each in memory of its own; None if it is damaged."""
+    digest, checksum = stream.read(_DIGEST), hashlib.sha256()
+
+    def take(size: int) -> bytes:
+        content = stream.read(size)
+        checksum.update(content)
+        return content
+
+    size = int.from_bytes(take(8), "little")
+    if size > n_bytes:
+        return None
+    arrays = {}
+    try:
+        for name, (dtype, shape, order) in json.loads(take(size)).items():
+            take(-stream.tell() % _ALIGNED)
+            if math.prod(shape) * np.dtype(dtype).itemsize > n_bytes:
+                return None
+            arrays[name] = array = np.empty(shape, dtype, order)
+            if array.nbytes:
+                held = array.ravel(order="K").view(np.uint8).data
+                stream.readinto(held)  # type: ignore[attr-defined]
+                checksum.update(held)
+    except (ValueError, TypeError, AttributeError):  # the table is damaged
+        return None
+    return arrays if checksum.digest() == digest and not stream.read(1) else None
+
+
+def _pieces(arrays: Mapping[str, np.ndarray]) -> Iterator[Any]:
+    """Yield the content of a part behind its checksum: where arrays are, and the arrays."""
+    table = {
+        name: (array.dtype.str, array.shape, "F" if _is_by_column(array) else "C")
+        for name, array in arrays.items()
+    }
+    head = json.dumps(table).encode()
+    yield len(head).to_bytes(8, "little")
+    yield head
+    written = _DIGEST + 8 + len(head)
+    for array in arrays.values():
+        gap = -written % _ALIGNED
+        yield bytes(gap)
+        written += gap + array.nbytes
+        if array.nbytes:
+            flat = (array.T if _is_by_column(array) else np.ascontiguousarray(array)).reshape(-1)
+            yield flat.view(np.uint8).data
+
+
+def _is_by_column(array: np.ndarray) -> bool:
+    return array.flags.f_contiguous and not array.flags.c_contiguous
+
+
+@contextmanager
+def checkpoints_of(
+    estimator: Any,
+    data: Mapping[str, Iterable[Any] | None],
+    settings: dict[str, Any],
+    *,
+    goes_on: bool = False,
+) -> Iterator[Checkpoints | None]:
+    """Open the folder ``checkpoint_dir`` of an estimator; yields None where there is none.
+
+    Parameters
+    ----------
+    estimator, data, goes_on
+        As of :func:`identity_of`.
+    settings : dict
+        As of :func:`opened`.
+
+    Raises
+    ------
+    ValueError, OSError
+        As of :func:`opened`.
+    """
+    if estimator.checkpoint_dir is None:
+        yield None
+        return
+    identity = identity_of(estimator, data, goes_on=goes_on)
+    path, who = estimator.checkpoint_dir, type(estimator).__name__
+    with opened(path, who, identity, settings) as checkpoints:
+        yield checkpoints
 
 
 @contextmanager
@@ -169,7 +300,11 @@ def opened(
             if name.endswith(".tmp"):
                 with suppress(OSError):
                     (folder / name).unlink()
-        yield Checkpoints(folder, _begun(folder, where, identity, settings))
+        checkpoints = Checkpoints(folder, who, _begun(folder, where, identity, settings))
+        try:
+            yield checkpoints
+        finally:
+            checkpoints.is_open = False
 
 
 def _begun(

@@ -3,6 +3,7 @@
 import time
 import warnings
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,11 @@ class ThresholdTuner(WrappedClassifier):
         Draws the rows that are held out. The estimator has its own.
     verbose : int, default=0
         If not 0, print the thresholds and what they reach on the held-out rows.
+    checkpoint_dir : str or PathLike, default=None
+        A folder in which ``fit`` keeps how far it is: what models trained without some rows said
+        of these, and within it the checkpoints of fits that have a `checkpoint_dir` themselves. If
+        the process ends before the fit does, the same call goes on from there, and ends in the same
+        bytes. Other data, parameters or versions are refused. The folder is yours to remove.
 
     Attributes
     ----------
@@ -160,6 +166,7 @@ class ThresholdTuner(WrappedClassifier):
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "checkpoint_dir": [str, PathLike, None],
     }
 
     def __init__(
@@ -177,6 +184,7 @@ class ThresholdTuner(WrappedClassifier):
         n_jobs=None,
         random_state=None,
         verbose=0,
+        checkpoint_dir=None,
     ):
         self.estimator = estimator
         self.objective = objective
@@ -190,6 +198,7 @@ class ThresholdTuner(WrappedClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.checkpoint_dir = checkpoint_dir
 
     @fit_context(prefer_skip_nested_validation=False)
     @built_apart
