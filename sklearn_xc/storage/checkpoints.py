@@ -107,7 +107,18 @@ def _node(value: Any) -> Any:
     try:
         return Writer(lambda array, name: digest([array])).node(as_plain(value))
     except TypeError:  # a part of the user's own
+        pass
+    try:
         return {"pickle": _checksum(pickle.dumps(value))}
+    except (TypeError, AttributeError, pickle.PicklingError):  # of a class in a function, say
+        kind, code = type(value), getattr(value, "__code__", None)
+        return {
+            "class": f"{kind.__module__}.{kind.__qualname__}",
+            "code": None
+            if code is None
+            else _checksum(code.co_code + repr(code.co_consts).encode()),
+            "state": {name: _node(held) for name, held in getattr(value, "__dict__", {}).items()},
+        }
 
 
 def _checksum(content: bytes) -> str:
@@ -314,10 +325,11 @@ def _begun(
     try:
         known = read_json(folder / FIT, _WHAT)
     except FileNotFoundError:
-        write_json(
-            folder / FIT,
-            {"what": _WHAT, "format": FORMAT, **identity, "settings": settings},
-        )
+        with named_in_errors(folder / FIT):
+            write_json(
+                folder / FIT,
+                {"what": _WHAT, "format": FORMAT, **identity, "settings": settings},
+            )
         return settings
     except SavedModelError as error:
         raise SavedModelError(f"{where}: {error} Remove the folder.") from None

@@ -36,6 +36,7 @@ COMMON = {
     "n_jobs": [0, True, 1.5, "all", 2**70],
     "max_memory": [0, -1, NAN, INF, "much", "-1GB", "0GB", "", "1e400GB", "inf", True, [1]],
     "verbose": [-1, "a", 0.5],
+    "checkpoint_dir": [3, True, ["a"], b"x"],
 }
 COUNT = [0, -1, 1.5, "few", True, None, 2**63]
 RATE = [0, -1.0, NAN, INF, "fast", True, None]
@@ -69,8 +70,6 @@ OVA = {
     "negative_weight": [0, -1.0, NAN, INF, "propensity", True, np.zeros(5), np.ones(4)],
     "prune": [-0.1, NAN, INF, "a"],
 }
-#: Of estimators whose fits go on after the process was killed.
-CHECKPOINTS = {"checkpoint_dir": [3, True, ["a"], b"x"]}
 SOFTMAX = {
     **COMMON,
     **SEED,
@@ -174,7 +173,7 @@ ENTRIES = {
             "no intercept": {"fit_intercept": False, "init": "zero"},
         },
         pieces={"sklearn_xc.parallel.blocks.MAX_LANES": 2},
-        refused={**OVA, **CHECKPOINTS},
+        refused=OVA,
         memory=(({}, "points of a block"),),
         labels_apart=True,
         learns_from_unlabelled=True,
@@ -196,7 +195,6 @@ ENTRIES = {
         pieces={"sklearn_xc.parallel.blocks.MAX_LANES": 2},
         refused={
             **{name: bad for name, bad in OVA.items() if name != "C"},
-            **CHECKPOINTS,
             **SEED,
             "exhaustive": SWITCH,
             "Cs": [0, "many", True, [1.0, 0.0], [-1.0], [], [[1.0, 2.0]], [NAN], [1.0, INF], 10**12,

@@ -1,0 +1,263 @@
+"""Every fit goes on from what its checkpoints keep, and ends in the same bytes."""
+
+import multiprocessing
+import os
+import shutil
+import signal
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fitted import assert_same_answers, assert_same_model
+from registry import ENTRIES, VARIANTS, having, of_variant
+from small_data import awkward
+
+from sklearn_xc.datasets import make_xc_classification
+from sklearn_xc.storage import loops
+from sklearn_xc.storage.checkpoints import FITS, Checkpoints
+
+X, Y = awkward()
+#: What is told apart by when it was, and by where checkpoints are.
+BUT = ("fit_report_", "path_report_")
+#: Learners and orders of a stack come after what is kept.
+KEPT = [
+    pair for pair in VARIANTS
+    if pair[1] != "prefit" and (pair[0] != "StackingXC" or pair[1] in ("", "folds"))
+]  # fmt: skip
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.RecallWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.SmallGroupWarning"),
+]
+
+
+class Stopped(BaseException):
+    """Ends a fit anywhere."""
+
+
+@pytest.fixture
+def puts(monkeypatch):
+    """Counts parts that were kept; a fit ends after `puts.last` of them."""
+
+    class Puts:
+        n, last = 0, None
+
+    def counted(checkpoints, name, arrays, plain=Checkpoints.put):
+        plain(checkpoints, name, arrays)
+        Puts.n += 1
+        if Puts.n == Puts.last:
+            raise Stopped
+
+    monkeypatch.setattr(Checkpoints, "put", counted)
+    monkeypatch.setattr(loops, "SHARE", np.inf)  # each epoch is kept
+    return Puts
+
+
+def reports(model):
+    """Return what the epochs, folds or members came to, without their times."""
+    found = {}
+    for name in BUT:
+        report = getattr(model, name, {})
+        found |= {key: values.tobytes() for key, values in report.items() if key != "seconds"}
+    return found
+
+
+def assert_same_fit(a, b):
+    """Compare all that a fit leaves, to the bit, but its times."""
+    assert_same_model(a, b, BUT)
+    assert reports(a) == reports(b)
+    assert_same_answers(a, b, X)
+
+
+@pytest.mark.parametrize("pair", KEPT, ids=lambda pair: ", ".join(filter(None, pair)))
+def test_it_goes_on_wherever_it_was(pair, puts, tmp_path):
+    expected = of_variant(*pair).fit(X, Y)
+    whole = of_variant(*pair, checkpoint_dir=tmp_path / "whole").fit(X, Y)
+    assert_same_fit(whole, expected)
+    n, puts.n = puts.n, 0
+    assert_same_fit(of_variant(*pair, checkpoint_dir=tmp_path / "whole").fit(X, Y), expected)
+    assert puts.n == 0 < n  # nothing was trained again
+    for last in np.unique([1, n // 3, n // 2, n - 1]):
+        if not 0 < last < n:
+            continue
+        puts.n, puts.last = 0, last
+        with pytest.raises(Stopped):
+            of_variant(*pair, checkpoint_dir=tmp_path / f"{last}").fit(X, Y)
+        puts.last = None
+        again = of_variant(*pair, checkpoint_dir=tmp_path / f"{last}", n_jobs=2).fit(X, Y)
+        again.set_params(n_jobs=None)
+        assert_same_fit(again, expected)
+
+
+@pytest.mark.parametrize("name", having("checkpoint_dir"))
+def test_damaged_parts_are_made_again(name, puts, tmp_path):
+    rng, entry = np.random.default_rng(0), ENTRIES[name]
+    expected = entry.make().fit(X, Y)
+    entry.make(checkpoint_dir=tmp_path / "fit").fit(X, Y)
+    for turn in range(4):
+        folder = tmp_path / f"{turn}"
+        shutil.copytree(tmp_path / "fit", folder)
+        for path in folder.rglob("*.part"):
+            content = bytearray(path.read_bytes())
+            match rng.integers(4):
+                case 0:
+                    path.unlink()
+                case 1:
+                    content[rng.integers(len(content))] ^= 1 << rng.integers(8)
+                    path.write_bytes(content)
+                case 2:
+                    path.write_bytes(content[: rng.integers(len(content))])
+        assert_same_fit(entry.make(checkpoint_dir=folder).fit(X, Y), expected)
+
+
+@pytest.mark.parametrize("name", having("checkpoint_dir"))
+def test_another_fit_is_refused_by_name(name, tmp_path):
+    def fit(x=X, y=Y, **parameters):
+        return ENTRIES[name].make(checkpoint_dir=tmp_path / "fit", **parameters).fit(x, y)
+
+    fit()
+    with pytest.raises(ValueError, match=r"other data: X is not the same\. Give each fit a folder"):
+        fit(x=X * 2)
+    with pytest.raises(ValueError, match=r"other data: y is not the same"):
+        fit(y=Y[::-1])
+    with pytest.raises(ValueError, match=r"other parameters: max_memory was None, is '1GB'"):
+        fit(max_memory="1GB")
+
+
+@pytest.mark.parametrize("name", having("warm_start"))
+def test_a_warm_start_goes_on_from_the_same_model(name, puts, tmp_path):
+    def fit(model, seed=0):
+        again = ENTRIES[name].make(warm_start=True, checkpoint_dir=tmp_path / "fit")
+        again.__dict__.update(
+            {k: v for k, v in vars(model).items() if k.endswith("_") or k[0] == "_"}
+        )
+        return again.set_params(random_state=seed).fit(X, Y)
+
+    first, other = (ENTRIES[name].make(random_state=seed).fit(X, Y) for seed in (0, 1))
+    warm = fit(first)
+    puts.n = 0
+    assert_same_fit(fit(first), warm)
+    assert puts.n == 0
+    with pytest.raises(ValueError, match="other data: model is not the same"):
+        fit(other)
+
+
+@pytest.mark.parametrize("name", having("random_state"))
+def test_the_seed_of_the_first_call_counts(name, puts, tmp_path):
+    def make():
+        return ENTRIES[name].make(random_state=None, checkpoint_dir=tmp_path / "fit")
+
+    if name == "OvALinearXCCV":
+        pytest.skip("its folds would be others: refused by name")
+    puts.last = 2
+    with pytest.raises(Stopped):
+        make().fit(X, Y)
+    puts.last = None
+    assert_same_fit(make().fit(X, Y), make().fit(X, Y))
+
+
+def test_other_folds_are_refused(tmp_path):
+    def fit():
+        from sklearn.model_selection import KFold
+
+        cv = KFold(2, shuffle=True)  # draws anew in each call
+        return ENTRIES["ThresholdTuner"].make(cv=cv, checkpoint_dir=tmp_path / "fit").fit(X, Y)
+
+    fit()
+    with pytest.raises(ValueError, match="cv holds out other rows than in the call that began"):
+        fit()
+
+
+@pytest.mark.parametrize("name", having("checkpoint_dir"))
+def test_a_full_disk_is_told_and_what_is_finished_stays(name, puts, full_disk, tmp_path):
+    entry, folder = ENTRIES[name], tmp_path / "fit"
+    with full_disk(after=1), pytest.raises(OSError, match=r"No space left on device: '.*fit"):
+        entry.make(checkpoint_dir=folder).fit(X, Y)
+    assert_same_fit(entry.make(checkpoint_dir=folder).fit(X, Y), entry.make().fit(X, Y))
+
+
+def test_what_cannot_be_kept_is_told(puts, tmp_path):
+    from sklearn_xc.encoders import BagOfEmbeddings
+
+    class Listening(BagOfEmbeddings):
+        def start(self, inputs, dim, seed):
+            super().start(inputs, dim, seed)
+            self.hook_ = lambda: None
+
+    model = ENTRIES["NGAMEEmbeddingXC"].make(encoder=Listening(), checkpoint_dir=tmp_path / "fit")
+    with pytest.raises(TypeError, match="checkpoint_dir cannot keep the state of this training"):
+        model.fit(X, Y)
+
+
+def test_folders_of_folds_are_removed(tmp_path):
+    ENTRIES["StackingXC"].make(cv=2, checkpoint_dir=tmp_path / "fit").fit(X, Y)
+    left = {path.name.split("-")[0] for path in (tmp_path / "fit" / FITS).iterdir()}
+    assert left == {"all"}
+
+
+# SIGKILL
+
+#: Large enough that a fit takes half a second and more.
+LARGE = make_xc_classification(n_samples=600, n_features=300, n_labels=200, random_state=0)
+LONGER = {
+    "OvALinearXC": {"tol": 1e-4},
+    "SoftmaxUMax": {"max_iter": 20},
+    "ImplicitSoftmaxSGD": {"max_iter": 20},
+    "DecompMIPSClassifier": {"max_iter": 10, "learning_rate": "auto"},
+    "DecompMIPSClassifier without layer": {"max_iter": 5},
+    "NGAMEEmbeddingXC": {"max_iter": 6, "classifier_max_iter": 6, "embedding_dim": 16},
+}
+
+
+def _longer(name, **parameters):
+    return ENTRIES[name].make(**LONGER.get(name, {}), **parameters)
+
+
+def _fit(name, place):
+    warnings.simplefilter("ignore")
+    (place / "started").touch()
+    _longer(name, checkpoint_dir=place / "fit").fit(*LARGE)
+    (place / "done").touch()
+
+
+def _writes(place):
+    return any(path.name.endswith(".tmp") for path in place.rglob("*"))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills processes")
+@pytest.mark.parametrize("name", having("checkpoint_dir"))
+@pytest.mark.parametrize("n_fits", [1, pytest.param(100, marks=pytest.mark.slow)])
+def test_killed_at_any_moment(name, n_fits, tmp_path):
+    """Each fit is killed at some moments until it ends."""
+    rng, context = np.random.default_rng(0), multiprocessing.get_context("fork")
+    began = time.perf_counter()
+    expected = _longer(name).fit(*LARGE)
+    seconds = time.perf_counter() - began
+    n_kills, n_resumed = 0, 0
+    for i in range(n_fits):
+        place: Path = tmp_path / str(i)
+        place.mkdir()
+        while not (place / "done").exists():
+            (place / "started").unlink(missing_ok=True)
+            process = context.Process(target=_fit, args=(name, place))
+            process.start()
+            while not (place / "started").exists():
+                time.sleep(0.001)
+            may_end = n_kills >= 3 * (i + 1)
+            process.join(None if may_end else float(rng.uniform(0, seconds)))
+            if process.exitcode is None:
+                os.kill(process.pid, signal.SIGKILL)
+                n_kills += 1
+                n_resumed += any((place / "fit").rglob("*.part"))
+            process.join()
+            assert process.exitcode in (0, -signal.SIGKILL)
+        again = _longer(name, checkpoint_dir=place / "fit").fit(*LARGE)
+        assert_same_model(again, expected, BUT)
+        assert reports(again) == reports(expected)
+        shutil.rmtree(place)
+    print(f"{name}: {n_fits} fits of {seconds:.2f} s, {n_kills} kills, {n_resumed} of them with "
+          "finished parts")  # fmt: skip
