@@ -52,6 +52,10 @@ EXPERIMENTS = {
         "library.saved_models",
         "time to open a saved model, and memory of processes that share it, by kind of file",
     ),
+    "checkpoints": (
+        "library.checkpoints",
+        "what checkpoint_dir costs a fit, and what a kill costs with it, by estimator",
+    ),
     "serving": (
         "library.serving",
         "a saved model behind HTTP: start to first answer, and requests under load",

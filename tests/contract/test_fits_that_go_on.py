@@ -234,6 +234,7 @@ def _writes(place):
 def test_killed_at_any_moment(name, n_fits, tmp_path):
     """Each fit is killed at some moments until it ends."""
     rng, context = np.random.default_rng(0), multiprocessing.get_context("fork")
+    _longer(name).fit(*LARGE)  # compiles
     began = time.perf_counter()
     expected = _longer(name).fit(*LARGE)
     seconds = time.perf_counter() - began

@@ -1,0 +1,158 @@
+"""What checkpoints cost a fit, and what a kill costs with them, by estimator.
+
+Each fit runs in a process of its own, forked off one that has the data and compiled loops: without
+and with ``checkpoint_dir`` in turns, then killed in the middle and called again, then once more
+when all is there. The seconds of a disk that others use are noisy: CPU seconds stand beside them.
+"""
+
+import argparse
+import multiprocessing
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from asv_bench.common.data import load_set
+from asv_bench.common.measure import fit_quietly, warm_up
+from asv_bench.common.report import Column, Report
+from sklearn_xc import (
+    DecompMIPSClassifier,
+    ImplicitSoftmaxSGD,
+    NGAMEEmbeddingXC,
+    OvALinearXC,
+    OvALinearXCCV,
+    SoftmaxUMax,
+    StackingXC,
+    ThresholdTuner,
+)
+
+#: Fits of about ten seconds to a minute.
+ESTIMATORS: dict[str, Callable[..., Any]] = {
+    "OvALinearXC": OvALinearXC,
+    "OvALinearXCCV": lambda **own: OvALinearXCCV(Cs=[0.3, 1.0], cv=2, **own),
+    "SoftmaxUMax": lambda **own: SoftmaxUMax(max_iter=5, random_state=0, **own),
+    "ImplicitSoftmaxSGD": lambda **own: ImplicitSoftmaxSGD(max_iter=5, random_state=0, **own),
+    "DecompMIPSClassifier": lambda **own: DecompMIPSClassifier(random_state=0, **own),
+    "NGAMEEmbeddingXC": lambda **own: NGAMEEmbeddingXC(random_state=0, **own),
+    "StackingXC": lambda **own: StackingXC(
+        [("ova", OvALinearXC()), ("decomp", DecompMIPSClassifier(random_state=0))], cv=0.1,
+        random_state=0, **own,
+    ),
+    "ThresholdTuner": lambda **own: ThresholdTuner(OvALinearXC(), cv=2, random_state=0, **own),
+}  # fmt: skip
+
+_COLUMNS = [
+    Column("set", "set"),
+    Column("estimator", "estimator"),
+    Column("plain_s", "fit, s", ",.1f"),
+    Column("plain_cpu_s", "CPU s", ",.1f"),
+    Column("cpu_ratio", "CPU s with checkpoints", ".3f"),
+    Column("ratio", "s with checkpoints", ".3f"),
+    Column("mib", "MiB kept", ",.0f"),
+    Column("lost_s", "lost by a kill in the middle, s", ",.1f"),
+    Column("again_s", "called again when done, s", ",.1f"),
+]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the experiment to a command line."""
+    parser.add_argument("--sets", nargs="+", default=("gutenberg_subjects",), metavar="SET")
+    parser.add_argument("--estimators", nargs="+", default=tuple(ESTIMATORS), choices=ESTIMATORS)
+    parser.add_argument("--turns", type=int, default=3, help="fits with and without (3)")
+    parser.add_argument("--rows", type=int, default=None, help="first rows of a set (all)")
+
+
+def main(
+    data: Any = None,
+    *,
+    sets: Sequence[str] = ("gutenberg_subjects",),
+    estimators: Sequence[str] = tuple(ESTIMATORS),
+    turns: int = 3,
+    rows: int | None = None,
+    report: Report | None = None,
+) -> list[dict[str, Any]]:
+    """Fit each estimator with and without checkpoints.
+
+    Parameters
+    ----------
+    data : path-like
+        Folder of the data sets.
+    sets, estimators : sequence of str
+    turns : int
+        Fits of each kind, whose medians are told.
+    rows : int, default=None
+        Of each set; None takes all.
+    report : Report, default=None
+        Where to show the results; None prints them.
+
+    Returns
+    -------
+    list of dict
+        A row for each set and estimator.
+    """
+    report, found = report or Report("checkpoints"), []
+    for name in sets:
+        split = load_set(name, data)
+        X, Y = split.X_train[:rows], split.Y_train[:rows]
+        for estimator in estimators:
+            make = ESTIMATORS[estimator]
+            warm_up(make(), X, Y)
+            row = _measure(make, X, Y, turns)
+            report.line(f"{name}, {estimator}: {row['cpu_ratio']:.3f}")
+            found.append({"set": name, "estimator": estimator, **row})
+    report.table("Checkpoints: medians, one thread", found, _COLUMNS)
+    return found
+
+
+def _measure(make: Callable[..., Any], X: Any, Y: Any, turns: int) -> dict[str, float]:
+    plain, kept = [], []
+    with TemporaryDirectory() as given:
+        folder = Path(given) / "fit"
+        for _ in range(turns):
+            plain.append(_fitted(make, X, Y))
+            shutil.rmtree(folder, ignore_errors=True)
+            kept.append(_fitted(make, X, Y, folder))
+        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        again = _fitted(make, X, Y, folder)[0]
+        shutil.rmtree(folder)
+        whole = float(np.median([seconds for seconds, _ in kept]))
+        _fitted(make, X, Y, folder, kill_after=whole / 2)
+        rest = _fitted(make, X, Y, folder)[0]
+    (plain_s, plain_cpu_s), (kept_s, kept_cpu_s) = (np.median(one, axis=0) for one in (plain, kept))
+    return {
+        "plain_s": plain_s, "plain_cpu_s": plain_cpu_s, "cpu_ratio": kept_cpu_s / plain_cpu_s,
+        "ratio": kept_s / plain_s, "mib": size / 2**20, "lost_s": whole / 2 + rest - whole,
+        "again_s": again,
+    }  # fmt: skip
+
+
+def _fitted(
+    make: Callable[..., Any], X: Any, Y: Any, folder: Path | None = None,
+    kill_after: float | None = None,
+) -> tuple[float, float]:  # fmt: skip
+    """Fit in a process of its own; return its seconds, and its CPU seconds."""
+    fork = multiprocessing.get_context("fork")
+    answers = fork.SimpleQueue()
+
+    def work() -> None:
+        began, cpu = time.perf_counter(), time.process_time()
+        fit_quietly(make(checkpoint_dir=folder), X, Y)
+        answers.put((time.perf_counter() - began, time.process_time() - cpu))
+
+    process = fork.Process(target=work)
+    process.start()
+    if kill_after is not None:
+        process.join(kill_after)
+        if process.exitcode is None and process.pid is not None:
+            os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        return kill_after, kill_after
+    found: tuple[float, float] = answers.get()
+    process.join()
+    return found
