@@ -81,8 +81,8 @@ def _add_fit(commands: Any) -> None:
     command.add_argument("--seed", type=int, default=0, help="for what is random (0)")
     command.add_argument(
         "--checkpoints", metavar="FOLDER",
-        help="keep there what is finished: if training ends before it is done, the same command goes "
-        "on from there",
+        help="keep there what is finished; if training ends before that, the same command goes on "
+        "from there",
     )  # fmt: skip
     _add_common(command)
 
