@@ -31,6 +31,7 @@ from sklearn_xc.kernels.compiling.numba_private import (
     UserProvidedCacheLocator,
     UserWideCacheLocator,
     dumps,
+    rtsys,
 )
 
 _DIGEST_BYTES = 32
@@ -62,7 +63,11 @@ class KernelCache(FunctionCache):
         """Return the code for the signature, or None if it is to be compiled."""
         found = None
         try:
-            found = super().load_overload(sig, target_context)
+            # Numba would set up its compiler, a fifth of a second that most processes never need.
+            # What is compiled needs its runtime alone, and the compiler sets itself up.
+            rtsys.initialize(target_context)
+            with self._guard_against_spurious_io_errors():
+                found = self._load_overload(sig, target_context)
         except NoKeyError:  # each process compiles anew
             pass
         except Exception as error:  # whatever is wrong with a file, there is the compiler

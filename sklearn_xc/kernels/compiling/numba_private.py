@@ -10,6 +10,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import TypingError
 from numba.core.extending import _Intrinsic as Intrinsic
+from numba.core.runtime import rtsys
 from numba.core.serialize import NumbaPickler, dumps
 from numba.core.types import BaseTuple
 
@@ -37,4 +38,5 @@ __all__ = [
     "UserWideCacheLocator",
     "cgutils",
     "dumps",
+    "rtsys",
 ]
