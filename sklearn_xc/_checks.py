@@ -206,6 +206,12 @@ def _as_array(y: Any, name: str) -> np.ndarray:
 
 def _class_labels(y: np.ndarray, name: str, known: Any) -> Targets:
     y = column_or_1d(y, warn=True)
+    for i, label in enumerate(y.tolist() if y.dtype == object else ()):
+        if getattr(label, "shape", ()) != ():
+            raise ValueError(
+                f"{name}: y must hold a class label for each instance. Got an array of shape "
+                f"{label.shape} in row {i}: stack rows of an indicator (scipy.sparse.vstack)."
+            )
     _refuse_nan(y, name)
     if y.dtype.kind == "S" or (y.dtype == object and any(isinstance(c, bytes) for c in y.tolist())):
         raise TypeError(f"{name}: y must hold texts or numbers. Got bytes: decode them.")

@@ -100,6 +100,10 @@ INSTANCES = {
     "no rows, dense": (lambda x: x[:0].toarray(), r"0 sample\(s\) \(shape=\(0, 15\)\).* by {}"),
     "no columns": (lambda x: x[:, :0], r"0 feature\(s\) \(shape=\(\d+, 0\)\).* by {}"),
     "no columns, dense": (lambda x: x[:, :0].toarray(), r"0 feature\(s\) .* by {}"),
+    "rows of an indicator": (
+        [Y[[i]] for i in range(60)],
+        r"Got an array of shape \(1, \d+\) in row 0: stack rows",
+    ),
     "three dimensions": (lambda x: x.toarray()[None], "dim 3"),
     "one dimension": (lambda x: x.toarray()[0], "Expected 2D array, got 1D array"),
     "texts": (lambda x: np.full((60, 15), "a"), "could not convert string to float"),

@@ -219,13 +219,17 @@ def _longer(name, **parameters):
 
 def _fit(name, place):
     warnings.simplefilter("ignore")
+    mark, plain = place / "writing", Checkpoints.put
+
+    def marked(*args):  # in this process alone
+        mark.touch()
+        plain(*args)
+        mark.unlink(missing_ok=True)
+
+    Checkpoints.put = marked
     (place / "started").touch()
     _longer(name, checkpoint_dir=place / "fit").fit(*LARGE)
     (place / "done").touch()
-
-
-def _writes(place):
-    return any(path.name.endswith(".tmp") for path in place.rglob("*"))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills processes")
@@ -238,7 +242,7 @@ def test_killed_at_any_moment(name, n_fits, tmp_path):
     began = time.perf_counter()
     expected = _longer(name).fit(*LARGE)
     seconds = time.perf_counter() - began
-    n_kills, n_resumed = 0, 0
+    n_kills, n_resumed, n_hits = 0, 0, 0
     for i in range(n_fits):
         place: Path = tmp_path / str(i)
         place.mkdir()
@@ -252,7 +256,10 @@ def test_killed_at_any_moment(name, n_fits, tmp_path):
             process.join(None if may_end else float(rng.uniform(0, seconds)))
             if process.exitcode is None:
                 os.kill(process.pid, signal.SIGKILL)
+                process.join()
                 n_kills += 1
+                n_hits += (place / "writing").exists()
+                (place / "writing").unlink(missing_ok=True)
                 n_resumed += any((place / "fit").rglob("*.part"))
             process.join()
             assert process.exitcode in (0, -signal.SIGKILL)
@@ -260,5 +267,5 @@ def test_killed_at_any_moment(name, n_fits, tmp_path):
         assert_same_model(again, expected, BUT)
         assert reports(again) == reports(expected)
         shutil.rmtree(place)
-    print(f"{name}: {n_fits} fits of {seconds:.2f} s, {n_kills} kills, {n_resumed} of them with "
-          "finished parts")  # fmt: skip
+    print(f"{name}: {n_fits} fits of {seconds:.2f} s, {n_kills} kills, {n_resumed} with finished "
+          f"parts, {n_hits} in a write")  # fmt: skip
