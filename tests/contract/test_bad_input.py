@@ -100,10 +100,6 @@ INSTANCES = {
     "no rows, dense": (lambda x: x[:0].toarray(), r"0 sample\(s\) \(shape=\(0, 15\)\).* by {}"),
     "no columns": (lambda x: x[:, :0], r"0 feature\(s\) \(shape=\(\d+, 0\)\).* by {}"),
     "no columns, dense": (lambda x: x[:, :0].toarray(), r"0 feature\(s\) .* by {}"),
-    "rows of an indicator": (
-        [Y[[i]] for i in range(60)],
-        r"Got an array of shape \(1, \d+\) in row 0: stack rows",
-    ),
     "three dimensions": (lambda x: x.toarray()[None], "dim 3"),
     "one dimension": (lambda x: x.toarray()[0], "Expected 2D array, got 1D array"),
     "texts": (lambda x: np.full((60, 15), "a"), "could not convert string to float"),
@@ -197,6 +193,10 @@ TARGETS = {
     "a number": (7, r"y must be 1-D or 2-D.* \(\)"),
     "texts in columns": (np.full((60, 2), "a"), "a 2-D y must be a binary indicator.*<U1"),
     "complex, sparse": (sp.csr_array((60, 2), dtype=complex), "a sparse y .*complex128"),
+    "rows of an indicator": (
+        [Y[[i]] for i in range(60)],
+        r"Got an array of shape \(1, \d+\) in row 0: stack rows",
+    ),
     "one sparse dimension": (sp.coo_array(np.ones(60)), r"y.* 2 dimensions .*\(60,\)"),
     "one class": (np.ones(60), "y holds one class, 1.0; at least two classes are needed"),
     "one class of texts": (np.full(60, "a"), "y holds one class, 'a'; at least two classes"),
