@@ -120,4 +120,12 @@ EXPERIMENTS = {
         "library.large",
         "peak memory of every call around a model with 200,000 labels, each in its own process",
     ),
+    "max_memory": (
+        "library.max_memory",
+        "peak memory of fits against max_memory, every estimator, five budgets",
+    ),
+    "larger_than_memory": (
+        "library.larger_than_memory",
+        "OvALinearXC on an X in files, ten times as large as max_memory",
+    ),
 }

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_xc._data import CsrRows, DenseRows
+from sklearn_xc._data import CsrRows, DenseRows, entries_per_row
 
 #: How many instances are imagined, and besides which share of all. Where features are indicators of
 #: which one level is left out, instances without features are common, and outweigh these.
@@ -33,8 +33,7 @@ def shares_any(X: CsrRows, features: np.ndarray) -> np.ndarray:
 
 
 def _any_in_row(X: CsrRows, of_entry: np.ndarray) -> np.ndarray:
-    n_before = np.append(0, np.cumsum(of_entry))[X.indptr]
-    return np.asarray(n_before[1:] > n_before[:-1])
+    return entries_per_row(X.indptr, of_entry) > 0
 
 
 def features_of(X: CsrRows | DenseRows, rows: np.ndarray | None = None) -> np.ndarray:

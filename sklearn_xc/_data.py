@@ -5,12 +5,14 @@ float32 or float64 ``data``) or, in a fit, a dense array; targets are the positi
 binary problem. What the caller passed is never changed in place: these arrays are read-only.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from sklearn_xc._row_pieces import row_pieces
 from sklearn_xc._sparse_input import rows_are_canonical
 
 #: A dense X with a smaller share of non-zeros is trained on as a sparse one: that is faster.
@@ -66,13 +68,22 @@ class CsrRows:
         """Of the features."""
         return self.data.dtype
 
-    def without_zeros(self) -> "CsrRows":
-        """Return the rows without zeros that are stored."""
+    def without_zeros(self, empty: Callable[..., np.ndarray] = np.empty) -> "CsrRows":
+        """Return the rows without stored zeros, made by `empty` if it has any."""
         if self.data.all():
             return self
-        kept = self.data != 0
-        indptr = np.concatenate(([0], np.cumsum(kept)))[self.indptr].astype(np.int64)
-        return CsrRows(indptr, self.indices[kept], self.data[kept], self.shape)
+        nnz, first_entry = int(np.count_nonzero(self.data)), 0
+        indices, data = empty(nnz, self.indices.dtype), empty(nnz, self.data.dtype)
+        lengths = np.empty(self.shape[0], np.int64)
+        for first, last in row_pieces(self.indptr):
+            piece = slice(self.indptr[first], self.indptr[last])
+            kept = self.data[piece] != 0
+            lengths[first:last] = entries_per_row(self.indptr[first : last + 1] - piece.start, kept)
+            place = slice(first_entry, first_entry + int(np.count_nonzero(kept)))
+            indices[place], data[place] = self.indices[piece][kept], self.data[piece][kept]
+            first_entry = place.stop
+        indptr = np.concatenate(([0], np.cumsum(lengths)))
+        return CsrRows(indptr, indices, data, self.shape)
 
     def to_csr(self) -> "CsrRows":
         """Return these."""
@@ -90,13 +101,18 @@ class CsrRows:
         values[np.repeat(np.arange(n), np.diff(self.indptr)), self.indices] = self.data
         return DenseRows(values)
 
-    def take(self, rows: np.ndarray) -> "CsrRows":
-        """Return some of the rows."""
+    def take(self, rows: np.ndarray, empty: Callable[..., np.ndarray] = np.empty) -> "CsrRows":
+        """Return some of the rows, in arrays made by `empty`."""
         lengths = np.diff(self.indptr)[rows]
         indptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-        at = np.arange(indptr[-1]) + np.repeat(self.indptr[rows] - indptr[:-1], lengths)
-        shape = (len(rows), self.shape[1])
-        return CsrRows(indptr, self.indices[at], self.data[at], shape)
+        starts, nnz = self.indptr[rows], int(indptr[-1])
+        indices, data = empty(nnz, self.indices.dtype), empty(nnz, self.data.dtype)
+        for first, last in row_pieces(indptr):
+            piece = slice(indptr[first], indptr[last])
+            shift = starts[first:last] - indptr[first:last]
+            at = np.arange(piece.start, piece.stop) + np.repeat(shift, lengths[first:last])
+            indices[piece], data[piece] = self.indices[at], self.data[at]
+        return CsrRows(indptr, indices, data, (len(rows), self.shape[1]))
 
 
 @dataclass(frozen=True)
@@ -148,6 +164,22 @@ class DenseRows:
     def take(self, rows: np.ndarray) -> "DenseRows":
         """Return some of the rows."""
         return DenseRows(self.values[rows])
+
+
+def entries_per_row(indptr: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Return how many of the chosen entries each CSR row has, int64 (n,).
+
+    Parameters
+    ----------
+    indptr : ndarray of int64 of shape (n + 1,)
+    chosen : ndarray of bool of shape (nnz,)
+    """
+    counts = np.empty(len(indptr) - 1, np.int64)
+    for first, last in row_pieces(indptr):
+        start = indptr[first]
+        before = np.concatenate(([0], np.cumsum(chosen[start : indptr[last]])))
+        counts[first:last] = np.diff(before[indptr[first : last + 1] - start])
+    return counts
 
 
 def as_csr_rows(X: Any) -> CsrRows:

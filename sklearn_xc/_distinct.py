@@ -3,6 +3,7 @@
 import numpy as np
 
 from sklearn_xc._data import CsrRows, DenseRows
+from sklearn_xc._row_pieces import row_pieces
 from sklearn_xc.kernels.rows.row_hash import hash_rows
 
 #: Values of a dense X that are hashed at a time.
@@ -59,7 +60,11 @@ def hash_instances(X: CsrRows | DenseRows) -> np.ndarray:
     n, d = X.shape
     hashes = np.empty((n, 2), np.uint64)
     if isinstance(X, CsrRows):
-        hash_rows(X.indptr, X.indices, _bits(X.data), hashes)
+        for first, last in row_pieces(X.indptr):
+            start, indptr = X.indptr[first], X.indptr[first : last + 1]
+            entries = slice(start, indptr[-1])
+            hash_rows(indptr - start, X.indices[entries], _bits(X.data[entries]),
+                      hashes[first:last])  # fmt: skip
         return hashes
     n_together = max(1, _DENSE_VALUES // d)
     indices = np.tile(np.arange(d, dtype=np.int32), min(n, n_together))

@@ -18,6 +18,7 @@ from sklearn_xc._allowed_labels import AllowedLabels
 from sklearn_xc._kept_fits import KeptFits
 from sklearn_xc._label_names import places_in
 from sklearn_xc._pruning_notes import PruningNotes
+from sklearn_xc._shared_memory import Share
 from sklearn_xc._sklearn import num_samples, safe_indexing
 from sklearn_xc._topk import classes_of, topk_allowed, unwrap
 from sklearn_xc.exceptions import MemoryBudgetError
@@ -81,6 +82,7 @@ def fit_clone(
     notes: PruningNotes,
     kept: KeptFits | None = None,
     name: str = "",
+    share: Share | None = None,
 ) -> tuple[Any, float]:
     """Return a clone fitted to some of the rows, and the seconds that it took.
 
@@ -103,14 +105,19 @@ def fit_clone(
         Take up what the fit has to say of pruning, in place of a warning.
     kept : KeptFits, default=None
         Where the fit is kept, by a `name`.
+    share : Share, default=None
+        What the fit may hold; None for no limit.
     """
     began = time.perf_counter()
+    copies: tuple[Any, ...] = ()
     if rows is not None:
-        X, y = safe_indexing(as_rows(X), rows), safe_indexing(as_rows(y), rows)
+        X, y = copies = safe_indexing(as_rows(X), rows), safe_indexing(as_rows(y), rows)
     fitted = clone(estimator)
     task, kept = Task() if task is None else task, KeptFits() if kept is None else kept
+    limit = (share or Share(None)).limiting(fitted, *copies)
     with (
-        said_by(part, who), notes.gathering(), task.around(fitted), kept.within(fitted, name)
+        said_by(part, who), notes.gathering(), task.around(fitted), limit,
+        kept.within(fitted, name),
     ):  # fmt: skip
         fitted.fit(X, y, **arguments)
     return fitted, time.perf_counter() - began

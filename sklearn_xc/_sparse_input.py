@@ -14,6 +14,8 @@ import scipy.sparse as sp
 
 #: Entries compared at a time, so that what is compared stays in a processor's cache.
 _PIECE = 2**16
+#: More at a time where each piece takes a search of row ends.
+_LONG_PIECE = 2**20
 
 
 def check_sparse(matrix: Any, name: str, who: str = "") -> None:
@@ -67,11 +69,14 @@ def rows_are_canonical(indptr: np.ndarray, indices: np.ndarray) -> bool:
     """
     if len(indices) < 2:
         return True
-    rises = indices[1:] > indices[:-1]
-    if len(indptr) > 2:
-        first = indptr[1:-1]
-        rises[first[(first > 0) & (first < len(indices))] - 1] = True
-    return bool(rises.all())
+    for start in range(0, len(indices) - 1, _LONG_PIECE):
+        piece = indices[start : start + _LONG_PIECE + 1]
+        rises = piece[1:] > piece[:-1]
+        inner = slice(*np.searchsorted(indptr, (start + 1, start + len(piece))))
+        rises[indptr[inner] - (start + 1)] = True  # where a row begins
+        if not rises.all():
+            return False
+    return True
 
 
 class _MalformedError(Exception):

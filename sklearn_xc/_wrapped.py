@@ -30,6 +30,7 @@ from sklearn_xc._out_of_fold import (
 from sklearn_xc._pruning_notes import PruningNotes
 from sklearn_xc._scored_pairs import PAIR_BYTES, ScoredPairs, scored_pairs
 from sklearn_xc._seeds import draw_seed
+from sklearn_xc._shared_memory import Share
 from sklearn_xc._sklearn import safe_indexing
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc._state import reads_one_state
@@ -212,6 +213,9 @@ class WrappedClassifier(XCClassifier):
         costs = [*(len(train) for train, _ in folds), len(weight)]
         progress = fit.parts("fold", len(costs), unit="fit", costs=costs, in_order=False)
 
+        allowed = self._allowed_bytes()
+        share = Share(allowed, self._pairs_bytes(sum(len(test) for _, test in folds)))
+
         def answer(number: int, train: np.ndarray | None, test: np.ndarray) -> tuple[Any, float]:
             name = "all" if train is None else f"fold-{number}"
             place, own = kept.answers(name), PruningNotes()
@@ -224,7 +228,7 @@ class WrappedClassifier(XCClassifier):
             task = progress.part(number, name="last fit" if train is None else "")
             fitted, seconds = fit_clone(
                 "estimator", self.estimator, X, y, arguments, train, who, task, notes=own,
-                kept=kept, name=name,
+                kept=kept, name=name, share=share,
             )  # fmt: skip
             notes.found += own.found
             if train is None:
@@ -239,6 +243,8 @@ class WrappedClassifier(XCClassifier):
         every = [*folds, (None, np.empty(0, np.int64))]
         tasks = [(number, *rows) for number, rows in enumerate(every)]
         workers = min(count_threads(self.n_jobs, f"{who}: n_jobs"), len(tasks))
+        if allowed is not None:  # the share is for one at a time
+            workers = 1
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenLabelWarning)  # there is one of our own
             if workers == 1:
@@ -264,9 +270,13 @@ class WrappedClassifier(XCClassifier):
         top_k = check_count(self.top_k, f"{type(self).__name__}: top_k")
         return min(top_k, len(self.classes_))
 
+    def _pairs_bytes(self, n: int) -> int:
+        """Return what the pairs of n held-out rows take."""
+        return n * self._depth() * PAIR_BYTES
+
     def _require_pairs(self, n: int) -> None:
         require_bytes(
-            n * self._depth() * PAIR_BYTES, self._allowed_bytes(),
+            self._pairs_bytes(n), self._allowed_bytes(),
             f"the pairs, {n} held-out instances x {self._depth()} labels",
             "Hold out fewer instances (cv), or lower top_k.", type(self).__name__,
         )  # fmt: skip

@@ -73,8 +73,9 @@ class TopKCalibrator(WrappedClassifier):
         Labels of each row that have probabilities of their own (two at least), and that predict and
         decision_function consider after a sparse fit. All others share one.
     max_memory : int or str, default=None
-        Bytes, or a text as "8GB", for the scores that are learned from, and for each answer. The
-        estimator has a limit of its own.
+        Bytes, or a text as "8GB", that a fit may hold beyond what the process had when it began,
+        the estimator included, and each answer. The estimator may have a lower limit of its own;
+        with one, models are trained one at a time.
     n_jobs : int, default=None
         Models that are trained side by side, in threads; memory grows with them. The result is the
         same for any number.

@@ -29,7 +29,12 @@ from sklearn_xc.decomposition._training_set import TrainingSet, merge_instances
 from sklearn_xc.decomposition.course import Course, Weights
 from sklearn_xc.decomposition.fitting import EpochReport, Fitting
 from sklearn_xc.decomposition.search import Choice, Search
-from sklearn_xc.decomposition.start import embedding_dim_for, resume_course, start_course
+from sklearn_xc.decomposition.start import (
+    embedding_dim_for,
+    require_room,
+    resume_course,
+    start_course,
+)
 from sklearn_xc.exceptions import ConvergenceWarning
 from sklearn_xc.gradients import Gradient, SetLoss, make_gradient
 from sklearn_xc.losses import LabelSetLoss, make_label_set_loss
@@ -123,6 +128,8 @@ class TrainableModel(HiddenLayerModel):
         """Choose the rate and the number of epochs, and train."""
         searches = self._searches(goes_on=goes_on, is_partial=is_partial)
         fit = Fit.untold(self) if given is None else Fit(self, *given, n_stages=1 + any(searches))
+        if not goes_on:
+            require_room(self._settings(), training, 1 + searches[0])
         choice = self._choose(training, n_epochs, seed, *searches, fit, loops)
         self.learning_rate_, self.validation_scores_ = choice.rate, choice.scores
         settings, n_epochs = self._settings(), choice.n_epochs

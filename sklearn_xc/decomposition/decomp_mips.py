@@ -116,8 +116,8 @@ class DecompMIPSClassifier(TrainableModel):
         Whether ``fit`` goes on from the weights, and with the rate that they have come to. Other
         parameters may change, except `embedding_dim`, `fit_intercept` and `optimizer`.
     max_memory : int or str, default=None
-        Bytes, or a text as "8GB", that the weights may take, and each dense answer. None is what
-        the machine has.
+        Bytes, or a text as "8GB", that a fit may hold beyond what the process had when it began,
+        the model included, and each dense answer. None is what the machine has.
     n_jobs : int, default=None
         Threads that share the instances of a mini-batch, where labels are many, and predictions.
         The model is the same, bit for bit, for any number.

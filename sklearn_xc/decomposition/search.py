@@ -17,7 +17,7 @@ from sklearn_xc.decomposition._finite import NotFiniteError
 from sklearn_xc.decomposition._settings import Settings
 from sklearn_xc.decomposition._training_set import TrainingSet
 from sklearn_xc.decomposition.fitting import Fitting
-from sklearn_xc.decomposition.start import start_course
+from sklearn_xc.decomposition.start import EMBEDDED, start_course
 from sklearn_xc.metrics.gains import ranking_gains
 from sklearn_xc.mips import ExactIndex
 from sklearn_xc.parallel.progress import Progress
@@ -46,8 +46,6 @@ _ERRORS, _FAR = 2.0, 3.0
 _WORTH = 0.01
 #: Weights of so many bytes may be kept beside others, to go on from.
 _MOST_BYTES = 2**26
-#: Values of embedded instances that are held at a time.
-_TOGETHER = 2**23
 
 
 class Choice(NamedTuple):
@@ -122,12 +120,14 @@ class Search:
         part = self._training.part(np.sort(self._kept[:_MOST_TRIED]))
         n_epochs = min(_EPOCHS, max_iter)
         best = self._tried(RATES[place], part, n_epochs)
+        trial: Trial | None
         for way in (1, -1):
             while 0 <= place + way < len(RATES):
                 trial = self._tried(RATES[place + way], part, n_epochs, best)
                 if not self._is_ahead(trial.gains[-1], best.gains[-1], _ERRORS):
+                    trial = None  # two are in memory at a time, not three
                     break
-                place, best = place + way, trial
+                place, best, trial = place + way, trial, None
             if place != start:
                 break
         self._winner = best if best.may_stay else None
@@ -299,7 +299,7 @@ def _best_labels(
     offsets = np.where(is_seen, weights.intercept, -np.inf).astype(weights.coef.dtype)
     index = ExactIndex(n_workers, offsets)
     index.build(np.ascontiguousarray(weights.coef))
-    n_together = max(1, _TOGETHER // weights.coef.shape[1])
+    n_together = max(1, EMBEDDED // weights.coef.shape[1])
     k, found = min(_K, int(is_seen.sum())), []
     for first in range(0, len(rows), n_together):
         V = fitting.embedded(rows[first : first + n_together])

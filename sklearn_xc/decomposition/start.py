@@ -19,23 +19,20 @@ _EMBEDDING_DIM = 100
 #: The norm of feature vectors at the start, on average. Long ones hardly turn before the label
 #: vectors fit them as they are.
 _NORM = 0.3
+#: Bytes for each row, pair of a row and a label, label and feature, beside the weights.
+_A_ROW, _A_PAIR, _A_LABEL, _A_FEATURE = 150, 50, 100, 50
+#: Entries of embeddings that are asked for their best labels at a time.
+EMBEDDED = 2**20
 
 
 def start_course(settings: Settings, training: TrainingSet, seed: int) -> Course:
-    """Return the course of a first call.
-
-    Raises
-    ------
-    MemoryBudgetError
-        If the weights do not fit; nothing was made yet.
-    """
-    n_labels, d, dtype = training.n_labels, training.instances.shape[1], training.instances.dtype
+    """Return the course of a first call, which ``require_room`` has let through."""
+    dtype = training.instances.dtype
     share = training.share_of_nonzeros
     embedding_dim = _choose_embedding_dim(settings, share)
-    dim = embedding_dim or d
+    dim = embedding_dim or training.instances.shape[1]
     is_trained = settings.fit_intercept and share >= DENSE_SHARE
-    shapes = [(n_labels, dim + is_trained)] + [(d, dim)] * (embedding_dim > 0)
-    _require_memory(settings, shapes, dtype.itemsize)
+    shapes = _first_shapes(settings, training)
     features = _first_features(training, dim, seed) if embedding_dim > 0 else None
     labels = np.zeros(shapes[0], dtype)
     squares: tuple[Rows, Rows] = None, None
@@ -49,6 +46,24 @@ def start_course(settings: Settings, training: TrainingSet, seed: int) -> Course
         labels, features, *squares, settings.optimizer, training.epoch_visits,
         settings.fit_intercept, is_trained, frequencies, sketch, sketch,
     )  # fmt: skip
+
+
+def require_room(settings: Settings, training: TrainingSet, n_trials: int) -> None:
+    """Raise MemoryBudgetError unless the weights of a first call fit; nothing is made yet.
+
+    `n_trials` is how many models there are at a time, while the best learning rate is looked for.
+    """
+    shapes = _first_shapes(settings, training)
+    _require_memory(settings, training, shapes, training.instances.dtype.itemsize, n_trials)
+
+
+def _first_shapes(settings: Settings, training: TrainingSet) -> list[tuple[int, int]]:
+    """Return the shapes of the vectors of labels, and of features if they have some."""
+    d, share = training.instances.shape[1], training.share_of_nonzeros
+    embedding_dim = embedding_dim_for(settings, share)
+    is_trained = settings.fit_intercept and share >= DENSE_SHARE
+    dim = embedding_dim or d
+    return [(training.n_labels, dim + is_trained)] + [(d, dim)] * (embedding_dim > 0)
 
 
 def resume_course(
@@ -71,7 +86,7 @@ def resume_course(
     shapes = [(n_labels, dim + course.is_trained)]
     if weights.features is not None:
         shapes.append(weights.features.shape)
-    _require_memory(settings, shapes, weights.coef.itemsize)
+    _require_memory(settings, training, shapes, weights.coef.itemsize)
     course = course.copied()
     if course.label_rows is None:
         course.label_rows = (
@@ -116,7 +131,13 @@ def _first_features(training: TrainingSet, dim: int, seed: int) -> np.ndarray:
     return features
 
 
-def _require_memory(settings: Settings, shapes: list[tuple[int, int]], itemsize: int) -> None:
+def _require_memory(
+    settings: Settings,
+    training: TrainingSet,
+    shapes: list[tuple[int, int]],
+    itemsize: int,
+    n_trials: int = 1,
+) -> None:
     """Raise an error if weights of labels, and of features if there are, do not fit."""
     extras = ["their averages"] if settings.average else []
     extras += ["adagrad"] if settings.optimizer == "adagrad" else []
@@ -125,8 +146,15 @@ def _require_memory(settings: Settings, shapes: list[tuple[int, int]], itemsize:
         for (n, columns), kind in zip(shapes, ("labels", "features"), strict=False)
     ]
     copies = "".join(f", as much again for {extra}" for extra in extras)
+    copies += f", in {n_trials} trials" if n_trials > 1 else ""
+    (n, d), n_labels = training.instances.shape, training.n_labels
+    besides = (
+        _A_ROW * n + _A_PAIR * len(training.sets.labels) + _A_LABEL * n_labels + _A_FEATURE * d
+        + min(n, EMBEDDED // shapes[0][1]) * shapes[0][1] * itemsize
+    )  # fmt: skip
     require_bytes(
-        (1 + len(extras)) * sum(math.prod(shape) for shape in shapes) * itemsize,
+        n_trials * (1 + len(extras)) * sum(math.prod(shape) for shape in shapes) * itemsize
+        + besides,
         settings.allowed_bytes,
         f"the weights, {' and '.join(arrays)}{copies}",
         "Pass X as float32, lower embedding_dim, set average=False, or leave rare features and "

@@ -264,7 +264,7 @@ class FitSizes(NamedTuple):
         entry, dim, size = 4 + self.itemsize, self.dim, self.itemsize
         always = [
             *self.instances(6),
-            Held("features of the labels", (self.n_label_values,), entry, 8, _FEWER_LABELS),
+            Held("features of the labels", (self.n_label_values,), entry, 4, _FEWER_LABELS),
             *(Held(f"{what} of the encoder", shape, size, times, _FEWER_FEATURES)
               for what, shape, times in self.parameters),
         ]  # fmt: skip

@@ -1,6 +1,7 @@
 """Instances and labels that are texts, for encoders that read texts."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +35,7 @@ class TextRows(CsrRows):
         zeros, ones = np.zeros(n_texts, np.int32), np.ones(n_texts, DTYPE)
         return cls(indptr, zeros, ones, (len(texts), 1), texts)
 
-    def take(self, rows: np.ndarray) -> "TextRows":
+    def take(self, rows: np.ndarray, empty: Callable[..., np.ndarray] = np.empty) -> "TextRows":
         """Return some of the rows."""
         return TextRows.of(self.texts[rows])
 

@@ -100,9 +100,9 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
     top_k : int, default=100
         After a sparse fit, how many of the best labels predict and decision_function consider.
     max_memory : int or str, default=None
-        Bytes, or a text as "8GB", that the arrays of a fit or of an answer may take together.
-        What needs more is refused before it is begun, with the largest array named; answers are cut
-        into pieces that fit. None is what the machine has.
+        Bytes, or a text as "8GB", that a fit may hold beyond what the process had when it began,
+        the model included, and an answer. What needs more is refused before it is begun, with the
+        largest array named; answers are cut into pieces that fit. None is what the machine has.
     n_jobs : int, default=None
         Threads. The model is the same, bit for bit, for any number.
     random_state : int, RandomState instance or None, default=None

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc.kernels.rows.csr_order import copy_rows
-from sklearn_xc.parallel.spill import release
+from sklearn_xc.parallel.spill import maker, release
 
 #: Weights are assembled so many at a time.
 WEIGHTS_AT_A_TIME = 2**24
@@ -61,7 +61,11 @@ def in_callers_features(solution: Any, columns: np.ndarray) -> Any:
 
 
 def assemble_weights(
-    solutions: list[Any], row_of_label: np.ndarray, n_features: int
+    solutions: list[Any],
+    row_of_label: np.ndarray,
+    n_features: int,
+    room: int | None = None,
+    owner: str = "",
 ) -> sp.csr_array:
     """Stack the rows of all blocks in the order of the labels; the blocks are emptied on the way.
 
@@ -77,6 +81,10 @@ def assemble_weights(
         Each label's row in the stacked solutions.
     n_features : int
         Columns.
+    room : int or None, default=None
+        Weights of more bytes go to files.
+    owner : str, default=""
+        The estimator that messages name.
 
     Returns
     -------
@@ -85,8 +93,9 @@ def assemble_weights(
     """
     lengths = np.concatenate([np.diff(s.indptr) for s in solutions])[row_of_label]
     indptr = np.concatenate(([0], np.cumsum(lengths)))
-    indices = np.empty(indptr[-1], np.int32)
-    values = np.empty(indptr[-1], solutions[0].values.dtype)
+    nnz, dtype = int(indptr[-1]), solutions[0].values.dtype
+    empty = maker(room is not None and nnz * (4 + dtype.itemsize) > room, owner)
+    indices, values = empty(nnz, np.int32), empty(nnz, dtype)
     edges = np.cumsum([0] + [len(block.labels) for block in solutions])
     needed = _needed_until(row_of_label, edges)
     cuts = np.searchsorted(indptr, np.arange(WEIGHTS_AT_A_TIME, indptr[-1], WEIGHTS_AT_A_TIME))

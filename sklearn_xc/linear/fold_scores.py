@@ -8,16 +8,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._data import CsrRows, DenseRows, Targets
+from sklearn_xc._shared_memory import array_bytes
 from sklearn_xc._sklearn import safe_indexing
 from sklearn_xc.initialisers import Initialiser
 from sklearn_xc.linear.checkpoints import BlockStore, FitStore, Scored
-from sklearn_xc.linear.ova import OvALinearXC
+from sklearn_xc.linear.ova import Facts, OvALinearXC
 from sklearn_xc.linear.path import PathEnd, at_cost, solve_path
-from sklearn_xc.linear.problem import build_problem, check_init
+from sklearn_xc.linear.problem import build_problem, check_init, copies_in_files
 from sklearn_xc.linear.scoring import score_model
 from sklearn_xc.linear.training import same_problems
 from sklearn_xc.metrics import TopKScorer
 from sklearn_xc.metrics.scorers import AtKScorer
+from sklearn_xc.parallel.spill import maker
 from sklearn_xc.solvers.problem import OneVsAllProblem
 
 #: Where ``tol`` is None, a label is left in the folds once its objective is at most this share
@@ -119,7 +121,7 @@ class FoldScores:
         kept = np.zeros(self.instances.shape[0], bool)
         kept[rows] = True
         targets = self.targets.take(kept)
-        problem = build_problem(self.estimator, 1.0, self.instances.take(rows), targets, row_weight)
+        problem = build_problem(self.estimator, 1.0, self._take(rows), targets, row_weight)
         initialiser = check_init(self.estimator, problem)
         return _Fold(
             targets,
@@ -131,6 +133,13 @@ class FoldScores:
             safe_indexing(self.y, test),
             None if self.weight is None else self.weight[test],
         )
+
+    def _take(self, rows: np.ndarray) -> CsrRows | DenseRows:
+        """Return the instances of a fold, in files where those of all would be."""
+        if isinstance(self.instances, DenseRows):
+            return self.instances.take(rows)
+        in_files = copies_in_files(self.estimator, self.instances, self.targets)
+        return self.instances.take(rows, maker(in_files, type(self.estimator).__name__))
 
 
 @dataclasses.dataclass
@@ -153,7 +162,7 @@ class _Fold:
         """Yield the model of each C; `keep_end` if smaller ones may be asked for."""
         after = self.end if self.end is not None and Cs[-1] < self.end.C else None
         solutions, row_of_label, end = solve_path(
-            self.problem, Cs, self.initialiser, self.group, estimator._allowed_bytes(),
+            self.problem, Cs, self.initialiser, self.group, self._allowed(estimator),
             estimator.n_jobs, after, keep_end and (self.end is None or Cs[0] < self.end.C),
             blocks,
         )  # fmt: skip
@@ -166,8 +175,14 @@ class _Fold:
                 model.feature_names_in_ = estimator.feature_names_in_
             model._keep_targets(self.targets)
             model._count_instances(self.targets, self.row_weight)
-            model._keep(at_cost(self.problem, C), solutions.pop(0), row_of_label)
+            facts = Facts.of(at_cost(self.problem, C), estimator._allowed_bytes())
+            model._keep(facts, solutions.pop(0), row_of_label)
             yield model
+
+    def _allowed(self, estimator: OvALinearXC) -> int | None:
+        """Return what the fits may hold beside the test rows."""
+        allowed = estimator._allowed_bytes()
+        return None if allowed is None else max(1, allowed - 2 * array_bytes((self.X, self.y)))
 
 
 def _at(estimator: OvALinearXC, C: float) -> OvALinearXC:

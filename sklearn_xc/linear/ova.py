@@ -2,7 +2,7 @@
 
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from sklearn_xc.initialisers import INITIALISERS, Initialiser
 from sklearn_xc.kernels.one_vs_all.constant_scores import constant_scores_kernel
 from sklearn_xc.linear.assembly import assemble_weights
 from sklearn_xc.linear.checkpoints import FitStore, fit_store
+from sklearn_xc.linear.memory import numbers_bytes
 from sklearn_xc.linear.probabilities import LogisticModel
 from sklearn_xc.linear.problem import build_problem, check_init
 from sklearn_xc.linear.report import fit_report, stacked, warn_of_fit
@@ -83,8 +84,9 @@ class OvALinearXC(LogisticModel):
     top_k : int, default=100
         After a sparse fit, how many of the best labels predict and decision_function consider.
     max_memory : int or str, default=None
-        Bytes, or a text as "8GB", for the work space of all threads together. Block sizes follow
-        from it. None takes a fixed size per thread.
+        Bytes, or a text as "8GB", that a fit may hold beyond what the process had when it began,
+        the model included. Block sizes follow from it; copies of X and weights that do not fit go
+        to files in ``TMPDIR``. None takes a fixed size per thread.
     n_jobs : int, default=None
         Threads. The model is the same, bit for bit, for any number.
     verbose : int, default=0
@@ -282,11 +284,13 @@ class OvALinearXC(LogisticModel):
         initialiser = check_init(self, problem)
         blocks = None if store is None else store.blocks()
         found = solve_all(problem, initialiser, self._allowed_bytes(), self.n_jobs, fit, blocks)
-        self._keep(problem, *found)
+        facts = Facts.of(problem, self._allowed_bytes())
+        del problem, initialiser  # copies of X make room for the model
+        self._keep(facts, *found)
 
     def _keep(
         self,
-        problem: OneVsAllProblem,
+        facts: "Facts",
         solutions: list[BlockSolution],
         row_of_label: np.ndarray,
     ) -> None:
@@ -294,20 +298,50 @@ class OvALinearXC(LogisticModel):
         is_bounded = self.regularize_intercept or not self.fit_intercept
         self.fit_report_ = fit_report(solutions, row_of_label, is_bounded)
         self.n_iter_ = self.fit_report_["n_iter"]
-        self._is_logistic = type(problem.margin_loss) is Logistic
+        self._is_logistic = facts.is_logistic
         samples = [s.sample for s in solutions if s.sample is not None]
         self._pruning_cost = sum_up(samples) if samples else None
         intercepts = stacked(solutions, row_of_label, "intercepts")
         self._weights = LabelWeights(
-            assemble_weights(solutions, row_of_label, problem.n_features),
+            assemble_weights(solutions, row_of_label, facts.n_features, facts.room, facts.owner),
             intercepts,
-            _prior(problem),
+            facts.prior,
             () if self._is_binary else self._unseen_labels,
         )
 
     def _warn(self) -> None:
         """Warn of what went less than well. For ``fit`` itself to call."""
         warn_of_fit(self, _STACKLEVEL)
+
+
+class Facts(NamedTuple):
+    """What is known of all problems, once they are solved.
+
+    Attributes
+    ----------
+    owner : str
+        Named in messages.
+    is_logistic : bool
+        Whether scores are log-odds.
+    n_features : int
+    prior : ndarray of shape (n_labels,)
+        Scores of an instance without features.
+    room : int or None
+        Bytes that the weights may take in memory.
+    """
+
+    owner: str
+    is_logistic: bool
+    n_features: int
+    prior: np.ndarray
+    room: int | None
+
+    @classmethod
+    def of(cls, problem: OneVsAllProblem, allowed: int | None) -> "Facts":
+        """Return those of a problem, where a fit may hold `allowed` bytes."""
+        is_logistic = type(problem.margin_loss) is Logistic
+        room = None if allowed is None else allowed - numbers_bytes(problem)
+        return cls(problem.owner, is_logistic, problem.n_features, _prior(problem), room)
 
 
 def _prior(problem: OneVsAllProblem) -> np.ndarray:

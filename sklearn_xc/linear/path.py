@@ -11,6 +11,7 @@ from sklearn_xc.initialisers import Initialiser
 from sklearn_xc.linear.along_tree import Tree, parents_of
 from sklearn_xc.linear.assembly import in_callers_features
 from sklearn_xc.linear.checkpoints import BlockStore
+from sklearn_xc.linear.memory import held_bytes
 from sklearn_xc.linear.training import planned, solve_blocks
 from sklearn_xc.parallel.blocks import BlockPlan, plan_blocks
 from sklearn_xc.parallel.interrupt import StopFlag
@@ -122,6 +123,7 @@ def solve_path(
             max_memory,
             n_workers,
             problem.owner,
+            held=held_bytes(problem),
             labels_per_lane=LABELS_PER_LANE,
             parents=parents,
         )

@@ -11,9 +11,11 @@ from sklearn_xc._data import CsrRows, DenseRows, Targets
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc.initialisers import INITIALISERS, Given, Initialiser
 from sklearn_xc.linear.class_weight import loss_factors
+from sklearn_xc.linear.memory import Sizes, go_to_files, require_room
 from sklearn_xc.losses import LOSSES, MarginLoss
 from sklearn_xc.losses.margin import check_margin_loss
 from sklearn_xc.parallel.memory import require_bytes
+from sklearn_xc.parallel.spill import maker
 from sklearn_xc.solvers.layouts import arranged
 from sklearn_xc.solvers.problem import OneVsAllProblem
 
@@ -59,9 +61,14 @@ def build_problem(
         what = f"numbers for each of {d} features"
         allowed, who = estimator._allowed_bytes(), type(estimator).__name__
         require_bytes(_BYTES_A_FEATURE * d, allowed, what, _NARROWER, who)
+    sizes = _sizes_of(estimator, instances, targets)
+    allowed, who = estimator._allowed_bytes(), type(estimator).__name__
+    in_files = go_to_files(sizes, allowed)
+    require_room(sizes, in_files, allowed, who)
+    empty = maker(in_files, who)
     if isinstance(instances, CsrRows):
-        instances = instances.without_zeros()
-    layout = arranged(instances)
+        instances = instances.without_zeros(empty)
+    layout = arranged(instances, empty)
     row_weight = np.ones(n) if weight is None else weight
     # Weights from 1 to 2 fit into float32, squared too; a power of two changes no digit.
     exponent = int(np.frexp(row_weight.max())[1]) - 1
@@ -93,7 +100,17 @@ def build_problem(
         max_iter=estimator.max_iter,
         prune=estimator.prune,
         owner=type(estimator).__name__,
+        in_files=in_files,
     )
+
+
+def copies_in_files(estimator: Any, instances: CsrRows | DenseRows, targets: Targets) -> bool:
+    """Return whether copies of X have to go to files, by the `max_memory` of an estimator."""
+    return go_to_files(_sizes_of(estimator, instances, targets), estimator._allowed_bytes())
+
+
+def _sizes_of(estimator: Any, instances: CsrRows | DenseRows, targets: Targets) -> Sizes:
+    return Sizes.of(instances, targets.indptr, targets.rows, _check_loss(estimator))
 
 
 def _check_loss(estimator: Any) -> MarginLoss:

@@ -13,6 +13,7 @@ from sklearn_xc.initialisers import Given, Initialiser
 from sklearn_xc.linear.along_tree import Starts, Tree, parents_of
 from sklearn_xc.linear.assembly import group_identical_labels, in_callers_features
 from sklearn_xc.linear.checkpoints import BlockStore
+from sklearn_xc.linear.memory import held_bytes, weight_bytes
 from sklearn_xc.parallel.blocks import BlockPlan, plan_blocks
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.progress import Fit, Progress
@@ -47,7 +48,7 @@ def solve_all(
     initialiser : Initialiser
         Starts.
     max_memory : int or None
-        As ``plan_blocks`` takes it.
+        Bytes for all that the fit holds.
     n_jobs : int or None
         Threads; no solution depends on their number.
     fit : Fit
@@ -66,7 +67,7 @@ def solve_all(
     distinct = np.unique(group)
     parents = parents_of(problem, initialiser, distinct)
     n, d, itemsize = problem.n_samples, problem.n_features, problem.dtype.itemsize
-    side_by_side = is_side_by_side(problem)
+    side_by_side, held = is_side_by_side(problem), held_bytes(problem)
 
     def cut_for(n_workers: int) -> BlockPlan:
         return plan_blocks(
@@ -77,10 +78,15 @@ def solve_all(
             max_memory,
             n_workers,
             problem.owner,
+            held=held,
+            label_bytes=weight_bytes(d, itemsize),
             parents=parents,
         )
 
     plan = planned(cut_for, count_threads(n_jobs), store)
+    if max_memory is not None:
+        workspace = workspace_bytes(n, d, plan.n_lanes, itemsize, side_by_side)
+        max_memory = max(0, max_memory - held - plan.n_workers * workspace) // 2
     keeper = _Keeper(Spill(max_memory, problem.owner), store)
     known = keeper.known(plan)
     watch = _Watch(fit, problem, group, plan, known)

@@ -22,6 +22,8 @@ DEFAULT_WORKSPACE_BYTES = 2**30
 #: label for each lane: the last blocks are short, so that all workers end together.
 MAX_BLOCK_LABELS = 4096
 BLOCKS_PER_WORKER = 4
+#: What to do where not even one label has room.
+MORE_ROOM = "Raise max_memory, lower n_jobs, or pass X as float32."
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ def plan_blocks(
     who: str = "",
     *,
     labels_per_lane: int | None = None,
+    held: int = 0,
+    label_bytes: int = 0,
     parents: np.ndarray | None = None,
 ) -> BlockPlan:
     """Cut labels into blocks that fit the memory.
@@ -72,13 +76,19 @@ def plan_blocks(
     describe : callable
         Names the largest array for a number of lanes, for the message of a refusal.
     max_memory : int or None
-        Bytes that the workspaces of all workers together may take; None for a fixed rule.
+        Bytes that the workspaces of all workers, and what is held besides, may take; None for a
+        fixed rule.
     n_workers : int
         Workers wanted.
     who : str, default=""
         Name of the estimator, for messages.
     labels_per_lane : int, default=None
         A block holds at most so many labels for each lane; None for no such bound.
+    held : int, default=0
+        Bytes that are held besides.
+    label_bytes : int, default=0
+        What a label of a block may take beside the workspace until the block is done. Where
+        `max_memory` is set, blocks have no more labels than half of what is left holds.
     parents : ndarray of int64 of shape (L,), default=None
         Position in `labels` of the one that each needs to be solved before; -1 for none. A label's
         block is that of its parent, or in a later wave.
@@ -92,24 +102,25 @@ def plan_blocks(
     MemoryBudgetError
         If not even one worker with one lane fits, before anything is allocated.
     """
-    allowed = DEFAULT_WORKSPACE_BYTES if max_memory is None else max_memory
+    allowed = DEFAULT_WORKSPACE_BYTES if max_memory is None else max_memory - held
     n_lanes = min(MAX_LANES, max(1, len(label_counts)))
     while n_lanes > 1 and workspace_bytes(n_lanes) > allowed:
         n_lanes //= 2
-    each = workspace_bytes(n_lanes)
+    each, most = workspace_bytes(n_lanes), MAX_BLOCK_LABELS
     if max_memory is not None:
-        n_workers = max(1, min(n_workers, max_memory // each))
+        n_workers = max(1, min(n_workers, allowed // each))
+        most = max(0, allowed // n_workers - each) // 2 // max(1, label_bytes)
     require_bytes(
-        n_workers * each,
+        held + n_workers * each,
         max_memory,
         f"{describe(n_lanes)}, for each of {n_workers} workers",
-        "Raise max_memory, lower n_jobs, or pass X as float32.",
+        MORE_ROOM,
         who,
     )
 
     def block_size(n_left: int) -> int:
         """Return the size of the next block, a multiple of the lanes."""
-        size = min(MAX_BLOCK_LABELS, n_left // (BLOCKS_PER_WORKER * n_workers))
+        size = min(most, MAX_BLOCK_LABELS, n_left // (BLOCKS_PER_WORKER * n_workers))
         size = round(size / n_lanes)
         return max(1, size if labels_per_lane is None else min(size, labels_per_lane)) * n_lanes
 

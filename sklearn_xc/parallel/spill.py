@@ -5,9 +5,11 @@ mapping goes back to the system at once, so that finished parts may be handed ov
 are held once.
 """
 
+import functools
 import mmap
 import os
 import tempfile
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -81,20 +83,54 @@ class Spill:
         return self._piece, first
 
     def _new_piece(self, size: int) -> mmap.mmap:
-        try:
-            with tempfile.TemporaryFile(prefix="sklearn_xc-") as file:
-                if hasattr(os, "posix_fallocate"):  # a full disk is told now, not by a signal
-                    os.posix_fallocate(file.fileno(), 0, size)
-                else:
-                    file.truncate(size)
-                return mmap.mmap(file.fileno(), size)
-        except OSError as error:
-            raise OSError(
-                error.errno,
-                f"{self.who}: weights beyond {format_bytes(self.allowed)} go to a file, and "
-                f"{format_bytes(size)} cannot be had in {tempfile.gettempdir()}: "
-                f"{error.strerror}. Raise max_memory, or set TMPDIR to a folder with more room",
-            ) from error
+        what = f"what is beyond {format_bytes(self.allowed)} of weights"
+        return _mapped_file(size, what, self.who)
+
+
+def empty_in_file(size: int, dtype: Any, who: str) -> np.ndarray:
+    """Return an array of zeros in a file without a name, which is gone with it.
+
+    The system writes what is in it to the disk, and takes its memory back, where others need that.
+
+    Parameters
+    ----------
+    size : int
+        Length.
+    dtype : dtype
+    who : str
+        Name of the estimator, for messages.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+    """
+    n_bytes = size * np.dtype(dtype).itemsize
+    if n_bytes == 0:
+        return np.empty(0, dtype)
+    return np.frombuffer(_mapped_file(n_bytes, "what is beyond max_memory", who), dtype, size)
+
+
+def maker(in_files: bool, who: str) -> Callable[..., np.ndarray]:
+    """Return what makes arrays of a length and a dtype: in files, for `who`, or in memory."""
+    return functools.partial(empty_in_file, who=who) if in_files else np.empty
+
+
+def _mapped_file(size: int, what: str, who: str) -> mmap.mmap:
+    try:
+        with tempfile.TemporaryFile(prefix="sklearn_xc-") as file:
+            if hasattr(os, "posix_fallocate"):  # a full disk is told now, not by a signal
+                os.posix_fallocate(file.fileno(), 0, size)
+            else:
+                file.truncate(size)
+            return mmap.mmap(file.fileno(), size)
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            f"{who}: {what} goes to a file, and {format_bytes(size)} cannot be had in "
+            f"{tempfile.gettempdir()}: {error.strerror}. Raise max_memory, or set TMPDIR to a "
+            "folder with more room",
+        ) from error
 
 
 def release(array: np.ndarray, n: int) -> None:

@@ -13,6 +13,7 @@ from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.memory import available_bytes
 from sklearn_xc.parallel.progress import Fit, Progress
 from sklearn_xc.parallel.threads import count_threads
+from sklearn_xc.softmax._memory import besides_weights
 from sklearn_xc.softmax.judge import Judge
 from sklearn_xc.softmax.pairs import Pairs
 from sklearn_xc.softmax.search import Trial, search_rate
@@ -141,6 +142,7 @@ def find_rate(
         return trial
     free = available_bytes()
     fitting = 2 if free is None else max(1, int(free / 2) // max(1, start.V.nbytes))
+    fitting = min(fitting, _trials_in(estimator, problem, start.V.nbytes))
     n_jobs = min(count_threads(estimator.n_jobs), fitting, 2)
     n_threads = estimator.n_jobs if n_jobs == 1 else 1
     try:
@@ -196,6 +198,18 @@ def run_again(
         average=Average() if estimator.average else None, n_jobs=estimator.n_jobs, loop=loop,
     )  # fmt: skip
     return W, intercept
+
+
+def _trials_in(estimator: Any, problem: SoftmaxProblem, weights_bytes: int) -> int:
+    """Return for how many trials at a time `max_memory` has room."""
+    allowed = estimator._allowed_bytes()
+    if allowed is None:
+        return 2
+    besides = besides_weights(
+        problem.instances, None, problem.n_pairs, problem.n_classes, estimator.n_jobs
+    )
+    of_trial = (1 + bool(estimator.average)) * weights_bytes
+    return int(max(1, (allowed - besides - weights_bytes) // max(1, of_trial)))
 
 
 def _fewer_pairs(

@@ -194,8 +194,8 @@ top_k : int, default=100
 warm_start : bool, default=False
     Whether ``fit`` goes on from the weights, and from u where rows and classes agree.
 max_memory : int or str, default=None
-    Bytes, or a text as "8GB", that the weights may take, and each dense answer. None is what the
-    machine has.""",
+    Bytes, or a text as "8GB", that a fit may hold beyond what the process had when it began, the
+    model included, and each dense answer. None is what the machine has.""",
     "random_state_and_verbose": """\
 random_state : int, RandomState instance or None, default=None
     Of the order of the instances and of the sampled classes.

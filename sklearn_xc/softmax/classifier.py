@@ -11,7 +11,6 @@ from sklearn_xc._data import CsrRows, Targets
 from sklearn_xc._seeds import draw_seed
 from sklearn_xc._sklearn import fit_context
 from sklearn_xc._state import built_apart, sharing
-from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.softmax._epochs import (
     diverged,
@@ -23,6 +22,7 @@ from sklearn_xc.softmax._epochs import (
     went_astray,
 )
 from sklearn_xc.softmax._inputs import check_pairs, check_sample_ids, hold_out, stops_early
+from sklearn_xc.softmax._memory import besides_weights, require_weights
 from sklearn_xc.softmax._parameters import SoftmaxParameters
 from sklearn_xc.softmax.confidence import Confidence, learn_confidence
 from sklearn_xc.softmax.judge import judged_by_rank
@@ -139,10 +139,6 @@ class SoftmaxClassifier(SoftmaxParameters):
         instances = check_instances(self, X, reset=not is_warm).without_zeros()
         targets = self._check_targets(y, instances.shape[0], None, is_warm)
         weight, pairs = check_pairs(self, targets, instances.shape[0], sample_weight)
-        shape = len(targets.classes), instances.shape[1]
-        in_trials = stops_early(self) or self.learning_rate == "auto"
-        copies = 1 + bool(self.average) + in_trials
-        self._require_weights(shape, instances.dtype, copies, "average, trials")
         data = data_of(instances, targets, weight)
         seed = draw_seed(self.random_state)
         with kept_loops(self, data, seed, goes_on=is_warm) as (loops, seed):
@@ -212,7 +208,8 @@ class SoftmaxClassifier(SoftmaxParameters):
         numbers = check_sample_ids(self, sample_ids, instances.shape[0], n_classes, next_number)
         if is_first:
             self._keep_first(targets)
-        W, average = self._further_weights(instances, targets, is_first)
+        besides = besides_weights(instances, X, len(pairs.rows), n_classes, self.n_jobs)
+        W, average = self._further_weights(instances, targets, is_first, besides)
         is_late = self._frequencies.counts == 0
         keys = np.column_stack([numbers[pairs.rows], pairs.classes]).astype(np.int64)
         is_new = self._normalisers.find(keys, n_classes) < 0
@@ -271,6 +268,13 @@ class SoftmaxClassifier(SoftmaxParameters):
         n_classes = len(targets.classes)
         by_rank = judged_by_rank(pairs, n_classes)
         kept, held_out = hold_out(self, merged, seed, n_classes, by_rank)
+        in_trials = stops_early(self) or self.learning_rate == "auto"
+        copies = 1 + bool(self.average) + in_trials
+        n_learned = 0 if held_out is None or is_warm else len(held_out.rows)
+        besides = besides_weights(
+            instances, given[0], len(pairs.rows), n_classes, self.n_jobs, n_learned
+        )
+        require_weights(self, shape, instances.dtype, copies, "average, trials", besides)
         first_b = self._first_intercept(label_frequencies(instances, merged, n_classes), is_warm)
         first_epoch = self._n_epochs if is_warm else 0
 
@@ -443,7 +447,7 @@ class SoftmaxClassifier(SoftmaxParameters):
         return W
 
     def _further_weights(
-        self, instances: CsrRows, targets: Targets, is_first: bool
+        self, instances: CsrRows, targets: Targets, is_first: bool, besides: int
     ) -> tuple[np.ndarray, Average | None]:
         """Return the weights that a partial fit starts from, and the average that takes them in.
 
@@ -452,30 +456,16 @@ class SoftmaxClassifier(SoftmaxParameters):
         if is_first:
             shape = len(targets.classes), instances.shape[1]
             copies = 1 + bool(self.average) + (self.learning_rate == "auto")
-            self._require_weights(shape, instances.dtype, copies, "average, trials")
+            require_weights(self, shape, instances.dtype, copies, "average, trials", besides)
             return np.zeros(shape, instances.dtype), Average() if self.average else None
         W, average = self._last_weights(), self._average
         copies = 2 if average is None else 4
-        self._require_weights(W.shape, W.dtype, copies, "before and after the call")
+        require_weights(self, W.shape, W.dtype, copies, "before and after the call", besides)
         return np.array(W), None if average is None else average.copy()
 
     def _last_weights(self) -> np.ndarray:
         """Return the weights that epochs have moved last."""
         return self.coef_ if self._iterate is None else self._iterate
-
-    def _require_weights(
-        self, shape: tuple[int, int], dtype: np.dtype, copies: int, why: str
-    ) -> None:
-        """Raise MemoryBudgetError unless so many arrays of weights fit into memory."""
-        require_bytes(
-            copies * shape[0] * shape[1] * dtype.itemsize,
-            self._allowed_bytes(),
-            f"the weights, {shape[0]} classes x {shape[1]} features x {dtype.itemsize} bytes"
-            + (f", {copies} times ({why})" if copies > 1 else ""),
-            "Hash the features into fewer (HashingVectorizer, FeatureHasher), select some "
-            "(SelectKBest, min_df), pass X as float32, or leave rare classes out.",
-            type(self).__name__,
-        )
 
     def _first_intercept(self, found: LabelFrequencies, is_warm: bool) -> np.ndarray:
         """Keep the frequencies of a fit; return the intercepts that it starts from.

@@ -51,7 +51,7 @@ _AHEAD = 1e-5
 #: Scores of the held-out instances that are learned from, about, and the fewest such instances.
 _LEARNED_SCORES, _LEAST_LEARNED = 2**25, 512
 #: Scores that are looked at together.
-_TOGETHER = 2**22
+ROOM_OF_SCORES = 2**22
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Confidence:
             log_normalisers(scores, normalisers)
             scores -= normalisers[:, None].astype(scores.dtype)
             return
-        size = max(1, _TOGETHER // scores.shape[1])
+        size = max(1, ROOM_OF_SCORES // scores.shape[1])
         for first in range(0, len(scores), size):
             self._adjust(scores[first : first + size], weights)
 
@@ -214,7 +214,7 @@ class _Held:
         odds = np.empty((len(rows), len(_TEMPERATURES)))
         right, of_others = np.zeros(len(rows)), np.zeros(len(_TEMPERATURES))
         by_row = np.argsort(place, kind="stable")
-        size = max(1, _TOGETHER // n_classes)
+        size = max(1, ROOM_OF_SCORES // n_classes)
         for first in range(0, len(rows), size):
             part = slice(*np.searchsorted(place[by_row], (first, first + size)))
             own = by_row[part]

@@ -18,6 +18,7 @@ from sklearn_xc._data import CsrRows, DenseRows, read_only
 from sklearn_xc.kernels.rows import csr_rows, dense_rows
 from sklearn_xc.kernels.rows.row_sums import row_sums_kernel, square_sums_kernel
 from sklearn_xc.losses.margin import CompiledLoss, MarginLoss, compiled
+from sklearn_xc.parallel.spill import maker
 from sklearn_xc.solvers import layouts
 
 #: Squares of gradients must fit into float64, also of those to which the descent comes down.
@@ -62,6 +63,8 @@ class OneVsAllProblem:
         Weights of smaller magnitude become zero after training (never the intercept).
     owner : str, default="OvALinearXC"
         The estimator that messages name.
+    in_files : bool, default=False
+        Whether copies of a sparse X go to files.
     """
 
     instances: CsrRows | DenseRows
@@ -79,6 +82,7 @@ class OneVsAllProblem:
     max_iter: int
     prune: float
     owner: str = "OvALinearXC"
+    in_files: bool = False
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -95,12 +99,12 @@ class OneVsAllProblem:
     @cached_property
     def rounded(self) -> tuple[np.ndarray, ...]:
         """Sparse instances in int16; each process rounds them once."""
-        return layouts.rounded(self.instances)  # type: ignore[arg-type]
+        return layouts.rounded(self.instances, maker(self.in_files, self.owner))  # type: ignore
 
     @cached_property
     def postings(self) -> tuple[tuple[np.ndarray, ...], float] | None:
         """Sparse instances by feature, with the largest norm; None if an entry is negative."""
-        return layouts.postings(self.instances)  # type: ignore[arg-type]
+        return layouts.postings(self.instances, maker(self.in_files, self.owner))  # type: ignore
 
     @property
     def n_samples(self) -> int:

@@ -52,7 +52,12 @@ def smooth_workspace_bytes(n: int, d: int, itemsize: int) -> int:
 def is_side_by_side(problem: OneVsAllProblem) -> bool:
     """Tell whether ``SmoothNewton`` is the faster way to solve a problem."""
     is_sparse = isinstance(problem.instances, CsrRows)
-    return is_sparse and not problem.loss.has_kink and problem.n_labels >= _FEWEST_LABELS
+    return pays_side_by_side(is_sparse, problem.loss.has_kink, problem.n_labels)
+
+
+def pays_side_by_side(is_sparse: bool, has_kink: bool, n_labels: int) -> bool:
+    """Tell the same of what a problem follows from."""
+    return is_sparse and not has_kink and n_labels >= _FEWEST_LABELS
 
 
 class SmoothNewton:

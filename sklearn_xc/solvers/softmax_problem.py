@@ -12,6 +12,7 @@ import numpy as np
 
 from sklearn_xc._blank_rows import features_of
 from sklearn_xc._data import CsrRows, read_only
+from sklearn_xc._row_pieces import row_pieces
 
 
 class Population(NamedTuple):
@@ -68,9 +69,13 @@ class SoftmaxProblem:
 
     def __post_init__(self) -> None:
         X = self.instances
+        squares = np.empty(X.shape[0])
         with np.errstate(over="ignore"):
-            squares = np.append(X.data.astype(np.float64) ** 2, 0.0)
-            squares = np.where(np.diff(X.indptr) > 0, np.add.reduceat(squares, X.indptr[:-1]), 0.0)
+            for first, last in row_pieces(X.indptr):
+                start, ends = X.indptr[first], X.indptr[first : last + 1]
+                of_entry = np.append(X.data[start : ends[-1]].astype(np.float64) ** 2, 0.0)
+                sums = np.add.reduceat(of_entry, ends[:-1] - start)
+                squares[first:last] = np.where(np.diff(ends) > 0, sums, 0.0)
         if not np.isfinite(squares).all():
             raise FloatingPointError("the squares of X are beyond the range of float64")
         for name, value in (

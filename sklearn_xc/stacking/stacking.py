@@ -32,6 +32,7 @@ from sklearn_xc._out_of_fold import (
 )
 from sklearn_xc._pruning_notes import PruningNotes
 from sklearn_xc._seeds import draw_seed
+from sklearn_xc._shared_memory import Share, array_bytes
 from sklearn_xc._sklearn import HasMethods, Interval, StrOptions, fit_context, safe_indexing
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc._state import built_apart
@@ -96,8 +97,9 @@ class StackingXC(StackedModel):
     top_k : int, default=100
         After a sparse fit, how many of the best labels predict and decision_function consider.
     max_memory : int or str, default=None
-        Bytes, or a text as "8GB", for the pairs that are learned from, and for each answer. Members
-        have limits of their own.
+        Bytes, or a text as "8GB", that a fit may hold beyond what the process had when it began,
+        the members included, and each answer. Members may have lower limits of their own; they are
+        trained one at a time.
     n_jobs : int, default=None
         Members that are trained and asked side by side, in threads; memory grows with them. Members
         have threads of their own. The model is the same for any number.
@@ -302,10 +304,8 @@ class StackingXC(StackedModel):
         else:
             with checkpoints_of(self, data_of_any(X, y, given), {"seed": seed}) as checkpoints:
                 seed = seed if checkpoints is None else checkpoints.settings["seed"]
-                folds, kept = (
-                    split(self.cv, X, y, targets, weight, seed, who),
-                    KeptFits(checkpoints),
-                )
+                folds = split(self.cv, X, y, targets, weight, seed, who)
+                kept = KeptFits(checkpoints)
                 kept.require_same(folds)
                 n_held_out = sum(len(test) for _, test in folds)
                 costs = [*(len(train) for train, _ in folds), n, n_held_out]
@@ -390,6 +390,8 @@ class StackingXC(StackedModel):
         numbers = {name: number for number, (name, _) in enumerate(members)}
         tasks = {name: task.part(f"member {name}", i) for name, i in numbers.items()}
 
+        share = Share(self._allowed_bytes())
+
         def work(name: str, estimator: Any) -> tuple[Any, float, list]:
             of_member, own = f"{fold}-{numbers[name]}", PruningNotes()
             place = kept.answers(of_member)
@@ -398,7 +400,7 @@ class StackingXC(StackedModel):
                 return known  # type: ignore[no-any-return]
             fitted, seconds = fit_clone(
                 f"estimator {name!r}", estimator, X, y, weight_argument(estimator, weight, train),
-                train, who, tasks[name], notes=own, kept=kept, name=of_member,
+                train, who, tasks[name], notes=own, kept=kept, name=of_member, share=share,
             )  # fmt: skip
             (answers,) = self._ask([(name, fitted)], asked)
             found = tuple(answers), seconds, own.found
@@ -408,7 +410,8 @@ class StackingXC(StackedModel):
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenLabelWarning)  # the stack has one of its own
-            done = side_by_side(work, members, self.n_jobs, who)
+            n_jobs = self.n_jobs if share.allowed is None else 1  # a limit is for one at a time
+            done = side_by_side(work, members, n_jobs, who)
         for _, _, found in done:
             notes.found += found
         answers = [Answers(*answers) for answers, _, _ in done]
@@ -461,15 +464,21 @@ class StackingXC(StackedModel):
         numbers = {name: number for number, (name, _) in enumerate(members)}
         parts = {name: task.part(f"member {name}", i) for name, i in numbers.items()}
 
+        share = Share(self._allowed_bytes())
+
         def fit(name: str, estimator: Any) -> tuple[Any, float]:
-            return fit_clone(
+            found = fit_clone(
                 f"estimator {name!r}", estimator, X, y, weight_argument(estimator, weight), None,
-                who, parts[name], notes=notes, kept=kept, name=f"all-{numbers[name]}",
+                who, parts[name], notes=notes, kept=kept, name=f"all-{numbers[name]}", share=share,
             )  # fmt: skip
+            if share.allowed is not None:
+                share.held += array_bytes(found[0])
+            return found
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenLabelWarning)  # the stack has one of its own
-            done = side_by_side(fit, members, self.n_jobs, who)
+            n_jobs = self.n_jobs if share.allowed is None else 1  # a limit is for one at a time
+            done = side_by_side(fit, members, n_jobs, who)
         fitted = [(name, one) for (name, _), (one, _) in zip(members, done, strict=True)]
         return fitted, np.array([seconds for _, seconds in done])
 

@@ -177,6 +177,11 @@ class Checkpoints:
             stream.seek(0)
             stream.write(checksum.digest())
 
+    @property
+    def has_parts(self) -> bool:
+        """Whether there is anything to go on from."""
+        return (self.folder / FITS).exists() or any(self.folder.glob(f"*{_PART}"))
+
     def remove(self, names: str) -> None:
         """Forget the parts of a name, in which * stands for anything."""
         for path in self.folder.glob(f"{names}{_PART}"):
@@ -316,6 +321,8 @@ def opened(
             yield checkpoints
         finally:
             checkpoints.is_open = False
+            if not checkpoints.has_parts:  # refused: other parameters may follow
+                (folder / FIT).unlink(missing_ok=True)
 
 
 def _begun(

@@ -360,7 +360,7 @@ class ClassWeights:
             pairs = order[bounds[first] : bounds[last]]
             task(pairs, place[pairs] - first, scores)
 
-        self._map_scores(of_rows, X.take(named), n_jobs)
+        self._map_scores(of_rows, X if len(named) == X.shape[0] else X.take(named), n_jobs)
 
     def _map_scores(
         self, task: Callable[[int, int, np.ndarray], Any], X: CsrRows, n_jobs: int | None
@@ -371,9 +371,7 @@ class ClassWeights:
             values = X.data.astype(dtype, copy=False)
         arrays = X.indptr, X.indices, read_only(values)
         n, n_classes, n_threads = X.shape[0], len(self.coef), count_threads(n_jobs)
-        for_each_thread = -(-n // n_threads)
-        rows = min(_ROWS_PER_TASK, max(_LEAST_ROWS, for_each_thread))
-        rows = min(rows, max(1, _SCORES_PER_TASK // n_classes))
+        rows = _rows_per_task(n, n_classes, n_threads)
 
         def scored(first: int) -> None:
             last = min(first + rows, n)
@@ -391,3 +389,15 @@ class ClassWeights:
             Parallel(n_jobs=n_threads, require="sharedmem")(
                 delayed(scored)(first) for first in range(0, n, rows)
             )
+
+
+def _rows_per_task(n: int, n_classes: int, n_threads: int) -> int:
+    for_each_thread = -(-n // n_threads)
+    rows = min(_ROWS_PER_TASK, max(_LEAST_ROWS, for_each_thread))
+    return min(n, rows, max(1, _SCORES_PER_TASK // n_classes))
+
+
+def scores_bytes(n: int, n_classes: int, itemsize: int, n_jobs: int | None) -> int:
+    """Return what the scores take that threads hold at a time, of n rows."""
+    n_threads = count_threads(n_jobs)
+    return n_threads * _rows_per_task(n, n_classes, n_threads) * n_classes * itemsize

@@ -202,7 +202,7 @@ ENTRIES = {
             "cv": [0.5, 1, b"x"],
             "scoring": [None, "P@", ["P@1", "P@3"]],
         },
-        memory=(({}, "weights on a path of C"),),
+        memory=(({}, "points of a block"),),
         labels_apart=True,
         learns_from_unlabelled=True,
         many_labels={"init": "zero"},

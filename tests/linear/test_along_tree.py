@@ -65,7 +65,7 @@ def test_threads_memory_and_cut_change_no_bit(convert, nested, plans, monkeypatc
     X, Y = convert(nested[0]), nested[1]
     expected = fit(X, Y)
     assert len(plans[0].blocks) == 1  # a whole tree within a block
-    assert_same_bytes(fit(X, Y, max_memory="60KB"), expected)
+    assert_same_bytes(fit(X, Y, max_memory="120KB"), expected)
     assert plans[1].n_lanes < plans[0].n_lanes
     for lanes, most in ((2, 4), (1, 1), (3, 12)):
         monkeypatch.setattr(blocks, "MAX_LANES", lanes)

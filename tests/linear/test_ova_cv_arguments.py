@@ -145,7 +145,7 @@ class TestBadInput:
 
     def test_memory(self, xy, monkeypatch):
         monkeypatch.setattr(path, "solve_block", lambda *a, **k: pytest.fail("allocated"))
-        with pytest.raises(MemoryBudgetError, match="the weights on a path of C, 2 labels x 40"):
+        with pytest.raises(MemoryBudgetError, match="the points of a block, 2 x 1 labels x 41"):
             fit(*xy, max_memory="1KB")
         with pytest.raises(ValueError, match="OvALinearXCCV: max_memory must be"):
             fit(*xy, max_memory="plenty")

@@ -34,6 +34,34 @@ def arrange_rows(indptr, indices, data, order, number, out_indptr, out_indices, 
 
 
 @kernel
+def transpose_rows(indptr, indices, data, places, out_rows, out_data):
+    """Write rows by feature: a CSC matrix, the rows of each feature rising.
+
+    Parameters
+    ----------
+    indptr, indices, data : ndarray of int64, int32 and float
+        CSR rows.
+    places : ndarray of int64 of shape (d,)
+        Where each feature's entries begin. Changed: where they end.
+    out_rows, out_data : ndarray of int32 and float
+        Overwritten.
+    """
+    for i in range(indptr.shape[0] - 1):
+        for t in range(indptr[i], indptr[i + 1]):
+            j = indices[t]
+            out_rows[places[j]] = i
+            out_data[places[j]] = data[t]
+            places[j] += 1
+
+
+@kernel
+def count_features(indices, counts):
+    """Add the entries of each feature to `counts`, int64 (d,)."""
+    for t in range(indices.shape[0]):
+        counts[indices[t]] += 1
+
+
+@kernel
 def copy_rows(indptr, indices, data, rows, places, out_indptr, out_indices, out_data):
     """Copy row ``rows[k]`` to row ``places[k]`` of another CSR matrix, which has room for it."""
     for k in range(rows.shape[0]):

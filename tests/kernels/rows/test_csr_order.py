@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_xc._data import CsrRows
-from sklearn_xc.kernels.rows.csr_order import copy_rows
+from sklearn_xc.kernels.rows.csr_order import copy_rows, count_features, transpose_rows
 from sklearn_xc.solvers import layouts
 
 
@@ -30,5 +30,16 @@ def test_copy_rows():
     expected = X[order[np.argsort(places)]]
     out = np.full(expected.nnz, -1, np.int32), np.full(expected.nnz, np.nan)
     copy_rows(X.indptr, X.indices, X.data, order, places, expected.indptr, *out)
+    np.testing.assert_array_equal(out[0], expected.indices)
+    np.testing.assert_array_equal(out[1], expected.data)
+
+
+def test_transpose_rows():
+    X = sp.random_array((9, 7), density=0.4, rng=np.random.default_rng(0), format="csr")
+    expected, counts = X.tocsc(), np.zeros(7, np.int64)
+    count_features(X.indices, counts)
+    np.testing.assert_array_equal(counts, np.diff(expected.indptr))
+    out = np.full(X.nnz, -1, np.int32), np.full(X.nnz, np.nan)
+    transpose_rows(X.indptr, X.indices, X.data, expected.indptr[:-1].astype(np.int64), *out)
     np.testing.assert_array_equal(out[0], expected.indices)
     np.testing.assert_array_equal(out[1], expected.data)
