@@ -24,6 +24,7 @@ RECORDS = {
     "Block": "sklearn_xc.encoders.bag",
     "BoostedFusion": "sklearn_xc.embedding._boosted_fusion",
     "BoostedTrees": "sklearn_xc.stacking.learner",
+    "CompactLabelWeights": "sklearn_xc.weights.label_weights",
     "Confidence": "sklearn_xc.softmax.confidence",
     "Course": "sklearn_xc.decomposition.course",
     "CsrRows": "sklearn_xc._data",

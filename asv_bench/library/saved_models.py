@@ -10,7 +10,6 @@ import argparse
 import multiprocessing
 import os
 import pickle
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -149,7 +148,7 @@ def _measure(kind: str, path: str, ready: Any, done: Any) -> dict[str, float]:
     import scipy.sparse as sp
 
     import sklearn_xc
-    from asv_bench.common.measure import fit_quietly
+    from asv_bench.common.measure import fit_quietly, process_kib
     from sklearn_xc.datasets import make_xc_classification
 
     rows = sp.csr_array(sp.load_npz(Path(path).parent / "rows.npz"))
@@ -157,7 +156,7 @@ def _measure(kind: str, path: str, ready: Any, done: Any) -> dict[str, float]:
     toy = fit_quietly(sklearn_xc.OvALinearXC(tol=1.0), X, Y)
     toy.predict_topk(X[:1])  # kernels are loaded, as in a process that has warmed up
     ready.wait()
-    before = _memory()
+    before = process_kib()
     began = perf_counter()
     if kind == "save":
         model = sklearn_xc.load(path)
@@ -175,7 +174,7 @@ def _measure(kind: str, path: str, ready: Any, done: Any) -> dict[str, float]:
         model.predict_topk(row)
         seconds.append(perf_counter() - start)
     done.wait()  # all have it in memory now
-    after = _memory()
+    after = process_kib()
     done.wait()
     return {
         "open_ms": 1e3 * (opened - began),
@@ -184,10 +183,3 @@ def _measure(kind: str, path: str, ready: Any, done: Any) -> dict[str, float]:
         "own_mib": (after["Private"] - before["Private"]) / 1024,
         "pss_mib": (after["Pss"] - before["Pss"]) / 1024,
     }
-
-
-def _memory() -> dict[str, int]:
-    """Return KiB that belong to this process alone, dirty ones, and its share of all (Linux)."""
-    text = Path("/proc/self/smaps_rollup").read_text()
-    found = {key: int(value) for key, value in re.findall(r"(\w+):\s+(\d+) kB", text)}
-    return {"Private": found["Private_Dirty"], "Pss": found["Pss"]}

@@ -1,7 +1,7 @@
 """Answers of a linear model: scores and the best labels."""
 
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,10 +11,13 @@ from sklearn_xc._allowed_labels import AllowedLabels
 from sklearn_xc._best_allowed import Scorer, best_of_pairs
 from sklearn_xc._checks import check_instances
 from sklearn_xc._data import CsrRows
-from sklearn_xc._state import reads_one_state
+from sklearn_xc._saved import read_all
+from sklearn_xc._state import reads_one_state, sharing
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.weights.anytime import AnytimeTopK, TimeBudget
 from sklearn_xc.weights.label_weights import LabelWeights
+
+Model = TypeVar("Model", bound="LinearModel")
 
 
 class LinearModel(XCClassifier):
@@ -35,6 +38,41 @@ class LinearModel(XCClassifier):
             return self._weights
         except AttributeError:
             raise AttributeError(f"{name}: this {type(self).__name__} is not fitted yet.") from None
+
+    @reads_one_state
+    def compact(self: Model) -> Model:
+        """Return the same model with weights in a quarter of the memory, rounded.
+
+        A weight takes a byte, and its label about another, in memory and in a folder that ``save``
+        writes. Rows are scored as the weights lie there. Precision changes by about a
+        tenth of a point at most, up or down. The model itself stays as it is.
+
+        Returns
+        -------
+        estimator
+            It answers as one whose weights are its ``coef_``, does all that this one does, and can
+            be fitted anew.
+
+        Notes
+        -----
+        A weight w of a feature whose largest is m, in magnitude, moves by at most
+        ``0.0112 sqrt(|w| m) + 0.00007 m``. ``coef_``, ``explain``, ``candidates=`` and
+        ``predict_topk_anytime`` need the weights by label, of full size: these are made in memory
+        at their first use.
+
+        Examples
+        --------
+        >>> from sklearn_xc import OvALinearXC
+        >>> from sklearn_xc.datasets import make_xc_classification
+        >>> X, Y = make_xc_classification(
+        ...     n_samples=500, n_features=300, n_labels=50, random_state=0, return_X_y=True
+        ... )
+        >>> small = OvALinearXC().fit(X, Y).compact()
+        >>> labels, scores = small.predict_topk(X[:2], k=3)
+        """
+        check_is_fitted(self)
+        read_all(self)
+        return sharing(self, vars(self) | {"_weights": self._weights.compact()})
 
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         instances = check_instances(self, X, reset=False)

@@ -26,8 +26,10 @@ from sklearn_xc.storage.locks import locked
 from sklearn_xc.storage.places import own_folder
 from sklearn_xc.storage.signed_json import read_json, write_json
 
-#: Of the folder. Files of this number are read by every later version.
-FORMAT = 1
+#: The newest that folders have, each as low a one as has all that is in it: then earlier versions
+#: read it, too. Those of every number up to this are read by every later version. In 2 weights may
+#: be compact.
+FORMAT = 2
 META = "meta.json"
 _WHAT = "a model of sklearn_xc"
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
@@ -61,11 +63,11 @@ class FolderWriter:
         self.files[final] = file
         return final
 
-    def finish(self, model: Any) -> None:
+    def finish(self, model: Any, format: int) -> None:
         """Have the folder hold a model, whose nodes name the arrays that were put."""
         meta = {
             "what": _WHAT,
-            "format": FORMAT,
+            "format": format,
             "versions": versions(),
             "model": model,
             "files": {name: file.as_json() for name, file in sorted(self.files.items())},
@@ -162,11 +164,11 @@ def read_meta(folder: Path) -> dict[str, Any]:
         meta = read_json(path, _WHAT)
     except (FileNotFoundError, NotADirectoryError):
         raise SavedModelError(_why_no_model(folder)) from None
-    if meta["format"] != FORMAT:
+    if meta["format"] not in range(1, FORMAT + 1):
         raise SavedModelError(
             f"{folder}: is a model in format {meta['format']}, of sklearn_xc "
             f"{meta.get('versions', {}).get('sklearn_xc', 'unknown')}. This is "
-            f"{sklearn_xc.__version__}, which reads format {FORMAT}. Upgrade it."
+            f"{sklearn_xc.__version__}, which reads formats 1 to {FORMAT}. Upgrade it."
         )
     try:
         files = {name: ArrayFile.from_json(name, file) for name, file in meta["files"].items()}

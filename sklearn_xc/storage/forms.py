@@ -5,8 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from sklearn_xc._plain_state import from_plain
-from sklearn_xc.weights.label_weights import LabelWeights
+from sklearn_xc.weights import compact
+from sklearn_xc.weights.compact import HeldCompact
+from sklearn_xc.weights.label_weights import CompactLabelWeights, LabelWeights
 from sklearn_xc.weights.stored import BY_PART, StoredWeights, as_stored
+
+_BESIDE = ("intercept", "prior", "unseen")
 
 
 @dataclass(frozen=True)
@@ -29,17 +33,49 @@ def _write_weights(state: dict[str, Any]) -> dict[str, Any] | None:
     arrays = {
         name: ByPart(array) if name in BY_PART else array for name, array in form["arrays"].items()
     }
-    beside = {name: state[name] for name in ("intercept", "prior", "unseen")}
+    beside = {name: state[name] for name in _BESIDE}
     return {**beside, **form, "arrays": arrays}
 
 
 def _read_weights(state: dict[str, Any]) -> LabelWeights:
-    beside = [state.pop(name) for name in ("intercept", "prior", "unseen")]
-    return LabelWeights.in_files(StoredWeights(**state), *beside)
+    beside = [state.pop(name) for name in _BESIDE]
+    return LabelWeights.held_by(StoredWeights(**state), *beside)
 
 
-#: By the name of a record, what makes its form in a folder of its plain state (None: it has none),
-#: and what reads that.
-FORMS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
-    "LabelWeights": (_write_weights, _read_weights),
+def _write_compact(state: dict[str, Any]) -> dict[str, Any]:
+    arrays = {
+        name: ByPart(array) if name in compact.BY_PART else array
+        for name, array in state["arrays"].items()
+    }
+    return {**state, "arrays": arrays}
+
+
+def _read_compact(state: dict[str, Any]) -> CompactLabelWeights:
+    beside = [state.pop(name) for name in _BESIDE]
+    return CompactLabelWeights.held_by(HeldCompact(**state), *beside)
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a record is kept in a folder.
+
+    Attributes
+    ----------
+    write : callable
+        Makes its form of its plain state; None if that one has none.
+    read : callable
+        Reads it.
+    format : int
+        The first format of folders that has it.
+    """
+
+    write: Callable[..., Any]
+    read: Callable[..., Any]
+    format: int
+
+
+#: By the name of a record.
+FORMS = {
+    "LabelWeights": Form(_write_weights, _read_weights, 1),
+    "CompactLabelWeights": Form(_write_compact, _read_compact, 2),
 }

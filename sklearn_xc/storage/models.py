@@ -38,7 +38,8 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
         If the folder cannot be written; what was in it before is as it was.
     """
     with named_in_errors(path), writing(path) as folder:
-        folder.finish(Writer(folder.put).node(model))
+        writer = Writer(folder.put)
+        folder.finish(writer.node(model), writer.format)
 
 
 def load_model(path: str | os.PathLike[str], *, verify: bool = False) -> Any:

@@ -52,10 +52,16 @@ class Writer:
     ----------
     put : callable
         Called as ``put(array, name)`` with each array; returns the name by which it is found again.
+
+    Attributes
+    ----------
+    format : int
+        The least format of folders that has all that was written so far.
     """
 
     def __init__(self, put: Callable[[np.ndarray, str], str]) -> None:
         self._put = put
+        self.format = 1
         self._met: dict[int, tuple[Path, Any]] = {}
         self._files: dict[tuple, tuple[str, np.ndarray]] = {}
 
@@ -132,8 +138,10 @@ class Writer:
 
     def _dictionary(self, value: dict[Any, Any], path: Path) -> Any:
         if value.get(KIND) in FORMS:
-            form = FORMS[value[KIND]][0](value[STATE])
+            known = FORMS[value[KIND]]
+            form = known.write(value[STATE])
             if form is not None:
+                self.format = max(self.format, known.format)
                 self._met[id(form)] = path, form
                 return {"form": value[KIND], "of": self._named(form, (*path, "of"))}
         if not all(type(key) is str for key in value):
@@ -304,7 +312,7 @@ class Reader:
                 state = {
                     key: self._value(one, (*path, "of", key)) for key, one in node["of"].items()
                 }
-                return FORMS[held][1](from_foreign(state))
+                return FORMS[held].read(from_foreign(state))
             case "text array":
                 return _object_array(self._texts(held), node["shape"])
             case "object array":

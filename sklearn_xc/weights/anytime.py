@@ -10,7 +10,6 @@ from sklearn_xc._data import CsrRows, read_only
 from sklearn_xc.kernels.prediction.anytime import advance_row, finish_row, start_row
 from sklearn_xc.kernels.prediction.row_scores import N_TIERS
 from sklearn_xc.kernels.prediction.selection import N_LANES
-from sklearn_xc.weights.by_feature import WeightsByFeature
 
 
 class AnytimeTopK(NamedTuple):
@@ -91,7 +90,7 @@ def topk_anytime(
     X: CsrRows,
     k: int,
     coef: Any,
-    weights: WeightsByFeature,
+    weights: Any,
     bases: np.ndarray,
     n_ranked: int,
     budget: Budget,
@@ -106,7 +105,7 @@ def topk_anytime(
         How many labels.
     coef : csr_array of shape (n_labels, n_features)
         Weights.
-    weights : WeightsByFeature
+    weights : WeightsByFeature or CompactWeights
         The same weights.
     bases : ndarray of shape (2, n_labels)
         Intercepts, and the scores of a row of which no feature has a weight; -inf for labels that
@@ -125,7 +124,7 @@ def topk_anytime(
     """
     n, dtype = X.shape[0], bases.dtype
     w, lengths, known = weights, np.diff(X.indptr).tolist(), min(k, n_ranked)
-    lists = w.indptr, w.labels, w.values, w.slot, w.columns
+    *lists, tier, packing = w.arrays
     order, ends = np.empty(max(lengths), np.int64), np.empty(2 * N_TIERS + 1, np.int64)
     by_label = read_only(coef.indptr), read_only(coef.indices), read_only(coef.data)
     scores, lanes = np.zeros(w.columns.shape[1], dtype), np.empty(N_LANES, dtype)
@@ -142,12 +141,13 @@ def topk_anytime(
     for i in range(n):
         budget.start()
         base = bases[int(not w.work[X.indices[X.indptr[i] : X.indptr[i + 1]]].any())]
-        n_lists = start_row(X.indptr, X.indices, i, w.tier, base, order, ends, scores)
+        n_lists = start_row(X.indptr, X.indices, i, tier, base, order, ends, scores)
         done, work = 0, budget.next_slice()
         while done < lengths[i] and work > 0:
             done = advance_row(
-                X.indices, X.data, order, done, lengths[i], n_lists, *lists, w.work, work, scores
-            )
+                X.indices, X.data, order, done, lengths[i], n_lists, *lists, packing, w.work, work,
+                scores,
+            )  # fmt: skip
             work = budget.next_slice()
         answer.exact[i], answer.bound_on_missed_score[i] = finish_row(
             X.indices, X.data, order, done, lengths[i], *by_label, base, *bounds, known,

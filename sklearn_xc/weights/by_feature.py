@@ -61,9 +61,73 @@ class WeightsByFeature:
             object.__setattr__(self, name, read_only(array))
 
     @property
-    def arrays(self) -> tuple[np.ndarray, ...]:
+    def arrays(self) -> tuple[Any, ...]:
         """The arguments that the scoring kernels share."""
-        return self.indptr, self.labels, self.values, self.slot, self.columns, self.tier
+        return self.indptr, self.labels, self.values, self.slot, self.columns, self.tier, None
+
+    def columns_of(self, labels: np.ndarray) -> np.ndarray:
+        """Return the weights of some labels in the columns, (n_columns, len(labels))."""
+        return self.columns[:, labels]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Values by feature, in posting lists and columns as ``WeightsByFeature`` has them.
+
+    Attributes
+    ----------
+    indptr, labels, values, slot, columns, highest, lowest : ndarray
+        As of ``WeightsByFeature``, but for the dtype of values, any number's.
+    counts : ndarray of int64 of shape (n_features,)
+        Postings of each list.
+    """
+
+    indptr: np.ndarray
+    labels: np.ndarray
+    values: np.ndarray
+    slot: np.ndarray
+    columns: np.ndarray
+    highest: np.ndarray
+    lowest: np.ndarray
+    counts: np.ndarray
+
+
+def split_by_feature(by_feature: Any) -> Split:
+    """Return values in posting lists, and in columns where a feature has many.
+
+    Parameters
+    ----------
+    by_feature : csc_array of shape (n_labels, n_features)
+        In canonical format.
+    """
+    n_labels, n_features = by_feature.shape
+    counts = np.diff(by_feature.indptr)
+    enough = COLUMN_SHARE * n_labels if n_labels >= COLUMN_MIN_LABELS else np.inf
+    chosen = np.flatnonzero(counts >= enough)
+    slot = np.full(n_features, -1, np.int32)
+    slot[chosen] = np.arange(len(chosen))
+    columns = np.zeros((len(chosen), -(-n_labels // _PADDING) * _PADDING), by_feature.dtype)
+    for row, j in enumerate(chosen):
+        kept = slice(by_feature.indptr[j], by_feature.indptr[j + 1])
+        columns[row, by_feature.indices[kept]] = by_feature.data[kept]
+    # With posting lists alone, as of many labels, they are taken as they are, without a copy.
+    in_lists = np.repeat(slot < 0, counts) if len(chosen) else slice(None)
+    lengths = np.where(slot < 0, counts, 0)
+    highest, lowest = (
+        np.asarray(bound.toarray()).ravel()
+        for bound in (by_feature.max(axis=0), by_feature.min(axis=0))
+    )
+    return Split(
+        indptr=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
+        labels=by_feature.indices[in_lists].astype(np.int32, copy=False),
+        values=by_feature.data[in_lists],
+        slot=slot, columns=columns, highest=highest, lowest=lowest, counts=lengths,
+    )  # fmt: skip
+
+
+def work_of(counts: np.ndarray, slot: np.ndarray, n_labels: int) -> np.ndarray:
+    """Return the work of each feature, in postings."""
+    return np.where(slot < 0, counts, COLUMN_WORK * n_labels)
 
 
 def arrange_by_feature(coef: Any) -> WeightsByFeature:
@@ -79,45 +143,66 @@ def arrange_by_feature(coef: Any) -> WeightsByFeature:
     WeightsByFeature
         In time O(nnz + n_features).
     """
-    n_labels, n_features = coef.shape
     by_feature = sp.csc_array(coef)
     by_feature.sum_duplicates()
-    counts = np.diff(by_feature.indptr)
-    enough = COLUMN_SHARE * n_labels if n_labels >= COLUMN_MIN_LABELS else np.inf
-    chosen = np.flatnonzero(counts >= enough)
-    slot = np.full(n_features, -1, np.int32)
-    slot[chosen] = np.arange(len(chosen))
-    columns = np.zeros((len(chosen), -(-n_labels // _PADDING) * _PADDING), coef.dtype)
-    for row, j in enumerate(chosen):
-        kept = slice(by_feature.indptr[j], by_feature.indptr[j + 1])
-        columns[row, by_feature.indices[kept]] = by_feature.data[kept]
-    # With posting lists alone, as of many labels, they are taken as they are, without a copy.
-    in_lists = np.repeat(slot < 0, counts) if len(chosen) else slice(None)
-    lengths = np.where(slot < 0, counts, 0)
-    work = np.where(slot < 0, lengths, COLUMN_WORK * n_labels)
-    highest, lowest = (
-        np.asarray(bound.toarray()).ravel()
-        for bound in (by_feature.max(axis=0), by_feature.min(axis=0))
-    )
+    split = split_by_feature(by_feature)
+    work = work_of(split.counts, split.slot, coef.shape[0])
     return WeightsByFeature(
-        indptr=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
-        labels=by_feature.indices[in_lists].astype(np.int32, copy=False),
-        values=by_feature.data[in_lists],
-        slot=slot,
-        columns=columns,
-        tier=_assign_tiers((highest - lowest) / np.maximum(work, 1), work, slot >= 0),
+        indptr=split.indptr,
+        labels=split.labels,
+        values=split.values,
+        slot=split.slot,
+        columns=split.columns,
+        tier=assign_tiers(split.highest, split.lowest, work, split.slot >= 0),
         work=work,
-        highest=highest,
-        lowest=lowest,
+        highest=split.highest,
+        lowest=split.lowest,
     )
 
 
-def only_labels(weights: WeightsByFeature, coef: Any, labels: np.ndarray) -> WeightsByFeature:
+def arrange_by_label(
+    shape: tuple[int, int],
+    lists: tuple[np.ndarray, np.ndarray, np.ndarray],
+    slot: np.ndarray,
+    columns: np.ndarray,
+    index_dtypes: list[str],
+) -> sp.csr_array:
+    """Return weights by feature as ``arrange_by_feature`` took them.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        (n_labels, n_features).
+    lists : tuple of ndarray
+        ``indptr``, ``labels`` and ``values`` of ``WeightsByFeature``.
+    slot, columns : ndarray
+        As of ``WeightsByFeature``.
+    index_dtypes : list of str
+        Of the indices and indptr of the result.
+    """
+    indptr, labels, values = lists
+    if len(labels) <= np.iinfo(np.int32).max:
+        indptr = indptr.astype(np.int32)
+    found = sp.csc_array((values, labels, indptr), shape=shape).tocsr()
+    own = np.flatnonzero(slot >= 0)
+    if len(own):
+        dense = sp.csr_array(columns[slot[own], : shape[0]].T)
+        arrays = dense.data, own[dense.indices], dense.indptr
+        found = found + sp.csr_array(arrays, shape=shape)
+    coef = sp.csr_array(shape, dtype=values.dtype)
+    of_indices, of_indptr = index_dtypes
+    coef.data = found.data
+    coef.indices = found.indices.astype(of_indices, copy=False)
+    coef.indptr = found.indptr.astype(of_indptr, copy=False)
+    return coef
+
+
+def only_labels(weights: Any, coef: Any, labels: np.ndarray) -> WeightsByFeature:
     """Return the weights of some labels, arranged so that their scores keep their bits.
 
     Parameters
     ----------
-    weights : WeightsByFeature
+    weights : WeightsByFeature or CompactWeights
         Of all labels.
     coef : csr_array of shape (n_labels, n_features)
         The same weights.
@@ -135,10 +220,8 @@ def only_labels(weights: WeightsByFeature, coef: Any, labels: np.ndarray) -> Wei
     counts = np.diff(own.indptr)
     in_lists = np.repeat(weights.slot < 0, counts)
     lengths = np.where(weights.slot < 0, counts, 0)
-    columns = np.zeros(
-        (len(weights.columns), -(-len(labels) // _PADDING) * _PADDING), weights.values.dtype
-    )
-    columns[:, : len(labels)] = weights.columns[:, labels]
+    columns = np.zeros((len(weights.columns), -(-len(labels) // _PADDING) * _PADDING), coef.dtype)
+    columns[:, : len(labels)] = weights.columns_of(labels)
     return WeightsByFeature(
         indptr=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
         labels=own.indices[in_lists].astype(np.int32),
@@ -146,14 +229,17 @@ def only_labels(weights: WeightsByFeature, coef: Any, labels: np.ndarray) -> Wei
         slot=weights.slot,
         columns=columns,
         tier=weights.tier,
-        work=np.where(weights.slot < 0, lengths, COLUMN_WORK * len(labels)),
+        work=work_of(lengths, weights.slot, len(labels)),
         highest=weights.highest,
         lowest=weights.lowest,
     )
 
 
-def _assign_tiers(impact: np.ndarray, work: np.ndarray, has_column: np.ndarray) -> np.ndarray:
+def assign_tiers(
+    highest: np.ndarray, lowest: np.ndarray, work: np.ndarray, has_column: np.ndarray
+) -> np.ndarray:
     """Return tiers by falling impact, of equal work within posting lists and within columns."""
+    impact = (highest - lowest) / np.maximum(work, 1)
     tier = np.zeros(len(impact), np.uint8)
     for first_tier, mask in ((0, ~has_column), (N_TIERS, has_column)):
         kind = np.flatnonzero(mask)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +16,7 @@ from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.weights.anytime import AnytimeTopK, Budget, topk_anytime
 from sklearn_xc.weights.by_feature import WeightsByFeature, arrange_by_feature, only_labels
+from sklearn_xc.weights.compact import CompactWeights, HeldCompact, compact
 from sklearn_xc.weights.stored import StoredWeights, reach_of
 
 #: Rows of X scored by one task.
@@ -24,6 +25,9 @@ ROWS_PER_TASK = 256
 _PIECE = 2**20
 #: What a weight of a pair costs, beside a posting that is read for all labels.
 _COST_OF_ENTRY = 8
+
+
+_Weights = TypeVar("_Weights", bound="LabelWeights")
 
 
 class LabelWeights:
@@ -52,19 +56,20 @@ class LabelWeights:
         unseen: Any = (),
     ) -> None:
         self._coef: sp.csr_array | None = coef
-        self._stored: StoredWeights | None = None
+        self._held: StoredWeights | HeldCompact | None = None
         self.intercept = intercept
         self.prior = prior
         self.unseen = unseen
         self._scoring: _Scoring | None = None
 
     @classmethod
-    def in_files(
-        cls, stored: StoredWeights, intercept: np.ndarray, prior: np.ndarray | None, unseen: Any
-    ) -> "LabelWeights":
-        """Return weights in files, which are read as far as they are used."""
+    def held_by(
+        cls: type[_Weights], held: StoredWeights | HeldCompact, intercept: np.ndarray,
+        prior: np.ndarray | None, unseen: Any,
+    ) -> _Weights:  # fmt: skip
+        """Return weights in files, which are read as far as they are used, or compact ones."""
         made = object.__new__(cls)
-        made._coef, made._stored, made._scoring = None, stored, None
+        made._coef, made._held, made._scoring = None, held, None
         made.intercept, made.prior, made.unseen = intercept, prior, unseen
         return made
 
@@ -72,18 +77,24 @@ class LabelWeights:
         return {name: getattr(self, name) for name in ("coef", "intercept", "prior", "unseen")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._coef, self._stored, self._scoring = state["coef"], None, None
+        self._coef, self._held, self._scoring = state["coef"], None, None
         self.intercept, self.prior, self.unseen = (
             state[name] for name in ("intercept", "prior", "unseen")
         )
 
     @property
     def coef(self) -> sp.csr_array:
-        """The weights, one row per label; of weights in files made when first needed."""
+        """The weights, one row per label; of held ones made when first needed."""
         if self._coef is None:
-            assert self._stored is not None
-            self._coef = self._stored.by_label()
+            assert self._held is not None
+            self._coef = self._held.by_label()
         return self._coef
+
+    def compact(self) -> "CompactLabelWeights":
+        """Return the same weights in a quarter of the memory, rounded."""
+        return CompactLabelWeights.held_by(
+            compact(self.coef), self.intercept, self.prior, self.unseen
+        )
 
     def with_intercept(self, intercept: np.ndarray) -> "LabelWeights":
         """Return the same weights with other intercepts; their arrangement is shared."""
@@ -95,12 +106,12 @@ class LabelWeights:
     def _with(self, intercept: np.ndarray, prior: np.ndarray | None = None) -> "LabelWeights":
         """Return the same weights with others beside them, and no label unseen."""
         other = object.__new__(LabelWeights)
-        other._coef, other._stored, other._scoring = self._coef, self._stored, None
+        other._coef, other._held, other._scoring = self._coef, self._held, None
         other.intercept, other.prior, other.unseen = intercept, prior, ()
         return other
 
     @property
-    def by_feature(self) -> WeightsByFeature:
+    def by_feature(self) -> WeightsByFeature | CompactWeights:
         """The weights by feature: the order that scoring reads; made when first needed."""
         return self._for_scoring().weights
 
@@ -343,8 +354,8 @@ class LabelWeights:
         with np.errstate(over="ignore"):
             rows = (X if X.dtype == dtype else X.astype(dtype)).without_zeros()
             norm2 = float(np.dot(rows.data, rows.data))
-        if self._stored is not None:
-            self._stored.check(rows.indices)
+        if self._held is not None:
+            self._held.check(rows.indices)
         # The norm bounds the largest magnitude, and is found faster.
         if not norm2 < most * most and np.abs(X.data).max() > most:
             raise ValueError(
@@ -367,6 +378,26 @@ class LabelWeights:
         return Parallel(n_jobs=n_threads, require="sharedmem")(
             delayed(task)(first, last) for first, last in ranges
         )
+
+
+class CompactLabelWeights(LabelWeights):
+    """Label weights that are held, saved and pickled in compact form."""
+
+    _held: HeldCompact
+
+    def __getstate__(self) -> dict[str, Any]:
+        beside = {name: getattr(self, name) for name in ("intercept", "prior", "unseen")}
+        return self._held.state() | beside
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        beside = {name: state[name] for name in ("intercept", "prior", "unseen")}
+        held = {name: value for name, value in state.items() if name not in beside}
+        self._coef, self._held, self._scoring = None, HeldCompact(**held), None
+        self.intercept, self.prior, self.unseen = beside.values()
+
+    def compact(self) -> "CompactLabelWeights":
+        """Return these weights, which are compact."""
+        return self
 
 
 @contextmanager
@@ -399,7 +430,7 @@ class _Scoring(NamedTuple):
 
     Attributes
     ----------
-    weights : WeightsByFeature
+    weights : WeightsByFeature or CompactWeights
         The weights.
     reach : float
         The largest sum of magnitudes of a label's weights.
@@ -411,7 +442,7 @@ class _Scoring(NamedTuple):
         With entries of X up to here no score leaves the range of its dtype.
     """
 
-    weights: WeightsByFeature
+    weights: WeightsByFeature | CompactWeights
     reach: float
     bases: np.ndarray
     n_last: int
@@ -420,10 +451,11 @@ class _Scoring(NamedTuple):
     @classmethod
     def of(cls, model: LabelWeights, known: "_Scoring | None" = None) -> "_Scoring":
         """Return what scoring with a model reads, given that of one of the same weights."""
+        weights: WeightsByFeature | CompactWeights
         if known is not None:
             weights, reach = known.weights, known.reach
-        elif model._stored is not None:
-            weights, reach = model._stored.by_feature, model._stored.reach
+        elif model._held is not None:
+            weights, reach = model._held.by_feature, model._held.reach
         else:
             weights, reach = arrange_by_feature(model.coef), reach_of(model.coef)
         bases = np.stack([model.intercept, model.intercept if model.prior is None else model.prior])

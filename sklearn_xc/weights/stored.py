@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn_xc.exceptions import SavedModelError
 from sklearn_xc.kernels.prediction.row_scores import N_TIERS
 from sklearn_xc.storage.array_files import StoredArray
-from sklearn_xc.weights.by_feature import WeightsByFeature, arrange_by_feature
+from sklearn_xc.weights.by_feature import WeightsByFeature, arrange_by_feature, arrange_by_label
 
 #: What is long, and checked by part; the rest of `WeightsByFeature` has a number for each feature.
 BY_PART = ("labels", "values", "columns")
@@ -38,7 +38,7 @@ class StoredWeights:
     def __init__(
         self, shape: tuple[int, int], reach: float, index_dtypes: list[str], arrays: dict[str, Any]
     ) -> None:
-        self.shape, self.reach, self.index_dtypes = tuple(shape), float(reach), index_dtypes
+        self.shape, self.reach, self.index_dtypes = (shape[0], shape[1]), float(reach), index_dtypes
         self._parts: dict[str, StoredArray] = {name: arrays[name] for name in BY_PART}
         held = {name: part.unchecked for name, part in self._parts.items()}
         self.by_feature = WeightsByFeature(**{**arrays, **held})
@@ -94,21 +94,9 @@ class StoredWeights:
         """Return the weights, one row per label, in memory; all is checked."""
         for part in self._parts.values():
             part.checked()
-        w, (n_labels, d) = self.by_feature, self.shape
-        is_short = len(w.labels) <= np.iinfo(np.int32).max
-        indptr = w.indptr.astype(np.int32) if is_short else w.indptr
-        found = sp.csc_array((w.values, w.labels, indptr), shape=(n_labels, d)).tocsr()
-        own = np.flatnonzero(w.slot >= 0)
-        if len(own):
-            dense = sp.csr_array(w.columns[w.slot[own], :n_labels].T)
-            arrays = dense.data, own[dense.indices], dense.indptr
-            found = found + sp.csr_array(arrays, shape=(n_labels, d))
-        coef = sp.csr_array((n_labels, d), dtype=w.values.dtype)
-        of_indices, of_indptr = self.index_dtypes
-        coef.data = found.data
-        coef.indices = found.indices.astype(of_indices, copy=False)
-        coef.indptr = found.indptr.astype(of_indptr, copy=False)
-        return coef
+        w = self.by_feature
+        lists = w.indptr, w.labels, w.values
+        return arrange_by_label(self.shape, lists, w.slot, w.columns, self.index_dtypes)
 
 
 def as_stored(state: dict[str, Any]) -> dict[str, Any] | None:

@@ -31,6 +31,7 @@ MODELS = {
         for name, variant in VARIANTS
     },
     "dense": lambda: ENTRIES["OvALinearXC"].make().fit(X.toarray(), Y.toarray()),
+    "compact": lambda: ENTRIES["OvALinearXC"].make().fit(X, Y).compact(),
     "temperature": lambda: temperature().fit(easy()[0], easy()[1]),
     "label features": lambda: (
         ENTRIES["NGAMEEmbeddingXC"].make(label_features=LabelFeatures(X[:5])).fit(X, Y)

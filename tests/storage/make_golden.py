@@ -1,7 +1,8 @@
-"""Writes the saved models that every later version must read: ``python make_golden.py FOLDER``.
+"""Writes the saved models that every later version must read: ``python make_golden.py N FOLDER``.
 
-Each is a zip of a model's folder and ``expected.npz``: rows, and the best labels and scores. Run it
-for a new format only, into a folder of its own: the files of older formats stay as they are.
+N is the format. Each is a zip of a model's folder and ``expected.npz``: rows, and the best labels
+and scores. Run it for a new format only, into a folder of its own, for models that need this
+format: the files of older formats stay as they are.
 """
 
 import sys
@@ -40,8 +41,19 @@ def data():
     return X, Y
 
 
+def compact_models():
+    """Return fitted models of format 2, by name."""
+    rng = np.random.default_rng(0)
+    X, Y = data()
+    many = sp.csr_array((rng.random((60, 300)) < 0.1).astype(np.int8))
+    return {
+        "compact": OvALinearXC().fit(X, Y).compact(),
+        "compact_columns": OvALinearXC().fit(X, many).compact(),
+    }
+
+
 def models():
-    """Return fitted models, by name."""
+    """Return fitted models of format 1, by name."""
     X, Y = data()
     quick = {"random_state": 0, "max_iter": 3}
     members = [("ova", OvALinearXC()), ("softmax", ImplicitSoftmaxSGD(**quick))]
@@ -67,12 +79,12 @@ def models():
     return made
 
 
-def main(folder):
-    """Write all."""
+def main(number, folder):
+    """Write all models of a format."""
     X, _ = data()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = models()
+        made = {"1": models, "2": compact_models}[number]()
     for name, model in made.items():
         with tempfile.TemporaryDirectory() as place:
             model.save(Path(place) / "model")
@@ -87,4 +99,4 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -25,7 +25,7 @@ def test_it_is_read_and_answers_as_it_did(path, tmp_path):
         file.extractall(tmp_path)
     expected = np.load(tmp_path / "expected.npz")
     assert problems_of_model(tmp_path / "model") == []
-    assert "format 1" in describe_model(tmp_path / "model")[0]
+    assert path.parent.name.replace("_", " ") in describe_model(tmp_path / "model")[0]
     model = sklearn_xc.load(tmp_path / "model")
     rows = TEXTS[:5] if path.stem == "TextClassifierXC" else data()[0][:10]
     labels, scores = model.predict_topk(rows, 3)

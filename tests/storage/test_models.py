@@ -178,7 +178,7 @@ class TestOpening:
         opened = sklearn_xc.load(tmp_path)
         for row in range(0, 400, 50):
             assert answers(opened, X[[row]]) == answers(model, X[[row]])
-        parts = opened._weights._stored._parts
+        parts = opened._weights._held._parts
         assert not any(part.is_checked for part in parts.values())
         np.testing.assert_array_equal(opened.coef_.toarray(), model.coef_.toarray())
         assert all(part.is_checked for part in parts.values())

@@ -31,13 +31,13 @@ def start_row(indptr, indices, i, tier, intercept, order, ends, scores):
 @kernel
 def advance_row(
     indices, data, order, done, n_nonzeros, n_lists, w_indptr, w_labels, w_values, slot, columns,
-    work_of, work, scores,
+    packing, work_of, work, scores,
 ):  # fmt: skip
     """Add features to `scores` while there is work left, at least one; return how many are done.
 
     Parameters
     ----------
-    indices, data, order, n_lists, w_indptr, w_labels, w_values, slot, columns, scores
+    indices, data, order, n_lists, w_indptr, w_labels, w_values, slot, columns, packing, scores
         As in ``add_features``.
     done, n_nonzeros : int
         How many features of the row's order were added before, and how many there are.
@@ -52,7 +52,7 @@ def advance_row(
             last = done + 4
         add_features(
             indices, data, order, done, last, n_lists,
-            w_indptr, w_labels, w_values, slot, columns, scores,
+            w_indptr, w_labels, w_values, slot, columns, packing, scores,
         )  # fmt: skip
         for q in range(done, last):
             work -= work_of[np.uint32(indices[np.uint64(order[q])])]

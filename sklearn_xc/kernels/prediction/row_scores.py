@@ -14,6 +14,7 @@ with the same weights would no longer tie.
 import numpy as np
 
 from sklearn_xc.kernels.compiling.jit import inlined
+from sklearn_xc.kernels.prediction.packed_lists import add_packed_list, weight_of_column
 
 _ONE = np.uint32(1)
 
@@ -56,8 +57,9 @@ def order_row(indptr, indices, i, tier, order, ends):
 
 @inlined
 def add_features(
-    indices, data, order, first, last, n_lists, w_indptr, w_labels, w_values, slot, columns, scores
-):
+    indices, data, order, first, last, n_lists, w_indptr, w_labels, w_values, slot, columns,
+    packing, scores,
+):  # fmt: skip
     """Add features `first` to `last` of a row's order to `scores`, columns four at a time.
 
     Parameters
@@ -77,9 +79,29 @@ def add_features(
         The column of a feature, or -1.
     columns : ndarray of shape (n_columns, n_padded), C-ordered
         Weights of all labels on one feature, padded with zeros.
+    packing : None, or tuple of ndarray of uint8, float and float
+        If weights are compact, of each list the bits of a distance, of each feature its scale, and
+        the weight of each code. Then `w_indptr` says where lists begin in `w_values`, which holds
+        them packed, `w_labels` how many postings each has, and columns are codes.
     scores : ndarray of shape (n_padded,)
         Added to.
     """
+    if packing is None:
+        _add_floats(
+            indices, data, order, first, last, n_lists, w_indptr, w_labels, w_values, slot, columns,
+            scores,
+        )  # fmt: skip
+    else:
+        _add_codes(
+            indices, data, order, first, last, n_lists, w_indptr, w_labels, w_values, slot, columns,
+            packing, scores,
+        )  # fmt: skip
+
+
+@inlined
+def _add_floats(
+    indices, data, order, first, last, n_lists, w_indptr, w_labels, w_values, slot, columns, scores
+):
     for q in range(first, min(last, n_lists)):
         t = np.uint64(order[q])
         value = data[t]
@@ -103,6 +125,41 @@ def add_features(
         c0 = columns[slot[indices[t0]]]
         for label in range(scores.shape[0]):
             scores[label] += v0 * c0[label]
+        q += 1
+
+
+@inlined
+def _add_codes(
+    indices, data, order, first, last, n_lists, begins, counts, packed, slot, columns, packing,
+    scores,
+):  # fmt: skip
+    """Add features as ``_add_floats`` does with the weights that the codes stand for."""
+    widths, scale, weight_of_code = packing
+    for q in range(first, min(last, n_lists)):
+        t = np.uint64(order[q])
+        j = np.uint32(indices[t])
+        add_packed_list(
+            data[t] * scale[j], np.uint64(begins[j]), np.uint64(counts[j]), np.uint64(widths[j]),
+            weight_of_code, packed, scores,
+        )  # fmt: skip
+    q = max(first, n_lists)
+    while q + 4 <= last:
+        t0, t1, t2, t3 = order[q], order[q + 1], order[q + 2], order[q + 3]
+        j0, j1, j2, j3 = indices[t0], indices[t1], indices[t2], indices[t3]
+        v0, v1 = data[t0] * scale[j0], data[t1] * scale[j1]
+        v2, v3 = data[t2] * scale[j2], data[t3] * scale[j3]
+        c0, c1, c2, c3 = columns[slot[j0]], columns[slot[j1]], columns[slot[j2]], columns[slot[j3]]
+        for label in range(scores.shape[0]):
+            w0, w1 = weight_of_column(c0[label], scores), weight_of_column(c1[label], scores)
+            w2, w3 = weight_of_column(c2[label], scores), weight_of_column(c3[label], scores)
+            scores[label] += (v0 * w0 + v1 * w1) + (v2 * w2 + v3 * w3)
+        q += 4
+    while q < last:
+        t0 = order[q]
+        j0 = indices[t0]
+        v0, c0 = data[t0] * scale[j0], columns[slot[j0]]
+        for label in range(scores.shape[0]):
+            scores[label] += v0 * weight_of_column(c0[label], scores)
         q += 1
 
 

@@ -21,8 +21,8 @@ from sklearn_xc.kernels.prediction.selection import N_LANES, select_best
 
 @kernel
 def topk_rows(
-    indptr, indices, data, first, w_indptr, w_labels, w_values, slot, columns, tier, bases,
-    k, labels, best,
+    indptr, indices, data, first, w_indptr, w_labels, w_values, slot, columns, tier, packing,
+    bases, k, labels, best,
 ):  # fmt: skip
     """Write the k best labels of some rows and their scores, best first.
 
@@ -40,6 +40,8 @@ def topk_rows(
         Weights of all labels on one feature, padded with zeros.
     tier : ndarray of uint8 of shape (n_features,)
         Decides the order in which a row's features are taken.
+    packing : None, or tuple of ndarray
+        If weights are compact: as of ``add_features``.
     bases : ndarray of shape (2, n_labels)
         What the scores of a row are added to: intercepts, and below them the scores of a row that
         has no feature with a weight.
@@ -60,15 +62,15 @@ def topk_rows(
             scores[label] = base[label]
         add_features(
             indices, data, order, 0, indptr[i + 1] - indptr[i], n_lists,
-            w_indptr, w_labels, w_values, slot, columns, scores,
+            w_indptr, w_labels, w_values, slot, columns, packing, scores,
         )  # fmt: skip
         select_best(scores[:n_labels], k, labels[r], best[r], lanes)
 
 
 @kernel
 def score_rows(
-    indptr, indices, data, first, w_indptr, w_labels, w_values, slot, columns, tier, bases,
-    out,
+    indptr, indices, data, first, w_indptr, w_labels, w_values, slot, columns, tier, packing,
+    bases, out,
 ):  # fmt: skip
     """Write the scores of all labels for some rows to `out`; else as ``topk_rows``."""
     n_labels = bases.shape[1]
@@ -83,7 +85,7 @@ def score_rows(
             scores[label] = base[label]
         add_features(
             indices, data, order, 0, indptr[i + 1] - indptr[i], n_lists,
-            w_indptr, w_labels, w_values, slot, columns, scores,
+            w_indptr, w_labels, w_values, slot, columns, packing, scores,
         )  # fmt: skip
         for label in range(n_labels):
             out[r, label] = scores[label]

@@ -24,7 +24,7 @@ def arrange(W, has_column, tier):
     slot = np.where(has_column, np.cumsum(has_column) - 1, -1).astype(np.int32)
     lists = sp.csc_array(np.where(has_column, 0, W))
     arrays = lists.indptr.astype(np.int64), lists.indices.astype(np.int32), lists.data
-    return *arrays, slot, columns, (tier + N_TIERS * has_column).astype(np.uint8)
+    return *arrays, slot, columns, (tier + N_TIERS * has_column).astype(np.uint8), None
 
 
 def run(X, weights, intercept, k, first=0, prior=None):
@@ -124,7 +124,7 @@ def test_labels_and_features_beyond_65536():
     lists = sp.csc_array(([1.0, 5.0], ([3, 70_000], [1, 70_001])), shape=(70_001, 70_002))
     weights = (
         lists.indptr.astype(np.int64), lists.indices.astype(np.int32), lists.data,
-        np.full(70_002, -1, np.int32), np.zeros((0, 70_016)), np.zeros(70_002, np.uint8),
+        np.full(70_002, -1, np.int32), np.zeros((0, 70_016)), np.zeros(70_002, np.uint8), None,
     )  # fmt: skip
     X = sp.csr_array(([1.0], ([0], [70_001])), shape=(1, 70_002))
     labels, best, _ = run(X, weights, np.zeros(70_001), 2)
