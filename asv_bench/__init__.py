@@ -55,6 +55,7 @@ EXPERIMENTS = {
     "checkpoints": (
         "library.checkpoints",
         "what checkpoint_dir costs a fit, and what a kill costs with it, by estimator",
+    ),
     "model_size": (
         "library.model_size",
         "compact one-vs-all models beside those they come from: size, precision, time, memory",

@@ -11,10 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_xc._data import CsrRows, DenseRows, entries_per_row
+from sklearn_xc._declared_state import Array, Holds, Number, declares
 
 #: How many instances are imagined, and besides which share of all. Where features are indicators of
 #: which one level is left out, instances without features are common, and outweigh these.
 _IMAGINED, _IMAGINED_SHARE = 20.0, 0.02
+#: Sums of weights, and of some of them, may round by so much.
+_ROUNDED = 1.0 + 1e-6
 
 
 def is_blank(X: CsrRows | DenseRows) -> np.ndarray:
@@ -61,6 +64,13 @@ def features_of(X: CsrRows | DenseRows, rows: np.ndarray | None = None) -> np.nd
     return found
 
 
+@declares(
+    counts=Array("count", "labels", least=0),
+    total=Number(),
+    blank_counts=Array("count", "labels", least=0),
+    blank_total=Number(),
+    _counts_fit=Holds("no label on more instances than there are"),
+)
 @dataclass(frozen=True)
 class LabelFrequencies:
     """How often labels are on the instances that training has seen.
@@ -79,6 +89,11 @@ class LabelFrequencies:
     total: float
     blank_counts: np.ndarray
     blank_total: float
+
+    @property
+    def _counts_fit(self) -> bool:
+        some, blank = self.counts.max(initial=0), self.blank_counts.max(initial=0)
+        return bool(some <= self.total * _ROUNDED and blank <= self.blank_total * _ROUNDED)
 
     @classmethod
     def of(

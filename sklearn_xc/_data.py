@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from sklearn_xc._declared_state import Array, Shape, declares
 from sklearn_xc._row_pieces import row_pieces
 from sklearn_xc._sparse_input import rows_are_canonical
 
@@ -31,6 +32,12 @@ def read_only(array: np.ndarray) -> np.ndarray:
     return view
 
 
+@declares(
+    shape=Shape("rows", "columns"),
+    indptr=Array("int64", None, least=0),
+    indices=Array("int32", "entries", below="columns"),
+    data=Array("real", "entries"),
+)
 @dataclass(frozen=True)
 class CsrRows:
     """Instances in canonical CSR form.
@@ -115,6 +122,7 @@ class CsrRows:
         return CsrRows(indptr, indices, data, (len(rows), self.shape[1]))
 
 
+@declares(values=Array("real", "rows", "columns"))
 @dataclass(frozen=True)
 class DenseRows:
     """Instances as a dense array.

@@ -6,9 +6,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._arguments import refuse_disguised
+from sklearn_xc._declared_state import declares
 from sklearn_xc._sparse_input import check_sparse
 
 
+@declares()
 class LabelFeatures:
     """Features or texts of all labels, which cross-validation hands on whole.
 

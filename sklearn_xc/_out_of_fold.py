@@ -21,7 +21,7 @@ from sklearn_xc._pruning_notes import PruningNotes
 from sklearn_xc._shared_memory import Share
 from sklearn_xc._sklearn import num_samples, safe_indexing
 from sklearn_xc._topk import classes_of, topk_allowed, unwrap
-from sklearn_xc.exceptions import MemoryBudgetError
+from sklearn_xc.exceptions import MemoryBudgetError, SavedModelError
 from sklearn_xc.parallel.tasks import Task
 
 
@@ -239,6 +239,10 @@ def known_to(fitted: Any, n_labels: int) -> np.ndarray:
     return is_known
 
 
+#: Errors that say themselves what they are of.
+_OWN = (NotFittedError, SavedModelError)
+
+
 class said_by:  # noqa: N801  used as a function
     """Have errors of a part of an estimator say which one it was."""
 
@@ -250,5 +254,5 @@ class said_by:  # noqa: N801  used as a function
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         for plain in (ValueError, TypeError, MemoryBudgetError):
-            if isinstance(error, plain) and not isinstance(error, NotFittedError):
+            if isinstance(error, plain) and not isinstance(error, _OWN):
                 raise plain(f"{self.who}: {self.part}: {error}") from error

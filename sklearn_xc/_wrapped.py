@@ -13,6 +13,7 @@ from sklearn_xc._allowed_labels import AllowedLabels
 from sklearn_xc._arguments import check_count, refuse_disguised
 from sklearn_xc._checks import check_targets, check_weights, require_labels
 from sklearn_xc._data import Targets
+from sklearn_xc._declared_state import Array, Estimator, declares
 from sklearn_xc._explanation import Explanation
 from sklearn_xc._held_out import draw_rows, split
 from sklearn_xc._kept_fits import KeptFits
@@ -46,6 +47,12 @@ from sklearn_xc.storage.checkpoints import checkpoints_of, data_of_any
 _STACKLEVEL = 6
 
 
+@declares(
+    estimator_=Estimator(labels="labels", features="features"),
+    group_edges_=Array(
+        "int64", None, least=1, rises=True, below=lambda model: model.n_samples_fit_ + 1
+    ),
+)
 class WrappedClassifier(XCClassifier):
     """Scores and ranks as ``estimator_`` does.
 

@@ -14,6 +14,7 @@ from sklearn_xc._arguments import check_count
 from sklearn_xc._best_allowed import BestAllowed, Scorer, just_below
 from sklearn_xc._checks import check_classes, check_indicator, check_instances, check_weights
 from sklearn_xc._data import CsrRows, Targets
+from sklearn_xc._declared_state import Array, Choice, Number, declares
 from sklearn_xc._explanation import Explanation, as_row, by_omission, check_names, of_weights
 from sklearn_xc._label_names import place_of
 from sklearn_xc._out_of_fold import in_parts, n_rows
@@ -33,6 +34,15 @@ _LARGEST_INT = 2**62
 _SCORES_TOGETHER = 2**22
 
 
+@declares(
+    classes_=Array("any", "labels"),
+    label_counts_=Array("int64", "labels", below=lambda model: model.n_samples_fit_ + 1),
+    n_samples_fit_=Number("int", least=0),
+    n_features_in_=Number("int", "features", optional=True),
+    feature_names_in_=Array("any", "features", optional=True),
+    _targets_kind=Choice("classes", "dense", "sparse"),
+    _unseen_labels=Array("int64", None, below="labels", rises=True),
+)
 class XCClassifier(SavedEstimator, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Answers of a classifier over many labels, all derived from its best-scored labels.
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_xc._blank_rows import LabelFrequencies, features_of, is_blank, shares_any
 from sklearn_xc._checks import check_rows, check_targets, check_weights
 from sklearn_xc._data import DenseRows
+from sklearn_xc._declared_state import Array, Number, Record, declares
 from sklearn_xc._explanation import Explanation, as_row
 from sklearn_xc._frequency_groups import frequency_edges, group_of
 from sklearn_xc._held_out import MOST_ROWS
@@ -40,6 +41,12 @@ _FOLDS = 5
 _TOGETHER = 4_096
 
 
+@declares(
+    map_=Record("PairMap", "TemperatureMap"),
+    _rest=Number(),
+    _frequencies=Record("LabelFrequencies", optional=True),
+    _known_features=Array("bool", lambda calibrator: calibrator._n_known()),
+)
 class TopKCalibrator(WrappedClassifier):
     """A classifier with calibrated probabilities of its best labels.
 
@@ -346,6 +353,10 @@ class TopKCalibrator(WrappedClassifier):
         rows = np.repeat(np.arange(n), np.diff(indptr))
         self._frequencies = LabelFrequencies.of(rows, labels, weight, is_blank(instances), n_labels)
         self._known_features = features_of(instances, np.flatnonzero(weight > 0))
+
+    def _n_known(self) -> int | str:
+        """Return of how many features it is known whether training instances have them."""
+        return 0 if self._frequencies is None else "features"
 
     def _blank(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows without a known feature, and how frequent labels are among such."""

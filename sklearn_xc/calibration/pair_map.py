@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
+from sklearn_xc._declared_state import Array, Choice, Estimator, Holds, Number, Record, declares
 from sklearn_xc._frequency_groups import group_of
 from sklearn_xc._scored_pairs import ScoredPairs
 from sklearn_xc.solvers.bounded_logistic import fit_bounded_logistic
@@ -17,8 +18,14 @@ _MOST_STEPS = 1000
 LEAST = 1e-6
 #: Bends of a spline, at these shares of the relevant pairs, and how much it is drawn to have none.
 _BENDS, _PULL = (0.25, 0.5, 0.75), 3.0
+_METHOD = Choice("spline", "isotonic", "sigmoid")
 
 
+@declares(
+    edges=Array("int64", None),
+    method=_METHOD,
+    maps=Record("RankMap", lists=True, n=2, groups=lambda found: len(found.edges) + 2),
+)
 class PairMap:
     """Probabilities of pairs; the best label of an instance has a map of its own.
 
@@ -91,6 +98,15 @@ class PairMap:
         return plain, group_of(frequency, self.edges)
 
 
+@declares(
+    method=_METHOD,
+    constant=Number(optional=True),
+    mean=Array("float64", 4, optional=True),
+    scale=Array("float64", 4, optional=True),
+    n_groups=Number("int", least=1, below="groups", optional=True),
+    logistic=Estimator(optional=True, features=lambda found: 4 + 2 * found.n_groups),
+    spline=Record("Spline", optional=True),
+)
 class RankMap:
     """A logistic regression, and a spline or an isotonic regression of what it says."""
 
@@ -142,12 +158,21 @@ class RankMap:
         return np.concatenate([shared, own, own * shared[:, :1]], axis=1)
 
 
+@declares(
+    bends=Array("float64", None, rises=True),
+    slopes=Array("float64", lambda spline: len(spline.bends) + 2),
+    _has_bends=Holds("at least one bend"),
+)
 class Spline:
     """Log-odds bent where a quarter, half and three quarters of the relevant pairs are below.
 
     A line of four pieces that nowhere falls, drawn to log-odds as they are: with few pairs, it is
     nearly these. It has no steps, unlike an isotonic regression, and the last piece goes on.
     """
+
+    @property
+    def _has_bends(self) -> bool:
+        return len(self.bends) > 0
 
     def fit(self, z: np.ndarray, relevant: np.ndarray, weight: np.ndarray) -> "Spline":
         """Minimise the log-loss of pairs, some relevant, with a penalty on each slope's distance.

@@ -4,12 +4,14 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
+from sklearn_xc._declared_state import Number, declares
 from sklearn_xc._scored_pairs import ScoredPairs
 
 #: Temperatures that are tried, beside the spread of the scores.
 _RANGE = (1e-3, 1e3)
 
 
+@declares(temperature=Number())
 class TemperatureMap:
     """Probabilities of classes: the softmax of scores over a temperature.
 

@@ -14,6 +14,7 @@ from sklearn_xc._allowed_labels import AllowedLabels
 from sklearn_xc._best_allowed import Scorer, best_of_pairs, rows_of_like_size
 from sklearn_xc._checks import check_rows
 from sklearn_xc._data import CsrRows, DenseRows, read_only
+from sklearn_xc._declared_state import Array, Number, Record, declares
 from sklearn_xc._parts import same_part
 from sklearn_xc._state import reads_one_state
 from sklearn_xc.base import XCClassifier
@@ -72,6 +73,15 @@ if hasattr(os, "register_at_fork"):  # a thread that builds is not in the child
     os.register_at_fork(after_in_child=_building.__init__)  # type: ignore[misc]
 
 
+@declares(
+    coef_=Array("real", "labels", lambda model: model._width()),
+    intercept_=Array("real", "labels"),
+    feature_embedding_=Array("real", "features", "dim", optional=True),
+    embedding_dim_=Number("int", least=0),
+    n_candidates_=Number("int", least=1),
+    threshold_=Number(),
+    _course=Record("Course", dim=lambda model: model._width()),
+)
 class HiddenLayerModel(XCClassifier):
     """Scores that are inner products of embedded instances and labels."""
 
@@ -167,6 +177,10 @@ class HiddenLayerModel(XCClassifier):
         if allowed is not None:
             return self._allowed_topk(X, k, allowed, exact=exact)
         return self._unseen_last(*self._topk(X, k, self._best if exact else self._search))
+
+    def _width(self) -> str:
+        """Return which length the vectors of labels have."""
+        return "features" if self.feature_embedding_ is None else "dim"
 
     def _topk_scores(self, X: Any, k: int) -> Found:
         return self._topk(X, k, self._best)

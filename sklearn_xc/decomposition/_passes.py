@@ -10,12 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_xc._data import CsrRows, DenseRows
+from sklearn_xc._declared_state import Array, declares
 from sklearn_xc._distinct import hash_instances
 
 #: Hashes that are kept: the estimate is right to 1.6 %, and exact for fewer instances.
 _KEPT = 4096
 
 
+@declares(hashes=Array("uint64", None, rises=True))
 class InstanceSketch(NamedTuple):
     """The smallest of the hashes of instances, by which the distinct ones are counted [1]_.
 

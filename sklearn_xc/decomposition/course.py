@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_xc._blank_rows import LabelFrequencies
+from sklearn_xc._declared_state import Array, Choice, Number, Numbers, Record, declares
 from sklearn_xc.decomposition._guide import Guide
 from sklearn_xc.decomposition._passes import InstanceSketch
 
@@ -30,6 +31,26 @@ class Weights(NamedTuple):
     features: Rows
 
 
+@declares(
+    label_rows=Array("real", "labels", lambda course: course._width(), optional=True),
+    feature_rows=Array("real", "features", "dim", optional=True),
+    label_squares=Array("real", "labels", lambda course: course._width(), optional=True),
+    feature_squares=Array("real", "features", "dim", optional=True),
+    optimizer=Choice("sgd", "adagrad"),
+    epoch=Number("int", least=0),
+    has_intercept=Number("bool"),
+    is_trained=Number("bool"),
+    frequencies=Record("LabelFrequencies"),
+    first=Record("InstanceSketch"),
+    seen=Record("InstanceSketch"),
+    is_averaged=Number("bool"),
+    scales=Numbers(2),
+    visits=Number("int", least=0),
+    n_passes=Number("int", least=0),
+    n_drawn=Number("int", least=0),
+    last_look=Number("int", least=0),
+    is_seen=Array("bool", "labels", optional=True),
+)
 @dataclass
 class Course:
     """What training goes on from: weights that take steps, and all that has been counted.
@@ -91,6 +112,10 @@ class Course:
     def epoch_of_all(self) -> float:
         """Return the visits of an epoch over the distinct instances of all calls."""
         return self.epoch * self.seen.n_distinct() / self.first.n_distinct()
+
+    def _width(self) -> str:
+        """Return which length label vectors have as they take steps."""
+        return "dim+1" if self.is_trained else "dim"
 
     def copied(self) -> "Course":
         """Return one that may be trained, while this one stays as it is."""

@@ -21,6 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_xc._data import read_only
+from sklearn_xc._declared_state import Array, Number, Record, declares
 from sklearn_xc._sklearn import boosted_trees
 from sklearn_xc.embedding._fusion import Pairs, ScoreFusion, Trees, check_pairs
 from sklearn_xc.kernels.embedding.tree_walk import mix_probabilities
@@ -41,6 +42,7 @@ _MOST = 2**18
 _FOLDS = 3
 
 
+@declares(share=Number(), start=Number(), floor=Number(), factor=Number())
 class MixtureLevels(NamedTuple):
     """Numbers of a fitted mixture.
 
@@ -62,6 +64,11 @@ class MixtureLevels(NamedTuple):
     factor: float
 
 
+@declares(
+    linear_=Array("float64", lambda fusion: fusion.n_scores_ + 2),
+    levels_=Record("MixtureLevels"),
+    rarest_=Number(),
+)
 class BoostedFusion(ScoreFusion):
     """The probability that a label is relevant, by all of its scores and its frequency.
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_xc._data import read_only
+from sklearn_xc._declared_state import Array, Number, Record, declares
 
 
 class Pairs(NamedTuple):
@@ -30,6 +31,14 @@ class Pairs(NamedTuple):
     of: np.ndarray
 
 
+@declares(
+    root=Array("int32", None),
+    feature=Array("int32", "nodes", least=-2, below="inputs"),
+    threshold=Array("float64", "nodes", finite=False),
+    left=Array("int32", "nodes"),
+    right=Array("int32", "nodes"),
+    value=Array("float64", "nodes"),
+)
 class Trees(NamedTuple):
     """Regression trees in plain arrays, as kernels walk them.
 
@@ -54,6 +63,10 @@ class Trees(NamedTuple):
     value: np.ndarray
 
 
+@declares(
+    n_scores_=Number("int", least=0),
+    trees_=Record("Trees", inputs=lambda fusion: fusion.n_scores_ + 1),
+)
 class ScoreFusion(ABC):
     """Fused scores of pairs of an instance and a label, learned from held-out instances.
 

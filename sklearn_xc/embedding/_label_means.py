@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 from sklearn_xc._data import CsrRows, as_csr_rows
+from sklearn_xc._declared_state import Array, Number, Record, declares
 from sklearn_xc.embedding._examples import Examples
 from sklearn_xc.embedding._label_features import joined_rows
 
@@ -22,6 +23,7 @@ STAND_IN = 0.65
 _PRODUCTS = 2**17
 
 
+@declares(vectors=Number(), words=Number())
 class StandIns(NamedTuple):
     """How long the vectors are that stand in for means: a label's own embedding and features.
 
@@ -41,6 +43,12 @@ class StandIns(NamedTuple):
     words: float = STAND_IN
 
 
+@declares(
+    vectors=Array("real", "labels", "dim"),
+    lengths=Array("float64", "labels"),
+    words=Record("CsrRows", rows="labels", columns="features", optional=True),
+    word_lengths=Array("float64", "labels"),
+)
 class LabelMeans(NamedTuple):
     """Means of instances, scaled to norm 1.
 

@@ -11,6 +11,7 @@ from sklearn_xc._best_allowed import rows_of_like_size
 from sklearn_xc._blank_rows import LabelFrequencies, shares_any
 from sklearn_xc._checks import check_instances
 from sklearn_xc._data import CsrRows
+from sklearn_xc._declared_state import Array, Number, Record, declares
 from sklearn_xc._objective import gains_of
 from sklearn_xc._state import reads_one_state
 from sklearn_xc._topk import padded
@@ -30,6 +31,24 @@ from sklearn_xc.parallel.threads import count_threads
 COMPONENTS = ("fused", "embedding", "classifier", "mean", "features")
 
 
+@declares(
+    encoder_=Record("BagOfEmbeddings", foreign=True),
+    label_embeddings_=Array("real", "labels", "dim"),
+    coef_=Array("real", "labels", "dim"),
+    threshold_=Number(),
+    fusion_=Record("BoostedFusion", "TreeFusion", optional=True),
+    _reads_texts=Number("bool"),
+    _seed=Number("int", least=0),
+    _features=Record("KnownFeatures", optional=True),
+    _described=Array("bool", "labels", optional=True),
+    _known=Array("bool", "features"),
+    _trained_counts=Array("count", "labels", least=0),
+    _means=Record("LabelMeans"),
+    _seen=Record("LabelFrequencies"),
+    _stand_ins=Record("StandIns"),
+    _n_further=Number("int", least=0),
+    _steps=Record("LazyAdam", rows="labels", optional=True),
+)
 class RankingModel(XCClassifier):
     """Answers of an encoder, a vector or two for each label, and a fusion of their scores.
 

@@ -6,6 +6,7 @@ from sklearn.preprocessing import normalize
 
 from sklearn_xc._blank_rows import shares_any
 from sklearn_xc._data import CsrRows, as_csr_rows, read_only
+from sklearn_xc._declared_state import Array, Record, declares
 from sklearn_xc.embedding._label_features import joined_rows
 from sklearn_xc.embedding._label_means import LabelMeans
 from sklearn_xc.embedding._memory import TOGETHER
@@ -17,6 +18,11 @@ from sklearn_xc.parallel.row_ranges import for_row_ranges
 from sklearn_xc.weights.label_weights import LabelWeights
 
 
+@declares(
+    rows=Record("CsrRows", rows="labels", columns="features"),
+    _is_used=Array("bool", "features"),
+    _weights=Record("LabelWeights"),
+)
 class KnownFeatures:
     """Features of the labels, in rows of norm 1, and the same by feature, as a search reads them.
 

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from sklearn_xc._data import read_only
+from sklearn_xc._declared_state import Array, Holds, Record, declares
 from sklearn_xc._sklearn import Interval
 from sklearn_xc.kernels.embedding.residual import (
     gradient_before_norms,
@@ -55,6 +56,7 @@ class BagPass(NamedTuple):
     inverse_norms: np.ndarray
 
 
+@declares(A=Array("real", "dim", "dim"), bias=Array("real", "dim"), B=Array("real", "dim", "dim"))
 class Block(NamedTuple):
     """Parameters of a residual block ``u + max(u A + a, 0) B``, or gradients by them.
 
@@ -90,6 +92,13 @@ class BagGradients(NamedTuple):
     by_block: Block | None
 
 
+@declares(
+    embeddings_=Array("real", "features", "dim"),
+    block_=Record("Block", optional=True),
+    embedding_steps_=Record("LazyAdam", rows="features"),
+    block_steps_=Record("Adam", lists=True),
+    _steps_fit=Holds("steps of the shapes of what they move"),
+)
 class BagOfEmbeddings(BaseEstimator):
     """Encoder of sparse rows: the sum of the vectors of their features, scaled to norm 1.
 
@@ -171,6 +180,15 @@ class BagOfEmbeddings(BaseEstimator):
             A *= dtype.type(dim**-0.5)
             self.block_ = Block(A, np.zeros(dim, dtype), np.zeros((dim, dim), dtype))
             self.block_steps_ = tuple(Adam(part.shape, dtype) for part in self.block_)
+
+    @property
+    def _steps_fit(self) -> bool:
+        parts = () if self.block_ is None else self.block_
+        steps = self.block_steps_
+        return len(steps) == len(parts) and all(
+            step.first.shape == step.second.shape == part.shape
+            for step, part in zip(steps, parts, strict=True)
+        )
 
     def parameter_shapes(self, n_features: int, dim: int) -> list[tuple[str, tuple[int, ...], int]]:
         """Return what ``start`` will make; see `Encoder.parameter_shapes`."""

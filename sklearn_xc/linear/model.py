@@ -11,6 +11,7 @@ from sklearn_xc._allowed_labels import AllowedLabels
 from sklearn_xc._best_allowed import Scorer, best_of_pairs
 from sklearn_xc._checks import check_instances
 from sklearn_xc._data import CsrRows
+from sklearn_xc._declared_state import Number, Record, declares
 from sklearn_xc._saved import read_all
 from sklearn_xc._state import reads_one_state, sharing
 from sklearn_xc.base import XCClassifier
@@ -20,6 +21,7 @@ from sklearn_xc.weights.label_weights import LabelWeights
 Model = TypeVar("Model", bound="LinearModel")
 
 
+@declares(_weights=Record("LabelWeights", "CompactLabelWeights"), _is_logistic=Number("bool"))
 class LinearModel(XCClassifier):
     """Scores, top-k and explanations from sparse weights, ``_weights``, that ``fit`` sets."""
 

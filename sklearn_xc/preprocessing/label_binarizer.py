@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._arguments import check_count, refuse_disguised
+from sklearn_xc._declared_state import Array, Holds, declares
 from sklearn_xc._label_names import as_name_array, check_label_names
 from sklearn_xc._name_lists import check_separator, likely_separator, read_name_lists
 from sklearn_xc._sklearn import Interval, StrOptions, fit_context
@@ -23,6 +24,12 @@ from sklearn_xc.exceptions import UnknownLabelWarning
 _STACKLEVEL = 5
 
 
+@declares(
+    classes_=Array("any", "labels"),
+    label_counts_=Array("int64", "labels", least=0),
+    rare_classes_=Array("any", None),
+    _places_fit=Holds("a column for each of classes_"),
+)
 class LabelBinarizerXC(BaseEstimator):
     """Turns names of labels into the columns of a sparse indicator, and back.
 
@@ -313,6 +320,10 @@ class LabelBinarizerXC(BaseEstimator):
         for name, n in found.items():
             if name in self._places:
                 self.label_counts_[self._places[name]] += n
+
+    @property
+    def _places_fit(self) -> bool:
+        return self._places == {name: place for place, name in enumerate(self.classes_.tolist())}
 
     @property
     def _are_texts(self) -> bool:

@@ -12,11 +12,28 @@ from sklearn_xc._best_allowed import Scorer, best_of_pairs
 from sklearn_xc._blank_rows import LabelFrequencies
 from sklearn_xc._checks import check_instances
 from sklearn_xc._data import CsrRows
+from sklearn_xc._declared_state import Array, Number, Record, declares
 from sklearn_xc._state import reads_one_state
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.softmax.confidence import Confidence, SureWeights
 
 
+@declares(
+    coef_=Array("real", "labels", "features"),
+    intercept_=Array("real", "labels"),
+    _prior=Array("float64", "labels", optional=True),
+    _frequencies=Record("LabelFrequencies"),
+    _confidence=Record("Confidence"),
+    _labelled=Array("float64", 2),
+    _iterate=Array("float", "labels", "features", optional=True),
+    _iterate_intercept=Array("float64", "labels", optional=True),
+    _average=Record("Average", optional=True),
+    _normalisers=Record("Normalisers"),
+    _population=Record("Population", optional=True),
+    _next_sample_id=Number("int", least=0),
+    _epochs_done=Number(least=0),
+    _n_epochs=Number("int", least=0),
+)
 class SoftmaxModel(XCClassifier):
     """Probabilities, scores and best classes of dense weights."""
 

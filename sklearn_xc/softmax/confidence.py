@@ -27,6 +27,7 @@ import numpy as np
 
 from sklearn_xc._blank_rows import is_blank
 from sklearn_xc._data import CsrRows
+from sklearn_xc._declared_state import Number, Numbers, declares
 from sklearn_xc.kernels.prediction.class_scores import log_normalisers, topk_scores
 from sklearn_xc.softmax.pairs import Pairs
 from sklearn_xc.solvers.bounded_logistic import fit_bounded_logistic
@@ -54,6 +55,7 @@ _LEARNED_SCORES, _LEAST_LEARNED = 2**25, 512
 ROOM_OF_SCORES = 2**22
 
 
+@declares(temperature=Number(least=0), best=Numbers(3))
 @dataclass(frozen=True)
 class Confidence:
     """From scores to probabilities.

@@ -8,6 +8,7 @@ import numpy as np
 
 from sklearn_xc._blank_rows import LabelFrequencies, is_blank
 from sklearn_xc._data import CsrRows, Targets
+from sklearn_xc._declared_state import Array, declares
 from sklearn_xc._distinct import hash_instances
 from sklearn_xc.weights.class_weights import ClassWeights
 
@@ -93,6 +94,7 @@ def merge_equal(instances: CsrRows, pairs: Pairs) -> tuple[Pairs, np.ndarray]:
     return Pairs(row[is_first], pairs.classes[order][is_first], weight), place
 
 
+@declares(index=Array("int64", "pairs", 2, least=0), u=Array("float64", "pairs"))
 @dataclass(frozen=True)
 class Normalisers:
     """The u of all pairs met so far.

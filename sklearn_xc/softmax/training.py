@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_xc._declared_state import Array, Number, declares
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.progress import Progress
 from sklearn_xc.solvers.schedule import Schedule
@@ -63,6 +64,11 @@ class History:
         return {name: np.append(earlier[name], values) for name, values in rows.items()}
 
 
+@declares(
+    mean=Array("float", "labels", "features", optional=True),
+    intercept=Array("float64", "labels", optional=True),
+    count=Number("int", least=0),
+)
 class Average:
     """Mean of the iterates at the ends of the epochs, the k-th with weight k.
 

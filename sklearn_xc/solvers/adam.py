@@ -8,6 +8,7 @@ References
 import numpy as np
 
 from sklearn_xc._data import read_only
+from sklearn_xc._declared_state import Array, Number, declares
 from sklearn_xc.kernels.steps.adam import adam_rows, adam_step
 from sklearn_xc.kernels.steps.row_moves import group_entries
 from sklearn_xc.parallel.team import Team
@@ -23,6 +24,7 @@ def _corrections(n_steps: int) -> tuple[float, float]:
     return 1.0 - _KEPT_FIRST**n_steps, 1.0 - _KEPT_SECOND**n_steps
 
 
+@declares(first=Array("real", ...), second=Array("real", ...), n_steps=Number("int", least=0))
 class Adam:
     """Steps of a dense array.
 
@@ -74,6 +76,12 @@ class Adam:
         adam_step(*arrays, gradient, shares, number(step), number(epsilon))
 
 
+@declares(
+    first=Array("real", "rows", "dim"),
+    second=Array("real", "rows", "dim"),
+    n_steps=Number("int", least=0),
+    _slots=Array("int32", "rows", least=-1, below=0),
+)
 class LazyAdam:
     """Steps of a matrix of which few rows have a gradient at a time.
 

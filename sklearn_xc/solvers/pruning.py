@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_xc._data import read_only
+from sklearn_xc._declared_state import declares
 from sklearn_xc.kernels.one_vs_all.pruning import pruning_kernel
 from sklearn_xc.solvers.problem import OneVsAllProblem
 
@@ -45,6 +46,7 @@ class SampleScores:
     of_positives: np.ndarray
 
 
+@declares()
 class PruningCost(NamedTuple):
     """Answers for a sample, before pruning and after.
 

@@ -12,9 +12,11 @@ import numpy as np
 
 from sklearn_xc._blank_rows import features_of
 from sklearn_xc._data import CsrRows, read_only
+from sklearn_xc._declared_state import Array, Number, declares
 from sklearn_xc._row_pieces import row_pieces
 
 
+@declares(n=Number("int", least=0), weight=Number(), counts=Array("int64", "labels", least=0))
 class Population(NamedTuple):
     """All pairs of a likelihood, of which a problem may hold a part.
 

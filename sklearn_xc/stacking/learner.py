@@ -10,6 +10,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_xc._data import read_only
+from sklearn_xc._declared_state import Array, Number, Numbers, Record, declares
 from sklearn_xc._sklearn import boosted_trees
 from sklearn_xc.kernels.stacking.boosted_trees import sum_trees
 
@@ -52,6 +53,13 @@ def default_learners(n_pairs: int, directions: list[int], seed: int) -> list[Any
     return [boosting, ScaledLogistic()]
 
 
+@declares(
+    means_=Array("float64", "inputs"),
+    scales_=Array("float64", "inputs"),
+    classes_=Array("any", 2),
+    coef_=Array("float64", 1, "inputs"),
+    intercept_=Array("float64", 1),
+)
 class ScaledLogistic(ClassifierMixin, BaseEstimator):
     """A logistic model of features of any scale, of which some are missing.
 
@@ -86,6 +94,16 @@ class ScaledLogistic(ClassifierMixin, BaseEstimator):
         return np.column_stack([1.0 - chances, chances])
 
 
+@declares(
+    start=Number(),
+    root=Array("int32", None),
+    feature=Array("int32", "nodes", least=-2, below="inputs"),
+    threshold=Array("float64", "nodes", finite=False),
+    left=Array("int32", "nodes"),
+    right=Array("int32", "nodes"),
+    value=Array("float64", "nodes"),
+    missing_left=Array("bool", "nodes"),
+)
 class BoostedTrees(NamedTuple):
     """The trees of a gradient boosting, which is all that its probabilities need.
 
@@ -131,6 +149,10 @@ def without_scikit_learn(learner: Any) -> Any:
     return BoostedTrees.of(learner) if is_boosting else learner
 
 
+@declares(
+    shares=Numbers("learners"),
+    learners=Record("BoostedTrees", "ScaledLogistic", lists=True, n="learners", inputs="inputs"),
+)
 class Mixture:
     """Mean probabilities of fitted classifiers.
 
@@ -212,6 +234,7 @@ def best_threshold(chances: np.ndarray, relevant: np.ndarray, n_relevant: float)
     return float(0.5 * (chances[best] + below))
 
 
+@declares()
 class Votes:
     """Stands in for the learner where no candidate is relevant, or all are: ranks decide.
 

@@ -12,6 +12,7 @@ from sklearn_xc._best_allowed import rows_of_like_size
 from sklearn_xc._blank_rows import LabelFrequencies, shares_any
 from sklearn_xc._checks import check_rows
 from sklearn_xc._data import CsrRows, DenseRows
+from sklearn_xc._declared_state import Array, Estimator, Number, Record, Texts, declares
 from sklearn_xc._objective import gains_of, propensities_of
 from sklearn_xc._out_of_fold import Answers, as_rows, ask, in_parts, known_to, n_rows
 from sklearn_xc._sklearn import safe_indexing
@@ -35,6 +36,15 @@ _CANDIDATES_TOGETHER = 2**18
 Values = Callable[[Candidates, np.ndarray], np.ndarray]
 
 
+@declares(
+    named_estimators_=Estimator(lists=True),
+    estimators_=Estimator(lists=True),
+    pair_features_=Texts("inputs"),
+    final_estimator_=Record("Mixture", "Votes", foreign=True, inputs="inputs"),
+    threshold_=Number(),
+    _frequencies=Record("LabelFrequencies", optional=True),
+    _known_features=Array("bool", lambda stack: stack._n_known()),
+)
 class StackedModel(XCClassifier):
     """Orders candidates by the probabilities of ``final_estimator_``.
 
@@ -129,6 +139,10 @@ class StackedModel(XCClassifier):
     def _gains(self) -> np.ndarray:
         """Return what a hit of each label counts."""
         return gains_of(self.objective, self.label_counts_, self.n_samples_fit_)
+
+    def _n_known(self) -> int | str:
+        """Return of how many features it is known whether training instances have them."""
+        return 0 if self._frequencies is None else "features"
 
     def _find_unseen(self) -> np.ndarray:
         """Return the labels without a training instance that no member knows anything of."""

@@ -191,8 +191,7 @@ class StoredArray:
         shape = file.shape[::-1] if file.fortran else file.shape
         #: The values, not checked. Read-only.
         self.unchecked = array.reshape(shape).T if file.fortran else array.reshape(shape)
-        #: The least value, and one above the largest, that may be in it; refused with its chunk.
-        self.valid: tuple[int, int] | None = None
+        self._valid = -np.inf, np.inf
         self._is_checked = np.zeros(len(file.sha256), bool)
         self.is_checked = not len(file.sha256)
 
@@ -202,7 +201,9 @@ class StoredArray:
             version = np.lib.format.read_magic(stream)
             read = {(1, 0): np.lib.format.read_array_header_1_0}[version]
             shape, fortran, dtype = read(stream)
-        except (ValueError, KeyError, OverflowError, SyntaxError, TypeError):
+        except MemoryError:
+            raise
+        except Exception:  # of numpy, and of Python's parser and tokenizer, which it asks
             raise SavedModelError(f"{self.path}: is no .npy file as it was written.") from None
         file = self.file
         n_bytes = dtype.itemsize * int(np.prod(shape, dtype=object))
@@ -245,6 +246,15 @@ class StoredArray:
         for chunk in np.flatnonzero(is_wanted & ~self._is_checked):
             self._check_chunk(int(chunk))
 
+    def require(self, low: float, high: float) -> None:
+        """Have megabytes refused with values that are not from `low` to below `high`.
+
+        Whoever requires anything is heard, also of what was checked before.
+        """
+        self._valid = max(self._valid[0], low), min(self._valid[1], high)
+        self._is_checked[:] = False
+        self.is_checked = not len(self._is_checked)
+
     def checked(self) -> np.ndarray:
         """Return the array, read-only, once all of it has been checked."""
         if not self.is_checked:
@@ -259,19 +269,21 @@ class StoredArray:
                 f"{self.path}: is damaged between bytes {chunk * CHUNK:,} and "
                 f"{chunk * CHUNK + len(part):,}: these are not the values that were written."
             )
-        if self.valid is not None:
+        if self._valid != (-np.inf, np.inf):
             self._check_values(chunk)
         self._is_checked[chunk] = True
         self.is_checked = bool(self._is_checked.all())
 
     def _check_values(self, chunk: int) -> None:
-        """Raise an error for values that are not `valid`; items lie in one chunk each."""
+        """Raise an error for values that nobody may have; items lie in one chunk each."""
         items = self.unchecked.reshape(-1)
         limits = [(at * CHUNK - self.offset) // items.itemsize for at in (chunk, chunk + 1)]
         part = items[max(limits[0], 0) : limits[1]]
-        low, high = self.valid  # type: ignore[misc]
+        low, high = self._valid
         if part.size and not (low <= part.min() and part.max() < high):
-            raise SavedModelError(f"{self.path}: has values that are not from {low} to {high - 1}.")
+            raise SavedModelError(
+                f"{self.path}: has values that are not from {low} to below {high}."
+            )
 
 
 def _opened(path: Path) -> IO[bytes]:

@@ -58,9 +58,12 @@ def _check_trees(trees: Any, name: str) -> None:
     )
     if fits:
         inner = trees.left >= 0
-        below = (trees.left, trees.right)
-        fits = bool((trees.feature[inner] >= 0).all()) and all(
-            bool(((child > nodes) & (child < n))[inner].all()) for child in below
+        below = [child[inner] for child in (trees.left, trees.right)]
+        fits = (
+            bool((trees.feature[inner] >= 0).all())
+            and all(bool(((child > nodes[inner]) & (child < n)).all()) for child in below)
+            # Each node is reached by one way, so that no tree is missing.
+            and bool((np.bincount(np.concatenate([trees.root, *below]), minlength=n) == 1).all())
         )
     if fits and name == "BoostedTrees":
         fits = trees.missing_left.shape == (n,)

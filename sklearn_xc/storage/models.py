@@ -2,11 +2,15 @@
 
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import sklearn_xc.storage.scikit_learn  # noqa: F401  declares
+from sklearn_xc._declared_state import Lengths, check_attribute, declarations
 from sklearn_xc._saved import UNREAD, SavedEstimator
 from sklearn_xc.exceptions import SavedModelError
 from sklearn_xc.storage.array_files import SMALL, StoredArray
@@ -14,7 +18,7 @@ from sklearn_xc.storage.folder import open_arrays, read_meta, writing
 from sklearn_xc.storage.foreign import from_foreign
 from sklearn_xc.storage.named_classes import class_named
 from sklearn_xc.storage.nodes import Path as Place
-from sklearn_xc.storage.nodes import Reader, Writer
+from sklearn_xc.storage.nodes import Reader, Writer, said_of
 from sklearn_xc.storage.places import named_in_errors
 
 #: A model is opened again so often if it is saved anew just then.
@@ -89,15 +93,18 @@ class _Opened:
     def __init__(self, folder: Path, meta: dict[str, Any], is_whole: bool) -> None:
         self.arrays = open_arrays(folder, meta["files"])
         self.is_whole = is_whole
+        self.folder = folder
         self.reader = Reader(meta["model"], self)
         self.lock = threading.RLock()
+        self._lengths: dict[int, tuple[Lengths, Any]] = {}
 
     def model(self) -> Any:
         """Return the estimator."""
-        if self.is_whole:
+        with self.named_in_errors():
+            model = self.reader.value(self.reader.top)
+        if self.is_whole:  # now that it is known what is required of their values
             for array in self.arrays.values():
                 array.checked()
-        model = self.reader.value(self.reader.top)
         if not isinstance(model, SavedEstimator):
             raise SavedModelError("meta.json: the model is no estimator of sklearn_xc.")
         return model
@@ -109,6 +116,24 @@ class _Opened:
     def part(self, name: str) -> StoredArray:
         """Return an array that checks itself part by part."""
         return self.arrays[name]
+
+    @contextmanager
+    def named_in_errors(self) -> Iterator[None]:
+        """Have errors that say what is wrong with the model say which it is."""
+        try:
+            yield
+        except SavedModelError as error:
+            if str(error).startswith(str(self.folder)):
+                raise
+            raise SavedModelError(f"{self.folder}: {error}") from error
+
+    def lengths_of(self, made: Any) -> Lengths:
+        """Return what is known of the lengths of an object that was made."""
+        return self._lengths.setdefault(id(made), (Lengths(), made))[0]
+
+    def check(self, owner: Any, name: str, lengths: Lengths, *value: Any) -> None:
+        """Raise an error unless an attribute is what the class of its object declares."""
+        check_attribute(owner, name, lengths, self.lengths_of, type(owner).__name__, *value)
 
     def make(self, kind: type, state: dict[Place, Any], reader: Reader) -> Any:
         """Return an object; of an estimator of ours, what is large is left unread."""
@@ -127,8 +152,19 @@ class _Opened:
         else:
             vars(made).update(now)
         if later:
-            vars(made)[UNREAD] = Unread(self, later)
+            vars(made)[UNREAD] = Unread(self, kind, self.lengths_of(made), later)
+        if any(name.endswith("_") for name in now.keys() | later.keys()):  # it is fitted
+            for name in declarations(kind):
+                if name not in later:
+                    self.check(made, name, self.lengths_of(made))
         return made
+
+    def read(self, owner: Any, name: str, place: Place, node: Any, lengths: Lengths) -> Any:
+        """Return an attribute that waited, and fits its owner."""
+        with self.named_in_errors(), said_of(place):
+            value = from_foreign(self.reader.value(node, place))
+            self.check(owner, name, lengths, value)
+            return value
 
     def _is_large(self, node: Any) -> bool:
         """Tell whether a node holds a large array; those of estimators wait by themselves."""
@@ -151,12 +187,18 @@ class Unread:
     Parameters
     ----------
     opened : _Opened
+    kind : type
+        Of the estimator.
+    lengths : Lengths
+        What is known of its arrays.
     nodes : dict
         By name, where each node is, and the node.
     """
 
-    def __init__(self, opened: _Opened, nodes: dict[Any, tuple[Place, Any]]) -> None:
-        self._opened, self._nodes = opened, nodes
+    def __init__(
+        self, opened: _Opened, kind: type, lengths: Lengths, nodes: dict[Any, tuple[Place, Any]]
+    ) -> None:
+        self._opened, self._kind, self._lengths, self._nodes = opened, kind, lengths, nodes
 
     def read(self, attributes: dict[str, Any], name: str) -> bool:
         """Have an attribute among those of an estimator; tell whether there is one to be read.
@@ -168,8 +210,9 @@ class Unread:
                 return True
             if name not in self._nodes:
                 return False
-            place, node = self._nodes[name]
-            attributes[name] = from_foreign(self._opened.reader.value(node, place))
+            owner: Any = object.__new__(self._kind)
+            owner.__dict__ = attributes
+            attributes[name] = self._opened.read(owner, name, *self._nodes[name], self._lengths)
             del self._nodes[name]
             return True
 

@@ -7,7 +7,8 @@ that lead there.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy as np
@@ -203,6 +204,26 @@ def _are_alike(numbers: Any) -> bool:
     return kinds == {np.int64}
 
 
+@contextmanager
+def said_of(path: Path) -> Iterator[None]:
+    """Turn what numpy, scikit-learn and we say of numbers from a file into an error of the file.
+
+    Raises
+    ------
+    SavedModelError
+        For any error but that of too little memory.
+    """
+    try:
+        yield
+    except (SavedModelError, MemoryError):
+        raise
+    except Exception as error:
+        raise SavedModelError(
+            f"meta.json: what it says of {readable(path)} makes no sense "
+            f"({type(error).__name__}: {error})."
+        ) from error
+
+
 class Opener(Protocol):
     """Opens what nodes name."""
 
@@ -244,15 +265,8 @@ class Reader:
         SavedModelError
             If it stands for none.
         """
-        try:
+        with said_of(path):
             return self._value(node, path)
-        except (SavedModelError, MemoryError):
-            raise
-        except Exception as error:  # whatever a file has numpy and scikit-learn say
-            raise SavedModelError(
-                f"meta.json: what it says of {readable(path)} makes no sense "
-                f"({type(error).__name__}: {error})."
-            ) from error
 
     def _value(self, node: Any, path: Path) -> Any:
         if type(node) is not list and type(node) is not dict:

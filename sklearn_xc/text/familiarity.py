@@ -90,6 +90,23 @@ class KnownWords:
         self.counts, self.n_texts, self.least = counts, n_texts, least
         self.usual_scores, self.usual_known = usual_scores, usual_known
 
+    @staticmethod
+    def fits(state: Any, require: Callable[[str, int], bool]) -> bool:
+        """Tell whether a state, from a file maybe, makes sense; its words are a length."""
+        names = {"counts", "n_texts", "least", "usual_scores", "usual_known"}
+        if type(state) is not dict or set(state) != names:
+            return False
+        counts, scores = np.asarray(state["counts"]), np.asarray(state["usual_scores"])
+        return (
+            counts.dtype == np.int32
+            and counts.ndim == 1
+            and require("words", len(counts))
+            and scores.dtype.kind == "f"
+            and scores.ndim == 1
+            and all(type(state[name]) is int for name in ("n_texts", "least"))
+            and type(state["usual_known"]) is float
+        )
+
     @classmethod
     def of_fit(cls, vectorizer: Any, X: Any, features: Any) -> "KnownWords | None":
         """Return what is known after a fit, None for a vectorizer without a vocabulary.

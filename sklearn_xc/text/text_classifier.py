@@ -1,7 +1,7 @@
 """A vectorizer, a classifier and the names of labels, as one estimator."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from numbers import Integral
 from typing import Any
 
@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._allowed_labels import AllowedLabels, read_allowed
+from sklearn_xc._declared_state import Estimator, Tested, declares
 from sklearn_xc._label_features import LabelFeatures
 from sklearn_xc._label_names import as_name_array
 from sklearn_xc._name_lists import are_name_lists, likely_separator
@@ -40,6 +41,17 @@ def _has(method: str) -> Any:
     return check
 
 
+def _has_words(vectorizer: Any, require: Callable[[str, int], bool]) -> bool:
+    words = getattr(vectorizer, "vocabulary_", None)
+    return not isinstance(words, dict) or require("words", len(words))
+
+
+@declares(
+    binarizer_=Estimator(optional=True, labels="labels"),
+    classifier_=Estimator(labels="labels"),
+    vectorizer_=Tested("a vectorizer of as many words as are known", _has_words),
+    _known_words=Tested("counts of the words", KnownWords.fits, optional=True),
+)
 class TextClassifierXC(SavedEstimator, CallbackSupportMixin, BaseEstimator):
     """Classifier from texts to names of labels.
 

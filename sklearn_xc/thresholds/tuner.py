@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
+from sklearn_xc._declared_state import Array, Number, declares
 from sklearn_xc._frequency_groups import frequency_edges, group_of
 from sklearn_xc._scored_pairs import ScoredPairs
 from sklearn_xc._sklearn import HasMethods, Interval, StrOptions, fit_context
@@ -32,6 +33,7 @@ PER = ("all", "frequency_group", "label")
 _PRIOR = 30.0
 
 
+@declares(threshold_=Number(), thresholds_=Array("float64", "labels", finite="or NaN"))
 class ThresholdTuner(WrappedClassifier):
     """A classifier that predicts labels from a threshold on which suits rows it has not seen.
 

@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._data import read_only
+from sklearn_xc._declared_state import Array, Holds, declares
 from sklearn_xc.kernels.prediction.row_scores import N_TIERS
 
 #: A feature with weights on at least this share of the labels is kept as a whole column. A column
@@ -21,6 +22,19 @@ COLUMN_MIN_LABELS = 256
 _PADDING = 64
 
 
+@declares(
+    indptr=Array("int64", lambda w: len(w.slot) + 1, least=0),
+    labels=Array("int32", "postings"),
+    values=Array("real", "postings", finite=False),
+    slot=Array("int32", "features", least=-1, below=lambda w: len(w.columns)),
+    columns=Array("real", None, None, finite=False),
+    tier=Array("uint8", "features", below=2 * N_TIERS),
+    work=Array("float64", "features", least=0),
+    highest=Array("real", "features"),
+    lowest=Array("real", "features"),
+    _postings_fit=Holds("as many postings as the features have"),
+    _tiers_fit=Holds("a column for the features of those tiers"),
+)
 @dataclass(frozen=True)
 class WeightsByFeature:
     """Weights by feature: posting lists of labels, or whole columns where they are on many labels.
@@ -59,6 +73,19 @@ class WeightsByFeature:
     def __post_init__(self) -> None:
         for name, array in vars(self).items():
             object.__setattr__(self, name, read_only(array))
+
+    @property
+    def _postings_fit(self) -> bool:
+        ends = self.indptr
+        return (
+            int(ends[0]) == 0
+            and int(ends[-1]) == len(self.labels)
+            and bool((ends[1:] >= ends[:-1]).all())
+        )
+
+    @property
+    def _tiers_fit(self) -> bool:
+        return bool(((self.tier >= N_TIERS) == (self.slot >= 0)).all())
 
     @property
     def arrays(self) -> tuple[Any, ...]:

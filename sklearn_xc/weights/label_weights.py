@@ -11,6 +11,7 @@ from joblib import Parallel, delayed
 
 from sklearn_xc._blank_rows import shares_any
 from sklearn_xc._data import CsrRows, read_only
+from sklearn_xc._declared_state import Array, Dtype, Shape, declares
 from sklearn_xc.kernels.prediction.topk import score_rows, topk_rows
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.threads import count_threads
@@ -30,6 +31,13 @@ _COST_OF_ENTRY = 8
 _Weights = TypeVar("_Weights", bound="LabelWeights")
 
 
+@declares(
+    shape=Shape("labels", "features"),
+    dtype=Dtype(),
+    intercept=Array("real", "labels"),
+    prior=Array("real", "labels", optional=True),
+    unseen=Array("int64", None, below="labels", rises=True, optional=True),
+)
 class LabelWeights:
     """One sparse weight vector and one intercept per label.
 
@@ -81,6 +89,22 @@ class LabelWeights:
         self.intercept, self.prior, self.unseen = (
             state[name] for name in ("intercept", "prior", "unseen")
         )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n_labels, n_features)."""
+        if self._coef is not None:
+            return self._coef.shape
+        assert self._held is not None
+        return self._held.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of the weights."""
+        if self._coef is not None:
+            return self._coef.dtype
+        assert self._held is not None
+        return np.dtype(self._held.dtype)
 
     @property
     def coef(self) -> sp.csr_array:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from sklearn_xc._declared_state import Lengths, check_record
 from sklearn_xc.exceptions import SavedModelError
-from sklearn_xc.kernels.prediction.row_scores import N_TIERS
 from sklearn_xc.storage.array_files import StoredArray
 from sklearn_xc.weights.by_feature import WeightsByFeature, arrange_by_feature, arrange_by_label
 
@@ -43,32 +43,23 @@ class StoredWeights:
         held = {name: part.unchecked for name, part in self._parts.items()}
         self.by_feature = WeightsByFeature(**{**arrays, **held})
         self._refuse_nonsense()
-        self._parts["labels"].valid = 0, self.shape[0]
+        self._parts["labels"].require(0, self.shape[0])
+        largest = float(np.finfo(self.by_feature.values.dtype).max)
+        for name in ("values", "columns"):
+            self._parts[name].require(-largest, np.inf)
         self._is_checked = np.zeros(self.shape[1], bool)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of the weights."""
+        return self.by_feature.values.dtype
 
     def _refuse_nonsense(self) -> None:
         """Raise an error unless the small arrays name places that the long ones have."""
-        w, (n_labels, d) = self.by_feature, self.shape
-        of_features = (w.slot, w.tier, w.work, w.highest, w.lowest)
-        fits = (
-            all(array.shape == (d,) for array in of_features)
-            and w.indptr.shape == (d + 1,)
-            and (w.indptr.dtype, w.slot.dtype, w.tier.dtype) == (np.int64, np.int32, np.uint8)
-            and (w.labels.dtype, w.values.dtype) == (np.int32, w.columns.dtype)
-            and w.values.dtype in (np.float32, np.float64)
-            and w.labels.shape == w.values.shape == (int(w.indptr[-1]),)
-            and w.indptr[0] == 0
-            and bool((np.diff(w.indptr) >= 0).all())
-            and w.columns.ndim == 2
-            and w.columns.flags.c_contiguous
-            and w.columns.shape[1] >= n_labels
-            and bool(((w.slot >= -1) & (w.slot < len(w.columns))).all())
-            and bool((w.tier < 2 * N_TIERS).all())
-            and bool((w.tier >= N_TIERS)[w.slot >= 0].all())
-            and bool((w.tier < N_TIERS)[w.slot < 0].all())
-        )
-        if not fits:
-            raise SavedModelError("the weights: their arrays do not fit each other.")
+        w, (n_labels, d), lengths = self.by_feature, self.shape, Lengths()
+        check_record(w, lengths, "weights")
+        if not (lengths.require("features", d) and w.columns.shape[1] >= n_labels):
+            raise SavedModelError(f"the weights: their arrays do not fit the shape {self.shape}.")
 
     def check(self, features: np.ndarray) -> None:
         """Check what scores of rows with these features read, and was not checked yet.

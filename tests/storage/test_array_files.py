@@ -89,10 +89,23 @@ def test_a_check_reads_what_ranges_touch(seed, tmp_path, monkeypatch):
 def test_values_out_of_range_are_refused_where_they_are(tmp_path):
     array = np.arange(500, dtype=np.int32)
     found = stored(array, tmp_path)
-    found.valid = 0, 300
+    found.require(0, 300)
     found.check(np.array([0]), np.array([200]))
-    with pytest.raises(SavedModelError, match="values that are not from 0 to 299"):
+    with pytest.raises(SavedModelError, match="values that are not from 0 to below 300"):
         found.check(np.array([299]), np.array([310]))
+
+
+@pytest.mark.usefixtures("chunks")
+def test_what_is_required_later_holds_for_what_was_checked_before(tmp_path):
+    """As of a file that two parts of a model name."""
+    found = stored(np.arange(500, dtype=np.int32), tmp_path)
+    found.checked()
+    found.require(0, 1000)
+    found.checked()
+    found.require(-5, 300)
+    found.require(0, 1000)
+    with pytest.raises(SavedModelError, match="values that are not from 0 to below 300"):
+        found.checked()
 
 
 def test_what_is_not_as_it_was_written(tmp_path):
@@ -131,3 +144,16 @@ def test_nothing_is_left_of_a_write_that_failed(tmp_path, full_disk):
     with full_disk(after=0), pytest.raises(OSError, match="No space left"):
         write_array(np.arange(3), tmp_path, "x")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_a_damaged_header_is_refused(seed, tmp_path):
+    rng = np.random.default_rng(seed)
+    name, file = write_array(np.arange(30.0), tmp_path, "x")
+    data = bytearray((tmp_path / name).read_bytes())
+    at = rng.integers(10, 60)
+    wild = np.frombuffer(b"(){}[]',:\"\\\n\x00\xff<f8", np.uint8)
+    data[at : at + 16] = rng.choice(wild, 16).tobytes()
+    (tmp_path / name).write_bytes(bytes(data))
+    with pytest.raises(SavedModelError, match=r"no \.npy file|was written|were written"):
+        StoredArray(tmp_path / name, file).checked()

@@ -18,9 +18,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from damage import damage_one
 
 import sklearn_xc
-from sklearn_xc import NGAMEEmbeddingXC, OvALinearXC
+from sklearn_xc import NGAMEEmbeddingXC, OvALinearXC, ThresholdTuner
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.exceptions import SavedModelError
 from sklearn_xc.storage import array_files, models
@@ -301,8 +302,12 @@ class TestDamage:
 
         monkeypatch.setattr(forms, "as_stored", crafted)
         model.save(tmp_path)
-        with pytest.raises(SavedModelError, match=r"do not fit each other|values that are not f"):
+        says = r"must be|fit the shape|values that are"
+        with pytest.raises(SavedModelError, match=says):
+            sklearn_xc.load(tmp_path, verify=True)
+        with pytest.raises(SavedModelError, match=says) as caught:
             sklearn_xc.load(tmp_path).predict_topk(X)
+        assert str(caught.value).startswith(str(tmp_path))
 
     @pytest.mark.parametrize(
         "change",
@@ -326,26 +331,23 @@ class TestDamage:
         with pytest.raises(SavedModelError, match=r"do not fit each other|are no trees"):
             sklearn_xc.load(tmp_path).predict_topk(X)
 
+    def test_damage_in_a_part_of_an_estimator_is_told_as_damage(self, tmp_path, mapped):
+        model = ThresholdTuner(OvALinearXC(tol=1e-2), cv=0.3, random_state=0).fit(X, Y)
+        model.save(tmp_path)
+        (path,) = tmp_path.glob("estimator.weights.values-*")
+        data = bytearray(path.read_bytes())
+        data[200:] = bytes(len(data) - 200)
+        path.write_bytes(bytes(data))
+        with pytest.raises(SavedModelError, match="is damaged between"):
+            sklearn_xc.load(tmp_path).predict_topk(X)
+
     @pytest.mark.parametrize("seed", range(40))
     def test_whatever_happens_to_a_file_answers_are_right_or_refused(
         self, seed, model, tmp_path, mapped
     ):
         rng = np.random.default_rng(seed)
         model.save(tmp_path)
-        names = sorted(os.listdir(tmp_path))
-        path = tmp_path / (META if seed % 4 == 0 else names[rng.integers(len(names))])
-        data = bytearray(path.read_bytes())
-        match seed % 5:
-            case 0 | 1:
-                data[rng.integers(len(data))] ^= 1 << rng.integers(8)
-            case 2:
-                del data[rng.integers(len(data)) :]
-            case 3:
-                at = rng.integers(len(data))
-                data[at : at + 16] = rng.bytes(16)
-            case 4:
-                data += rng.bytes(rng.integers(1, 50))
-        path.write_bytes(bytes(data))
+        damage_one(tmp_path, rng, [META] if seed % 4 == 0 else None)
         try:
             opened = sklearn_xc.load(tmp_path)
             found = answers(opened)
