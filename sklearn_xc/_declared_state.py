@@ -157,8 +157,8 @@ class Array(Held):
         Lengths; None for any; three dots alone for any shape.
     below : int, str or callable, default=None
         Its numbers lead into what has this length: they are from 0 to one less.
-    least : int, default=None
-        Its numbers are no smaller; with `below` instead of 0.
+    least : float, default=None
+        Its numbers are no smaller, and not NaN; with `below` instead of 0.
     finite : bool or "or NaN", default=True
         Whether floats are neither NaN nor infinite; or all are finite, or all NaN.
     rises : bool, default=False
@@ -167,7 +167,7 @@ class Array(Held):
     """
 
     def __init__(
-        self, dtype: str, *shape: Length, below: Length = None, least: int | None = None,
+        self, dtype: str, *shape: Length, below: Length = None, least: float | None = None,
         finite: bool | str = True, rises: bool = False, optional: bool = False,
     ) -> None:  # fmt: skip
         self.name, self.shape, self.below = dtype, shape, below
@@ -203,7 +203,7 @@ class Array(Held):
                 continue
             if self.finite and part.dtype.kind == "f" and not np.isfinite(part).all():
                 raise place.misfit("finite numbers", part[~np.isfinite(part)][:1])
-            if self.least is not None and part.min() < self.least:
+            if self.least is not None and not part.min() >= self.least:
                 raise place.misfit(f"at least {self.least}", part.min())
             if self.below is not None:
                 limit = place.resolved(self.below)

@@ -34,7 +34,7 @@ class Pairs(NamedTuple):
 @declares(
     root=Array("int32", None),
     feature=Array("int32", "nodes", least=-2, below="inputs"),
-    threshold=Array("float64", "nodes", finite=False),
+    threshold=Array("float64", "nodes"),
     left=Array("int32", "nodes"),
     right=Array("int32", "nodes"),
     value=Array("float64", "nodes"),

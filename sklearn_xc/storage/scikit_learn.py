@@ -44,6 +44,11 @@ declare_other(
     vocabulary_=Tested("numbers of words from 0", _numbers_words),
     _tfidf=Tested("a weight for each word", _weighs_words),
 )
+declare_other(  # statistics of features that were always missing are NaN
+    "SimpleImputer",
+    n_features_in_=_width,
+    statistics_=Array("float32|float64|object", "features", finite=False),
+)
 declare_other("TruncatedSVD", n_features_in_=_width, components_=Array("float", None, "features"))
 for _name in ("MaxAbsScaler", "MinMaxScaler", "StandardScaler"):
     declare_other(

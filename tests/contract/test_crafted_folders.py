@@ -21,6 +21,10 @@ from sklearn_xc.exceptions import SavedModelError
 #: What other numbers in an array change, though nothing is wrong with them: a label that is more
 #: frequent, say. Only what leads out of arrays is asked to be refused.
 _OTHER_ANSWERS_TOO = {"past the end"}
+#: Where a feature is missing or not decides, the threshold is infinite.
+_OF_MISSING = "final_estimator.learners.0.3"
+#: NaN among what scikit-learn imputes is of a feature that was always missing.
+_IMPUTED = "final_estimator.steps.0.1.statistics"
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks")
 
 
@@ -70,9 +74,14 @@ def check(model, ask, tmp_path, kinds):
         (trial, outcome)
         for trial, outcome in trials
         if outcome not in ("refused", "same")
-        and not (outcome == "other answers" and trial[1] in _OTHER_ANSWERS_TOO)
+        and not (outcome == "other answers" and may_differ(*trial))
+        and not (trial[1] == "nan" and trial[0].startswith(_IMPUTED) and "ValueError" in outcome)
     ]
     assert not wrong, f"{len(wrong)} of {len(trials)}:\n" + "\n".join(map(str, wrong[:20]))
+
+
+def may_differ(name, what):
+    return what in _OTHER_ANSWERS_TOO or (what == "inf" and name.startswith(_OF_MISSING))
 
 
 def ask_rows(entry):
