@@ -1,0 +1,241 @@
+"""Saved models whose checksums fit, and whose arrays and nodes are changed.
+
+An input says which of the models of ``tests/storage/golden`` is taken and what is changed of it:
+numbers, lengths and dtypes of arrays, and nodes of meta.json. Then the model is opened and asked
+for two rows. It must be refused, or answer with labels that there are, without NaN, or with an
+error of a documented kind. Arrays are in memory; of every 256th input they are in files, with
+checksums computed anew.
+"""
+
+import io
+import pickle
+import sys
+import tempfile
+import warnings
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+from types import FunctionType, SimpleNamespace
+
+import numpy as np
+
+import sklearn_xc
+from sklearn_xc import _declared_state
+from sklearn_xc.exceptions import MemoryBudgetError, SavedModelError
+from sklearn_xc.storage import array_files, folder, foreign, forms, models, nodes, signed_json
+from sklearn_xc.storage.array_files import StoredArray
+from sklearn_xc.weights import stored
+
+TESTS = Path(__file__).resolve().parents[1]
+sys.path += [str(TESTS / "storage"), str(TESTS / "contract")]
+from crafted import Crafted  # noqa: E402
+from make_golden import TEXTS, data  # noqa: E402
+
+#: What a model that was opened may raise.
+DOCUMENTED = (SavedModelError, ValueError, TypeError, AttributeError, MemoryBudgetError)
+_DTYPES = ["<f4", "<f8", "<i4", "<i8", "|u1", "<u8", "|b1", "<f2", "<U3", ">f8", "<c8"]
+_NUMBERS = [0, 1, -1, 2, 5, 12, 13, -7, 127, 255, 2**31 - 1, 2**31, -(2**31), 2**40, 2**62]
+_FLOATS = [0.0, -0.0, 1.0, -1.0, 1e-300, 1e300, np.inf, -np.inf, np.nan]
+_VALUES = [
+    None, True, False, 0, 1, -1, 2, 5, 12, 13, 100, 10**6, -(10**9), 10**12, 2**63, 0.0, 0.5, -1.0,
+    1e300, "", "x", "sgd", "sparse", "classes", "dense", "float32", {"float": "nan"}, [], {},
+    {"float": "inf"}, {"tuple": []}, {"dict": {}}, {"scalar": ["<i8", "0100000000000000"]},
+    {"object": "sklearn_xc.OvALinearXC", "parameters": {}, "state": {}}, {"range": [0, 5, 1]},
+    {"object": "os.system", "parameters": {}, "state": {}}, {"same": ["state"]}, {"same": []},
+    {"same": ["state", "classes_"]}, {"type": "int"}, {"bytes": "00"}, {"set": [1, 2]},
+]  # fmt: skip
+
+
+class Bytes:
+    """Reads choices off an input; zeros when it is used up."""
+
+    def __init__(self, data):
+        self._data, self._at = data, 0
+
+    def below(self, n):
+        """Return a number from 0 to n - 1."""
+        width = 1 if n <= 256 else 2 if n <= 65536 else 4
+        part = self._data[self._at : self._at + width]
+        self._at += width
+        return int.from_bytes(part, "little") % n
+
+    def of(self, values):
+        return values[self.below(len(values))]
+
+    @property
+    def is_over(self):
+        return self._at >= len(self._data)
+
+
+class InMemory(StoredArray):
+    """An array that is in no file, and checked all the same."""
+
+    def __init__(self, name, array):
+        fortran = array.flags.f_contiguous and not array.flags.c_contiguous
+        array.flags.writeable = False
+        self.path = f"/model/{name}"
+        self.file = SimpleNamespace(
+            dtype=array.dtype.str, size=128 + array.nbytes, sha256=[""], fortran=fortran
+        )
+        self.offset, self.unchecked = 0, array
+        self._valid, self._is_checked, self.is_checked = (-np.inf, np.inf), np.zeros(1, bool), False
+
+    def check(self, first, stop):
+        self.checked()
+
+    def _check_chunk(self, chunk):
+        if self._valid != (-np.inf, np.inf):
+            self._check_values(chunk)
+        self._is_checked[:] = self.is_checked = True
+
+
+class Arrays(dict):
+    """Arrays in memory by name, made when they are asked for."""
+
+    def __init__(self, plain, changed):
+        super().__init__()
+        self._plain, self._changed = plain, changed
+
+    def __missing__(self, name):
+        self[name] = InMemory(name, self._changed.get(name, self._plain[name]))
+        return self[name]
+
+    def __contains__(self, name):
+        return name in self._plain
+
+
+def changed_array(choices, array):
+    """Return an array with something changed."""
+    array = np.array(array)
+    for _ in range(1 + choices.below(3)):
+        match choices.below(9):
+            case 0 if array.size and array.dtype.kind in "iu":
+                limits = np.iinfo(array.dtype)
+                number = min(max(choices.of(_NUMBERS), limits.min), limits.max)
+                array.flat[choices.below(array.size)] = number
+            case 0 | 1 if array.size and array.dtype.kind == "f":
+                with np.errstate(over="ignore"):
+                    array.flat[choices.below(array.size)] = choices.of(_FLOATS)
+            case 2 if array.size and array.dtype.kind in "iu":
+                at = choices.below(array.size)
+                array.flat[at] = array.flat[choices.below(array.size)]
+            case 3 if array.ndim:
+                array = array[: choices.below(len(array) + 1)].copy()
+            case 4 if array.ndim and array.nbytes < 10_000:
+                array = np.concatenate([array] * (1 + choices.below(4)))
+            case 5:
+                with suppress(ValueError):  # of texts
+                    array = array.astype(choices.of(_DTYPES))
+            case 6:
+                array = choices.of(
+                    [array[None], array.reshape(-1), array.T, np.asfortranarray(array)]
+                )
+            case 7 if array.ndim > 1:
+                array = array[:, : choices.below(array.shape[1] + 1)].copy()
+            case 8 if array.ndim:
+                array = array[::-1].copy()
+    return array
+
+
+def places(node, path=()):
+    """Yield where nodes are: the keys that lead there."""
+    items = node.items() if type(node) is dict else enumerate(node) if type(node) is list else ()
+    for key, held in items:
+        yield (*path, key)
+        yield from places(held, (*path, key))
+
+
+def change_node(choices, model, where):
+    """Change what stands at one of the places of a model's nodes."""
+    path = choices.of(where)
+    holder = model
+    try:
+        for key in path[:-1]:
+            holder = holder[key]
+        match choices.below(4):
+            case 0 | 1:
+                holder[path[-1]] = pickle.loads(pickle.dumps(choices.of(_VALUES)))
+            case 2:
+                del holder[path[-1]]
+            case 3:
+                other = model
+                for key in choices.of(where):
+                    other = other[key]
+                holder[path[-1]] = pickle.loads(pickle.dumps(other))
+    except (KeyError, IndexError, TypeError):  # an earlier change has taken it
+        pass
+
+
+def ask(model, rows):
+    """Ask a model for two rows, and raise an error for answers that no model gives."""
+    n_labels = len(model.classes_)
+    labels, scores = model.predict_topk(rows, 3)
+    assert labels.shape == scores.shape == (2, 3)
+    assert labels.min() >= -1
+    assert labels.max() < n_labels, "labels that there are not"
+    assert not np.isnan(scores).any(), "scores that are NaN"
+    model.predict(rows)
+
+
+def prepare(instrument):
+    """Return the function that tries an input."""
+    for module in (
+        nodes,
+        models,
+        foreign,
+        forms,
+        folder,
+        array_files,
+        stored,
+        signed_json,
+        _declared_state,
+    ):
+        for name, made in list(vars(module).items()):
+            if getattr(made, "__module__", None) != module.__name__:
+                continue
+            if isinstance(made, FunctionType) and not hasattr(made, "__wrapped__"):
+                setattr(module, name, instrument.instrument_func(made))
+            elif isinstance(made, type):
+                for attribute, method in list(vars(made).items()):
+                    if isinstance(method, FunctionType) and not hasattr(method, "__wrapped__"):
+                        setattr(made, attribute, instrument.instrument_func(method))
+    place = Path(tempfile.mkdtemp(prefix="fuzz-load-", dir="/dev/shm"))
+    seeds = []
+    for path in sorted((TESTS / "storage" / "golden").glob("*/*.zip")):
+        with zipfile.ZipFile(io.BytesIO(path.read_bytes())) as file:
+            file.extractall(place / path.stem)
+        crafted = Crafted(place / path.stem / "model")
+        rows = TEXTS[:2] if path.stem == "TextClassifierXC" else data()[0][:2]
+        seeds.append((crafted, sorted(crafted.arrays), list(places(crafted.meta["model"])), rows))
+        warnings.simplefilter("ignore")
+        ask(sklearn_xc.load(place / path.stem / "model"), rows)
+    np.seterr(all="ignore")
+    read_meta, open_arrays = models.read_meta, models.open_arrays
+
+    def one(data):
+        choices = Bytes(data)
+        crafted, names, where, rows = choices.of(seeds)
+        model = pickle.loads(pickle.dumps(crafted.meta["model"]))
+        arrays = {}
+        while not choices.is_over and len(arrays) < 5:
+            if choices.below(3):
+                name = choices.of(names)
+                arrays[name] = changed_array(choices, arrays.get(name, crafted.arrays[name]))
+            else:
+                change_node(choices, model, where)
+        models.SMALL = (1 << 16, 0)[len(data) % 2]  # large ones are read later
+        if sum(data) % 256 == 0:
+            models.read_meta, models.open_arrays = read_meta, open_arrays
+            other = crafted.copied()
+            other.meta["model"] = model
+            other.write(place / "crafted", arrays)
+            path = place / "crafted"
+        else:
+            held = Arrays(crafted.arrays, arrays)
+            models.read_meta = lambda path: {"model": model, "files": held}
+            models.open_arrays = lambda path, files: files
+            path = Path("/model")
+        with suppress(*DOCUMENTED):
+            ask(sklearn_xc.load(path), rows)
+
+    return one
