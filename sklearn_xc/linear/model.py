@@ -21,7 +21,14 @@ from sklearn_xc.weights.label_weights import LabelWeights
 Model = TypeVar("Model", bound="LinearModel")
 
 
-@declares(_weights=Record("LabelWeights", "CompactLabelWeights"), _is_logistic=Number("bool"))
+@declares(
+    # Of two classes the second has weights.
+    _weights=Record(
+        "LabelWeights", "CompactLabelWeights",
+        labels=lambda model: 1 if model._is_binary else "labels",
+    ),
+    _is_logistic=Number("bool"),
+)  # fmt: skip
 class LinearModel(XCClassifier):
     """Scores, top-k and explanations from sparse weights, ``_weights``, that ``fit`` sets."""
 

@@ -2,6 +2,7 @@
 
 from functools import cache
 
+import numpy as np
 from registry import ENTRIES, VARIANTS, of_variant
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
@@ -29,6 +30,10 @@ MODELS = {
             name, variant
         ).fit(X, Y)
         for name, variant in VARIANTS
+    },
+    **{
+        f"{name} two classes": lambda entry=entry: entry.make().fit(X, np.arange(60) % 2)
+        for name, entry in ENTRIES.items()
     },
     "dense": lambda: ENTRIES["OvALinearXC"].make().fit(X.toarray(), Y.toarray()),
     "compact": lambda: ENTRIES["OvALinearXC"].make().fit(X, Y).compact(),
