@@ -8,6 +8,7 @@
             |-- _parameters.py         common parameters and their documentation
             |-- _model.py              probabilities, scores, best classes
             |-- _inputs.py             weights and ids of instances checked, some held out
+            |-- _memory.py             what a fit holds at its peak
             |-- pairs.py               y as (instance, class) pairs, and their u
             |-- start.py               class means
             |-- _epochs.py             the learning rate, a fit's epochs or one pass, warnings

@@ -228,7 +228,7 @@ class TestLearning:
     def test_pieces_make_no_difference(self, monkeypatch):
         weights, X, pairs, _, _ = self.held_out(n=700)
         found = learn_confidence(weights, X, pairs, 1)
-        monkeypatch.setattr("sklearn_xc.softmax.confidence._TOGETHER", 9 * 64)
+        monkeypatch.setattr("sklearn_xc.softmax.confidence.ROOM_OF_SCORES", 9 * 64)
         again = learn_confidence(weights, X, pairs, 1)
         assert again.temperature == found.temperature
         np.testing.assert_allclose(again.best, found.best, rtol=1e-9)

@@ -124,18 +124,25 @@ class TestMemory:
     def test_too_small_is_refused_before_anything_is_allocated(self, method, make, xy):
         with pytest.raises(
             MemoryBudgetError,
-            match=r"4.7 KiB are needed and max_memory allows 1.0 KiB.* largest array is the "
+            match=r"\d\d\.\d KiB are needed and max_memory allows 1.0 KiB.* largest array is the "
             r"weights, 15 classes x 40 features x 8 bytes. Hash the features into fewer",
         ):
             getattr(make(max_memory="1KB"), method)(*xy)
 
     def test_copies_count(self, make, xy):
-        make(max_memory=4800).fit(*xy)
+        def needed(**parameters):
+            with pytest.raises(MemoryBudgetError) as refused:
+                make(max_memory=1, **parameters).fit(*xy)
+            return float(re.search(r"([\d.]+) KiB are needed", str(refused.value))[1]), refused
+
+        of_one, _ = needed()
+        make(max_memory=f"{of_one + 0.1} KiB").fit(*xy)
         for parameters in ({"average": True}, {"early_stopping": True}, {"learning_rate": "auto"}):
-            with pytest.raises(MemoryBudgetError, match=r"2 times \(average, trials\)"):
-                make(max_memory=9599, **parameters).fit(*xy)
-        make(max_memory=9600, average=True).fit(*xy)
-        make(max_memory=2400).fit(xy[0].astype(np.float32), xy[1])
+            of_two, refused = needed(**parameters)
+            assert refused.match(r"2 times \(average, trials\)")
+            assert of_two > of_one + 4.6  # 15 x 40 x 8 bytes
+        of_two, _ = needed(average=True)
+        make(max_memory=f"{of_two + 0.1} KiB", average=True).fit(*xy)
 
 
 class TestDivergence:
