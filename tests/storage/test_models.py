@@ -130,11 +130,11 @@ class TestPlaces:
 
         plain, refused = FolderWriter.finish, []
 
-        def finish(self, node):
+        def finish(self, *args):
             with pytest.raises(BlockingIOError, match="another process is saving a model there"):
                 model.save(tmp_path)
             refused.append(True)
-            plain(self, node)
+            plain(self, *args)
 
         monkeypatch.setattr(FolderWriter, "finish", finish)
         model.save(tmp_path)
