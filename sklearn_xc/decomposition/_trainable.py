@@ -201,7 +201,7 @@ class TrainableModel(HiddenLayerModel):
                 "it tries: a better one may lie beyond. Scale X (sklearn.preprocessing.normalize), "
                 "or set learning_rate.",
                 ConvergenceWarning,
-                stacklevel=6,
+                stacklevel=7,
             )
         if scores is not None and len(scores) == self.max_iter > 1:
             gain = float(scores[-1] - scores[:-1].max())
@@ -211,7 +211,7 @@ class TrainableModel(HiddenLayerModel):
                     f"nDCG@5, in the last of max_iter={self.max_iter} epochs. Raise max_iter or "
                     "learning_rate.",
                     ConvergenceWarning,
-                    stacklevel=6,
+                    stacklevel=7,
                 )
 
     def _run(

@@ -1,6 +1,7 @@
 """Models that are averages of the weights over the steps."""
 
 import io
+import re
 
 import joblib
 import numpy as np
@@ -102,10 +103,13 @@ def test_is_more_accurate_where_classes_are_alike():
 def test_memory_of_both_is_asked_for(make, xy):
     from sklearn_xc.exceptions import MemoryBudgetError
 
-    need = (15 + 40) * 6 * 8
-    make(average=False, max_memory=need).fit(*xy)
-    make(max_memory=2 * need).fit(*xy)
-    with pytest.raises(
-        MemoryBudgetError, match=r"x 8 bytes, as much again for their averages\..*average=False"
-    ):
-        make(max_memory=2 * need - 1).fit(*xy)
+    def needed(**parameters):
+        with pytest.raises(MemoryBudgetError) as refused:
+            make(max_memory=1, **parameters).fit(*xy)
+        return float(re.search(r"([\d.]+) KiB are needed", str(refused.value))[1]), refused
+
+    (of_one, _), (of_both, refused) = needed(average=False), needed()
+    assert of_both - of_one == pytest.approx((15 + 40) * 6 * 8 / 1024, abs=0.1)
+    assert refused.match(r"x 8 bytes, as much again for their averages\..*average=False")
+    make(max_memory=f"{of_both + 0.1} KiB").fit(*xy)
+    make(max_memory=f"{of_one + 0.1} KiB", average=False).fit(*xy)

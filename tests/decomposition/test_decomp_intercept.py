@@ -1,6 +1,7 @@
 """Intercepts: what an instance without features gets, and what dense instances need."""
 
 import pickle
+import re
 
 import joblib
 import numpy as np
@@ -429,12 +430,16 @@ class TestParameter:
 
     def test_memory(self, make):
         X, y = dense()
-        need = 2 * 6 * 5 * 8
-        make(embedding_dim=None, max_memory=need).fit(X, y)
-        message = r"the weights, 6 labels x 5 x 8 bytes, as much again for their averages\."
-        with pytest.raises(MemoryError, match=message):
-            make(embedding_dim=None, max_memory=need - 1).fit(X, y)
-        make(embedding_dim=None, fit_intercept=False, max_memory=2 * 6 * 4 * 8).fit(X, y)
+
+        def needed(**parameters):
+            with pytest.raises(MemoryError) as refused:
+                make(embedding_dim=None, max_memory=1, **parameters).fit(X, y)
+            return float(re.search(r"([\d.]+) KiB are needed", str(refused.value))[1]), refused
+
+        (with_them, refused), (without, _) = needed(), needed(fit_intercept=False)
+        assert refused.match(r".*the weights, 6 labels x 5 x 8 bytes, as much again for their av")
+        assert with_them > without
+        make(embedding_dim=None, max_memory=f"{with_them + 0.1} KiB").fit(X, y)
 
     def test_pickles(self, make):
         X, y = dense()

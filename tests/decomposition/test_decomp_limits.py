@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+import re
 import types
 import warnings
 
@@ -143,25 +144,35 @@ class TestMemory:
     def test_too_small_is_refused_before_anything_is_allocated(self, method, make, xy):
         with pytest.raises(
             MemoryBudgetError,
-            match=r"5.2 KiB are needed and max_memory allows 1.0 KiB.* weights, 15 labels x 6 x 8 "
-            "bytes and 40 features x 6 x 8 bytes, as much again for their averages.*embedding_dim",
+            match=r"\d\d\.\d KiB are needed and max_memory allows 1.0 KiB.* weights, 15 labels x 6 x "
+            "8 bytes and 40 features x 6 x 8 bytes, as much again for their averages.*embedding_dim",
         ):
             getattr(make(max_memory="1KB"), method)(*xy)
 
+    @staticmethod
+    def needed(make, X, Y, **parameters):
+        """Return the KiB that a fit says it needs, and the error."""
+        with pytest.raises(MemoryBudgetError) as refused:
+            make(max_memory=1, **parameters).fit(X, Y)
+        return float(re.search(r"([\d.]+) KiB are needed", str(refused.value))[1]), refused
+
     def test_sums_of_squares_count(self, make, xy):
         X, Y = xy
-        size = 2 * (15 + 40) * 6 * 8
-        make(max_memory=size).fit(X, Y)
-        with pytest.raises(MemoryBudgetError, match=r"6 x 8 bytes, .*, as much again for adagrad"):
-            make(max_memory=1.5 * size - 1, optimizer="adagrad").fit(X, Y)
-        make(max_memory=1.5 * size, optimizer="adagrad").fit(X, Y)
-        make(max_memory=size // 2).fit(X.astype(np.float32), Y)
+        (plain, _), (with_them, refused) = (
+            self.needed(make, X, Y, optimizer=kind) for kind in ("sgd", "adagrad")
+        )
+        assert refused.match(r".*6 x 8 bytes, .*, as much again for adagrad")
+        assert with_them - plain == pytest.approx((15 + 40) * 6 * 8 / 1024, abs=0.1)
+        make(max_memory=f"{with_them + 0.1} KiB", optimizer="adagrad").fit(X, Y)
+        make(max_memory=f"{plain + 0.1} KiB").fit(X, Y)
+        assert self.needed(make, X.astype(np.float32), Y)[0] < plain
 
     def test_without_a_hidden_layer_labels_count(self, make, xy):
         X, Y = xy[0].toarray(), xy[1]
-        make(embedding_dim=None, average=False, max_memory=15 * 40 * 8).fit(X, Y)
-        with pytest.raises(MemoryBudgetError, match=r"the weights, 15 labels x 40 x 8 bytes\."):
-            make(embedding_dim=None, average=False, max_memory=15 * 40 * 8 - 1).fit(X, Y)
+        how = {"embedding_dim": None, "average": False}
+        needed, refused = self.needed(make, X, Y, **how)
+        assert refused.match(r".*the weights, 15 labels x 40 x 8 bytes\.")
+        make(max_memory=f"{needed + 0.1} KiB", **how).fit(X, Y)
 
 
 class TestDivergence:
