@@ -7,6 +7,7 @@ record calls its rows otherwise than the estimator that holds it, the estimator 
 ``Record("CsrRows", rows="labels")``.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -130,7 +131,7 @@ class Looking:
         return Looking(self.owner, self.lengths, self.lengths_of, f"{self.where}.{name}")
 
 
-class Held:
+class Held(ABC):
     """What an attribute may be.
 
     Attributes
@@ -141,9 +142,9 @@ class Held:
 
     optional = False
 
+    @abstractmethod
     def check(self, value: Any, place: Looking) -> None:
         """Raise a MisfitError unless a value is what is declared."""
-        raise NotImplementedError
 
 
 class Array(Held):

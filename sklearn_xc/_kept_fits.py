@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc.storage.checkpoints import FITS, Checkpoints
+from sklearn_xc.storage.checkpoints import FITS, Checkpoints, checkpoints_of, data_of_any
 from sklearn_xc.storage.loops import Loop
 
 _NAME = "checkpoint_dir"
@@ -64,6 +64,41 @@ class KeptFits:
         if self._checkpoints is not None and self._checkpoints.is_open:
             for path in (self._checkpoints.folder / FITS).glob(f"{name}-*"):
                 shutil.rmtree(path, ignore_errors=True)
+
+
+@contextmanager
+def kept_fits(
+    estimator: Any, X: Any, y: Any, weight: np.ndarray | None, seed: int
+) -> Iterator[tuple[KeptFits, int]]:
+    """Open the folder ``checkpoint_dir`` of an estimator, if it has one.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X, y : object
+        As they came.
+    weight : ndarray of shape (n,) or None
+    seed : int
+        Which was drawn for the fit.
+
+    Yields
+    ------
+    kept : KeptFits
+    seed : int
+        That of the call that began the fit.
+
+    Raises
+    ------
+    ValueError, OSError
+        As of :func:`~sklearn_xc.storage.checkpoints.opened`.
+    """
+    if estimator.checkpoint_dir is None:
+        yield KeptFits(), seed
+        return
+    data = data_of_any(X, y, weight)
+    with checkpoints_of(estimator, data, {"seed": seed}) as checkpoints:
+        assert checkpoints is not None
+        yield KeptFits(checkpoints), int(checkpoints.settings["seed"])
 
 
 def _outermost(clone: Any) -> dict[str, Any]:

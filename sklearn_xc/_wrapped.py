@@ -16,7 +16,7 @@ from sklearn_xc._data import Targets
 from sklearn_xc._declared_state import Array, Estimator, declares
 from sklearn_xc._explanation import Explanation
 from sklearn_xc._held_out import draw_rows, split
-from sklearn_xc._kept_fits import KeptFits
+from sklearn_xc._kept_fits import KeptFits, kept_fits
 from sklearn_xc._out_of_fold import (
     Answers,
     as_rows,
@@ -41,7 +41,6 @@ from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.parallel.threads import count_threads
-from sklearn_xc.storage.checkpoints import checkpoints_of, data_of_any
 
 #: From the caller of ``fit`` to ``_train``: two decorators, fit and ``_learn_pairs`` are between.
 _STACKLEVEL = 6
@@ -160,10 +159,8 @@ class WrappedClassifier(XCClassifier):
             rows = np.flatnonzero(weight > 0) if learns else np.empty(0, np.int64)
             return self._ask_prefit(X, targets, weight, draw_rows(rows, seed)), np.zeros(1)
         cv = self._folds_of(int(np.count_nonzero(weight > 0)))
-        with checkpoints_of(self, data_of_any(X, y, given), {"seed": seed}) as checkpoints:
-            seed = seed if checkpoints is None else checkpoints.settings["seed"]
+        with kept_fits(self, X, y, given, seed) as (kept, seed):
             folds = split(cv, X, y, targets, weight, seed, who) if learns else []
-            kept = KeptFits(checkpoints)
             kept.require_same(folds)
             return self._train(X, y, targets, given, weight, folds, fit, kept)
 

@@ -88,14 +88,11 @@ class FittableEmbedding(TrainableEmbedding):
         Z = self._given_label_rows(label_features, examples.X.dtype)
         seed = draw_seed(self.random_state)
         told = (X, y, sample_weight) if is_told else None
-        if not is_told:
-            self._fit_examples(examples, targets, weight, Z, seed, told, Loops())
-            return
         data = data_of(instances, targets, weight)
         data |= {
             "X": content_of(instances), "label_features": None if Z is None else content_of(Z)
         }  # fmt: skip
-        with kept_loops(self, data, seed) as (loops, seed):
+        with kept_loops(self, data if is_told else None, seed) as (loops, seed):
             self._fit_examples(examples, targets, weight, Z, seed, told, loops)
 
     def _fit_examples(

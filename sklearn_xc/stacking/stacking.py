@@ -20,7 +20,7 @@ from sklearn_xc._checks import (
 )
 from sklearn_xc._data import CsrRows, DenseRows, Targets
 from sklearn_xc._held_out import draw_rows, split
-from sklearn_xc._kept_fits import KeptFits
+from sklearn_xc._kept_fits import KeptFits, kept_fits
 from sklearn_xc._objective import OBJECTIVES
 from sklearn_xc._out_of_fold import (
     Answers,
@@ -52,7 +52,6 @@ from sklearn_xc.stacking.members import (
 )
 from sklearn_xc.stacking.model import StackedModel
 from sklearn_xc.stacking.training import Lesson, Teacher, joined, make_lesson
-from sklearn_xc.storage.checkpoints import checkpoints_of, data_of_any
 
 #: From the caller of ``fit`` to ``_train_members``: two decorators and fit are between.
 _STACKLEVEL = 5
@@ -302,10 +301,8 @@ class StackingXC(StackedModel):
             progress = fit.parts("step", 1)
             lesson, seconds = self._ask_prefit(members, X, weight, seed), np.zeros(len(members))
         else:
-            with checkpoints_of(self, data_of_any(X, y, given), {"seed": seed}) as checkpoints:
-                seed = seed if checkpoints is None else checkpoints.settings["seed"]
+            with kept_fits(self, X, y, given, seed) as (kept, seed):
                 folds = split(self.cv, X, y, targets, weight, seed, who)
-                kept = KeptFits(checkpoints)
                 kept.require_same(folds)
                 n_held_out = sum(len(test) for _, test in folds)
                 costs = [*(len(train) for train, _ in folds), n, n_held_out]

@@ -112,15 +112,19 @@ class Loops:
 
 @contextmanager
 def kept_loops(
-    estimator: Any, data: Mapping[str, Iterable[Any] | None], seed: int, *, goes_on: bool = False
+    estimator: Any,
+    data: Mapping[str, Iterable[Any] | None] | None,
+    seed: int,
+    *,
+    goes_on: bool = False,
 ) -> Iterator[tuple[Loops, int]]:
     """Open the folder ``checkpoint_dir`` of an estimator, if it has one.
 
     Parameters
     ----------
     estimator : estimator
-    data : dict
-        As of ``identity_of``.
+    data : dict or None
+        As of ``identity_of``; None keeps nothing, as where a call is no ``fit``.
     seed : int
         Which was drawn for the fit.
     goes_on : bool
@@ -137,6 +141,9 @@ def kept_loops(
     ValueError, OSError
         As of :func:`~sklearn_xc.storage.checkpoints.opened`.
     """
+    if data is None:
+        yield Loops(), seed
+        return
     parts = estimator.get_params(deep=False).values()
     own = {type(part).__module__ for part in parts} - {"builtins", "numpy"}
     with checkpoints_of(estimator, data, {"seed": seed}, goes_on=goes_on) as checkpoints:
