@@ -21,6 +21,7 @@ from sklearn_xc.metrics import TopKScorer
 from sklearn_xc.metrics.scorers import AtKScorer
 from sklearn_xc.parallel.spill import maker
 from sklearn_xc.solvers.problem import OneVsAllProblem
+from sklearn_xc.solvers.pruning import together
 
 #: Where ``tol`` is None, a label is left in the folds once its objective is at most this share
 #: above its minimum, and in the final fit at a thirtieth of it. Mean precisions by C moved by 0.12
@@ -176,7 +177,9 @@ class _Fold:
             model._keep_targets(self.targets)
             model._count_instances(self.targets, self.row_weight)
             facts = Facts.of(at_cost(self.problem, C), estimator._allowed_bytes())
-            model._keep(facts, solutions.pop(0), row_of_label)
+            blocks_of_C = solutions.pop(0)
+            sample = together(one.sample for one in blocks_of_C)
+            model._keep(facts, blocks_of_C, row_of_label, sample)
             yield model
 
     def _allowed(self, estimator: OvALinearXC) -> int | None:

@@ -24,7 +24,7 @@ from sklearn_xc.losses import LOSSES, Logistic, MarginLoss
 from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.solvers.newton_cg import BlockSolution
 from sklearn_xc.solvers.problem import OneVsAllProblem
-from sklearn_xc.solvers.pruning import sum_up
+from sklearn_xc.solvers.pruning import SampleScores, sum_up
 from sklearn_xc.weights.label_weights import LabelWeights
 
 #: From the caller of ``fit`` to what warns: two decorators, fit and ``_warn`` are between.
@@ -293,14 +293,14 @@ class OvALinearXC(LogisticModel):
         facts: "Facts",
         solutions: list[BlockSolution],
         row_of_label: np.ndarray,
+        sample: SampleScores | None,
     ) -> None:
         """Set the fitted attributes that follow from solutions."""
         is_bounded = self.regularize_intercept or not self.fit_intercept
         self.fit_report_ = fit_report(solutions, row_of_label, is_bounded)
         self.n_iter_ = self.fit_report_["n_iter"]
         self._is_logistic = facts.is_logistic
-        samples = [s.sample for s in solutions if s.sample is not None]
-        self._pruning_cost = sum_up(samples) if samples else None
+        self._pruning_cost = None if sample is None else sum_up(sample)
         intercepts = stacked(solutions, row_of_label, "intercepts")
         self._weights = LabelWeights(
             assemble_weights(solutions, row_of_label, facts.n_features, facts.room, facts.owner),

@@ -23,6 +23,7 @@ from sklearn_xc.parallel.tasks import Task
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.solvers.newton_cg import BlockSolution, largest_array, solve_block, workspace_bytes
 from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem, check_range, sum_instances
+from sklearn_xc.solvers.pruning import SampleScores, together
 from sklearn_xc.solvers.smooth_newton import is_side_by_side
 
 #: What a positive takes of the time that its label takes without it, for the time left: 0.018 fits
@@ -38,7 +39,7 @@ def solve_all(
     n_jobs: int | None,
     fit: Fit,
     store: BlockStore | None = None,
-) -> tuple[list[BlockSolution], np.ndarray]:
+) -> tuple[list[BlockSolution], np.ndarray, SampleScores | None]:
     """Solve all distinct problems, in parallel over blocks.
 
     Parameters
@@ -62,6 +63,8 @@ def solve_all(
         One for each block.
     row_of_label : ndarray of int64 of shape (n_labels,)
         The row of each label in the stacked solutions.
+    sample : SampleScores or None
+        The scores of all labels before pruning and after, if they were taken.
     """
     group = same_problems(problem, initialiser)
     distinct = np.unique(group)
@@ -96,7 +99,7 @@ def solve_all(
         known=known,
     )  # fmt: skip
     watch.progress.close()
-    return found
+    return *found, keeper.sample
 
 
 def planned(
@@ -180,10 +183,17 @@ def _itself(solution: BlockSolution) -> BlockSolution:
 
 
 class _Keeper:
-    """Takes weights, nearly all of what a block found, out of the heap, and to the disk."""
+    """Takes weights, nearly all of what a block found, out of the heap, and to the disk.
+
+    Attributes
+    ----------
+    sample : SampleScores or None
+        Of all blocks so far; theirs is gone then.
+    """
 
     def __init__(self, spill: Spill, store: BlockStore | None) -> None:
         self.spill, self.store = spill, store
+        self.sample: SampleScores | None = None
 
     def known(self, plan: BlockPlan) -> dict[int, BlockSolution]:
         """Return the blocks that were finished before, by number."""
@@ -202,6 +212,7 @@ class _Keeper:
     def _out_of_heap(self, solution: BlockSolution) -> BlockSolution:
         keep = self.spill.keep
         solution.indices, solution.values = keep(solution.indices), keep(solution.values)
+        self.sample, solution.sample = together((self.sample, solution.sample)), None
         return solution
 
 

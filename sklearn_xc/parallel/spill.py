@@ -116,14 +116,41 @@ def maker(in_files: bool, who: str) -> Callable[..., np.ndarray]:
     return functools.partial(empty_in_file, who=who) if in_files else np.empty
 
 
-def _mapped_file(size: int, what: str, who: str) -> mmap.mmap:
+class _MappedFile(mmap.mmap):
+    """A file without a name, as memory; `who` is the estimator that its arrays are of."""
+
+    who = ""
+
+
+def _memory_of(array: np.ndarray) -> Any:
+    """Return the object whose memory an array is a view of."""
+    room: Any = array
+    while isinstance(room, np.ndarray):
+        room = room.base
+    return room.obj if isinstance(room, memoryview) else room
+
+
+def is_in_file(array: np.ndarray) -> bool:
+    """Tell whether an array is in a file without a name, as of :func:`empty_in_file`."""
+    return isinstance(_memory_of(array), _MappedFile)
+
+
+def maker_beside(array: np.ndarray) -> Callable[..., np.ndarray]:
+    """Return what makes arrays where this one is, as ``maker`` does."""
+    room = _memory_of(array)
+    return maker(isinstance(room, _MappedFile), getattr(room, "who", ""))
+
+
+def _mapped_file(size: int, what: str, who: str) -> _MappedFile:
     try:
         with tempfile.TemporaryFile(prefix="sklearn_xc-") as file:
             if hasattr(os, "posix_fallocate"):  # a full disk is told now, not by a signal
                 os.posix_fallocate(file.fileno(), 0, size)
             else:
                 file.truncate(size)
-            return mmap.mmap(file.fileno(), size)
+            room = _MappedFile(file.fileno(), size)
+            room.who = who
+            return room
     except OSError as error:
         raise OSError(
             error.errno,
@@ -143,10 +170,7 @@ def release(array: np.ndarray, n: int) -> None:
     n : int
         How many items. Of the last page, and of pages shared with other arrays, nothing goes.
     """
-    room: Any = array
-    while isinstance(room, np.ndarray):
-        room = room.base
-    room = room.obj if isinstance(room, memoryview) else room
+    room = _memory_of(array)
     if not isinstance(room, mmap.mmap) or not hasattr(mmap, "MADV_REMOVE"):
         return
     place = array.ctypes.data - np.frombuffer(room, np.uint8).ctypes.data

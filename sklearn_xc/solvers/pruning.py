@@ -1,5 +1,6 @@
 """What pruning costs, as a user sees it: answers for a sample of the training instances."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -167,17 +168,29 @@ def sample_bytes(n: int) -> int:
     return 4 * n + min(n, SAMPLE_SIZE) * 8 * (2 + 3 * max(KS))
 
 
-def sum_up(parts: list[SampleScores]) -> PruningCost:
-    """Return the answers for the sample from the scores of all labels, in several parts."""
-    best = np.sort(np.concatenate([part.best for part in parts], axis=2), axis=2)
-    best = best[:, :, -max(KS) :]
-    place = np.concatenate([part.place for part in parts])
-    scores = np.concatenate([part.of_positives for part in parts], axis=1)
-    n_above = np.sum([part.n_above for part in parts], axis=0)
+def together(parts: Iterable[SampleScores | None]) -> SampleScores | None:
+    """Return the scores that the labels of several parts give, in whatever order; None of none."""
+    known = [part for part in parts if part is not None]
+    if not known:
+        return None
+    best = known[0].best
+    for part in known[1:]:
+        best = np.sort(np.concatenate([best, part.best], axis=2), axis=2)[:, :, -max(KS) :]
+    return SampleScores(
+        best,
+        np.sum([part.n_above for part in known], axis=0),
+        np.concatenate([part.place for part in known]),
+        np.concatenate([part.of_positives for part in known], axis=1),
+    )
+
+
+def sum_up(found: SampleScores) -> PruningCost:
+    """Return the answers for the sample from the scores of all labels."""
+    best, place, scores = np.sort(found.best, axis=2), found.place, found.of_positives
     before, after = (_ranks(place, scores[side], best[side]) for side in range(2))
     hits = {k: (int((before < k).sum()), int((after < k).sum())) for k in KS}
-    found = (scores > 0).sum(axis=1)
-    f1 = 2 * found / np.maximum(found + n_above + scores.shape[1], 1)
+    n_found = (scores > 0).sum(axis=1)
+    f1 = 2 * n_found / np.maximum(n_found + found.n_above + scores.shape[1], 1)
     return PruningCost(best.shape[1], hits, (float(f1[0]), float(f1[1])))
 
 

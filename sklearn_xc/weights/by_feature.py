@@ -1,5 +1,6 @@
 """Label weights in the layout that scoring reads: by feature, in two kinds."""
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,8 @@ import scipy.sparse as sp
 from sklearn_xc._data import read_only
 from sklearn_xc._declared_state import Array, Holds, declares
 from sklearn_xc.kernels.prediction.row_scores import N_TIERS
+from sklearn_xc.parallel.spill import maker_beside
+from sklearn_xc.weights.transposition import transposed
 
 #: A feature with weights on at least this share of the labels is kept as a whole column. A column
 #: costs about as much as a posting list on an eighth of the labels; up to a quarter the zeros would
@@ -133,23 +136,37 @@ def split_by_feature(by_feature: Any) -> Split:
     chosen = np.flatnonzero(counts >= enough)
     slot = np.full(n_features, -1, np.int32)
     slot[chosen] = np.arange(len(chosen))
-    columns = np.zeros((len(chosen), -(-n_labels // _PADDING) * _PADDING), by_feature.dtype)
+    empty, width = maker_beside(by_feature.data), -(-n_labels // _PADDING) * _PADDING
+    columns = empty(len(chosen) * width, by_feature.dtype).reshape(len(chosen), width)
+    columns[...] = 0
     for row, j in enumerate(chosen):
         kept = slice(by_feature.indptr[j], by_feature.indptr[j + 1])
         columns[row, by_feature.indices[kept]] = by_feature.data[kept]
-    # With posting lists alone, as of many labels, they are taken as they are, without a copy.
-    in_lists = np.repeat(slot < 0, counts) if len(chosen) else slice(None)
     lengths = np.where(slot < 0, counts, 0)
-    highest, lowest = (
-        np.asarray(bound.toarray()).ravel()
-        for bound in (by_feature.max(axis=0), by_feature.min(axis=0))
-    )
+    indptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+    labels, values = by_feature.indices.astype(np.int32, copy=False), by_feature.data
+    if len(chosen):  # else, as of many labels, they are taken as they are, without a copy
+        labels, values = empty(indptr[-1], np.int32), empty(indptr[-1], values.dtype)
+        for first, stop in itertools.pairwise([-1, *chosen, n_features]):
+            kept = slice(by_feature.indptr[first + 1], by_feature.indptr[stop])
+            place = slice(indptr[first + 1], indptr[stop])
+            labels[place], values[place] = by_feature.indices[kept], by_feature.data[kept]
+    highest, lowest = (_bounds(by_feature, counts, of) for of in (np.maximum, np.minimum))
     return Split(
-        indptr=np.concatenate(([0], np.cumsum(lengths))).astype(np.int64),
-        labels=by_feature.indices[in_lists].astype(np.int32, copy=False),
-        values=by_feature.data[in_lists],
-        slot=slot, columns=columns, highest=highest, lowest=lowest, counts=lengths,
+        indptr=indptr, labels=labels, values=values, slot=slot, columns=columns,
+        highest=highest, lowest=lowest, counts=lengths,
     )  # fmt: skip
+
+
+def _bounds(by_feature: Any, counts: np.ndarray, larger: np.ufunc) -> np.ndarray:
+    """Return the largest weight of each feature, or the smallest, zeros included."""
+    found = np.zeros(len(counts), by_feature.dtype)
+    own = np.flatnonzero(counts)
+    if len(own):
+        found[own] = larger.reduceat(by_feature.data, by_feature.indptr[own])
+    has_zeros = counts < by_feature.shape[0]
+    found[has_zeros] = larger(found[has_zeros], 0)
+    return found
 
 
 def work_of(counts: np.ndarray, slot: np.ndarray, n_labels: int) -> np.ndarray:
@@ -168,11 +185,9 @@ def arrange_by_feature(coef: Any) -> WeightsByFeature:
     Returns
     -------
     WeightsByFeature
-        In time O(nnz + n_features).
+        In time O(nnz + n_features); in unnamed files if `coef` is.
     """
-    by_feature = sp.csc_array(coef)
-    by_feature.sum_duplicates()
-    split = split_by_feature(by_feature)
+    split = split_by_feature(transposed(coef))
     work = work_of(split.counts, split.slot, coef.shape[0])
     return WeightsByFeature(
         indptr=split.indptr,

@@ -10,6 +10,7 @@ from sklearn_xc._declared_state import Lengths, check_record
 from sklearn_xc.exceptions import SavedModelError
 from sklearn_xc.storage.array_files import StoredArray
 from sklearn_xc.weights.by_feature import WeightsByFeature, arrange_by_feature, arrange_by_label
+from sklearn_xc.weights.transposition import is_canonical, pieces
 
 #: What is long, and checked by part; the rest of `WeightsByFeature` has a number for each feature.
 BY_PART = ("labels", "values", "columns")
@@ -105,7 +106,7 @@ def as_stored(state: dict[str, Any]) -> dict[str, Any] | None:
         would not come back as they are.
     """
     coef = state["coef"]
-    if not isinstance(coef, sp.csr_array) or not coef.has_canonical_format or not coef.data.all():
+    if not isinstance(coef, sp.csr_array) or not is_canonical(coef) or not coef.data.all():
         return None
     by_feature = arrange_by_feature(coef)
     return {
@@ -118,5 +119,5 @@ def as_stored(state: dict[str, Any]) -> dict[str, Any] | None:
 
 def reach_of(coef: sp.csr_array) -> float:
     """Return the largest sum of magnitudes of a label's weights."""
-    sizes = sp.csr_array((np.abs(coef.data), coef.indices, coef.indptr), shape=coef.shape)
-    return float(sizes.sum(axis=1, dtype=np.float64).max())
+    sums = (abs(piece).sum(axis=1, dtype=np.float64) for piece in pieces(coef))
+    return max((float(of_piece.max()) for of_piece in sums), default=0.0)

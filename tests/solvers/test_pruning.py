@@ -10,7 +10,7 @@ from sklearn_xc.losses import LOSSES
 from sklearn_xc.solvers import pruning
 from sklearn_xc.solvers.newton_cg import solve_block
 from sklearn_xc.solvers.problem import sum_instances
-from sklearn_xc.solvers.pruning import PruningCost, SampleScores, sum_up
+from sklearn_xc.solvers.pruning import PruningCost, SampleScores, sum_up, together
 
 
 def solve_in_blocks(problem, n_blocks, n_lanes=4):
@@ -55,7 +55,7 @@ def test_they_are_those_of_dense_scores(
     monkeypatch.setattr(pruning, "KS", (1, 3))
     X, Y = make_xy(n=150, d=40, n_labels=20)
     problem = make_problem(X, Y, loss=loss, dtype=dtype, dense=dense, prune=prune, tol=1e-3)
-    cost = sum_up([one.sample for one in solve_in_blocks(problem, 3)])
+    cost = sum_up(together(one.sample for one in solve_in_blocks(problem, 3)))
     whole = solve_in_blocks(dataclasses.replace(problem, prune=0.0), 3)
     assert all(one.sample is None for one in whole)
     before = dense_weights(whole, 20, 40)
@@ -81,7 +81,7 @@ def test_the_sample_does_not_depend_on_the_cut_into_blocks(make_xy, make_problem
     monkeypatch.setattr(pruning, "SAMPLE_SIZE", 30)
     X, Y = make_xy(n=150, n_labels=20)
     problem = make_problem(X, Y, prune=0.3)
-    costs = [sum_up([s.sample for s in solve_in_blocks(problem, n)]) for n in (1, 4, 20)]
+    costs = [sum_up(together(s.sample for s in solve_in_blocks(problem, n))) for n in (1, 4, 20)]
     assert costs[0] == costs[1] == costs[2]
     assert costs[0].n_sampled == 30
 
@@ -90,7 +90,7 @@ def test_the_sample_does_not_depend_on_the_cut_into_blocks(make_xy, make_problem
 def test_no_instance_has_a_label(loss, make_xy, make_problem):
     X, _ = make_xy()
     problem = make_problem(X, np.zeros((120, 2)), prune=0.1, loss=loss)
-    cost = sum_up([one.sample for one in solve_in_blocks(problem, 1)])
+    cost = sum_up(together(one.sample for one in solve_in_blocks(problem, 1)))
     assert cost == PruningCost(0, {1: (0, 0), 5: (0, 0)}, (0.0, 0.0))
     assert cost.losses(2, True) == []
 
@@ -101,7 +101,7 @@ def test_ties_do_not_count_as_before():
     scores = np.array([[0.5, 0.5, 0.1], [0.25, 0.75, 0.6]])
     part = SampleScores(best, np.zeros(2), np.zeros(3, int), scores)
     # Before: 0.5, 0.5, *0.5*; after: 0.75, 0.6, *0.5*, ... the second of the negatives at 0.5.
-    assert sum_up([part]).hits == {1: (1, 1), 5: (3, 3)}
+    assert sum_up(part).hits == {1: (1, 1), 5: (3, 3)}
 
 
 @pytest.mark.parametrize(
