@@ -45,7 +45,7 @@ from sklearn_xc.solvers.problem import OneVsAllProblem, sum_instances
 collect_ignore_glob = ["*conftest.py"]
 
 # The first call of a kernel compiles it, hence no deadline; the same examples on every run.
-hypothesis.settings.register_profile("default", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("default", deadline=None, derandomize=True, max_examples=40)
 hypothesis.settings.register_profile("explore", deadline=None, max_examples=2000)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 

@@ -46,6 +46,10 @@ def _add_fit(commands: Any) -> None:
     command.add_argument("--separator", type=_not_empty, metavar="TEXT", help=_SEPARATOR)
     command.add_argument("--out", required=True, metavar="MODEL", help="folder for the model")
     command.add_argument(
+        "--compact", action="store_true",
+        help="round weights of one-vs-all to a byte each: the model takes a quarter of the room",
+    )  # fmt: skip
+    command.add_argument(
         "--holdout", type=_share, metavar="SHARE",
         help="first tell how good the model is on this share of the rows, such as 0.1, after "
         "training on the others",

@@ -17,6 +17,8 @@ ESTIMATORS = {
 }
 #: These take one label for each row: the best one is predicted.
 ONE_LABEL = ("softmax",)
+#: These have weights that can be saved in compact form.
+ONE_VS_ALL = ("ova", "ova-cv", "stacking")
 #: These know what to do with texts of labels.
 TAKE_LABEL_TEXTS = ("ngame", "stacking")
 #: These learn on held-out rows themselves from which score on labels are predicted.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sklearn_xc.command_line.errors import CommandError, listed, say
-from sklearn_xc.command_line.estimators import ONE_LABEL, make_model
+from sklearn_xc.command_line.estimators import ONE_LABEL, ONE_VS_ALL, make_model
 from sklearn_xc.command_line.label_texts import read_label_texts
 from sklearn_xc.command_line.labelled_rows import LabelledRows, read_labelled
 from sklearn_xc.command_line.model_files import Columns, check_place, save_model
@@ -30,6 +30,11 @@ def fit(options: Any) -> None:
         For options and tables that do not do.
     """
     check_place(options.out)
+    if options.compact and options.estimator not in ONE_VS_ALL:
+        raise CommandError(
+            f"--compact: is for weights of one-vs-all, that is --estimator {listed(ONE_VS_ALL)}. "
+            f"Got {options.estimator!r}."
+        )
     label_texts = read_label_texts(options)
     least = 1 if options.estimator in ONE_LABEL else options.min_count
     decisions = "thresholds" if options.thresholds else None
@@ -62,7 +67,7 @@ def fit(options: Any) -> None:
         _hold_out(model, rows, options)
     seconds = _train(model, rows, options, "fit")
     columns = Columns(options.text, options.labels, options.separator)
-    n_bytes = save_model(model, columns, options.out)
+    n_bytes = save_model(model, columns, options.out, compact=options.compact)
     n_labels = len(model.classes_)
     _tell(
         options,

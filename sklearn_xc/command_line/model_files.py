@@ -44,10 +44,10 @@ def check_place(path: str) -> None:
         raise CommandError(f"--out: {error}") from error
 
 
-def save_model(model: Any, columns: Columns, path: str) -> int:
+def save_model(model: Any, columns: Columns, path: str, *, compact: bool) -> int:
     """Save a model, all or nothing, and return its bytes."""
     setattr(model, _ATTRIBUTE, asdict(columns))
-    model.save(path)
+    model.save(path, compact=compact)
     return sum(entry.stat().st_size for entry in os.scandir(path))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn_xc._plain_state import from_plain
+from sklearn_xc._plain_state import as_plain, from_plain
 from sklearn_xc.weights import compact
 from sklearn_xc.weights.compact import HeldCompact
 from sklearn_xc.weights.label_weights import CompactLabelWeights, LabelWeights
@@ -55,6 +55,12 @@ def _read_compact(state: dict[str, Any]) -> CompactLabelWeights:
     return CompactLabelWeights.held_by(HeldCompact(**state), *beside)
 
 
+def _compacted(state: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the compact record of the same weights, of the plain state of `LabelWeights`."""
+    held = compact.compact(from_plain(state["coef"])).state()
+    return "CompactLabelWeights", as_plain({**held, **{name: state[name] for name in _BESIDE}})
+
+
 @dataclass(frozen=True)
 class Form:
     """How a record is kept in a folder.
@@ -67,15 +73,18 @@ class Form:
         Reads it.
     format : int
         The first format of folders that has it.
+    compact : callable, optional
+        Returns the name and the plain state of a smaller record of about the same.
     """
 
     write: Callable[..., Any]
     read: Callable[..., Any]
     format: int
+    compact: Callable[..., tuple[str, dict[str, Any]]] | None = None
 
 
 #: By the name of a record.
 FORMS = {
-    "LabelWeights": Form(_write_weights, _read_weights, 1),
+    "LabelWeights": Form(_write_weights, _read_weights, 1, _compacted),
     "CompactLabelWeights": Form(_write_compact, _read_compact, 2),
 }

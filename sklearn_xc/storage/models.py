@@ -16,6 +16,7 @@ from sklearn_xc.exceptions import SavedModelError
 from sklearn_xc.storage.array_files import SMALL, StoredArray
 from sklearn_xc.storage.folder import open_arrays, read_meta, writing
 from sklearn_xc.storage.foreign import from_foreign
+from sklearn_xc.storage.forms import FORMS
 from sklearn_xc.storage.named_classes import class_named
 from sklearn_xc.storage.nodes import Path as Place
 from sklearn_xc.storage.nodes import Reader, Writer, said_of
@@ -25,7 +26,7 @@ from sklearn_xc.storage.places import named_in_errors
 _ATTEMPTS = 3
 
 
-def save_model(model: Any, path: str | os.PathLike[str]) -> None:
+def save_model(model: Any, path: str | os.PathLike[str], *, compact: bool = False) -> None:
     """Save an estimator to a folder, all or nothing.
 
     Parameters
@@ -33,17 +34,27 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     model : estimator
     path : str or PathLike
         A folder that holds a model or nothing, or a free name.
+    compact : bool, default=False
+        Whether weights of one-vs-all are rounded to a byte each.
 
     Raises
     ------
     TypeError
         If it holds what cannot be saved.
+    ValueError
+        If it is to be compact, and has no weights of one-vs-all.
     OSError
         If the folder cannot be written; what was in it before is as it was.
     """
     with named_in_errors(path), writing(path) as folder:
-        writer = Writer(folder.put)
-        folder.finish(writer.node(model), writer.format)
+        writer = Writer(folder.put, compact=compact)
+        node = writer.node(model)
+        if compact and writer.format < FORMS["CompactLabelWeights"].format:
+            raise ValueError(
+                f"{type(model).__name__}: compact=True is for weights of one-vs-all, fitted; this "
+                "model holds none."
+            )
+        folder.finish(node, writer.format)
 
 
 def load_model(path: str | os.PathLike[str], *, verify: bool = False) -> Any:

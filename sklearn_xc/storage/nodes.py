@@ -53,6 +53,8 @@ class Writer:
     ----------
     put : callable
         Called as ``put(array, name)`` with each array; returns the name by which it is found again.
+    compact : bool, default=False
+        Whether records are made compact that can be.
 
     Attributes
     ----------
@@ -60,8 +62,8 @@ class Writer:
         The least format of folders that has all that was written so far.
     """
 
-    def __init__(self, put: Callable[[np.ndarray, str], str]) -> None:
-        self._put = put
+    def __init__(self, put: Callable[[np.ndarray, str], str], *, compact: bool = False) -> None:
+        self._put, self._compact = put, compact
         self.format = 1
         self._met: dict[int, tuple[Path, Any]] = {}
         self._files: dict[tuple, tuple[str, np.ndarray]] = {}
@@ -139,12 +141,16 @@ class Writer:
 
     def _dictionary(self, value: dict[Any, Any], path: Path) -> Any:
         if value.get(KIND) in FORMS:
-            known = FORMS[value[KIND]]
-            form = known.write(value[STATE])
+            kind, state = value[KIND], value[STATE]
+            known = FORMS[kind]
+            if self._compact and known.compact is not None:
+                kind, state = known.compact(state)
+                known = FORMS[kind]
+            form = known.write(state)
             if form is not None:
                 self.format = max(self.format, known.format)
                 self._met[id(form)] = path, form
-                return {"form": value[KIND], "of": self._named(form, (*path, "of"))}
+                return {"form": kind, "of": self._named(form, (*path, "of"))}
         if not all(type(key) is str for key in value):
             return {
                 "pairs": [

@@ -1,6 +1,7 @@
 """Tables become the model that Python makes of them."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,6 +53,20 @@ def test_what_is_around_the_classifier(run, train, made, tmp_path, option, class
     ours = sklearn_xc.load(tmp_path / "m")
     assert type(ours.classifier_) is type(classifier)
     assert_same(ours, theirs, made)
+
+
+def test_compact(run, refused, train, model, tmp_path):
+    assert run("fit", train, *ASKED, "--compact", "--out", tmp_path / "small")[0] == 0
+    weights = [
+        sum(one.stat().st_size for one in folder.glob("*weights*.npy"))
+        for folder in (tmp_path / "small", Path(model))
+    ]
+    assert weights[0] < weights[1]
+    known = sklearn_xc.load(model).classifier_.estimator_.compact()
+    ours = sklearn_xc.load(tmp_path / "small").classifier_.estimator_
+    assert (ours.coef_ != known.coef_).nnz == 0
+    asked = [*ASKED, "--compact", "--estimator", "softmax", "--out", tmp_path / "m"]
+    assert "--compact: is for weights of one-vs-all, that is" in refused("fit", train, *asked)
 
 
 def test_thresholds_and_probabilities_exclude_each_other(refused, train, tmp_path):

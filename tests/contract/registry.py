@@ -391,7 +391,7 @@ ENTRIES = {
         quick={
             "cv": 0.3,
             "final_estimator": HistGradientBoostingClassifier(
-                max_iter=10, min_samples_leaf=2, early_stopping=False, random_state=0
+                max_iter=3, min_samples_leaf=2, early_stopping=False, random_state=0
             ),
             "random_state": 0,
         },

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from test_models import X, Y, answers, mapped  # noqa: F401
 
 import sklearn_xc
-from sklearn_xc import OvALinearXC
+from sklearn_xc import OvALinearXC, SoftmaxUMax, ThresholdTuner
 from sklearn_xc.exceptions import SavedModelError
 from sklearn_xc.storage import folder as folders
 from sklearn_xc.storage import forms
@@ -49,6 +49,33 @@ def test_it_is_small_and_comes_back(model, small, tmp_path, mapped):  # noqa: F8
     known = sorted(path.read_bytes() for path in (tmp_path / "small").glob("*.npy"))
     for other in ("again", "from a file"):
         assert sorted(path.read_bytes() for path in (tmp_path / other).glob("*.npy")) == known
+
+
+@pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning")
+def test_what_is_inside_is_saved_compact(model, small, tmp_path, mapped):  # noqa: F811
+    model.save(tmp_path / "own", compact=True)
+    small.save(tmp_path / "small", compact=True)  # is already
+    for name in ("own", "small"):
+        opened = sklearn_xc.load(tmp_path / name)
+        assert answers(opened) == answers(small)
+        assert opened._weights._coef is None
+    outer = ThresholdTuner(OvALinearXC(tol=1e-2), cv=0.3, random_state=0).fit(X, Y)
+    before = answers(outer)
+    outer.save(tmp_path / "outer", compact=True)
+    assert answers(outer) == before
+    opened = sklearn_xc.load(tmp_path / "outer")
+    assert answers(opened.estimator_) == answers(outer.estimator_.compact())
+    np.testing.assert_array_equal(opened.thresholds_, outer.thresholds_)
+
+
+def test_without_weights_of_one_vs_all(model, tmp_path):
+    model.save(tmp_path)
+    before = (tmp_path / META).read_bytes()
+    for other in (OvALinearXC(), SoftmaxUMax(max_iter=1, random_state=0).fit(X, Y)):
+        with pytest.raises(ValueError, match=rf"^{type(other).__name__}: compact=True is for wei"):
+            other.save(tmp_path, compact=True)
+    assert (tmp_path / META).read_bytes() == before
+    assert answers(sklearn_xc.load(tmp_path)) == answers(model)
 
 
 def test_the_model_itself_stays(model, small):
