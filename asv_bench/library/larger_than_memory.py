@@ -50,6 +50,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget", type=float, default=160, help="max_memory in MiB (160)")
     parser.add_argument("--times", type=float, default=10, help="size of X in budgets (10)")
     parser.add_argument("--labels", type=int, default=64, help="64")
+    parser.add_argument("--features", type=int, default=50_000, help="of the large X (50,000)")
+    parser.add_argument("--per-row", type=int, default=1_000, help="non-zeros of a row (1,000)")
     parser.add_argument("--parts", nargs="+", choices=("x", "model"), default=("x", "model"))
     parser.add_argument("--model-budget", type=float, default=40, help="max_memory in MiB (40)")
     parser.add_argument("--model-labels", type=int, default=60_000, help="60,000")

@@ -36,6 +36,7 @@ def python(tmp_path):
     return str(path)
 
 
+@pytest.mark.slow
 def test_a_row_per_project_and_errors_in_their_place(python, capsys):
     rows = annif_backends.main(
         python=python, size="1/16", projects=["ova", "svc", "tfidf"], timeout=2

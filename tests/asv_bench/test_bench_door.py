@@ -1,7 +1,10 @@
+import pytest
+
 from asv_bench.library import door
 from sklearn_xc import _checks, _sparse_input
 
 
+@pytest.mark.slow
 def test_each_call_has_its_share(capsys):
     check = _checks.check_sparse
     rows = door.main(n_train_rows=60, repeats=1, n_many=40)

@@ -68,6 +68,7 @@ def test_repository_sets_have_unit_rows(made_data, dtype):
         np.testing.assert_allclose(row_norms(X), 1.0, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_tate_needs_no_files():
     split = load_set("tate", None)
     assert split.X_train.dtype == np.float32

@@ -12,6 +12,7 @@ def check_row(row):
     assert 0 <= row["P@1"] <= 100
 
 
+@pytest.mark.slow
 def test_search_runs_in_a_fresh_process(capsys):
     ballast = bytearray(3 * 2**28)
     ballast[:: 2**12] = b"1" * (3 * 2**16)  # touched, so that this process holds it

@@ -59,6 +59,7 @@ def test_hypernyms_are_edges(made_data):
     assert np.argwhere(found.parents.toarray()).tolist() == [[0, 3], [1, 0], [2, 0], [2, 4]]
 
 
+@pytest.mark.slow
 def test_subjects_of_the_tate_are_leaves():
     found = hierarchy.tate_hierarchy()
     n_labels = len(load_tate_subjects("test").target_names)

@@ -22,6 +22,7 @@ def test_the_data_have_every_label(made):
     assert made.names[3] == [f"label {j:06d}" for j in made.Y[[3]].indices]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_every_call_does_what_it_is_called_after(made):
     """All in one process, in their order."""
@@ -32,6 +33,7 @@ def test_every_call_does_what_it_is_called_after(made):
     assert (made.folder / "tagged.tsv").read_text().count("\n") == 121
 
 
+@pytest.mark.slow
 def test_a_row_for_each_call_and_what_it_needs(capsys):
     rows = large.main(labels=50, rows=40, calls=["OvALinearXC.predict_topk"])
     assert [row["call"] for row in rows] == ["OvALinearXC.fit", "OvALinearXC.predict_topk"]

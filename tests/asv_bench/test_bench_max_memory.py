@@ -21,8 +21,8 @@ ENOUGH = {
     "ThresholdTuner": 64,
     "TopKCalibrator": 64,
 }
-#: Those that take longer than two seconds.
-SLOW = ("OvALinearXCCV", "StackingXC", "ThresholdTuner", "TopKCalibrator", "DecompMIPSClassifier")
+#: Those that take longer than some seconds.
+SLOW = set(ENOUGH) - {"OvALinearXC", "ImplicitSoftmaxSGD"}
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),

@@ -10,6 +10,7 @@ from sklearn_xc.datasets import make_xc_classification
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.slow
 def test_a_row_for_either_model(monkeypatch, tmp_path):
     X, Y = make_xc_classification(
         n_samples=300, n_features=200, n_labels=60, random_state=0, return_X_y=True
