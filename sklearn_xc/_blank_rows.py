@@ -6,12 +6,14 @@ among the training instances without features; and as most data have few of thes
 more are imagined, which have the labels of all instances in proportion.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from sklearn_xc._data import CsrRows, DenseRows, entries_per_row
 from sklearn_xc._declared_state import Array, Holds, Number, declares
+from sklearn_xc._row_pieces import row_pieces
 
 #: How many instances are imagined, and besides which share of all. Where features are indicators of
 #: which one level is left out, instances without features are common, and outweigh these.
@@ -24,7 +26,7 @@ def is_blank(X: CsrRows | DenseRows) -> np.ndarray:
     """Return which instances have no feature other than 0, bool of shape (n,)."""
     if isinstance(X, DenseRows):
         return np.asarray(~X.values.any(axis=1))
-    return ~_any_in_row(X, X.data != 0)
+    return ~_any_in_row(X, lambda entries: X.data[entries] != 0)
 
 
 def shares_any(X: CsrRows, features: np.ndarray) -> np.ndarray:
@@ -32,11 +34,16 @@ def shares_any(X: CsrRows, features: np.ndarray) -> np.ndarray:
 
     `features` is a bool array of shape (n_features,). Zeros that are stored count.
     """
-    return _any_in_row(X, features[X.indices])
+    return _any_in_row(X, lambda entries: features[X.indices[entries]])
 
 
-def _any_in_row(X: CsrRows, of_entry: np.ndarray) -> np.ndarray:
-    return entries_per_row(X.indptr, of_entry) > 0
+def _any_in_row(X: CsrRows, is_chosen: Callable[[slice], np.ndarray]) -> np.ndarray:
+    found = np.empty(X.shape[0], bool)
+    for first, last in row_pieces(X.indptr):
+        start, stop = X.indptr[first], X.indptr[last]
+        indptr = X.indptr[first : last + 1] - start
+        found[first:last] = entries_per_row(indptr, is_chosen(slice(start, stop))) > 0
+    return found
 
 
 def features_of(X: CsrRows | DenseRows, rows: np.ndarray | None = None) -> np.ndarray:
@@ -54,13 +61,15 @@ def features_of(X: CsrRows | DenseRows, rows: np.ndarray | None = None) -> np.nd
     """
     if isinstance(X, DenseRows):
         return np.asarray((X.values if rows is None else X.values[rows]).any(axis=0))
-    is_there = X.data != 0
-    if rows is not None:
-        is_named = np.zeros(X.shape[0], bool)
-        is_named[rows] = True
-        is_there &= np.repeat(is_named, np.diff(X.indptr))
     found = np.zeros(X.shape[1], bool)
-    found[X.indices[is_there]] = True
+    is_named = np.full(X.shape[0], rows is None)
+    if rows is not None:
+        is_named[rows] = True
+    for first, last in row_pieces(X.indptr):
+        entries = slice(X.indptr[first], X.indptr[last])
+        lengths = np.diff(X.indptr[first : last + 1])
+        is_there = (X.data[entries] != 0) & np.repeat(is_named[first:last], lengths)
+        found[X.indices[entries][is_there]] = True
     return found
 
 

@@ -184,6 +184,7 @@ class TestInputs:
         of_dense = fit(read_only(X.toarray()), read_only(Y.toarray()), weight)
         assert_same_model(of_dense, fit(X.toarray(), Y, WEIGHT))
 
+    @PLAIN
     def test_memory_maps(self, fit, fitted, tmp_path):
         joblib.dump((X, Y), tmp_path / "data.joblib")
         x, y = joblib.load(tmp_path / "data.joblib", mmap_mode="r")
