@@ -47,20 +47,20 @@ _PIECE = 4_000
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the experiment to a command line."""
-    parser.add_argument("--budget", type=float, default=160, help="max_memory in MiB (160)")
+    parser.add_argument("--budget", type=float, default=32, help="max_memory in MiB (32)")
     parser.add_argument("--times", type=float, default=10, help="size of X in budgets (10)")
-    parser.add_argument("--labels", type=int, default=64, help="64")
-    parser.add_argument("--features", type=int, default=50_000, help="of the large X (50,000)")
-    parser.add_argument("--per-row", type=int, default=1_000, help="non-zeros of a row (1,000)")
+    parser.add_argument("--labels", type=int, default=16, help="16")
+    parser.add_argument("--features", type=int, default=20_000, help="of the large X (20,000)")
+    parser.add_argument("--per-row", type=int, default=2_000, help="non-zeros of a row (2,000)")
     parser.add_argument("--parts", nargs="+", choices=("x", "model"), default=("x", "model"))
     parser.add_argument("--model-budget", type=float, default=40, help="max_memory in MiB (40)")
     parser.add_argument("--model-labels", type=int, default=60_000, help="60,000")
 
 
 def main(
-    data: Any = None, *, budget: float = 160, times: float = 10, labels: int = 64,
+    data: Any = None, *, budget: float = 32, times: float = 10, labels: int = 16,
     parts: Sequence[str] = ("x", "model"), model_budget: float = 40, model_labels: int = 60_000,
-    features: int = 50_000, per_row: int = 1_000, report: Report | None = None,
+    features: int = 20_000, per_row: int = 2_000, report: Report | None = None,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Fit within a budget, and without one.
 

@@ -12,6 +12,7 @@ from sklearn_xc._shared_memory import array_bytes
 from sklearn_xc._sklearn import safe_indexing
 from sklearn_xc.initialisers import Initialiser
 from sklearn_xc.linear.checkpoints import BlockStore, FitStore, Scored
+from sklearn_xc.linear.memory import held_bytes
 from sklearn_xc.linear.ova import Facts, OvALinearXC
 from sklearn_xc.linear.path import PathEnd, at_cost, solve_path
 from sklearn_xc.linear.problem import build_problem, check_init, copies_in_files
@@ -176,11 +177,17 @@ class _Fold:
                 model.feature_names_in_ = estimator.feature_names_in_
             model._keep_targets(self.targets)
             model._count_instances(self.targets, self.row_weight)
-            facts = Facts.of(at_cost(self.problem, C), estimator._allowed_bytes())
+            facts = Facts.of(at_cost(self.problem, C), None)
+            facts = facts._replace(room=self._room(estimator))
             blocks_of_C = solutions.pop(0)
             sample = together(one.sample for one in blocks_of_C)
             model._keep(facts, blocks_of_C, row_of_label, sample)
             yield model
+
+    def _room(self, estimator: OvALinearXC) -> int | None:
+        """Return the bytes for weights beside a fold's rows; they are arranged for scoring, too."""
+        allowed = self._allowed(estimator)
+        return None if allowed is None else max(0, allowed - held_bytes(self.problem)) // 2
 
     def _allowed(self, estimator: OvALinearXC) -> int | None:
         """Return what the fits may hold beside the test rows."""
