@@ -1,12 +1,14 @@
 """``compile``: the inner loops compiled beforehand, such as when an image is made."""
 
 import os
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
 from typing import Any
 
-from sklearn_xc.command_line.estimators import ONE_LABEL, make_model
+import sklearn_xc
+from sklearn_xc.command_line.estimators import ONE_LABEL, ONE_VS_ALL, make_model
 
 #: Rows and words of the made texts: enough that rare labels are solved on working sets, as those of
 #: large data are.
@@ -41,6 +43,10 @@ def _train(name: str) -> None:
     if name == "ova":  # of few rows, and of many frequent labels
         texts, tags = _made_texts(_FEW_ROWS)
         model.fit(texts, tags).predict_topk(texts[:1], candidates=["t1", "t2"])
+    if name in ONE_VS_ALL:
+        with tempfile.TemporaryDirectory() as folder:
+            model.save(folder, compact=True)
+            sklearn_xc.load(folder).predict(texts[:10])
 
 
 def _made_texts(n_rows: int) -> tuple[list[str], list[list[str]]]:

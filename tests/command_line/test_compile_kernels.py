@@ -9,8 +9,10 @@ import pytest
 
 import sklearn_xc
 
-#: A first training and answer in a process that may not compile.
+#: A first training, and answers, in a process that may not compile.
 USE = """
+import tempfile
+import sklearn_xc
 from sklearn_xc.command_line.compile_kernels import _made_texts
 from sklearn_xc.command_line.estimators import make_model
 
@@ -19,6 +21,10 @@ model = make_model("ova", [], decisions="thresholds", separator=None, min_count=
                    label_texts=None, n_jobs=1, seed=1)
 model.fit(texts[:400], tags[:400])
 model.predict_topk(texts[400:])
+for compact in (False, True):
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(folder, compact=compact)
+        sklearn_xc.load(folder).predict_topk(texts[400:])
 """
 #: Counts compilations: none is to be started.
 COUNT = """

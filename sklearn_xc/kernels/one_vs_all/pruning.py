@@ -143,7 +143,7 @@ def pruning_kernel(loss: Any, rows_of: ModuleType) -> Any:
         sample, place, scores, scored, best, n_above, of_positives, n_positive_scores
             As for ``take_up``.
         vectors : ndarray of shape (2, d + 1)
-            Work space of 0, left so.
+            Work space of 0, left so but for intercepts.
         in_sample : ndarray of int32
             Work space for as many rows as the largest set has.
         """
