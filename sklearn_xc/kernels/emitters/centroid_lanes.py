@@ -27,7 +27,7 @@ _FLAGS = {"fadd": ("reassoc",), "fmax": ("nnan",)}
 _HIGHEST = 255.0
 
 
-def _nearest_centroid(typing, values, at, block, centroids, halves):
+def _nearest_centroid(typing, values, at, block, width, centroids, halves):
     """Return the number of the centroid that is nearest to a block of a row, the first of equals.
 
     Distances that agree to six digits are equal, and so are those that are lost beside the norms.
@@ -38,20 +38,27 @@ def _nearest_centroid(typing, values, at, block, centroids, halves):
     at : uint64
         The first of the block's values.
     block : uint64
+    width : int64
+        How many of the values are the block's.
     centroids : ndarray of float32 of shape (n_blocks, WIDTH, 16)
     halves : ndarray of float32 of shape (n_blocks, 16)
         Half of the squared norms of the centroids.
     """
-    return types.int64(values, types.uint64, types.uint64, centroids, halves), _generate_nearest
+    arguments = (values, types.uint64, types.uint64, types.int64, centroids, halves)
+    return types.int64(*arguments), _generate_nearest
 
 
 def _generate_nearest(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    values, centroids, halves = _data(context, builder, signature, args, (0, 3, 4))
-    distances, half = _load(builder, halves, args[2]), ir.Constant(_FLOAT, 0.0)
-    for value, line in _columns(builder, values, args[1], centroids, args[2]):
+    values, centroids, halves = _data(context, builder, signature, args, (0, 4, 5))
+    distances, nothing = _load(builder, halves, args[2]), ir.Constant(_FLOAT, 0.0)
+    half = nothing
+    for j, (value, line) in enumerate(_columns(builder, values, args[1], centroids, args[2])):
         product = builder.fmul(splat(builder, value, _FLOATS), line, _FUSED)
         distances = builder.fsub(distances, product, _FUSED)
-        square = builder.fmul(value, value, _FUSED)
+        # What follows the block would hide distances, however near.
+        is_own = builder.icmp_signed("<", ir.Constant(_I64, j), args[3])
+        own = builder.select(is_own, value, nothing)
+        square = builder.fmul(own, own, _FUSED)
         half = builder.fadd(half, builder.fmul(square, ir.Constant(_FLOAT, 0.5), _FUSED), _FUSED)
     distances = builder.fadd(distances, splat(builder, half, _FLOATS))
     # The bits of floats that are not negative rise with them. The last four give way to the number,

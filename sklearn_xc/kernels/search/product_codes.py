@@ -71,7 +71,9 @@ def cluster_blocks(W, rows, starts, first, last, width, n_rounds, centroids, hal
                     sums[c * WIDTH + j] = 0.0
             for i in range(n_sample):
                 at = (i * n_blocks + b) * width
-                best = nearest_centroid(values, np.uint64(at), np.uint64(b), centroids, halves)
+                best = nearest_centroid(
+                    values, np.uint64(at), np.uint64(b), width, centroids, halves
+                )
                 counts[best] += 1
                 for j in range(width):
                     sums[best * WIDTH + j] += values[at + j]
@@ -122,7 +124,7 @@ def encode_rows(W, rows, first, last, width, centroids, halves, codes, frequenci
         group, lane = label // LANES, label % LANES
         for b in range(n_blocks):
             at = np.uint64(b * width)
-            code = nearest_centroid(values, at, np.uint64(b), centroids, halves)
+            code = nearest_centroid(values, at, np.uint64(b), width, centroids, halves)
             shift = 4 * (b % 2)
             old = codes[group, b // 2, lane]
             if not is_new:

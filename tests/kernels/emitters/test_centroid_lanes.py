@@ -17,8 +17,8 @@ N_BLOCKS = 3
 
 
 @kernel
-def nearest(values, at, block, centroids, halves):
-    return nearest_centroid(values, np.uint64(at), np.uint64(block), centroids, halves)
+def nearest(values, at, block, width, centroids, halves):
+    return nearest_centroid(values, np.uint64(at), np.uint64(block), width, centroids, halves)
 
 
 @kernel
@@ -40,13 +40,13 @@ def halves_of(centroids):
     return (0.5 * (centroids.astype(np.float64) ** 2).sum(axis=1)).astype(np.float32)
 
 
-def find_all(values, centroids):
+def find_all(values, centroids, width=WIDTH):
     """Return the nearest centroid of each block of one row; it stands behind another one."""
     n_blocks = len(centroids)
     room = np.concatenate([np.full(n_blocks * WIDTH, 1e30), values]).astype(np.float32)
     arrays = read_only(centroids), read_only(halves_of(centroids))
     places = len(values) + WIDTH * np.arange(n_blocks)
-    return [nearest(read_only(room), at, b, *arrays) for b, at in enumerate(places)]
+    return [nearest(read_only(room), at, b, width, *arrays) for b, at in enumerate(places)]
 
 
 def squared_distances(values, centroids):
@@ -101,6 +101,15 @@ def test_columns_that_are_padded_do_not_matter():
     values[:, 0] = 0.3, -0.8, 5.0
     expected = np.abs(values[:, :1] - centroids[:, 0]).argmin(axis=1)
     np.testing.assert_array_equal(find_all(values.ravel(), centroids), expected)
+
+
+def test_what_follows_a_narrow_block_does_not_hide_distances():
+    """They differ in the fourth digit; what follows is thousands of times as large."""
+    centroids = np.zeros((N_BLOCKS, WIDTH, TABLE), np.float32)
+    centroids[:, 0] = 1 + 1e-3 * np.arange(TABLE)
+    values = np.full((N_BLOCKS, WIDTH), 1e4, np.float32)
+    values[:, 0], values[:, 1] = (1.003, 1.014, 1.0), 0
+    assert find_all(values.ravel(), centroids, width=2) == [3, 14, 0]
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
