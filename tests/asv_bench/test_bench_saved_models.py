@@ -7,6 +7,7 @@ import pytest
 from asv_bench.library import saved_models
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.UnseenLabelWarning")
 def test_it_runs():

@@ -68,7 +68,7 @@ def xy():
 NARROW, WIDE = SmoothedHinge(0.5), SmoothedHinge(2.0)
 
 
-@pytest.mark.parametrize("loss", [NARROW, WIDE])
+@pytest.mark.parametrize("loss", [NARROW, pytest.param(WIDE, marks=pytest.mark.slow)])
 def test_it_is_minimised(loss, xy, dense_objective):
     X, Y = xy
     clf = OvALinearXC(loss=loss, tol=1e-6, prune=0, C=2.0)

@@ -122,7 +122,14 @@ tempfile.TemporaryFile = refuse
 """
 
 
-@pytest.mark.parametrize("place", ["NUMBA_CACHE_DIR", "beside the sources", "home"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "NUMBA_CACHE_DIR",
+        pytest.param("beside the sources", marks=pytest.mark.slow),
+        pytest.param("home", marks=pytest.mark.slow),
+    ],
+)
 def test_code_is_read_where_nothing_can_be_written(place, package, tmp_path):
     """As in an image with a read-only home, whose cache was filled when it was made."""
     environment = {"HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": str(tmp_path / "home")}
