@@ -40,9 +40,8 @@ def shares_any(X: CsrRows, features: np.ndarray) -> np.ndarray:
 def _any_in_row(X: CsrRows, is_chosen: Callable[[slice], np.ndarray]) -> np.ndarray:
     found = np.empty(X.shape[0], bool)
     for first, last in row_pieces(X.indptr):
-        start, stop = X.indptr[first], X.indptr[last]
-        indptr = X.indptr[first : last + 1] - start
-        found[first:last] = entries_per_row(indptr, is_chosen(slice(start, stop))) > 0
+        chosen = is_chosen(slice(X.indptr[first], X.indptr[last]))
+        found[first:last] = entries_per_row(X.indptr[first : last + 1], chosen) > 0
     return found
 
 

@@ -85,7 +85,7 @@ class CsrRows:
         for first, last in row_pieces(self.indptr):
             piece = slice(self.indptr[first], self.indptr[last])
             kept = self.data[piece] != 0
-            lengths[first:last] = entries_per_row(self.indptr[first : last + 1] - piece.start, kept)
+            lengths[first:last] = entries_per_row(self.indptr[first : last + 1], kept)
             place = slice(first_entry, first_entry + int(np.count_nonzero(kept)))
             indices[place], data[place] = self.indices[piece][kept], self.data[piece][kept]
             first_entry = place.stop
@@ -175,19 +175,17 @@ class DenseRows:
 
 
 def entries_per_row(indptr: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Return how many of the chosen entries each CSR row has, int64 (n,).
+    """Return how many of the chosen entries each CSR row of a piece has, int64 (n,).
 
     Parameters
     ----------
     indptr : ndarray of int64 of shape (n + 1,)
-    chosen : ndarray of bool of shape (nnz,)
+        Of some rows, as of ``row_pieces``, from whatever entry on.
+    chosen : ndarray of bool
+        Of each of their entries.
     """
-    counts = np.empty(len(indptr) - 1, np.int64)
-    for first, last in row_pieces(indptr):
-        start = indptr[first]
-        before = np.concatenate(([0], np.cumsum(chosen[start : indptr[last]])))
-        counts[first:last] = np.diff(before[indptr[first : last + 1] - start])
-    return counts
+    before = np.concatenate(([0], np.cumsum(chosen)))
+    return np.diff(before[indptr - indptr[0]])
 
 
 def as_csr_rows(X: Any) -> CsrRows:

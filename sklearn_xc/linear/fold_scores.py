@@ -177,8 +177,7 @@ class _Fold:
                 model.feature_names_in_ = estimator.feature_names_in_
             model._keep_targets(self.targets)
             model._count_instances(self.targets, self.row_weight)
-            facts = Facts.of(at_cost(self.problem, C), None)
-            facts = facts._replace(room=self._room(estimator))
+            facts = Facts.of(at_cost(self.problem, C), self._room(estimator))
             blocks_of_C = solutions.pop(0)
             sample = together(one.sample for one in blocks_of_C)
             model._keep(facts, blocks_of_C, row_of_label, sample)

@@ -284,7 +284,9 @@ class OvALinearXC(LogisticModel):
         initialiser = check_init(self, problem)
         blocks = None if store is None else store.blocks()
         found = solve_all(problem, initialiser, self._allowed_bytes(), self.n_jobs, fit, blocks)
-        facts = Facts.of(problem, self._allowed_bytes())
+        allowed = self._allowed_bytes()
+        room = None if allowed is None else allowed - numbers_bytes(problem)
+        facts = Facts.of(problem, room)
         del problem, initialiser  # copies of X make room for the model
         self._keep(facts, *found)
 
@@ -337,10 +339,9 @@ class Facts(NamedTuple):
     room: int | None
 
     @classmethod
-    def of(cls, problem: OneVsAllProblem, allowed: int | None) -> "Facts":
-        """Return those of a problem, where a fit may hold `allowed` bytes."""
+    def of(cls, problem: OneVsAllProblem, room: int | None) -> "Facts":
+        """Return those of a problem, with room for its weights."""
         is_logistic = type(problem.margin_loss) is Logistic
-        room = None if allowed is None else allowed - numbers_bytes(problem)
         return cls(problem.owner, is_logistic, problem.n_features, _prior(problem), room)
 
 

@@ -16,7 +16,6 @@ from sklearn_xc.exceptions import SavedModelError
 from sklearn_xc.storage.array_files import SMALL, StoredArray
 from sklearn_xc.storage.folder import open_arrays, read_meta, writing
 from sklearn_xc.storage.foreign import from_foreign
-from sklearn_xc.storage.forms import FORMS
 from sklearn_xc.storage.named_classes import class_named
 from sklearn_xc.storage.nodes import Path as Place
 from sklearn_xc.storage.nodes import Reader, Writer, said_of
@@ -49,7 +48,7 @@ def save_model(model: Any, path: str | os.PathLike[str], *, compact: bool = Fals
     with named_in_errors(path), writing(path) as folder:
         writer = Writer(folder.put, compact=compact)
         node = writer.node(model)
-        if compact and writer.format < FORMS["CompactLabelWeights"].format:
+        if compact and "CompactLabelWeights" not in writer.forms:
             raise ValueError(
                 f"{type(model).__name__}: compact=True is for weights of one-vs-all, fitted; this "
                 "model holds none."

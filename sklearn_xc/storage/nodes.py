@@ -60,11 +60,13 @@ class Writer:
     ----------
     format : int
         The least format of folders that has all that was written so far.
+    forms : set of str
+        Names of the records that were written in a form of their own.
     """
 
     def __init__(self, put: Callable[[np.ndarray, str], str], *, compact: bool = False) -> None:
         self._put, self._compact = put, compact
-        self.format = 1
+        self.format, self.forms = 1, set[str]()
         self._met: dict[int, tuple[Path, Any]] = {}
         self._files: dict[tuple, tuple[str, np.ndarray]] = {}
 
@@ -149,6 +151,7 @@ class Writer:
             form = known.write(state)
             if form is not None:
                 self.format = max(self.format, known.format)
+                self.forms.add(kind)
                 self._met[id(form)] = path, form
                 return {"form": kind, "of": self._named(form, (*path, "of"))}
         if not all(type(key) is str for key in value):

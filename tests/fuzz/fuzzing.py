@@ -50,7 +50,7 @@ class Uninstrumented:
 
 
 class Lightly:
-    """Asks which branches are taken of some functions only: inputs are tried six times as fast.
+    """Asks which branches are taken of some functions only: inputs are tried faster.
 
     What is found is what the corpus leads to: first let it grow without this.
     """
