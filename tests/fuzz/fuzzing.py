@@ -55,7 +55,7 @@ class Lightly:
     What is found is what the corpus leads to: first let it grow without this.
     """
 
-    names = ("load_model", "open_arrays", "make", "model", "check_record", "read_xmc_file")
+    names = ("load_model", "open_arrays", "make", "model", "check_record", "load_xmc_file")
 
     @classmethod
     def instrument_func(cls, function):
