@@ -11,6 +11,7 @@ import math
 import os
 import pickle
 import re
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -152,6 +153,8 @@ class Checkpoints:
 
     def __init__(self, folder: Path, who: str, settings: dict[str, Any]) -> None:
         self.folder, self.who, self.settings = folder, who, settings
+        #: When this call of the fit began, and how long its loops have been writing since.
+        self.began, self.seconds_in_loops = time.perf_counter(), 0.0
         #: Not after an error, when threads of the fit may still be at work.
         self.is_open = True
 

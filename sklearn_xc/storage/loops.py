@@ -1,7 +1,7 @@
 """How far the loops of a fit are, kept where it may go on after the process has ended.
 
-A loop keeps its state under a name: after each epoch, as long as writing takes no more than a
-fiftieth of the time; and always at its end. A fit without a folder keeps nothing.
+A loop keeps its state under a name: after each epoch, as long as all loops together write for no
+more than a share of the time; and always at its end. A fit without a folder keeps nothing.
 """
 
 import time
@@ -13,8 +13,9 @@ from typing import Any
 from sklearn_xc.storage.checkpoints import Checkpoints, checkpoints_of
 from sklearn_xc.storage.packed import pack, unpack
 
-#: The share of the time that may go into writing.
-SHARE = 0.02
+#: The share of the time that may go into writing epochs. What ends a loop comes on top: together
+#: less than a fiftieth.
+SHARE = 0.012
 
 
 class Loop:
@@ -34,7 +35,8 @@ class Loop:
         self, checkpoints: Checkpoints | None = None, name: str = "", own: Collection[str] = ()
     ) -> None:
         self._checkpoints, self._name, self._own = checkpoints, name, own
-        self._written, self._took = time.perf_counter(), 0.0
+        #: What writing took last, in seconds.
+        self._took = 0.0
         #: Whether the folder holds the state of now.
         self._is_kept = False
 
@@ -63,7 +65,8 @@ class Loop:
         began = time.perf_counter()
         if is_final and self._is_kept:
             return
-        if not is_final and SHARE * (began - self._written) < self._took:
+        may_take = SHARE * (began - self._checkpoints.began) - self._checkpoints.seconds_in_loops
+        if not is_final and may_take < self._took:
             self._is_kept = False
             return
         try:
@@ -75,8 +78,8 @@ class Loop:
             ) from error
         self._checkpoints.put(self._name, arrays)
         self._is_kept = True
-        self._written = time.perf_counter()
-        self._took = self._written - began
+        self._took = time.perf_counter() - began
+        self._checkpoints.seconds_in_loops += self._took
 
     def forget(self) -> None:
         """Remove what was kept."""

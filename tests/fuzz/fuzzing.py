@@ -52,8 +52,11 @@ class Uninstrumented:
 class Lightly:
     """Asks which branches are taken of some functions only: inputs are tried faster.
 
-    What is found is what the corpus leads to: first let it grow without this.
+    What is found is what the corpus leads to: first let it grow without this. All of it is kept,
+    as few inputs reach another branch of so few functions.
     """
+
+    options = ("-keep_seed=1", "-reduce_inputs=0", "-len_control=0")
 
     names = ("load_model", "open_arrays", "make", "model", "check_record", "load_xmc_file")
 
@@ -114,7 +117,7 @@ def main():
         (found / name).write_bytes(data)
     start = time.perf_counter()
     options = [f"-runs={given.runs}", f"-seed={given.seed}", f"-max_total_time={given.seconds}"]
-    options.append("-print_final_stats=1")
+    options += ["-print_final_stats=1", *(Lightly.options if given.light else ())]
     how = "light" if given.light else "thorough"
     said, status = run(given.target, [*options, str(found)], place / "log", how)
     seconds = time.perf_counter() - start
