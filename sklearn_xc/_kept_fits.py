@@ -29,6 +29,11 @@ class KeptFits:
     def __init__(self, checkpoints: Checkpoints | None = None) -> None:
         self._checkpoints = checkpoints
 
+    def where_shared(self) -> "KeptFits":
+        """Return these in a worker of a cluster, if it sees the folder; else some without one."""
+        is_there = self._checkpoints is not None and self._checkpoints.is_there
+        return self if is_there else KeptFits()
+
     def answers(self, name: str) -> Loop:
         """Return where the answers of a clone are kept."""
         return Loop(self._checkpoints, name)

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._allowed_labels import AllowedLabels
 from sklearn_xc._arguments import check_count, refuse_disguised
 from sklearn_xc._checks import check_targets, check_weights, require_labels
+from sklearn_xc._clone_fits import CloneFits, Job, Watch
 from sklearn_xc._data import Targets
 from sklearn_xc._declared_state import Array, Estimator, declares
 from sklearn_xc._explanation import Explanation
@@ -22,11 +22,9 @@ from sklearn_xc._out_of_fold import (
     as_rows,
     ask,
     classes_of,
-    fit_clone,
     known_counts,
     known_to,
     n_rows,
-    weight_argument,
 )
 from sklearn_xc._pruning_notes import PruningNotes
 from sklearn_xc._scored_pairs import PAIR_BYTES, ScoredPairs, scored_pairs
@@ -39,8 +37,7 @@ from sklearn_xc._topk import unwrap
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.parallel.memory import require_bytes
-from sklearn_xc.parallel.progress import Fit
-from sklearn_xc.parallel.threads import count_threads
+from sklearn_xc.parallel.progress import Fit, Progress
 
 #: From the caller of ``fit`` to ``_train``: two decorators, fit and ``_learn_pairs`` are between.
 _STACKLEVEL = 6
@@ -216,50 +213,25 @@ class WrappedClassifier(XCClassifier):
 
         costs = [*(len(train) for train, _ in folds), len(weight)]
         progress = fit.parts("fold", len(costs), unit="fit", costs=costs, in_order=False)
-
-        allowed = self._allowed_bytes()
-        share = Share(allowed, self._pairs_bytes(sum(len(test) for _, test in folds)))
-
-        def answer(number: int, train: np.ndarray | None, test: np.ndarray) -> tuple[Any, float]:
-            name = "all" if train is None else f"fold-{number}"
-            place, own = kept.answers(name), PruningNotes()
-            if (known := place.get()) is not None:
-                progress.known(number)
-                answers, seconds, found = known
-                notes.found += found
-                return Answers(*answers), seconds
-            arguments = weight_argument(self.estimator, given, train)
-            task = progress.part(number, name="last fit" if train is None else "")
-            fitted, seconds = fit_clone(
-                "estimator", self.estimator, X, y, arguments, train, who, task, notes=own,
-                kept=kept, name=name, share=share,
-            )  # fmt: skip
-            notes.found += own.found
-            if train is None:
-                progress.ended("with all rows", number)
-                return fitted, seconds
-            answers = self._ask(fitted, safe_indexing(as_rows(X), test), self._depth())
-            place.put(lambda: (tuple(answers), seconds, own.found), is_final=True)
-            kept.forget(name)
-            progress.ended(f"without {len(test)} rows", number)
-            return answers, seconds
-
-        every = [*folds, (None, np.empty(0, np.int64))]
-        tasks = [(number, *rows) for number, rows in enumerate(every)]
-        workers = min(count_threads(self.n_jobs, f"{who}: n_jobs"), len(tasks))
-        if allowed is not None:  # the share is for one at a time
-            workers = 1
+        last = len(folds)
+        jobs = [
+            Job(f"fold-{number}", "estimator", self.estimator, *rows, progress.part(number))
+            for number, rows in enumerate(folds)
+        ]
+        task = progress.part(last, name="last fit")
+        jobs.append(Job("all", "estimator", self.estimator, None, None, task))
+        texts = [*(f"without {len(test)} rows" for _, test in folds), "with all rows"]
+        fits = CloneFits(
+            X, y, given, self._depth(), self.classes_, who, self._has_columns,
+            Share(self._allowed_bytes(), self._pairs_bytes(sum(len(test) for _, test in folds))),
+        )  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenLabelWarning)  # there is one of our own
-            if workers == 1:
-                done = [answer(*task) for task in tasks]
-            else:
-                done = Parallel(n_jobs=workers, require="sharedmem")(
-                    delayed(answer)(*task) for task in tasks
-                )
+            done = fits.run(jobs, kept, self.n_jobs, _Told(progress, texts))
         progress.close()
+        notes.found = [note for one in done for note in one.notes]
         notes.tell(who, _STACKLEVEL)
-        found, seconds = zip(*done, strict=True)
+        found, seconds, _ = zip(*done, strict=True)
         self._keep_estimator(found[-1])
         frequencies = []
         for train, _ in folds:
@@ -340,3 +312,17 @@ class WrappedClassifier(XCClassifier):
         at, ranks = np.nonzero(labels >= 0)
         scores[at, labels[at, ranks]] = found[at, ranks]
         return scores[:, 1:] - scores[:, :1] if self._is_binary else scores
+
+
+class _Told(Watch):
+    """Tells of the fits without a fold each, and of the last."""
+
+    def __init__(self, progress: Progress, texts: list[str]) -> None:
+        self._progress, self._texts = progress, texts
+
+    def ends(self, number: int, *, is_known: bool) -> None:
+        """Print a line."""
+        if is_known:
+            self._progress.passed(number)
+        else:
+            self._progress.ended(self._texts[number], number)

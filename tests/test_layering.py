@@ -20,6 +20,7 @@ FOUNDATIONS = {
     "base", "exceptions", "hierarchy", "kernels", "losses", "metrics", "parallel", "preprocessing",
     "storage", "weights",
     "_allowed_labels", "_arguments", "_atomic_files", "_best_allowed", "_blank_rows", "_checks",
+    "_clone_fits",
     "_data", "_declared_state", "_distinct", "_explanation", "_explanation_inside", "_folds",
     "_frequency_groups", "_held_out", "_kept_fits", "_label_features", "_label_names", "_load",
     "_name_lists", "_near_names", "_objective", "_out_of_fold", "_parts", "_plain_state",

@@ -2,7 +2,8 @@
 
 import contextlib
 import itertools
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from sklearn_xc.embedding._report import EpochReport, FitReport, extended
 from sklearn_xc.embedding._sampling import CheckedSampler
 from sklearn_xc.embedding._shortlist import is_exact
 from sklearn_xc.embedding._training import SiameseTraining, TripletLoss
+from sklearn_xc.parallel.engines import Engine, engine_at_work
 from sklearn_xc.parallel.progress import Fit, Progress
 from sklearn_xc.parallel.row_ranges import for_row_ranges
 from sklearn_xc.parallel.threads import count_threads
@@ -29,6 +31,31 @@ _STEPS_OF_EPOCH, _SMALLEST_BATCH, _LARGEST_BATCH = 200, 64, 1600
 _DRAWS, _MOST_EPOCHS = {"encoder": 5, "classifier": 10}, 20
 #: What parameters of the two modules are called.
 _PREFIX = {"encoder": "", "classifier": "classifier_"}
+
+
+class _Shards(NamedTuple):
+    """What the training of every shard of labels needs."""
+
+    estimator: "TrainableEmbedding"
+    examples: Examples
+    V: np.ndarray
+    shards: list[np.ndarray]
+    n_labels: int
+    n_epochs: int
+    seed: int
+
+
+def _train_shard(
+    shared: _Shards, s: int, W: np.ndarray, loops: Loops
+) -> tuple[np.ndarray, list[EpochReport]]:
+    """Return the classifiers of a shard, and what its epochs were, in a worker."""
+    rows, own = shared.examples.of_labels(shared.shards[s], shared.n_labels)
+    W, loop = np.array(W), loops.where_shared().loop(f"shard-{s}")
+    reports = shared.estimator._run(
+        ClassifierModule(shared.V[rows], W), own, shared.seed + s, Fit.untold(shared.estimator),
+        loop, shared.n_epochs, n_workers=1,
+    )  # fmt: skip
+    return W, reports
 
 
 class TrainableEmbedding(RankingModel):
@@ -71,6 +98,25 @@ class TrainableEmbedding(RankingModel):
             "shard", len(shards), stage="classifier", unit="shards", in_order=False
         )
 
+        engine = engine_at_work()
+        if engine.is_cluster:
+            self._send_shards(engine, examples, V, shards, n_epochs, seed, loops, progress, reports)
+        else:
+            self._train_shards(examples, V, shards, n_epochs, seed, fit, loops, progress, reports)
+        progress.close()
+        # Shards may have different numbers of epochs only where a callback has stopped some.
+        return [
+            EpochReport.joined([report for report in of_epoch if report is not None])
+            for of_epoch in itertools.zip_longest(*filter(None, reports))
+        ]
+
+    def _train_shards(
+        self, examples: Examples, V: np.ndarray, shards: list[np.ndarray], n_epochs: int,
+        seed: int, fit: Fit, loops: Loops, progress: Progress, reports: list[list[EpochReport]],
+    ) -> None:  # fmt: skip
+        """Train the classifiers of all shards in threads."""
+        n_labels = len(self.classes_)
+
         def work(first: int, last: int) -> None:
             for s in range(first, last):
                 rows, own = examples.of_labels(shards[s], n_labels)
@@ -87,12 +133,28 @@ class TrainableEmbedding(RankingModel):
                 progress.ended("trained")
 
         for_row_ranges(work, len(shards), 1, count_threads(self.n_jobs))
-        progress.close()
-        # Shards may have different numbers of epochs only where a callback has stopped some.
-        return [
-            EpochReport.joined([report for report in of_epoch if report is not None])
-            for of_epoch in itertools.zip_longest(*filter(None, reports))
-        ]
+
+    def _send_shards(
+        self, engine: Engine, examples: Examples, V: np.ndarray, shards: list[np.ndarray],
+        n_epochs: int, seed: int, loops: Loops, progress: Progress,
+        reports: list[list[EpochReport]],
+    ) -> None:  # fmt: skip
+        """Train the classifiers of all shards on a cluster; callbacks hear of no epochs."""
+        parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
+        like_this = type(self)(**{**parameters, "verbose": 0, "n_jobs": None})
+        tasks = {s: progress.part(s) for s in range(len(shards))}
+
+        def begun() -> Iterator[tuple[int, tuple[Any, ...]]]:
+            for s, task in tasks.items():
+                task.begin()
+                yield s, (s, self.coef_[shards[s]], loops)
+
+        shared = _Shards(like_this, examples, V, shards, len(self.classes_), n_epochs, seed)
+        with engine.sharing(shared, type(self).__name__) as place:
+            for s, found in place.run(_train_shard, begun(), engine.count(self.n_jobs).n):
+                self.coef_[shards[s]], reports[s] = found
+                tasks[s].end()
+                progress.ended("trained")
 
     def _run(
         self, module: Module, examples: Examples, seed: int, fit: Fit, loop: Loop,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_xc._data import CsrRows, DenseRows, Targets
-from sklearn_xc.parallel.threads import count_threads
+from sklearn_xc.parallel.engines import Workers, engine_at_work
 from sklearn_xc.solvers.newton_cg import BlockSolution
 from sklearn_xc.solvers.pruning import SampleScores
 from sklearn_xc.storage.checkpoints import Checkpoints, checkpoints_of, data_of
@@ -28,8 +28,8 @@ class BlockStore:
 
     def __init__(self, checkpoints: Checkpoints, of: str = "") -> None:
         self._checkpoints, self._of = checkpoints, of
-        #: How many workers the labels are cut for: that of the call that began.
-        self.n_workers = int(checkpoints.settings["n_workers"])
+        #: Workers that the labels are cut for, and their processes: those of the call that began.
+        self.workers = Workers(*map(int, checkpoints.settings["workers"]))
 
     def put(
         self, number: int, solutions: Sequence[BlockSolution], end: np.ndarray | None = None
@@ -155,6 +155,6 @@ def fit_store(
     """
     of_folds = [rows for fold in folds for rows in fold]
     data = {**data_of(instances, targets, weight), "folds": of_folds}
-    settings = {"n_workers": count_threads(estimator.n_jobs)}
+    settings = {"workers": engine_at_work().count(estimator.n_jobs)}
     with checkpoints_of(estimator, data, settings) as checkpoints:
         yield None if checkpoints is None else FitStore(checkpoints)

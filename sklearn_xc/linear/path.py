@@ -14,9 +14,9 @@ from sklearn_xc.linear.checkpoints import BlockStore
 from sklearn_xc.linear.memory import held_bytes
 from sklearn_xc.linear.training import planned, solve_blocks
 from sklearn_xc.parallel.blocks import BlockPlan, plan_blocks
+from sklearn_xc.parallel.engines import Workers, engine_at_work
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.memory import format_bytes
-from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.solvers.newton_cg import BlockSolution, Starter, solve_block, workspace_bytes
 from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem
 from sklearn_xc.solvers.smooth_newton import is_side_by_side
@@ -82,7 +82,7 @@ def solve_path(
     max_memory : int or None
         As ``plan_blocks`` takes it.
     n_jobs : int or None
-        Threads; no solution depends on their number.
+        Threads, where no cluster is at work; no solution depends on their number.
     after : PathEnd, optional
         Of the same problem, `group` and `max_memory`, at a larger C: where the path begins.
     keep_end : bool, default=False
@@ -108,7 +108,7 @@ def solve_path(
     if max_memory is not None and (keep_end or after is not None):
         max_memory -= end_bytes
 
-    def cut_for(n_workers: int) -> BlockPlan:
+    def cut_for(workers: Workers) -> BlockPlan:
         return plan_blocks(
             distinct,
             np.diff(problem.y_indptr)[distinct],
@@ -121,14 +121,16 @@ def solve_path(
                 f"{itemsize} bytes ({format_bytes(LABELS_PER_LANE * lanes * d * itemsize)})"
             ),
             max_memory,
-            n_workers,
+            workers.n,
             problem.owner,
             held=held_bytes(problem),
             labels_per_lane=LABELS_PER_LANE,
             parents=parents,
+            n_processes=workers.n_processes,
         )
 
-    plan = planned(cut_for, count_threads(n_jobs), store)
+    engine = engine_at_work()
+    plan = planned(cut_for, engine.count(n_jobs), store)
     known = {}
     for number, labels in enumerate(plan.blocks if store is not None else []):
         there = store.get(number, labels)  # type: ignore[union-attr]
@@ -143,7 +145,7 @@ def solve_path(
     by_block, row_of_label = solve_blocks(
         at_cost(problem, Cs[-1]), initialiser, group, plan,
         functools.partial(_solve_block_path, problem, Cs, plan.n_lanes, after, keep_end),
-        along=None if parents is None else Tree(distinct, parents, _at_largest), keep=keep,
+        engine, along=None if parents is None else Tree(distinct, parents, _at_largest), keep=keep,
         known=known,
     )  # fmt: skip
     end = PathEnd(float(Cs[0]), {}) if keep_end else None

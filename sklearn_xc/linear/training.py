@@ -1,13 +1,12 @@
 """Solves the problems of all labels, in parallel over blocks of them."""
 
 import functools
-import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from sklearn_xc.initialisers import Given, Initialiser
 from sklearn_xc.linear.along_tree import Starts, Tree, parents_of
@@ -15,12 +14,12 @@ from sklearn_xc.linear.assembly import group_identical_labels, in_callers_featur
 from sklearn_xc.linear.checkpoints import BlockStore
 from sklearn_xc.linear.memory import held_bytes, weight_bytes
 from sklearn_xc.parallel.blocks import BlockPlan, plan_blocks
+from sklearn_xc.parallel.engines import Engine, Workers, engine_at_work
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.progress import Fit, Progress
 from sklearn_xc.parallel.row_ranges import one_blas_thread
 from sklearn_xc.parallel.spill import Spill
 from sklearn_xc.parallel.tasks import Task
-from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.solvers.newton_cg import BlockSolution, largest_array, solve_block, workspace_bytes
 from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem, check_range, sum_instances
 from sklearn_xc.solvers.pruning import SampleScores, together
@@ -51,7 +50,7 @@ def solve_all(
     max_memory : int or None
         Bytes for all that the fit holds.
     n_jobs : int or None
-        Threads; no solution depends on their number.
+        Threads, where no cluster is at work; no solution depends on their number.
     fit : Fit
         Is told of the blocks, the stage "training" where there are several.
     store : BlockStore, default=None
@@ -72,30 +71,33 @@ def solve_all(
     n, d, itemsize = problem.n_samples, problem.n_features, problem.dtype.itemsize
     side_by_side, held = is_side_by_side(problem), held_bytes(problem)
 
-    def cut_for(n_workers: int) -> BlockPlan:
+    def cut_for(workers: Workers) -> BlockPlan:
         return plan_blocks(
             distinct,
             np.diff(problem.y_indptr)[distinct],
             lambda lanes: workspace_bytes(n, d, lanes, itemsize, side_by_side),
             lambda lanes: largest_array(n, d, lanes, itemsize),
             max_memory,
-            n_workers,
+            workers.n,
             problem.owner,
             held=held,
             label_bytes=weight_bytes(d, itemsize),
             parents=parents,
+            n_processes=workers.n_processes,
         )
 
-    plan = planned(cut_for, count_threads(n_jobs), store)
+    engine = engine_at_work()
+    plan = planned(cut_for, engine.count(n_jobs), store)
     if max_memory is not None:
         workspace = workspace_bytes(n, d, plan.n_lanes, itemsize, side_by_side)
-        max_memory = max(0, max_memory - held - plan.n_workers * workspace) // 2
+        n_here = 0 if engine.is_cluster else plan.n_workers
+        max_memory = max(0, max_memory - held - n_here * workspace) // 2
     keeper = _Keeper(Spill(max_memory, problem.owner), store)
     known = keeper.known(plan)
     watch = _Watch(fit, problem, group, plan, known)
     found = solve_blocks(
-        problem, initialiser, group, plan, functools.partial(_solve_block, plan.n_lanes), watch,
-        along=None if parents is None else Tree(distinct, parents, _itself), keep=keeper,
+        problem, initialiser, group, plan, functools.partial(_solve_block, plan.n_lanes), engine,
+        watch, along=None if parents is None else Tree(distinct, parents, _itself), keep=keeper,
         known=known,
     )  # fmt: skip
     watch.progress.close()
@@ -103,21 +105,21 @@ def solve_all(
 
 
 def planned(
-    cut_for: Callable[[int], BlockPlan], n_workers: int, store: BlockStore | None
+    cut_for: Callable[[Workers], BlockPlan], workers: Workers, store: BlockStore | None
 ) -> BlockPlan:
     """Return the plan for some workers, its blocks those of the call that began, if there is one.
 
     Parameters
     ----------
     cut_for : callable
-        Returns the plan for a number of workers.
-    n_workers : int
+        Returns the plan for workers.
+    workers : Workers
     store : BlockStore or None
     """
-    plan = cut_for(n_workers)
-    if store is None or store.n_workers == n_workers:
+    plan = cut_for(workers)
+    if store is None or store.workers == workers:
         return plan
-    return replace(cut_for(store.n_workers), n_workers=plan.n_workers)
+    return replace(cut_for(store.workers), n_workers=plan.n_workers, n_processes=plan.n_processes)
 
 
 def same_problems(problem: OneVsAllProblem, initialiser: Initialiser) -> np.ndarray:
@@ -131,8 +133,9 @@ class _Watch:
     """Tells of blocks that begin and end; lines count labels.
 
     Blocks begin in their order, as many at a time as there are workers, one for each that ends;
-    those of a wave once all before have ended. No callback can end the training: a label that was
-    left out would have no weights.
+    those of a wave once all before have ended. A cluster may take another order, of which is heard
+    when a block ends. No callback can end the training: a label that was left out would have no
+    weights.
     """
 
     def __init__(
@@ -154,28 +157,31 @@ class _Watch:
         self._n_workers = plan.n_workers
         waves = ([number for number in wave if number not in known] for wave in plan.waves)
         self._waves = (wave for wave in waves if wave)
-        self._due: Iterator[int] = iter(())
+        self._due: deque[int] = deque()
         self._tasks: dict[int, Task] = {}
         self._begin_wave()
 
     def __call__(self, number: int) -> None:
         self._n_done += self._sizes[number]
+        if number not in self._tasks:
+            self._due.remove(number)
+            self._tasks[number] = self.progress.part(number).begin()
         self._tasks.pop(number).end()  # whatever it answers
         share = f"{self._n_done / self._n_labels:.0%}"
         self.progress.ended(share, number, under_way=self._tasks)
         self._begin_next()
 
     def _begin_next(self) -> None:
-        for number in self._due:
+        if self._due:
+            number = self._due.popleft()
             self._tasks[number] = self.progress.part(number).begin()
-            return
-        if not self._tasks:
+        elif not self._tasks:
             self._begin_wave()
 
     def _begin_wave(self) -> None:
-        self._due = iter(next(self._waves, []))
-        for number in itertools.islice(self._due, self._n_workers):
-            self._tasks[number] = self.progress.part(number).begin()
+        self._due = deque(next(self._waves, []))
+        for _ in range(min(self._n_workers, len(self._due))):
+            self._begin_next()
 
 
 def _itself(solution: BlockSolution) -> BlockSolution:
@@ -230,12 +236,24 @@ def _solve_block(
     return in_callers_features(solution, problem.columns)
 
 
+class _Shared(NamedTuple):
+    """What all blocks need."""
+
+    solve: Callable[..., Any]
+    problem: OneVsAllProblem
+    sums: InstanceSums
+    initialiser: Initialiser
+    prepared: Any
+    stop: StopFlag
+
+
 def solve_blocks(
     problem: OneVsAllProblem,
     initialiser: Initialiser,
     group: np.ndarray,
     plan: BlockPlan,
     solve: Callable[..., Any],
+    engine: Engine,
     watch: Callable[[int], None] | None = None,
     along: Tree | None = None,
     keep: Callable[[int, Any], Any] | None = None,
@@ -255,8 +273,10 @@ def solve_blocks(
         Blocks of labels, together the members of `group`. No result depends on the cut.
     solve : callable
         Called as ``solve(problem, sums, initialiser, prepared, labels, stop)``: what `solve_block`
-        takes. A function of a module, or a ``functools.partial`` of one: under a user's
-        ``parallel_config`` it may be sent to another process.
+        takes. A function of a module, or a ``functools.partial`` of one: it may be sent to another
+        process.
+    engine : Engine
+        Where it is called.
     watch : callable, optional
         Called with the number of each block once it is done.
     along : Tree, optional
@@ -287,25 +307,33 @@ def solve_blocks(
         check_range(problem, sums)
         prepared = initialiser.prepare(problem, sums)
         starts = None if along is None else Starts(problem, initialiser, along, plan, results)
+        shared = _Shared(solve, problem, sums, initialiser, prepared, stop)
         try:
-            for wave in plan.waves:
-                done = Parallel(
-                    n_jobs=plan.n_workers, prefer="threads", return_as="generator_unordered"
-                )(
-                    delayed(_numbered)(
-                        number, solve, problem, sums,
-                        initialiser if starts is None else starts.of_block(number), prepared,
-                        plan.blocks[number], stop,
+            with engine.sharing(shared, problem.owner) as place:
+                for wave in plan.waves:
+                    tasks = (
+                        (number, (_starts_of(starts, number), plan.blocks[number]))
+                        for number in wave
+                        if number not in known
                     )
-                    for number in wave
-                    if number not in known
-                )  # fmt: skip
-                _take(done, results, watch, stop, keep)
+                    _take(place.run(_solve, tasks, plan.n_workers), results, watch, stop, keep)
         finally:
             stop.set()
     row_of_distinct = np.empty(problem.n_labels, np.int64)
     row_of_distinct[np.concatenate(plan.blocks)] = np.arange(sum(map(len, plan.blocks)))
     return results, row_of_distinct[group]
+
+
+def _starts_of(starts: Starts | None, number: int) -> Any:
+    return None if starts is None else starts.of_block(number)
+
+
+def _solve(shared: _Shared, starts: Any, labels: np.ndarray) -> Any:
+    """Solve a block, in a worker."""
+    initialiser = shared.initialiser if starts is None else starts
+    return shared.solve(
+        shared.problem, shared.sums, initialiser, shared.prepared, labels, shared.stop
+    )
 
 
 def _take(
@@ -315,7 +343,7 @@ def _take(
     stop: StopFlag,
     keep: Callable[[int, Any], Any] | None,
 ) -> None:
-    """Put what joblib's generator gives into its place; if that fails, stop what still runs."""
+    """Put what a generator gives into its place; if that fails, stop what still runs."""
     try:
         for number, result in done:
             results[number] = result if keep is None else keep(number, result)
@@ -325,8 +353,3 @@ def _take(
         stop.set()
         done.throw(error)  # joblib would warn of blocks that it has to leave
         raise
-
-
-def _numbered(number: int, solve: Callable[..., Any], *args: Any) -> tuple[int, Any]:
-    """Return a block's number with its result: results come back in the order they finish."""
-    return number, solve(*args)

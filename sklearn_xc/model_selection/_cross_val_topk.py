@@ -18,6 +18,7 @@ from sklearn_xc._pruning_notes import PruningNote, PruningNotes
 from sklearn_xc._sklearn import check_method_params, safe_indexing
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc.model_selection._sparse_y import refuse_stratified
+from sklearn_xc.parallel.engines import engine_at_work
 from sklearn_xc.parallel.memory import require_bytes
 
 _WHO = "cross_val_topk"
@@ -118,9 +119,7 @@ def cross_val_topk(
     )  # fmt: skip
     of_fit, of_split = _routed(estimator, cv, params, groups)
     folds = _folds(X, y, targets, cv, of_split)
-    done = Parallel(n_jobs=n_jobs)(
-        delayed(_answer)(estimator, X, y, classes, k, of_fit, *fold) for fold in folds
-    )
+    done = _answers((estimator, X, y, classes, k, of_fit), folds, n_jobs)
     answers, found = map(list, zip(*done, strict=True))
     notes = PruningNotes()
     notes.found = [note for of_fold in found for note in of_fold]
@@ -178,6 +177,22 @@ def _folds(
             f"{times.max()} times by {cv!r}."
         )
     return folds
+
+
+def _answers(
+    shared: tuple[Any, ...], folds: list[tuple[np.ndarray, np.ndarray]], n_jobs: int | None
+) -> list[tuple[Answers, list[PruningNote]]]:
+    """Return what `_answer` does of each fold."""
+    engine = engine_at_work()
+    if not engine.is_cluster:
+        return list(Parallel(n_jobs=n_jobs)(delayed(_answer)(*shared, *fold) for fold in folds))
+    with engine.sharing(shared, _WHO) as place:
+        done = dict(place.run(_answer_there, enumerate(folds), engine.count(n_jobs).n))
+    return [done[number] for number in range(len(folds))]
+
+
+def _answer_there(shared: tuple[Any, ...], *fold: np.ndarray) -> tuple[Answers, list[PruningNote]]:
+    return _answer(*shared, *fold)
 
 
 def _answer(

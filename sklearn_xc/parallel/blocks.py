@@ -41,12 +41,15 @@ class BlockPlan:
         Labels worked on side by side within a block.
     n_workers : int
         How many blocks may run at a time within the memory allowed.
+    n_processes : int
+        In how many processes.
     """
 
     blocks: list[np.ndarray]
     waves: list[range]
     n_lanes: int
     n_workers: int
+    n_processes: int = 1
 
 
 def plan_blocks(
@@ -62,6 +65,7 @@ def plan_blocks(
     held: int = 0,
     label_bytes: int = 0,
     parents: np.ndarray | None = None,
+    n_processes: int = 1,
 ) -> BlockPlan:
     """Cut labels into blocks that fit the memory.
 
@@ -76,8 +80,8 @@ def plan_blocks(
     describe : callable
         Names the largest array for a number of lanes, for the message of a refusal.
     max_memory : int or None
-        Bytes that the workspaces of all workers, and what is held besides, may take; None for a
-        fixed rule.
+        Bytes that the workspaces of all workers of a process, and what is held besides, may take;
+        None for a fixed rule.
     n_workers : int
         Workers wanted.
     who : str, default=""
@@ -92,6 +96,8 @@ def plan_blocks(
     parents : ndarray of int64 of shape (L,), default=None
         Position in `labels` of the one that each needs to be solved before; -1 for none. A label's
         block is that of its parent, or in a later wave.
+    n_processes : int, default=1
+        Processes that the workers are in, as many in each.
 
     Returns
     -------
@@ -107,13 +113,15 @@ def plan_blocks(
     while n_lanes > 1 and workspace_bytes(n_lanes) > allowed:
         n_lanes //= 2
     each, most = workspace_bytes(n_lanes), MAX_BLOCK_LABELS
+    beside = -(-n_workers // n_processes)  # in one process
     if max_memory is not None:
-        n_workers = max(1, min(n_workers, allowed // each))
-        most = max(0, allowed // n_workers - each) // 2 // max(1, label_bytes)
+        beside = max(1, min(beside, allowed // each))
+        n_workers = min(n_workers, beside * n_processes)
+        most = max(0, allowed // beside - each) // 2 // max(1, label_bytes)
     require_bytes(
-        held + n_workers * each,
+        held + beside * each,
         max_memory,
-        f"{describe(n_lanes)}, for each of {n_workers} workers",
+        f"{describe(n_lanes)}, for each of {beside} workers",
         MORE_ROOM,
         who,
     )
@@ -139,4 +147,5 @@ def plan_blocks(
         [range(first, last) for first, last in itertools.pairwise(ends)],
         n_lanes,
         n_workers,
+        n_processes,
     )

@@ -1,13 +1,17 @@
 """A flag that asks workers to stop at their next step."""
 
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+_here = threading.local()
 
 
 class StopFlag:
-    """Shared by the threads of one call; a copy sent to another process is never set.
+    """Shared by the threads of one call.
 
-    joblib may run the work in processes under a user's ``parallel_config``. Those are ended by
-    joblib itself, so that the flag need not reach them, but it must survive being pickled.
+    Work may run in other processes, which a copy of the flag is sent to: it is set once whoever
+    runs the work there says that nobody waits for it any more, see :func:`heard_of`.
     """
 
     def __init__(self) -> None:
@@ -19,7 +23,21 @@ class StopFlag:
 
     def is_set(self) -> bool:
         """Tell whether the stop was asked for."""
-        return self._event.is_set()
+        return self._event.is_set() or getattr(_here, "is_unwanted", _never)()
 
     def __reduce__(self) -> tuple[type, tuple]:
         return StopFlag, ()
+
+
+@contextmanager
+def heard_of(is_unwanted: Callable[[], bool]) -> Iterator[None]:
+    """Have flags count as set in this thread, inside the ``with``, once a function says so."""
+    _here.is_unwanted = is_unwanted
+    try:
+        yield
+    finally:
+        del _here.is_unwanted
+
+
+def _never() -> bool:
+    return False

@@ -85,6 +85,11 @@ class Progress:
         self._open.append(task)
         return task
 
+    @property
+    def n_ended(self) -> int:
+        """How many parts have ended."""
+        return self._n_ended
+
     def end(self, task: Task, text: str, model: Model | None = None) -> bool:
         """Tell that a part has ended, see ``Task.end``, and what is known of it."""
         self._open.remove(task)
@@ -115,6 +120,10 @@ class Progress:
         Parts that are made in order have no `number`.
         """
         self.part(number).begin().end()
+        self.passed(number)
+
+    def passed(self, number: int | None = None) -> None:
+        """Do the same for a part that callbacks have been told of."""
         with self._lock:
             number = self._n_ended if number is None else number
             self._n_ended += 1

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from joblib.parallel import ThreadingBackend, get_active_backend
 
 #: More threads than this, or than twice the cores, would only wait for each other.
 _MOST = 16
@@ -14,7 +15,8 @@ _MOST = 16
 def count_threads(n_jobs: Any, name: str = "n_jobs") -> int:
     """Return the number of threads that `n_jobs` asks for, as joblib counts them.
 
-    No result depends on it, so that absurdly many are cut to twice the cores, or 16.
+    No result depends on it, so that absurdly many are cut to twice the cores, or 16. Where a
+    ``parallel_config`` asks for a cluster, they are still those of this machine.
 
     Parameters
     ----------
@@ -37,4 +39,12 @@ def count_threads(n_jobs: Any, name: str = "n_jobs") -> int:
     most = max(_MOST, 2 * (os.cpu_count() or 1))
     if n_jobs is not None:
         n_jobs = int(np.clip(int(n_jobs), -most, most))
-    return max(1, min(effective_n_jobs(n_jobs), most))
+    backend, configured = get_active_backend()
+    if is_of_joblib(backend):
+        return max(1, min(effective_n_jobs(n_jobs), most))
+    return max(1, min(ThreadingBackend().effective_n_jobs(n_jobs or configured), most))
+
+
+def is_of_joblib(backend: Any) -> bool:
+    """Return whether a backend is one that joblib has for a single machine."""
+    return type(backend).__module__ == ThreadingBackend.__module__

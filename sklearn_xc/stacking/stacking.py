@@ -18,21 +18,19 @@ from sklearn_xc._checks import (
     check_weights,
     require_labels,
 )
+from sklearn_xc._clone_fits import CloneFits, Job
 from sklearn_xc._data import CsrRows, DenseRows, Targets
 from sklearn_xc._held_out import draw_rows, split
 from sklearn_xc._kept_fits import KeptFits, kept_fits
 from sklearn_xc._objective import OBJECTIVES
 from sklearn_xc._out_of_fold import (
-    Answers,
     as_rows,
-    fit_clone,
     known_counts,
     n_rows,
-    weight_argument,
 )
 from sklearn_xc._pruning_notes import PruningNotes
 from sklearn_xc._seeds import draw_seed
-from sklearn_xc._shared_memory import Share, array_bytes
+from sklearn_xc._shared_memory import Share
 from sklearn_xc._sklearn import HasMethods, Interval, StrOptions, fit_context, safe_indexing
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc._state import built_apart
@@ -40,17 +38,16 @@ from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.progress import Fit, Progress, say
 from sklearn_xc.parallel.row_ranges import openmp_threads
-from sklearn_xc.parallel.tasks import Task
 from sklearn_xc.stacking.candidates import bytes_of_pair, feature_names
 from sklearn_xc.stacking.learner import best_threshold
 from sklearn_xc.stacking.members import (
     check_members,
     composed_params,
     read_features,
-    side_by_side,
     with_members,
 )
 from sklearn_xc.stacking.model import StackedModel
+from sklearn_xc.stacking.steps import Steps
 from sklearn_xc.stacking.training import Lesson, Teacher, joined, make_lesson
 
 #: From the caller of ``fit`` to ``_train_members``: two decorators and fit are between.
@@ -298,7 +295,7 @@ class StackingXC(StackedModel):
         self._count_instances(targets, weight)
         fit = Fit(self, X, y, sample_weight)
         if isinstance(self.cv, str):
-            progress = fit.parts("step", 1)
+            progress = fit.parts("step", 1, in_order=False)
             lesson, seconds = self._ask_prefit(members, X, weight, seed), np.zeros(len(members))
         else:
             with kept_fits(self, X, y, given, seed) as (kept, seed):
@@ -306,14 +303,14 @@ class StackingXC(StackedModel):
                 kept.require_same(folds)
                 n_held_out = sum(len(test) for _, test in folds)
                 costs = [*(len(train) for train, _ in folds), n, n_held_out]
-                progress = fit.parts("step", len(costs), costs=costs)
+                progress = fit.parts("step", len(costs), costs=costs, in_order=False)
                 lesson, seconds = self._train_members(
                     members, X, y, targets, given, weight, folds, progress, kept
                 )
         self._keep_frequencies(instances, indptr, labels, weight)
         names = [name for name, _ in members]
         teacher = Teacher(self.final_estimator, lesson, targets, weight, seed, who)
-        task = progress.part(name="learner of pairs").begin()
+        task = progress.part(progress.n_ended, name="learner of pairs").begin()
         with openmp_threads(1):  # gradient boosting keeps their number, and its bytes would differ
             self.final_estimator_, chances = teacher.teach()
         task.end()
@@ -342,77 +339,43 @@ class StackingXC(StackedModel):
         kept: KeptFits,
     ) -> tuple[Lesson, np.ndarray]:
         """Train the members without held-out rows, ask them, and train them on all rows."""
-        lessons, seconds, notes = [], np.zeros(len(members)), PruningNotes()
-        self._require_bytes(len(members), sum(len(test) for _, test in folds))
-        how = X, y, given
-        for number, (train, test) in enumerate(folds):
-            task = progress.part(None, len(members), name="fold", in_order=False).begin()
-            answers, taken = self._ask_without(
-                members, *how, train, test, task, notes, kept, f"fold-{number}"
+        who, n_held_out = type(self).__name__, sum(len(test) for _, test in folds)
+        self._require_bytes(len(members), n_held_out)
+        fits = CloneFits(
+            X, y, given, min(self._depth(), len(self.classes_)), self.classes_, who,
+            self._targets_kind != "classes", Share(self._allowed_bytes()),
+        )  # fmt: skip
+        texts = [f"members without {len(test)} rows" for _, test in folds]
+        told = Steps(progress, len(members), [*texts, "members with all rows"])
+        every: list[tuple[str, Any, Any]] = [(f"fold-{i}", *rows) for i, rows in enumerate(folds)]
+        jobs = [
+            Job(
+                f"{step}-{at}", f"estimator {name!r}", estimator, train, test,
+                told.task(number).part(f"member {name}", at),
             )
-            task.end()
-            progress.ended(f"members without {len(test)} rows")
-            seconds += taken
+            for number, (step, train, test) in enumerate([*every, ("all", None, None)])
+            for at, (name, estimator) in enumerate(members)
+        ]  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnseenLabelWarning)  # the stack has one of its own
+            done = fits.run(jobs, kept, self.n_jobs, told)
+        notes = PruningNotes()
+        notes.found = [note for one in done for note in one.notes]
+        notes.tell(who, _STACKLEVEL)
+        by_step = [
+            done[first : first + len(members)] for first in range(0, len(done), len(members))
+        ]
+        lessons = []
+        for (train, test), of_fold in zip(folds, by_step[:-1], strict=True):
             is_there = np.zeros(len(weight), bool)
             is_there[train] = True
             frequencies = targets.label_counts(is_there & (weight > 0))
+            answers = [one.result for one in of_fold]
             lessons.append(make_lesson(answers, test, frequencies, self.n_candidates))
-        task = progress.part(None, len(members), name="last fit", in_order=False).begin()
-        fitted, taken = self._fit_members(members, *how, task, notes, kept)
-        task.end()
-        progress.ended("members with all rows")
-        notes.tell(type(self).__name__, _STACKLEVEL)
-        self._keep_members(fitted)
-        return joined(lessons), seconds + taken
-
-    def _ask_without(
-        self,
-        members: list[tuple[str, Any]],
-        X: Any,
-        y: Any,
-        weight: np.ndarray | None,
-        train: np.ndarray,
-        test: np.ndarray,
-        task: Task,
-        notes: PruningNotes,
-        kept: KeptFits,
-        fold: str,
-    ) -> tuple[list[Answers], np.ndarray]:
-        """Return the answers of members trained on some rows to others, and the seconds of each.
-
-        Each member is let go once it has answered: the next fit would find two models of each in
-        memory. What it has answered is kept, by the name of the `fold`.
-        """
-        who, asked = type(self).__name__, safe_indexing(as_rows(X), test)
-        numbers = {name: number for number, (name, _) in enumerate(members)}
-        tasks = {name: task.part(f"member {name}", i) for name, i in numbers.items()}
-
-        share = Share(self._allowed_bytes())
-
-        def work(name: str, estimator: Any) -> tuple[Any, float, list]:
-            of_member, own = f"{fold}-{numbers[name]}", PruningNotes()
-            place = kept.answers(of_member)
-            if (known := place.get()) is not None:
-                tasks[name].begin().end()
-                return known  # type: ignore[no-any-return]
-            fitted, seconds = fit_clone(
-                f"estimator {name!r}", estimator, X, y, weight_argument(estimator, weight, train),
-                train, who, tasks[name], notes=own, kept=kept, name=of_member, share=share,
-            )  # fmt: skip
-            (answers,) = self._ask([(name, fitted)], asked)
-            found = tuple(answers), seconds, own.found
-            place.put(lambda: found, is_final=True)
-            kept.forget(of_member)
-            return found
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnseenLabelWarning)  # the stack has one of its own
-            n_jobs = self.n_jobs if share.allowed is None else 1  # a limit is for one at a time
-            done = side_by_side(work, members, n_jobs, who)
-        for _, _, found in done:
-            notes.found += found
-        answers = [Answers(*answers) for answers, _, _ in done]
-        return answers, np.array([seconds for _, seconds, _ in done])
+        self._keep_members(
+            [(name, one.result) for (name, _), one in zip(members, by_step[-1], strict=True)]
+        )
+        return joined(lessons), np.sum([[one.seconds for one in step] for step in by_step], axis=0)
 
     def _ask_prefit(
         self, members: list[tuple[str, Any]], X: Any, weight: np.ndarray, seed: int
@@ -442,42 +405,6 @@ class StackingXC(StackedModel):
             f"the features of pairs, {n_rows} held-out instances x {n_pairs} candidates",
             "Hold out fewer instances (cv), or lower n_candidates.", type(self).__name__,
         )  # fmt: skip
-
-    def _fit_members(
-        self,
-        members: list[tuple[str, Any]],
-        X: Any,
-        y: Any,
-        weight: Any,
-        task: Task,
-        notes: PruningNotes,
-        kept: KeptFits,
-    ) -> tuple[list[tuple[str, Any]], np.ndarray]:
-        """Return the members fitted to all rows, and the seconds of each.
-
-        Their fits are parts of `task`; `notes` take up what these have to say of pruning.
-        """
-        who = type(self).__name__
-        numbers = {name: number for number, (name, _) in enumerate(members)}
-        parts = {name: task.part(f"member {name}", i) for name, i in numbers.items()}
-
-        share = Share(self._allowed_bytes())
-
-        def fit(name: str, estimator: Any) -> tuple[Any, float]:
-            found = fit_clone(
-                f"estimator {name!r}", estimator, X, y, weight_argument(estimator, weight), None,
-                who, parts[name], notes=notes, kept=kept, name=f"all-{numbers[name]}", share=share,
-            )  # fmt: skip
-            if share.allowed is not None:
-                share.held += array_bytes(found[0])
-            return found
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnseenLabelWarning)  # the stack has one of its own
-            n_jobs = self.n_jobs if share.allowed is None else 1  # a limit is for one at a time
-            done = side_by_side(fit, members, n_jobs, who)
-        fitted = [(name, one) for (name, _), (one, _) in zip(members, done, strict=True)]
-        return fitted, np.array([seconds for _, seconds in done])
 
     def _keep_members(self, fitted: list[tuple[str, Any]]) -> None:
         self.named_estimators_ = Bunch(**dict(fitted))

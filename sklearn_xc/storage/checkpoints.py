@@ -181,6 +181,11 @@ class Checkpoints:
             stream.write(checksum.digest())
 
     @property
+    def is_there(self) -> bool:
+        """Whether this machine sees the folder: a worker of a cluster may not."""
+        return (self.folder / FIT).exists()
+
+    @property
     def has_parts(self) -> bool:
         """Whether there is anything to go on from."""
         return (self.folder / FITS).exists() or any(self.folder.glob(f"*{_PART}"))

@@ -108,6 +108,11 @@ class Loops:
         """Return a loop."""
         return Loop(self._checkpoints, self._prefix + name, self._own)
 
+    def where_shared(self) -> "Loops":
+        """Return these in a worker of a cluster, if it sees the folder; else some without one."""
+        is_there = self._checkpoints is not None and self._checkpoints.is_there
+        return self if is_there else Loops()
+
     def within(self, name: str) -> "Loops":
         """Return the loops of a part of the fit."""
         return Loops(self._checkpoints, self._own, f"{self._prefix}{name}-")

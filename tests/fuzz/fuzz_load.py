@@ -124,7 +124,7 @@ def changed_array(choices, array):
             case 4 if array.ndim and array.nbytes < 10_000:
                 array = np.concatenate([array] * (1 + choices.below(4)))
             case 5:
-                with suppress(ValueError):  # of texts
+                with suppress(ValueError, OverflowError):  # of texts
                     array = array.astype(choices.of(_DTYPES))
             case 6:
                 array = choices.of(
@@ -217,7 +217,9 @@ def prepare(instrument):
         crafted, names, where, rows = choices.of(seeds)
         model = pickle.loads(pickle.dumps(crafted.meta["model"]))
         arrays = {}
-        while not choices.is_over and len(arrays) < 5:
+        n_changes = 0  # a node within itself grows twofold
+        while not choices.is_over and n_changes < 8:
+            n_changes += 1
             if choices.below(3):
                 name = choices.of(names)
                 arrays[name] = changed_array(choices, arrays.get(name, crafted.arrays[name]))

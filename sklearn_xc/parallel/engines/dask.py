@@ -1,0 +1,134 @@
+"""Workers of a Dask cluster, under ``joblib.parallel_config("dask")``.
+
+The object that tasks share is sent to one worker, and each of the others fetches it from those that
+have it before its first task. Dask runs the task of a worker that has died on another one.
+"""
+
+import uuid
+from collections.abc import Iterable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from typing import Any
+
+from sklearn_xc.parallel.engines.protocol import Numbered, Work, Workers
+from sklearn_xc.parallel.engines.remote import Outcome, in_window, work_on
+from sklearn_xc.parallel.interrupt import heard_of
+
+#: How often the object is sent again, where all workers that had it have died.
+_MOST_LOST = 3
+
+
+class DaskEngine:
+    """The workers that a client of Dask knows.
+
+    Parameters
+    ----------
+    backend : joblib backend
+        That of ``parallel_config``, with its client and the options of ``submit``.
+    n_jobs : int or None
+        That of ``parallel_config``: all workers are used.
+    """
+
+    is_cluster = True
+
+    def __init__(self, backend: Any, n_jobs: int | None) -> None:
+        self._backend = backend
+
+    def count(self, n_jobs: Any) -> Workers:
+        """Return the threads of all workers."""
+        n_threads = self._backend.effective_n_jobs(-1)  # waits for the first worker
+        return Workers(int(n_threads), len(self._backend.client.ncores()))
+
+    @contextmanager
+    def sharing(self, shared: Any, who: str) -> Iterator["_DaskPlace"]:
+        """Send an object to a worker, from which others fetch it."""
+        with self._backend.retrieval_context():  # in a task of Dask: let others run meanwhile
+            yield _DaskPlace(self._backend, shared, who)
+
+
+class _DaskPlace:
+    def __init__(self, backend: Any, shared: Any, who: str) -> None:
+        self._client, self._options, self._who = backend.client, backend.submit_kwargs, who
+        self._held, self._n_lost = _Held(shared), 0
+        self._future: Any = None
+
+    def run(self, work: Work, tasks: Iterable[Numbered], n_workers: int) -> Iterator[Any]:
+        """Submit tasks, and yield results."""
+        from dask.distributed import as_completed
+        from distributed.scheduler import KilledWorker
+
+        self._require_shared()
+        done, under_way = as_completed(), dict[str, tuple[Any, Numbered]]()
+
+        def submit(task: Numbered) -> None:
+            future = self._client.submit(
+                _work, self._future, work, task[1], pure=False,
+                key=f"sklearn_xc-{work.__name__.strip('_')}-{uuid.uuid4().hex}", **self._options,
+            )  # fmt: skip
+            under_way[future.key] = future, task
+            done.add(future)
+
+        def next_done() -> tuple[Outcome, int]:
+            while True:
+                future = next(done)
+                _, task = under_way.pop(future.key)
+                try:
+                    return future.result(), task[0]
+                except KilledWorker as error:
+                    raise RuntimeError(
+                        f"{self._who}: several workers of the Dask cluster died, one after the "
+                        f"other, at part {task[0]}: probably for want of memory. Give workers more "
+                        "of it or fewer threads, or set max_memory."
+                    ) from error
+                except CancelledError:
+                    self._send_again()
+                    submit(task)
+
+        try:
+            yield from in_window(tasks, n_workers, submit, next_done)
+        finally:
+            self._client.cancel([future for future, _ in under_way.values()])
+
+    def _require_shared(self) -> None:
+        # Not broadcast: that waits for ever where a worker dies meanwhile.
+        while self._future is None or self._future.status != "finished":
+            try:
+                (self._future,) = self._client.scatter([self._held], hash=False)
+            except OSError:  # the worker died
+                self._count_loss()
+
+    def _send_again(self) -> None:
+        """Send the object once more, if those that had it are gone."""
+        if self._future.status != "finished":
+            self._count_loss()
+        self._require_shared()
+
+    def _count_loss(self) -> None:
+        self._n_lost += 1
+        if self._n_lost > _MOST_LOST:
+            raise RuntimeError(
+                f"{self._who}: {self._n_lost} workers of the Dask cluster died before others had "
+                "fetched what all need."
+            )
+
+
+class _Held:
+    """Keeps the object in one piece, whatever it is."""
+
+    def __init__(self, content: Any) -> None:
+        self.content = content
+
+
+def _work(held: _Held, work: Work, arguments: tuple[Any, ...]) -> Outcome:
+    """Work on a task, in a worker."""
+    from dask.distributed import get_worker
+
+    worker = get_worker()
+    key = worker.get_current_task()
+
+    def is_unwanted() -> bool:
+        task = worker.state.tasks.get(key)
+        return task is None or task.state == "cancelled"
+
+    with heard_of(is_unwanted):
+        return work_on(work, held.content, arguments)
