@@ -128,6 +128,7 @@ EXPERIMENTS = {
         "library.max_memory",
         "peak memory of fits against max_memory, every estimator, five budgets",
     ),
+    "clusters": ("library.clusters", "one-vs-all on clusters of Dask and Ray, beside threads"),
     "larger_than_memory": (
         "library.larger_than_memory",
         "OvALinearXC on an X in files, ten times as large as max_memory",

@@ -196,7 +196,7 @@ class _Fold:
 
 def _at(estimator: OvALinearXC, C: float) -> OvALinearXC:
     """Return an unfitted classifier for one C, with the other parameters of an estimator."""
-    shared = set(OvALinearXC._get_param_names()) - {"C"}
+    shared = set(OvALinearXC._get_param_names()) - {"C", "label_range"}
     return OvALinearXC(C, **{name: getattr(estimator, name) for name in shared})
 
 

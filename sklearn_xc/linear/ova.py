@@ -9,6 +9,7 @@ import numpy as np
 from sklearn_xc._blank_rows import LabelFrequencies, is_blank
 from sklearn_xc._checks import check_targets, check_training_instances, check_weights
 from sklearn_xc._data import CsrRows, DenseRows, Targets
+from sklearn_xc._declared_state import Record, declares
 from sklearn_xc._sklearn import Interval, StrOptions, fit_context
 from sklearn_xc._state import built_apart
 from sklearn_xc.initialisers import INITIALISERS, Initialiser
@@ -19,6 +20,7 @@ from sklearn_xc.linear.memory import numbers_bytes
 from sklearn_xc.linear.probabilities import LogisticModel
 from sklearn_xc.linear.problem import build_problem, check_init
 from sklearn_xc.linear.report import fit_report, stacked, warn_of_fit
+from sklearn_xc.linear.slices import LabelSlice, check_label_range, data_digests, of_labels
 from sklearn_xc.linear.training import solve_all
 from sklearn_xc.losses import LOSSES, Logistic, MarginLoss
 from sklearn_xc.parallel.progress import Fit
@@ -31,6 +33,7 @@ from sklearn_xc.weights.label_weights import LabelWeights
 _STACKLEVEL = 6
 
 
+@declares(_slice=Record("LabelSlice", optional=True))
 class OvALinearXC(LogisticModel):
     """One-vs-all linear classifier, exact for each of very many labels.
 
@@ -78,6 +81,10 @@ class OvALinearXC(LogisticModel):
         Factors on the loss of each label's negatives; None means 1.
     prune : float, default=0.01
         Weights of smaller magnitude are set to zero after training, never the intercept.
+    label_range : (int, int), default=None
+        Where the labels to train begin and end, among those of y; None for all. The model knows
+        these alone; :func:`sklearn_xc.linear.merge` makes one of several, trained anywhere, which
+        is that of a single fit. `init` may not let labels start at those of others ("ovap++").
     label_names : array-like of shape (n_labels,), default=None
         Names of the columns of an indicator y, texts or integers, which become ``classes_``. None
         takes those of a data frame, else the columns' numbers.
@@ -171,6 +178,7 @@ class OvALinearXC(LogisticModel):
         ],
         "negative_weight": [Interval(Real, 0, None, closed="neither"), "array-like", None],
         "prune": [Interval(Real, 0, None, closed="left")],
+        "label_range": [list, tuple, None],
         "label_names": ["array-like", None],
         "top_k": [Interval(Integral, 1, None, closed="left")],
         "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
@@ -192,6 +200,7 @@ class OvALinearXC(LogisticModel):
         class_weight=None,
         negative_weight=None,
         prune=0.01,
+        label_range=None,
         label_names=None,
         top_k=100,
         max_memory=None,
@@ -209,6 +218,7 @@ class OvALinearXC(LogisticModel):
         self.class_weight = class_weight
         self.negative_weight = negative_weight
         self.prune = prune
+        self.label_range = label_range
         self.label_names = label_names
         self.top_k = top_k
         self.max_memory = max_memory
@@ -273,9 +283,12 @@ class OvALinearXC(LogisticModel):
         fit: Fit, store: FitStore | None,
     ) -> None:  # fmt: skip
         """Set the fitted attributes; what there is to warn of, they tell."""
-        self._keep_targets(targets)
+        labels = check_label_range(self.label_range, targets, type(self).__name__)
+        own = targets if labels is None else of_labels(targets, labels)
+        self._keep_targets(own)
         counted = np.ones(instances.shape[0]) if weight is None else weight
-        self._count_instances(targets, counted)
+        self._count_instances(own, counted)
+        digests = np.empty(0) if labels is None else data_digests(instances, targets, weight)
         if weight is not None and not weight.all():
             kept = weight > 0
             instances, targets = instances.take(np.flatnonzero(kept)), targets.take(kept)
@@ -283,12 +296,18 @@ class OvALinearXC(LogisticModel):
         problem = build_problem(self, C, instances, targets, weight)
         initialiser = check_init(self, problem)
         blocks = None if store is None else store.blocks()
-        found = solve_all(problem, initialiser, self._allowed_bytes(), self.n_jobs, fit, blocks)
+        found = solve_all(
+            problem, initialiser, self._allowed_bytes(), self.n_jobs, fit, blocks, labels
+        )
         allowed = self._allowed_bytes()
         room = None if allowed is None else allowed - numbers_bytes(problem)
-        facts = Facts.of(problem, room)
+        facts = Facts.of(problem, room, labels)
+        n_labels = problem.n_labels
         del problem, initialiser  # copies of X make room for the model
         self._keep(facts, *found)
+        self.__dict__.pop("_slice", None)
+        if labels is not None:
+            self._slice = LabelSlice(labels.start, n_labels, digests, found[-1])
 
     def _keep(
         self,
@@ -339,10 +358,12 @@ class Facts(NamedTuple):
     room: int | None
 
     @classmethod
-    def of(cls, problem: OneVsAllProblem, room: int | None) -> "Facts":
-        """Return those of a problem, with room for its weights."""
-        is_logistic = type(problem.margin_loss) is Logistic
-        return cls(problem.owner, is_logistic, problem.n_features, _prior(problem), room)
+    def of(cls, problem: OneVsAllProblem, room: int | None, labels: range | None = None) -> "Facts":
+        """Return those of a problem, or of some labels of it, with room for their weights."""
+        is_logistic, prior = type(problem.margin_loss) is Logistic, _prior(problem)
+        if labels is not None:
+            prior = prior[labels.start : labels.stop]
+        return cls(problem.owner, is_logistic, problem.n_features, prior, room)
 
 
 def _prior(problem: OneVsAllProblem) -> np.ndarray:

@@ -138,7 +138,7 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, verbose, checkpo
         **{
             name: constraint
             for name, constraint in OvALinearXC._parameter_constraints.items()
-            if name != "C"
+            if name not in {"C", "label_range"}
         },
         "Cs": [Interval(Integral, 1, 10_000, closed="both"), "array-like"],
         "cv": ["cv_object"],
@@ -191,6 +191,9 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, verbose, checkpo
         self.random_state = random_state
         self.verbose = verbose
         self.checkpoint_dir = checkpoint_dir
+
+    #: C is chosen for all labels.
+    label_range = None
 
     @fit_context(prefer_skip_nested_validation=True)
     @built_apart

@@ -38,6 +38,7 @@ def solve_all(
     n_jobs: int | None,
     fit: Fit,
     store: BlockStore | None = None,
+    labels: range | None = None,
 ) -> tuple[list[BlockSolution], np.ndarray, SampleScores | None]:
     """Solve all distinct problems, in parallel over blocks.
 
@@ -55,19 +56,27 @@ def solve_all(
         Is told of the blocks, the stage "training" where there are several.
     store : BlockStore, default=None
         Holds the blocks that are finished, and gets others.
+    labels : range, default=None
+        Labels to solve, None for all.
 
     Returns
     -------
     solutions : list of BlockSolution
         One for each block.
     row_of_label : ndarray of int64 of shape (n_labels,)
-        The row of each label in the stacked solutions.
+        The row of each label in the stacked solutions; of those that were to be solved.
     sample : SampleScores or None
         The scores of all labels before pruning and after, if they were taken.
     """
     group = same_problems(problem, initialiser)
-    distinct = np.unique(group)
+    wanted = slice(None) if labels is None else slice(labels.start, labels.stop)
+    distinct = np.unique(group[wanted])
     parents = parents_of(problem, initialiser, distinct)
+    if parents is not None and labels is not None:
+        raise ValueError(
+            f"{problem.owner}: label_range must be None with init={initialiser!r}, which lets "
+            f"labels start at the weights of others. Got {(labels.start, labels.stop)}."
+        )
     n, d, itemsize = problem.n_samples, problem.n_features, problem.dtype.itemsize
     side_by_side, held = is_side_by_side(problem), held_bytes(problem)
 
@@ -94,14 +103,14 @@ def solve_all(
         max_memory = max(0, max_memory - held - n_here * workspace) // 2
     keeper = _Keeper(Spill(max_memory, problem.owner), store)
     known = keeper.known(plan)
-    watch = _Watch(fit, problem, group, plan, known)
-    found = solve_blocks(
+    watch = _Watch(fit, problem, group[wanted], plan, known)
+    solutions, row_of_label = solve_blocks(
         problem, initialiser, group, plan, functools.partial(_solve_block, plan.n_lanes), engine,
         watch, along=None if parents is None else Tree(distinct, parents, _itself), keep=keeper,
         known=known,
     )  # fmt: skip
     watch.progress.close()
-    return *found, keeper.sample
+    return solutions, row_of_label[wanted], keeper.sample
 
 
 def planned(
@@ -144,7 +153,7 @@ class _Watch:
     ) -> None:  # fmt: skip
         labels_of = np.bincount(group, minlength=problem.n_labels)
         counts = np.diff(problem.y_indptr)
-        self._n_labels, self._n_done = problem.n_labels, 0
+        self._n_labels, self._n_done = len(group), 0
         self._sizes = [int(labels_of[block].sum()) for block in plan.blocks]
         costs = [len(block) + POSITIVES_COST * float(counts[block].sum()) for block in plan.blocks]
         self.progress: Progress = fit.parts(
@@ -292,7 +301,8 @@ def solve_blocks(
     results : list
         What `solve` returned for each block, or `keep`.
     row_of_label : ndarray of int64 of shape (n_labels,)
-        The place of each label, or of the one whose solution it shares, among all blocks' labels.
+        The place of each label, or of the one whose solution it shares, among all blocks' labels;
+        -1 of those that are in none.
 
     Raises
     ------
@@ -319,7 +329,7 @@ def solve_blocks(
                     _take(place.run(_solve, tasks, plan.n_workers), results, watch, stop, keep)
         finally:
             stop.set()
-    row_of_distinct = np.empty(problem.n_labels, np.int64)
+    row_of_distinct = np.full(problem.n_labels, -1)  # of labels that were not asked for
     row_of_distinct[np.concatenate(plan.blocks)] = np.arange(sum(map(len, plan.blocks)))
     return results, row_of_distinct[group]
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_xc._data import read_only
-from sklearn_xc._declared_state import declares
+from sklearn_xc._declared_state import Array, declares
 from sklearn_xc.kernels.one_vs_all.pruning import pruning_kernel
 from sklearn_xc.solvers.problem import OneVsAllProblem
 
@@ -25,6 +25,12 @@ FEWEST_HITS = 2
 F1_SHARE = 0.05
 
 
+@declares(
+    best=Array("float32", 2, "sampled", max(KS), finite=False),
+    n_above=Array("float64", 2, least=0),
+    place=Array("int64", "sampled positives", least=0, below="sampled"),
+    of_positives=Array("float64", 2, "sampled positives", finite=False),
+)
 @dataclass
 class SampleScores:
     """Scores that some labels give to the instances of a sample; row 0 before pruning, 1 after.

@@ -367,4 +367,11 @@ def _begun(
 
 
 def _short(node: Any) -> str:
+    items = node["tuple"] if isinstance(node, dict) and node.keys() == {"tuple"} else node
+    if (
+        isinstance(items, list)
+        and len(items) < 5
+        and not any(isinstance(item, dict | list) for item in items)
+    ):
+        return repr(tuple(items) if items is not node else items)
     return repr(node) if not isinstance(node, dict | list) else "another"

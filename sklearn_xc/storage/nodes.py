@@ -7,6 +7,7 @@ that lead there.
 """
 
 import math
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -87,6 +88,8 @@ class Writer:
             return {"scalar": [value.dtype.str, np.asarray(value).tobytes().hex()]}
         if kind is bytes:
             return {"bytes": value.hex()}
+        if isinstance(value, os.PathLike):  # such as checkpoint_dir: by its name
+            return self.node(os.fspath(value), path)
         if kind is tuple:
             return {"tuple": self._items(value, (*path, "tuple"))}
         if isinstance(value, type):

@@ -19,7 +19,7 @@ WORDS = {
     "steps": "max_iter classifier_max_iter tol learning_rate classifier_learning_rate decay "
     "batch_size average dropout sampled_epochs warm_start",
     "held out": "early_stopping validation_fraction n_iter_no_change",
-    "knowledge": "label_names label_features label_vectorizer fusion",
+    "knowledge": "label_names label_range label_features label_vectorizer fusion",
     "resources": "max_memory n_jobs random_state verbose checkpoint_dir",
 }  # fmt: skip
 #: Of all estimators, with the same default.

@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -89,6 +90,10 @@ def test_values_come_back(value, many):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nodes, "_MANY_TEXTS", many)
         assert same(there_and_back(value), value)
+
+
+def test_paths_come_back_as_their_names():
+    assert there_and_back({"checkpoint_dir": Path("a")}) == {"checkpoint_dir": "a"}
 
 
 @pytest.mark.parametrize("kind", [int, np.int64])

@@ -1,0 +1,224 @@
+"""Models of some of the labels each, put together."""
+
+import itertools
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_xc._arguments import check_count
+from sklearn_xc._checks import check_targets
+from sklearn_xc._load import load
+from sklearn_xc._out_of_fold import n_rows
+from sklearn_xc._saved import read_all
+from sklearn_xc.linear.ova import OvALinearXC
+from sklearn_xc.linear.slices import require_one_whole
+from sklearn_xc.linear.training import POSITIVES_COST
+from sklearn_xc.parallel.spill import maker
+from sklearn_xc.solvers.pruning import sum_up, together
+from sklearn_xc.storage.checkpoints import identity_of
+from sklearn_xc.weights.label_weights import CompactLabelWeights, LabelWeights
+
+#: Parameters that slices may have of their own.
+_OWN = {"label_range", "max_memory"}
+
+
+def plan_label_ranges(X: Any, y: Any, n: int) -> list[tuple[int, int]]:
+    """Return ranges of labels that take about the same time to train, for `n` machines.
+
+    Each is a `label_range` of :class:`OvALinearXC`; the models of all are put together by
+    :func:`merge`.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Instances; only their number is read.
+    y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_labels)
+        One class per instance, or a binary indicator.
+    n : int
+        Ranges; as many as there are labels at most.
+
+    Returns
+    -------
+    list of (int, int)
+        Where each begins and ends; together all labels, in order.
+
+    Raises
+    ------
+    ValueError
+        If `n` is no positive integer, or `y` no y of :class:`OvALinearXC`.
+
+    Examples
+    --------
+    >>> from sklearn_xc.datasets import make_xc_classification
+    >>> from sklearn_xc.linear import plan_label_ranges
+    >>> X, Y = make_xc_classification(
+    ...     n_samples=500, n_features=300, n_labels=50, random_state=0, return_X_y=True
+    ... )
+    >>> plan_label_ranges(X, Y, 3)
+    [(0, 18), (18, 35), (35, 50)]
+    """
+    who = "plan_label_ranges"
+    n = check_count(n, f"{who}: n")
+    targets = check_targets(OvALinearXC(), y, n_rows(X, who))
+    n_labels, counts = len(targets.classes), np.diff(targets.indptr)
+    # Labels with the same instances are solved once, but may be in several ranges.
+    costs = np.cumsum(1.0 + POSITIVES_COST * counts)
+    smallest = 3 if targets.kind == "classes" else 1
+    n = max(1, min(n, n_labels // smallest))
+    if n_labels != len(counts):  # two classes are one problem
+        return [(0, n_labels)]
+    wanted = costs[-1] * np.arange(1, n) / n
+    ends = np.searchsorted(costs, wanted) + 1
+    for i in range(1, n):  # none is empty
+        least = (0 if i == 1 else ends[i - 2]) + smallest
+        ends[i - 1] = min(max(ends[i - 1], least), n_labels - smallest * (n - i))
+    edges = [0, *ends.tolist(), n_labels]
+    return list(itertools.pairwise(edges))
+
+
+class _Named:
+    """For messages of checks."""
+
+    label_names = None
+
+    def get_params(self, *, deep: bool = True) -> dict[str, Any]:
+        """Return none."""
+        return {}
+
+
+_Named.__name__ = "plan_label_ranges"
+
+
+def merge(models: Sequence[Any]) -> OvALinearXC:
+    """Return one model of models that were fitted to some labels each, by their `label_range`.
+
+    It is the model of a single fit, as if `label_range` had been None: every number that follows
+    from the data has the same bits, however labels were cut; but for the times in ``fit_report_``.
+
+    Parameters
+    ----------
+    models : sequence of OvALinearXC, str or PathLike
+        Fitted, or the folders where they were saved; in any order. All were given the same X, y,
+        weights and parameters (those that change no model may differ: `n_jobs`, `max_memory`,
+        `top_k`, `label_names`, `verbose`, `checkpoint_dir`).
+
+    Returns
+    -------
+    OvALinearXC
+        With the parameters of the first, and `label_range` None. Where that has a `max_memory`,
+        weights that do not fit go to a file.
+
+    Raises
+    ------
+    ValueError
+        For gaps, overlaps, other data or parameters, by name; for models that are compact (make
+        the whole one compact) or were fitted to all labels.
+    TypeError
+        For what is no such model.
+    SavedModelError, OSError
+        As of :func:`sklearn_xc.load`.
+
+    Examples
+    --------
+    >>> from sklearn_xc import OvALinearXC
+    >>> from sklearn_xc.datasets import make_xc_classification
+    >>> from sklearn_xc.linear import merge, plan_label_ranges
+    >>> X, Y = make_xc_classification(
+    ...     n_samples=500, n_features=300, n_labels=50, random_state=0, return_X_y=True
+    ... )
+    >>> parts = [OvALinearXC(label_range=r).fit(X, Y) for r in plan_label_ranges(X, Y, 3)]
+    >>> merge(parts).coef_.shape
+    (50, 300)
+    """
+    who = "merge"
+    if isinstance(models, str | os.PathLike) or not isinstance(models, Sequence) or not len(models):
+        raise ValueError(
+            f"{who}: models must be a list of fitted models or folders. Got {models!r}."
+        )
+    parts = [_opened(model, number, who) for number, model in enumerate(models)]
+    _require_same_parameters(parts, who)
+    order = require_one_whole(
+        [part._slice for part in parts], [len(part.classes_) for part in parts], who
+    )
+    parameters = parts[0].get_params(deep=False)
+    parts = [parts[i] for i in order]
+    whole = OvALinearXC(**{**parameters, "label_range": None})
+    first = vars(parts[0])
+    for name, value in first.items():  # in the order of fit, by which they are saved
+        if name in parameters or name == "_slice":
+            continue
+        setattr(whole, name, value)
+    whole.classes_ = np.concatenate([part.classes_ for part in parts])
+    whole.label_counts_ = np.concatenate([part.label_counts_ for part in parts])
+    whole._unseen_labels = whole._find_unseen()
+    whole.fit_report_ = {
+        name: np.concatenate([part.fit_report_[name] for part in parts])
+        for name in first["fit_report_"]
+    }
+    whole.n_iter_ = whole.fit_report_["n_iter"]
+    sample = together(part._slice.sample for part in parts)
+    whole._pruning_cost = None if sample is None else sum_up(sample)
+    whole._weights = _stacked([part._weights for part in parts], whole)
+    return whole
+
+
+def _opened(model: Any, number: int, who: str) -> OvALinearXC:
+    """Return a model that knows where it belongs."""
+    if isinstance(model, str | os.PathLike):
+        model = load(model)
+    if type(model) is not OvALinearXC:
+        raise TypeError(
+            f"{who}: models[{number}] must be an OvALinearXC, or the folder of one. Got "
+            f"{type(model).__name__}."
+        )
+    check_is_fitted(model)
+    read_all(model)
+    if getattr(model, "_slice", None) is None:
+        raise ValueError(
+            f"{who}: models[{number}] must be fitted with label_range. It has all labels of its y."
+        )
+    if isinstance(model._weights, CompactLabelWeights):
+        raise ValueError(
+            f"{who}: models[{number}] is compact. Merge whole weights, then compact()."
+        )
+    return model
+
+
+def _require_same_parameters(parts: list[OvALinearXC], who: str) -> None:
+    """Raise ValueError unless slices were fitted with the same parameters, by name."""
+    first, *others = (identity_of(part, {})["parameters"] for part in parts)
+    for number, other in enumerate(others, 1):
+        for name in sorted(first.keys() - _OWN):
+            if first[name] != other[name]:
+                own, mine = (getattr(parts[i], name) for i in (0, number))
+                raise ValueError(
+                    f"{who}: all models must have the same parameters. {name} of models[0] is "
+                    f"{own!r}, that of models[{number}] is {mine!r}."
+                )
+
+
+def _stacked(weights: list[LabelWeights], whole: OvALinearXC) -> LabelWeights:
+    """Return the weights of all labels; they go to files where they take too much."""
+    rows = [one.coef for one in weights]
+    nnz, dtype = sum(one.nnz for one in rows), rows[0].dtype
+    allowed = whole._allowed_bytes()
+    empty = maker(allowed is not None and nnz * (4 + dtype.itemsize) > allowed, "merge")
+    indices, values, n_held = empty(nnz, np.int32), empty(nnz, dtype), 0
+    for one in rows:
+        indices[n_held : n_held + one.nnz] = one.indices
+        values[n_held : n_held + one.nnz] = one.data
+        n_held += one.nnz
+    indptr = np.concatenate(([0], np.cumsum(np.concatenate([np.diff(one.indptr) for one in rows]))))
+    if nnz <= np.iinfo(np.int32).max:  # else scipy makes indices as wide as indptr
+        indptr = indptr.astype(np.int32)
+    shape = len(indptr) - 1, rows[0].shape[1]
+    return LabelWeights(
+        sp.csr_array((values, indices, indptr), shape=shape),
+        np.concatenate([one.intercept for one in weights]),
+        np.concatenate([one.prior for one in weights]),
+        whole._unseen_labels,
+    )
