@@ -7,14 +7,13 @@ import numpy as np
 
 from sklearn_xc._blank_rows import features_of
 from sklearn_xc._label_features import LabelFeatures
-from sklearn_xc._label_names import check_label_names
+from sklearn_xc._new_classes import are_names, with_new_classes, with_new_names
 from sklearn_xc.embedding._examples import Examples
 from sklearn_xc.embedding._fitting import FittableEmbedding
 from sklearn_xc.embedding._label_features import held_features
 from sklearn_xc.embedding._label_means import LabelMeans
 from sklearn_xc.embedding._memory import of_added
 from sklearn_xc.embedding._modules import ClassifierModule
-from sklearn_xc.embedding._new_classes import with_new_classes
 from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.solvers.adam import LazyAdam
 from sklearn_xc.storage.loops import Loop
@@ -89,7 +88,7 @@ class UpdatableEmbedding(FittableEmbedding):
 
     def _classes_with(self, classes: Any, n_new: int) -> np.ndarray:
         """Return the classes, and new ones after them."""
-        name, n_old = type(self).__name__, len(self.classes_)
+        name = type(self).__name__
         if self._targets_kind == "classes":
             if self._is_binary:
                 raise ValueError(
@@ -97,17 +96,9 @@ class UpdatableEmbedding(FittableEmbedding):
                     "indicator y, or with more classes."
                 )
             return with_new_classes(name, self.classes_, classes, n_new)
-        if self._has_names:
-            new = check_label_names(classes, n_new, f"{name}: classes")
-            return check_label_names([*self.classes_, *new], None, f"{name}: classes")
-        if classes is not None:
-            raise ValueError(
-                f"{name}: classes must be None after an indicator y, whose new columns follow from "
-                f"{n_old} on. Got {type(classes).__name__}."
-            )
-        return np.arange(n_old + n_new)
+        return with_new_names(name, self.classes_, classes, n_new)
 
     @property
     def _has_names(self) -> bool:
         """Whether the columns of an indicator have names."""
-        return not np.array_equal(self.classes_, np.arange(len(self.classes_)))
+        return are_names(self.classes_)

@@ -13,7 +13,7 @@ from sklearn_xc._sklearn import safe_indexing
 from sklearn_xc.initialisers import Initialiser
 from sklearn_xc.linear.checkpoints import BlockStore, FitStore, Scored
 from sklearn_xc.linear.memory import held_bytes
-from sklearn_xc.linear.ova import Facts, OvALinearXC
+from sklearn_xc.linear.ova import Facts, OvALinearXC, with_cost
 from sklearn_xc.linear.path import PathEnd, at_cost, solve_path
 from sklearn_xc.linear.problem import build_problem, check_init, copies_in_files
 from sklearn_xc.linear.scoring import score_model
@@ -171,7 +171,7 @@ class _Fold:
         if end is not None:
             self.end = end
         for C in Cs:
-            model = _at(estimator, float(C))
+            model = with_cost(estimator, float(C))
             model.n_features_in_ = estimator.n_features_in_
             if hasattr(estimator, "feature_names_in_"):
                 model.feature_names_in_ = estimator.feature_names_in_
@@ -192,12 +192,6 @@ class _Fold:
         """Return what the fits may hold beside the test rows."""
         allowed = estimator._allowed_bytes()
         return None if allowed is None else max(1, allowed - 2 * array_bytes((self.X, self.y)))
-
-
-def _at(estimator: OvALinearXC, C: float) -> OvALinearXC:
-    """Return an unfitted classifier for one C, with the other parameters of an estimator."""
-    shared = set(OvALinearXC._get_param_names()) - {"C", "label_range"}
-    return OvALinearXC(C, **{name: getattr(estimator, name) for name in shared})
 
 
 def _to_be_ranked(problem: OneVsAllProblem) -> OneVsAllProblem:

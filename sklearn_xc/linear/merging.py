@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._arguments import check_count
@@ -14,13 +13,13 @@ from sklearn_xc._checks import check_targets
 from sklearn_xc._load import load
 from sklearn_xc._out_of_fold import n_rows
 from sklearn_xc._saved import read_all
+from sklearn_xc.linear.label_sets import joined
 from sklearn_xc.linear.ova import OvALinearXC
 from sklearn_xc.linear.slices import require_one_whole
 from sklearn_xc.linear.training import POSITIVES_COST
-from sklearn_xc.parallel.spill import maker
 from sklearn_xc.solvers.pruning import sum_up, together
 from sklearn_xc.storage.checkpoints import identity_of
-from sklearn_xc.weights.label_weights import CompactLabelWeights, LabelWeights
+from sklearn_xc.weights.label_weights import CompactLabelWeights
 
 #: Parameters that slices may have of their own.
 _OWN = {"label_range", "max_memory"}
@@ -147,22 +146,14 @@ def merge(models: Sequence[Any]) -> OvALinearXC:
     parameters = parts[0].get_params(deep=False)
     parts = [parts[i] for i in order]
     whole = OvALinearXC(**{**parameters, "label_range": None})
-    first = vars(parts[0])
-    for name, value in first.items():  # in the order of fit, by which they are saved
-        if name in parameters or name == "_slice":
-            continue
-        setattr(whole, name, value)
-    whole.classes_ = np.concatenate([part.classes_ for part in parts])
-    whole.label_counts_ = np.concatenate([part.label_counts_ for part in parts])
+    for name, value in vars(parts[0]).items():  # in the order of fit, by which they are saved
+        if name not in parameters and name != "_slice":
+            setattr(whole, name, value)
+    whole.__dict__.update(joined(parts, whole._allowed_bytes()))
     whole._unseen_labels = whole._find_unseen()
-    whole.fit_report_ = {
-        name: np.concatenate([part.fit_report_[name] for part in parts])
-        for name in first["fit_report_"]
-    }
-    whole.n_iter_ = whole.fit_report_["n_iter"]
     sample = together(part._slice.sample for part in parts)
     whole._pruning_cost = None if sample is None else sum_up(sample)
-    whole._weights = _stacked([part._weights for part in parts], whole)
+    whole._weights.unseen = whole._unseen_labels
     return whole
 
 
@@ -199,26 +190,3 @@ def _require_same_parameters(parts: list[OvALinearXC], who: str) -> None:
                     f"{who}: all models must have the same parameters. {name} of models[0] is "
                     f"{own!r}, that of models[{number}] is {mine!r}."
                 )
-
-
-def _stacked(weights: list[LabelWeights], whole: OvALinearXC) -> LabelWeights:
-    """Return the weights of all labels; they go to files where they take too much."""
-    rows = [one.coef for one in weights]
-    nnz, dtype = sum(one.nnz for one in rows), rows[0].dtype
-    allowed = whole._allowed_bytes()
-    empty = maker(allowed is not None and nnz * (4 + dtype.itemsize) > allowed, "merge")
-    indices, values, n_held = empty(nnz, np.int32), empty(nnz, dtype), 0
-    for one in rows:
-        indices[n_held : n_held + one.nnz] = one.indices
-        values[n_held : n_held + one.nnz] = one.data
-        n_held += one.nnz
-    indptr = np.concatenate(([0], np.cumsum(np.concatenate([np.diff(one.indptr) for one in rows]))))
-    if nnz <= np.iinfo(np.int32).max:  # else scipy makes indices as wide as indptr
-        indptr = indptr.astype(np.int32)
-    shape = len(indptr) - 1, rows[0].shape[1]
-    return LabelWeights(
-        sp.csr_array((values, indices, indptr), shape=shape),
-        np.concatenate([one.intercept for one in weights]),
-        np.concatenate([one.prior for one in weights]),
-        whole._unseen_labels,
-    )

@@ -1,21 +1,28 @@
 """One-vs-all linear classification for very many labels."""
 
+import warnings
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._blank_rows import LabelFrequencies, is_blank
-from sklearn_xc._checks import check_targets, check_training_instances, check_weights
+from sklearn_xc._checks import check_rows, check_targets, check_training_instances, check_weights
 from sklearn_xc._data import CsrRows, DenseRows, Targets
 from sklearn_xc._declared_state import Record, declares
+from sklearn_xc._label_changes import ChangeableLabels
+from sklearn_xc._label_names import column_names
+from sklearn_xc._new_classes import are_names, with_new_names
 from sklearn_xc._sklearn import Interval, StrOptions, fit_context
 from sklearn_xc._state import built_apart
 from sklearn_xc.initialisers import INITIALISERS, Initialiser
 from sklearn_xc.kernels.one_vs_all.constant_scores import constant_scores_kernel
 from sklearn_xc.linear.assembly import assemble_weights
 from sklearn_xc.linear.checkpoints import FitStore, fit_store
+from sklearn_xc.linear.label_sets import joined, taken
 from sklearn_xc.linear.memory import numbers_bytes
 from sklearn_xc.linear.probabilities import LogisticModel
 from sklearn_xc.linear.problem import build_problem, check_init
@@ -34,7 +41,7 @@ _STACKLEVEL = 6
 
 
 @declares(_slice=Record("LabelSlice", optional=True))
-class OvALinearXC(LogisticModel):
+class OvALinearXC(ChangeableLabels, LogisticModel):
     """One-vs-all linear classifier, exact for each of very many labels.
 
     For every label j, with y in {-1, +1}, minimises over w and b::
@@ -161,6 +168,9 @@ class OvALinearXC(LogisticModel):
     (2, 3)
     """
 
+    #: Labels of the same model that other calls train.
+    _n_beside = 0
+
     _parameter_constraints: dict = {  # noqa: RUF012
         "C": [Interval(Real, 0, None, closed="neither")],
         "loss": [StrOptions(set(LOSSES)), MarginLoss],
@@ -278,6 +288,99 @@ class OvALinearXC(LogisticModel):
         self._warn_of_unseen()
         return self
 
+    @fit_context(prefer_skip_nested_validation=True)
+    @built_apart
+    def add_labels(
+        self, X: Any = None, y: Any = None, *, label_features: Any = None, classes: Any = None,
+        sample_weight: Any = None,
+    ) -> "OvALinearXC":  # fmt: skip
+        """Train further labels; nothing that is known of the others changes.
+
+        To train some labels and to add others, on the same instances, is to train all at once.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, n_features)
+            Instances; those of ``fit``, or others. They are read in the dtype of the model.
+        y : {array-like, sparse matrix} of shape (n, n_new)
+            A binary indicator of the new labels.
+        label_features : None
+            Of no use here: labels are learnt from instances.
+        classes : array-like of shape (n_new,), default=None
+            Names of the new labels, where those of the model have names; None takes those of a data
+            frame. Columns that have numbers are followed by the next.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the instances.
+
+        Returns
+        -------
+        OvALinearXC
+            Itself. New labels come after the others; ``n_samples_fit_`` is the larger of both.
+
+        Raises
+        ------
+        ValueError
+            After a 1-D y, where a further class would be a negative of those before; for names that
+            are known; and as of ``fit``.
+
+        Warns
+        -----
+        ConvergenceWarning, PruningWarning, UnseenLabelWarning
+            As ``fit`` does, of the new labels.
+
+        Notes
+        -----
+        `class_weight="balanced"` takes the mean frequency of the labels that are trained together.
+        Arrays of weights or starts are those of the new labels: ``set_params`` changes them.
+        """
+        check_is_fitted(self)
+        who = type(self).__name__
+        if label_features is not None:
+            raise ValueError(f"{who}.add_labels: label_features must be None: give X and y.")
+        if self._targets_kind == "classes":
+            raise ValueError(
+                f"{who}.add_labels needs a model of an indicator y: instances of a further class "
+                "would be negatives of those before. Fit anew."
+            )
+        if X is None or y is None:
+            raise ValueError(f"{who}.add_labels: X and y must be given. Got None.")
+        if np.ndim(y) != 2:
+            raise ValueError(
+                f"{who}.add_labels: y must be an indicator of the new labels, with two dimensions. "
+                f"Got {np.ndim(y)}."
+            )
+        instances = check_rows(self, X, reset=False).astype(self._weights.dtype)
+        n_old = len(self.classes_)
+        names = column_names(y) if classes is None and are_names(self.classes_) else classes
+        every = with_new_names(f"{who}.add_labels", self.classes_, names, np.shape(y)[1])
+        new = with_cost(self, self._fitted_cost)
+        new.set_params(label_names=every[n_old:], checkpoint_dir=None)
+        new._n_beside = n_old
+        if isinstance(new.class_weight, dict):
+            of_new = set(every[n_old:].tolist())
+            new.class_weight = {k: one for k, one in new.class_weight.items() if k in of_new}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they come from here
+            new.fit(as_given(instances), y, sample_weight)
+        self.__dict__.pop("_slice", None)
+        self.__dict__.update(joined([self, new], self._allowed_bytes()))
+        self.classes_ = every
+        self.n_samples_fit_ = max(self.n_samples_fit_, new.n_samples_fit_)
+        self._unseen_labels = self._find_unseen()
+        self._weights.unseen = self._unseen_labels
+        new._warn()
+        new._warn_of_unseen()
+        return self
+
+    @property
+    def _fitted_cost(self) -> float:
+        """The C of the model."""
+        return float(self.C)
+
+    def _take_labels(self, places: np.ndarray) -> None:
+        self.__dict__.update(taken(self, places))
+        self.__dict__.pop("_slice", None)
+
     def _train(
         self, instances: CsrRows | DenseRows, targets: Targets, weight: np.ndarray | None, C: float,
         fit: Fit, store: FitStore | None,
@@ -333,6 +436,21 @@ class OvALinearXC(LogisticModel):
     def _warn(self) -> None:
         """Warn of what went less than well. For ``fit`` itself to call."""
         warn_of_fit(self, _STACKLEVEL)
+
+
+def with_cost(estimator: Any, C: float) -> OvALinearXC:
+    """Return an unfitted classifier of all labels for one C, with the other parameters of one."""
+    shared = set(OvALinearXC._get_param_names()) - {"C", "label_range"}
+    return OvALinearXC(C, **{name: getattr(estimator, name) for name in shared})
+
+
+def as_given(instances: CsrRows | DenseRows) -> Any:
+    """Return checked instances as an X that ``fit`` takes."""
+    if isinstance(instances, DenseRows):
+        return instances.values
+    X = sp.csr_array(instances.shape, dtype=instances.dtype)
+    X.data, X.indices, X.indptr = instances.data, instances.indices, instances.indptr
+    return X
 
 
 class Facts(NamedTuple):

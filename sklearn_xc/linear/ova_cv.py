@@ -251,6 +251,11 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, verbose, checkpo
         self._warn_of_unseen()
         return self
 
+    @property
+    def _fitted_cost(self) -> float:
+        """The C of the model."""
+        return self.C_
+
     def _check_grid(self) -> tuple[np.ndarray, range]:
         """Return the Cs in rising order with those that may follow, and which are the grid."""
         name = "OvALinearXCCV: Cs"

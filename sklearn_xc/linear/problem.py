@@ -101,6 +101,7 @@ def build_problem(
         prune=estimator.prune,
         owner=type(estimator).__name__,
         in_files=in_files,
+        n_beside=estimator._n_beside,
     )
 
 

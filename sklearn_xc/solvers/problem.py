@@ -65,6 +65,8 @@ class OneVsAllProblem:
         The estimator that messages name.
     in_files : bool, default=False
         Whether copies of a sparse X go to files.
+    n_beside : int, default=0
+        Labels of the same model that are solved at other times, in the same way.
     """
 
     instances: CsrRows | DenseRows
@@ -83,6 +85,7 @@ class OneVsAllProblem:
     prune: float
     owner: str = "OvALinearXC"
     in_files: bool = False
+    n_beside: int = 0
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

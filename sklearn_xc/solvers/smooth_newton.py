@@ -52,7 +52,7 @@ def smooth_workspace_bytes(n: int, d: int, itemsize: int) -> int:
 def is_side_by_side(problem: OneVsAllProblem) -> bool:
     """Tell whether ``SmoothNewton`` is the faster way to solve a problem."""
     is_sparse = isinstance(problem.instances, CsrRows)
-    return pays_side_by_side(is_sparse, problem.loss.has_kink, problem.n_labels)
+    return pays_side_by_side(is_sparse, problem.loss.has_kink, problem.n_labels + problem.n_beside)
 
 
 def pays_side_by_side(is_sparse: bool, has_kink: bool, n_labels: int) -> bool:

@@ -1,10 +1,11 @@
-"""Class labels of labels that are added to a fitted model."""
+"""Class labels, and names of columns, of labels that are added to a fitted model."""
 
 from typing import Any
 
 import numpy as np
 
 from sklearn_xc._checks import distinct_classes
+from sklearn_xc._label_names import check_label_names
 
 
 def with_new_classes(name: str, known: np.ndarray, classes: Any, n_new: int) -> np.ndarray:
@@ -43,6 +44,38 @@ def with_new_classes(name: str, known: np.ndarray, classes: Any, n_new: int) -> 
             "twice."
         )
     return both
+
+
+def are_names(classes: np.ndarray) -> bool:
+    """Return whether the columns of an indicator have names, or numbers of their own."""
+    return not np.array_equal(classes, np.arange(len(classes)))
+
+
+def with_new_names(name: str, known: np.ndarray, classes: Any, n_new: int) -> np.ndarray:
+    """Return the names of an indicator's columns, and those of new columns after them.
+
+    Parameters
+    ----------
+    name, known, classes, n_new
+        As of ``with_new_classes``.
+
+    Raises
+    ------
+    ValueError
+        For another number of names, names that are known already, and names where columns have
+        none.
+    """
+    if are_names(known):
+        if classes is None:
+            raise ValueError(f"{name}: classes must name the {n_new} new labels. Got None.")
+        new = check_label_names(classes, n_new, f"{name}: classes")
+        return check_label_names([*known, *new], None, f"{name}: classes")
+    if classes is not None:
+        raise ValueError(
+            f"{name}: classes must be None after an indicator y, whose new columns follow from "
+            f"{len(known)} on. Got {type(classes).__name__}."
+        )
+    return np.arange(len(known) + n_new)
 
 
 def _joined(known: np.ndarray, new: np.ndarray) -> np.ndarray | None:

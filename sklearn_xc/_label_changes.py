@@ -1,0 +1,157 @@
+"""Labels of a fitted model that are dropped, renamed, or put into another order."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_xc._arguments import refuse_disguised
+from sklearn_xc._label_names import check_label_names, place_of
+from sklearn_xc._state import built_apart
+
+
+class ChangeableLabels:
+    """What can be done to the labels of a model without training; a subclass takes some of them."""
+
+    classes_: np.ndarray
+    _targets_kind: str
+
+    @abstractmethod
+    def _take_labels(self, places: np.ndarray) -> None:
+        """Keep the labels of these places, in this order, in all attributes; after ``fit``."""
+
+    @built_apart
+    def drop_labels(self, labels: Any) -> Any:
+        """Forget some labels; nothing that is known of the others changes.
+
+        Parameters
+        ----------
+        labels : array-like
+            Members of ``classes_``.
+
+        Returns
+        -------
+        estimator
+            Itself. ``classes_`` has the others, in their order: columns that had numbers keep them.
+
+        Raises
+        ------
+        ValueError
+            For what is no label, or comes twice, and if too few are left: one column of an
+            indicator, three classes of a 1-D y.
+        """
+        check_is_fitted(self)
+        is_kept = np.ones(len(self.classes_), bool)
+        is_kept[self._places(labels, "drop_labels")] = False
+        least = 3 if self._targets_kind == "classes" else 1
+        if np.count_nonzero(is_kept) < least:
+            raise ValueError(
+                f"{type(self).__name__}: drop_labels must leave {least} of the "
+                f"{len(is_kept)} labels at least. It would leave {np.count_nonzero(is_kept)}."
+            )
+        self._take_labels(np.flatnonzero(is_kept))
+        return self
+
+    @built_apart
+    def rename_labels(self, names: Any) -> Any:
+        """Give labels other names, which is all that changes.
+
+        Parameters
+        ----------
+        names : mapping, or array-like of shape (n_labels,)
+            New names of some labels by what they are called in ``classes_``; or those of all.
+
+        Returns
+        -------
+        estimator
+            Itself. The classes of a 1-D y are sorted by their new names.
+
+        Raises
+        ------
+        ValueError
+            For what is no label; names that are equal, missing or of different kinds.
+        """
+        check_is_fitted(self)
+        who, known = f"{type(self).__name__}: names", self.classes_
+        if isinstance(names, Mapping):
+            values = known.tolist()
+            for place, name in zip(
+                self._places(list(names), "rename_labels"), names.values(), strict=True
+            ):
+                values[place] = name
+            names = values
+        if self._targets_kind != "classes":
+            self.classes_ = check_label_names(names, len(known), who)
+            return self
+        refuse_disguised(names, who)
+        renamed = np.asarray(names)
+        if renamed.shape != known.shape or len(np.unique(renamed)) < len(known):
+            raise ValueError(
+                f"{who} must be {len(known)} distinct classes. Got {len(np.unique(renamed))} in an "
+                f"array of shape {renamed.shape}."
+            )
+        self.classes_ = renamed
+        order = np.argsort(renamed, kind="stable")
+        if not np.array_equal(order, np.arange(len(order))):
+            self._take_labels(order)
+        return self
+
+    @built_apart
+    def reorder_labels(self, labels: Any) -> Any:
+        """Put the columns of an indicator into another order.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n_labels,)
+            All of ``classes_``, in the order wanted.
+
+        Returns
+        -------
+        estimator
+            Itself. Labels of equal scores are ranked in the new order.
+
+        Raises
+        ------
+        ValueError
+            If they are not all labels, once each, or after a 1-D y, whose classes are sorted.
+        """
+        check_is_fitted(self)
+        who = type(self).__name__
+        if self._targets_kind == "classes":
+            raise ValueError(f"{who}: reorder_labels needs an indicator y: classes are sorted.")
+        places = self._places(labels, "reorder_labels")
+        if len(places) != len(self.classes_):
+            raise ValueError(
+                f"{who}: reorder_labels must be given all {len(self.classes_)} labels. Got "
+                f"{len(places)}."
+            )
+        self._take_labels(places)
+        return self
+
+    def _places(self, labels: Any, method: str) -> np.ndarray:
+        """Return where labels stand, int64, distinct."""
+        who = f"{type(self).__name__}.{method}"
+        refuse_disguised(labels, f"{who}: labels")
+        if isinstance(labels, str | bytes) or not hasattr(labels, "__iter__"):
+            raise TypeError(f"{who}: labels must be a list of labels. Got {labels!r}.")
+        known = {label: place for place, label in enumerate(self.classes_.tolist())}
+        places = [
+            known[label] if _is_key(label, known) else place_of(label, self.classes_, who)
+            for label in (labels.tolist() if hasattr(labels, "tolist") else labels)
+        ]
+        found = np.array(places, np.int64)
+        if len(np.unique(found)) < len(found):
+            values, counts = np.unique(found, return_counts=True)
+            twice = self.classes_[values[np.argmax(counts)]]
+            raise ValueError(f"{who}: labels must be distinct. Got {twice!r} more than once.")
+        return found
+
+
+def _is_key(label: Any, known: dict) -> bool:
+    """Return whether a label is a key, and no bool that equals a number."""
+    try:
+        return label in known and not isinstance(label, bool | np.bool_)
+    except TypeError:  # no hash
+        return False
