@@ -58,7 +58,12 @@ class Share:
 
 def array_bytes(thing: Any) -> int:
     """Return what the arrays take that an object holds, each of them once."""
-    found: dict[int, int] = {}
+    return sum(array.nbytes for array in arrays_in(thing))
+
+
+def arrays_in(thing: Any) -> list[np.ndarray]:
+    """Return the arrays that an object holds in memory of its own, each of them once."""
+    found: dict[int, np.ndarray] = {}
     seen: set[int] = set()
     waiting = [thing]
     while waiting:
@@ -70,11 +75,11 @@ def array_bytes(thing: Any) -> int:
             while isinstance(one.base, np.ndarray):
                 one = one.base
             if one.base is None:  # else in a file, or not ours
-                found[id(one)] = one.nbytes
+                found[id(one)] = one
         elif isinstance(one, dict):
             waiting.extend(one.values())
         elif isinstance(one, list | tuple | set):
             waiting.extend(one)
         elif hasattr(one, "__dict__") and not isinstance(one, type):
             waiting.append(vars(one))
-    return sum(found.values())
+    return list(found.values())

@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
     InvalidParameterError,
+    Options,
     StrOptions,
 )
 from sklearn.utils.validation import _check_method_params as check_method_params
@@ -44,6 +45,7 @@ __all__ = [
     "HasMethods",
     "Interval",
     "InvalidParameterError",
+    "Options",
     "StrOptions",
     "boosted_trees",
     "callbacks_around",

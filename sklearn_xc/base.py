@@ -20,7 +20,7 @@ from sklearn_xc._explanation import Explanation, as_row, by_omission, check_name
 from sklearn_xc._label_names import place_of
 from sklearn_xc._out_of_fold import in_parts, n_rows
 from sklearn_xc._saved import SavedEstimator, read_all
-from sklearn_xc._sklearn import CallbackSupportMixin
+from sklearn_xc._sklearn import CallbackSupportMixin, Options
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc._state import reads_one_state, sharing
 from sklearn_xc._topk import check_topk_size
@@ -445,9 +445,10 @@ class XCClassifier(SavedEstimator, CallbackSupportMixin, ClassifierMixin, BaseEs
             super()._validate_params()
         for parameter, value in parameters.items():
             declared = self._parameter_constraints.get(parameter, ["boolean"])
-            if isinstance(value, bool | np.bool_) and not {"boolean", "verbose"} & {
-                one for one in declared if isinstance(one, str)
-            }:
+            if isinstance(value, bool | np.bool_) and not any(
+                one in ("boolean", "verbose") if isinstance(one, str) else _names(one, value)
+                for one in declared
+            ):
                 raise ValueError(f"{name}: {parameter} must be a number. Got {value!r}.")
             if isinstance(value, Integral) and not -_LARGEST_INT < int(value) < _LARGEST_INT:
                 raise ValueError(f"{name}: {parameter} must be below 2**62. Got {value!r}.")
@@ -467,6 +468,11 @@ class XCClassifier(SavedEstimator, CallbackSupportMixin, ClassifierMixin, BaseEs
         tags.classifier_tags.multi_label = True
         tags.target_tags.two_d_labels = True
         return tags
+
+
+def _names(constraint: Any, value: Any) -> bool:
+    """Return whether a constraint on a parameter lists a value."""
+    return isinstance(constraint, Options) and value in constraint.options
 
 
 def threshold_for(scores: np.ndarray, n_labels: int) -> float:

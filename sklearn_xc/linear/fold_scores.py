@@ -165,8 +165,8 @@ class _Fold:
         after = self.end if self.end is not None and Cs[-1] < self.end.C else None
         solutions, row_of_label, end = solve_path(
             self.problem, Cs, self.initialiser, self.group, self._allowed(estimator),
-            estimator.n_jobs, after, keep_end and (self.end is None or Cs[0] < self.end.C),
-            blocks,
+            estimator.n_jobs, estimator._engine(), after,
+            keep_end and (self.end is None or Cs[0] < self.end.C), blocks,
         )  # fmt: skip
         if end is not None:
             self.end = end

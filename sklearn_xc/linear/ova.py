@@ -16,7 +16,7 @@ from sklearn_xc._declared_state import Record, declares
 from sklearn_xc._label_changes import ChangeableLabels
 from sklearn_xc._label_names import column_names
 from sklearn_xc._new_classes import are_names, with_new_names
-from sklearn_xc._sklearn import Interval, StrOptions, fit_context
+from sklearn_xc._sklearn import Interval, Options, StrOptions, fit_context
 from sklearn_xc._state import built_apart
 from sklearn_xc.initialisers import INITIALISERS, Initialiser
 from sklearn_xc.kernels.one_vs_all.constant_scores import constant_scores_kernel
@@ -30,6 +30,7 @@ from sklearn_xc.linear.report import fit_report, stacked, warn_of_fit
 from sklearn_xc.linear.slices import LabelSlice, check_label_range, data_digests, of_labels
 from sklearn_xc.linear.training import solve_all
 from sklearn_xc.losses import LOSSES, Logistic, MarginLoss
+from sklearn_xc.parallel.engines import Engine, engine_at_work
 from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.solvers.newton_cg import BlockSolution
 from sklearn_xc.solvers.problem import OneVsAllProblem
@@ -103,6 +104,10 @@ class OvALinearXC(ChangeableLabels, LogisticModel):
         to files in ``TMPDIR``. None takes a fixed size per thread.
     n_jobs : int, default=None
         Threads. The model is the same, bit for bit, for any number.
+    numa : {"auto", False}, default="auto"
+        Whether threads are pinned to the NUMA nodes of a machine that has several. Each node has
+        a copy of X in its own memory, where that takes a quarter of what is free there at most and
+        there is no `max_memory`; else X is spread over all nodes. The model is the same.
     verbose : int, default=0
         If not 0, print progress.
     checkpoint_dir : str or PathLike, default=None
@@ -193,6 +198,7 @@ class OvALinearXC(ChangeableLabels, LogisticModel):
         "top_k": [Interval(Integral, 1, None, closed="left")],
         "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
         "n_jobs": [Integral, None],
+        "numa": [StrOptions({"auto"}), Options(bool, {False})],
         "verbose": ["verbose"],
         "checkpoint_dir": [str, PathLike, None],
     }
@@ -215,6 +221,7 @@ class OvALinearXC(ChangeableLabels, LogisticModel):
         top_k=100,
         max_memory=None,
         n_jobs=None,
+        numa="auto",
         verbose=0,
         checkpoint_dir=None,
     ):
@@ -233,6 +240,7 @@ class OvALinearXC(ChangeableLabels, LogisticModel):
         self.top_k = top_k
         self.max_memory = max_memory
         self.n_jobs = n_jobs
+        self.numa = numa
         self.verbose = verbose
         self.checkpoint_dir = checkpoint_dir
 
@@ -400,7 +408,14 @@ class OvALinearXC(ChangeableLabels, LogisticModel):
         initialiser = check_init(self, problem)
         blocks = None if store is None else store.blocks()
         found = solve_all(
-            problem, initialiser, self._allowed_bytes(), self.n_jobs, fit, blocks, labels
+            problem,
+            initialiser,
+            self._allowed_bytes(),
+            self.n_jobs,
+            self._engine(),
+            fit,
+            blocks,
+            labels,
         )
         allowed = self._allowed_bytes()
         room = None if allowed is None else allowed - numbers_bytes(problem)
@@ -411,6 +426,11 @@ class OvALinearXC(ChangeableLabels, LogisticModel):
         self.__dict__.pop("_slice", None)
         if labels is not None:
             self._slice = LabelSlice(labels.start, n_labels, digests, found[-1])
+
+    def _engine(self) -> Engine:
+        """Return where blocks of labels are solved; a limit of memory leaves no room for copies."""
+        may_copy, is_verbose = self.max_memory is None, bool(self.verbose)
+        return engine_at_work(self.numa, may_copy=may_copy, is_verbose=is_verbose)
 
     def _keep(
         self,

@@ -65,7 +65,7 @@ class OvALinearXCCV(OvALinearXC):
         Whether to score every C on every fold. Otherwise a race decides, see Notes: use True for
         the whole table, and for folds that are not alike, such as those of a time series.
     loss, init, tol, max_iter, fit_intercept, regularize_intercept, class_weight, \
-negative_weight, prune, label_names, top_k, max_memory, n_jobs, verbose, checkpoint_dir
+negative_weight, prune, label_names, top_k, max_memory, n_jobs, numa, verbose, checkpoint_dir
         As in :class:`OvALinearXC`. `init` starts the largest C of each fold, and the final fit.
         With ``tol=None`` the fits to the folds are certified within 3% of their optimum, the final
         one within 0.1%; a given `tol` holds for all.
@@ -167,6 +167,7 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, verbose, checkpo
         top_k=100,
         max_memory=None,
         n_jobs=None,
+        numa="auto",
         random_state=0,
         verbose=0,
         checkpoint_dir=None,
@@ -188,6 +189,7 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, verbose, checkpo
         self.top_k = top_k
         self.max_memory = max_memory
         self.n_jobs = n_jobs
+        self.numa = numa
         self.random_state = random_state
         self.verbose = verbose
         self.checkpoint_dir = checkpoint_dir

@@ -14,7 +14,7 @@ from sklearn_xc.linear.checkpoints import BlockStore
 from sklearn_xc.linear.memory import held_bytes
 from sklearn_xc.linear.training import planned, solve_blocks
 from sklearn_xc.parallel.blocks import BlockPlan, plan_blocks
-from sklearn_xc.parallel.engines import Workers, engine_at_work
+from sklearn_xc.parallel.engines import Engine, Workers
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.memory import format_bytes
 from sklearn_xc.solvers.newton_cg import BlockSolution, Starter, solve_block, workspace_bytes
@@ -58,6 +58,7 @@ def solve_path(
     group: np.ndarray,
     max_memory: int | None,
     n_jobs: int | None,
+    engine: Engine,
     after: PathEnd | None = None,
     keep_end: bool = False,
     store: BlockStore | None = None,
@@ -83,6 +84,8 @@ def solve_path(
         As ``plan_blocks`` takes it.
     n_jobs : int or None
         Threads, where no cluster is at work; no solution depends on their number.
+    engine : Engine
+        Where blocks are solved.
     after : PathEnd, optional
         Of the same problem, `group` and `max_memory`, at a larger C: where the path begins.
     keep_end : bool, default=False
@@ -129,7 +132,6 @@ def solve_path(
             n_processes=workers.n_processes,
         )
 
-    engine = engine_at_work()
     plan = planned(cut_for, engine.count(n_jobs), store)
     known = {}
     for number, labels in enumerate(plan.blocks if store is not None else []):

@@ -14,7 +14,7 @@ from sklearn_xc.linear.assembly import group_identical_labels, in_callers_featur
 from sklearn_xc.linear.checkpoints import BlockStore
 from sklearn_xc.linear.memory import held_bytes, weight_bytes
 from sklearn_xc.parallel.blocks import BlockPlan, plan_blocks
-from sklearn_xc.parallel.engines import Engine, Workers, engine_at_work
+from sklearn_xc.parallel.engines import Engine, Workers
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.progress import Fit, Progress
 from sklearn_xc.parallel.row_ranges import one_blas_thread
@@ -36,6 +36,7 @@ def solve_all(
     initialiser: Initialiser,
     max_memory: int | None,
     n_jobs: int | None,
+    engine: Engine,
     fit: Fit,
     store: BlockStore | None = None,
     labels: range | None = None,
@@ -52,6 +53,8 @@ def solve_all(
         Bytes for all that the fit holds.
     n_jobs : int or None
         Threads, where no cluster is at work; no solution depends on their number.
+    engine : Engine
+        Where blocks are solved.
     fit : Fit
         Is told of the blocks, the stage "training" where there are several.
     store : BlockStore, default=None
@@ -95,7 +98,6 @@ def solve_all(
             n_processes=workers.n_processes,
         )
 
-    engine = engine_at_work()
     plan = planned(cut_for, engine.count(n_jobs), store)
     if max_memory is not None:
         workspace = workspace_bytes(n, d, plan.n_lanes, itemsize, side_by_side)

@@ -46,6 +46,7 @@ SEED = {"random_state": ["x", 1.5]}
 OVA = {
     **COMMON,
     "C": [0, -1.5, NAN, INF, True, "1"],
+    "numa": [True, None, "yes", 0, [0]],
     "label_range": [3, "ab", (0,), (0, 6), (2, 2), (-1, 3), (0.0, 2.0), (True, 3), [0, 1, 2]],
     "loss": ["hinge", None, 3],
     "init": ["random", object, np.zeros((3, 2)), np.zeros(15), [[1, 2], [3]]],

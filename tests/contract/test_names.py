@@ -20,7 +20,7 @@ WORDS = {
     "batch_size average dropout sampled_epochs warm_start",
     "held out": "early_stopping validation_fraction n_iter_no_change",
     "knowledge": "label_names label_range label_features label_vectorizer fusion",
-    "resources": "max_memory n_jobs random_state verbose checkpoint_dir",
+    "resources": "max_memory n_jobs numa random_state verbose checkpoint_dir",
 }  # fmt: skip
 #: Of all estimators, with the same default.
 OF_ALL = {

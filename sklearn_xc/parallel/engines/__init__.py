@@ -12,9 +12,11 @@ An engine for a further backend of joblib is a file here, and an entry in ``ENGI
 from importlib import import_module
 from typing import Any
 
-from joblib.parallel import get_active_backend
+from joblib.parallel import ThreadingBackend, get_active_backend
 
+from sklearn_xc.parallel import numa as topology
 from sklearn_xc.parallel.engines.local import LocalEngine
+from sklearn_xc.parallel.engines.numa import NumaEngine
 from sklearn_xc.parallel.engines.protocol import Engine, Place, Workers
 
 __all__ = ["ENGINES", "Engine", "Place", "Workers", "engine_at_work"]
@@ -26,12 +28,24 @@ ENGINES = {
 }
 
 
-def engine_at_work() -> Engine:
-    """Return the engine that the ``joblib.parallel_config`` at work asks for."""
-    backend, n_jobs = get_active_backend()
+def engine_at_work(numa: Any = False, *, may_copy: bool = True, is_verbose: bool = False) -> Engine:
+    """Return the engine that the ``joblib.parallel_config`` at work asks for.
+
+    Parameters
+    ----------
+    numa : {"auto", False}, default=False
+        Whether threads are pinned to the NUMA nodes of the machine, if it has several.
+    may_copy, is_verbose
+        As of ``NumaEngine``.
+    """
+    backend, n_jobs = get_active_backend(prefer="threads")
     known = ENGINES.get(type(backend).__name__)
-    if known is None:
-        return LocalEngine()
-    module, name = known
-    made: Any = getattr(import_module(module), name)
-    return made(backend, n_jobs)  # type: ignore[no-any-return]
+    if known is not None:
+        module, name = known
+        made: Any = getattr(import_module(module), name)
+        return made(backend, n_jobs)  # type: ignore[no-any-return]
+    if numa == "auto" and type(backend) is ThreadingBackend:
+        nodes = topology.nodes()
+        if len(nodes) > 1:
+            return NumaEngine(nodes, may_copy=may_copy, is_verbose=is_verbose)
+    return LocalEngine()
