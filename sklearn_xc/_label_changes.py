@@ -28,7 +28,7 @@ class ChangeableLabels:
 
         Parameters
         ----------
-        labels : array-like
+        labels : array-like of shape (n_dropped,)
             Members of ``classes_``.
 
         Returns

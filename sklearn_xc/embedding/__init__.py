@@ -16,7 +16,6 @@
             |     |-- _boosted_fusion.py   boosted trees and a logistic model
             |     '-- _tree_fusion.py      the paper's tree
             |-- _report.py           what training did
-            |-- _new_classes.py      class labels of labels that are added
             '-- _model.py            what a trained model answers
                   |-- _ranking.py          what a label scores, which labels are worth scoring
                   |-- _shortlist.py        an index of the labels with the best classifiers

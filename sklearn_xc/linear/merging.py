@@ -58,7 +58,7 @@ def plan_label_ranges(X: Any, y: Any, n: int) -> list[tuple[int, int]]:
     ...     n_samples=500, n_features=300, n_labels=50, random_state=0, return_X_y=True
     ... )
     >>> plan_label_ranges(X, Y, 3)
-    [(0, 18), (18, 35), (35, 50)]
+    [(0, 16), (16, 32), (32, 50)]
     """
     who = "plan_label_ranges"
     n = check_count(n, f"{who}: n")

@@ -7,7 +7,7 @@ import ctypes
 import os
 import platform
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +16,12 @@ import numpy as np
 
 #: Where Linux tells of nodes.
 SYSFS = Path("/sys/devices/system/node")
-#: Numbers of the system calls mbind and move_pages.
-_CALLS = {"x86_64": (237, 279), "aarch64": (235, 239)}
-_INTERLEAVE, _MOVE = 3, 2
+#: The number of the system call move_pages, and its flag for pages of this process alone.
+_MOVE_PAGES, _MOVE = {"x86_64": 279, "aarch64": 239}, 2
+#: The share of pages that have to be where they shall: some may be busy.
+_MOSTLY = 0.9
+#: Bytes that stay together: a huge page moves as a whole.
+_PIECE = 2**21
 _PAGE = os.sysconf("SC_PAGESIZE") if hasattr(os, "sysconf") else 4096
 
 
@@ -96,36 +99,43 @@ def pin(cpus: Iterable[int]) -> None:
         os.sched_setaffinity(0, cpus)
 
 
-def interleave(arrays: Iterable[np.ndarray], numbers: Iterable[int]) -> bool:
-    """Spread the pages of arrays over nodes, in place; tell whether that could be done."""
-    mask = ctypes.c_ulong(sum(1 << number for number in numbers))
+def spread(arrays: Iterable[np.ndarray], numbers: Sequence[int]) -> bool:
+    """Move the pages of arrays, in place, so that nodes have one piece each in turn.
+
+    Returns
+    -------
+    bool
+        Whether that could be done. ``mbind`` could not: it leaves what is on one of the nodes.
+    """
     done = True
     for array in arrays:
-        first = -(-array.ctypes.data // _PAGE) * _PAGE
-        size = array.ctypes.data + array.nbytes - first
-        if size >= _PAGE:
-            done &= _call(
-                0, ctypes.c_void_p(first), ctypes.c_ulong(size), _INTERLEAVE, ctypes.byref(mask),
-                ctypes.c_ulong(64), _MOVE,
-            ) == 0  # fmt: skip
+        pages = _pages_of(array)
+        there = np.array(numbers, np.int32)[(pages // _PIECE % len(numbers)).astype(np.int64)]
+        _moved(pages, there)
+        done &= bool((nodes_of_pages(array) == there).mean() > _MOSTLY)
     return done
 
 
 def nodes_of_pages(array: np.ndarray) -> np.ndarray:
-    """Return on which node each page of an array lies, negative where that is not known."""
+    """Return on which node each page of a contiguous array lies, negative where it is not known."""
+    # The kernel does not tell of pages by which it is about to find out who reads them.
+    array.reshape(-1).view(np.uint8)[::_PAGE].max(initial=0)
+    return _moved(_pages_of(array), None)
+
+
+def _pages_of(array: np.ndarray) -> np.ndarray:
     first = array.ctypes.data // _PAGE * _PAGE
-    pages = np.arange(first, array.ctypes.data + array.nbytes, _PAGE, dtype=np.uint64)
+    return np.arange(first, array.ctypes.data + array.nbytes, _PAGE, dtype=np.uint64)
+
+
+def _moved(pages: np.ndarray, there: np.ndarray | None) -> np.ndarray:
+    """Move pages to nodes, if any are given; return where they are, negative where unknown."""
     status = np.full(len(pages), -1, np.int32)
-    _call(
-        1, 0, ctypes.c_ulong(len(pages)), ctypes.c_void_p(pages.ctypes.data), None,
-        ctypes.c_void_p(status.ctypes.data), 0,
-    )  # fmt: skip
+    number = _MOVE_PAGES.get(platform.machine())
+    if number is not None and platform.system() == "Linux" and len(pages):
+        ctypes.CDLL(None, use_errno=True).syscall(
+            number, 0, ctypes.c_ulong(len(pages)), ctypes.c_void_p(pages.ctypes.data),
+            None if there is None else ctypes.c_void_p(there.ctypes.data),
+            ctypes.c_void_p(status.ctypes.data), _MOVE,
+        )  # fmt: skip
     return status
-
-
-def _call(which: int, *arguments: object) -> int:
-    """Make a system call; -1 where it fails or there is none."""
-    numbers = _CALLS.get(platform.machine())
-    if numbers is None or platform.system() != "Linux":
-        return -1
-    return int(ctypes.CDLL(None, use_errno=True).syscall(numbers[which], *arguments))

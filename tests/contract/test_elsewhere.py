@@ -1,4 +1,4 @@
-"""What is trained by workers elsewhere has the same bytes; test_clusters.py has real ones."""
+"""What is trained by workers elsewhere has the same bytes; test_real_clusters.py has real ones."""
 
 from contextlib import suppress
 

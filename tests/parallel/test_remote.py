@@ -1,4 +1,4 @@
-"""What the engines of clusters do alike; test_clusters.py has clusters."""
+"""What the engines of clusters do alike; test_real_clusters.py has clusters."""
 
 import threading
 import warnings

@@ -24,7 +24,7 @@ from sklearn_xc._shared_memory import arrays_in
 from sklearn_xc.parallel.engines.protocol import Numbered, Work, Workers
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.memory import format_bytes
-from sklearn_xc.parallel.numa import Node, interleave, pin
+from sklearn_xc.parallel.numa import Node, pin, spread
 from sklearn_xc.parallel.progress import say
 from sklearn_xc.parallel.threads import count_threads
 
@@ -78,7 +78,7 @@ class NumaEngine:
             copies = [pool.submit(_read, content, flags) for pool in pools]
             self._tell(who, f"each of {len(pools)} NUMA nodes has a copy of {format_bytes(size)}")
             return [copy.result() for copy in copies]
-        done = interleave(arrays, [node.number for node in self._nodes])
+        done = spread(arrays, [node.number for node in self._nodes])
         how = "is spread over" if done else "stays where it is: it could not be spread over"
         self._tell(who, f"{format_bytes(size)} that all read {how} {len(pools)} NUMA nodes")
         return [shared] * len(pools)

@@ -199,7 +199,7 @@ def test_it_goes_on_from_a_shared_folder(cluster, tmp_path, name, expected):
     code = (
         "import sys, joblib; sys.path.insert(0, sys.argv[1])\n"
         "from dask.distributed import Client\n"
-        "import test_clusters as here\n"
+        "import test_real_clusters as here\n"
         "client = Client(sys.argv[2])\n"
         "with joblib.parallel_config('dask'):\n"
         "    here.ESTIMATORS[sys.argv[3]](checkpoint_dir=sys.argv[4]).fit(here.X, here.Y)\n"
