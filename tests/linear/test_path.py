@@ -9,6 +9,7 @@ from sklearn_xc.initialisers import Initialiser, MeanSeparating
 from sklearn_xc.linear import path
 from sklearn_xc.linear.training import same_problems
 from sklearn_xc.losses import LOSSES
+from sklearn_xc.parallel.engines.local import LocalEngine
 
 CS = np.logspace(-1.5, 1, 8)
 
@@ -21,7 +22,8 @@ def follow(make_problem, xy):
         problem = make_problem(*XY, **parameters)
         init = init or MeanSeparating()
         group = same_problems(problem, init)
-        return problem, *path.solve_path(problem, Cs, init, group, max_memory, n_jobs)[:2]
+        here = LocalEngine()
+        return problem, *path.solve_path(problem, Cs, init, group, max_memory, n_jobs, here)[:2]
 
     return follow
 
@@ -145,7 +147,9 @@ class TestGoingOn:
 
         def go_on(Cs, max_memory=None, **options):
             start = MeanSeparating()
-            return path.solve_path(problem, Cs, start, group, max_memory, 1, **options)
+            return path.solve_path(
+                problem, Cs, start, group, max_memory, 1, LocalEngine(), **options
+            )
 
         return go_on
 

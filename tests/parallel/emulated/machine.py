@@ -23,6 +23,7 @@ _INIT = """#!/bin/busybox sh
 /bin/busybox mount -t proc proc /proc
 /bin/busybox mount -t sysfs sys /sys
 /bin/busybox mount -t devtmpfs dev /dev
+/bin/busybox mkdir -p /dev/shm
 for turn in 1 2 3; do
     for module in {modules}; do /bin/busybox insmod /modules/$module.ko 2> /dev/null; done
 done
@@ -36,7 +37,7 @@ echo "STATUS $?"
 """
 
 
-def run(kernel, n_nodes, command, *, memory=3072, timeout=1800):
+def run(kernel, n_nodes, command, *, memory=3072, timeout=3600):
     """Run a shell command; return what it printed and its status.
 
     Parameters
