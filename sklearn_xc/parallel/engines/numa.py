@@ -12,6 +12,7 @@ References
 """
 
 import io
+import mmap
 import pickle
 import queue
 import threading
@@ -74,8 +75,8 @@ class NumaEngine:
         size = sum(array.nbytes for array in arrays)
         fits = all(size <= _SHARE_OF_FREE * node.free for node in self._nodes)
         if self._may_copy and fits:
-            content, flags = _written(shared)
-            copies = [pool.submit(_read, content, flags) for pool in pools]
+            written = _written(shared)
+            copies = [pool.submit(_read, *written) for pool in pools]
             self._tell(who, f"each of {len(pools)} NUMA nodes has a copy of {format_bytes(size)}")
             return [copy.result() for copy in copies]
         done = spread(arrays, [node.number for node in self._nodes])
@@ -138,9 +139,10 @@ class _NumaPlace:
         return places
 
 
-def _written(shared: Any) -> tuple[bytes, list[StopFlag]]:
-    """Return an object as bytes; flags, which all threads look at, are left out of it."""
+def _written(shared: Any) -> tuple[bytes, list[memoryview], list[StopFlag]]:
+    """Return an object as bytes; what its arrays hold and flags, which all look at, are beside."""
     flags: list[StopFlag] = []
+    buffers: list[memoryview] = []
 
     class Pickler(pickle.Pickler):
         def persistent_id(self, obj: Any) -> int | None:
@@ -150,15 +152,24 @@ def _written(shared: Any) -> tuple[bytes, list[StopFlag]]:
             return len(flags) - 1
 
     stream = io.BytesIO()
-    Pickler(stream, protocol=5).dump(shared)
-    return stream.getvalue(), flags
+    Pickler(stream, protocol=5, buffer_callback=lambda b: buffers.append(b.raw())).dump(shared)
+    return stream.getvalue(), buffers, flags
 
 
-def _read(content: bytes, flags: list[StopFlag]) -> Any:
+def _read(content: bytes, buffers: list[memoryview], flags: list[StopFlag]) -> Any:
     """Return the object; its memory is this thread's."""
 
     class Unpickler(pickle.Unpickler):
         def persistent_load(self, pid: Any) -> StopFlag:
             return flags[pid]
 
-    return Unpickler(io.BytesIO(content)).load()
+    return Unpickler(io.BytesIO(content), buffers=map(_copied, buffers)).load()
+
+
+def _copied(buffer: memoryview) -> memoryview:
+    """Return a copy on pages that nobody has had before: who writes first has them near."""
+    if not buffer.nbytes:
+        return memoryview(b"")
+    place = memoryview(mmap.mmap(-1, buffer.nbytes))
+    place[:] = buffer
+    return place.toreadonly()
