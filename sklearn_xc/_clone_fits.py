@@ -171,8 +171,12 @@ class CloneFits:
                 job.task.begin()
                 yield number, (replace(job, task=Task()), kept)
 
-        with engine.sharing(self, self.who) as place:
-            for number, done in place.run(_do_there, orders(), engine.count(n_jobs).n):
+        workers, fits = engine.count(n_jobs), self
+        if self.share.allowed is not None:  # for all that a process works on at a time
+            beside = -(-workers.n // workers.n_processes)
+            fits = replace(self, share=Share(self.share.allowed // beside, self.share.held))
+        with engine.sharing(fits, self.who) as place:
+            for number, done in place.run(_do_there, orders(), workers.n):
                 jobs[number].task.end()
                 keep(number, done)
 

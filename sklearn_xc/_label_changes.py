@@ -2,12 +2,14 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from numbers import Number
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._arguments import refuse_disguised
+from sklearn_xc._checks import distinct_classes
 from sklearn_xc._label_names import check_label_names, place_of
 from sklearn_xc._state import built_apart
 
@@ -85,15 +87,23 @@ class ChangeableLabels:
         if self._targets_kind != "classes":
             self.classes_ = check_label_names(names, len(known), who)
             return self
-        refuse_disguised(names, who)
+        kinds = {_kind(name) for name in (names.tolist() if hasattr(names, "tolist") else names)}
+        if len(kinds) > 1:
+            raise ValueError(f"{who} must be of one kind. Got {' and '.join(sorted(kinds))}.")
+        distinct = distinct_classes(names, who)
         renamed = np.asarray(names)
-        if renamed.shape != known.shape or len(np.unique(renamed)) < len(known):
+        if len(renamed) != len(known) or len(distinct) < len(known):
             raise ValueError(
-                f"{who} must be {len(known)} distinct classes. Got {len(np.unique(renamed))} in an "
-                f"array of shape {renamed.shape}."
+                f"{who} must be {len(known)} distinct classes. Got {len(renamed)}, of which "
+                f"{len(distinct)} are distinct."
+            )
+        order = np.argsort(renamed, kind="stable")
+        if len(order) == 2 and order[0] == 1:
+            raise ValueError(
+                f"{who} must leave two classes in their order: what was learnt is of the second. "
+                f"Got {renamed.tolist()}."
             )
         self.classes_ = renamed
-        order = np.argsort(renamed, kind="stable")
         if not np.array_equal(order, np.arange(len(order))):
             self._take_labels(order)
         return self
@@ -147,6 +157,13 @@ class ChangeableLabels:
             twice = self.classes_[values[np.argmax(counts)]]
             raise ValueError(f"{who}: labels must be distinct. Got {twice!r} more than once.")
         return found
+
+
+def _kind(name: Any) -> str:
+    """Return what a class is, for a message."""
+    if isinstance(name, bool | np.bool_):
+        return "bool"
+    return "number" if isinstance(name, Number) else type(name).__name__
 
 
 def _is_key(label: Any, known: dict) -> bool:

@@ -123,6 +123,17 @@ def fit_clone(
     return fitted, time.perf_counter() - began
 
 
+def refuse_slice(estimator: Any, part: str, who: str) -> None:
+    """Raise ValueError for a classifier, fitted or not, of some of the labels of y only."""
+    inner = unwrap(estimator, None)[0]
+    label_range = getattr(inner, "label_range", None)
+    if label_range is not None or hasattr(inner, "_slice"):
+        raise ValueError(
+            f"{who}: {part} must know all labels. Got label_range={label_range!r}: merge the "
+            "slices first (sklearn_xc.linear.merge), and wrap the fitted whole."
+        )
+
+
 def weight_argument(
     estimator: Any, weight: np.ndarray | None, rows: np.ndarray | None = None
 ) -> dict[str, np.ndarray]:

@@ -1,5 +1,6 @@
 """The part of an estimator's ``max_memory`` that is left for an estimator inside it."""
 
+import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -63,6 +64,24 @@ def array_bytes(thing: Any) -> int:
 
 def arrays_in(thing: Any) -> list[np.ndarray]:
     """Return the arrays that an object holds in memory of its own, each of them once."""
+    return [array for array in _all_arrays(thing) if array.base is None]
+
+
+def holds_files(thing: Any) -> bool:
+    """Return whether an object holds arrays that are maps of files."""
+    return any(_is_map(array) for array in _all_arrays(thing))
+
+
+def _is_map(array: Any) -> bool:
+    while not isinstance(array, mmap.mmap):
+        array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
+        if array is None:
+            return False
+    return True
+
+
+def _all_arrays(thing: Any) -> list[np.ndarray]:
+    """Return the arrays that an object holds, each of them once, and not what is a view of one."""
     found: dict[int, np.ndarray] = {}
     seen: set[int] = set()
     waiting = [thing]
@@ -74,8 +93,7 @@ def arrays_in(thing: Any) -> list[np.ndarray]:
         if isinstance(one, np.ndarray):
             while isinstance(one.base, np.ndarray):
                 one = one.base
-            if one.base is None:  # else in a file, or not ours
-                found[id(one)] = one
+            found[id(one)] = one
         elif isinstance(one, dict):
             waiting.extend(one.values())
         elif isinstance(one, list | tuple | set):

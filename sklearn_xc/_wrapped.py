@@ -25,6 +25,7 @@ from sklearn_xc._out_of_fold import (
     known_counts,
     known_to,
     n_rows,
+    refuse_slice,
 )
 from sklearn_xc._pruning_notes import PruningNotes
 from sklearn_xc._scored_pairs import PAIR_BYTES, ScoredPairs, scored_pairs
@@ -139,6 +140,7 @@ class WrappedClassifier(XCClassifier):
                 f"{who}: estimator must take y as a classifier does, and this one takes names. Put "
                 f"{who} inside: TextClassifierXC(vectorizer, {who}(classifier))."
             )
+        refuse_slice(self.estimator, "estimator", who)
         check_sparse(X, "X", who)
         refuse_disguised(X, f"{who}: X")
         n = n_rows(X, who)

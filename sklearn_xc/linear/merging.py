@@ -3,6 +3,7 @@
 import itertools
 import os
 from collections.abc import Sequence
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._arguments import check_count
 from sklearn_xc._checks import check_targets
+from sklearn_xc._label_names import check_label_names
 from sklearn_xc._load import load
 from sklearn_xc._out_of_fold import n_rows
 from sklearn_xc._saved import read_all
@@ -48,7 +50,7 @@ def plan_label_ranges(X: Any, y: Any, n: int) -> list[tuple[int, int]]:
     Raises
     ------
     ValueError
-        If `n` is no positive integer, or `y` no y of :class:`OvALinearXC`.
+        If `n` is no positive integer, or `y` has two classes or is no y of :class:`OvALinearXC`.
 
     Examples
     --------
@@ -64,12 +66,12 @@ def plan_label_ranges(X: Any, y: Any, n: int) -> list[tuple[int, int]]:
     n = check_count(n, f"{who}: n")
     targets = check_targets(OvALinearXC(), y, n_rows(X, who))
     n_labels, counts = len(targets.classes), np.diff(targets.indptr)
+    if n_labels != len(counts):
+        raise ValueError(f"{who}: y must have more than two classes, which are one problem.")
     # Labels with the same instances are solved once, but may be in several ranges.
     costs = np.cumsum(1.0 + POSITIVES_COST * counts)
     smallest = 3 if targets.kind == "classes" else 1
     n = max(1, min(n, n_labels // smallest))
-    if n_labels != len(counts):  # two classes are one problem
-        return [(0, n_labels)]
     wanted = costs[-1] * np.arange(1, n) / n
     ends = np.searchsorted(costs, wanted) + 1
     for i in range(1, n):  # none is empty
@@ -150,6 +152,7 @@ def merge(models: Sequence[Any]) -> OvALinearXC:
         if name not in parameters and name != "_slice":
             setattr(whole, name, value)
     whole.__dict__.update(joined(parts, whole._allowed_bytes()))
+    _require_names(whole, who)
     whole._unseen_labels = whole._find_unseen()
     sample = together(part._slice.sample for part in parts)
     whole._pruning_cost = None if sample is None else sum_up(sample)
@@ -179,13 +182,22 @@ def _opened(model: Any, number: int, who: str) -> OvALinearXC:
     return model
 
 
+def _require_names(whole: OvALinearXC, who: str) -> None:
+    """Raise ValueError unless labels have names of one kind, each its own; classes must rise."""
+    if whole._targets_kind != "classes":
+        check_label_names(whole.classes_, None, f"{who}: the names of the labels of all models")
+    elif not (whole.classes_[1:] > whole.classes_[:-1]).all():
+        raise ValueError(f"{who}: classes were renamed: they must rise from model to model.")
+
+
 def _require_same_parameters(parts: list[OvALinearXC], who: str) -> None:
     """Raise ValueError unless slices were fitted with the same parameters, by name."""
     first, *others = (identity_of(part, {})["parameters"] for part in parts)
     for number, other in enumerate(others, 1):
         for name in sorted(first.keys() - _OWN):
-            if first[name] != other[name]:
-                own, mine = (getattr(parts[i], name) for i in (0, number))
+            own, mine = (getattr(parts[i], name) for i in (0, number))
+            is_plain = all(isinstance(one, Number | dict) for one in (own, mine))
+            if first[name] != other[name] and not (is_plain and own == mine):
                 raise ValueError(
                     f"{who}: all models must have the same parameters. {name} of models[0] is "
                     f"{own!r}, that of models[{number}] is {mine!r}."

@@ -360,6 +360,8 @@ class OvALinearXC(ChangeableLabels, LogisticModel):
         instances = check_rows(self, X, reset=False).astype(self._weights.dtype)
         n_old = len(self.classes_)
         names = column_names(y) if classes is None and are_names(self.classes_) else classes
+        if np.shape(y)[1] == 1 and not sp.issparse(y):  # else one column is read as classes
+            y = sp.csc_array(np.asarray(y))
         every = with_new_names(f"{who}.add_labels", self.classes_, names, np.shape(y)[1])
         new = with_cost(self, self._fitted_cost)
         new.set_params(label_names=every[n_old:], checkpoint_dir=None)
@@ -430,7 +432,7 @@ class OvALinearXC(ChangeableLabels, LogisticModel):
     def _engine(self) -> Engine:
         """Return where blocks of labels are solved; a limit of memory leaves no room for copies."""
         may_copy, is_verbose = self.max_memory is None, bool(self.verbose)
-        return engine_at_work(self.numa, may_copy=may_copy, is_verbose=is_verbose)
+        return engine_at_work(self.numa, self.n_jobs, may_copy=may_copy, is_verbose=is_verbose)
 
     def _keep(
         self,

@@ -73,6 +73,11 @@ def check_label_range(label_range: Any, targets: Targets, who: str) -> range | N
             f"{who}: label_range must have 0 <= first < last <= {n_labels}, the number of labels. "
             f"Got {label_range!r}."
         )
+    if targets.n_problems != n_labels:
+        raise ValueError(
+            f"{who}: label_range must be None: the two classes of y are one problem. Got "
+            f"{label_range!r}."
+        )
     if targets.kind == "classes" and last - first == 2:
         raise ValueError(
             f"{who}: label_range must have one class or more than two: of two classes one is the "

@@ -109,6 +109,8 @@ def spread(arrays: Iterable[np.ndarray], numbers: Sequence[int]) -> bool:
     """
     done = True
     for array in arrays:
+        if array.dtype.hasobject:
+            continue
         pages = _pages_of(array)
         there = np.array(numbers, np.int32)[(pages // _PIECE % len(numbers)).astype(np.int64)]
         _moved(pages, there)

@@ -31,7 +31,7 @@ from sklearn_xc.storage.nodes import Writer
 from sklearn_xc.storage.places import named_in_errors, own_folder
 from sklearn_xc.storage.signed_json import read_json, write_json
 
-FORMAT = 1
+FORMAT = 2
 FIT = "fit.json"
 _WHAT = "a fit of sklearn_xc on its way"
 _PART = ".part"
@@ -153,10 +153,17 @@ class Checkpoints:
 
     def __init__(self, folder: Path, who: str, settings: dict[str, Any]) -> None:
         self.folder, self.who, self.settings = folder, who, settings
+        #: Checksum of what says which fit it is; "" if nothing does.
+        self.fit = ""
         #: When this call of the fit began, and how long its loops have been writing since.
         self.began, self.seconds_in_loops = time.perf_counter(), 0.0
         #: Not after an error, when threads of the fit may still be at work.
         self.is_open = True
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        # Of another machine, perhaps, whose clock began elsewhere.
+        self.began, self.seconds_in_loops = time.perf_counter(), 0.0
 
     def put(self, name: str, arrays: Mapping[str, np.ndarray]) -> None:
         """Keep a part; it is there once this returns, or not at all.
@@ -182,8 +189,11 @@ class Checkpoints:
 
     @property
     def is_there(self) -> bool:
-        """Whether this machine sees the folder: a worker of a cluster may not."""
-        return (self.folder / FIT).exists()
+        """Whether this machine sees the folder, and not another one of that name."""
+        try:
+            return self.fit == _checksum((self.folder / FIT).read_bytes())
+        except OSError:
+            return False
 
     @property
     def has_parts(self) -> bool:
@@ -325,6 +335,7 @@ def opened(
                 with suppress(OSError):
                     (folder / name).unlink()
         checkpoints = Checkpoints(folder, who, _begun(folder, where, identity, settings))
+        checkpoints.fit = _checksum((folder / FIT).read_bytes())
         try:
             yield checkpoints
         finally:

@@ -17,7 +17,7 @@ from sklearn_xc._declared_state import Estimator, Tested, declares
 from sklearn_xc._label_features import LabelFeatures
 from sklearn_xc._label_names import as_name_array
 from sklearn_xc._name_lists import are_name_lists, likely_separator
-from sklearn_xc._out_of_fold import weight_argument
+from sklearn_xc._out_of_fold import refuse_slice, weight_argument
 from sklearn_xc._saved import SavedEstimator
 from sklearn_xc._sklearn import CallbackSupportMixin, HasMethods, Interval, fit_context, num_samples
 from sklearn_xc._state import built_apart, reads_one_state
@@ -184,6 +184,7 @@ class TextClassifierXC(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         self._check_rows(X, features)
         known_words = KnownWords.of_fit(self.vectorizer_, X, features)
         self._known_words = None if known_words is None else vars(known_words)
+        refuse_slice(self.classifier, "classifier", type(self).__name__)
         self.classifier_ = self._with_labels(is_one_class=len(np.shape(y)) == 1)
         weight = weight_argument(self.classifier_, sample_weight)
         with progress.part(name="classifier").around(self.classifier_):

@@ -82,6 +82,22 @@ def test_instances_in_another_dtype_are_read_in_that_of_the_model():
     assert rows_of(model) == rows_of(OvALinearXC().fit(X.astype(np.float32), Y))
 
 
+@pytest.mark.parametrize("container", [np.asarray, lambda y: y[:, 0][:, None].tolist()])
+def test_one_label_from_a_dense_column(container):
+    y = Y.toarray()
+    model = OvALinearXC().fit(X, y[:, :9])
+    model.add_labels(X, np.asarray(container(y[:, 9:10])))
+    assert rows_of(model) == rows_of(OvALinearXC().fit(X, y[:, :10]))
+
+
+def test_one_label_from_a_data_frame():
+    import pandas as pd
+
+    frame = pd.DataFrame(Y.toarray(), columns=NAMES)
+    model = OvALinearXC().fit(X, frame[NAMES[:9]]).add_labels(X, frame[[NAMES[9]]])
+    assert rows_of(model) == rows_of(OvALinearXC().fit(X, frame[NAMES[:10]]))
+
+
 def test_the_best_cost_is_kept():
     model = OvALinearXCCV(Cs=[0.1, 3.0], cv=2).fit(X, Y[:, :7])
     model.add_labels(X, Y[:, 7:])
@@ -214,8 +230,31 @@ def test_classes_stay_sorted():
         model.reorder_labels(["z", "d", "b"])
     with pytest.raises(ValueError, match="negatives of those before"):
         model.add_labels(X, Y[:, :1])
-    with pytest.raises(ValueError, match=r"3 distinct classes\. Got 2"):
+    with pytest.raises(ValueError, match=r"3 distinct classes\. Got 3, of which 2"):
         model.rename_labels(["a", "a", "b"])
+
+
+def test_two_classes_stay_in_their_order():
+    model = OvALinearXC().fit(X, np.array(["a", "b"])[np.arange(X.shape[0]) % 2])
+    assert model.rename_labels({"a": "b", "b": "c"}).classes_.tolist() == ["b", "c"]
+    with pytest.raises(ValueError, match="must leave two classes in their order"):
+        model.rename_labels({"b": "z"})
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ({"a": 1}, "of one kind. Got number and str"),
+        ({"a": None}, "of one kind. Got NoneType and str"),
+        ([1.0, 2.0, float("nan")], "must not be missing, entry 2"),
+        ([True, 2, 3], "of one kind. Got bool and number"),
+        (["a", "b"], "3 distinct classes. Got 2, of which 2"),
+    ],
+)
+def test_names_of_classes_are_checked_as_in_fit(names, message):
+    model = OvALinearXC().fit(X, np.array(["a", "b", "c"])[np.arange(X.shape[0]) % 3])
+    with pytest.raises(ValueError, match=message):
+        model.rename_labels(names)
 
 
 def test_a_changed_model_is_saved_and_opens(tmp_path):

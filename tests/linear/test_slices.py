@@ -9,7 +9,14 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_xc import OvALinearXC, OvALinearXCCV, load
+from sklearn_xc import (
+    OvALinearXC,
+    OvALinearXCCV,
+    TextClassifierXC,
+    ThresholdTuner,
+    TopKCalibrator,
+    load,
+)
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.linear import merge, plan_label_ranges
 
@@ -191,7 +198,7 @@ def test_ranges_cover_all_labels_at_about_the_same_cost(n, n_labels, seed):
     assert max(each) <= costs.sum() / len(ranges) + costs.max() + 1e-9
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 5, 6, 7, 8, 11])
+@pytest.mark.parametrize("n_classes", [3, 5, 6, 7, 8, 11])
 @pytest.mark.parametrize("n", [1, 2, 3, 9])
 def test_classes_are_cut_into_three_at_least(n_classes, n):
     y = np.arange(44) % n_classes
@@ -199,6 +206,50 @@ def test_classes_are_cut_into_three_at_least(n_classes, n):
     assert ranges[0][0] == 0
     assert ranges[-1][1] == n_classes
     assert all(last - first >= min(3, n_classes) for first, last in ranges)
+
+
+@pytest.mark.parametrize("label_range", [(0, 1), (1, 2), (0, 2)])
+def test_two_classes_are_one_problem(label_range):
+    y = np.arange(X.shape[0]) % 2
+    with pytest.raises(ValueError, match="plan_label_ranges: y must have more than two classes"):
+        plan_label_ranges(X, y, 2)
+    with pytest.raises(ValueError, match="label_range must be None: the two classes"):
+        OvALinearXC(label_range=label_range).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [ThresholdTuner, TopKCalibrator])
+def test_what_learns_of_all_labels_takes_no_slice(kind):
+    with pytest.raises(ValueError, match=r"must know all labels. Got label_range=\(0, 4\)"):
+        kind(OvALinearXC(label_range=(0, 4)), cv=2).fit(X, Y)
+    with pytest.raises(ValueError, match="merge the slices"):
+        kind(OvALinearXC(label_range=(0, 4)).fit(X, Y), cv="prefit").fit(X, Y[:, :4])
+
+
+def test_texts_have_no_slices():
+    tagger = TextClassifierXC(classifier=OvALinearXC(label_range=(0, 1)))
+    with pytest.raises(ValueError, match="classifier must know all labels"):
+        tagger.fit(["red apples", "green pears", "blue plums"], [["x"], ["y"], ["z"]])
+
+
+def test_names_of_all_slices_must_differ_and_be_of_one_kind():
+    names = [f"label {i}" for i in range(N_LABELS)]
+    first = OvALinearXC(label_range=(0, 9), label_names=names).fit(X, Y)
+    with pytest.raises(ValueError, match=r"must be distinct\. Got 'label \d' more than once"):
+        merge([first, OvALinearXC(label_range=(9, 24), label_names=names[::-1]).fit(X, Y)])
+    with pytest.raises(ValueError, match="texts or integers"):
+        merge([first, OvALinearXC(label_range=(9, 24)).fit(X, Y)])
+    renamed = OvALinearXC(label_range=(9, 24)).fit(X, Y).rename_labels({10: 3})
+    with pytest.raises(ValueError, match=r"must be distinct\. Got 3 more than once"):
+        merge([OvALinearXC(label_range=(0, 9)).fit(X, Y), renamed])
+
+
+def test_equal_parameters_may_be_written_otherwise():
+    weights, other = {0: 1.0, 1: 2.0}, {1: 2.0, 0: 1.0}
+    parts = [
+        OvALinearXC(np.float64(0.5), label_range=(0, 9), class_weight=weights).fit(X, Y),
+        OvALinearXC(0.5, label_range=(9, 24), class_weight=other).fit(X, Y),
+    ]
+    assert merge(parts).coef_.shape[0] == N_LABELS
 
 
 def test_a_number_of_ranges_that_is_none():

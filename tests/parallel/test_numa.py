@@ -8,12 +8,15 @@ import os
 import threading
 import time
 
+import joblib
 import numpy as np
 import pytest
 
 from sklearn_xc import OvALinearXC, OvALinearXCCV
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.parallel import numa
+from sklearn_xc.parallel.engines import engine_at_work
+from sklearn_xc.parallel.engines.local import LocalEngine
 from sklearn_xc.parallel.engines.numa import NumaEngine
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.numa import Node, nodes, nodes_of_pages, numbers_of, spread
@@ -138,6 +141,40 @@ def test_where_it_lies_is_told(engine, says, capsys):
     assert f"[SomeXC] {says}" in capsys.readouterr().out
     is_copied = "copy" in says
     assert (id(shared) in {copy for copy, *_ in found.values()}) == (not is_copied)
+
+
+@linux
+def test_what_cannot_be_copied_is_spread(capsys):
+    shared = Shared()
+    shared.lock = threading.Lock()
+    with NumaEngine(TWO, is_verbose=True).sharing(shared, "bench") as place:
+        found = dict(place.run(look, ((i, ()) for i in range(8)), 2))
+    assert {copy for copy, *_ in found.values()} == {id(shared)}
+    assert "that all read" in capsys.readouterr().out
+
+
+def test_maps_of_files_are_not_copied(tmp_path, capsys):
+    np.save(tmp_path / "x.npy", np.ones(1 << 16))
+    shared = Shared()
+    shared.array = np.load(tmp_path / "x.npy", mmap_mode="r")[:100]
+    with NumaEngine(TWO, is_verbose=True).sharing(shared, "bench"):
+        pass
+    assert "that all read" in capsys.readouterr().out
+
+
+def test_objects_have_no_pages_of_their_own():
+    assert spread([np.array(["a", None], object)], [0])
+
+
+def test_a_single_thread_is_pinned_nowhere(monkeypatch, tmp_path):
+    folder = make_sysfs(tmp_path / "node", {0: str(MINE[0]), 1: str(MINE[-1])})
+    monkeypatch.setattr(numa, "nodes", lambda: nodes(folder))
+    assert isinstance(engine_at_work("auto"), LocalEngine)
+    assert isinstance(engine_at_work("auto", 1), LocalEngine)
+    assert isinstance(engine_at_work("auto", 2), NumaEngine)
+    assert isinstance(engine_at_work(False, 2), LocalEngine)
+    with joblib.parallel_config("loky"):
+        assert isinstance(engine_at_work("auto", 2), LocalEngine)
 
 
 def test_a_node_that_ends_first_takes_from_the_others():

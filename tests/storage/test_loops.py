@@ -1,10 +1,14 @@
 """How often a fit keeps what its loops have done."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 from sklearn_xc.storage import checkpoints, loops
 from sklearn_xc.storage.loops import SHARE, Loops
+
+IDENTITY = {"data": {"X": "some"}, "parameters": {}, "versions": {}}
 
 
 class Clock:
@@ -55,6 +59,28 @@ def test_all_loops_together_keep_to_their_share(clock, tmp_path, n_loops, n_epoc
 
 def test_each_epoch_is_kept_if_that_costs_little(clock, tmp_path):
     assert fit(clock, tmp_path, n_loops=3, n_epochs=20, epoch=1.0, writing=SHARE / 2) == 60
+
+
+def test_time_begins_anew_on_another_machine(clock, tmp_path):
+    clock.now = 1e6
+    kept = checkpoints.Checkpoints(tmp_path, "SomeXC", {})
+    kept.seconds_in_loops = 5.0
+    clock.now = 3.0
+    there = pickle.loads(pickle.dumps(kept))
+    assert (there.began, there.seconds_in_loops) == (3.0, 0.0)
+
+
+def test_a_folder_of_another_fit_is_not_the_folder(tmp_path):
+    with checkpoints.opened(tmp_path / "a", "SomeXC", IDENTITY, {"seed": 1}) as kept:
+        there = pickle.loads(pickle.dumps(kept))
+        assert there.is_there
+        there.folder = tmp_path / "none"
+        assert not there.is_there
+        other = IDENTITY | {"data": {"X": "other"}}
+        with checkpoints.opened(tmp_path / "b", "SomeXC", other, {"seed": 1}):
+            there.folder = tmp_path / "b"
+            assert not there.is_there
+            assert Loops(there).where_shared().loop("epochs").get() is None
 
 
 def test_what_is_final_is_kept_always_and_once(clock, tmp_path):

@@ -18,6 +18,7 @@ from sklearn_xc.parallel import numa as topology
 from sklearn_xc.parallel.engines.local import LocalEngine
 from sklearn_xc.parallel.engines.numa import NumaEngine
 from sklearn_xc.parallel.engines.protocol import Engine, Place, Workers
+from sklearn_xc.parallel.threads import count_threads
 
 __all__ = ["ENGINES", "Engine", "Place", "Workers", "engine_at_work"]
 
@@ -28,24 +29,28 @@ ENGINES = {
 }
 
 
-def engine_at_work(numa: Any = False, *, may_copy: bool = True, is_verbose: bool = False) -> Engine:
+def engine_at_work(
+    numa: Any = False, n_jobs: Any = None, *, may_copy: bool = True, is_verbose: bool = False
+) -> Engine:
     """Return the engine that the ``joblib.parallel_config`` at work asks for.
 
     Parameters
     ----------
     numa : {"auto", False}, default=False
         Whether threads are pinned to the NUMA nodes of the machine, if it has several.
+    n_jobs : int or None, default=None
+        A single thread is not pinned.
     may_copy, is_verbose
         As of ``NumaEngine``.
     """
-    backend, n_jobs = get_active_backend(prefer="threads")
+    backend, configured = get_active_backend(prefer="threads")
     known = ENGINES.get(type(backend).__name__)
     if known is not None:
         module, name = known
         made: Any = getattr(import_module(module), name)
-        return made(backend, n_jobs)  # type: ignore[no-any-return]
+        return made(backend, configured)  # type: ignore[no-any-return]
     if numa == "auto" and type(backend) is ThreadingBackend:
-        nodes = topology.nodes()
+        nodes = topology.nodes()[: count_threads(n_jobs)]  # each has a thread at least
         if len(nodes) > 1:
             return NumaEngine(nodes, may_copy=may_copy, is_verbose=is_verbose)
     return LocalEngine()

@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from sklearn_xc.parallel.engines.protocol import Numbered, Work, Workers
-from sklearn_xc.parallel.engines.remote import Outcome, in_window, work_on
+from sklearn_xc.parallel.engines.remote import PROCESS, Outcome, in_window, work_on
 from sklearn_xc.parallel.interrupt import heard_of
+from sklearn_xc.parallel.row_ranges import one_blas_thread
 
 #: How often the object is sent again, where all workers that had it have died.
 _MOST_LOST = 3
@@ -116,7 +117,7 @@ class _Held:
     """Keeps the object in one piece, whatever it is."""
 
     def __init__(self, content: Any) -> None:
-        self.content = content
+        self.content, self.asked_by = content, PROCESS
 
 
 def _work(held: _Held, work: Work, arguments: tuple[Any, ...]) -> Outcome:
@@ -131,4 +132,7 @@ def _work(held: _Held, work: Work, arguments: tuple[Any, ...]) -> Outcome:
         return task is None or task.state == "cancelled"
 
     with heard_of(is_unwanted):
+        if held.asked_by == PROCESS:  # workers are threads of the process that asked: it hears all
+            with one_blas_thread():
+                return Outcome(work(held.content, *arguments), [])
         return work_on(work, held.content, arguments)

@@ -21,15 +21,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from sklearn_xc._shared_memory import arrays_in
+from sklearn_xc._shared_memory import arrays_in, holds_files
 from sklearn_xc.parallel.engines.protocol import Numbered, Work, Workers
 from sklearn_xc.parallel.interrupt import StopFlag
-from sklearn_xc.parallel.memory import format_bytes
+from sklearn_xc.parallel.memory import available_bytes, format_bytes
 from sklearn_xc.parallel.numa import Node, pin, spread
 from sklearn_xc.parallel.progress import say
 from sklearn_xc.parallel.threads import count_threads
 
-#: A node has a copy if it takes at most so much of what is free there.
+#: A node has a copy if it takes at most so much of what is free there, and all do of what is left.
 _SHARE_OF_FREE = 0.25
 
 
@@ -73,9 +73,8 @@ class NumaEngine:
         """Return what the threads of each node read."""
         arrays = arrays_in(shared)
         size = sum(array.nbytes for array in arrays)
-        fits = all(size <= _SHARE_OF_FREE * node.free for node in self._nodes)
-        if self._may_copy and fits:
-            written = _written(shared)
+        written = _written(shared) if self._may_copy and not holds_files(shared) else None
+        if written is not None and self._has_room(sum(b.nbytes for b in written[1])):
             copies = [pool.submit(_read, *written) for pool in pools]
             self._tell(who, f"each of {len(pools)} NUMA nodes has a copy of {format_bytes(size)}")
             return [copy.result() for copy in copies]
@@ -83,6 +82,13 @@ class NumaEngine:
         how = "is spread over" if done else "stays where it is: it could not be spread over"
         self._tell(who, f"{format_bytes(size)} that all read {how} {len(pools)} NUMA nodes")
         return [shared] * len(pools)
+
+    def _has_room(self, size: int) -> bool:
+        """Return whether each node has room for so many bytes, and so has the container."""
+        left = available_bytes()
+        return all(size <= _SHARE_OF_FREE * node.free for node in self._nodes) and (
+            left is None or size * len(self._nodes) <= _SHARE_OF_FREE * left
+        )
 
     def _tell(self, who: str, text: str) -> None:
         if self._is_verbose:
@@ -139,8 +145,11 @@ class _NumaPlace:
         return places
 
 
-def _written(shared: Any) -> tuple[bytes, list[memoryview], list[StopFlag]]:
-    """Return an object as bytes; what its arrays hold and flags, which all look at, are beside."""
+def _written(shared: Any) -> tuple[bytes, list[memoryview], list[StopFlag]] | None:
+    """Return an object as bytes; what its arrays hold and flags, which all look at, are beside.
+
+    None if it holds what cannot be written, such as an initialiser with a lock.
+    """
     flags: list[StopFlag] = []
     buffers: list[memoryview] = []
 
@@ -152,7 +161,10 @@ def _written(shared: Any) -> tuple[bytes, list[memoryview], list[StopFlag]]:
             return len(flags) - 1
 
     stream = io.BytesIO()
-    Pickler(stream, protocol=5, buffer_callback=lambda b: buffers.append(b.raw())).dump(shared)
+    try:
+        Pickler(stream, protocol=5, buffer_callback=lambda b: buffers.append(b.raw())).dump(shared)
+    except (pickle.PicklingError, TypeError, AttributeError):
+        return None
     return stream.getvalue(), buffers, flags
 
 

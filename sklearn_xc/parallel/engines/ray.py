@@ -5,6 +5,7 @@ it are read where they are. Ray runs the task of a process that has died in anot
 """
 
 import functools
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -34,10 +35,9 @@ class RayEngine:
 
     def count(self, n_jobs: Any) -> Workers:
         """Return the number of processes."""
-        wanted = self._n_jobs if n_jobs is None else n_jobs
         n_workers = _n_processors()
-        if wanted is not None and wanted > 1:
-            n_workers = min(n_workers, int(wanted))
+        if self._n_jobs is not None and self._n_jobs > 1:
+            n_workers = min(n_workers, self._n_jobs)
         return Workers(n_workers, n_workers)
 
     @contextmanager
@@ -102,8 +102,11 @@ def _remote_work() -> Any:
 
 
 #: In a worker: the object that was shared last, by its reference. What follows from it, such as X
-#: in another form, is made once then.
+#: in another form, is made once then. It is let go after so many seconds without a task: until
+#: then Ray keeps it in its store.
 _held: dict[Any, Any] = {}
+_KEPT_SECONDS = 30.0
+_letting_go: list[threading.Timer] = []
 
 
 def _work(shared: list[Any], work: Work, arguments: tuple[Any, ...]) -> Outcome:
@@ -114,4 +117,12 @@ def _work(shared: list[Any], work: Work, arguments: tuple[Any, ...]) -> Outcome:
     if reference not in _held:
         _held.clear()
         _held[reference] = ray.get(reference)
-    return work_on(work, _held[reference], arguments)
+    while _letting_go:
+        _letting_go.pop().cancel()
+    try:
+        return work_on(work, _held[reference], arguments)
+    finally:
+        timer = threading.Timer(_KEPT_SECONDS, _held.clear)
+        timer.daemon = True
+        timer.start()
+        _letting_go.append(timer)

@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -10,6 +11,8 @@ from typing import Any, NamedTuple
 from sklearn_xc.parallel.engines.protocol import Numbered, Work
 from sklearn_xc.parallel.row_ranges import one_blas_thread
 
+#: Names this process among all of a cluster.
+PROCESS = uuid.uuid4().hex
 #: Tasks under way for each worker: the next is there when one has ended.
 _DEPTH = 2
 
