@@ -11,7 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc.storage.checkpoints import FITS, Checkpoints, checkpoints_of, data_of_any
+from sklearn_xc.storage.checkpoints import (
+    FITS,
+    Checkpoints,
+    checkpoints_of,
+    data_of_any,
+    where_shared,
+)
 from sklearn_xc.storage.loops import Loop
 
 _NAME = "checkpoint_dir"
@@ -31,8 +37,7 @@ class KeptFits:
 
     def where_shared(self) -> "KeptFits":
         """Return these in a worker of a cluster, if it sees the folder; else some without one."""
-        is_there = self._checkpoints is not None and self._checkpoints.is_there
-        return self if is_there else KeptFits()
+        return KeptFits(where_shared(self._checkpoints))
 
     def answers(self, name: str) -> Loop:
         """Return where the answers of a clone are kept."""

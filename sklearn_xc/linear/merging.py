@@ -81,19 +81,6 @@ def plan_label_ranges(X: Any, y: Any, n: int) -> list[tuple[int, int]]:
     return list(itertools.pairwise(edges))
 
 
-class _Named:
-    """For messages of checks."""
-
-    label_names = None
-
-    def get_params(self, *, deep: bool = True) -> dict[str, Any]:
-        """Return none."""
-        return {}
-
-
-_Named.__name__ = "plan_label_ranges"
-
-
 def merge(models: Sequence[Any]) -> OvALinearXC:
     """Return one model of models that were fitted to some labels each, by their `label_range`.
 
@@ -104,8 +91,8 @@ def merge(models: Sequence[Any]) -> OvALinearXC:
     ----------
     models : sequence of OvALinearXC, str or PathLike
         Fitted, or the folders where they were saved; in any order. All were given the same X, y,
-        weights and parameters (those that change no model may differ: `n_jobs`, `max_memory`,
-        `top_k`, `label_names`, `verbose`, `checkpoint_dir`).
+        weights and parameters (those that change no model may differ: `n_jobs`, `numa`,
+        `max_memory`, `top_k`, `label_names`, `verbose`, `checkpoint_dir`).
 
     Returns
     -------

@@ -130,7 +130,7 @@ def planned(
     plan = cut_for(workers)
     if store is None or store.workers == workers:
         return plan
-    return replace(cut_for(store.workers), n_workers=plan.n_workers, n_processes=plan.n_processes)
+    return replace(cut_for(store.workers), n_workers=plan.n_workers)
 
 
 def same_problems(problem: OneVsAllProblem, initialiser: Initialiser) -> np.ndarray:

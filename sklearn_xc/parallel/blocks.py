@@ -41,15 +41,12 @@ class BlockPlan:
         Labels worked on side by side within a block.
     n_workers : int
         How many blocks may run at a time within the memory allowed.
-    n_processes : int
-        In how many processes.
     """
 
     blocks: list[np.ndarray]
     waves: list[range]
     n_lanes: int
     n_workers: int
-    n_processes: int = 1
 
 
 def plan_blocks(
@@ -147,5 +144,4 @@ def plan_blocks(
         [range(first, last) for first, last in itertools.pairwise(ends)],
         n_lanes,
         n_workers,
-        n_processes,
     )

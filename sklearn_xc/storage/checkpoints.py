@@ -138,6 +138,11 @@ def digest(arrays: Iterable[Any]) -> str:
     return found.hexdigest()
 
 
+def where_shared(checkpoints: "Checkpoints | None") -> "Checkpoints | None":
+    """Return the parts of a fit in a worker of a cluster, None if it does not see their folder."""
+    return checkpoints if checkpoints is not None and checkpoints.is_there else None
+
+
 class Checkpoints:
     """The parts of a fit that are finished; see :func:`opened`.
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pickle import PicklingError
 from typing import Any
 
-from sklearn_xc.storage.checkpoints import Checkpoints, checkpoints_of
+from sklearn_xc.storage.checkpoints import Checkpoints, checkpoints_of, where_shared
 from sklearn_xc.storage.packed import pack, unpack
 
 #: The share of the time that may go into writing epochs. What ends a loop comes on top: together
@@ -110,8 +110,7 @@ class Loops:
 
     def where_shared(self) -> "Loops":
         """Return these in a worker of a cluster, if it sees the folder; else some without one."""
-        is_there = self._checkpoints is not None and self._checkpoints.is_there
-        return self if is_there else Loops()
+        return Loops(where_shared(self._checkpoints), self._own, self._prefix)
 
     def within(self, name: str) -> "Loops":
         """Return the loops of a part of the fit."""

@@ -30,7 +30,7 @@ def test_copies_lie_on_their_nodes_and_pages_are_spread(n_nodes, options, monkey
     from machine import run
 
     root = HERE.parents[2]
-    command = (
+    command = (  # its /tmp is the emulated machine's own
         f"cd {shlex.quote(str(root))} && OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 "
         f"PYTHONPATH={shlex.quote(str(root))} NUMBA_CACHE_DIR=/tmp/compiled "
         f"{shlex.quote(sys.executable)} {shlex.quote(str(HERE / 'look.py'))} {options}"
