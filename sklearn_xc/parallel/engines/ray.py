@@ -113,14 +113,15 @@ def _work(shared: list[Any], work: Work, arguments: tuple[Any, ...]) -> Outcome:
     """Work on a task, in a worker."""
     import ray
 
-    (reference,) = shared
-    if reference not in _held:
-        _held.clear()
-        _held[reference] = ray.get(reference)
     while _letting_go:
         _letting_go.pop().cancel()
+    (reference,) = shared
+    held = _held.copy()  # one that was about to let go may do so now
+    if reference not in held:
+        _held.clear()
+        held[reference] = _held[reference] = ray.get(reference)
     try:
-        return work_on(work, _held[reference], arguments)
+        return work_on(work, held[reference], arguments)
     finally:
         timer = threading.Timer(_KEPT_SECONDS, _held.clear)
         timer.daemon = True
