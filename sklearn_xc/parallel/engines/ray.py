@@ -101,9 +101,9 @@ def _remote_work() -> Any:
     return ray.remote(_work)
 
 
-#: In a worker: the object that was shared last, by its reference. What follows from it, such as X
-#: in another form, is made once then. It is let go after so many seconds without a task: until
-#: then Ray keeps it in its store.
+#: In a worker: a list of the object that was shared last, by its reference. What follows from it,
+#: such as X in another form, is made once then. It is let go after so many seconds without a task:
+#: until then Ray keeps it in its store.
 _held: dict[Any, Any] = {}
 _KEPT_SECONDS = 30.0
 _letting_go: list[threading.Timer] = []
@@ -116,12 +116,12 @@ def _work(shared: list[Any], work: Work, arguments: tuple[Any, ...]) -> Outcome:
     while _letting_go:
         _letting_go.pop().cancel()
     (reference,) = shared
-    held = _held.copy()  # one that was about to let go may do so now
-    if reference not in held:
+    held = _held.get(reference)  # a timer that was about to let go may do so now
+    if held is None:
         _held.clear()
-        held[reference] = _held[reference] = ray.get(reference)
+        _held[reference] = held = [ray.get(reference)]
     try:
-        return work_on(work, held[reference], arguments)
+        return work_on(work, held[0], arguments)
     finally:
         timer = threading.Timer(_KEPT_SECONDS, _held.clear)
         timer.daemon = True
