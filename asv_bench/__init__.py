@@ -28,6 +28,10 @@ EXPERIMENTS = {
         "one_vs_all.optimum",
         "distance from LIBLINEAR's optimum, and precision beside it, for 50 labels",
     ),
+    "updates": (
+        "one_vs_all.updates",
+        "update of one-vs-all beside a full fit: CPU time, precision, bound on the distance",
+    ),
     "accuracy": (
         "one_vs_all.accuracy",
         "precision, nDCG and propensity-scored precision beside DiSMEC++",

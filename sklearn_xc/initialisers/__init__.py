@@ -7,9 +7,10 @@ An initialiser is a small object with its parameters, and two methods:
 * ``start(prepared, problem, label, positive_sum)`` returns the start vector of one label, float64
   of shape (d + 1,) with the intercept last.
 
-Two more may be left out: ``parents(problem, labels)`` lets labels start at the weights of others;
+Three more may be left out: ``parents(problem, labels)`` lets labels start at the weights of others;
 ``mixtures(prepared, problem, positives)`` gives the starts of many labels as multiples of two
-vectors, without which labels are not solved on working sets (``solvers.working_sets``).
+vectors, ``sparse_starts(prepared, problem, labels)`` as sparse ones: without one of these, labels
+are not solved on working sets (``solvers.working_sets``).
 
 To add one, write its file and give it a line in ``INITIALISERS``; the parameter check and the tests
 read that table. ``OvALinearXC(init=...)`` takes a name or an object.

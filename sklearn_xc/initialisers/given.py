@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from sklearn_xc.initialisers.protocol import Initialiser
 from sklearn_xc.solvers.problem import OneVsAllProblem
@@ -19,6 +20,14 @@ class Given(Initialiser):
 
     def __init__(self, vectors: Any) -> None:
         self.vectors = vectors
+
+    def sparse_starts(self, prepared: Any, problem: OneVsAllProblem, labels: np.ndarray) -> Any:
+        """Return the rows of some labels, if they are sparse."""
+        if not sp.issparse(self.vectors):
+            return None
+        rows = self.vectors[labels]
+        without = problem.n_features + 1 - rows.shape[1]
+        return sp.hstack([rows, sp.csr_array((len(labels), without))], "csr") if without else rows
 
     def start(
         self, prepared: Any, problem: OneVsAllProblem, label: int, positive_sum: np.ndarray

@@ -95,6 +95,24 @@ class Initialiser(BaseEstimator, ABC):
         """
         return None
 
+    def sparse_starts(self, prepared: Any, problem: OneVsAllProblem, labels: np.ndarray) -> Any:
+        """Return the starts of some labels, where most weights are 0.
+
+        Parameters
+        ----------
+        prepared : object
+            What ``prepare`` returned.
+        problem : OneVsAllProblem
+            The problems of all labels.
+        labels : ndarray of int64 of shape (m,)
+
+        Returns
+        -------
+        csr_array of shape (m, d + 1), or None
+            Intercept last. None, the default, where ``start`` is to be asked.
+        """
+        return None
+
     @abstractmethod
     def start(
         self, prepared: Any, problem: OneVsAllProblem, label: int, positive_sum: np.ndarray

@@ -12,8 +12,9 @@ from sklearn_xc._shared_memory import array_bytes
 from sklearn_xc._sklearn import safe_indexing
 from sklearn_xc.initialisers import Initialiser
 from sklearn_xc.linear.checkpoints import BlockStore, FitStore, Scored
+from sklearn_xc.linear.facts import Facts
 from sklearn_xc.linear.memory import held_bytes
-from sklearn_xc.linear.ova import Facts, OvALinearXC, with_cost
+from sklearn_xc.linear.ova import OvALinearXC, with_cost
 from sklearn_xc.linear.path import PathEnd, at_cost, solve_path
 from sklearn_xc.linear.problem import build_problem, check_init, copies_in_files
 from sklearn_xc.linear.scoring import score_model

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from sklearn_xc.kernels.rows.csr_order import copy_rows
 from sklearn_xc.parallel.spill import maker
 from sklearn_xc.weights.label_weights import LabelWeights
 
@@ -55,6 +56,48 @@ def taken(model: Any, places: np.ndarray) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def replaced(
+    model: Any, places: np.ndarray, weights: LabelWeights, report: dict[str, np.ndarray],
+    allowed: int | None,
+) -> tuple[dict[str, np.ndarray], LabelWeights]:  # fmt: skip
+    """Return the report and the weights of a model of which some labels are those of another.
+
+    Parameters
+    ----------
+    model : fitted OvALinearXC
+    places : ndarray of int64 of shape (m,)
+        Which labels, rising.
+    weights : LabelWeights
+        Of these.
+    report : dict of ndarray of shape (m,)
+        Theirs.
+    allowed : int or None
+        Weights of more bytes go to files.
+    """
+    coefs = model._weights.coef, weights.coef
+    lengths = np.diff(coefs[0].indptr)
+    lengths[places] = np.diff(coefs[1].indptr)
+    indptr = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+    nnz, dtype = int(indptr[-1]), coefs[0].dtype
+    empty = maker(allowed is not None and nnz * (4 + dtype.itemsize) > allowed, "OvALinearXC")
+    indices, values = empty(nnz, np.int32), empty(nnz, dtype)
+    everything = np.arange(len(lengths))
+    kept = np.setdiff1d(everything, places, assume_unique=True)
+    for coef, rows, at in zip(coefs, (kept, np.arange(len(places))), (kept, places), strict=True):
+        copy_rows(coef.indptr, coef.indices, coef.data, rows, at, indptr, indices, values)
+    intercept = model._weights.intercept.copy()
+    intercept[places] = weights.intercept
+    columns = {}
+    for name, new in report.items():
+        if len(places) == len(lengths):  # the model may be of a version without this column
+            columns[name] = new
+            continue
+        old = model.fit_report_[name]
+        columns[name] = old.astype(np.promote_types(old.dtype, new.dtype))
+        columns[name][places] = new
+    return columns, LabelWeights(_csr(values, indices, indptr, coefs[0].shape), intercept, None)
+
+
 def _stacked(weights: list[LabelWeights], allowed: int | None) -> LabelWeights:
     """Return the weights of all labels; they go to files where they take too much."""
     rows = [one.coef for one in weights]
@@ -66,11 +109,16 @@ def _stacked(weights: list[LabelWeights], allowed: int | None) -> LabelWeights:
         values[n_held : n_held + one.nnz] = one.data
         n_held += one.nnz
     indptr = np.concatenate(([0], np.cumsum(np.concatenate([np.diff(one.indptr) for one in rows]))))
-    if nnz <= np.iinfo(np.int32).max:  # else scipy makes indices as wide as indptr
-        indptr = indptr.astype(np.int32)
-    shape = len(indptr) - 1, rows[0].shape[1]
     return LabelWeights(
-        sp.csr_array((values, indices, indptr), shape=shape),
+        _csr(values, indices, indptr, (len(indptr) - 1, rows[0].shape[1])),
         np.concatenate([one.intercept for one in weights]),
         np.concatenate([one.prior for one in weights]),
     )
+
+
+def _csr(
+    values: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]
+) -> sp.csr_array:
+    if indptr[-1] <= np.iinfo(np.int32).max:  # else scipy makes indices as wide as indptr
+        indptr = indptr.astype(np.int32)
+    return sp.csr_array((values, indices, indptr), shape=shape)

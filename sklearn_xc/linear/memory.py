@@ -112,9 +112,9 @@ def held_bytes(problem: OneVsAllProblem) -> int:
     return sizes.in_memory + (0 if problem.in_files else sizes.copies)
 
 
-def numbers_bytes(problem: OneVsAllProblem) -> int:
-    """Return what a fit holds besides weights once all problems are solved."""
-    return _sizes_of(problem).numbers
+def room_for_weights(problem: OneVsAllProblem, allowed: int | None) -> int | None:
+    """Return the bytes that are left for weights, of `allowed`, once all problems are solved."""
+    return None if allowed is None else allowed - _sizes_of(problem).numbers
 
 
 def _sizes_of(problem: OneVsAllProblem) -> Sizes:

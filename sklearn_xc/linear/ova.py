@@ -3,37 +3,37 @@
 import warnings
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._blank_rows import LabelFrequencies, is_blank
 from sklearn_xc._checks import check_rows, check_targets, check_training_instances, check_weights
 from sklearn_xc._data import CsrRows, DenseRows, Targets
-from sklearn_xc._declared_state import Record, declares
+from sklearn_xc._declared_state import Array, Record, Tested, declares
 from sklearn_xc._label_changes import ChangeableLabels
 from sklearn_xc._label_names import column_names
 from sklearn_xc._new_classes import are_names, with_new_names
 from sklearn_xc._sklearn import Interval, Options, StrOptions, fit_context
 from sklearn_xc._state import built_apart
 from sklearn_xc.initialisers import INITIALISERS, Initialiser
-from sklearn_xc.kernels.one_vs_all.constant_scores import constant_scores_kernel
+from sklearn_xc.linear.all_rows import Examples
 from sklearn_xc.linear.assembly import assemble_weights
 from sklearn_xc.linear.checkpoints import FitStore, fit_store
+from sklearn_xc.linear.facts import Facts
 from sklearn_xc.linear.label_sets import joined, taken
-from sklearn_xc.linear.memory import numbers_bytes
+from sklearn_xc.linear.memory import room_for_weights
 from sklearn_xc.linear.probabilities import LogisticModel
 from sklearn_xc.linear.problem import build_problem, check_init
 from sklearn_xc.linear.report import fit_report, stacked, warn_of_fit
 from sklearn_xc.linear.slices import LabelSlice, check_label_range, data_digests, of_labels
 from sklearn_xc.linear.training import solve_all
-from sklearn_xc.losses import LOSSES, Logistic, MarginLoss
+from sklearn_xc.linear.updating import UpdatableModel
+from sklearn_xc.losses import LOSSES, MarginLoss
 from sklearn_xc.parallel.engines import Engine, engine_at_work
 from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.solvers.newton_cg import BlockSolution
-from sklearn_xc.solvers.problem import OneVsAllProblem
 from sklearn_xc.solvers.pruning import SampleScores, sum_up
 from sklearn_xc.weights.label_weights import LabelWeights
 
@@ -41,8 +41,12 @@ from sklearn_xc.weights.label_weights import LabelWeights
 _STACKLEVEL = 6
 
 
-@declares(_slice=Record("LabelSlice", optional=True))
-class OvALinearXC(ChangeableLabels, LogisticModel):
+@declares(
+    _slice=Record("LabelSlice", optional=True),
+    _terms=Tested("a text", lambda value, require: type(value) is str, optional=True),
+    _seen_rows=Array("any", 1, optional=True),
+)
+class OvALinearXC(ChangeableLabels, UpdatableModel, LogisticModel):
     """One-vs-all linear classifier, exact for each of very many labels.
 
     For every label j, with y in {-1, +1}, minimises over w and b::
@@ -89,6 +93,10 @@ class OvALinearXC(ChangeableLabels, LogisticModel):
         Factors on the loss of each label's negatives; None means 1.
     prune : float, default=0.01
         Weights of smaller magnitude are set to zero after training, never the intercept.
+    max_drift : float, default=0.3
+        Of :meth:`update` and :meth:`partial_fit`: how far the weights of a label without new
+        positives may be from its optimum, at most, before it is solved again, as a share of their
+        norm. With 0 all labels are that new instances could move at all.
     label_range : (int, int), default=None
         Where the labels to train begin and end, among those of y; None for all. The model knows
         these alone; :func:`sklearn_xc.linear.merge` makes one of several, trained anywhere, which
@@ -116,6 +124,10 @@ class OvALinearXC(ChangeableLabels, LogisticModel):
         data, parameters or versions are refused. The folder stays when the fit has ended, and takes
         as much room as the model: it is yours to remove. One fit to a folder: not for searches,
         whose candidates would share it.
+    history_dir : str or PathLike, default=None
+        A folder for all rows that ``fit``, ``update`` and ``partial_fit`` are given, for the calls
+        of ``partial_fit`` and ``update`` that follow; about as large as the rows. One model to a
+        folder. None keeps no rows, and refuses ``partial_fit``.
 
     Attributes
     ----------
@@ -136,7 +148,10 @@ class OvALinearXC(ChangeableLabels, LogisticModel):
         "stalled" (at the precision of the dtype); ``objective``, ``gradient_norm`` and
         ``suboptimality``, an upper bound on the objective's distance from the minimum, all in
         float64 at the weights before pruning; ``gradient_tolerance``, the stopping rule's right
-        side; ``pruning_increase``, what pruning adds to the objective; ``seconds``, an estimate.
+        side; ``pruning_increase``, what pruning adds to the objective; ``distance``, an upper bound
+        on the norm of the difference between the weights that are kept and the optimum;
+        ``positive_cost`` and ``negative_cost``, weights of the loss, C included; ``reason``, "fit",
+        or what :meth:`update` says; ``seconds``, an estimate.
         ``pandas.DataFrame(clf.fit_report_)`` shows it as a table.
     n_features_in_, feature_names_in_
         As in scikit-learn.
@@ -193,6 +208,7 @@ class OvALinearXC(ChangeableLabels, LogisticModel):
         ],
         "negative_weight": [Interval(Real, 0, None, closed="neither"), "array-like", None],
         "prune": [Interval(Real, 0, None, closed="left")],
+        "max_drift": [Interval(Real, 0, None, closed="left")],
         "label_range": [list, tuple, None],
         "label_names": ["array-like", None],
         "top_k": [Interval(Integral, 1, None, closed="left")],
@@ -201,6 +217,7 @@ class OvALinearXC(ChangeableLabels, LogisticModel):
         "numa": [StrOptions({"auto"}), Options(bool, {False})],
         "verbose": ["verbose"],
         "checkpoint_dir": [str, PathLike, None],
+        "history_dir": [str, PathLike, None],
     }
 
     def __init__(
@@ -216,6 +233,7 @@ class OvALinearXC(ChangeableLabels, LogisticModel):
         class_weight=None,
         negative_weight=None,
         prune=0.01,
+        max_drift=0.3,
         label_range=None,
         label_names=None,
         top_k=100,
@@ -224,6 +242,7 @@ class OvALinearXC(ChangeableLabels, LogisticModel):
         numa="auto",
         verbose=0,
         checkpoint_dir=None,
+        history_dir=None,
     ):
         self.C = C
         self.loss = loss
@@ -235,6 +254,7 @@ class OvALinearXC(ChangeableLabels, LogisticModel):
         self.class_weight = class_weight
         self.negative_weight = negative_weight
         self.prune = prune
+        self.max_drift = max_drift
         self.label_range = label_range
         self.label_names = label_names
         self.top_k = top_k
@@ -243,6 +263,7 @@ class OvALinearXC(ChangeableLabels, LogisticModel):
         self.numa = numa
         self.verbose = verbose
         self.checkpoint_dir = checkpoint_dir
+        self.history_dir = history_dir
 
     @fit_context(prefer_skip_nested_validation=True)
     @built_apart
@@ -285,16 +306,22 @@ class OvALinearXC(ChangeableLabels, LogisticModel):
         UnseenLabelWarning
             If labels have no training instance.
         """
-        fit = Fit(self, X, y, sample_weight)
-        instances = check_training_instances(self, X)
-        targets = check_targets(self, y, instances.shape[0])
-        weight = check_weights(self, sample_weight, instances.shape[0])
-        with fit_store(self, instances, targets, weight) as store:
-            self._train(instances, targets, weight, self.C, fit, store)
-        fit.end()
+        self._fit_first(X, y, sample_weight)
         self._warn()
         self._warn_of_unseen()
         return self
+
+    def _fit_first(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> None:
+        fit = Fit(self, X, y, sample_weight)
+        instances = check_training_instances(self, X)
+        targets = check_targets(self, y, instances.shape[0], classes)
+        weight = check_weights(self, sample_weight, instances.shape[0])
+        with (
+            fit_store(self, instances, targets, weight) as store,
+            self._keeping_rows(Examples(instances, targets, weight)),
+        ):
+            self._train(instances, targets, weight, self.C, fit, store)
+        fit.end()
 
     @fit_context(prefer_skip_nested_validation=True)
     @built_apart
@@ -372,7 +399,7 @@ class OvALinearXC(ChangeableLabels, LogisticModel):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they come from here
             new.fit(as_given(instances), y, sample_weight)
-        self.__dict__.pop("_slice", None)
+        self._forget_rows()
         self.__dict__.update(joined([self, new], self._allowed_bytes()))
         self.classes_ = every
         self.n_samples_fit_ = max(self.n_samples_fit_, new.n_samples_fit_)
@@ -389,7 +416,12 @@ class OvALinearXC(ChangeableLabels, LogisticModel):
 
     def _take_labels(self, places: np.ndarray) -> None:
         self.__dict__.update(taken(self, places))
+        self._forget_rows()
+
+    def _forget_rows(self) -> None:
+        """Forget which rows were seen: their labels were others."""
         self.__dict__.pop("_slice", None)
+        self.__dict__.pop("_seen_rows", None)
 
     def _train(
         self, instances: CsrRows | DenseRows, targets: Targets, weight: np.ndarray | None, C: float,
@@ -417,11 +449,9 @@ class OvALinearXC(ChangeableLabels, LogisticModel):
             self._engine(),
             fit,
             blocks,
-            labels,
+            None if labels is None else np.array(labels),
         )
-        allowed = self._allowed_bytes()
-        room = None if allowed is None else allowed - numbers_bytes(problem)
-        facts = Facts.of(problem, room, labels)
+        facts = Facts.of(problem, room_for_weights(problem, self._allowed_bytes()), labels)
         n_labels = problem.n_labels
         del problem, initialiser  # copies of X make room for the model
         self._keep(facts, *found)
@@ -436,16 +466,18 @@ class OvALinearXC(ChangeableLabels, LogisticModel):
 
     def _keep(
         self,
-        facts: "Facts",
+        facts: Facts,
         solutions: list[BlockSolution],
         row_of_label: np.ndarray,
         sample: SampleScores | None,
     ) -> None:
         """Set the fitted attributes that follow from solutions."""
-        is_bounded = self.regularize_intercept or not self.fit_intercept
-        self.fit_report_ = fit_report(solutions, row_of_label, is_bounded)
+        reason = np.full(len(row_of_label), "fit")
+        self.fit_report_ = fit_report(
+            solutions, row_of_label, facts.is_bounded, facts.costs, reason
+        )
         self.n_iter_ = self.fit_report_["n_iter"]
-        self._is_logistic = facts.is_logistic
+        self._is_logistic, self._terms = facts.is_logistic, facts.terms
         self._pruning_cost = None if sample is None else sum_up(sample)
         intercepts = stacked(solutions, row_of_label, "intercepts")
         self._weights = LabelWeights(
@@ -462,7 +494,7 @@ class OvALinearXC(ChangeableLabels, LogisticModel):
 
 def with_cost(estimator: Any, C: float) -> OvALinearXC:
     """Return an unfitted classifier of all labels for one C, with the other parameters of one."""
-    shared = set(OvALinearXC._get_param_names()) - {"C", "label_range"}
+    shared = set(OvALinearXC._get_param_names()) - {"C", "label_range", "history_dir"}
     return OvALinearXC(C, **{name: getattr(estimator, name) for name in shared})
 
 
@@ -473,48 +505,3 @@ def as_given(instances: CsrRows | DenseRows) -> Any:
     X = sp.csr_array(instances.shape, dtype=instances.dtype)
     X.data, X.indices, X.indptr = instances.data, instances.indices, instances.indptr
     return X
-
-
-class Facts(NamedTuple):
-    """What is known of all problems, once they are solved.
-
-    Attributes
-    ----------
-    owner : str
-        Named in messages.
-    is_logistic : bool
-        Whether scores are log-odds.
-    n_features : int
-    prior : ndarray of shape (n_labels,)
-        Scores of an instance without features.
-    room : int or None
-        Bytes that the weights may take in memory.
-    """
-
-    owner: str
-    is_logistic: bool
-    n_features: int
-    prior: np.ndarray
-    room: int | None
-
-    @classmethod
-    def of(cls, problem: OneVsAllProblem, room: int | None, labels: range | None = None) -> "Facts":
-        """Return those of a problem, or of some labels of it, with room for their weights."""
-        is_logistic, prior = type(problem.margin_loss) is Logistic, _prior(problem)
-        if labels is not None:
-            prior = prior[labels.start : labels.stop]
-        return cls(problem.owner, is_logistic, problem.n_features, prior, room)
-
-
-def _prior(problem: OneVsAllProblem) -> np.ndarray:
-    """Return the score that suits each label best if no instance had features."""
-    labels = np.repeat(np.arange(problem.n_labels), np.diff(problem.y_indptr))
-    frequencies = LabelFrequencies.of(
-        problem.y_rows, labels, problem.weight, is_blank(problem.instances), problem.n_labels
-    )
-    positive = frequencies.of_blank()
-    out = np.empty(problem.n_labels)
-    constant_scores_kernel(problem.loss)(
-        problem.plus * positive, problem.minus * (frequencies.total - positive), out
-    )
-    return out.astype(problem.dtype)

@@ -21,6 +21,7 @@ from sklearn_xc._folds import ListedFolds, check_folds, is_list_of_folds
 from sklearn_xc._sklearn import Interval, fit_context
 from sklearn_xc._state import built_apart
 from sklearn_xc.exceptions import ConvergenceWarning, GridEdgeWarning
+from sklearn_xc.linear.all_rows import Examples
 from sklearn_xc.linear.checkpoints import fit_store
 from sklearn_xc.linear.fold_scores import FoldScores, with_rows
 from sklearn_xc.linear.ova import OvALinearXC
@@ -65,7 +66,8 @@ class OvALinearXCCV(OvALinearXC):
         Whether to score every C on every fold. Otherwise a race decides, see Notes: use True for
         the whole table, and for folds that are not alike, such as those of a time series.
     loss, init, tol, max_iter, fit_intercept, regularize_intercept, class_weight, \
-negative_weight, prune, label_names, top_k, max_memory, n_jobs, numa, verbose, checkpoint_dir
+negative_weight, prune, max_drift, label_names, top_k, max_memory, n_jobs, numa, verbose, \
+            checkpoint_dir, history_dir
         As in :class:`OvALinearXC`. `init` starts the largest C of each fold, and the final fit.
         With ``tol=None`` the fits to the folds are certified within 3% of their optimum, the final
         one within 0.1%; a given `tol` holds for all.
@@ -163,6 +165,7 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, numa, verbose, c
         class_weight=None,
         negative_weight=None,
         prune=0.01,
+        max_drift=0.3,
         label_names=None,
         top_k=100,
         max_memory=None,
@@ -171,6 +174,7 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, numa, verbose, c
         random_state=0,
         verbose=0,
         checkpoint_dir=None,
+        history_dir=None,
     ):
         self.Cs = Cs
         self.cv = cv
@@ -185,6 +189,7 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, numa, verbose, c
         self.class_weight = class_weight
         self.negative_weight = negative_weight
         self.prune = prune
+        self.max_drift = max_drift
         self.label_names = label_names
         self.top_k = top_k
         self.max_memory = max_memory
@@ -193,6 +198,7 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, numa, verbose, c
         self.random_state = random_state
         self.verbose = verbose
         self.checkpoint_dir = checkpoint_dir
+        self.history_dir = history_dir
 
     #: C is chosen for all labels.
     label_range = None
@@ -234,8 +240,14 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, numa, verbose, c
         PruningWarning, UnseenLabelWarning
             Of the final fit, as in :class:`OvALinearXC`.
         """
+        self._fit_first(X, y, sample_weight)
+        self._warn()
+        self._warn_of_unseen()
+        return self
+
+    def _fit_first(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> None:
         instances = check_training_instances(self, X)
-        targets = check_targets(self, y, instances.shape[0])
+        targets = check_targets(self, y, instances.shape[0], classes)
         weight = check_weights(self, sample_weight, instances.shape[0])
         Cs, grid = self._check_grid()
         scorer = check_scoring(self.scoring)
@@ -244,14 +256,14 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, numa, verbose, c
             _check_fold_weight(weight, train, f"training rows of fold {fold}")
             _check_fold_weight(weight, test, f"test rows of fold {fold}")
         fit = Fit(self, X, y, sample_weight, n_stages=2)
-        with fit_store(self, instances, targets, weight, folds) as store:
+        with (
+            fit_store(self, instances, targets, weight, folds) as store,
+            self._keeping_rows(Examples(instances, targets, weight)),
+        ):
             score = FoldScores(self, scorer, folds, X, y, instances, targets, weight, store)
             self._choose(Cs, grid, score, fit)
             self._train(instances, targets, weight, self.C_, fit, store)
         fit.end()
-        self._warn()
-        self._warn_of_unseen()
-        return self
 
     @property
     def _fitted_cost(self) -> float:
@@ -325,7 +337,7 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, numa, verbose, c
                 "Raise max_iter or tol, or leave out the largest Cs; path_report_ has their "
                 "numbers.",
                 ConvergenceWarning,
-                stacklevel=6,
+                stacklevel=7,
             )
 
     def _warn_of_edge(self) -> None:
@@ -341,7 +353,7 @@ negative_weight, prune, label_names, top_k, max_memory, n_jobs, numa, verbose, c
                 f"OvALinearXCCV: the best C, {self.C_:.3g}, is the {which} of the {last + 1} in "
                 f"Cs_. A {where} one may be better: give Cs as an array that reaches farther.",
                 GridEdgeWarning,
-                stacklevel=6,
+                stacklevel=7,
             )
 
 

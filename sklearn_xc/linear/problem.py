@@ -102,6 +102,7 @@ def build_problem(
         owner=type(estimator).__name__,
         in_files=in_files,
         n_beside=estimator._n_beside,
+        exponent=exponent,
     )
 
 

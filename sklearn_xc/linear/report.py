@@ -16,8 +16,9 @@ def stacked(solutions: list[BlockSolution], row_of_label: np.ndarray, name: str)
 
 
 def fit_report(
-    solutions: list[BlockSolution], row_of_label: np.ndarray, is_bounded: bool
-) -> dict[str, np.ndarray]:
+    solutions: list[BlockSolution], row_of_label: np.ndarray, is_bounded: bool,
+    costs: tuple[np.ndarray, np.ndarray], reason: np.ndarray,
+) -> dict[str, np.ndarray]:  # fmt: skip
     """Return ``fit_report_``: a column for each thing that is known of every label.
 
     Parameters
@@ -28,6 +29,10 @@ def fit_report(
         The row of each label in the stacked solutions.
     is_bounded : bool
         Whether the ridge covers all weights, so that the suboptimality has a bound.
+    costs : tuple of ndarray of float64 of shape (n_labels,)
+        Weights of the loss of a positive and of a negative of weight 1.
+    reason : ndarray of str of shape (n_labels,)
+        Why each was solved.
     """
     columns = {
         name: stacked(solutions, row_of_label, name)
@@ -43,11 +48,17 @@ def fit_report(
         )
     }
     norm, pruned = columns["gradient_norm"], columns.pop("pruned_objective")
+    suboptimality = 0.5 * norm**2 if is_bounded else np.full_like(norm, np.inf)
+    increase = pruned - columns["objective"]
     return {
         **columns,
         "status": np.array(STATUS_NAMES)[columns["status"]],
-        "suboptimality": 0.5 * norm**2 if is_bounded else np.full_like(norm, np.inf),
-        "pruning_increase": pruned - columns["objective"],
+        "suboptimality": suboptimality,
+        "pruning_increase": increase,
+        "distance": np.sqrt(2.0 * np.maximum(suboptimality + increase, 0.0)),
+        "positive_cost": costs[0],
+        "negative_cost": costs[1],
+        "reason": reason,
         "seconds": columns["seconds"] / np.bincount(row_of_label)[row_of_label],
     }
 

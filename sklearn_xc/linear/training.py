@@ -39,7 +39,7 @@ def solve_all(
     engine: Engine,
     fit: Fit,
     store: BlockStore | None = None,
-    labels: range | None = None,
+    labels: np.ndarray | None = None,
 ) -> tuple[list[BlockSolution], np.ndarray, SampleScores | None]:
     """Solve all distinct problems, in parallel over blocks.
 
@@ -59,7 +59,7 @@ def solve_all(
         Is told of the blocks, the stage "training" where there are several.
     store : BlockStore, default=None
         Holds the blocks that are finished, and gets others.
-    labels : range, default=None
+    labels : ndarray of int64, default=None
         Labels to solve, None for all.
 
     Returns
@@ -72,13 +72,13 @@ def solve_all(
         The scores of all labels before pruning and after, if they were taken.
     """
     group = same_problems(problem, initialiser)
-    wanted = slice(None) if labels is None else slice(labels.start, labels.stop)
+    wanted = slice(None) if labels is None else labels
     distinct = np.unique(group[wanted])
     parents = parents_of(problem, initialiser, distinct)
     if parents is not None and labels is not None:
         raise ValueError(
             f"{problem.owner}: label_range must be None with init={initialiser!r}, which lets "
-            f"labels start at the weights of others. Got {(labels.start, labels.stop)}."
+            f"labels start at the weights of others. Got {(int(labels[0]), int(labels[-1]) + 1)}."
         )
     n, d, itemsize = problem.n_samples, problem.n_features, problem.dtype.itemsize
     side_by_side, held = is_side_by_side(problem), held_bytes(problem)

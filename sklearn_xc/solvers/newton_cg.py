@@ -129,6 +129,9 @@ class Starter(Protocol):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """Return starts as multiples of the sums of positives and of one vector, if they are."""
 
+    def sparse_starts(self, prepared: Any, problem: OneVsAllProblem, labels: np.ndarray) -> Any:
+        """Return starts as sparse vectors, if they are, (m, d + 1), or None."""
+
     def parents(self, problem: OneVsAllProblem, labels: np.ndarray) -> np.ndarray | None:
         """Return the positions of the labels that each starts from, -1 for none."""
 

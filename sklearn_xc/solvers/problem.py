@@ -67,6 +67,9 @@ class OneVsAllProblem:
         Whether copies of a sparse X go to files.
     n_beside : int, default=0
         Labels of the same model that are solved at other times, in the same way.
+    exponent : int, default=0
+        `weight` is to be multiplied, and `plus` and `minus` to be divided, by 2 to this power, for
+        the numbers that the caller gave.
     """
 
     instances: CsrRows | DenseRows
@@ -86,6 +89,7 @@ class OneVsAllProblem:
     owner: str = "OvALinearXC"
     in_files: bool = False
     n_beside: int = 0
+    exponent: int = 0
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -148,6 +152,11 @@ class OneVsAllProblem:
     def ridge(self) -> float:
         """1 if the ridge covers the intercept, else 0."""
         return float(self.fit_intercept and self.regularize_intercept)
+
+    @property
+    def costs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Weights of the loss of a positive and of a negative of weight 1, of each label."""
+        return np.ldexp(self.plus, -self.exponent), np.ldexp(self.minus, -self.exponent)
 
     def positives(self, label: int) -> np.ndarray:
         """Return the positive rows of `label`."""

@@ -69,6 +69,8 @@ FIRST_GAP, FIRST_ABOVE = 0.1, 0.15
 #: Where its intercept is nearer to the kink than this, the first set had too few rows to hold it
 #: down, and most rows listed are none of its own: only so many times as many as it had join.
 FIRST_SLACK, FIRST_TIMES = 0.2, 3
+#: A label that starts at a given point starts with an intercept so far below the kink at least.
+START_SLACK = 0.01
 #: Rows need not be listed that are below as many of a sample as these times those that may join
 #: would be of it, and so many more.
 SAMPLE_ROWS, SAMPLE_TIMES, SAMPLE_MORE = 512, 2.0, 6
@@ -254,9 +256,11 @@ class WorkingSetSolver:
         """
         positives = self._describe(labels, sums.total / sums.weight)
         mixtures = initialiser.mixtures(prepared, self.problem, positives)
-        if mixtures is None:
+        points = None if mixtures else initialiser.sparse_starts(prepared, self.problem, labels)
+        if mixtures is None and points is None:
             return
-        of_positives, of_shared, shared = mixtures
+        none = np.zeros(len(labels))
+        of_positives, of_shared, shared = mixtures or (none, none, np.zeros(0))
         at_zero = gradient_at_zero(self.problem, sums, labels, positives)
         both = self.problem.plus[labels] + self.problem.minus[labels]
         is_good = (at_zero > rounding * both) & np.isfinite(of_positives + of_shared)
@@ -264,11 +268,13 @@ class WorkingSetSolver:
         place = np.flatnonzero(is_good)
         for first in range(0, len(place), self.labels_per_batch):
             some = place[first : first + self.labels_per_batch]
-            batch, is_left = self._begin(
-                some, labels[some], tolerance[some], of_positives[some], of_shared[some], shared
-            )
-            yield from _some(batch, is_left, False)
-            batch = batch.take(~is_left)
+            if points is None:
+                batch, left = self._begin(
+                    some, labels[some], tolerance[some], of_positives[some], of_shared[some], shared
+                )
+            else:
+                batch, left = self._begin_at(points[some], some, labels[some], tolerance[some])
+            yield from _some(left, np.ones(len(left), bool), False)
             while len(batch):
                 self.check()
                 batch = self._improve(batch, shared)
@@ -292,35 +298,71 @@ class WorkingSetSolver:
     def _begin(
         self, place: np.ndarray, labels: np.ndarray, tolerance: np.ndarray,
         of_positives: np.ndarray, of_shared: np.ndarray, shared: np.ndarray,
-    ) -> tuple[Batch, np.ndarray]:  # fmt: skip
-        """Return labels with their first working sets, and for which these do not pay."""
+    ) -> tuple[Batch, Batch]:  # fmt: skip
+        """Return labels with their first working sets, and those for which these do not pay."""
         problem, m = self.problem, len(labels)
         n_positives = np.diff(problem.y_indptr)[labels]
         n_nonzeros = len(self.by_feature[1])
-        first = min(max((FIRST_SHARE * n_nonzeros) ** 0.5, FIRST_ROWS[0]), FIRST_ROWS[1])
-        wanted = (first * _growth(n_positives)).astype(np.int64)
         row_indptr = np.empty(m + 1, np.int64)
         self.found, is_left = list_similar_rows(
             self.X, problem.weight, self.by_feature, self.longest_row, problem.y_indptr,
-            problem.y_rows, labels, of_positives, of_shared, shared, self.kink, REST, wanted,
-            int(FIRST_POSTINGS * n_nonzeros), int(LARGEST_NEIGHBOURHOOD * n_nonzeros), self.dense2,
-            self.scratch.touched, self.scores, self.met, row_indptr, self.found,
+            problem.y_rows, labels, of_positives, of_shared, shared, self.kink, REST,
+            self._first_rows(n_positives), int(FIRST_POSTINGS * n_nonzeros),
+            int(LARGEST_NEIGHBOURHOOD * n_nonzeros), self.dense2, self.scratch.touched, self.scores,
+            self.met, row_indptr, self.found,
         )  # fmt: skip
-        none, zeros = np.zeros(m + 1, np.int64), np.zeros(m, np.int64)
-        point = np.zeros(m, problem.dtype)
-        features = np.empty(0, np.int32)
-        batch = Batch(
-            place=place, label=labels, n_positives=n_positives, tolerance=tolerance,
-            of_positives=of_positives, of_shared=of_shared, row_indptr=row_indptr,
-            rows=self.found[: row_indptr[-1]].copy(), indptr=none, features=features, stand=point,
-            seen_indptr=none, seen_features=features, seen=point,
-            kink=np.full(m, np.inf), is_tight=np.zeros(m, bool), is_precise=np.zeros(m, bool),
-            n_looks=zeros, n_iter=zeros - 1, n_products=zeros,
-            objective=np.full(m, np.inf), gradient_norm=np.full(m, np.inf),
-            threshold=np.zeros(m), pruned_objective=np.full(m, np.nan),
-            rise=np.zeros(m),
+        batch = replace(
+            self._nowhere(place, labels, tolerance), of_positives=of_positives,
+            of_shared=of_shared, row_indptr=row_indptr, rows=self.found[: row_indptr[-1]].copy(),
         )  # fmt: skip
-        return batch, is_left
+        return batch.take(~is_left), batch.take(is_left)
+
+    def _begin_at(
+        self, points: Any, place: np.ndarray, labels: np.ndarray, tolerance: np.ndarray
+    ) -> tuple[Batch, Batch]:
+        """Return labels that stand at points, (m, d + 1), with the rows that have a loss there.
+
+        The second are those for which working sets do not pay.
+        """
+        problem, m = self.problem, len(labels)
+        weights, intercept = points[:, :-1].tocsr(), points[:, [-1]].toarray()[:, 0]
+        indptr, lengths = weights.indptr.astype(np.int64), np.diff(weights.indptr)
+        stand = np.empty(indptr[-1] + m, problem.dtype)
+        stand[_ranges(indptr[:-1] + np.arange(m), lengths)] = weights.data
+        stand[indptr[1:] + np.arange(m)] = np.minimum(intercept, self.kink - START_SLACK)
+        n_positives = np.diff(problem.y_indptr)[labels]
+        row_indptr = np.concatenate(([0], np.cumsum(n_positives + 1)))
+        rows = np.full(row_indptr[-1], -1, np.int32)
+        positives = problem.y_rows[_ranges(problem.y_indptr[labels], n_positives)]
+        rows[_ranges(row_indptr[:-1], n_positives)] = positives
+        batch = replace(
+            self._nowhere(place, labels, tolerance), row_indptr=row_indptr, rows=rows,
+            indptr=indptr, features=weights.indices.astype(np.int32), stand=stand,
+            n_iter=np.zeros(m, np.int64),
+        )  # fmt: skip
+        batch, _, left = self._look(batch)
+        return batch, left
+
+    def _nowhere(self, place: np.ndarray, labels: np.ndarray, tolerance: np.ndarray) -> Batch:
+        """Return labels that have no working sets yet."""
+        m = len(labels)
+        ends, zeros, infinite = np.zeros(m + 1, np.int64), np.zeros(m, np.int64), np.full(m, np.inf)
+        point, none = np.zeros(m, self.problem.dtype), np.empty(0, np.int32)
+        return Batch(
+            place=place, label=labels, n_positives=np.diff(self.problem.y_indptr)[labels],
+            tolerance=tolerance, of_positives=np.zeros(m), of_shared=np.zeros(m), row_indptr=ends,
+            rows=none, indptr=ends, features=none, stand=point, seen_indptr=ends,
+            seen_features=none, seen=point, kink=infinite.copy(), is_tight=np.zeros(m, bool),
+            is_precise=np.zeros(m, bool), n_looks=zeros, n_iter=zeros - 1, n_products=zeros,
+            objective=infinite, gradient_norm=infinite, threshold=np.zeros(m),
+            pruned_objective=np.full(m, np.nan), rise=np.zeros(m),
+        )  # fmt: skip
+
+    def _first_rows(self, n_positives: np.ndarray) -> np.ndarray:
+        """Return about how many rows the first working sets have, int64."""
+        first = (FIRST_SHARE * len(self.by_feature[1])) ** 0.5
+        first = min(max(first, FIRST_ROWS[0]), FIRST_ROWS[1])
+        return (first * _growth(n_positives)).astype(np.int64)
 
     def _improve(self, batch: Batch, shared: np.ndarray) -> Batch:
         """Solve labels on their working sets, as many at a time as there is room for."""
@@ -483,6 +525,8 @@ class WorkingSetSolver:
         """Return how many rows may join each set, and above which score all may."""
         is_near, n_old = slack < FIRST_SLACK, np.diff(batch.row_indptr)
         n_wanted = np.where(is_near, FIRST_TIMES, 1) * n_old
+        is_first = np.isinf(batch.objective)  # nothing is solved yet
+        n_wanted[is_first] = self._first_rows(batch.n_positives[is_first])
         n_wanted[batch.is_tight] = self.problem.n_samples
         return n_wanted, np.where(is_near, np.inf, self.kink + FIRST_ABOVE)
 

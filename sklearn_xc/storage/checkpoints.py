@@ -40,7 +40,16 @@ FITS = "fits"
 _OURS = re.compile(rf"{re.escape(FIT)}|{FITS}|[a-z0-9.-]+{re.escape(_PART)}|\..*\.tmp")
 _ADVICE = "Give each fit a folder of its own, or remove this one."
 #: Parameters that change no byte of a model.
-_APART = {"checkpoint_dir", "n_jobs", "numa", "verbose", "top_k", "label_names"}
+_APART = {
+    "checkpoint_dir",
+    "history_dir",
+    "max_drift",
+    "n_jobs",
+    "numa",
+    "verbose",
+    "top_k",
+    "label_names",
+}
 #: Of a part: its checksum comes first, then a table of its arrays, which begin at such multiples.
 _DIGEST, _ALIGNED = 32, 64
 

@@ -71,6 +71,8 @@ OVA = {
     ],
     "negative_weight": [0, -1.0, NAN, INF, "propensity", True, np.zeros(5), np.ones(4)],
     "prune": [-0.1, NAN, INF, "a"],
+    "max_drift": [-0.1, NAN, INF, "a", True],
+    "history_dir": [3, True, ["a"], b"x"],
 }
 SOFTMAX = {
     **COMMON,

@@ -16,6 +16,7 @@ from sklearn_xc.initialisers import (
     OneVsAllPrimal,
     OneVsAllPrimalPlusPlus,
 )
+from sklearn_xc.initialisers.kept import Kept
 from sklearn_xc.losses import LOSSES
 from sklearn_xc.solvers.problem import sum_instances, sum_rows
 
@@ -212,6 +213,21 @@ def test_given(make, extra, xy, make_problem):
     np.testing.assert_array_equal(w[: 40 + extra], vectors[6])
     assert w.shape == (41,)
     assert extra or w[-1] == 0
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_kept_weights_are_given_ones_in_the_order_of_the_problem(fit_intercept, xy, make_problem):
+    problem = make_problem(*xy, fit_intercept=fit_intercept)
+    rng = np.random.default_rng(0)
+    coef = sp.random_array((15, 40), density=0.2, rng=rng, format="csr")
+    intercept, columns = rng.normal(size=15), rng.permutation(40).astype(np.int32)
+    init, expected = Kept(coef, intercept, columns), np.zeros((15, 41))
+    expected[:, :-1] = coef.toarray()[:, columns]
+    expected[:, -1] = intercept if fit_intercept else 0.0
+    np.testing.assert_array_equal([start(init, problem, label) for label in range(15)], expected)
+    labels = np.array([4, 2, 11])
+    rows = init.sparse_starts(init.prepare(problem, None), problem, labels)
+    np.testing.assert_array_equal(rows.toarray(), expected[labels])
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -14,7 +14,8 @@ from sklearn_xc.losses import LOSSES
 
 NAMES = {
     "n_iter", "n_products", "status", "objective", "gradient_norm", "gradient_tolerance",
-    "suboptimality", "pruning_increase", "seconds",
+    "suboptimality", "pruning_increase", "distance", "positive_cost", "negative_cost", "reason",
+    "seconds",
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_xc import OvALinearXC
-from sklearn_xc.initialisers import INITIALISERS, MeanSeparating
+from sklearn_xc.initialisers import INITIALISERS, Given, MeanSeparating
 from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.solvers import newton_cg, working_sets
 from sklearn_xc.solvers.crowd import crowd_of
@@ -75,7 +75,8 @@ def answers(monkeypatch):
 
 def solve(problem, init="msi", labels=None, n_lanes=8, stop=None):
     """Return the solution with pruning, and the weights before it, dense."""
-    sums, initialiser = sum_instances(problem), INITIALISERS[init]()
+    sums = sum_instances(problem)
+    initialiser = INITIALISERS[init]() if isinstance(init, str) else init
     prepared = initialiser.prepare(problem, sums)
     labels = np.arange(problem.n_labels) if labels is None else np.asarray(labels)
     given = problem, sums, initialiser, prepared, labels, n_lanes, stop
@@ -130,6 +131,34 @@ def test_the_minimum_is_that_of_all_rows(init, make_problem, objective_of, pay, 
         minimum = objective_of(problem, label).minimum()
         assert value == pytest.approx(minimum, rel=1e-9, abs=1e-12)
     assert answers[True] > 10
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("shift", [0.0, 0.3, -5.0])
+def test_given_sparse_starts(shift, route, make_problem, objective_of, pay, answers):
+    """Near the optimum, above the kink, and far below it."""
+    pay(LOOK_POSTINGS=ROUTES[route])
+    problem = make_problem(*texts(1), tol=1e-8, prune=0.0)
+    _, ends = solve(problem)
+    ends[np.abs(ends) < 0.05] = 0.0
+    ends[:, -1] += shift
+    solved_before = answers[True]
+    solution, _ = solve(problem, Given(sp.csr_array(ends)))
+    assert answers[True] > solved_before + 10
+    for label, value in enumerate(solution.objective):
+        minimum = objective_of(problem, label).minimum()
+        assert value == pytest.approx(minimum, rel=1e-9, abs=1e-12)
+
+
+def test_sparse_starts_without_intercepts(make_problem, objective_of, pay, answers):
+    pay()
+    problem = make_problem(*texts(1), tol=1e-8, prune=0.0)
+    starts = sp.random_array((25, 80), density=0.1, rng=0, format="csr")
+    solution, _ = solve(problem, Given(starts))
+    assert answers[True] > 10
+    for label, value in enumerate(solution.objective):
+        minimum = objective_of(problem, label).minimum()
+        assert value == pytest.approx(minimum, rel=1e-9, abs=1e-12)
 
 
 def test_float32(make_problem, objective_of, pay, answers):
