@@ -70,9 +70,10 @@ class UpdatableModel:
             Their classes or labels, those of ``classes_``.
         sample_weight : array-like of shape (n_new,), default=None
             Their weights.
-        X_old, y_old : array-like or sparse matrix, default=None
-            All instances of ``fit`` and of calls since, (n_old, n_features), and their classes or
-            labels; None takes them from `history_dir`.
+        X_old : {array-like, sparse matrix} of shape (n_old, n_features), default=None
+            All instances of ``fit`` and of calls since; None takes them from `history_dir`.
+        y_old : {array-like, sparse matrix} of shape (n_old,) or (n_old, n_labels), default=None
+            Their classes or labels.
         sample_weight_old : array-like of shape (n_old,), default=None
             Their weights.
 
