@@ -6,15 +6,17 @@ so that what a fit takes longer is what the engine costs. Needs ``pip install
 """
 
 import argparse
+import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import joblib
 import numpy as np
 
-from asv_bench.common.data import load_set
+from asv_bench.common.data import load_set, take_labels
 from asv_bench.common.measure import fit_quietly, warm_up
 from asv_bench.common.report import Column, Report
 from sklearn_xc import OvALinearXC
@@ -22,6 +24,7 @@ from sklearn_xc.parallel.engines import engine_at_work
 
 _COLUMNS = [
     Column("set", "set"),
+    Column("n_labels", "labels", ","),
     Column("engine", "engine"),
     Column("seconds", "fit, s", ",.1f"),
     Column("ratio", "times threads", ".2f"),
@@ -29,6 +32,7 @@ _COLUMNS = [
     Column("start", "start, s", ",.1f"),
     Column("task_ms", "an empty task, ms", ",.1f"),
     Column("sent_s", "X at hand, s", ",.2f"),
+    Column("sent", "sent to a worker, times X", ".2f"),
     Column("same", "same bytes"),
 ]
 
@@ -39,6 +43,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--turns", type=int, default=3, help="fits with each engine (3)")
     parser.add_argument("--rows", type=int, default=None, help="first rows of a set (all)")
+    parser.add_argument(
+        "--labels", nargs="+", type=int, default=(None,), metavar="N", help="labels drawn (all)"
+    )
 
 
 def main(
@@ -48,6 +55,7 @@ def main(
     workers: int = 2,
     turns: int = 3,
     rows: int | None = None,
+    labels: Sequence[int | None] = (None,),
     report: Report | None = None,
 ) -> list[dict[str, Any]]:
     """Fit one-vs-all in threads and on clusters, in turns.
@@ -63,33 +71,39 @@ def main(
         Fits with each, whose medians are told.
     rows : int, default=None
         Of each set; None takes all.
+    labels : sequence of int or None, default=(None,)
+        How many are drawn of those of a set, in turn; None for all.
     report : Report, default=None
         Where to show the results; None prints them.
 
     Returns
     -------
     list of dict
-        A row for each set and engine.
+        A row for each set and engine. What is sent goes over the loopback device, to the scheduler
+        and from there: all of it, shared out among workers, is told beside X.
     """
     report, found = report or Report("clusters"), []
-    for name in sets:
+    for name, n_labels in itertools.product(sets, labels):
         split = load_set(name, data)
         X, Y = split.X_train[:rows], split.Y_train[:rows]
+        Y = Y[:, take_labels(Y, n_labels)]
         warm_up(OvALinearXC(), X, Y)
         threads: dict[str, Any] = {}
         for engine, cluster in ENGINES.items():
             began = time.perf_counter()
             with cluster(workers):
                 start = time.perf_counter() - began
-                seconds, coef = [], None
+                seconds, coef, sent = [], None, []
                 for _ in range(turns + 1):
-                    began = time.perf_counter()
+                    began, before = time.perf_counter(), _loopback_bytes()
                     model = fit_quietly(OvALinearXC(), X, Y)
                     seconds.append(time.perf_counter() - began)
+                    sent.append((_loopback_bytes() - before) / workers / _bytes(X))
                     coef = model.coef_
                 row = {
-                    "set": name, "engine": engine, "first": seconds[0], "start": start,
-                    "seconds": float(np.median(seconds[1:])), **_overhead(X, workers),
+                    "set": name, "n_labels": Y.shape[1], "engine": engine, "first": seconds[0],
+                    "start": start, "seconds": float(np.median(seconds[1:])),
+                    **_overhead(X, workers), "sent": float(np.median(sent[1:])),
                 }  # fmt: skip
             assert coef is not None
             threads = threads or {"seconds": row["seconds"], "coef": coef}
@@ -116,6 +130,19 @@ def _overhead(X: Any, workers: int) -> dict[str, float]:
     with engine.sharing(X, "bench") as place:
         list(place.run(_nothing, ((i, ()) for i in range(2 * workers)), workers))
     return {"task_ms": 1e3 * task, "sent_s": time.perf_counter() - began}
+
+
+def _bytes(X: Any) -> int:
+    return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+
+
+def _loopback_bytes() -> float:
+    """Return what has gone over the loopback device (Linux), NaN elsewhere."""
+    try:
+        lines = Path("/proc/net/dev").read_text().splitlines()
+        return float(next(line for line in lines if line.strip().startswith("lo:")).split()[1])
+    except (OSError, StopIteration):
+        return float("nan")
 
 
 def _nothing(shared: Any) -> None:
