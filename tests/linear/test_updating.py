@@ -190,6 +190,15 @@ class TestWhichLabels:
         if "class_weight" not in change:
             assert again.all()
 
+    @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+    @pytest.mark.parametrize("init", ["msi", "ovap++", np.ones((30, 60))])
+    def test_from_wherever_labels_start(self, share, init, monkeypatch):
+        monkeypatch.setattr("sklearn_xc.linear.updating.MOSTLY_NEW", share)
+        model, full = updated(init=init, **PRECISE), OvALinearXC(**PRECISE).fit(X, Y)
+        again = model.fit_report_["reason"] != "kept"
+        assert again.sum() > 10
+        assert distances(model, full)[again].max() < 1e-6
+
     def test_a_free_intercept_has_no_bound(self):
         model = updated(regularize_intercept=False)
         assert set(model.fit_report_["reason"]) == {"new positives", "drift"}
