@@ -26,7 +26,7 @@ _DTYPES = {
     "count": ("float32", "float64", "int64"),
 }
 #: Names that stand for the same in an estimator and in its records, unless it says otherwise.
-_SHARED = ("labels", "features", "dim", "dtype")
+SHARED_LENGTHS = ("labels", "features", "dim", "dtype")
 #: Numbers that are looked at together.
 _TOGETHER = 2**20
 _MISSING = object()
@@ -426,7 +426,7 @@ class Record(Held):
             raise place.misfit(" or ".join(self.kinds), value)
         if not declares:
             return
-        inner, names = Lengths(), dict.fromkeys(_SHARED) | self.names
+        inner, names = Lengths(), dict.fromkeys(SHARED_LENGTHS) | self.names
         for theirs, ours in names.items():
             ours = theirs if ours is None else place.resolved(ours)
             if ours is not None and not inner.join(theirs, place.lengths, ours):

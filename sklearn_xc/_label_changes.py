@@ -1,6 +1,5 @@
 """Labels of a fitted model that are dropped, renamed, or put into another order."""
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from numbers import Number
 from typing import Any
@@ -11,18 +10,24 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_xc._arguments import refuse_disguised
 from sklearn_xc._checks import distinct_classes
 from sklearn_xc._label_names import check_label_names, place_of
+from sklearn_xc._some_labels import attributes_of_labels
 from sklearn_xc._state import built_apart
 
 
 class ChangeableLabels:
-    """What can be done to the labels of a model without training; a subclass takes some of them."""
+    """What can be done to the labels of a model without training."""
 
     classes_: np.ndarray
     _targets_kind: str
 
-    @abstractmethod
     def _take_labels(self, places: np.ndarray) -> None:
         """Keep the labels of these places, in this order, in all attributes; after ``fit``."""
+        self.__dict__.update(attributes_of_labels(self, places, len(self.classes_)))
+        self.__dict__.pop("_search_index", None)  # is built again
+
+    def _name_labels(self, classes: np.ndarray) -> None:
+        """Take other names of labels, in this order."""
+        self.classes_ = classes
 
     @built_apart
     def drop_labels(self, labels: Any) -> Any:
@@ -85,7 +90,7 @@ class ChangeableLabels:
                 values[place] = name
             names = values
         if self._targets_kind != "classes":
-            self.classes_ = check_label_names(names, len(known), who)
+            self._name_labels(check_label_names(names, len(known), who))
             return self
         kinds = {_kind(name) for name in (names.tolist() if hasattr(names, "tolist") else names)}
         if len(kinds) > 1:
@@ -103,7 +108,7 @@ class ChangeableLabels:
                 f"{who} must leave two classes in their order: what was learnt is of the second. "
                 f"Got {renamed.tolist()}."
             )
-        self.classes_ = renamed
+        self._name_labels(renamed)
         if not np.array_equal(order, np.arange(len(order))):
             self._take_labels(order)
         return self

@@ -32,6 +32,7 @@ from sklearn_xc._scored_pairs import PAIR_BYTES, ScoredPairs, scored_pairs
 from sklearn_xc._seeds import draw_seed
 from sklearn_xc._shared_memory import Share
 from sklearn_xc._sklearn import safe_indexing
+from sklearn_xc._some_labels import estimator_with_classes
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc._state import reads_one_state
 from sklearn_xc._topk import unwrap
@@ -111,6 +112,10 @@ class WrappedClassifier(XCClassifier):
         """
         check_is_fitted(self)
         return self.estimator_.explain(x, label, feature_names=feature_names, n_features=n_features)
+
+    def _name_labels(self, classes: np.ndarray) -> None:
+        self.classes_ = classes
+        self.estimator_ = estimator_with_classes(self.estimator_, classes)
 
     @property
     def _inner(self) -> Any:

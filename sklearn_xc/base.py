@@ -17,6 +17,7 @@ from sklearn_xc._checks import check_classes, check_indicator, check_instances, 
 from sklearn_xc._data import CsrRows, Targets
 from sklearn_xc._declared_state import Array, Choice, Number, declares
 from sklearn_xc._explanation import Explanation, as_row, by_omission, check_names, of_weights
+from sklearn_xc._label_changes import ChangeableLabels
 from sklearn_xc._label_names import place_of
 from sklearn_xc._out_of_fold import in_parts, n_rows
 from sklearn_xc._saved import SavedEstimator, read_all
@@ -50,7 +51,9 @@ def _param_names(kind: Any) -> tuple[str, ...]:
     _targets_kind=Choice("classes", "dense", "sparse"),
     _unseen_labels=Array("int64", None, below="labels", rises=True),
 )
-class XCClassifier(SavedEstimator, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class XCClassifier(
+    ChangeableLabels, SavedEstimator, CallbackSupportMixin, ClassifierMixin, BaseEstimator
+):
     """Answers of a classifier over many labels, all derived from its best-scored labels.
 
     A subclass calls ``_keep_targets(targets)`` and ``_count_instances(targets, weight)`` in fit,

@@ -1,5 +1,7 @@
 """What a label scores for an instance, and which labels are worth to be scored."""
 
+import copy
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
@@ -48,6 +50,12 @@ class KnownFeatures:
         """
         out = KnownFeatures(rows)
         out._keep(joined_rows(self.rows, out.rows).take(order))
+        return out
+
+    def of_labels(self, places: np.ndarray, n_labels: int) -> "KnownFeatures":
+        """Return the features of some labels."""
+        out = copy.copy(self)
+        out._keep(self.rows.take(places))
         return out
 
     def _keep(self, rows: CsrRows) -> None:

@@ -376,7 +376,9 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         return self
 
     @built_apart
-    def add_labels(self, label_features: Any, classes: Any = None) -> "NGAMEEmbeddingXC":
+    def add_labels(
+        self, X: Any = None, y: Any = None, *, label_features: Any = None, classes: Any = None
+    ) -> "NGAMEEmbeddingXC":
         """Add labels of which the features are known, or a text, but no instance.
 
         Their classifiers are their embeddings; ``partial_fit`` trains them. What is known of the
@@ -384,6 +386,8 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
 
         Parameters
         ----------
+        X, y : None
+            Of no use here: ``partial_fit`` learns from instances.
         label_features : LabelFeatures, {array-like, sparse matrix} of shape (n_new, n_features), \
                 or array-like of str
             As in the constructor.
@@ -410,6 +414,11 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
             If a label has no feature: nothing is known of it then.
         """
         check_is_fitted(self)
+        if X is not None or y is not None:
+            raise ValueError(
+                f"{type(self).__name__}.add_labels: X and y must be None: give label_features, and "
+                "instances to partial_fit, which takes all labels."
+            )
         if self._described is None:
             raise ValueError(
                 f"{type(self).__name__}.add_labels needs a fit with label_features; labels were "

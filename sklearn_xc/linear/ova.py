@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_xc._checks import check_rows, check_targets, check_training_instances, check_weights
 from sklearn_xc._data import CsrRows, DenseRows, Targets
 from sklearn_xc._declared_state import Array, Record, Tested, declares
-from sklearn_xc._label_changes import ChangeableLabels
 from sklearn_xc._label_names import column_names
 from sklearn_xc._new_classes import are_names, with_new_names
 from sklearn_xc._sklearn import Interval, Options, StrOptions, fit_context
@@ -46,7 +45,7 @@ _STACKLEVEL = 6
     _terms=Tested("a text", lambda value, require: type(value) is str, optional=True),
     _seen_rows=Array("any", 1, optional=True),
 )
-class OvALinearXC(ChangeableLabels, UpdatableModel, LogisticModel):
+class OvALinearXC(UpdatableModel, LogisticModel):
     """One-vs-all linear classifier, exact for each of very many labels.
 
     For every label j, with y in {-1, +1}, minimises over w and b::

@@ -1,5 +1,6 @@
 """Lists of names as a sparse indicator, and back."""
 
+import copy
 import warnings
 from collections import Counter
 from collections.abc import Iterable
@@ -320,6 +321,18 @@ class LabelBinarizerXC(BaseEstimator):
         for name, n in found.items():
             if name in self._places:
                 self.label_counts_[self._places[name]] += n
+
+    def _of_labels(self, places: np.ndarray) -> "LabelBinarizerXC":
+        """Return one of some of the names, in the order of their `places`."""
+        changed = self._with_names(self.classes_[places].tolist())
+        changed.label_counts_ = self.label_counts_[places]
+        return changed
+
+    def _with_names(self, names: list) -> "LabelBinarizerXC":
+        """Return one with other names of the columns."""
+        changed = copy.copy(self)
+        changed._set_names(names)
+        return changed
 
     @property
     def _places_fit(self) -> bool:

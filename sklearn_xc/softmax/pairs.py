@@ -115,6 +115,15 @@ class Normalisers:
         """Return those of no pairs."""
         return cls(np.empty((0, 2), np.int64), np.empty(0))
 
+    def of_labels(self, places: np.ndarray, n_labels: int) -> "Normalisers":
+        """Return those of pairs with some classes."""
+        number = np.full(n_labels, -1)
+        number[places] = np.arange(len(places))
+        index = np.column_stack([self.index[:, 0], number[self.index[:, 1]]])
+        kept = np.flatnonzero(index[:, 1] >= 0)
+        order = kept[np.lexsort(index[kept].T[::-1])]
+        return Normalisers(index[order], self.u[order])
+
     def find(self, index: np.ndarray, n_classes: int) -> np.ndarray:
         """Return where pairs are, or -1, int64 of shape (n_pairs,)."""
         known, asked = _keys(self.index, n_classes), _keys(index, n_classes)

@@ -16,6 +16,7 @@ from sklearn_xc._declared_state import Array, Estimator, Number, Record, Texts, 
 from sklearn_xc._objective import gains_of, propensities_of
 from sklearn_xc._out_of_fold import Answers, as_rows, ask, in_parts, known_to, n_rows
 from sklearn_xc._sklearn import safe_indexing
+from sklearn_xc._some_labels import estimator_of_labels, estimator_with_classes
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc._state import reads_one_state
 from sklearn_xc.base import XCClassifier, logarithms
@@ -58,6 +59,20 @@ class StackedModel(XCClassifier):
     threshold_: float
     n_candidates: int
     n_jobs: int | None
+
+    def _take_labels(self, places: np.ndarray) -> None:
+        super()._take_labels(places)
+        self._change_members(lambda member: estimator_of_labels(member, places))
+
+    def _name_labels(self, classes: np.ndarray) -> None:
+        super()._name_labels(classes)
+        self._change_members(lambda member: estimator_with_classes(member, classes))
+
+    def _change_members(self, change: Callable[[Any], Any]) -> None:
+        members = {name: change(member) for name, member in self.named_estimators_.items()}
+        self.named_estimators_ = type(self.named_estimators_)(**members)
+        self.estimators_ = list(members.values())
+
     objective: str
     #: None where some member makes features of X.
     _frequencies: LabelFrequencies | None

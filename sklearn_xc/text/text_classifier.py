@@ -14,14 +14,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._allowed_labels import AllowedLabels, read_allowed
 from sklearn_xc._declared_state import Estimator, Tested, declares
+from sklearn_xc._label_changes import ChangeableLabels
 from sklearn_xc._label_features import LabelFeatures
 from sklearn_xc._label_names import as_name_array
 from sklearn_xc._name_lists import are_name_lists, likely_separator
 from sklearn_xc._out_of_fold import refuse_slice, weight_argument
 from sklearn_xc._saved import SavedEstimator
 from sklearn_xc._sklearn import CallbackSupportMixin, HasMethods, Interval, fit_context, num_samples
+from sklearn_xc._some_labels import estimator_of_labels, estimator_with_classes
 from sklearn_xc._state import built_apart, reads_one_state
-from sklearn_xc._topk import topk, topk_allowed, topk_chances
+from sklearn_xc._topk import topk, topk_allowed, topk_chances, unwrap
 from sklearn_xc.linear import OvALinearXC
 from sklearn_xc.metrics import precision_at_k
 from sklearn_xc.parallel.progress import Fit
@@ -52,7 +54,7 @@ def _has_words(vectorizer: Any, require: Callable[[str, int], bool]) -> bool:
     vectorizer_=Tested("a vectorizer of as many words as are known", _has_words),
     _known_words=Tested("counts of the words", KnownWords.fits, optional=True),
 )
-class TextClassifierXC(SavedEstimator, CallbackSupportMixin, BaseEstimator):
+class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, BaseEstimator):
     """Classifier from texts to names of labels.
 
     It holds a vectorizer, a classifier and the names: cloned, searched, cross-validated and pickled
@@ -455,7 +457,7 @@ class TextClassifierXC(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         return tags
 
     @property
-    def classes_(self) -> np.ndarray:
+    def classes_(self) -> np.ndarray:  # type: ignore[override]
         """Names of the labels."""
         return self._fitted("classes_")
 
@@ -468,6 +470,22 @@ class TextClassifierXC(SavedEstimator, CallbackSupportMixin, BaseEstimator):
     def n_samples_fit_(self) -> int:
         """Instances seen in fit."""
         return self._fitted("n_samples_fit_")
+
+    @property
+    def _targets_kind(self) -> str:  # type: ignore[override]
+        if self.binarizer_ is not None:
+            return "sparse"
+        return getattr(unwrap(self.classifier_, None)[0], "_targets_kind", "classes")
+
+    def _take_labels(self, places: np.ndarray) -> None:
+        if self.binarizer_ is not None:
+            self.binarizer_ = self.binarizer_._of_labels(places)
+        self.classifier_ = estimator_of_labels(self.classifier_, places)
+
+    def _name_labels(self, classes: np.ndarray) -> None:
+        if self.binarizer_ is not None:
+            self.binarizer_ = self.binarizer_._with_names(classes.tolist())
+        self.classifier_ = estimator_with_classes(self.classifier_, classes)
 
     def _fitted(self, name: str) -> Any:
         if not hasattr(self, "classifier_"):

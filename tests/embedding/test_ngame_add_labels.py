@@ -57,19 +57,19 @@ class TestDocumentsOfNewLabels:
         """The best of 20 by chance has a share of 0.05."""
         X, Y, Z, has_new = data
         only_new = sp.csr_array(Y * (np.arange(20) >= N_OLD))[has_new]
-        assert model.add_labels(Z[N_OLD:]) is model
+        assert model.add_labels(label_features=Z[N_OLD:]) is model
         assert recall(model, X[has_new], only_new, 1, component) > 0.4
         assert recall(model, X[has_new], only_new, 3, component) > 0.8
 
     def test_old_ones_still_are(self, model, data):
         X, Y, Z, has_new = data
         before = model.score(X[~has_new], Y[~has_new, :N_OLD])
-        model.add_labels(Z[N_OLD:])
+        model.add_labels(label_features=Z[N_OLD:])
         assert model.score(X[~has_new], Y[~has_new]) > before - 0.1
 
     def test_predictions_have_their_columns(self, model, data):
         X, _, Z, has_new = data
-        predicted = model.add_labels(Z[N_OLD:]).predict(X[has_new])
+        predicted = model.add_labels(label_features=Z[N_OLD:]).predict(X[has_new])
         assert predicted.shape == (has_new.sum(), 20)
         assert predicted[:, N_OLD:].sum() > 0
         assert model.decision_function(X).shape == (300, 20)
@@ -82,7 +82,7 @@ class TestDocumentsOfNewLabels:
         own = {"max_iter": 0, "classifier_max_iter": 0, "fusion": "sum", "validation_fraction": 0}
         X = X.astype(dtype)
         added = make(label_features=Z[:N_OLD], **own).fit(X[~has_new], Y[~has_new, :N_OLD])
-        added.add_labels(Z[N_OLD:].astype(np.float32))
+        added.add_labels(label_features=Z[N_OLD:].astype(np.float32))
         known = make(label_features=Z, **own).fit(X[~has_new], Y[~has_new])
         assert added.coef_.dtype == dtype
         for component in COMPONENTS:
@@ -101,7 +101,7 @@ class TestWhatIsKept:
         before = as_bytes(*(getattr(model, name) for name in names))
         others = as_bytes(model.threshold_, model.embed(X), *model.fusion_.trees_)
         held = model.coef_
-        model.add_labels(Z[N_OLD:])
+        model.add_labels(label_features=Z[N_OLD:])
         assert as_bytes(*(getattr(model, name)[:N_OLD] for name in names)) == before
         assert as_bytes(model.threshold_, model.embed(X), *model.fusion_.trees_) == others
         assert held.shape == (N_OLD, 12)
@@ -118,12 +118,12 @@ class TestWhatIsKept:
         model.fit(X[~has_new], Y[~has_new, :N_OLD].toarray())
         before = model.decision_function(X)
         for first in range(N_OLD, 20):
-            model.add_labels(Z[[first]])
+            model.add_labels(label_features=Z[[first]])
         assert model.decision_function(X)[:, :N_OLD].tobytes() == before.tobytes()
 
     def test_new_ones_are_their_embeddings(self, model, data):
         new = data[2][N_OLD:]
-        model.add_labels(new)
+        model.add_labels(label_features=new)
         for vectors in (model.coef_, model.label_embeddings_):
             np.testing.assert_array_equal(vectors[N_OLD:], model.embed(new))
         assert not model.label_counts_[N_OLD:].any()
@@ -132,16 +132,16 @@ class TestWhatIsKept:
     def test_one_by_one_or_together(self, model, data):
         X, _, Z, _ = data
         other = pickle.loads(pickle.dumps(model))
-        model.add_labels(Z[N_OLD:])
+        model.add_labels(label_features=Z[N_OLD:])
         for first in range(N_OLD, 20):
-            other.add_labels(LabelFeatures(Z[[first]].toarray()))
+            other.add_labels(label_features=LabelFeatures(Z[[first]].toarray()))
         for method in ("predict_topk", "embed"):
             for p, q in zip(getattr(model, method)(X), getattr(other, method)(X), strict=True):
                 np.testing.assert_array_equal(p, q)
 
     def test_a_pickle(self, model, data):
         X, _, Z, _ = data
-        model.add_labels(Z[N_OLD:])
+        model.add_labels(label_features=Z[N_OLD:])
         read = pickle.loads(pickle.dumps(model))
         for component in COMPONENTS:
             answers = (each.predict_topk(X, 5, component=component) for each in (model, read))
@@ -172,7 +172,9 @@ class TestTexts:
 
     def test_classes_stay_sorted(self, texts_model):
         model, vectorizer = texts_model
-        model.add_labels(["zebra", "ape", "harbour"], classes=["zebra", "ape", "harbour"])
+        model.add_labels(
+            label_features=["zebra", "ape", "harbour"], classes=["zebra", "ape", "harbour"]
+        )
         names = ["ape", "harbour", "violin", "volcano", "whale", "zebra"]
         assert model.classes_.tolist() == names
         assert model.label_counts_.tolist()[:2] == [0, 0]
@@ -190,12 +192,12 @@ class TestTexts:
 
     def test_longer_names_are_whole(self, texts_model):
         model, _ = texts_model
-        model.add_labels(["harbour"], classes=["harbour of the old town"])
+        model.add_labels(label_features=["harbour"], classes=["harbour of the old town"])
         assert model.classes_[0] == "harbour of the old town"
 
     def test_they_learn(self, texts_model):
         model, vectorizer = texts_model
-        model.add_labels(["harbour"], classes=["harbour"])
+        model.add_labels(label_features=["harbour"], classes=["harbour"])
         texts, y = self.make_texts(self.TOPICS, seed=1)
         coef = model.coef_.copy()
         model.partial_fit(vectorizer.transform(texts), y)
@@ -207,7 +209,7 @@ class TestPartialFitAfterwards:
     def test_more_columns(self, model, data):
         """Documents of the new labels are not those that their features promise."""
         X, Y, Z, has_new = data
-        model.add_labels(Z[N_OLD:]).set_params(classifier_learning_rate=0.05)
+        model.add_labels(label_features=Z[N_OLD:]).set_params(classifier_learning_rate=0.05)
         Y = Y[:, np.r_[:N_OLD, np.roll(np.arange(N_OLD, 20), 1)]].tocsr()
         counts, new = model.label_counts_.copy(), sp.csr_array(Y * (np.arange(20) >= N_OLD))
         before = recall(model, X[has_new], new[has_new], 3, "classifier")
@@ -220,7 +222,7 @@ class TestPartialFitAfterwards:
 
     def test_between_two_calls(self, model, data):
         X, Y, Z, has_new = data
-        model.partial_fit(X[~has_new], Y[~has_new, :N_OLD]).add_labels(Z[N_OLD:])
+        model.partial_fit(X[~has_new], Y[~has_new, :N_OLD]).add_labels(label_features=Z[N_OLD:])
         assert model._steps is None  # means of gradients of as many labels as there were
         coef = model.coef_.copy()
         with pytest.raises(ValueError, match="y has 15 label columns, before it had 20"):
@@ -232,14 +234,14 @@ class TestPartialFitAfterwards:
 class TestErrors:
     def test_before_fit(self, make, data):
         with pytest.raises(NotFittedError, match="not fitted yet"):
-            make().add_labels(data[2])
+            make().add_labels(label_features=data[2])
 
     def test_fitted_without_label_features(self, make, data):
         X, Y, Z, _ = data
         model = make().fit(X, Y)
         before = pickle.dumps(model)
         with pytest.raises(ValueError, match=r"NGAMEEmbeddingXC.add_labels needs a fit with label"):
-            model.add_labels(Z)
+            model.add_labels(label_features=Z)
         assert pickle.dumps(model) == before
 
     @pytest.mark.parametrize(
@@ -263,7 +265,7 @@ class TestErrors:
     def test_an_indicator(self, features, classes, error, message, model, data):
         before = pickle.dumps(model)
         with pytest.raises(error, match=message):
-            model.add_labels(features(data[2]), classes=classes)
+            model.add_labels(label_features=features(data[2]), classes=classes)
         assert pickle.dumps(model) == before
 
     @pytest.mark.parametrize(
@@ -294,7 +296,7 @@ class TestErrors:
         model = make(label_features=Z).fit(X, y)
         before = pickle.dumps(model)
         with pytest.raises(ValueError, match=message):
-            model.add_labels(Z[:2], classes=classes)
+            model.add_labels(label_features=Z[:2], classes=classes)
         assert pickle.dumps(model) == before
 
     def test_numbers_and_names(self, make, data):
@@ -303,9 +305,12 @@ class TestErrors:
         model = make(label_features=Z).fit(X, Y.toarray().argmax(axis=1))
         before = pickle.dumps(model)
         with pytest.raises(ValueError, match=r"of the kind of those known, int64. Got <U3"):
-            model.add_labels(Z[:1], classes=["gnu"])
+            model.add_labels(label_features=Z[:1], classes=["gnu"])
         assert pickle.dumps(model) == before
-        assert model.add_labels(Z[:1], classes=[-3]).classes_.tolist() == [-3, *range(20)]
+        assert model.add_labels(label_features=Z[:1], classes=[-3]).classes_.tolist() == [
+            -3,
+            *range(20),
+        ]
 
     @pytest.mark.parametrize(
         ("known", "new", "expected"),
@@ -329,11 +334,11 @@ class TestErrors:
         before = pickle.dumps(model)
         if expected is None:
             with pytest.raises(ValueError, match="NGAMEEmbeddingXC: classes must be"):
-                model.add_labels(Z[:2], classes=new)
+                model.add_labels(label_features=Z[:2], classes=new)
             assert pickle.dumps(model) == before
             return
         old = model.classes_.tolist()
-        model.add_labels(Z[:2], classes=new)
+        model.add_labels(label_features=Z[:2], classes=new)
         assert sorted([*old, *list(new)]) == model.classes_.tolist()
         if expected not in ("n", "U"):
             assert model.classes_.dtype == expected
@@ -343,7 +348,7 @@ class TestErrors:
         X, Y, Z, _ = data
         model = make(label_features=Z).fit(X, Y.toarray().argmax(axis=1))
         with pytest.raises(TypeError, match="NGAMEEmbeddingXC: classes is a masked array"):
-            model.add_labels(Z[:2], classes=np.ma.masked_array([30, 31], [0, 1]))
+            model.add_labels(label_features=Z[:2], classes=np.ma.masked_array([30, 31], [0, 1]))
 
     @pytest.mark.parametrize("wrap", [LabelFeatures, lambda Z: Z])
     def test_malformed_features(self, wrap, model, data):
@@ -351,7 +356,7 @@ class TestErrors:
         held, before = wrap(data[2][N_OLD:].copy()), pickle.dumps(model)
         getattr(held, "features", held).indices[0] = 10**6
         with pytest.raises(ValueError, match=r"NGAMEEmbeddingXC: label_features: .* is malf"):
-            model.add_labels(held)
+            model.add_labels(label_features=held)
         assert pickle.dumps(model) == before
 
     def test_two_classes(self, make, data):
@@ -359,7 +364,7 @@ class TestErrors:
         model = make(label_features=Z[:2]).fit(X, Y.toarray().argmax(axis=1) > 7)
         before = pickle.dumps(model)
         with pytest.raises(ValueError, match="add_labels would make more than two classes of two"):
-            model.add_labels(Z[:1], classes=[2])
+            model.add_labels(label_features=Z[:1], classes=[2])
         assert pickle.dumps(model) == before
 
     def test_an_interruption(self, model, data, monkeypatch):
@@ -370,5 +375,5 @@ class TestErrors:
         with monkeypatch.context() as patch:
             patch.setattr(BagOfEmbeddings, "encode", interrupted)
             with pytest.raises(KeyboardInterrupt):
-                model.add_labels(data[2][N_OLD:])
+                model.add_labels(label_features=data[2][N_OLD:])
         assert pickle.dumps(model) == before

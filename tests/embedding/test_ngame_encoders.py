@@ -82,7 +82,9 @@ class TestTheProtocol:
         X, Y, Z = documents
         few = {"max_iter": 1, "classifier_max_iter": 1, "validation_fraction": 0.3}
         model = make(encoder=Own(change, change), label_features=Z, **few)
-        model.fit(X.astype(dtype), Y).partial_fit(X.astype(dtype), Y).add_labels(Z[:2])
+        model.fit(X.astype(dtype), Y).partial_fit(X.astype(dtype), Y).add_labels(
+            label_features=Z[:2]
+        )
         assert model.coef_.dtype == model.label_embeddings_.dtype == dtype
         for component in ("fused", "embedding", "classifier", "features"):
             _, scores = model.predict_topk(X.astype(dtype), 5, component=component)
@@ -177,7 +179,7 @@ class TestAnswers:
             lambda: model.predict_topk(X, 3, component="embedding"),
             lambda: model.decision_function(X),
             lambda: model.embed(X), lambda: model.partial_fit(X, Y),
-            lambda: model.add_labels(Z[:3]), lambda: model.score(X, Y),
+            lambda: model.add_labels(label_features=Z[:3]), lambda: model.score(X, Y),
         )  # fmt: skip
 
     def test_the_dimension_is_that_of_fit(self, model, documents):

@@ -90,7 +90,7 @@ class TestWhenItIsBuilt:
         model.predict_topk(X)
         model.predict(X)
         assert len(built) == 2
-        model.add_labels(Z[:2])
+        model.add_labels(label_features=Z[:2])
         model.predict_topk(X)
         assert len(built) == 3
         assert len(built[-1].labels) == 22

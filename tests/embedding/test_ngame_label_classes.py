@@ -78,12 +78,12 @@ def test_added_labels(data, make):
     old = np.isin(y, names[:17])
     model = make(label_features=LabelFeatures(Z, classes=names)).fit(X[old], y[old])
     with pytest.raises(ValueError, match="already"):
-        model.add_labels(LabelFeatures(Z, classes=names))
-    model.add_labels(LabelFeatures(Z, classes=names), classes=names[[18, 17]])
-    model.add_labels(LabelFeatures(Z[19:], classes=names[19:]))
+        model.add_labels(label_features=LabelFeatures(Z, classes=names))
+    model.add_labels(label_features=LabelFeatures(Z, classes=names), classes=names[[18, 17]])
+    model.add_labels(label_features=LabelFeatures(Z[19:], classes=names[19:]))
     assert model.classes_.tolist() == sorted(names)
     plain = make(label_features=LabelFeatures(Z[:17], classes=names[:17])).fit(X[old], y[old])
-    plain.add_labels(Z[17:], classes=names[17:])
+    plain.add_labels(label_features=Z[17:], classes=names[17:])
     np.testing.assert_array_equal(model.label_embeddings_, plain.label_embeddings_)
 
 
@@ -95,4 +95,4 @@ def test_what_is_missing(data, make, make_documents):
     X, Y, Z = make_documents(n=160)
     model = make(label_features=Z[:15]).fit(X, Y[:, :15])
     with pytest.raises(ValueError, match=r"row for each class of y. 1 of 5 .* first is 16"):
-        model.add_labels(LabelFeatures(Z[15:], classes=[15, 17, 18, 19, 20]))
+        model.add_labels(label_features=LabelFeatures(Z[15:], classes=[15, 17, 18, 19, 20]))

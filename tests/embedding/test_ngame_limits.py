@@ -231,7 +231,7 @@ class TestRange:
         for call in (
             lambda: make(label_features=Z * scale).fit(X, Y),
             lambda: model.fit(X, Y, label_features=Z * scale),
-            lambda: model.add_labels(Z * scale),
+            lambda: model.add_labels(label_features=Z * scale),
         ):
             with pytest.raises(ValueError, match=message):
                 call()

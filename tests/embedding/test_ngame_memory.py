@@ -98,7 +98,7 @@ class TestWhatIsTold:
         assert 0.9 * peak - MB < max(told) < 2 * peak + 2 * MB
         if known:
             told.clear()
-            _, peak = peak_of(lambda: model.add_labels(data.Z))
+            _, peak = peak_of(lambda: model.add_labels(label_features=data.Z))
             assert 0.9 * peak - MB < max(told) < 2 * peak + 2 * MB
 
     @pytest.mark.parametrize("component", ["fused", "embedding", "features"])
@@ -198,7 +198,7 @@ class TestRefusals:
         with pytest.raises(MemoryBudgetError, match=named):
             model.partial_fit(X, Y)
         with pytest.raises(MemoryBudgetError, match=r"vectors of the labels, 40 x 12 x 8 bytes"):
-            model.add_labels(Z)
+            model.add_labels(label_features=Z)
         assert pickle.dumps(model) == before
 
     @pytest.mark.parametrize("wrong", [0, -1, True, np.nan, np.inf, "lots", "8 elephants", ""])
@@ -208,7 +208,8 @@ class TestRefusals:
             make(max_memory=wrong).fit(X, Y)
         model.max_memory = wrong
         calls = [lambda: model.predict(X), lambda: model.predict_topk(X), lambda: model.embed(X),
-                 lambda: model.decision_function(X), lambda: model.add_labels(Z)]  # fmt: skip
+                 lambda: model.decision_function(X),
+                 lambda: model.add_labels(label_features=Z)]  # fmt: skip
         for call in calls:
             with pytest.raises(ValueError, match="NGAMEEmbeddingXC: max_memory must be a positive"):
                 call()

@@ -163,7 +163,7 @@ def test_further_instances_and_labels(form, make, with_empty):
     models = []
     for stored in (FORMS[form], lambda matrix, seed: matrix):
         model = make(label_features=Z).fit(X, Y).partial_fit(stored(X, 1), Y)
-        models.append(model.add_labels(stored(Z, 2)))
+        models.append(model.add_labels(label_features=stored(Z, 2)))
     assert as_bytes(models[0], X) == as_bytes(models[1], X)
 
 

@@ -191,7 +191,7 @@ class TestAfterwards:
         coef = model.coef_
         model.partial_fit(*make_texts(64, seed=4))
         assert (model.coef_ != coef).any()
-        model.add_labels(["kayak paddle"])
+        model.add_labels(label_features=["kayak paddle"])
         assert model.predict_topk(["kayak paddle"], 1, component="embedding")[0][0, 0] == len(NAMES)
         wide = sp.csr_array(sp.hstack([Y, sp.csr_array((len(texts), 1), dtype=int)]))
         model.partial_fit(texts, wide)

@@ -32,7 +32,7 @@ def states(model, X, Y, Z):
     """Train in all ways, and yield between them."""
     for rows, n_labels in ((slice(0, 100), 12), (slice(60, 160), 16)):
         yield model.fit(X[rows], Y[rows, :n_labels], label_features=Z[:n_labels])
-        yield model.add_labels(Z[n_labels:])
+        yield model.add_labels(label_features=Z[n_labels:])
         yield model.partial_fit(X[rows], Y[rows])
         yield model.partial_fit(X[:40], Y[:40])
 

@@ -122,7 +122,7 @@ class TestInstances:
         assert labels[0, 0] == rare
         expected = (3 * weight.sum() + Y[:, [rare]].sum()) / (3 * weight.sum() + 160)
         assert scores[0, 0] == pytest.approx(expected)
-        model.add_labels(Z[:2])
+        model.add_labels(label_features=Z[:2])
         labels, scores = model.predict_topk(blank(n=1), 22)
         assert labels[0, -2:].tolist() == [20, 21]
         assert scores[0, -2:].tolist() == [0, 0]
@@ -197,7 +197,7 @@ class TestLabels:
             assert (labels[:, 19] == 7).all()
             np.testing.assert_array_equal(scores[:, 19], scores[:, 18] - 1)
         assert not model.predict(both)[:, [7]].nnz
-        model.add_labels(sp.csr_array((1, 80)))
+        model.add_labels(label_features=sp.csr_array((1, 80)))
         assert model._unseen_labels.tolist() == [7, 20]
         Y = sp.lil_array((160, 21))
         Y[:, 7] = 1
@@ -224,14 +224,14 @@ class TestLabels:
         model = make(label_features=Z).fit(X, Y)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            model.add_labels(Z[:2])
+            model.add_labels(label_features=Z[:2])
         empty = sp.csr_array((1, 80))
         with pytest.warns(UnseenLabelWarning, match=r"1 of 23 labels .* \(22\)") as found:
-            model.add_labels(empty)
+            model.add_labels(label_features=empty)
         assert found[0].filename == __file__
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            model.add_labels(Z[:2])
+            model.add_labels(label_features=Z[:2])
 
     def test_a_later_instance(self, make, data, documents):
         model = self.fit(make, *data[:2])

@@ -162,7 +162,7 @@ def calls() -> list[Call]:
     )  # fmt: skip
     add(
         "NGAMEEmbeddingXC.add_labels", words, (2, D), False,
-        lambda M: ngame().fit(X, Y, label_features=X[:L]).add_labels(M),
+        lambda M: ngame().fit(X, Y, label_features=X[:L]).add_labels(label_features=M),
     )  # fmt: skip
     ranked = np.argsort(-Y.toarray(), axis=1)[:, :3]
     functions = {

@@ -1,0 +1,168 @@
+"""Labels of every fitted model are dropped, renamed and put into another order."""
+
+import copy
+
+import numpy as np
+import pytest
+from fitted import Unchanged, assert_same_model
+from registry import ENTRIES, VARIANTS, of_variant
+from small_data import awkward, easy
+
+from sklearn_xc import (
+    OvALinearXC,
+    StackingXC,
+    TextClassifierXC,
+    ThresholdTuner,
+    load,
+    topk_names,
+)
+
+X, Y = awkward()
+EASY, PLACES = easy()
+N_LABELS = Y.shape[1]
+NAMES = ["ape", "bee", "cat", "dog", "emu"]
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.PruningWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.RecallWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.UnseenLabelWarning"),
+]
+#: Scores of others depend on which labels there are: by ranks, or by a normaliser.
+RELATIVE = {"StackingXC"}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """Return a function that returns a copy of a model, which is fitted once."""
+    models = {}
+
+    def get(pair):
+        if pair not in models:
+            models[pair] = of_variant(*pair).fit(X, Y)
+        return copy.copy(models[pair])
+
+    return get
+
+
+def scores(model, x=X):
+    """Return the scores of all labels, by name, -inf of those without any."""
+    labels, found = model.predict_topk(x, len(model.classes_))
+    out = np.full((x.shape[0], len(model.classes_)), -np.inf)
+    rows, places = np.nonzero(labels >= 0)
+    out[rows, labels[rows, places]] = found[rows, places]
+    return dict(zip(model.classes_.tolist(), out.T, strict=True))
+
+
+def assert_close(a, b):
+    np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def saved_and_loaded(model, tmp_path):
+    """Return a copy from a folder, None if the model has a learner that cannot be saved."""
+    learner = getattr(model, "final_estimator_", None)
+    if learner is not None and type(learner).__module__.startswith("sklearn."):
+        return None
+    model.save(tmp_path / "model")
+    return load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("pair", VARIANTS, ids=", ".join)
+class TestEveryModel:
+    def test_another_order(self, pair, fitted):
+        before, order = fitted(pair), [3, 0, 4, 2, 1]
+        old, unchanged = scores(before), Unchanged(before)
+        model = copy.copy(before).reorder_labels(order)
+        assert model.classes_.tolist() == order
+        assert model.label_counts_.tolist() == before.label_counts_[order].tolist()
+        new = scores(model)
+        for label in range(N_LABELS):
+            assert_close(new[label], old[label])
+        unchanged.check()
+        model.reorder_labels(np.arange(N_LABELS))
+        assert_same_model(model, before)
+
+    def test_some_are_dropped(self, pair, fitted, tmp_path):
+        before = fitted(pair)
+        model = copy.copy(before).drop_labels([1, 4])
+        assert model.classes_.tolist() == [0, 2, 3]
+        assert model.label_counts_.tolist() == before.label_counts_[[0, 2, 3]].tolist()
+        assert model.n_samples_fit_ == before.n_samples_fit_
+        assert model.predict(X).shape == (60, 3)
+        if pair[0] not in RELATIVE:
+            old, new = scores(before), scores(model)
+            for label in (0, 2, 3):
+                assert_close(new[label], old[label])
+        loaded = saved_and_loaded(model, tmp_path)
+        if loaded is not None:
+            np.testing.assert_array_equal(loaded.predict_topk(X, 3)[0], model.predict_topk(X, 3)[0])
+            assert loaded.drop_labels([2]).predict_topk(X, 3)[0].max() <= 1
+
+    def test_names(self, pair, fitted, tmp_path):
+        before = fitted(pair)
+        model = copy.copy(before).rename_labels(NAMES)
+        assert model.classes_.tolist() == NAMES
+        for one, other in zip(model.predict_topk(X, 3), before.predict_topk(X, 3), strict=True):
+            np.testing.assert_array_equal(one, other)
+        loaded = saved_and_loaded(model, tmp_path)
+        assert loaded is None or loaded.classes_.tolist() == NAMES
+
+    def test_training_goes_on(self, pair, fitted):
+        model = fitted(pair)
+        if not hasattr(model, "partial_fit"):
+            pytest.skip("no partial_fit")
+        model.drop_labels([1]).partial_fit(X, Y[:, [0, 2, 3, 4]])
+        assert model.predict(X).shape == (60, 4)
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_classes_are_sorted_by_their_new_names(name):
+    y = np.array(["zebra", "ape", "cat", "emu"])[PLACES]
+    model = ENTRIES[name].make(able=True).fit(EASY, y)
+    before = scores(model, EASY)
+    model.rename_labels({"ape": "yak"})
+    assert model.classes_.tolist() == ["cat", "emu", "yak", "zebra"]
+    after = scores(model, EASY)
+    if name in RELATIVE:  # equal scores are ranked by the order of labels
+        return
+    for old, new in (("ape", "yak"), ("cat", "cat"), ("emu", "emu"), ("zebra", "zebra")):
+        assert_close(after[new], before[old])
+    assert set(model.predict(EASY)) <= {"cat", "emu", "yak", "zebra"}
+
+
+class TestTexts:
+    TEXTS = ["red apple pie", "green pear", "apple and pear", "pie crust", "green apple"] * 6
+    LABELS = [["fruit", "cake"], ["fruit"], ["fruit", "mixed"], ["cake"], ["fruit", "mixed"]] * 6
+
+    @pytest.fixture
+    def model(self):
+        return TextClassifierXC(classifier=ThresholdTuner(OvALinearXC(), random_state=0, cv=2)).fit(
+            self.TEXTS, self.LABELS
+        )
+
+    def test_names_that_change(self, model, tmp_path):
+        model.rename_labels({"cake": "bakery"}).drop_labels(["mixed"])
+        assert model.classes_.tolist() == ["bakery", "fruit"]
+        assert topk_names(model, ["pie crust"], 1)[0][0] == "bakery"
+        assert {name for row in model.predict(self.TEXTS) for name in row} <= {"bakery", "fruit"}
+        model.save(tmp_path / "model")
+        assert topk_names(load(tmp_path / "model"), ["pie crust"], 1)[0][0] == "bakery"
+
+    def test_one_class_each(self):
+        y = ["a", "b", "c", "a", "b"] * 6
+        model = TextClassifierXC().fit(self.TEXTS, y).rename_labels({"a": "d"})
+        assert model.classes_.tolist() == ["b", "c", "d"]
+        assert model.predict(["red apple pie"]).tolist() == ["d"]
+
+
+def test_members_of_other_packages_are_refused():
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.multiclass import OneVsRestClassifier
+
+    other = OneVsRestClassifier(LogisticRegression())
+    stack = StackingXC([("ova", OvALinearXC()), ("other", other)], cv=2, random_state=0)
+    stack.fit(EASY, np.eye(4, dtype=int)[PLACES])
+    unchanged = Unchanged(stack)
+    with pytest.raises(TypeError, match="labels cannot be changed of OneVsRestClassifier"):
+        stack.drop_labels([0])
+    unchanged.check()
