@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,22 +14,17 @@ from sklearn_xc._sklearn import safe_indexing
 from sklearn_xc.initialisers import Initialiser
 from sklearn_xc.linear.checkpoints import BlockStore, FitStore, Scored
 from sklearn_xc.linear.facts import Facts
+from sklearn_xc.linear.fold_problems import FoldProblems, RunPaths
 from sklearn_xc.linear.memory import held_bytes
 from sklearn_xc.linear.ova import OvALinearXC, with_cost
 from sklearn_xc.linear.path import PathEnd, at_cost, solve_path
-from sklearn_xc.linear.problem import build_problem, check_init, copies_in_files
 from sklearn_xc.linear.scoring import score_model
 from sklearn_xc.linear.training import same_problems
 from sklearn_xc.metrics import TopKScorer
 from sklearn_xc.metrics.scorers import AtKScorer
-from sklearn_xc.parallel.spill import maker
+from sklearn_xc.parallel.engines.protocol import Place
 from sklearn_xc.solvers.problem import OneVsAllProblem
 from sklearn_xc.solvers.pruning import together
-
-#: Where ``tol`` is None, a label is left in the folds once its objective is at most this share
-#: above its minimum, and in the final fit at a thirtieth of it. Mean precisions by C moved by 0.12
-#: points on average over twelve sets, 1.0 at most; one Newton step from the last C is often enough.
-FOLD_GAP = 0.03
 
 
 class FoldScores:
@@ -59,6 +55,10 @@ class FoldScores:
         self.instances, self.targets, self.weight = instances, targets, weight
         self.n_folds = len(folds)
         self.by_rows = type(scorer) in (AtKScorer, TopKScorer) and scorer._adds_up_rows()
+        self._problems = FoldProblems(
+            estimator, instances, targets, weight, [train for train, _ in folds]
+        )
+        self._place: Place | None = None
         self.fold: _Fold | None = None
         self.store = store
         self._n_paths, self._last = 0, -1
@@ -114,35 +114,29 @@ class FoldScores:
         return Scored(scores, {name: np.array(found) for name, found in report.items()})
 
     def _make_fold(self, number: int) -> "_Fold":
-        train, test = self.folds[number]
-        # A row that a splitter draws twice has twice the weight.
-        rows, repeats = np.unique(train, return_counts=True)
-        row_weight = repeats.astype(np.float64)
-        if self.weight is not None:
-            row_weight *= self.weight[rows]
-            rows, row_weight = rows[row_weight > 0], row_weight[row_weight > 0]
-        kept = np.zeros(self.instances.shape[0], bool)
-        kept[rows] = True
-        targets = self.targets.take(kept)
-        problem = build_problem(self.estimator, 1.0, self._take(rows), targets, row_weight)
-        initialiser = check_init(self.estimator, problem)
+        made, test = self._problems.make(number), self.folds[number][1]
         return _Fold(
-            targets,
-            row_weight,
-            _to_be_ranked(problem) if self.estimator.tol is None else problem,
-            initialiser,
-            same_problems(problem, initialiser),
+            made.targets,
+            made.row_weight,
+            made.problem,
+            made.initialiser,
+            same_problems(made.problem, made.initialiser),
             safe_indexing(self.X, test),
             safe_indexing(self.y, test),
             None if self.weight is None else self.weight[test],
+            None if self._place is None else self._problems.run_at(self._place, number),
         )
 
-    def _take(self, rows: np.ndarray) -> CsrRows | DenseRows:
-        """Return the instances of a fold, in files where those of all would be."""
-        if isinstance(self.instances, DenseRows):
-            return self.instances.take(rows)
-        in_files = copies_in_files(self.estimator, self.instances, self.targets)
-        return self.instances.take(rows, maker(in_files, type(self.estimator).__name__))
+    @contextmanager
+    def sent(self) -> Iterator[None]:
+        """Send all rows to the workers of a cluster, if there is one, inside the ``with``."""
+        engine = self.estimator._engine()
+        if not engine.is_cluster:
+            yield
+            return
+        with engine.sharing(self._problems, type(self.estimator).__name__) as self._place:
+            yield
+        self._place = self.fold = None
 
 
 @dataclasses.dataclass
@@ -157,6 +151,7 @@ class _Fold:
     X: Any
     y: Any
     weight: np.ndarray | None
+    elsewhere: RunPaths | None
     end: PathEnd | None = None
 
     def fit_path(
@@ -167,7 +162,7 @@ class _Fold:
         solutions, row_of_label, end = solve_path(
             self.problem, Cs, self.initialiser, self.group, self._allowed(estimator),
             estimator.n_jobs, estimator._engine(), after,
-            keep_end and (self.end is None or Cs[0] < self.end.C), blocks,
+            keep_end and (self.end is None or Cs[0] < self.end.C), blocks, self.elsewhere,
         )  # fmt: skip
         if end is not None:
             self.end = end
@@ -193,14 +188,6 @@ class _Fold:
         """Return what the fits may hold beside the test rows."""
         allowed = estimator._allowed_bytes()
         return None if allowed is None else max(1, allowed - 2 * array_bytes((self.X, self.y)))
-
-
-def _to_be_ranked(problem: OneVsAllProblem) -> OneVsAllProblem:
-    """Return a problem that is solved no further than a comparison of scores needs."""
-    if problem.intercept and not problem.ridge:  # then the gradient is no bound
-        return dataclasses.replace(problem, relative_gap=FOLD_GAP)
-    no_other_rule = np.ones(problem.n_labels)
-    return dataclasses.replace(problem, relative_gap=FOLD_GAP, relative_tolerance=no_other_rule)
 
 
 def with_rows(array: Any) -> Any:

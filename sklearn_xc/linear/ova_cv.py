@@ -261,7 +261,8 @@ negative_weight, prune, max_drift, label_names, top_k, max_memory, n_jobs, numa,
             self._keeping_rows(Examples(instances, targets, weight)),
         ):
             score = FoldScores(self, scorer, folds, X, y, instances, targets, weight, store)
-            self._choose(Cs, grid, score, fit)
+            with score.sent():
+                self._choose(Cs, grid, score, fit)
             self._train(instances, targets, weight, self.C_, fit, store)
         fit.end()
 

@@ -3,6 +3,8 @@
 import dataclasses
 import functools
 import math
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -62,6 +64,7 @@ def solve_path(
     after: PathEnd | None = None,
     keep_end: bool = False,
     store: BlockStore | None = None,
+    elsewhere: Callable[..., Iterator[Any]] | None = None,
 ) -> tuple[list[list[BlockSolution]], np.ndarray, PathEnd | None]:
     """Solve all distinct problems for each C, in parallel over blocks.
 
@@ -92,6 +95,9 @@ def solve_path(
         Whether to return where the path ends.
     store : BlockStore, optional
         Holds the blocks that are finished, gets others, and is cleared in the end.
+    elsewhere : callable, optional
+        Solves blocks where the problem is at hand already: called as ``elsewhere(tasks, n_workers,
+        Cs, n_lanes, after, keep_end)``.
 
     Returns
     -------
@@ -146,9 +152,11 @@ def solve_path(
 
     by_block, row_of_label = solve_blocks(
         at_cost(problem, Cs[-1]), initialiser, group, plan,
-        functools.partial(_solve_block_path, problem, Cs, plan.n_lanes, after, keep_end),
+        functools.partial(solve_block_path, problem, Cs, plan.n_lanes, after, keep_end),
         engine, along=None if parents is None else Tree(distinct, parents, _at_largest), keep=keep,
-        known=known,
+        known=known, elsewhere=None if elsewhere is None else functools.partial(
+            elsewhere, Cs=Cs, n_lanes=plan.n_lanes, after=after, keep_end=keep_end
+        ),
     )  # fmt: skip
     end = PathEnd(float(Cs[0]), {}) if keep_end else None
     if end is not None:
@@ -163,7 +171,7 @@ def _most_to_keep(max_memory: int | None) -> float:
 
 
 def _at_largest(of_block: tuple[list[BlockSolution], np.ndarray | None]) -> BlockSolution:
-    """Return a block's solution for the largest C, from what `_solve_block_path` returned."""
+    """Return a block's solution for the largest C, from what `solve_block_path` returned."""
     return of_block[0][-1]
 
 
@@ -181,7 +189,7 @@ class _Continued(Initialiser):
         return self.points[self.row_of[label]]
 
 
-def _solve_block_path(
+def solve_block_path(
     problem: OneVsAllProblem,
     Cs: np.ndarray,
     n_lanes: int,

@@ -2,7 +2,8 @@
 
 import functools
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -269,6 +270,7 @@ def solve_blocks(
     along: Tree | None = None,
     keep: Callable[[int, Any], Any] | None = None,
     known: Mapping[int, Any] | None = None,
+    elsewhere: Callable[..., Iterator[Any]] | None = None,
 ) -> tuple[list[Any], np.ndarray]:
     """Call `solve` for each block of labels, wave after wave.
 
@@ -297,6 +299,9 @@ def solve_blocks(
         returns is kept instead.
     known : dict, optional
         What was returned for some blocks before, by number: these are not solved.
+    elsewhere : callable, optional
+        Works on tasks in place of `solve`, where the problem is at hand already: called as
+        ``elsewhere(tasks, n_workers)``, yields what `engine` would.
 
     Returns
     -------
@@ -317,23 +322,35 @@ def solve_blocks(
     with one_blas_thread():
         sums = sum_instances(problem)
         check_range(problem, sums)
-        prepared = initialiser.prepare(problem, sums)
+        prepared = None if elsewhere else initialiser.prepare(problem, sums)
         starts = None if along is None else Starts(problem, initialiser, along, plan, results)
         shared = _Shared(solve, problem, sums, initialiser, prepared, stop)
         try:
-            with engine.sharing(shared, problem.owner) as place:
+            with _near(engine, shared, elsewhere) as run:
                 for wave in plan.waves:
                     tasks = (
                         (number, (_starts_of(starts, number), plan.blocks[number]))
                         for number in wave
                         if number not in known
                     )
-                    _take(place.run(_solve, tasks, plan.n_workers), results, watch, stop, keep)
+                    _take(run(tasks, plan.n_workers), results, watch, stop, keep)
         finally:
             stop.set()
     row_of_distinct = np.full(problem.n_labels, -1)  # of labels that were not asked for
     row_of_distinct[np.concatenate(plan.blocks)] = np.arange(sum(map(len, plan.blocks)))
     return results, row_of_distinct[group]
+
+
+@contextmanager
+def _near(
+    engine: Engine, shared: _Shared, elsewhere: Callable[..., Iterator[Any]] | None
+) -> Iterator[Callable[..., Iterator[Any]]]:
+    """Return what works on tasks where the problem is."""
+    if elsewhere is not None:
+        yield elsewhere
+        return
+    with engine.sharing(shared, shared.problem.owner) as place:
+        yield functools.partial(place.run, _solve)
 
 
 def _starts_of(starts: Starts | None, number: int) -> Any:

@@ -6,12 +6,14 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 import warnings
 from pathlib import Path
 
 import joblib
 import numpy as np
 import pytest
+import sklearn.model_selection
 from sklearn.model_selection import KFold
 
 from sklearn_xc import (
@@ -179,6 +181,42 @@ def test_what_is_shared_is_sent_once_to_each_process(cluster, tmp_path):
     readers = [path.read_text().splitlines() for path in tmp_path.iterdir()]
     assert 1 <= len(readers) <= N_WORKERS
     assert all(len(lines) == 1 for lines in readers)
+
+
+def test_a_search_sends_all_rows_once_for_all_folds_and_once_for_the_model(cluster, tmp_path):
+    model = OvALinearXCCV([0.1, 0.3, 1.0], cv=3, init=Counted(tmp_path, os.getpid()))
+    with joblib.parallel_config(cluster.backend):
+        model.fit(X, Y)
+    readers = [path.read_text().splitlines() for path in tmp_path.iterdir()]
+    assert 1 <= len(readers) <= N_WORKERS
+    assert all(len(lines) <= 2 for lines in readers)
+
+
+class Threads(Zero):
+    """Starts at zero, and notes how many threads work on blocks at the same time."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def prepare(self, problem, sums):
+        from threadpoolctl import threadpool_info
+
+        from sklearn_xc.parallel.threads import count_threads
+
+        blas = max(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
+        (self.folder / uuid.uuid4().hex).write_text(f"{count_threads(-1)} {blas}")
+
+
+def test_a_fit_in_a_search_has_one_thread_on_a_cluster(cluster, tmp_path):
+    search = sklearn.model_selection.GridSearchCV(
+        OvALinearXC(init=Threads(tmp_path), n_jobs=-1), {"C": [0.1, 1.0]}, cv=KFold(2),
+        refit=False, error_score="raise",
+    )  # fmt: skip
+    with joblib.parallel_config(cluster.backend, n_jobs=-1):
+        search.fit(X, Y[:, :3].toarray())
+    found = [path.read_text() for path in tmp_path.iterdir()]
+    assert len(found) == 4
+    assert set(found) == {"1 1"}, found
 
 
 def test_folds_and_searches(cluster):
