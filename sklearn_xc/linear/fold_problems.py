@@ -64,19 +64,19 @@ class FoldProblems:
     ) -> None:  # fmt: skip
         self.estimator = estimator
         self.instances, self.targets, self.weight, self.rows = instances, targets, weight, rows
+        self._lock, self._number = threading.Lock(), -1
+        self._made: tuple[FoldProblem, InstanceSums] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # Without what the user's own parts of a cross-validation may hold.
-        return vars(self) | {
+        return {
             "estimator": with_cost(self.estimator, 1.0),
+            "instances": self.instances, "targets": self.targets, "weight": self.weight,
             "rows": [rows.astype(np.int32) for rows in self.rows],
-        }
+        }  # fmt: skip
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._lock = threading.Lock()
-        self._number = -1
-        self._made: tuple[FoldProblem, InstanceSums] | None = None
+        self.__init__(**state)  # type: ignore[misc]
 
     def make(self, number: int) -> FoldProblem:
         """Return the problem of a fold."""

@@ -52,6 +52,7 @@ class PickledPlace:
             its_work, arguments = pickle.loads(order)
             with parallel_config("threading", n_jobs=1):
                 outcome = work_on(its_work, self.shared, arguments)
+            self.shared = pickle.loads(pickle.dumps(self.shared))  # a worker passes it on
             return pickle.loads(pickle.dumps(outcome)), number
 
         yield from in_window(tasks, n_workers, submit, next_done)

@@ -193,7 +193,7 @@ def test_a_search_sends_all_rows_once_for_all_folds_and_once_for_the_model(clust
 
 
 class Threads(Zero):
-    """Starts at zero, and notes how many threads work on blocks at the same time."""
+    """Starts at zero, and notes how many threads a fit has, of its own and of BLAS."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -204,12 +204,12 @@ class Threads(Zero):
         from sklearn_xc.parallel.threads import count_threads
 
         blas = max(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
-        (self.folder / uuid.uuid4().hex).write_text(f"{count_threads(-1)} {blas}")
+        (self.folder / uuid.uuid4().hex).write_text(f"{count_threads(None)} {blas}")
 
 
 def test_a_fit_in_a_search_has_one_thread_on_a_cluster(cluster, tmp_path):
     search = sklearn.model_selection.GridSearchCV(
-        OvALinearXC(init=Threads(tmp_path), n_jobs=-1), {"C": [0.1, 1.0]}, cv=KFold(2),
+        OvALinearXC(init=Threads(tmp_path)), {"C": [0.1, 1.0]}, cv=KFold(2),
         refit=False, error_score="raise",
     )  # fmt: skip
     with joblib.parallel_config(cluster.backend, n_jobs=-1):
