@@ -23,20 +23,25 @@ class StopFlag:
 
     def is_set(self) -> bool:
         """Tell whether the stop was asked for."""
-        return self._event.is_set() or getattr(_here, "is_unwanted", _never)()
+        return self._event.is_set() or is_unwanted()
 
     def __reduce__(self) -> tuple[type, tuple]:
         return StopFlag, ()
 
 
 @contextmanager
-def heard_of(is_unwanted: Callable[[], bool]) -> Iterator[None]:
+def heard_of(ask: Callable[[], bool]) -> Iterator[None]:
     """Have flags count as set in this thread, inside the ``with``, once a function says so."""
-    _here.is_unwanted = is_unwanted
+    _here.is_unwanted = ask
     try:
         yield
     finally:
         del _here.is_unwanted
+
+
+def is_unwanted() -> bool:
+    """Tell whether nobody waits any more for what this thread works on, see :func:`heard_of`."""
+    return bool(getattr(_here, "is_unwanted", _never)())
 
 
 def _never() -> bool:

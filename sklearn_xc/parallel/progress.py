@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from sklearn_xc.parallel.interrupt import is_unwanted
 from sklearn_xc.parallel.tasks import Model, Task
 
 
@@ -76,7 +77,15 @@ class Progress:
         name: str = "",
         in_order: bool = True,
     ) -> Task:
-        """Return the task of the next part, which has not begun, see ``Task.part``."""
+        """Return the task of the next part, which has not begun, see ``Task.part``.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            In a worker of a cluster, once nobody waits for the work any more.
+        """
+        if is_unwanted():
+            raise KeyboardInterrupt
         return self.task.part(name or self._part, number, n_parts, in_order=in_order)
 
     def begin(self) -> Task:
