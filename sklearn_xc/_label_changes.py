@@ -42,6 +42,7 @@ class ChangeableLabels:
         -------
         estimator
             Itself. ``classes_`` has the others, in their order: columns that had numbers keep them.
+            An estimator that another one holds, as after ``cv="prefit"``, is changed through that.
 
         Raises
         ------
@@ -73,7 +74,8 @@ class ChangeableLabels:
         Returns
         -------
         estimator
-            Itself. The classes of a 1-D y are sorted by their new names.
+            Itself. The classes of a 1-D y are sorted by their new names, in which order those of
+            equal scores are ranked.
 
         Raises
         ------

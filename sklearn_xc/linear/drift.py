@@ -56,7 +56,8 @@ def losses_as_negatives(
     def work(first: int, last: int) -> None:
         add_up(
             by_feature, read_only(weight), float(weight.sum()), of_labels, read_only(intercept),
-            read_only(costs), read_only(labels[first:last]), np.zeros(n), np.empty(n + 1, np.int32),
+            read_only(costs), read_only(labels[first:last]), np.zeros(n),
+            np.empty(n + 1, np.int32), np.zeros(n, np.bool_),
             found[first:last],
         )  # fmt: skip
 

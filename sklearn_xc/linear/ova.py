@@ -1,6 +1,8 @@
 """One-vs-all linear classification for very many labels."""
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any
@@ -305,12 +307,13 @@ class OvALinearXC(UpdatableModel, LogisticModel):
         UnseenLabelWarning
             If labels have no training instance.
         """
-        self._fit_first(X, y, sample_weight)
-        self._warn()
-        self._warn_of_unseen()
+        with self._first_fit(X, y, sample_weight):
+            self._warn()
+            self._warn_of_unseen()
         return self
 
-    def _fit_first(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> None:
+    @contextmanager
+    def _first_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Iterator[None]:
         fit = Fit(self, X, y, sample_weight)
         instances = check_training_instances(self, X)
         targets = check_targets(self, y, instances.shape[0], classes)
@@ -320,7 +323,8 @@ class OvALinearXC(UpdatableModel, LogisticModel):
             self._keeping_rows(Examples(instances, targets, weight)),
         ):
             self._train(instances, targets, weight, self.C, fit, store)
-        fit.end()
+            fit.end()
+            yield
 
     @fit_context(prefer_skip_nested_validation=True)
     @built_apart

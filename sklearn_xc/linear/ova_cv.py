@@ -1,6 +1,8 @@
 """One-vs-all linear classification with C chosen by cross-validation."""
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
 
@@ -240,12 +242,13 @@ negative_weight, prune, max_drift, label_names, top_k, max_memory, n_jobs, numa,
         PruningWarning, UnseenLabelWarning
             Of the final fit, as in :class:`OvALinearXC`.
         """
-        self._fit_first(X, y, sample_weight)
-        self._warn()
-        self._warn_of_unseen()
+        with self._first_fit(X, y, sample_weight):
+            self._warn()
+            self._warn_of_unseen()
         return self
 
-    def _fit_first(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> None:
+    @contextmanager
+    def _first_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Iterator[None]:
         instances = check_training_instances(self, X)
         targets = check_targets(self, y, instances.shape[0], classes)
         weight = check_weights(self, sample_weight, instances.shape[0])
@@ -264,7 +267,8 @@ negative_weight, prune, max_drift, label_names, top_k, max_memory, n_jobs, numa,
             with score.sent():
                 self._choose(Cs, grid, score, fit)
             self._train(instances, targets, weight, self.C_, fit, store)
-        fit.end()
+            fit.end()
+            yield
 
     @property
     def _fitted_cost(self) -> float:
@@ -338,7 +342,7 @@ negative_weight, prune, max_drift, label_names, top_k, max_memory, n_jobs, numa,
                 "Raise max_iter or tol, or leave out the largest Cs; path_report_ has their "
                 "numbers.",
                 ConvergenceWarning,
-                stacklevel=7,
+                stacklevel=8,
             )
 
     def _warn_of_edge(self) -> None:
@@ -354,7 +358,7 @@ negative_weight, prune, max_drift, label_names, top_k, max_memory, n_jobs, numa,
                 f"OvALinearXCCV: the best C, {self.C_:.3g}, is the {which} of the {last + 1} in "
                 f"Cs_. A {where} one may be better: give Cs as an array that reaches farther.",
                 GridEdgeWarning,
-                stacklevel=7,
+                stacklevel=8,
             )
 
 

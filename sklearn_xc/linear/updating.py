@@ -52,7 +52,7 @@ def _has_history(estimator: Any) -> bool:
 
 
 class UpdatableModel:
-    """``update`` and ``partial_fit``; ``_fit_first`` is the fit of a subclass."""
+    """``update`` and ``partial_fit``; ``_first_fit`` is the fit of a subclass."""
 
     @fit_context(prefer_skip_nested_validation=True)
     @built_apart
@@ -109,26 +109,10 @@ class UpdatableModel:
         ``class_weight="balanced"`` or "propensity", whose weights follow from all instances.
         """
         check_is_fitted(self)
-        who = f"{type(self).__name__}.update"
         new = self._further(X, y, None, sample_weight, "update")
-        if X_old is None and y_old is None and self.history_dir is not None:
-            self._learn_with_history(new)
-        elif X_old is None or y_old is None:
-            raise ValueError(
-                f"{who}: X_old and y_old must be all instances of before, or history_dir a folder "
-                "that has them. Got None."
-            )
-        else:
-            rows = check_rows(self, X_old, reset=False).astype(self._weights.dtype)
-            targets = check_further_targets(self, y_old, rows.shape[0])
-            weight = check_weights(self, sample_weight_old, rows.shape[0])
-            old = Examples(rows, targets, weight).as_trained()
-            self._require_seen(old, f"{who}: X_old and y_old")
-            in_files = copies_in_files(self, old.instances, old.targets)
-            self._learn(one_after_another([old, new], in_files, type(self).__name__), new)
-            self.__dict__.pop("_seen_rows", None)
-        self._warn()
-        self._warn_of_unseen()
+        with self._learned(new, X_old, y_old, sample_weight_old):
+            self._warn()
+            self._warn_of_unseen()
         return self
 
     @available_if(_has_history)
@@ -169,12 +153,40 @@ class UpdatableModel:
             If they cannot be written; then nothing has changed.
         """
         if not hasattr(self, "_weights"):
-            self._fit_first(X, y, sample_weight, classes)
+            training = self._first_fit(X, y, sample_weight, classes)
         else:
-            self._learn_with_history(self._further(X, y, classes, sample_weight, "partial_fit"))
-        self._warn()
-        self._warn_of_unseen()
+            training = self._learned_with_history(
+                self._further(X, y, classes, sample_weight, "partial_fit")
+            )
+        with training:  # an error for a warning keeps no rows
+            self._warn()
+            self._warn_of_unseen()
         return self
+
+    @contextmanager
+    def _learned(
+        self: Any, new: Examples, X_old: Any, y_old: Any, sample_weight_old: Any
+    ) -> Iterator[None]:
+        """Take up examples, with the old ones as they come."""
+        who = f"{type(self).__name__}.update"
+        if X_old is None and y_old is None and self.history_dir is not None:
+            with self._learned_with_history(new):
+                yield
+            return
+        if X_old is None or y_old is None:
+            raise ValueError(
+                f"{who}: X_old and y_old must be all instances of before, or history_dir a folder "
+                "that has them. Got None."
+            )
+        rows = check_rows(self, X_old, reset=False).astype(self._weights.dtype)
+        targets = check_further_targets(self, y_old, rows.shape[0])
+        weight = check_weights(self, sample_weight_old, rows.shape[0])
+        old = Examples(rows, targets, weight).as_trained()
+        self._require_seen(old, f"{who}: X_old and y_old")
+        in_files = copies_in_files(self, old.instances, old.targets)
+        self._learn(one_after_another([old, new], in_files, type(self).__name__), new)
+        self.__dict__.pop("_seen_rows", None)
+        yield
 
     def _further(
         self: Any, X: Any, y: Any, classes: Any, sample_weight: Any, method: str
@@ -188,6 +200,11 @@ class UpdatableModel:
             )
         if getattr(self, "_slice", None) is not None:
             raise ValueError(f"{who}: the model has some labels only, by label_range. Merge first.")
+        if self._targets_kind == "classes" and self.label_counts_.sum() != self.n_samples_fit_:
+            raise ValueError(
+                f"{who}: classes were dropped, whose instances are negatives of the others. Fit "
+                "anew, or to an indicator."
+            )
         rows = check_rows(self, X, reset=False).astype(self._weights.dtype)
         targets = check_further_targets(self, y, rows.shape[0], classes)
         return Examples(rows, targets, check_weights(self, sample_weight, rows.shape[0]))
@@ -325,12 +342,13 @@ class UpdatableModel:
                 )
             if not is_there:
                 history.append(*given)
+            self._seen_rows = np.array([history.seen_after(1)])
             yield
             history.commit()
-            self._seen_rows = np.array([history.seen_after(1)])
 
-    def _learn_with_history(self: Any, new: Examples) -> None:
-        """Take up examples and keep their rows."""
+    @contextmanager
+    def _learned_with_history(self: Any, new: Examples) -> Iterator[None]:
+        """Take up examples, and keep their rows once the ``with`` comes to a good end."""
         with self._history(new) as history:
             given = self._as_kept(history, new)
             n_batches, seen = len(history.batches), getattr(self, "_seen_rows", None)
@@ -349,8 +367,9 @@ class UpdatableModel:
                 history.append(*given)
             every = Examples(*history.read(new.targets))
             self._learn(every, new)
-            history.commit()
             self._seen_rows = np.array([history.seen_after(len(history.batches))])
+            yield
+            history.commit()
 
     def _history(self: Any, examples: Examples) -> Any:
         return opened_history(

@@ -9,7 +9,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -237,11 +237,12 @@ def opened_history(
         "n_features": instances.shape[1], "n_labels": n_labels, "dtype": instances.dtype.str,
         "sparse": isinstance(instances, CsrRows),
     }  # fmt: skip
-    try:
-        with locked(folder, f"{who}: another process is training with this history_dir"):
+    with locked(folder, f"{who}: another process is training with this history_dir"):
+        try:
             yield RowHistory(folder, where, kind)
-    finally:
-        if is_new and not (folder / LIST).exists():
-            for file in folder.glob("*.bin"):
-                file.unlink()
-            folder.rmdir()
+        finally:
+            if is_new and not (folder / LIST).exists():
+                for name in filter(_OURS.fullmatch, os.listdir(folder)):
+                    (folder / name).unlink()
+                with suppress(OSError):
+                    folder.rmdir()

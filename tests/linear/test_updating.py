@@ -1,13 +1,14 @@
 """Models that further instances change: which labels are solved again, and how far others are."""
 
 import copy
+import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from sklearn_xc import OvALinearXC, OvALinearXCCV, load
 from sklearn_xc._data import DenseRows, as_csr_rows
@@ -15,6 +16,7 @@ from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.linear.drift import losses_as_negatives
 from sklearn_xc.losses import LOSSES
 from sklearn_xc.losses.margin import compiled
+from sklearn_xc.weights.label_weights import LabelWeights
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.UnseenLabelWarning"),
@@ -87,6 +89,17 @@ class TestDrift:
         loss_of = [[value(-score) for score in row] for row in scores]
         expected = costs * (WEIGHT[:, None] * loss_of).sum(axis=0)
         np.testing.assert_allclose(found, expected[labels], rtol=1e-9, atol=1e-12)
+
+    def test_scores_that_come_back_to_zero(self):
+        """A row is counted once, however often the sum of its first weights is 0."""
+        coef = sp.csr_array(np.tile([1.0, -1.0], 500)[None, :].astype(np.float64))
+        rows, weights = (
+            as_csr_rows(sp.csr_array(np.ones((3, 1000)))),
+            LabelWeights(coef, np.zeros(1)),
+        )
+        loss = compiled(LOSSES["squared_hinge"]())
+        found = losses_as_negatives(rows, np.ones(3), weights, np.ones(1), np.array([0]), loss, 1)
+        assert found.tolist() == [3.0]
 
     @pytest.mark.parametrize("parameters", PROBLEMS, ids=str)
     @pytest.mark.parametrize("max_drift", [0.0, 0.5, 1e9])
@@ -330,6 +343,10 @@ class TestRefusals:
         self.refuses("compact", model=OvALinearXC().fit(*OLD).compact(), **given)
         part = OvALinearXC(label_range=(0, 5)).fit(*OLD)
         self.refuses("Merge first", X[K:], Y[K:, :5], model=part, X_old=X[:K], y_old=Y[:K, :5])
+        y = np.random.default_rng(0).choice(list("abcd"), 240)
+        model = OvALinearXC().fit(X[:K], y[:K]).drop_labels(["d"])
+        kept = y != "d"
+        self.refuses("classes were dropped", X[kept], y[kept], model=model)
         with pytest.raises(NotFittedError):
             OvALinearXC().update(*NEW, **given)
 
@@ -408,6 +425,22 @@ class TestPartialFit:
             with pytest.raises(KeyboardInterrupt):
                 model.partial_fit(X[K + 3 :], Y[K + 3 :])
         assert_same(model, OvALinearXC().fit(*OLD))
+        assert_same(model.partial_fit(*NEW), updated())
+
+    @pytest.mark.parametrize("is_first", [True, False])
+    def test_an_error_for_a_warning_keeps_no_rows(self, is_first, tmp_path):
+        hasty = {"max_iter": 1, "tol": 1e-12}
+        model = OvALinearXC(history_dir=tmp_path / "rows")
+        if not is_first:
+            model.partial_fit(*OLD)
+        model.set_params(**hasty)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ConvergenceWarning)
+            with pytest.raises(ConvergenceWarning):
+                model.partial_fit(X[K:-3], Y[K:-3])
+        model.set_params(max_iter=100, tol=None)
+        if is_first:
+            model.partial_fit(*OLD)
         assert_same(model.partial_fit(*NEW), updated())
 
     def test_rows_of_another_model(self, tmp_path):

@@ -21,7 +21,7 @@ def negative_losses_kernel(loss: Any) -> Any:
 
     @kernel
     def add_up_losses(by_feature, weight, total, weights, intercept, costs, labels, scores, met,
-                      out):  # fmt: skip
+                      is_met, out):  # fmt: skip
         """Write for each label the loss that all instances have as its negatives.
 
         Parameters
@@ -38,8 +38,8 @@ def negative_losses_kernel(loss: Any) -> Any:
             Intercepts, and weights of the loss of a negative.
         labels : ndarray of int64 of shape (m,)
             Which labels.
-        scores, met : ndarray of float64 and int32 of shape (n,) and (n + 1,)
-            Work space, `scores` all 0 and left so.
+        scores, met, is_met : ndarray of float64, int32 and bool of shape (n,), (n + 1,) and (n,)
+            Work space, `scores` and `is_met` all 0 and left so.
         out : ndarray of float64 of shape (m,)
             Overwritten.
         """
@@ -53,20 +53,19 @@ def negative_losses_kernel(loss: Any) -> Any:
                 w = np.float64(of_label[s])
                 for t in range(np.uint64(indptr[j]), np.uint64(indptr[j + _ONE])):
                     i = np.uint32(rows[t])
-                    old = scores[i]
-                    score = old + w * np.float64(values[t])
                     met[n_met] = np.int32(i)
-                    n_met += np.uint32(old == 0.0 and score != 0.0)
-                    scores[i] = score
+                    n_met += np.uint32(not is_met[i])  # a score may come back to 0
+                    is_met[i] = True
+                    scores[i] += w * np.float64(values[t])
             bias = intercept[label]
             of_met = 0.0
             found = 0.0
             for s in range(n_met):
                 i = np.uint32(met[s])
-                if scores[i] != 0.0:  # else it is listed twice, or is as good as never met
-                    of_met += weight[i]
-                    found += weight[i] * value(-(bias + scores[i]))
-                    scores[i] = 0.0
+                of_met += weight[i]
+                found += weight[i] * value(-(bias + scores[i]))
+                scores[i] = 0.0
+                is_met[i] = False
             found += max(total - of_met, 0.0) * value(-bias)
             out[k] = costs[label] * found
 
