@@ -6,7 +6,7 @@ binary problem. What the caller passed is never changed in place: these arrays a
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -235,6 +235,19 @@ class Targets:
     def n_problems(self) -> int:
         """Number of binary problems."""
         return len(self.indptr) - 1
+
+    def of_pairs(self, labels: np.ndarray, rows: np.ndarray) -> "Targets":
+        """Return others of the same classes, from the problem and the row of each positive.
+
+        Rows of a problem keep their order, which must rise.
+        """
+        order = np.argsort(labels, kind="stable")
+        counts = np.bincount(labels, minlength=self.n_problems)
+        return replace(
+            self,
+            indptr=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+            rows=rows[order].astype(np.int32),
+        )
 
     def take(self, kept: np.ndarray) -> "Targets":
         """Return the targets of the rows where the mask `kept` is True, renumbered."""

@@ -35,7 +35,7 @@ def attributes_of_labels(
     found = {}
     for name, says in declarations(type(held)).items():
         value = getattr(held, name, None)
-        if value is None or name.startswith("__"):
+        if value is None:
             continue
         if isinstance(says, Array) and says.below == called:
             found[name] = _renumbered(value, places, n_labels)

@@ -60,8 +60,6 @@ def one_after_another(parts: Sequence[Examples], in_files: bool, who: str) -> Ex
     who : str
         For messages.
     """
-    if len(parts) == 1:
-        return parts[0]
     first = parts[0].instances
     instances: CsrRows | DenseRows
     if isinstance(first, CsrRows):
@@ -95,11 +93,4 @@ def _stacked_targets(parts: Sequence[Examples]) -> Targets:
         labels.append(np.repeat(np.arange(targets.n_problems), np.diff(targets.indptr)))
         rows.append(targets.rows.astype(np.int64) + n_before)
         n_before += len(part)
-    of_entry = np.concatenate(labels)
-    order = np.argsort(of_entry, kind="stable")
-    counts = np.bincount(of_entry, minlength=like.n_problems)
-    return Targets(
-        np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
-        np.concatenate(rows)[order].astype(np.int32),
-        like.classes, like.kind, like.dtype, like.container,
-    )  # fmt: skip
+    return like.of_pairs(np.concatenate(labels), np.concatenate(rows))

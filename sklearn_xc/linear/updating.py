@@ -237,7 +237,7 @@ class UpdatableModel:
         weights, unseen = self._weights, () if self._is_binary else self._unseen_labels
         which = np.flatnonzero(reason != _KEPT)
         if len(which):
-            solutions, row_of_label, sample = self._solve_again(problem, which, new)
+            solutions, row_of_label, sample = self._solve_again(problem, which, came)
             costs = facts.costs[0][which], facts.costs[1][which]
             report = fit_report(solutions, row_of_label, facts.is_bounded, costs, reason[which])
             intercepts = stacked(solutions, row_of_label, "intercepts")
@@ -263,7 +263,7 @@ class UpdatableModel:
         afresh = check_init(self, problem)
         has_parents = type(afresh).parents is not Initialiser.parents
         counts = np.diff(problem.y_indptr)[labels]
-        n_new = np.diff(new.weighted().targets.indptr)[labels]
+        n_new = np.diff(new.targets.indptr)[labels]
         is_new = (n_new > MOSTLY_NEW * counts) & (not has_parents)
         kept = Kept(self._weights.coef, self._weights.intercept, problem.columns)
         solutions: list[BlockSolution] = []

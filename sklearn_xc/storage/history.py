@@ -193,12 +193,7 @@ def _targets(lengths: np.ndarray, labels: np.ndarray, like: Targets) -> Targets:
     rows = np.repeat(np.arange(len(lengths)), lengths)
     if like.n_problems == 1 and len(like.classes) == 2:  # positives are those of the second class
         rows, labels = rows[labels == 1], np.zeros(np.count_nonzero(labels == 1), np.int32)
-    order = np.argsort(labels, kind="stable")
-    counts = np.bincount(labels, minlength=like.n_problems)
-    return Targets(
-        np.concatenate(([0], np.cumsum(counts))).astype(np.int64), rows[order].astype(np.int32),
-        like.classes, like.kind, like.dtype, like.container,
-    )  # fmt: skip
+    return like.of_pairs(labels, rows)
 
 
 @contextmanager
