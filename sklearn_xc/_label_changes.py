@@ -42,7 +42,6 @@ class ChangeableLabels:
         -------
         estimator
             Itself. ``classes_`` has the others, in their order: columns that had numbers keep them.
-            An estimator that another one holds, as after ``cv="prefit"``, is changed through that.
 
         Raises
         ------

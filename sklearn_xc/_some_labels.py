@@ -68,6 +68,20 @@ def estimator_with_classes(estimator: Any, classes: np.ndarray) -> Any:
     return _changed(estimator, "_name_labels", classes)
 
 
+def apart(estimator: Any) -> Any:
+    """Return a fitted estimator over the same arrays, which does not change with the one given.
+
+    Pipelines likewise. What is not of this package is returned itself.
+    """
+    if hasattr(estimator, "_name_labels"):
+        return sharing(estimator, dict(vars(estimator)))
+    if hasattr(estimator, "steps"):
+        other = copy.copy(estimator)
+        other.steps = [(name, apart(step)) for name, step in estimator.steps]
+        return other
+    return estimator
+
+
 def _changed(estimator: Any, method: str, argument: np.ndarray) -> Any:
     if hasattr(estimator, method):
         read_all(estimator)

@@ -32,7 +32,7 @@ from sklearn_xc._scored_pairs import PAIR_BYTES, ScoredPairs, scored_pairs
 from sklearn_xc._seeds import draw_seed
 from sklearn_xc._shared_memory import Share
 from sklearn_xc._sklearn import safe_indexing
-from sklearn_xc._some_labels import estimator_with_classes
+from sklearn_xc._some_labels import apart, estimator_with_classes
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc._state import reads_one_state
 from sklearn_xc._topk import unwrap
@@ -198,7 +198,7 @@ class WrappedClassifier(XCClassifier):
         counted = known_counts([self.estimator], self.classes_, are_columns=self._has_columns)
         if counted is not None:
             self.label_counts_, self.n_samples_fit_ = counted
-        self._keep_estimator(self.estimator)
+        self._keep_estimator(apart(self.estimator))
         if not len(rows):
             return scored_pairs([], [], [], targets, weight)
         answers = self._ask(self.estimator, safe_indexing(as_rows(X), rows), self._depth())

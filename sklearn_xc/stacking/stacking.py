@@ -32,6 +32,7 @@ from sklearn_xc._pruning_notes import PruningNotes
 from sklearn_xc._seeds import draw_seed
 from sklearn_xc._shared_memory import Share
 from sklearn_xc._sklearn import HasMethods, Interval, StrOptions, fit_context, safe_indexing
+from sklearn_xc._some_labels import apart
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc._state import built_apart
 from sklearn_xc.exceptions import UnseenLabelWarning
@@ -394,7 +395,7 @@ class StackingXC(StackedModel):
         )
         if counted is not None:
             self.label_counts_, self.n_samples_fit_ = counted
-        self._keep_members(members)
+        self._keep_members([(name, apart(estimator)) for name, estimator in members])
         return make_lesson(answers, rows, self.label_counts_, self.n_candidates)
 
     def _require_bytes(self, n_members: int, n_rows: int) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from fitted import Unchanged, assert_same_model
 from registry import ENTRIES, VARIANTS, of_variant
+from sklearn.pipeline import make_pipeline
 from small_data import awkward, easy
 
 from sklearn_xc import (
@@ -13,6 +14,7 @@ from sklearn_xc import (
     StackingXC,
     TextClassifierXC,
     ThresholdTuner,
+    TopKCalibrator,
     load,
     topk_names,
 )
@@ -153,6 +155,24 @@ class TestTexts:
         model = TextClassifierXC().fit(self.TEXTS, y).rename_labels({"a": "d"})
         assert model.classes_.tolist() == ["b", "c", "d"]
         assert model.predict(["red apple pie"]).tolist() == ["d"]
+
+
+def test_what_is_trained_already_may_change_without_its_wrapper():
+    """A wrapper of ``cv="prefit"`` answers as on the day it was fitted."""
+    inner = OvALinearXC().fit(X, Y)
+    wrappers = [
+        ThresholdTuner(inner, cv="prefit"),
+        TopKCalibrator(make_pipeline("passthrough", inner), cv="prefit"),
+        StackingXC([("ova", inner), ("pipeline", make_pipeline(inner))], cv="prefit"),
+    ]
+    before = [[array.copy() for array in w.fit(X, Y).predict_topk(X, 3)] for w in wrappers]
+    inner.drop_labels([2]).rename_labels(["a", "b", "c", "d"][: N_LABELS - 1])
+    for wrapper, answers in zip(wrappers, before, strict=True):
+        assert len(wrapper.classes_) == N_LABELS
+        for then, now in zip(answers, wrapper.predict_topk(X, 3), strict=True):
+            np.testing.assert_array_equal(then, now)
+        wrapper.drop_labels([0])
+        assert len(wrapper.classes_) == len(inner.classes_) == N_LABELS - 1
 
 
 def test_members_of_other_packages_are_refused():
