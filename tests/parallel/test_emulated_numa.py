@@ -40,4 +40,5 @@ def test_copies_lie_on_their_nodes_and_pages_are_spread(n_nodes, options, monkey
     assert status == 0, said
     assert f"each of {n_nodes} NUMA nodes has a copy" in said
     assert f"is spread over {n_nodes} NUMA nodes" in said
+    assert "taken over from other nodes" in said
     assert ("the same bytes: True" in said) == bool(options)

@@ -5,6 +5,7 @@ processors, and pages are where the kernel says they are.
 """
 
 import os
+import re
 import sys
 import threading
 import time
@@ -130,6 +131,34 @@ def look(shared, number=0):
     affinity = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
     name = threading.current_thread().name
     return id(shared), id(shared.stop), shared.array.sum(), affinity, name, number
+
+
+class Holding:
+    """A task that waits until all others have ended."""
+
+    def __init__(self, n_others):
+        self.n_left, self.ended = n_others, threading.Event()
+
+    def __call__(self, shared, number):
+        if number == 0:
+            assert self.ended.wait(60)
+            return
+        self.n_left -= 1  # by one thread alone
+        if not self.n_left:
+            self.ended.set()
+
+
+@linux
+@pytest.mark.parametrize("n_tasks", [2, 9, 10])
+def test_a_node_that_ends_first_takes_over_tasks(n_tasks, capsys):
+    with NumaEngine(TWO, is_verbose=True).sharing(Shared(), "bench") as place:
+        list(place.run(Holding(n_tasks - 1), ((i, (i,)) for i in range(n_tasks)), 2))
+    said = capsys.readouterr().out
+    most = n_tasks - 1
+    taken = most - (n_tasks + 1) // 2
+    shares = re.search(r"tasks: (\d+) on node 0, (\d+) on node 1; (\d+) taken over", said)
+    assert sorted(map(int, shares.groups()[:2])) == [1, most]
+    assert int(shares[3]) == taken
 
 
 @linux

@@ -16,7 +16,7 @@ import mmap
 import pickle
 import queue
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -67,7 +67,8 @@ class NumaEngine:
                 )
                 for node in self._nodes
             ]
-            yield _NumaPlace(pools, self._placed(shared, pools, who))
+            copies = self._placed(shared, pools, who)
+            yield _NumaPlace(self._nodes, pools, copies, lambda text: self._tell(who, text))
 
     def _placed(self, shared: Any, pools: list[ThreadPoolExecutor], who: str) -> list[Any]:
         """Return what the threads of each node read."""
@@ -96,29 +97,37 @@ class NumaEngine:
 
 
 class _NumaPlace:
-    def __init__(self, pools: list[ThreadPoolExecutor], copies: list[Any]) -> None:
-        self._pools, self._copies = pools, copies
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        pools: list[ThreadPoolExecutor],
+        copies: list[Any],
+        tell: Callable[[str], None],
+    ) -> None:
+        self._nodes, self._pools, self._copies, self._tell = nodes, pools, copies, tell
 
     def run(self, work: Work, tasks: Iterable[Numbered], n_workers: int) -> Iterator[Any]:
         """Work on tasks in threads of all nodes, as many of each as there are processors."""
         rest, lock, done = iter(tasks), threading.Lock(), queue.SimpleQueue[Any]()
         is_over = threading.Event()
+        places = self._places(n_workers)
+        n_done = dict.fromkeys(places, 0)
 
-        def work_at(copy: Any) -> None:
+        def work_at(place: int) -> None:
             try:
                 while not is_over.is_set():
                     with lock:
                         task = next(rest, None)
-                    if task is None:
-                        break
+                        if task is None:
+                            break
+                        n_done[place] += 1
                     number, arguments = task
-                    done.put((number, work(copy, *arguments), None))
+                    done.put((number, work(self._copies[place], *arguments), None))
             except BaseException as error:
                 done.put((None, None, error))
             done.put(None)
 
-        places = self._places(n_workers)
-        futures = [self._pools[at].submit(work_at, self._copies[at]) for at in places]
+        futures = [self._pools[place].submit(work_at, place) for place in places]
         n_open = len(futures)
         try:
             while n_open:
@@ -130,8 +139,20 @@ class _NumaPlace:
                 if error is not None:
                     raise error
                 yield number, result
+            self._tell_of(n_done, places)
         finally:
             is_over.set()
+
+    def _tell_of(self, n_done: dict[int, int], places: list[int]) -> None:
+        """Tell how many tasks each node worked on, and how many it took over from other nodes.
+
+        These are the tasks beyond what is a node's by its part of the threads.
+        """
+        n, n_taken, shares = sum(n_done.values()), 0, []
+        for place, n_of_node in n_done.items():
+            n_taken += max(0, n_of_node - -(-n * places.count(place) // len(places)))
+            shares.append(f"{n_of_node} on node {self._nodes[place].number}")
+        self._tell(f"tasks: {', '.join(shares)}; {n_taken} taken over from other nodes")
 
     def _places(self, n_workers: int) -> list[int]:
         """Return the node of each worker: one of each in turn, as long as it has processors."""

@@ -81,7 +81,7 @@ def fit(there):
     plain = OvALinearXC(n_jobs=2 * len(there), numa=False).fit(X, Y)
     print(f"fitted without in {time.perf_counter() - began:.0f} s, compilation included")
     training._solve = watched
-    pinned = OvALinearXC(n_jobs=2 * len(there), verbose=1).fit(X, Y)
+    pinned = OvALinearXC(n_jobs=2 * len(there), verbose=1).fit(X, Y)  # tells who took over what
     for node, pages in sorted(seen.items()):
         total = np.sum(pages, axis=0)
         print(f"{node}: {len(pages)} blocks, pages of X by node {total.tolist()}")
