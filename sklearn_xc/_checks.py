@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from sklearn_xc._arguments import check_numbers, refuse_disguised
-from sklearn_xc._data import DENSE_SHARE, CsrRows, DenseRows, Targets, as_csr_rows
+from sklearn_xc._data import CsrRows, DenseRows, Targets, as_csr_rows
 from sklearn_xc._label_names import column_names, names_of_columns, refuse_other_columns
 from sklearn_xc._sparse_input import check_sparse
 
@@ -42,9 +42,7 @@ def check_training_instances(estimator: Any, X: Any) -> CsrRows | DenseRows:
     """Check the X of a fit as ``check_instances`` does; a dense X with few zeros stays dense."""
     check_sparse(X, "X", type(estimator).__name__)
     X = _checked(estimator, X, reset=True)
-    if sp.issparse(X) or np.count_nonzero(X) < DENSE_SHARE * X.size:
-        return as_csr_rows(X)
-    return DenseRows(X)
+    return as_csr_rows(X) if sp.issparse(X) else DenseRows(X).as_trained()
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool) -> CsrRows | DenseRows:

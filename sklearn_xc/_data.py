@@ -165,6 +165,11 @@ class DenseRows:
         """Return these."""
         return self
 
+    def as_trained(self) -> "CsrRows | DenseRows":
+        """Return these, in CSR form if few of their features are not zero."""
+        few = np.count_nonzero(self.values) < DENSE_SHARE * self.values.size
+        return self.to_csr() if few else self
+
     def astype(self, dtype: np.dtype) -> "DenseRows":
         """Return the instances in another dtype."""
         return DenseRows(self.values.astype(dtype, copy=False))

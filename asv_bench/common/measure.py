@@ -49,8 +49,6 @@ def cpu_seconds(function: Callable[..., Any], *arguments: Any) -> tuple[Any, flo
 def fit_quietly(model: Any, X: Any, Y: Any) -> Any:
     """Fit an ``OvALinearXC`` without its warnings, such as those on convergence and pruning.
 
-    The experiments take them as numbers, from ``fit_report_`` and ``label_counts_``.
-
     Parameters
     ----------
     model : OvALinearXC
@@ -63,10 +61,18 @@ def fit_quietly(model: Any, X: Any, Y: Any) -> Any:
     OvALinearXC
         `model`, fitted.
     """
+    return quietly(model.fit, X, Y)
+
+
+def quietly(train: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Return what a method that trains returns, without its warnings.
+
+    The experiments take them as numbers, from ``fit_report_`` and ``label_counts_``.
+    """
     with warnings.catch_warnings():
         for category in (ConvergenceWarning, GridEdgeWarning, PruningWarning, UnseenLabelWarning):
             warnings.simplefilter("ignore", category)
-        return model.fit(X, Y)
+        return train(*args, **kwargs)
 
 
 def warm_up(model: Any, X: Any, Y: Any) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from asv_bench.common.data import load_set
-from asv_bench.common.measure import cpu_seconds, fit_quietly, warm_up
+from asv_bench.common.measure import cpu_seconds, fit_quietly, quietly, warm_up
 from asv_bench.common.report import Column, Report
 from sklearn_xc import OvALinearXC
 from sklearn_xc.linear import merge, plan_label_ranges
@@ -105,21 +105,12 @@ def _of_set(
     last = np.sort(np.random.default_rng(0).permutation(n_labels)[:added])
     first = np.setdiff1d(np.arange(n_labels), last)
     model = fit_quietly(OvALinearXC(), X, Y[:, first])
-    _, spent = cpu_seconds(_add, model, X, Y[:, last])
+    _, spent = cpu_seconds(quietly, model.add_labels, X, Y[:, last])
     same = _is_same(model.reorder_labels(np.argsort(np.concatenate((first, last)))), whole)
     found.append({"what": "add_labels", "n_labels": added, "cpu_s": spent, "same": same})
     _, spent = cpu_seconds(fit_quietly, OvALinearXC(), X, Y[:, last])
     found.append({"what": "a fit of these alone", "n_labels": added, "cpu_s": spent})
     return found
-
-
-def _add(model: Any, X: Any, Y: Any) -> None:
-    class Quiet:
-        """Has ``fit_quietly`` add labels."""
-
-        fit = staticmethod(model.add_labels)
-
-    fit_quietly(Quiet, X, Y)
 
 
 def _fit_slice(

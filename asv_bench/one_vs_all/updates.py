@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from asv_bench.common.data import load_set
-from asv_bench.common.measure import cpu_seconds, fit_quietly, warm_up
+from asv_bench.common.measure import cpu_seconds, fit_quietly, quietly, warm_up
 from asv_bench.common.report import Column, Report
 from sklearn_xc import OvALinearXC
 from sklearn_xc.metrics import precision_at_k
@@ -119,7 +119,7 @@ def _compare(
     optimum = fit_quietly(optimum, X.astype(np.float64), Y[:, labels])
     for drift in drifts:
         model = copy.copy(first).set_params(max_drift=drift)
-        _, seconds = cpu_seconds(_update, model, X_new, Y_new, X_old, Y_old)
+        _, seconds = cpu_seconds(quietly, model.update, X_new, Y_new, X_old=X_old, y_old=Y_old)
         reason = model.fit_report_["reason"]
         found.append(
             {"model": f"update, max_drift={drift:g}", "cpu_s": seconds, "share": seconds / of_full}
@@ -131,17 +131,6 @@ def _compare(
             | _bounds(model, labels, optimum)
         )  # fmt: skip
     return found
-
-
-def _update(model: Any, X: Any, Y: Any, X_old: Any, Y_old: Any) -> None:
-    class Quiet:
-        """Has ``fit_quietly`` update."""
-
-        @staticmethod
-        def fit(X: Any, Y: Any) -> Any:
-            return model.update(X, Y, X_old=X_old, y_old=Y_old)
-
-    fit_quietly(Quiet, X, Y)
 
 
 def _bounds(model: Any, labels: np.ndarray, optimum: Any) -> dict[str, float]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_xc._data import DENSE_SHARE, CsrRows, DenseRows, Targets
+from sklearn_xc._data import CsrRows, DenseRows, Targets
 from sklearn_xc.parallel.spill import maker
 
 
@@ -34,10 +34,9 @@ class Examples:
 
     def as_trained(self) -> "Examples":
         """Return these, a dense X with few non-zeros as a sparse one, as ``fit`` takes it."""
-        X = self.instances
-        if isinstance(X, DenseRows) and np.count_nonzero(X.values) < DENSE_SHARE * X.values.size:
-            return Examples(X.to_csr(), self.targets, self.weight)
-        return self
+        if isinstance(self.instances, CsrRows):
+            return self
+        return Examples(self.instances.as_trained(), self.targets, self.weight)
 
     def weighted(self) -> "Examples":
         """Return those of weights above 0."""

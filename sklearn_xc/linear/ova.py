@@ -437,11 +437,8 @@ class OvALinearXC(UpdatableModel, LogisticModel):
         counted = np.ones(instances.shape[0]) if weight is None else weight
         self._count_instances(own, counted)
         digests = np.empty(0) if labels is None else data_digests(instances, targets, weight)
-        if weight is not None and not weight.all():
-            kept = weight > 0
-            instances, targets = instances.take(np.flatnonzero(kept)), targets.take(kept)
-            weight = weight[kept]
-        problem = build_problem(self, C, instances, targets, weight)
+        used = Examples(instances, targets, weight).weighted()
+        problem = build_problem(self, C, used.instances, used.targets, used.weight)
         initialiser = check_init(self, problem)
         blocks = None if store is None else store.blocks()
         found = solve_all(
@@ -456,7 +453,7 @@ class OvALinearXC(UpdatableModel, LogisticModel):
         )
         facts = Facts.of(problem, room_for_weights(problem, self._allowed_bytes()), labels)
         n_labels = problem.n_labels
-        del problem, initialiser  # copies of X make room for the model
+        del problem, initialiser, used  # copies of X make room for the model
         self._keep(facts, *found)
         self.__dict__.pop("_slice", None)
         if labels is not None:
