@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 
 _PUBLIC = {
     "DecompMIPSClassifier": "sklearn_xc.decomposition",
+    "DecompMIPSSkipGram": "sklearn_xc.skip_gram",
     "ImplicitSoftmaxSGD": "sklearn_xc.softmax",
     "LabelFeatures": "sklearn_xc._label_features",
     "LabelHierarchy": "sklearn_xc.hierarchy",
@@ -45,6 +46,7 @@ _SUBPACKAGES = (
     "model_selection",
     "preprocessing",
     "samplers",
+    "skip_gram",
     "softmax",
     "stacking",
     "testing",

@@ -12,8 +12,8 @@ import sklearn_xc
 
 ROOT = Path(sklearn_xc.__file__).parent
 ESTIMATORS = {
-    "calibration", "decomposition", "embedding", "linear", "softmax", "stacking", "text",
-    "thresholds",
+    "calibration", "decomposition", "embedding", "linear", "skip_gram", "softmax", "stacking",
+    "text", "thresholds",
 }  # fmt: skip
 PARTS = {"solvers", "initialisers", "samplers", "mips", "encoders", "gradients"}
 FOUNDATIONS = {

@@ -86,7 +86,7 @@ def random_unit(key, counter):
 
 
 @inlined
-def _place_of(sampler, point):
+def place_of(sampler, point):
     """Return the place that a point of the line is in."""
     n_classes = sampler.classes.shape[0]
     at = np.int64(sampler.guide[min(np.int64(point * n_classes), n_classes)])
@@ -144,7 +144,7 @@ def _draw(sampler, key, step, target, m, drawn, alpha, n_taken):
         point = (first + j) / m * left
         if point >= gap:
             point = max(point + (gap_end - gap), gap_end)
-        at = _place_of(sampler, point)
+        at = place_of(sampler, point)
         if at == own:  # the target is the last, and rounding led to the end
             at -= 1
         k = np.int64(sampler.classes[at])

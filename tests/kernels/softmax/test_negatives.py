@@ -183,9 +183,9 @@ class TestSampler:
         starts = rng.choice(sampler.start[:-1], 30)
         points = np.concatenate([rng.random(30), starts, np.nextafter(starts, 0), [0.0]])
         for point in points:
-            at = negatives._place_of(sampler, point)
+            at = negatives.place_of(sampler, point)
             assert sampler.start[at] <= point < sampler.start[at + 1]
-        assert negatives._place_of(sampler, 1.0) == n_classes - 1
+        assert negatives.place_of(sampler, 1.0) == n_classes - 1
 
 
 class TestExactly:

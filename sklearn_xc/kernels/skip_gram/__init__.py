@@ -1,0 +1,1 @@
+"""Loops of the skip-gram model."""

@@ -1,0 +1,239 @@
+"""What may be asked of words and their vectors: vectors, similar words, analogies."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_xc._arguments import check_count
+from sklearn_xc.skip_gram.nearest import nearest_rows, pair_cosines
+from sklearn_xc.skip_gram.word_arrays import as_words, known_rows, require_known
+
+_HANDLE_UNKNOWN = ("error", "zero")
+
+
+class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """Mixin of transformers of words into vectors.
+
+    The estimator has a parameter ``handle_unknown``, and when fitted the two attributes below, from
+    which all answers come. An array of words that has been asked about must not be changed in
+    place: where each word stands is remembered.
+
+    Attributes
+    ----------
+    words_ : ndarray of str of shape (n_words,)
+        Distinct.
+    vectors_ : ndarray of float32 of shape (n_words, dim)
+        Finite, C-ordered.
+    """
+
+    words_: np.ndarray
+    vectors_: np.ndarray
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.vectors_.shape[1])
+
+    def transform(self, words: Any) -> np.ndarray:
+        """Return the vectors of words.
+
+        Parameters
+        ----------
+        words : array-like of str of shape (n,) or (n, 1)
+            A list, an array, a Series, or one column of a data frame.
+
+        Returns
+        -------
+        ndarray of float32 of shape (n, dim)
+            With ``handle_unknown="zero"`` zeros for words that are not in ``words_``.
+
+        Raises
+        ------
+        ValueError
+            For another shape, and with ``handle_unknown="error"`` for unknown words: the message
+            names the first few, and known words like them.
+        TypeError
+            For a single word, and entries that are no texts.
+        NotFittedError
+            Before ``fit``.
+        """
+        name = f"{self._ask('transform')}: words"
+        handle_unknown = getattr(self, "handle_unknown", "error")
+        if handle_unknown not in _HANDLE_UNKNOWN:
+            raise ValueError(
+                f"{type(self).__name__}: handle_unknown must be one of {_HANDLE_UNKNOWN}. "
+                f"Got {handle_unknown!r}."
+            )
+        array = as_words(words, name)
+        if array.ndim == 2 and array.shape[1] == 1:
+            array = array[:, 0]
+        if array.ndim != 1:
+            raise ValueError(f"{name} must have shape (n,) or (n, 1). Got shape {array.shape}.")
+        if handle_unknown == "error":
+            advice = ' handle_unknown="zero" gives other ones zeros.'
+            return self.vectors_[require_known(self.words_, array, name, advice)]
+        rows = known_rows(self.words_, array)
+        vectors = np.zeros((len(rows), self.vectors_.shape[1]), self.vectors_.dtype)
+        vectors[rows >= 0] = self.vectors_[rows[rows >= 0]]
+        return vectors
+
+    def similarity(self, a: Any, b: Any) -> Any:
+        """Return the cosine of the vectors of two words, or of each pair of them.
+
+        Parameters
+        ----------
+        a, b : str or array-like of str of shape (n,)
+            Known words. One word beside several is compared with each of them.
+
+        Returns
+        -------
+        float, or ndarray of float64 of shape (n,)
+            In [-1, 1]; 0 where a vector is zero.
+
+        Raises
+        ------
+        ValueError
+            For unknown words, whatever ``handle_unknown`` is, and for different lengths.
+        TypeError
+            For entries that are no texts.
+        NotFittedError
+            Before ``fit``.
+        """
+        rows, is_single = self._rows_of("similarity", a=a, b=b)
+        cosines = pair_cosines(self.vectors_, rows[:, 0], rows[:, 1])
+        return float(cosines[0]) if is_single else cosines
+
+    def most_similar(
+        self, words: Any = None, k: int = 10, *, positive: Any = None, negative: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the words whose vectors have the largest cosines with those of given words.
+
+        Either with each of `words`, or with one sum: that of the unit vectors of the `positive`
+        words, less those of the `negative` ones. The words that are asked about are not among the
+        answers.
+
+        Parameters
+        ----------
+        words : str or array-like of str of shape (n,), default=None
+            Known words.
+        k : int, default=10
+            How many similar words; fewer come back where there are no more.
+        positive, negative : str or array-like of str of shape (n_terms,), default=None
+            Known words that are added and subtracted, in place of `words`.
+
+        Returns
+        -------
+        similar : ndarray of str of shape (k,) or (n, k)
+            Most similar first; ties go to the word that comes first in ``words_``. One row for each
+            of several `words`.
+        cosines : ndarray of float64 of shape (k,) or (n, k)
+            In [-1, 1]; 0 where a vector is zero.
+
+        Raises
+        ------
+        ValueError
+            For unknown words, whatever ``handle_unknown`` is, if `k` is no positive integer, and if
+            there is neither or both of `words` and terms.
+        TypeError
+            For entries that are no texts.
+        NotFittedError
+            Before ``fit``.
+        """
+        who = self._ask("most_similar")
+        k = check_count(k, f"{who}: k")
+        if (words is None) == (positive is None and negative is None):
+            raise ValueError(
+                f"{who}: either words or positive and negative must be given. Got "
+                f"{'neither' if words is None else 'both'}."
+            )
+        if words is not None:
+            rows, is_single = self._rows_of("most_similar", words=words)
+            return self._nearest(rows, np.ones(1), k, is_single)
+        signs, parts = [], []
+        for name, sign, given in (("positive", 1.0, positive), ("negative", -1.0, negative)):
+            if given is not None:
+                parts.append(self._rows_of("most_similar", **{name: given})[0][:, 0])
+                signs += [sign] * len(parts[-1])
+        if not signs:
+            raise ValueError(f"{who}: positive and negative must name a word. Got none.")
+        return self._nearest(np.concatenate(parts)[None], np.array(signs), k, is_single=True)
+
+    def analogy(self, a: Any, b: Any, c: Any, k: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """Return the words that are to `c` as `b` is to `a`.
+
+        These are the words w, other than the three, with the largest cos(w, b) - cos(w, a) +
+        cos(w, c), which is called 3CosAdd.
+
+        Parameters
+        ----------
+        a, b, c : str or array-like of str of shape (n,)
+            Known words. One word beside several belongs to each of them.
+        k : int, default=1
+            How many words; fewer come back where there are no more.
+
+        Returns
+        -------
+        answers : ndarray of str of shape (k,) or (n, k)
+            Best first; ties go to the word that comes first in ``words_``.
+        cosines : ndarray of float64 of shape (k,) or (n, k)
+            With b - a + c, where these are unit vectors. In [-1, 1]; 0 where a vector is zero.
+
+        Raises
+        ------
+        ValueError
+            For unknown words, whatever ``handle_unknown`` is, for different lengths, and if `k` is
+            no positive integer.
+        TypeError
+            For entries that are no texts.
+        NotFittedError
+            Before ``fit``.
+
+        Notes
+        -----
+        Source: [1]_, where the words of the question are left out in the same way.
+
+        References
+        ----------
+        .. [1] O. Levy and Y. Goldberg, "Linguistic Regularities in Sparse and Explicit Word
+           Representations", CoNLL 2014.
+        """
+        k = check_count(k, f"{self._ask('analogy')}: k")
+        rows, is_single = self._rows_of("analogy", a=a, b=b, c=c)
+        return self._nearest(rows, np.array([-1.0, 1.0, 1.0]), k, is_single)
+
+    def _ask(self, method: str) -> str:
+        """Return what messages begin with, or raise NotFittedError."""
+        check_is_fitted(self, "vectors_")
+        return f"{type(self).__name__}.{method}"
+
+    def _rows_of(self, method: str, **given: Any) -> tuple[np.ndarray, bool]:
+        """Return the rows of words, (n, number of arguments), and whether each was a single one."""
+        who = self._ask(method)
+        columns = []
+        for name, words in given.items():
+            is_word = isinstance(words, str)
+            array = np.array([words], object) if is_word else as_words(words, f"{who}: {name}")
+            if array.ndim != 1:
+                raise ValueError(
+                    f"{who}: {name} must be a word or have one dimension. Got shape {array.shape}."
+                )
+            columns.append(require_known(self.words_, array, f"{who}: {name}"))
+        is_single = all(isinstance(words, str) for words in given.values())
+        lengths = {
+            len(rows)
+            for rows, words in zip(columns, given.values(), strict=True)
+            if not isinstance(words, str)
+        }
+        if len(lengths) > 1:
+            got = ", ".join(str(len(rows)) for rows in columns)
+            raise ValueError(f"{who}: {', '.join(given)} must have equal lengths. Got {got}.")
+        n = lengths.pop() if lengths else 1
+        return np.stack([np.broadcast_to(rows, n) for rows in columns], axis=1), is_single
+
+    def _nearest(
+        self, rows: np.ndarray, signs: np.ndarray, k: int, is_single: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        found, cosines = nearest_rows(self.vectors_, rows, signs, k)
+        words = self.words_[found]
+        return (words[0], cosines[0]) if is_single else (words, cosines)

@@ -1,0 +1,526 @@
+"""Word vectors from the softmax over all contexts."""
+
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_xc._declared_state import Array, declares
+from sklearn_xc._saved import SavedEstimator
+from sklearn_xc._seeds import draw_seed
+from sklearn_xc._sklearn import CallbackSupportMixin, Interval, StrOptions, fit_context
+from sklearn_xc._state import built_apart
+from sklearn_xc.gradients import Gradient, GradientTask, make_gradient
+from sklearn_xc.gradients.message_passing import MessagePassing
+from sklearn_xc.mips import MipsIndex, make_index
+from sklearn_xc.parallel.memory import parse_bytes, require_bytes
+from sklearn_xc.parallel.progress import Fit
+from sklearn_xc.parallel.row_ranges import one_blas_thread
+from sklearn_xc.parallel.threads import count_threads
+from sklearn_xc.skip_gram.collapsed_softmax import CollapsedSoftmax
+from sklearn_xc.skip_gram.counted import Counted, read_counts, read_known_counts
+from sklearn_xc.skip_gram.queries import WordVectors
+from sklearn_xc.skip_gram.sampling import ContextSampler
+from sklearn_xc.skip_gram.start import negative_sampling_start, random_start
+from sklearn_xc.skip_gram.training import Training, Vectors
+from sklearn_xc.storage.loops import Loops, kept_loops
+
+#: n_candidates=None and n_sampled=None: shares of the contexts, and the least of each.
+_CANDIDATES, _SAMPLED, _LEAST = 0.01, 0.02, 64
+
+
+@declares(
+    words_=Array("any", "words"),
+    contexts_=Array("any", "contexts"),
+    word_counts_=Array("int64", "words", least=0),
+    input_vectors_=Array("float32", "words", "dim"),
+    output_vectors_=Array("float32", "contexts", "dim"),
+    intercept_=Array("float32", "contexts"),
+    _input_squares=Array("float32", "words", "dim", least=0),
+    _output_squares=Array("float32", "contexts", "dim", least=0),
+    _intercept_squares=Array("float32", "contexts", least=0),
+)
+class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, BaseEstimator):
+    """Word vectors by the skip-gram model, trained on its softmax over all contexts.
+
+    A word has an input vector u and, as a context, an output vector w. How often context k stands
+    near word i is said by the softmax of ``u_i . w_k + b_k`` over all k. All occurrences of a word
+    count as one, with the shares of its contexts [1]_, equation 9: an iteration goes over distinct
+    words, not over the text, and takes one step of the input vectors, and one of the output
+    vectors. Of the softmax, a word's own contexts are scored exactly, and so are those that
+    `gradient` finds; a small sample of all others corrects what the first two moments of the output
+    vectors say of them, which is nearly everything. The gradient is right on average, with so
+    little noise that an iteration comes as far as one of the exact gradient.
+
+    Parameters
+    ----------
+    embedding_dim : int, default=100
+        Dimension of the vectors.
+    window : int, default=8
+        Words are contexts of each other up to this distance.
+    min_count : int, default=5
+        Rarer words are left out, and take no place in a window.
+    max_words : int or None, default=None
+        Of more words, the most frequent ones are kept.
+    subsample : float or None, default=1e-4
+        An occurrence of a word of relative frequency f is left out with probability
+        ``1 - sqrt(subsample / f)``; None keeps all.
+    weighting : {"linear", "uniform"}, default="linear"
+        What a pair of words at distance d counts: ``(window - d + 1) / window``, or 1.
+    gradient : {"sampled", "decomp_mips", "mips", "exact"} or Gradient, default="sampled"
+        Which contexts are scored beside a word's own: drawn ones alone; those of a decomposed
+        search; those of a plain search for large inner products; all.
+    index : {"product", "spherical", "exact", "faiss"} or MipsIndex or None, default=None
+        What is searched; None is the gradient's own choice.
+    n_candidates : int or None, default=None
+        Contexts that a search retrieves for a word. None is a hundredth of them, at least 64.
+    n_sampled : int or None, default=None
+        Contexts drawn for each mini-batch to stand for those that were not found. None is a
+        fiftieth, at least 64. With 0 these count nothing, as in [1]_: then start from negative
+        sampling, or training comes to no good.
+    n_negative : int, default=0
+        If not 0, training starts from an epoch of skip-gram with so many negative samples [2]_,
+        instead of random vectors; [1]_ has 5 to 25.
+    fit_intercept : bool, default=True
+        Whether contexts have intercepts, which start as the logarithms of their frequencies and are
+        trained. Without them vectors spend themselves on frequencies.
+    alpha : float, default=10.0
+        Ridge: half of it times the squared norms of all vectors is added to the loss, summed over
+        pairs. It keeps rare words, of which little is known, short.
+    learning_rate : float, default=0.1
+        Of Adagrad, on the loss of each word by itself.
+    max_iter : int, default=10
+        Iterations.
+    vectors : {"sum", "input"}, default="sum"
+        What the vector of a word is: its input and its output vector, each divided by the mean norm
+        of its kind, and added; or its input vector alone. The sum needs words and contexts to be
+        the same.
+    handle_unknown : {"error", "zero"}, default="error"
+        What ``transform`` does with words that were not seen in training.
+    max_memory : int or str, default=None
+        Bytes, or a text as "8GB", for counting words; what is beyond goes to temporary files. None
+        is what the machine has.
+    n_jobs : int, default=None
+        Threads. The model is the same, bit for bit, for any number.
+    random_state : int, RandomState instance or None, default=None
+        Of subsampling, the start and what is drawn.
+    verbose : int, default=0
+        If not 0, print progress.
+    checkpoint_dir : str or PathLike, default=None
+        A folder in which ``fit`` keeps how far it is; the same call goes on from there, and ends in
+        the same bytes. Words are counted again.
+
+    Attributes
+    ----------
+    words_ : ndarray of str of shape (n_words,)
+        The most frequent first.
+    contexts_ : ndarray of str of shape (n_contexts,)
+        ``words_``, unless other names were given with a matrix of counts.
+    word_counts_ : ndarray of int64 of shape (n_words,)
+        Occurrences; of a matrix, its row sums, rounded.
+    vectors_ : ndarray of float32 of shape (n_words, embedding_dim)
+        See `vectors`.
+    input_vectors_ : ndarray of float32 of shape (n_words, embedding_dim)
+    output_vectors_ : ndarray of float32 of shape (n_contexts, embedding_dim)
+    intercept_ : ndarray of float32 of shape (n_contexts,)
+    fit_report_ : dict of ndarray of shape (n_iter_,)
+        ``loss``, for each pair of a word and a context as seen before the iteration's steps, and
+        ``seconds``.
+    n_iter_ : int
+        Iterations of the last fit, and of calls of partial_fit since.
+
+    See Also
+    --------
+    sklearn_xc.skip_gram.count_contexts : The counts that ``fit`` makes of sentences.
+    sklearn_xc.skip_gram.write_word2vec : Vectors as a file that other programs read.
+
+    Notes
+    -----
+    Time of an iteration: some inner products and as many sums for each distinct pair of a word and
+    a context, and for each word and context that is drawn. Memory: the counts, 8 bytes for each
+    distinct pair, and four times the vectors.
+
+    Source: [1]_, section 5.3. It differs in that contexts which were not found are not left out,
+    but told from moments and a sample; in intercepts and ridge; and in Adagrad, since the paper
+    does not say what its steps are.
+
+    References
+    ----------
+    .. [1] I. E.-H. Yen, S. Kale, F. X. Yu, D. Holtmann-Rice, S. Kumar and P. Ravikumar, "Loss
+       decomposition for fast learning in large output spaces", ICML 2018.
+    .. [2] T. Mikolov, I. Sutskever, K. Chen, G. S. Corrado and J. Dean, "Distributed
+       representations of words and phrases and their compositionality", NIPS 2013.
+
+    Examples
+    --------
+    >>> from sklearn_xc import DecompMIPSSkipGram
+    >>> sentences = [["red", "apple"], ["red", "cherry"], ["grey", "cat"], ["grey", "dog"]] * 50
+    >>> model = DecompMIPSSkipGram(4, subsample=None, vectors="input", random_state=0)
+    >>> model = model.fit(sentences)
+    >>> words, cosines = model.most_similar("apple", k=1)
+    >>> words.tolist()
+    ['cherry']
+    >>> model.transform(["cat", "dog"]).shape
+    (2, 4)
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "embedding_dim": [Interval(Integral, 1, None, closed="left")],
+        "window": [Interval(Integral, 1, 1000, closed="both")],
+        "min_count": [Interval(Integral, 1, None, closed="left")],
+        "max_words": [Interval(Integral, 1, None, closed="left"), None],
+        "subsample": [Interval(Real, 0, 1, closed="right"), None],
+        "weighting": [StrOptions({"linear", "uniform"})],
+        "gradient": "no_validation",  # make_gradient and make_index check these
+        "index": "no_validation",
+        "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
+        "n_sampled": [Interval(Integral, 0, None, closed="left"), None],
+        "n_negative": [Interval(Integral, 0, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "vectors": [StrOptions({"sum", "input"})],
+        "handle_unknown": [StrOptions({"error", "zero"})],
+        "max_memory": [Interval(Real, 0, None, closed="neither"), str, None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+        "checkpoint_dir": [str, PathLike, None],
+    }
+
+    def __init__(
+        self,
+        embedding_dim: int = 100,
+        *,
+        window: int = 8,
+        min_count: int = 5,
+        max_words: int | None = None,
+        subsample: float | None = 1e-4,
+        weighting: str = "linear",
+        gradient: str | Gradient = "sampled",
+        index: str | MipsIndex | None = None,
+        n_candidates: int | None = None,
+        n_sampled: int | None = None,
+        n_negative: int = 0,
+        fit_intercept: bool = True,
+        alpha: float = 10.0,
+        learning_rate: float = 0.1,
+        max_iter: int = 10,
+        vectors: str = "sum",
+        handle_unknown: str = "error",
+        max_memory: int | str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        checkpoint_dir: Any = None,
+    ) -> None:
+        self.embedding_dim = embedding_dim
+        self.window = window
+        self.min_count = min_count
+        self.max_words = max_words
+        self.subsample = subsample
+        self.weighting = weighting
+        self.gradient = gradient
+        self.index = index
+        self.n_candidates = n_candidates
+        self.n_sampled = n_sampled
+        self.n_negative = n_negative
+        self.fit_intercept = fit_intercept
+        self.alpha = alpha
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.vectors = vectors
+        self.handle_unknown = handle_unknown
+        self.max_memory = max_memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.checkpoint_dir = checkpoint_dir
+
+    words_: np.ndarray
+    word_counts_: np.ndarray
+    input_vectors_: np.ndarray
+    output_vectors_: np.ndarray
+    fit_report_: dict[str, np.ndarray]
+    n_iter_: int
+
+    @fit_context(prefer_skip_nested_validation=True)
+    @built_apart
+    def fit(
+        self, X: Any, y: Any = None, *, words: Any = None, contexts: Any = None
+    ) -> "DecompMIPSSkipGram":
+        """Learn vectors of words.
+
+        Parameters
+        ----------
+        X : iterable of lists of str; str or PathLike; or matrix of shape (n_words, n_contexts)
+            Sentences; a file with a sentence to a line, which is UTF-8 and may be compressed; or
+            counts, dense or sparse, how often each word has occurred with each context.
+        y : None
+            Ignored.
+        words : array-like of str of shape (n_words,), default=None
+            Names of the rows of a matrix; None takes their numbers, as texts.
+        contexts : array-like of str of shape (n_contexts,), default=None
+            Names of its columns; None takes `words`, or numbers if there are not as many.
+
+        Returns
+        -------
+        DecompMIPSSkipGram
+            Itself.
+
+        Raises
+        ------
+        ValueError, TypeError
+            For an X that is none of these, has no pairs of words, or counts that are negative or
+            not finite; and if training diverges.
+        MemoryBudgetError
+            If the vectors do not fit.
+        """
+        seed = draw_seed(self.random_state)
+        counted = read_counts(self, X, words, contexts, seed, self._allowed_bytes())
+        counts = counted.counts
+        n_words, n_contexts = len(counts.of_words), counts.n_contexts
+        if self.vectors == "sum" and n_words != n_contexts:
+            raise ValueError(
+                f"{type(self).__name__}: vectors='sum' needs words and contexts to be the same. "
+                f"Got {n_words} words and {n_contexts} contexts: set vectors='input'."
+            )
+        dim = int(self.embedding_dim)
+        require_bytes(
+            4 * 4 * (n_words + n_contexts) * (dim + 1), self._allowed_bytes(),
+            f"vectors, {n_words} words and {n_contexts} contexts x {dim} x 4 bytes, with steps and "
+            "their squares",
+            "Lower embedding_dim, or raise min_count.", type(self).__name__,
+        )  # fmt: skip
+        data = {"X": [counts.indptr, counts.contexts, counts.counts]}
+        fit = Fit(self, X, y)
+        with kept_loops(self, data, seed) as (loops, seed):
+            if self.n_negative:
+                start = negative_sampling_start(counts, dim, int(self.n_negative), seed)
+            else:
+                start = random_start(counts, dim, seed)
+            U, W = start
+            if not self.fit_intercept:
+                W[:, -1] = 0
+            training = self._training(counted, Vectors(U), Vectors(W), seed)
+            self._keep_names(counted)
+            self._run(training, int(self.max_iter), fit, loops, is_further=False)
+        fit.end()
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    @built_apart
+    def partial_fit(
+        self, X: Any, y: Any = None, *, words: Any = None, contexts: Any = None
+    ) -> "DecompMIPSSkipGram":
+        """Take one iteration on further text, or on other counts, of the words that are known.
+
+        The first call is a ``fit`` of one iteration. Later ones leave words out that are not in
+        ``words_``.
+
+        Parameters
+        ----------
+        X, y, words, contexts
+            As of ``fit``; a matrix has the shape of the first.
+
+        Returns
+        -------
+        DecompMIPSSkipGram
+            Itself.
+        """
+        fit = Fit.untold(self)
+        seed = draw_seed(self.random_state)
+        if not hasattr(self, "input_vectors_"):
+            counted = read_counts(self, X, words, contexts, seed, self._allowed_bytes())
+            U, W = random_start(counted.counts, int(self.embedding_dim), seed)
+            if not self.fit_intercept:
+                W[:, -1] = 0
+            training = self._training(counted, Vectors(U), Vectors(W), seed)
+            self._keep_names(counted)
+            self._run(training, 1, fit, Loops(), is_further=False)
+            return self
+        counted = read_known_counts(self, X, words, contexts, seed, self._allowed_bytes())
+        W = np.column_stack((self.output_vectors_, self.intercept_))
+        squares = np.column_stack((self._output_squares, self._intercept_squares))
+        inputs = Vectors(self.input_vectors_.copy(), self._input_squares.copy())
+        outputs = Vectors(np.ascontiguousarray(W), np.ascontiguousarray(squares))
+        training = self._training(counted, inputs, outputs, seed)
+        training.n_iter = self.n_iter_
+        self.word_counts_ = self.word_counts_ + counted.word_counts
+        self._run(training, 1, fit, Loops(), is_further=True)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **names: Any) -> np.ndarray:
+        """Learn vectors of words, and return those of all words, in the order of ``words_``.
+
+        Parameters
+        ----------
+        X, y, **names
+            As of ``fit``.
+
+        Returns
+        -------
+        ndarray of float32 of shape (n_words, embedding_dim)
+        """
+        return self.fit(X, y, **names).vectors_.copy()
+
+    @property
+    def vectors_(self) -> np.ndarray:  # type: ignore[override]
+        """Vectors of words, see `vectors`; (n_words, embedding_dim)."""
+        check_is_fitted(self)
+        if self.vectors == "input":
+            return self.input_vectors_
+        made_of = self.input_vectors_, self.output_vectors_
+        kept = self.__dict__.get("_sum")
+        if kept is None or kept[0] is not made_of[0] or kept[1] is not made_of[1]:
+            vectors = _unit_mean(made_of[0]) + _unit_mean(made_of[1])
+            self.__dict__["_sum"] = kept = (*made_of, vectors)
+        return kept[2]
+
+    def objective(self, X: Any, *, words: Any = None, contexts: Any = None) -> float:
+        """Return the exact loss of counts, for each pair of a word and a context.
+
+        Parameters
+        ----------
+        X, words, contexts
+            As of ``partial_fit``; subsampled with `random_state`.
+
+        Returns
+        -------
+        float
+            The cross-entropy of contexts, in nats, over all of them; without the ridge.
+        """
+        check_is_fitted(self)
+        seed = draw_seed(self.random_state)
+        counted = read_known_counts(self, X, words, contexts, seed, self._allowed_bytes())
+        W = np.column_stack((self.output_vectors_, self.intercept_))
+        training = self._training(
+            counted, Vectors(self.input_vectors_), Vectors(np.ascontiguousarray(W)), seed,
+            gradient="exact",
+        )  # fmt: skip
+        with one_blas_thread():
+            return training.loss()
+
+    def _training(
+        self, counted: Counted, inputs: Vectors, outputs: Vectors, seed: int,
+        gradient: str | Gradient | None = None,
+    ) -> Training:  # fmt: skip
+        """Return the training of these vectors."""
+        who, counts = type(self).__name__, counted.counts
+        n, dim = counts.n_contexts, inputs.values.shape[1]
+        part = make_gradient(self.gradient if gradient is None else gradient, f"{who}: gradient")
+        if isinstance(part, MessagePassing):
+            raise ValueError(
+                f"{who}: gradient must not be MessagePassing, which knows no shares of contexts. "
+                "Got it: take 'decomp_mips'."
+            )
+        index = part.default_index if self.index is None else self.index
+        make_index(index, who=f"{who}: index")
+        n_candidates = self.n_candidates or max(_LEAST, int(np.ceil(_CANDIDATES * n)))
+        task = GradientTask(
+            CollapsedSoftmax(),  # type: ignore[arg-type]
+            lambda: make_index(index), min(n, n_candidates), dim, seed=seed,
+        )  # fmt: skip
+        n_sampled = self.n_sampled
+        if n_sampled is None:
+            n_sampled = max(_LEAST, int(np.ceil(_SAMPLED * n)))
+        method = part.start(task)
+        sampler = ContextSampler(counts.of_contexts, n_sampled) if n_sampled else None
+        return Training(
+            counts, inputs, outputs, method, sampler, float(self.learning_rate),
+            float(self.alpha), bool(self.fit_intercept), seed,
+            count_threads(self.n_jobs, f"{who}: n_jobs"),
+        )  # fmt: skip
+
+    def _run(
+        self, training: Training, n_iter: int, fit: Fit, loops: Loops, *, is_further: bool
+    ) -> None:
+        """Take iterations, and set the fitted attributes."""
+        progress = fit.parts("iteration", n_iter)
+        loop, report = loops.loop("fit"), []
+        if (kept := loop.get()) is not None:
+            report, state = kept
+            training.go_on(state)
+        for _ in report:
+            progress.known()
+
+        def reached() -> tuple[list[tuple[float, float]], dict[str, Any]]:
+            return report, training.kept()
+
+        def model_now() -> dict[str, Any]:
+            model = self._with_vectors(training, report, is_further=is_further)
+            return {name: _copied(value) for name, value in model.items()}
+
+        with one_blas_thread():
+            while len(report) < n_iter and not progress.was_stopped:
+                task = progress.begin()
+                report.append(training.iterate())
+                if not np.isfinite(report[-1][0]) or not training.is_finite():
+                    raise ValueError(
+                        f"{type(self).__name__}: training diverged at learning_rate="
+                        f"{self.learning_rate:g}. Lower it, raise alpha, or raise n_sampled."
+                    )
+                loop.put(reached)
+                if progress.end(task, f"loss {report[-1][0]:.4g}", model_now):
+                    break
+        loop.put(reached, is_final=True)
+        progress.close()
+        self.__dict__.update(self._with_vectors(training, report, is_further=is_further))
+
+    def _with_vectors(
+        self, training: Training, report: list[tuple[float, float]], *, is_further: bool
+    ) -> dict[str, Any]:
+        """Return the fitted attributes, with those of now for the vectors."""
+        W, squares = training.outputs.values, training.outputs.squares
+        loss, seconds = (np.array(column) for column in zip(*report, strict=True))
+        if is_further:
+            loss = np.append(self.fit_report_["loss"], loss)
+            seconds = np.append(self.fit_report_["seconds"], seconds)
+        found = dict(vars(self))
+        found.pop("_sum", None)
+        return found | {
+            "input_vectors_": training.inputs.values,
+            "output_vectors_": np.ascontiguousarray(W[:, :-1]),
+            "intercept_": W[:, -1].copy(),
+            "_input_squares": training.inputs.squares,
+            "_output_squares": np.ascontiguousarray(squares[:, :-1]),
+            "_intercept_squares": squares[:, -1].copy(),
+            "fit_report_": {"loss": loss, "seconds": seconds},
+            "n_iter_": len(loss),
+        }
+
+    def _keep_names(self, counted: Counted) -> None:
+        for name in [name for name in vars(self) if name.endswith("_") or name == "_sum"]:
+            delattr(self, name)
+        self.words_, self.contexts_ = counted.words, counted.contexts
+        self.word_counts_ = counted.word_counts
+
+    def _allowed_bytes(self) -> int | None:
+        """Return `max_memory` in bytes; None is what the machine has left."""
+        if self.max_memory is None:
+            return None
+        return parse_bytes(self.max_memory, f"{type(self).__name__}: max_memory")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_sum"}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        tags.requires_fit = True
+        return tags
+
+
+def _unit_mean(vectors: np.ndarray) -> np.ndarray:
+    """Return vectors divided by their mean norm."""
+    norm = float(np.linalg.norm(vectors, axis=1).mean())
+    return vectors / np.float32(norm) if norm > 0 else vectors.copy()
+
+
+def _copied(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else value

@@ -1,0 +1,320 @@
+"""Steps of input vectors and of output vectors in turn, each by the gradient over all words.
+
+The way of the data, for each mini-batch of words::
+
+    words -> V -> contexts that may matter                               gradients
+               -> those that stand for all others                        sampling
+               -> gradient by the scores                                 collapsed_softmax
+    input:  -> gradient by V, of each word
+    output: -> added to the gradient by the output vectors
+
+The loss of a word is divided by how often it occurs, and likewise the gradient of a context: rare
+words take as long a step as frequent ones. (The Hessian by the output vectors is at most block
+diagonal, with blocks that are proportional to how often a context is expected, as the covariance of
+the softmax is at most the diagonal of its probabilities.)
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sklearn_xc._data import read_only
+from sklearn_xc.gradients import GradientMethod, LabelGradient
+from sklearn_xc.gradients.exact import Exact
+from sklearn_xc.gradients.sharing import share_instances
+from sklearn_xc.kernels.skip_gram.collapsed_softmax import add_outer_products
+from sklearn_xc.kernels.steps.row_moves import add_rows
+from sklearn_xc.mips.protocol import Candidates
+from sklearn_xc.parallel.team import Team
+from sklearn_xc.skip_gram.collapsed_softmax import (
+    CollapsedSoftmax,
+    Kept,
+    Others,
+    Reference,
+    WordBatch,
+)
+from sklearn_xc.skip_gram.problem import Cooccurrences
+from sklearn_xc.skip_gram.sampling import ContextSampler
+
+#: Words of a mini-batch, and the scores that it may have in all where all contexts are scored.
+_WORDS, _SCORES = 128, 2**23
+#: Contexts whose part of a product is one call: the same for any number of threads.
+_CONTEXTS = 4096
+#: Likewise words, and columns of output vectors.
+_PIECE, _COLUMNS = 32, 16
+#: Contexts that the second step of an iteration takes over from the first, for each word.
+_MOST_KEPT = 256
+_EPSILON = np.float32(1e-6)
+
+
+@dataclass
+class Vectors:
+    """Vectors that take steps, with what Adagrad has seen of their gradients.
+
+    Attributes
+    ----------
+    values : ndarray of float of shape (n, dim)
+        Changed in place.
+    squares : ndarray of float of shape (n, dim)
+        Sums of squared gradients.
+    """
+
+    values: np.ndarray
+    squares: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.float32))
+
+    def __post_init__(self) -> None:
+        if self.squares.shape != self.values.shape:
+            self.squares = np.zeros_like(self.values)
+
+    def step(self, gradient: np.ndarray, rate: float) -> np.ndarray:
+        """Take a step, and return how far each has moved; the gradient is overwritten."""
+        self.squares += gradient * gradient
+        gradient /= np.sqrt(self.squares) + _EPSILON
+        gradient *= gradient.dtype.type(rate)
+        self.values -= gradient
+        return np.sqrt(np.einsum("ij,ij->i", gradient, gradient))
+
+
+@dataclass
+class Training:
+    """Input and output vectors under way.
+
+    Attributes
+    ----------
+    counts : Cooccurrences
+    inputs : Vectors of shape (n_words, dim)
+    outputs : Vectors of shape (n_contexts, dim + 1)
+        With an intercept in the last column; 0 where there is none.
+    method : GradientMethod
+        Of a ``CollapsedSoftmax``.
+    sampler : ContextSampler or None
+        None lets contexts that were not found count nothing.
+    rate : float
+        Learning rate.
+    ridge : float
+        Half of it times the squared norms of all vectors is added to the loss over all pairs.
+    has_intercept : bool
+    seed : int
+    n_workers : int
+    n_iter : int
+        Iterations so far.
+    """
+
+    counts: Cooccurrences
+    inputs: Vectors
+    outputs: Vectors
+    method: GradientMethod
+    sampler: ContextSampler | None
+    rate: float
+    ridge: float
+    has_intercept: bool
+    seed: int
+    n_workers: int
+    n_iter: int = 0
+
+    def __post_init__(self) -> None:
+        self.log_shares = self.counts.log_shares
+        self._scores_all = isinstance(self.method, Exact)
+
+    def kept(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps."""
+        vectors = self.inputs, self.outputs
+        return {
+            "vectors": [(one.values, one.squares) for one in vectors],
+            "method": self.method.kept(),
+            "n_iter": self.n_iter,
+        }
+
+    def go_on(self, kept: dict[str, Any]) -> None:
+        """Go on from what was kept of a training that began like this one."""
+        for one, (values, squares) in zip(
+            (self.inputs, self.outputs), kept["vectors"], strict=True
+        ):
+            one.values[...], one.squares[...] = values, squares
+        self.method = self.method.going_on(kept["method"], self.outputs.values)
+        self.n_iter = kept["n_iter"]
+
+    def is_finite(self) -> bool:
+        """Tell whether all vectors are finite."""
+        return all(np.isfinite(one.values).all() for one in (self.inputs, self.outputs))
+
+    def loss(self) -> float:
+        """Return the loss for each pair, over the contexts that the gradient considers."""
+        self.method.build(self.outputs.values)
+        with Team(self.n_workers) as team:
+            reference = Reference(self.outputs.values, self.log_shares)
+            weight = np.ones(len(self.inputs.values))
+            total = 0.0
+            for words, _, found in self._batches(team, 0, weight, reference):
+                total += float(self.counts.of_words[words] @ found.losses)
+        return total / self.counts.total
+
+    def iterate(self) -> tuple[float, float]:
+        """Take a step of the input vectors and one of the output vectors.
+
+        Returns
+        -------
+        loss : float
+            For each pair of a word and a context, as seen before the first step.
+        seconds : float
+        """
+        began = time.perf_counter()
+        self.method.build(self.outputs.values)
+        with Team(self.n_workers) as team, np.errstate(over="ignore", invalid="ignore"):
+            gradient, loss = self.input_gradient(team)
+            self.inputs.step(gradient, self.rate)
+            lengths = self.outputs.step(self.output_gradient(team), self.rate)
+        self.method.moved(np.arange(len(lengths), dtype=np.int32), lengths)
+        self.n_iter += 1
+        return loss, time.perf_counter() - began
+
+    def input_gradient(self, team: Team) -> tuple[np.ndarray, float]:
+        """Return the gradient of each word's own loss by its vector, and the loss of all pairs."""
+        counts, U = self.counts, self.inputs.values
+        gradient, loss = np.zeros_like(U), 0.0
+        reference = Reference(self.outputs.values, self.log_shares)
+        self._kept: list[Kept] = []
+        for words, batch, found in self._batches(team, 0, np.ones(len(U)), reference):
+            self._kept.append(_packed(batch.kept))
+            by_inputs = self._gradient_by_inputs(batch, found, team)
+            if batch.has_reference:
+                by_inputs += reference.by_inputs(batch)
+            gradient[words] = by_inputs[:, : U.shape[1]]
+            loss += float(counts.of_words[words] @ found.losses)
+        if self.ridge:
+            n = np.maximum(counts.of_words, 1.0).astype(U.dtype)
+            gradient += U.dtype.type(self.ridge) * U / n[:, None]
+        return gradient, loss / counts.total
+
+    def output_gradient(self, team: Team) -> np.ndarray:
+        """Return the gradient of the summed loss by each output vector, over its context's count.
+
+        To be called after ``input_gradient``, whose contexts it takes over.
+        """
+        counts, W = self.counts, self.outputs.values
+        G = np.zeros_like(W)
+        reference = Reference(W, self.log_shares)
+        for _, batch, found in self._batches(team, 1, counts.of_words, reference):
+            self._add_by_outputs(G, batch, found, team)
+            if batch.has_reference:
+                reference.add(batch)
+        if self.sampler is not None:
+            G += reference.by_outputs()
+        n = np.maximum(counts.of_contexts, 1.0).astype(W.dtype)
+        G /= n[:, None]
+        if self.ridge:
+            G[:, :-1] += W.dtype.type(self.ridge) * W[:, :-1] / n[:, None]
+        if not self.has_intercept:
+            G[:, -1] = 0
+        return G
+
+    def _batches(
+        self, team: Team, phase: int, weight: np.ndarray, reference: Reference
+    ) -> Iterator[tuple[np.ndarray, WordBatch, LabelGradient]]:
+        """Yield words that have contexts, with their batch and the gradient by their scores."""
+        counts, U, W = self.counts, self.inputs.values, self.outputs.values
+        words = np.flatnonzero(counts.of_words > 0)
+        size = max(1, min(_WORDS, _SCORES // len(W))) if self._scores_all else _WORDS
+        for number, first in enumerate(range(0, len(words), size)):
+            some = words[first : first + size]
+            V = np.ones((len(some), W.shape[1]), W.dtype)
+            V[:, :-1] = U[some]
+            indptr, contexts, shares = counts.of_rows(some, W.dtype)
+            others, centres, heights = Others.none(), np.zeros(len(some)), np.zeros(len(some))
+            if self.sampler is not None:
+                rng = np.random.default_rng((self.seed, self.n_iter, phase, number))
+                others = self.sampler.draw(rng)
+                centres, heights = reference.of_words(V)
+            of_others = V @ W[others.labels].T
+            batch = WordBatch(
+                V, indptr, contexts, weight[some], shares, others, of_others,
+                np.empty_like(of_others),
+                self.log_shares, centres, heights, self.sampler is not None,
+                np.zeros(len(some)), Kept.room(len(some), 0 if phase else _MOST_KEPT), {},
+            )  # fmt: skip
+            if phase == 0 or self._scores_all:
+                found = self.method.search(W, V, team)
+                gradient = self.method.of(W, batch, found, team)  # type: ignore[arg-type]
+            else:
+                gradient = self._again(W, batch, self._kept[number], team)
+            yield some, batch, gradient
+
+    def _again(self, W: np.ndarray, batch: WordBatch, kept: Kept, team: Team) -> LabelGradient:
+        """Return the gradient over contexts that mattered in the step before."""
+        n, room = len(batch.V), kept.labels.shape[1] + int(np.diff(batch.indptr).max())
+        out = LabelGradient.empty(n, room, W.dtype)
+        found = Candidates(kept.labels, np.empty((n, 0), W.dtype), kept.counts)
+        share_instances(
+            team, n, len(W),
+            lambda a, b: CollapsedSoftmax().over_found(
+                W, batch.part(a, b), found.part(a, b), False, out.part(a, b)
+            ),
+        )  # fmt: skip
+        return out
+
+    def _gradient_by_inputs(self, batch: WordBatch, found: LabelGradient, team: Team) -> np.ndarray:
+        """Return the gradient by what scores are linear in, one column more than vectors have."""
+        W, out = self.outputs.values, np.empty_like(batch.V)
+        ids, values, room = found.labels.ravel(), found.values.ravel(), found.labels.shape[1]
+        drawn = W[batch.others.labels]
+
+        def add(first: int, last: int) -> None:
+            if first in batch.of_all:
+                out[first:last] = batch.of_all[first] @ W
+                return
+            starts = np.arange(first, last) * room
+            add_rows(
+                read_only(W), starts, read_only(found.counts[first:last]), read_only(ids),
+                read_only(values), out[first:last],
+            )  # fmt: skip
+            out[first:last] += batch.of_others[first:last] @ drawn
+
+        if batch.of_all:
+            batch = batch._replace(of_all=_in_pieces(batch.of_all))
+        for_pieces(team, len(out), _PIECE, add)
+        return out
+
+    def _add_by_outputs(
+        self, G: np.ndarray, batch: WordBatch, found: LabelGradient, team: Team
+    ) -> None:
+        """Add the gradient by the output vectors."""
+        if batch.of_all:
+            scores = np.concatenate([batch.of_all[first] for first in sorted(batch.of_all)])
+
+            def add_all(first: int, last: int) -> None:
+                G[first:last] += scores[:, first:last].T @ batch.V
+
+            for_pieces(team, len(G), _CONTEXTS, add_all)
+            return
+
+        def add(first: int, last: int) -> None:
+            add_outer_products(G, found.labels, found.values, found.counts, batch.V, first, last)
+            columns = batch.of_others.T @ np.ascontiguousarray(batch.V[:, first:last])
+            G[batch.others.labels, first:last] += columns
+
+        for_pieces(team, G.shape[1], _COLUMNS, add)
+
+
+def for_pieces(team: Team, n: int, size: int, work: Callable[[int, int], None]) -> None:
+    """Do the work for pieces of n things, the same ones for any number of threads."""
+    pieces = [(first, min(first + size, n)) for first in range(0, n, size)]
+
+    def share(worker: int) -> None:
+        for first, last in pieces[worker :: team.n_workers]:
+            work(first, last)
+
+    team.run(share)
+
+
+def _in_pieces(of_all: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
+    """Return gradients over all contexts by the first word of each piece."""
+    scores = np.concatenate([of_all[first] for first in sorted(of_all)])
+    return {first: scores[first : first + _PIECE] for first in range(0, len(scores), _PIECE)}
+
+
+def _packed(kept: Kept) -> Kept:
+    """Return a copy that is as wide as it need be."""
+    return Kept(kept.labels[:, : int(kept.counts.max())].copy(), kept.counts)

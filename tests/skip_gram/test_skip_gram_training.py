@@ -1,0 +1,253 @@
+"""Gradients of the collapsed softmax, and contexts drawn for those that were not found."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from sklearn_xc.gradients import (
+    ExactGradient,
+    GradientTask,
+    SampledGradient,
+    SearchedGradient,
+)
+from sklearn_xc.mips import make_index
+from sklearn_xc.parallel.team import Team
+from sklearn_xc.skip_gram.collapsed_softmax import CollapsedSoftmax
+from sklearn_xc.skip_gram.problem import Cooccurrences
+from sklearn_xc.skip_gram.sampling import ContextSampler
+from sklearn_xc.skip_gram.training import Training, Vectors
+
+N_WORDS, N_CONTEXTS, DIM = 300, 170, 7
+
+
+@pytest.fixture(scope="module")
+def matrix():
+    """Return counts, with a word without contexts and a context without words."""
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(rng.gamma(0.3, 1.0, (N_WORDS, N_CONTEXTS)) * 3).astype(float)
+    counts[5] = 0
+    counts[:, 11] = 0
+    return counts
+
+
+def cooccurrences(matrix):
+    X = sp.csr_array(matrix)
+    indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int32)
+    return Cooccurrences.of(indptr, indices, X.data, matrix.shape[1])
+
+
+def training(
+    matrix, gradient=None, *, n_sampled=None, ridge=0.0, rate=0.1, scale=0.7, index="exact",
+    n_candidates=20, seed=0, n_workers=1, n_iter=0, dtype=np.float64, has_intercept=True,
+):  # fmt: skip
+    counts, rng = cooccurrences(matrix), np.random.default_rng(1)
+    U = (scale * rng.normal(size=(matrix.shape[0], DIM))).astype(dtype)
+    U[counts.of_words == 0] = 0
+    W = (scale * rng.normal(size=(matrix.shape[1], DIM + 1))).astype(dtype)
+    W[:, -1] = counts.log_shares + 0.3 * W[:, -1]
+    task = GradientTask(CollapsedSoftmax(), lambda: make_index(index), n_candidates, DIM, seed=seed)
+    method = (gradient or ExactGradient()).start(task)
+    sampler = None if n_sampled is None else ContextSampler(counts.of_contexts, n_sampled)
+    return Training(
+        counts, Vectors(U), Vectors(W), method, sampler, rate, ridge, has_intercept, seed,
+        n_workers, n_iter,
+    )  # fmt: skip
+
+
+def total_loss(matrix, U, W, ridge=0.0):
+    """Return the loss summed over all pairs, one after the other."""
+    scores = U @ W[:, :-1].T + W[:, -1]
+    top = scores.max(axis=1, keepdims=True)
+    log_softmax = scores - top - np.log(np.exp(scores - top).sum(axis=1, keepdims=True))
+    loss = 0.0
+    for i, k in zip(*np.nonzero(matrix), strict=True):
+        loss -= matrix[i, k] * log_softmax[i, k]
+    squares = (U**2).sum() + (W[:, :-1] ** 2).sum()
+    return loss + ridge / 2 * squares
+
+
+def gradients(one):
+    """Return the gradients by all vectors, and the loss."""
+    one.method.build(one.outputs.values)
+    with Team(one.n_workers) as team:
+        by_inputs, loss = one.input_gradient(team)
+        return by_inputs, one.output_gradient(team), loss
+
+
+@pytest.mark.parametrize("ridge", [0.0, 3.0])
+def test_the_gradient_is_that_of_the_sum_over_single_pairs(matrix, ridge):
+    one = training(matrix, ridge=ridge)
+    U, W = one.inputs.values, one.outputs.values
+    by_inputs, by_outputs, loss = gradients(one)
+    assert loss == pytest.approx(total_loss(matrix, U, W) / matrix.sum(), rel=1e-9)
+    rng, of_words, of_contexts = np.random.default_rng(2), matrix.sum(1), matrix.sum(0)
+    for vectors, gradient, sizes in ((U, by_inputs, of_words), (W, by_outputs, of_contexts)):
+        for _ in range(12):
+            k, j = rng.integers(len(vectors)), rng.integers(vectors.shape[1])
+            if sizes[k] == 0:
+                continue
+            kept, values = vectors[k, j], []
+            for step in (1e-5, -1e-5):
+                vectors[k, j] = kept + step
+                values.append(total_loss(matrix, U, W, ridge))
+            vectors[k, j] = kept
+            slope = (values[0] - values[1]) / 2e-5
+            assert gradient[k, j] * max(sizes[k], 1.0) == pytest.approx(slope, rel=2e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("gradient", "how"),
+    [
+        (SearchedGradient("exact"), {"n_candidates": N_CONTEXTS}),
+        (SearchedGradient("spherical"), {"n_candidates": N_CONTEXTS, "index": "spherical"}),
+        (SampledGradient(), {"n_candidates": N_CONTEXTS}),
+        (SampledGradient(), {"n_candidates": 1, "n_sampled": N_CONTEXTS}),
+        (SearchedGradient(), {"index": "product", "n_sampled": N_CONTEXTS}),
+        (SearchedGradient("exact"), {"n_candidates": 9, "n_sampled": N_CONTEXTS}),
+    ],
+)
+def test_all_contexts_found_or_drawn_give_the_exact_gradient(matrix, gradient, how):
+    """The reference and what corrects it cancel out, to rounding, where all are drawn."""
+    exact = gradients(training(matrix))
+    found = gradients(training(matrix, gradient, **how))
+    # Nothing stands for contexts that the second step does not take over.
+    by_outputs = 1e-6 if "n_sampled" in how else 5e-3
+    for one, expected, atol in zip(found, exact, (1e-6, by_outputs, 1e-6), strict=True):
+        np.testing.assert_allclose(one, expected, rtol=1e-5, atol=atol)
+
+
+def test_the_second_step_takes_over_the_contexts_that_matter(matrix):
+    """With nothing drawn, the gradient by output vectors is over what the first step has found."""
+    one = training(matrix, SearchedGradient("exact"), n_candidates=N_CONTEXTS)
+    calls = []
+    search = one.method.search
+    one.method.search = lambda *given: calls.append(1) or search(*given)
+    _, by_outputs, _ = gradients(one)
+    assert len(calls) == -(-(N_WORDS - 1) // 128)
+    np.testing.assert_allclose(by_outputs, gradients(training(matrix))[1], atol=5e-3)
+
+
+@pytest.mark.parametrize(("scale", "noise"), [(0.3, 0.07), (0.5, 0.3)])
+def test_gradients_by_samples_are_right_on_average(matrix, scale, noise):
+    exact = gradients(training(matrix, scale=scale))
+    n, sums = 200, [0.0, 0.0, 0.0]
+    errors = []
+    for seed in range(n):
+        how = {"n_candidates": 1, "n_sampled": 30, "seed": seed, "scale": scale}
+        found = gradients(training(matrix, SampledGradient(), **how))
+        sums = [total + one for total, one in zip(sums, found, strict=True)]
+        errors.append(np.linalg.norm(found[0] - exact[0]))
+    for total, expected in zip(sums, exact, strict=True):
+        size = np.linalg.norm(expected)
+        assert np.linalg.norm(total / n - expected) < 0.05 * size
+    assert np.mean(errors) < noise * np.linalg.norm(exact[0])
+
+
+def test_the_reference_takes_most_of_the_noise_away(matrix, monkeypatch):
+    """The same contexts are drawn with and without it; seeds are fixed."""
+    exact = gradients(training(matrix, scale=0.4))[0]
+    how = {"n_candidates": 1, "n_sampled": 30, "scale": 0.4}
+
+    def error():
+        found = [gradients(training(matrix, SampledGradient(), seed=s, **how))[0] for s in range(5)]
+        return np.mean([np.linalg.norm(one - exact) for one in found])
+
+    with_it = error()
+    monkeypatch.setattr(
+        "sklearn_xc.skip_gram.collapsed_softmax.Reference.of_words",
+        lambda self, V: (np.zeros(len(V)), np.full(len(V), -700.0)),
+    )
+    assert error() > 3 * with_it
+
+
+def test_a_search_leaves_less_to_chance(matrix):
+    exact = gradients(training(matrix, scale=1.2))[0]
+
+    def error(gradient, **how):
+        found = [
+            gradients(training(matrix, gradient, n_sampled=20, scale=1.2, seed=s, **how))[0]
+            for s in range(5)
+        ]
+        return np.mean([np.linalg.norm(one - exact) for one in found])
+
+    drawn = error(SampledGradient(), n_candidates=1)
+    assert error(SearchedGradient("exact"), n_candidates=20) < drawn
+
+
+def test_alternating_steps_of_a_small_rate_never_raise_the_loss(matrix):
+    one = training(matrix, rate=2e-3, ridge=2.0, scale=0.3)
+    U, W = one.inputs.values, one.outputs.values
+    losses = [total_loss(matrix, U, W, 2.0)]
+    for _ in range(20):
+        with Team(1) as team:
+            one.inputs.step(one.input_gradient(team)[0], one.rate)
+            losses.append(total_loss(matrix, U, W, 2.0))
+            one.outputs.step(one.output_gradient(team), one.rate)
+            losses.append(total_loss(matrix, U, W, 2.0))
+    assert (np.diff(losses) <= 0).all()
+    assert losses[-1] < losses[0] - 10
+
+
+def test_adagrad_divides_by_the_root_of_summed_squares():
+    rng = np.random.default_rng(0)
+    values, total = rng.normal(size=(6, 3)), np.zeros((6, 3))
+    one = Vectors(values.copy())
+    for _ in range(4):
+        gradient = rng.normal(size=(6, 3))
+        total += gradient**2
+        expected = 0.2 * gradient / (np.sqrt(total) + 1e-6)
+        values -= expected
+        lengths = one.step(gradient, 0.2)
+        np.testing.assert_allclose(lengths, np.linalg.norm(expected, axis=1))
+    np.testing.assert_allclose(one.values, values)
+
+
+@pytest.mark.parametrize("n_drawn", [1, 17, 100, 169, 170, 500])
+def test_contexts_are_drawn_with_the_chances_that_are_told(n_drawn):
+    frequencies = 1000.0 / np.arange(1, 171) ** 2
+    frequencies[60] = 0
+    sampler = ContextSampler(frequencies, n_drawn)
+    assert sampler.chances.sum() == pytest.approx(min(n_drawn, 170))
+    assert (sampler.chances > 0).all()
+    assert (sampler.chances <= 1).all()
+    rng, n, seen = np.random.default_rng(0), 4000, np.zeros(170)
+    for _ in range(n):
+        others = sampler.draw(rng)
+        assert (np.diff(others.labels) > 0).all()
+        assert abs(len(others.labels) - min(n_drawn, 170)) <= 1
+        np.testing.assert_array_equal(others.chances, sampler.chances[others.labels])
+        seen[others.labels] += 1
+    spread = np.sqrt(n * sampler.chances * (1 - sampler.chances))
+    assert (np.abs(seen - n * sampler.chances) <= 5 * spread + 1e-9).all()
+
+
+@pytest.mark.parametrize(
+    "gradient",
+    [ExactGradient(), SampledGradient(), SearchedGradient(), SearchedGradient("spherical")],
+)
+def test_threads_change_no_bit(matrix, gradient):
+    found = []
+    for n_workers in (1, 2, 3):
+        index = getattr(gradient, "default_index", "product")
+        one = training(
+            matrix, gradient, n_sampled=20, n_workers=n_workers, dtype=np.float32, index=index,
+            n_candidates=30,
+        )  # fmt: skip
+        for _ in range(3):
+            one.iterate()
+        found.append((one.inputs.values.tobytes(), one.outputs.values.tobytes()))
+    assert found[0] == found[1] == found[2]
+
+
+def test_without_intercepts_they_stay_as_they_are(matrix):
+    one = training(matrix, has_intercept=False)
+    one.outputs.values[:, -1] = 0
+    one.iterate()
+    assert (one.outputs.values[:, -1] == 0).all()
+
+
+def test_words_without_contexts_stay_as_they_are(matrix):
+    one = training(matrix, ridge=1.0)
+    one.iterate()
+    assert (one.inputs.values[5] == 0).all()
+    assert np.isfinite(one.outputs.values).all()
