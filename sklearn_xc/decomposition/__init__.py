@@ -12,6 +12,7 @@
             |-- fitting.py          from a course down to steps, and back up to weights
             |     |-- training.py     an epoch
             |     '-- _guide.py       the gradient of the next step, and what it searches
+            |-- _metric.py          scores that are distances: where proxies start
             |-- _passes.py          distinct instances of all calls, counted: what an epoch is
             |-- _intercept.py       where intercepts start; what answers without features
             |-- _finite.py          numbers that are not finite

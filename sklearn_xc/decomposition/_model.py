@@ -19,6 +19,7 @@ from sklearn_xc._parts import same_part
 from sklearn_xc._state import reads_one_state
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.decomposition._intercept import log_odds_of_blank
+from sklearn_xc.decomposition._metric import subtract_norms
 from sklearn_xc.decomposition.course import with_intercepts
 from sklearn_xc.kernels.search.candidates import rank_labels, score_labels
 from sklearn_xc.mips import ExactIndex, MipsIndex, copy_index, index_bytes, make_index
@@ -107,7 +108,8 @@ class HiddenLayerModel(XCClassifier):
         -------
         ndarray of shape (n, dim)
             With a hidden layer ``X @ feature_embedding_``, else the dense X. Scores are ``embed(X)
-            @ coef_.T + intercept_``, except for instances without features.
+            @ coef_.T + intercept_``, except for instances without features; minus the squared norm
+            of the embedding where they are distances.
 
         Raises
         ------
@@ -122,6 +124,37 @@ class HiddenLayerModel(XCClassifier):
             "Ask for fewer instances at a time.",
         )  # fmt: skip
         return self._embedded(instances)
+
+    @property
+    def metric_(self) -> np.ndarray:
+        """Return the M of a Mahalanobis distance, ``(x - p)' M (x - p)``.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features)
+            Positive semidefinite: ``feature_embedding_ @ feature_embedding_.T``.
+
+        Raises
+        ------
+        AttributeError
+            Before a fit, and of a model with another metric.
+        MemoryBudgetError
+            If it does not fit into `max_memory`, or into what the machine has left.
+        """
+        name = type(self).__name__
+        if not hasattr(self, "coef_"):
+            raise AttributeError(f"metric_: this {name} is not fitted yet.")
+        L = self.feature_embedding_
+        if L is None or self._course.metric != "mahalanobis":
+            raise AttributeError(
+                f"metric_: this {name} was fitted with metric={self._course.metric!r}, and only "
+                "'mahalanobis' learns one."
+            )
+        d = len(L)
+        self._require_bytes(
+            d * d * L.itemsize, f"the metric, {d} x {d} features", "Use feature_embedding_."
+        )
+        return L @ L.T
 
     @reads_one_state
     def predict_topk(
@@ -214,6 +247,7 @@ class HiddenLayerModel(XCClassifier):
                     )  # fmt: skip
 
                 for_row_ranges(rank, len(V), _QUERIES, self.n_jobs)
+                self._as_scores(V, found)
                 self._require_finite(found[best >= 0])
                 labels[rows[own], : best.shape[1]] = best
                 scores[rows[own], : best.shape[1]] = found
@@ -245,6 +279,7 @@ class HiddenLayerModel(XCClassifier):
 
                 for_row_ranges(multiply, len(V), _QUERIES, self.n_jobs)
                 out += offsets
+                self._as_scores(V, out)
                 out[self._blank(V)] = blank + blank.dtype.type(self.threshold_)
             self._require_finite(scores)
             return scores
@@ -261,6 +296,7 @@ class HiddenLayerModel(XCClassifier):
         k_trained = min(k, n_trained)
         for own, V in self._parts(instances, self._embedded):
             found = find(V, k_trained)
+            self._as_scores(V, found[1])
             blank = self._blank(V)
             if blank.size:
                 found[0][blank], found[1][blank] = self._most_frequent(V[blank[:1]], k_trained)
@@ -357,7 +393,15 @@ class HiddenLayerModel(XCClassifier):
         index.build(np.ascontiguousarray(W))
         return SearchIndex(self.coef_, self.intercept_, copy_index(kind), labels, index)
 
-    def _feature_weights(self, instance: CsrRows, position: int) -> np.ndarray:
+    def _as_scores(self, V: np.ndarray, products: np.ndarray) -> None:
+        """Turn inner products with the vectors of labels into scores, in place."""
+        if self._course.metric != "inner_product":
+            with np.errstate(over="ignore", invalid="ignore"):
+                subtract_norms(V, products)
+
+    def _feature_weights(self, instance: CsrRows, position: int) -> np.ndarray | None:
+        if self._course.metric != "inner_product":
+            return None
         w = self.coef_[position]
         if self._is_binary:
             w = w - self.coef_[1 - position]
@@ -385,6 +429,8 @@ class HiddenLayerModel(XCClassifier):
                 out[first:last] += offsets
 
             for_row_ranges(multiply, len(V), _QUERIES, self.n_jobs)
+            if not self._is_binary:
+                self._as_scores(V, out)
             blank = self._blank(V)
             if blank.size:
                 log_odds = log_odds_of_blank(self._course.frequencies, W.dtype)

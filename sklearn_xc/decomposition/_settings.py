@@ -21,6 +21,7 @@ class Settings:
         A name, or an instance that is to be copied.
     n_candidates : int or None
     embedding_dim : int, "auto" or None
+    metric : str
     fit_intercept : bool
     dropout, alpha : float
     optimizer : str
@@ -40,6 +41,7 @@ class Settings:
     index: str | MipsIndex
     n_candidates: int | None
     embedding_dim: int | str | None
+    metric: str
     fit_intercept: bool
     dropout: float
     alpha: float

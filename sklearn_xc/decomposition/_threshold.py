@@ -26,6 +26,7 @@ def threshold_of(model: HiddenLayerModel, training: TrainingSet, seed: int) -> f
     for own, V in parts:
         kept = np.delete(np.arange(len(V)), model._blank(V))
         scores.append(model._best(V[kept], k)[1])
+        model._as_scores(V[kept], scores[-1])
         with_features.append(rows[own][kept])
     rows, sets = np.concatenate(with_features), training.sets
     if not rows.size:

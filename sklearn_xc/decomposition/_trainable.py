@@ -22,6 +22,7 @@ from sklearn_xc._seeds import draw_seed
 from sklearn_xc._state import sharing
 from sklearn_xc.decomposition._finite import explained, require_finite_model
 from sklearn_xc.decomposition._guide import RECALL_K, Guide
+from sklearn_xc.decomposition._metric import require_differences
 from sklearn_xc.decomposition._model import HiddenLayerModel
 from sklearn_xc.decomposition._settings import Settings
 from sklearn_xc.decomposition._threshold import threshold_of
@@ -59,6 +60,7 @@ class TrainableModel(HiddenLayerModel):
     index: str | MipsIndex | None
     n_candidates: int | None
     embedding_dim: int | str | None
+    metric: str
     fit_intercept: bool
     dropout: float
     alpha: float
@@ -133,7 +135,9 @@ class TrainableModel(HiddenLayerModel):
         weights = None
         if goes_on:
             weights = Weights(self.coef_, self.intercept_, self.feature_embedding_)
-            course = resume_course(settings, self._course, weights, training, is_further=is_further)
+            course, weights = resume_course(
+                settings, self._course, weights, training, is_further=is_further
+            )
         else:
             course = start_course(settings, training, seed)
             self._keep_targets(training.targets)
@@ -173,9 +177,12 @@ class TrainableModel(HiddenLayerModel):
         if not (is_auto or stops):
             return Choice(rate, n_epochs)
         progress = fit.parts("trial", None, stage="search")
+        n_features = training.instances.shape[1]
+        dim = embedding_dim_for(settings, training.share_of_nonzeros, n_features)
+        is_identity = settings.metric == "mahalanobis" and dim >= n_features
         search = Search(
             settings, training, seed, self.validation_fraction, progress,
-            is_dense=not embedding_dim_for(settings, training.share_of_nonzeros), loops=loops,
+            is_dense=is_identity or not dim, loops=loops,
         )  # fmt: skip
         is_edge = False
         with explained(settings.name, rate, training):
@@ -290,15 +297,18 @@ class TrainableModel(HiddenLayerModel):
         make_index(self._index_kind(), who=f"{name}: index")
         is_auto = isinstance(self.learning_rate, str)
         rate = self.__dict__.get("learning_rate_", 1.0) if is_auto else float(self.learning_rate)
+        loss = make_label_set_loss(self.loss, f"{name}: loss")
+        require_differences(loss, self.metric, name)
         return Settings(
             name=name,
-            loss=SetLoss.of(make_label_set_loss(self.loss, f"{name}: loss")),
+            loss=SetLoss.of(loss),
             gradient=make_gradient(self.gradient, f"{name}: gradient"),
             index=self._index_kind(),
             n_candidates=self.n_candidates,
             embedding_dim=self.embedding_dim,
+            metric=self.metric,
             fit_intercept=self.fit_intercept,
-            dropout=self.dropout,
+            dropout=0.0 if self.metric == "mahalanobis" else self.dropout,
             alpha=self.alpha,
             optimizer=self.optimizer,
             schedule=Schedule(rate, decay),
@@ -319,7 +329,9 @@ class TrainableModel(HiddenLayerModel):
         """Raise an error for parameters that weights of another call do not fit."""
         before: dict[str, Any] = {"optimizer": self._course.optimizer}
         before["fit_intercept"] = self._course.has_intercept
-        if not isinstance(self.embedding_dim, str):
+        before["metric"] = self._course.metric
+        has_own_dim = self.metric == "mahalanobis" and not self.embedding_dim
+        if not (isinstance(self.embedding_dim, str) or has_own_dim):
             before["embedding_dim"] = self.embedding_dim_
         for name, value in before.items():
             now = getattr(self, name)

@@ -50,6 +50,7 @@ class Weights(NamedTuple):
     n_drawn=Number("int", least=0),
     last_look=Number("int", least=0),
     is_seen=Array("bool", "labels", optional=True),
+    metric=Choice("inner_product", "euclidean", "mahalanobis"),
 )
 @dataclass
 class Course:
@@ -86,6 +87,8 @@ class Course:
         The labels that have had a training instance in any call.
     guide : Guide or None
         Of the last partial fit, with its index.
+    metric : str
+        Of the first call.
     """
 
     label_rows: Rows
@@ -107,6 +110,7 @@ class Course:
     last_look: int = 0
     is_seen: np.ndarray | None = None
     guide: Guide | None = None
+    metric: str = "inner_product"
 
     @property
     def epoch_of_all(self) -> float:

@@ -50,7 +50,21 @@ class DecompMIPSClassifier(TrainableModel):
         Dimension of the learned embedding, a hidden layer; 0 and None are for none. "auto" looks at
         what is in the training instances, in whatever container: 100 if fewer than a fifth of the
         entries are not 0, as of bags of words, and no layer for others, as for embeddings and
-        pixels. `embedding_dim_` is what it has chosen.
+        pixels. `embedding_dim_` is what it has chosen. With ``metric="mahalanobis"``, "auto" is the
+        number of features, or 100 for more than 1,000; 0 and None are the number of features.
+    metric : {"inner_product", "euclidean", "mahalanobis"}, default="inner_product"
+        What scores are. "euclidean" is metric learning with proxies [3]_: the score of label k is
+        ``-||phi(x) - y_k||^2``, where y_k is a trained point for each label, and phi(x) is as
+        above. "mahalanobis" is ``-(x - p_k)' M (x - p_k)`` with a trained M, which begins as the
+        identity: the Euclidean distance of ``L'x`` from ``L'p_k`` with ``M = L L'``, where L is a
+        hidden layer of all features, of a dense X too. They are for dense instances among which
+        distances mean something, such as embeddings of faces or images, and for labels with few
+        instances each. "mahalanobis" tells columns that matter from others; it takes n_features
+        times `embedding_dim_` multiplications for an instance. The margin and the scale of losses
+        are 1: scale X such that squared distances between classes are of that order, or take
+        "mahalanobis", which scales it. They are not for bags of words, where inner products rank
+        better. "triplet" needs small rates with them, which "auto" finds, and L or phi(x) of full
+        dimension. A loss must be one of differences of scores, as those with names are.
     fit_intercept : bool, default=True
         Whether labels have intercepts. Where at least a fifth of the entries of X are not 0, these
         are trained beside the vectors, at a lower rate where labels are many, and without the
@@ -58,24 +72,29 @@ class DecompMIPSClassifier(TrainableModel):
         both cases, an instance without features, a text of which no word is known, is answered by
         how frequent labels are in training: the most frequent ones are its best, and predicted are
         those that more than half of the instances have, or the most frequent class. Without
-        intercepts, all labels score 0 there.
+        intercepts, all labels score 0 there. With proxies (`metric`) there is nothing to train, and
+        this only says whether frequencies answer for a row of zeros; False makes it a point like
+        any other.
     dropout : float, default=0.2
         The share of the features of an instance that are left out at each visit, at random, where
         there is a hidden layer; at least 0, below 1. It keeps long training from fitting the
         instances at hand better and better, and new ones worse and worse. 0 is faster at first.
+        Not used with ``metric="mahalanobis"``.
     alpha : float, default=0.0
         Ridge beside the summed loss: half of it times the squared norms of all vectors, of labels
         and of features, is added; C = 1 / alpha in scikit-learn's terms. It costs no time. Good for
-        few instances a label, and for Adagrad; try 0.3 to 3.
+        few instances a label, and for Adagrad; try 0.3 to 3. Of proxies, it is the squared norm
+        that is added: centre X.
     optimizer : {"sgd", "adagrad"}, default="sgd"
         "adagrad" divides steps by the root of the summed squares of gradients.
     learning_rate : float or "auto", default="auto"
         A step is this times the gradient of the summed loss of a mini-batch, so that a good value
-        does not depend on `batch_size`. "auto" tries 1 (0.3 without a hidden layer), a third and
-        three times as much, and goes on where that helps: for two epochs each on a part of the
-        instances, by nDCG@5 of those held out, `validation_fraction`. Another rate than the first
-        must be better by more than the standard error. With fewer than 150 instances it is the
-        first; where training goes on, by `warm_start` or ``partial_fit``, it is that of before.
+        does not depend on `batch_size`. "auto" tries 1 (0.3 without a hidden layer, 0.1 for proxies
+        without one or with a full L), a third and three times as much, and goes on where that
+        helps: for two epochs each on a part of the instances, by nDCG@5 of those held out,
+        `validation_fraction`. Another rate than the first must be better by more than the standard
+        error. With fewer than 150 instances it is the first; where training goes on, by
+        `warm_start` or ``partial_fit``, it is that of before.
     decay : float, "1/t" or "auto", default="auto"
         How the learning rate falls: what it is multiplied by after each epoch, in (0, 1], or
         ``learning_rate / (1 + epochs)``, falling also within an epoch. "auto" is "1/t" for "sgd",
@@ -114,7 +133,7 @@ class DecompMIPSClassifier(TrainableModel):
         After a sparse fit, how many of the best labels predict and decision_function consider.
     warm_start : bool, default=False
         Whether ``fit`` goes on from the weights, and with the rate that they have come to. Other
-        parameters may change, except `embedding_dim`, `fit_intercept` and `optimizer`.
+        parameters may change, except `embedding_dim`, `metric`, `fit_intercept` and `optimizer`.
     max_memory : int or str, default=None
         Bytes, or a text as "8GB", that a fit may hold beyond what the process had when it began,
         the model included, and each dense answer. None is what the machine has.
@@ -141,16 +160,22 @@ class DecompMIPSClassifier(TrainableModel):
     embedding_dim_ : int
         Dimension of the hidden layer, 0 if there is none.
     coef_ : ndarray of shape (n_labels, dim)
-        A vector for each label, also two for two classes; averages, if asked for.
+        A vector for each label, also two for two classes; averages, if asked for. Twice the
+        proxies, where scores are distances.
     intercept_ : ndarray of shape (n_labels,)
         Added to the inner products; zeros without `fit_intercept`, and where X is sparse. Scores
         are ``embed(X) @ coef_.T + intercept_``; those of an instance without features are the log
-        odds of the labels' frequencies in training, plus `threshold_`.
+        odds of the labels' frequencies in training, plus `threshold_`. With proxies, minus their
+        squared norms; from scores, that of the embedded instance is subtracted besides, so that
+        they are minus squared distances.
     feature_embedding_ : ndarray of shape (n_features, dim) or None
-        A vector for each feature, of the hidden layer.
+        A vector for each feature, of the hidden layer; the L of a Mahalanobis distance.
+    metric_ : ndarray of shape (n_features, n_features)
+        With ``metric="mahalanobis"`` alone: M, made when it is asked for.
     threshold_ : float
         After an indicator fit: labels with a higher score are predicted. Such that up to a thousand
         training instances get as many labels as they have; with intercepts, those with features.
+        With proxies it is minus a squared distance: labels nearer than that are predicted.
     index_recall_ : float or None
         Recall at 10 of the last index built for training; see `min_recall`.
     n_candidates_ : int
@@ -186,6 +211,10 @@ class DecompMIPSClassifier(TrainableModel):
     its gradient is cut at norm 1, so that training does not diverge; normalised rows (tf-idf) are
     what it is for. Equal instances with the same labels are merged into one with a weight.
 
+    Proxies start three tenths of the way from the mean of all instances to that of their own. Their
+    steps are divided by 1 plus twice the rate times the absolute sum of the gradients by the
+    label's scores: none goes farther than to the farthest instance that moves it.
+
     Memory: the weights, once more for their averages and once more with Adagrad, and dim/4 bytes a
     label for the index. Time of a step,
     for each instance: dim/4 byte look-ups a label, 64 of them at once with AVX-512, and a few
@@ -201,6 +230,8 @@ class DecompMIPSClassifier(TrainableModel):
        decomposition for fast learning in large output spaces", ICML 2018.
     .. [2] O. Shamir and T. Zhang, "Stochastic gradient descent for non-smooth optimization:
        convergence results and optimal averaging schemes", ICML 2013.
+    .. [3] Y. Movshovitz-Attias, A. Toshev, T. K. Leung, S. Ioffe and S. Singh, "No fuss distance
+       metric learning using proxies", ICCV 2017.
 
     Examples
     --------
@@ -221,6 +252,7 @@ class DecompMIPSClassifier(TrainableModel):
         "index": "no_validation",
         "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
         "embedding_dim": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"}), None],
+        "metric": [StrOptions({"inner_product", "euclidean", "mahalanobis"})],
         "fit_intercept": ["boolean"],
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -253,6 +285,7 @@ class DecompMIPSClassifier(TrainableModel):
         index: str | MipsIndex | None = None,
         n_candidates: int | None = None,
         embedding_dim: int | str | None = "auto",
+        metric: str = "inner_product",
         fit_intercept: bool = True,
         dropout: float = 0.2,
         alpha: float = 0.0,
@@ -281,6 +314,7 @@ class DecompMIPSClassifier(TrainableModel):
         self.index = index
         self.n_candidates = n_candidates
         self.embedding_dim = embedding_dim
+        self.metric = metric
         self.fit_intercept = fit_intercept
         self.dropout = dropout
         self.alpha = alpha
@@ -388,7 +422,8 @@ class DecompMIPSClassifier(TrainableModel):
         -----
         The learning rate falls with all instances visited so far; an epoch, of `decay` and
         of `sampled_epochs`, means the instances of the first call. Parameters may change
-        between calls, except `embedding_dim`, `fit_intercept` and `optimizer`.
+        between calls, except `embedding_dim`, `metric`, `fit_intercept` and `optimizer`. A proxy of
+        a label without an instance starts anew when the first ones come.
 
         Each call trains a copy of the weights, which takes their place at the end: an error or an
         interrupt leaves the model as it was, and other threads never see it half trained. The copy

@@ -15,7 +15,7 @@ from sklearn_xc.decomposition.course import Course, Weights, copy_of, without_in
 from sklearn_xc.decomposition.training import Trainer
 from sklearn_xc.solvers.averaging import CourseAverages
 from sklearn_xc.solvers.layers import HiddenLayer, IdentityLayer
-from sklearn_xc.solvers.moving_rows import MovingRows
+from sklearn_xc.solvers.moving_rows import MovingProxies, MovingRows
 
 #: n_candidates=None: this share of the labels, but at least so many.
 _SHARE, _LEAST_CANDIDATES = 0.01, 64
@@ -137,7 +137,9 @@ class Fitting:
         else:
             rows = [moving.vectors for moving in (trainer.weights, *trainer.layer.moving)]
             intercept = trainer.weights.values[:, -1] if has_intercept else None
-        if intercept is None:
+        if self._has_proxies:
+            intercept = MovingProxies.offsets_of(rows[0])
+        elif intercept is None:
             intercept = np.zeros(len(rows[0]), rows[0].dtype)
         return Weights(rows[0], intercept, rows[1] if len(rows) > 1 else None)
 
@@ -178,7 +180,9 @@ class Fitting:
         course.last_look = trainer.averages.last_look
         rows = trainer.averages.means if self.settings.average else [m.values for m in moving]
         coef, features = rows[0], rows[1] if len(rows) > 1 else None
-        if course.is_trained and self.settings.average:
+        if self._has_proxies and self.settings.average:
+            intercept = MovingProxies.offsets_of(coef)
+        elif course.is_trained and self.settings.average:
             assert trainer.averages.intercept is not None
             intercept = trainer.averages.intercept
         elif course.is_trained:
@@ -189,10 +193,17 @@ class Fitting:
             course.label_rows = course.feature_rows = None
         return Weights(coef, intercept, features), course
 
+    @property
+    def _has_proxies(self) -> bool:
+        """Return whether scores are distances: intercepts then follow from the vectors."""
+        return self.course.metric != "inner_product"
+
     def _label_rows(self) -> MovingRows:
         course = self.course
         W = course.label_rows
         assert W is not None
+        if self._has_proxies:
+            return MovingProxies(W, course.label_squares, course.scales[0])
         rate = intercept_rate(len(W)) if course.is_trained else None
         return MovingRows(W, course.label_squares, course.scales[0], rate)
 
@@ -223,16 +234,17 @@ class Fitting:
     def _averages(self, moving: list[MovingRows], weights: Weights | None) -> CourseAverages:
         """Return the averages, on from those of the model if it has any."""
         course, intercept = self.course, None
+        has_intercept = course.is_trained and not self._has_proxies
         if not self.settings.average:
             return CourseAverages([])
         if course.is_averaged:
             assert weights is not None
             of_model = weights.coef, weights.features
             means = [np.array(rows, order="C") for rows in of_model if rows is not None]
-            intercept = copy_of(weights.intercept) if course.is_trained else None
+            intercept = copy_of(weights.intercept) if has_intercept else None
         else:
             means = [rows.vectors * rows.values.dtype.type(rows.scale) for rows in moving]
-            intercept = moving[0].values[:, -1].copy() if course.is_trained else None
+            intercept = moving[0].values[:, -1].copy() if has_intercept else None
             course.last_look = course.visits
         pairs = list(zip(moving, means, strict=True))
         return CourseAverages(pairs, course.last_look, intercept)

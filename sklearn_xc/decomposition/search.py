@@ -26,10 +26,10 @@ from sklearn_xc.solvers.moving_rows import entry_places
 from sklearn_xc.solvers.schedule import Schedule
 from sklearn_xc.storage.loops import Loops
 
-#: Rates that may be tried. The search begins in the middle, at 1 with a hidden layer and at 0.3
-#: without, and ends where neither neighbour is better.
+#: Rates that may be tried. The search begins in the middle, at 1 with a hidden layer, at 0.3
+#: without, at 0.1 for proxies among the instances, and ends where neither neighbour is better.
 RATES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-_FIRST = {"hidden layer": 1.0, "no layer": 0.3}
+_FIRST = {"hidden layer": 1.0, "no layer": 0.3, "proxies": 0.1}
 #: Epochs of a trial of a rate. After one, fast rates are ahead that end behind.
 _EPOCHS = 2
 #: Instances held out: the fraction asked for, but more of few instances, and not more than these.
@@ -84,7 +84,7 @@ class Search:
     progress : Progress
         Is told of the trials.
     is_dense : bool
-        Whether instances are their own vectors.
+        Whether instances are their own vectors, at least at the start.
     loops : Loops, default=None
         Keep trials, which are not run again.
     """
@@ -98,7 +98,9 @@ class Search:
         self._progress = Progress(Task(), None, "trial", None) if progress is None else progress
         n = len(training.rows)
         n_held = min(max(int(fraction * n), min(_ENOUGH, n // 3)), _MOST)
-        self._first = _FIRST["no layer" if is_dense else "hidden layer"]
+        kind = "no layer" if is_dense else "hidden layer"
+        has_proxies = settings.metric != "inner_product"
+        self._first = _FIRST["proxies" if is_dense and has_proxies else kind]
         self.is_possible = n_held >= _LEAST
         order = np.random.default_rng((seed, 7)).permutation(n)
         self._held = training.part(np.sort(order[:n_held]))

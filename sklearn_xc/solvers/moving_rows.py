@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_xc._data import read_only
+from sklearn_xc.kernels.steps.proxy_moves import move_proxies, write_squares
 from sklearn_xc.kernels.steps.row_moves import add_rows, group_entries, move_rows
 
 #: Rows are multiplied by their scale when it has come down to this: steps are divided by it.
@@ -143,10 +144,80 @@ class MovingRows:
         order, owners = np.empty(n_entries, np.int64), np.empty(n_entries, np.int64)
         starts, counts, ids, values = entries
         n = group_entries(starts, counts, ids, self._slots, rows, bounds, order, owners)
+        lengths = np.empty(n, self.values.dtype)
+        self._move((rows, bounds, order, owners), values, V, rate, lengths)
+        return rows[:n], lengths
+
+    def _move(
+        self, groups: tuple[np.ndarray, ...], values: np.ndarray, V: np.ndarray, rate: float,
+        lengths: np.ndarray,
+    ) -> None:  # fmt: skip
+        """Take the step of ``step``, with entries grouped by row."""
         number = self.values.dtype.type
         rates = number(rate / self.scale), number(rate * (self._intercept_rate or 0.0))
-        lengths = np.empty(n, self.values.dtype)
-        move_rows(
-            self.values, rows, bounds, order, owners, values, V, *rates, self._squares, lengths
-        )
-        return rows[:n], lengths
+        move_rows(self.values, *groups, values, V, *rates, self._squares, lengths)
+
+
+class MovingProxies(MovingRows):
+    """Proxies [1]_, points of which a few take a step at a time, as rows that score by distance.
+
+    The row of a proxy y is ``(2 y, -||y||^2)``, and its inner product with ``(v, 1)`` is ``||v||^2
+    - ||v - y||^2``: where the largest inner products are, the nearest proxies are. So what searches
+    and scores rows with an intercept does so with proxies. What differs is the step, along the
+    gradient by y. A step of plain gradients is damped where they are large, see ``move_proxies``.
+
+    Parameters
+    ----------
+    values : ndarray of float of shape (n_rows, dim + 1)
+        Twice the proxies, and their negative squared norms, both divided by the scale: the latter
+        twice. Changed in place.
+    squares : ndarray of float of shape (n_rows, dim + 1) or None
+        As in `MovingRows`; the last column stays as it is.
+    scale : float
+        What proxies are to be multiplied by.
+
+    References
+    ----------
+    .. [1] Y. Movshovitz-Attias, A. Toshev, T. K. Leung, S. Ioffe and S. Singh, "No fuss distance
+       metric learning using proxies", ICCV 2017.
+    """
+
+    def __init__(self, values: np.ndarray, squares: np.ndarray | None, scale: float = 1.0) -> None:
+        super().__init__(values, squares, scale, intercept_rate=0.0)
+
+    @staticmethod
+    def rows_of(proxies: np.ndarray) -> np.ndarray:
+        """Return the rows of some proxies, (n_rows, dim), which have a further column."""
+        values = np.empty((len(proxies), proxies.shape[1] + 1), proxies.dtype)
+        np.multiply(proxies, 2, out=values[:, :-1])
+        write_squares(values)
+        return values
+
+    @staticmethod
+    def offsets_of(vectors: np.ndarray) -> np.ndarray:
+        """Return ``-||y||^2`` of proxies, given ``2 y``, (n_rows, dim)."""
+        squares = np.einsum("kj,kj->k", vectors, vectors, dtype=np.float64)
+        return (-0.25 * squares).astype(vectors.dtype)
+
+    def scaled(self, V: np.ndarray) -> np.ndarray:
+        """Return queries: their inner products with the values are ``||v||^2 - ||v - y||^2``.
+
+        That is V times the scale, and beside it the square of the scale.
+        """
+        queries = super().scaled(V)
+        queries[:, -1] = self.scale**2
+        return queries
+
+    def apply_scale(self) -> None:
+        """Multiply the proxies by the scale, which rises to 1."""
+        if self.scale != 1.0:
+            super().apply_scale()
+            write_squares(self.values)
+
+    def _move(
+        self, groups: tuple[np.ndarray, ...], values: np.ndarray, V: np.ndarray, rate: float,
+        lengths: np.ndarray,
+    ) -> None:  # fmt: skip
+        number = self.values.dtype.type
+        how = number(rate), number(self.scale)
+        move_proxies(self.values, *groups, values, V, *how, self._squares, lengths)

@@ -267,8 +267,10 @@ ENTRIES = {
             "mips": {"gradient": "mips", "n_candidates": 3, "sampled_epochs": 0.5},
             "rounds": {"gradient": MessagePassing(2, n_blocks=2), "n_candidates": 3},
             "no average": {"average": False, "loss": "triplet", "alpha": 0.5},
+            "euclidean": {"gradient": "exact", "metric": "euclidean", "loss": "softmax"},
+            "mahalanobis": {"metric": "mahalanobis", "alpha": 0.1, "n_candidates": 3},
         },
-        by_search=("mips", "rounds", "no average"),
+        by_search=("mips", "rounds", "no average", "mahalanobis"),
         pieces={
             "sklearn_xc.gradients.sharing.LEAST_WORK": 1,
             "sklearn_xc.decomposition._model._TOGETHER": 64,
@@ -282,6 +284,7 @@ ENTRIES = {
             "index": ["hnsw", 3],
             "n_candidates": [0, -1, 1.5, True],
             "embedding_dim": [-1, "yes", 1.5, True],
+            "metric": ["cosine", None, True, 2],
             "dropout": [1.0, -0.1, NAN, True],
             "optimizer": ["adam", None],
             "learning_rate": [*RATE, "fast"],
@@ -314,6 +317,7 @@ ENTRIES = {
         variants={
             "exact": {"gradient": "exact", "optimizer": "adagrad"},
             "mips": {"gradient": "mips", "n_candidates": 3, "sampled_epochs": 0.5},
+            "euclidean": {"gradient": "exact", "metric": "euclidean", "loss": "triplet"},
         },
         by_search=("mips",),
         pieces={

@@ -10,7 +10,7 @@ from registry import ENTRIES
 #: What constructors may call their parameters. A new word is a decision: docs/design.md has the
 #: table of all constructors, and defends each name that differs.
 WORDS = {
-    "problem": "C Cs alpha loss delta multilabel fit_intercept regularize_intercept "
+    "problem": "C Cs alpha loss metric delta multilabel fit_intercept regularize_intercept "
     "class_weight negative_weight margin classifier_margin radius beta min_precision",
     "parts": "init u_init gradient index sampler encoder optimizer scoring cv exhaustive "
     "estimator estimators final_estimator objective method",
@@ -35,7 +35,7 @@ FITTED_TOO = {
     "C_", "Cs_", "best_index_", "best_map_", "best_score_", "embedding_dim_", "encoder_",
     "estimator_", "estimators_", "feature_embedding_", "final_estimator_", "fusion_",
     "group_edges_", "index_recall_", "intercept_", "label_embeddings_", "learning_rate_", "map_",
-    "n_candidates_", "named_estimators_", "pair_features_", "path_report_", "scores_",
+    "metric_", "n_candidates_", "named_estimators_", "pair_features_", "path_report_", "scores_",
     "temperature_", "threshold_", "thresholds_", "u_", "u_index_", "validation_scores_",
 }  # fmt: skip
 

@@ -1,0 +1,424 @@
+"""Scores that are distances: against brute force, finite differences, and the paper's identity."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+
+import sklearn_xc
+from sklearn_xc import DecompMIPSClassifier
+from sklearn_xc._data import CsrRows, DenseRows
+from sklearn_xc.decomposition.fitting import Fitting
+from sklearn_xc.gradients import SetLoss, sharing
+from sklearn_xc.gradients.exact import Exact
+from sklearn_xc.losses import LABEL_SET_LOSSES, MaxMargin, make_label_set_loss
+from sklearn_xc.parallel.team import Team
+from sklearn_xc.solvers.batch_sgd import LabelSets, take_steps
+from sklearn_xc.solvers.layers import HiddenLayer, IdentityLayer
+from sklearn_xc.solvers.moving_rows import MovingProxies, MovingRows
+from sklearn_xc.storage import loops
+
+N, D, K = 90, 6, 9
+LOSSES = sorted(LABEL_SET_LOSSES)
+METRICS = ("euclidean", "mahalanobis")
+
+
+def make_points(seed=0, n=N, d=D, n_classes=K, noise=0.5):
+    """Return instances around the points of their classes, off the origin, and the classes."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % n_classes
+    return 1.0 + rng.normal(size=(n_classes, d))[y] + noise * rng.normal(size=(n, d)), y
+
+
+def indicator(y, seed=0):
+    """Return sets of one or two labels."""
+    rng = np.random.default_rng(seed)
+    Y = np.eye(K)[y]
+    further = rng.random(len(y)) < 0.4
+    Y[np.flatnonzero(further), rng.integers(0, K, further.sum())] = 1
+    return Y
+
+
+def make(metric, loss="softmax", **parameters):
+    own = {"gradient": "exact", "learning_rate": 0.05, "max_iter": 3, "random_state": 0}
+    return DecompMIPSClassifier(loss, metric=metric, **{**own, **parameters})
+
+
+def distances(model, X):
+    """Return squared distances of embedded instances from proxies."""
+    return cdist(model.embed(X), model.coef_ / 2, "sqeuclidean")
+
+
+def data_of(kind):
+    X, y = make_points()
+    if kind == "dense":
+        return X, y
+    rng = np.random.default_rng(1)
+    wide = np.hstack([X * (rng.random(X.shape) < 0.4), np.zeros((N, 20))])
+    wide[np.arange(N), D + np.arange(N) % 20] = 1
+    return sp.csr_array(wide), sp.csr_array(indicator(y))
+
+
+def assert_same(a, b):
+    for name in ("coef_", "intercept_", "feature_embedding_", "threshold_"):
+        one, other = getattr(a, name), getattr(b, name)
+        assert (one is None and other is None) or np.array_equal(one, other)
+
+
+class TestScores:
+    @pytest.mark.parametrize("kind", ["dense", "sparse"])
+    @pytest.mark.parametrize("metric", METRICS)
+    @pytest.mark.parametrize("how", [{}, {"average": False}, {"optimizer": "adagrad"},
+                                     {"alpha": 0.3}, {"alpha": 0.3, "average": False},
+                                     {"fit_intercept": False}])  # fmt: skip
+    def test_are_minus_squared_distances(self, how, metric, kind):
+        X, y = data_of(kind)
+        model = make(metric, "triplet", embedding_dim="auto", **how).fit(X, y)
+        assert model.embedding_dim_ == (
+            (0, D)[metric == "mahalanobis"] if kind == "dense" else (100, 26)[metric != "euclidean"]
+        )
+        expected = -distances(model, X)
+        assert expected.std() > 0.1
+        np.testing.assert_allclose(model.intercept_, -((model.coef_ / 2) ** 2).sum(axis=1))
+        order = np.argsort(-expected, axis=1, kind="stable")
+        for exact in (True, False):
+            model.set_params(index="exact")
+            labels, scores = model.predict_topk(X, K, exact=exact)
+            np.testing.assert_array_equal(labels, order)
+            np.testing.assert_allclose(scores, np.take_along_axis(expected, order, 1), atol=1e-10)
+        labels, scores = model.predict_topk(X, 2, candidates=[1, 4, 7])
+        np.testing.assert_allclose(scores, -np.sort(-expected[:, [1, 4, 7]])[:, :2], atol=1e-10)
+        labels, scores = model.predict_topk(X, 2, candidates=np.eye(K)[np.arange(N) % K])
+        own = expected[np.arange(N), np.arange(N) % K]
+        np.testing.assert_allclose(scores[:, 0], own, atol=1e-10)
+        found = model.decision_function(X)
+        found = found.toarray() if sp.issparse(found) else found
+        np.testing.assert_allclose(found, expected, atol=1e-10)
+
+    def test_are_of_the_distance_in_the_instances_space(self):
+        """And the paper's identity: W_p = (-p'Mp, 2 p'M, -1), phi = (1, x, x'Mx)."""
+        X, y = make_points()
+        model = make("mahalanobis", "triplet", max_iter=8).fit(X, y)
+        M, L = model.metric_, model.feature_embedding_
+        P = np.linalg.solve(L.T, model.coef_.T / 2).T
+        expected = [[-(x - p) @ M @ (x - p) for p in P] for x in X]
+        np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-9)
+        W = np.column_stack([-np.einsum("ki,ij,kj->k", P, M, P), 2 * P @ M, np.full(K, -1.0)])
+        phi = np.column_stack([np.ones(N), X, np.einsum("ni,ij,nj->n", X, M, X)])
+        np.testing.assert_allclose(phi @ W.T, expected, atol=1e-9)
+        assert np.abs(M - np.eye(D)).max() > 0.05
+
+    def test_are_never_above_0(self):
+        X, y = make_points()
+        model = make("euclidean").fit(X.astype(np.float32) + 300, y)
+        at = (model.coef_ / 2).astype(np.float32)
+        scores = model.decision_function(at)
+        assert scores.max() <= 0
+        assert np.diag(scores).min() > -0.5  # of squared norms of half a million
+        assert model.predict_topk(at, 1)[1].max() <= 0
+
+    def test_of_two_classes_are_a_difference(self):
+        X, y = make_points(n_classes=2)
+        model = make("euclidean").fit(X, y)
+        near = distances(model, X)
+        np.testing.assert_allclose(model.decision_function(X), near[:, 0] - near[:, 1], atol=1e-10)
+        assert model.score(X, y) > 0.9
+
+    @pytest.mark.parametrize("metric", METRICS)
+    def test_a_label_is_predicted_within_a_radius(self, metric):
+        X, y = make_points()
+        Y = indicator(y)
+        model = make(metric, "triplet", fit_intercept=False).fit(X, Y)
+        assert model.threshold_ < 0
+        near = distances(model, X)
+        np.testing.assert_array_equal(model.predict(X), near < -model.threshold_)
+        assert model.predict(X).sum() == pytest.approx(Y.sum(), rel=0.05)
+        far = X + 100
+        assert not model.predict(far).any()
+
+    def test_a_row_of_zeros_is_a_point_without_fit_intercept(self):
+        X, y = make_points()
+        zero = np.zeros((1, D))
+        model = make("euclidean", fit_intercept=False).fit(X, y)
+        np.testing.assert_allclose(
+            model.decision_function(zero), -distances(model, zero), atol=1e-12
+        )
+        with_frequencies = make("euclidean").fit(X, y)
+        assert np.ptp(with_frequencies.decision_function(zero)) < 1e-12  # all are as frequent
+
+    def test_are_explained_by_leaving_features_out(self):
+        X, y = make_points()
+        model = make("mahalanobis", fit_intercept=False).fit(X, y)
+        explanation = model.explain(X[0], 3, n_features=None)
+        without = X[0].copy()
+        without[2] = 0
+        at = list(explanation.features).index(2)
+        fall = model.decision_function(X[:1])[0, 3] - model.decision_function([without])[0, 3]
+        assert explanation.contributions[at] == pytest.approx(fall)
+
+
+def slope(function, at):
+    shape = at.shape
+    return scipy.optimize.approx_fprime(
+        at.ravel(), lambda x: function(x.reshape(shape)), 1e-7
+    ).reshape(shape)
+
+
+class TestGradients:
+    N, D, K, DIM, MU = 8, 5, 7, 4, 2.0
+
+    def draw(self):
+        rng = np.random.default_rng(0)
+        X = 0.3 * rng.normal(size=(self.N, self.D))
+        sizes = 1 + np.arange(self.N) % 3
+        sets = [rng.choice(self.K, size, replace=False) for size in sizes]
+        labels, indptr = np.concatenate(sets).astype(np.int32), np.cumsum([0, *sizes])
+        return X, LabelSets(indptr, labels, rng.uniform(0.01, 0.03, self.N)), sets, rng
+
+    @pytest.fixture
+    def objective(self, label_set_loss):
+        def find(loss, V, proxies, sets, weight):
+            total = 0.0
+            for v, own, w in zip(V, sets, weight, strict=True):
+                own = own.tolist()
+                labels = own + [k for k in range(self.K) if k not in own]
+                scores = -((v - proxies[labels]) ** 2).sum(axis=1)  # all of the distance
+                total += w * label_set_loss(loss, scores, len(own), self.MU)[0]
+            return total
+
+        return find
+
+    @pytest.mark.parametrize("loss", LOSSES)
+    @pytest.mark.parametrize("is_hidden", [False, True])
+    def test_of_proxies_and_layer(self, is_hidden, loss, objective):
+        X, label_sets, sets, rng = self.draw()
+        assert (np.linalg.norm(X, axis=1) < 1.5).all()
+        X /= 1.5
+        dim, rate = self.DIM if is_hidden else self.D, 1e-5
+        L, proxies = rng.normal(size=(self.D, dim)), 0.5 * rng.normal(size=(self.K, dim))
+        moving, features = MovingProxies(MovingProxies.rows_of(proxies), None), L.copy()
+        layer = IdentityLayer(DenseRows(X))
+        if is_hidden:
+            rows = sp.csr_array(X)
+            csr = CsrRows(
+                rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data, X.shape
+            )
+            layer = HiddenLayer(csr, MovingRows(features, None))
+        own = MaxMargin(self.MU) if loss == "margin" else LABEL_SET_LOSSES[loss]()
+        method = Exact(SetLoss.of(own))
+        how = label_sets, method, np.arange(self.N), self.N, lambda: rate, 0.0
+        with Team(1) as team:
+            (step,) = take_steps(layer, moving, *how, team)
+        V, weight = X @ L if is_hidden else X, label_sets.weight
+        assert step.loss == pytest.approx(objective(loss, V, proxies, sets, weight))
+        by_proxy = slope(lambda p: objective(loss, V, p, sets, weight), proxies)
+        found = (proxies - moving.vectors / 2) / rate
+        assert np.abs(by_proxy).max() > 0.01
+        np.testing.assert_allclose(found, by_proxy, atol=2e-5)
+        if is_hidden:
+            by_L = slope(lambda m: objective(loss, X @ m, proxies, sets, weight), L)
+            np.testing.assert_allclose((L - features) / rate, by_L, atol=2e-5)
+            assert np.abs(by_L).max() > 0.01
+
+    @pytest.mark.parametrize("loss", LOSSES)
+    @pytest.mark.parametrize("metric", METRICS)
+    def test_searched_is_exact_with_all_candidates(self, metric, loss):
+        X, y = make_points()
+        Y, same = indicator(y), {"sampled_epochs": 0, "n_candidates": K}
+        expected = make(metric, loss).fit(X, Y)
+        for gradient in ("mips", "decomp_mips"):
+            model = make(metric, loss, gradient=gradient, index="exact", **same).fit(X, Y)
+            np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-9)
+            np.testing.assert_allclose(model.intercept_, expected.intercept_, atol=1e-9)
+        assert np.abs(expected.coef_).max() > 0.1
+
+    @pytest.mark.parametrize("metric", METRICS)
+    def test_a_loss_of_more_than_differences_is_refused(self, metric):
+        class SquaredError:
+            parameters = ()
+
+            @staticmethod
+            def gradient(scores, n_positive, n, parameters, out, work):
+                loss = 0.0
+                for j in range(n):
+                    out[j] = scores[j] - (1.0 if j < n_positive else 0.0)
+                    loss += 0.5 * out[j] ** 2
+                return loss, -np.inf
+
+            @staticmethod
+            def support_floor(largest_negative, smallest_positive, parameters):
+                return -np.inf
+
+        X, y = make_points()
+        with pytest.raises(ValueError, match="needs a loss of the differences of scores"):
+            make(metric, SquaredError()).fit(X, y)
+        make_label_set_loss(SquaredError())
+        for loss in (*LOSSES, MaxMargin(5.0)):
+            make(metric, loss, max_iter=1).fit(X, y)
+
+
+class TestTraining:
+    def test_ranks_stay_where_all_is_moved(self):
+        X, y = make_points()
+        by = np.random.default_rng(3).normal(size=D)
+        how = {"batch_size": N, "max_iter": 20, "fit_intercept": False}  # in no order
+        for loss in LOSSES:
+            one, other = (make("euclidean", loss, **how).fit(X + b, y) for b in (0, by))
+            np.testing.assert_allclose(other.coef_ / 2, one.coef_ / 2 + by, atol=1e-8)
+            labels, scores = one.predict_topk(X, K)
+            found, found_scores = other.predict_topk(X + by, K)
+            np.testing.assert_array_equal(found, labels)
+            np.testing.assert_allclose(found_scores, scores, atol=1e-7)
+
+    def test_starts_between_the_means(self):
+        X, y = make_points()
+        model = make("mahalanobis", learning_rate=1e-300, max_iter=1).fit(X, y)
+        mean, means = X.mean(axis=0), np.array([X[y == k].mean(axis=0) for k in range(K)])
+        np.testing.assert_allclose(model.coef_ / 2, mean + 0.3 * (means - mean), atol=1e-12)
+        np.testing.assert_allclose(model.metric_, np.eye(D), atol=1e-200)
+        flat = make("mahalanobis", learning_rate=1e-300, max_iter=1, embedding_dim=3).fit(X, y)
+        L = flat.feature_embedding_
+        np.testing.assert_allclose(L.T @ L, D / 3 * np.eye(3), atol=1e-12)
+        np.testing.assert_allclose(flat.coef_, model.coef_ @ L, atol=1e-12)
+        few = np.repeat([1.0, 2.0], N // 2)
+        weighted = make("euclidean", learning_rate=1e-300, max_iter=1).fit(X, y, few)
+        mean = few @ X / few.sum()
+        own = np.array([few[y == k] @ X[y == k] / few[y == k].sum() for k in range(K)])
+        np.testing.assert_allclose(weighted.coef_ / 2, mean + 0.3 * (own - mean), atol=1e-12)
+
+    @pytest.mark.parametrize("metric", METRICS)
+    def test_has_the_same_bytes_for_any_n_jobs(self, metric, monkeypatch):
+        monkeypatch.setattr(sharing, "LEAST_WORK", 1)
+        X, y = make_points()
+        for how in ({}, {"gradient": "decomp_mips", "n_candidates": 4, "optimizer": "adagrad"}):
+            one, two = (make(metric, n_jobs=n, **how).fit(X, indicator(y)) for n in (1, 2))
+            assert_same(one, two)
+            assert np.array_equal(one.decision_function(X), two.decision_function(X))
+
+    @pytest.mark.parametrize("metric", METRICS)
+    def test_a_weight_is_a_repeated_row(self, metric):
+        X, y = make_points()
+        weight = 1.0 + (np.arange(N) % 3 == 0)
+        twice = np.repeat(np.arange(N), weight.astype(int))
+        order = np.random.default_rng(0).permutation(len(twice))
+        a = make(metric).fit(X, y, weight)
+        assert_same(a, make(metric).fit(X[twice][order], y[twice][order]))
+
+    @pytest.mark.parametrize("metric", METRICS)
+    def test_is_saved(self, metric, tmp_path):
+        X, y = make_points()
+        model = make(metric, "triplet").fit(X, indicator(y))
+        model.save(tmp_path / "model")
+        loaded = sklearn_xc.load(tmp_path / "model")
+        if metric == "mahalanobis":
+            np.testing.assert_array_equal(loaded.metric_, model.metric_)
+        assert np.array_equal(loaded.decision_function(X), model.decision_function(X))
+        assert_same(loaded, model)
+        # What an answer is follows from the fit, not from a parameter set later.
+        loaded.set_params(metric="inner_product")
+        assert np.array_equal(loaded.decision_function(X), model.decision_function(X))
+
+    @pytest.mark.parametrize("metric", METRICS)
+    @pytest.mark.parametrize("average", [False, True])
+    def test_goes_on_from_a_checkpoint(self, average, metric, tmp_path, monkeypatch):
+        X, y = make_points()
+        how = {"average": average, "alpha": 0.2, "optimizer": "adagrad", "max_iter": 4}
+        how |= {"gradient": "mips", "n_candidates": 3, "checkpoint_dir": tmp_path}
+        expected = make(metric, **{**how, "checkpoint_dir": None}).fit(X, y)
+        monkeypatch.setattr(loops, "SHARE", np.inf)  # each epoch is kept
+        epochs, plain = [], Fitting.epoch
+
+        def epoch(fitting):
+            if len(epochs) == 2:
+                raise KeyboardInterrupt
+            epochs.append(plain(fitting))
+            return epochs[-1]
+
+        monkeypatch.setattr(Fitting, "epoch", epoch)
+        with pytest.raises(KeyboardInterrupt):
+            make(metric, **how).fit(X, y)
+        monkeypatch.setattr(Fitting, "epoch", plain)
+        assert_same(make(metric, **how).fit(X, y), expected)
+        assert len(epochs) == 2
+
+    @pytest.mark.parametrize("metric", METRICS)
+    @pytest.mark.parametrize("how", [{}, {"alpha": 0.3, "optimizer": "adagrad"},
+                                     {"gradient": "mips", "sampled_epochs": 0},
+                                     {"average": False, "alpha": 0.3}])  # fmt: skip
+    def test_goes_on_by_partial_fit(self, how, metric):
+        X, y = make_points(noise=0.2)
+        model, known = make(metric, **how), y < K - 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for _ in range(3):
+                model.partial_fit(X[known], y[known], classes=np.arange(K))
+        assert model.score(X[known], y[known]) > 0.9
+        assert (model.predict(X) != K - 1).all()
+        for _ in range(2):
+            model.partial_fit(X, y)
+            np.testing.assert_allclose(model.intercept_, -((model.coef_ / 2) ** 2).sum(axis=1))
+            np.testing.assert_allclose(model.decision_function(X), -distances(model, X), atol=1e-10)
+        assert model.score(X, y) > 0.9
+        assert (model.predict(X[~known]) == K - 1).mean() > 0.8
+
+    def test_goes_on_by_a_warm_start(self):
+        X, y = make_points(noise=0.8)
+        model = make("mahalanobis", "softmax", warm_start=True, embedding_dim=None).fit(X, y)
+        before = model.fit_report_["loss"][-1]
+        assert model.fit(X, y).fit_report_["loss"][-1] < before
+        model.set_params(metric="euclidean")
+        with pytest.raises(ValueError, match="metric='euclidean' does not go with the weights"):
+            model.fit(X, y)
+
+    def test_finds_its_rate(self):
+        X, y = make_points(n=400)
+        for metric in METRICS:
+            model = make(metric, learning_rate="auto", max_iter=10).fit(X, y)
+            assert model.validation_scores_.max() > 0.9
+
+
+class TestMahalanobis:
+    def test_is_positive_semidefinite(self):
+        X, y = make_points()
+        for how in ({}, {"embedding_dim": 3}, {"optimizer": "adagrad"}):
+            M = make("mahalanobis", "triplet", **how).fit(X, y).metric_
+            assert M.shape == (D, D)
+            np.testing.assert_array_equal(M, M.T)
+            values = np.linalg.eigvalsh(M)
+            assert values.min() > -1e-12 * values.max()
+            assert (values > 1e-9 * values.max()).sum() == how.get("embedding_dim", D)
+
+    def test_metric_is_of_it_alone(self):
+        X, y = make_points()
+        for model in (make("mahalanobis"), make("euclidean").fit(X, y),
+                      make("inner_product", embedding_dim=4).fit(X, y)):  # fmt: skip
+            assert not hasattr(model, "metric_")
+        with pytest.raises(AttributeError, match=r"metric_: .* was fitted with metric='euclidean'"):
+            _ = make("euclidean").fit(X, y).metric_
+        model = make("mahalanobis").fit(X, y).set_params(max_memory=8 * D * D - 1)
+        with pytest.raises(sklearn_xc.exceptions.MemoryBudgetError, match="the metric, 6 x 6"):
+            _ = model.metric_
+
+    def test_columns_of_noise_do_not_count(self):
+        """Few instances a class: the Euclidean distance has nothing to learn from but proxies."""
+        rng = np.random.default_rng(0)
+        n_classes, n_each, n_own, n_noise = 300, 12, 8, 16
+        y = np.repeat(np.arange(n_classes), n_each)
+        own = rng.normal(size=(n_classes, n_own))[y] + 0.2 * rng.normal(size=(len(y), n_own))
+        X = np.hstack([own, rng.normal(size=(len(y), n_noise))])
+        train = np.arange(len(y)) % n_each < 6
+        scores = {}
+        for metric in METRICS:
+            model = make(metric, learning_rate=0.3, max_iter=10).fit(X[train], y[train])
+            scores[metric] = model.score(X[~train], y[~train])
+        assert scores["mahalanobis"] > scores["euclidean"] + 0.2  # 0.36 here
+        M = model.metric_
+        assert np.trace(M[:n_own, :n_own]) / n_own > 2 * np.trace(M[n_own:, n_own:]) / n_noise
+
+    def test_thousands_of_features_have_a_narrow_layer(self):
+        X = sp.random_array((60, 1500), density=0.01, rng=np.random.default_rng(0), format="csr")
+        y = np.arange(60) % 3
+        assert make("mahalanobis", max_iter=1).fit(X, y).embedding_dim_ == 100
