@@ -81,7 +81,7 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         Contexts drawn for each mini-batch to stand for those that were not found. None is a
         fiftieth, at least 64. With 0 these count nothing, as in [1]_: then start from negative
         sampling, or training comes to no good.
-    n_negative : int, default=0
+    n_negatives : int, default=0
         If not 0, training starts from an epoch of skip-gram with so many negative samples [2]_,
         instead of random vectors; [1]_ has 5 to 25.
     fit_intercept : bool, default=True
@@ -178,7 +178,7 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         "index": "no_validation",
         "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
         "n_sampled": [Interval(Integral, 0, None, closed="left"), None],
-        "n_negative": [Interval(Integral, 0, None, closed="left")],
+        "n_negatives": [Interval(Integral, 0, None, closed="left")],
         "fit_intercept": ["boolean"],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
@@ -205,7 +205,7 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         index: str | MipsIndex | None = None,
         n_candidates: int | None = None,
         n_sampled: int | None = None,
-        n_negative: int = 0,
+        n_negatives: int = 0,
         fit_intercept: bool = True,
         alpha: float = 10.0,
         learning_rate: float = 0.1,
@@ -228,7 +228,7 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         self.index = index
         self.n_candidates = n_candidates
         self.n_sampled = n_sampled
-        self.n_negative = n_negative
+        self.n_negatives = n_negatives
         self.fit_intercept = fit_intercept
         self.alpha = alpha
         self.learning_rate = learning_rate
@@ -299,8 +299,8 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         data = {"X": [counts.indptr, counts.contexts, counts.counts]}
         fit = Fit(self, X, y)
         with kept_loops(self, data, seed) as (loops, seed):
-            if self.n_negative:
-                start = negative_sampling_start(counts, dim, int(self.n_negative), seed)
+            if self.n_negatives:
+                start = negative_sampling_start(counts, dim, int(self.n_negatives), seed)
             else:
                 start = random_start(counts, dim, seed)
             U, W = start

@@ -95,7 +95,7 @@ class TestWhatItLearns:
         assert fitted.objective(N) == pytest.approx(expected, rel=1e-5)
 
     def test_a_start_by_negative_sampling(self):
-        model = quick(n_negative=5, max_iter=25).fit(SENTENCES)
+        model = quick(n_negatives=5, max_iter=25).fit(SENTENCES)
         assert set(model.most_similar("cat", k=3)[0]) == {"dog", "horse", "cow"}
 
     def test_without_intercepts(self):
@@ -307,7 +307,7 @@ class TestBadInput:
             ({"index": "guess"}, "index"),
             ({"n_candidates": 0}, "n_candidates"),
             ({"n_sampled": -1}, "n_sampled"),
-            ({"n_negative": -1}, "n_negative"),
+            ({"n_negatives": -1}, "n_negatives"),
             ({"alpha": -1.0}, "alpha"),
             ({"learning_rate": 0.0}, "learning_rate"),
             ({"max_iter": 0}, "max_iter"),
