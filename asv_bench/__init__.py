@@ -92,6 +92,18 @@ EXPERIMENTS = {
         "embedding.samplers",
         "NGAMEEmbeddingXC: samplers by epoch, components, labels never seen in training",
     ),
+    "word_similarity": (
+        "skip_gram.similarity",
+        "DecompMIPSSkipGram beside gensim: word similarities and analogies by CPU time",
+    ),
+    "skip_gram_objective": (
+        "skip_gram.objective",
+        "DecompMIPSSkipGram: the exact objective by gradient, against CPU seconds",
+    ),
+    "cooccurrence": (
+        "skip_gram.cooccurrence",
+        "counting which words stand near which: tokens per second, peak memory",
+    ),
     "defaults": (
         "defaults.defaults",
         "every estimator's defaults beside other settings and peers, on all sets at three sizes",

@@ -136,7 +136,8 @@ class Training:
         other.model = copy.copy(model).set_params(**parameters, sampled_epochs=0.0)
         settings, training = other.model._settings(), self.fitting.training
         weights = Weights(model.coef_, model.intercept_, model.feature_embedding_)
-        course = resume_course(settings, model._course, weights, training, is_further=False)
+        how = settings, model._course, weights, training
+        course, weights = resume_course(*how, is_further=False)
         other.fitting = Fitting(settings, training, course, self.fitting.seed, weights)
         other.cpu_s = 0.0
         return other

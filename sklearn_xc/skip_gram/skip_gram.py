@@ -25,7 +25,7 @@ from sklearn_xc.skip_gram.counted import Counted, read_counts, read_known_counts
 from sklearn_xc.skip_gram.queries import WordVectors
 from sklearn_xc.skip_gram.sampling import ContextSampler
 from sklearn_xc.skip_gram.start import negative_sampling_start, random_start
-from sklearn_xc.skip_gram.training import Training, Vectors
+from sklearn_xc.skip_gram.training import Training, Vectors, count_batches
 from sklearn_xc.storage.loops import Loops, kept_loops
 
 #: n_candidates=None and n_sampled=None: shares of the contexts, and the least of each.
@@ -53,7 +53,7 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
     vectors. Of the softmax, a word's own contexts are scored exactly, and so are those that
     `gradient` finds; a small sample of all others corrects what the first two moments of the output
     vectors say of them, which is nearly everything. The gradient is right on average, with so
-    little noise that an iteration comes as far as one of the exact gradient.
+    little noise that an iteration comes nearly as far as one of the exact gradient.
 
     Parameters
     ----------
@@ -281,32 +281,12 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
             If the vectors do not fit.
         """
         seed = draw_seed(self.random_state)
-        counted = read_counts(self, X, words, contexts, seed, self._allowed_bytes())
+        counted = self._read(X, words, contexts, seed)
         counts = counted.counts
-        n_words, n_contexts = len(counts.of_words), counts.n_contexts
-        if self.vectors == "sum" and n_words != n_contexts:
-            raise ValueError(
-                f"{type(self).__name__}: vectors='sum' needs words and contexts to be the same. "
-                f"Got {n_words} words and {n_contexts} contexts: set vectors='input'."
-            )
-        dim = int(self.embedding_dim)
-        require_bytes(
-            4 * 4 * (n_words + n_contexts) * (dim + 1), self._allowed_bytes(),
-            f"vectors, {n_words} words and {n_contexts} contexts x {dim} x 4 bytes, with steps and "
-            "their squares",
-            "Lower embedding_dim, or raise min_count.", type(self).__name__,
-        )  # fmt: skip
         data = {"X": [counts.indptr, counts.contexts, counts.counts]}
         fit = Fit(self, X, y)
         with kept_loops(self, data, seed) as (loops, seed):
-            if self.n_negatives:
-                start = negative_sampling_start(counts, dim, int(self.n_negatives), seed)
-            else:
-                start = random_start(counts, dim, seed)
-            U, W = start
-            if not self.fit_intercept:
-                W[:, -1] = 0
-            training = self._training(counted, Vectors(U), Vectors(W), seed)
+            training = self._training(counted, *self._start(counted, seed), seed)
             self._keep_names(counted)
             self._run(training, int(self.max_iter), fit, loops, is_further=False)
         fit.end()
@@ -319,8 +299,8 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
     ) -> "DecompMIPSSkipGram":
         """Take one iteration on further text, or on other counts, of the words that are known.
 
-        The first call is a ``fit`` of one iteration. Later ones leave words out that are not in
-        ``words_``.
+        The first call is a ``fit`` of one iteration, and further ones with the same counts and an
+        integer `random_state` are those that follow. Words that are not in ``words_`` are left out.
 
         Parameters
         ----------
@@ -335,11 +315,8 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         fit = Fit.untold(self)
         seed = draw_seed(self.random_state)
         if not hasattr(self, "input_vectors_"):
-            counted = read_counts(self, X, words, contexts, seed, self._allowed_bytes())
-            U, W = random_start(counted.counts, int(self.embedding_dim), seed)
-            if not self.fit_intercept:
-                W[:, -1] = 0
-            training = self._training(counted, Vectors(U), Vectors(W), seed)
+            counted = self._read(X, words, contexts, seed)
+            training = self._training(counted, *self._start(counted, seed), seed)
             self._keep_names(counted)
             self._run(training, 1, fit, Loops(), is_further=False)
             return self
@@ -348,8 +325,7 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         squares = np.column_stack((self._output_squares, self._intercept_squares))
         inputs = Vectors(self.input_vectors_.copy(), self._input_squares.copy())
         outputs = Vectors(np.ascontiguousarray(W), np.ascontiguousarray(squares))
-        training = self._training(counted, inputs, outputs, seed)
-        training.n_iter = self.n_iter_
+        training = self._training(counted, inputs, outputs, seed, self.n_iter_)
         self.word_counts_ = self.word_counts_ + counted.word_counts
         self._run(training, 1, fit, Loops(), is_further=True)
         return self
@@ -405,9 +381,38 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         with one_blas_thread():
             return training.loss()
 
+    def _read(self, X: Any, words: Any, contexts: Any, seed: int) -> Counted:
+        """Return the counts of a first call, if there is room for vectors."""
+        counted = read_counts(self, X, words, contexts, seed, self._allowed_bytes())
+        n_words, n_contexts = len(counted.counts.of_words), counted.counts.n_contexts
+        if self.vectors == "sum" and n_words != n_contexts:
+            raise ValueError(
+                f"{type(self).__name__}: vectors='sum' needs words and contexts to be the same. "
+                f"Got {n_words} words and {n_contexts} contexts: set vectors='input'."
+            )
+        dim = int(self.embedding_dim)
+        require_bytes(
+            4 * 4 * (n_words + n_contexts) * (dim + 1), self._allowed_bytes(),
+            f"vectors, {n_words} words and {n_contexts} contexts x {dim} x 4 bytes, with steps and "
+            "their squares",
+            "Lower embedding_dim, or raise min_count.", type(self).__name__,
+        )  # fmt: skip
+        return counted
+
+    def _start(self, counted: Counted, seed: int) -> tuple[Vectors, Vectors]:
+        """Return the vectors that a first call starts from."""
+        dim, n_negatives = int(self.embedding_dim), int(self.n_negatives)
+        if n_negatives:
+            U, W = negative_sampling_start(counted.counts, dim, n_negatives, seed)
+        else:
+            U, W = random_start(counted.counts, dim, seed)
+        if not self.fit_intercept:
+            W[:, -1] = 0
+        return Vectors(U), Vectors(W)
+
     def _training(
         self, counted: Counted, inputs: Vectors, outputs: Vectors, seed: int,
-        gradient: str | Gradient | None = None,
+        n_iter: int = 0, gradient: str | Gradient | None = None,
     ) -> Training:  # fmt: skip
         """Return the training of these vectors."""
         who, counts = type(self).__name__, counted.counts
@@ -424,6 +429,7 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         task = GradientTask(
             CollapsedSoftmax(),  # type: ignore[arg-type]
             lambda: make_index(index), min(n, n_candidates), dim, seed=seed,
+            n_drawn=n_iter * count_batches(counts),
         )  # fmt: skip
         n_sampled = self.n_sampled
         if n_sampled is None:
@@ -433,7 +439,7 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         return Training(
             counts, inputs, outputs, method, sampler, float(self.learning_rate),
             float(self.alpha), bool(self.fit_intercept), seed,
-            count_threads(self.n_jobs, f"{who}: n_jobs"),
+            count_threads(self.n_jobs, f"{who}: n_jobs"), n_iter,
         )  # fmt: skip
 
     def _run(

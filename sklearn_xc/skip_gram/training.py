@@ -298,6 +298,11 @@ class Training:
         for_pieces(team, G.shape[1], _COLUMNS, add)
 
 
+def count_batches(counts: Cooccurrences) -> int:
+    """Return how many mini-batches words make, unless all contexts are scored."""
+    return -(-int(np.count_nonzero(counts.of_words > 0)) // _WORDS)
+
+
 def for_pieces(team: Team, n: int, size: int, work: Callable[[int, int], None]) -> None:
     """Do the work for pieces of n things, the same ones for any number of threads."""
     pieces = [(first, min(first + size, n)) for first in range(0, n, size)]

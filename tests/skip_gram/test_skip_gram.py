@@ -229,6 +229,16 @@ class TestSameBytes:
 
 
 class TestPartialFit:
+    @pytest.mark.parametrize("gradient", ["sampled", "decomp_mips", "mips", "exact"])
+    @pytest.mark.parametrize("n_negatives", [0, 5])
+    def test_calls_with_the_same_counts_are_iterations_of_one_fit(self, gradient, n_negatives):
+        how = {"gradient": gradient, "n_negatives": n_negatives, "n_sampled": 5}
+        one, many = quick(max_iter=4, **how).fit(SENTENCES), quick(**how)
+        for _ in range(4):
+            many.partial_fit(SENTENCES)
+        np.testing.assert_allclose(many.vectors_, one.vectors_, atol=1e-6)
+        np.testing.assert_allclose(many.fit_report_["loss"], one.fit_report_["loss"])
+
     def test_further_text(self, fitted):
         first = make_sentences(700, seed=1)
         model = quick().partial_fit(first)

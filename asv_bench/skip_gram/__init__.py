@@ -1,0 +1,1 @@
+"""Experiments with word vectors, DecompMIPSSkipGram, and the counts that they are made of."""
