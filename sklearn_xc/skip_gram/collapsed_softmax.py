@@ -181,8 +181,9 @@ class CollapsedSoftmax:
     def over_found(
         self, W: np.ndarray, batch: WordBatch, found: Candidates, is_exact: bool, out: LabelGradient
     ) -> np.ndarray:
-        """Write the gradient over own contexts and those found, and over those that stand for
-        others into the batch; return where more contexts may matter, by estimates.
+        """Write the gradient, and return where more contexts may matter, by estimates.
+
+        That of own contexts and those found goes to `out`, that of contexts drawn to the batch.
         """
         wants_more = np.empty(len(batch.V), np.bool_)
         gradient_of_found(

@@ -38,12 +38,9 @@ class Cooccurrences:
         cls, indptr: np.ndarray, contexts: np.ndarray, counts: np.ndarray, n_contexts: int
     ) -> "Cooccurrences":
         """Return those of a matrix in CSR form."""
-        n = len(indptr) - 1
         ends = np.concatenate(([0.0], np.cumsum(counts, dtype=np.float64)))
         of_words = ends[indptr[1:]] - ends[indptr[:-1]]
         of_contexts = np.bincount(contexts, weights=counts, minlength=n_contexts)
-        of_words[np.diff(indptr) == 0] = 0.0
-        assert len(of_words) == n
         return cls(indptr, contexts, counts, of_words, of_contexts)
 
     @property
