@@ -86,6 +86,11 @@ class Reference:
         variance = np.clip(squares - centres * centres, 0.0, _MOST_VARIANCE)
         return centres, centres + variance / 2
 
+    def covariance(self) -> np.ndarray:
+        """Return the covariance of output vectors, without intercepts, float64 (dim, dim)."""
+        mean = self.mean[:-1].astype(np.float64)
+        return self.second[:-1, :-1].astype(np.float64) - np.outer(mean, mean)
+
     def by_inputs(self, batch: "WordBatch") -> np.ndarray:
         """Return the part of the gradient by what scores are linear in, of shape (n, dim + 1)."""
         factors, centres = batch.factors[:, None], batch.centres[:, None]

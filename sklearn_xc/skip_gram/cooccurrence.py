@@ -23,7 +23,7 @@ from sklearn_xc.parallel.memory import available_bytes
 from sklearn_xc.parallel.spill import Spill, maker, release
 from sklearn_xc.parallel.team import Team
 from sklearn_xc.parallel.threads import count_threads
-from sklearn_xc.skip_gram.corpus import Corpus, keep_limits, read_corpus, subsampling_key
+from sklearn_xc.skip_gram.corpus import ALWAYS, Corpus, keep_limits, read_corpus, subsampling_key
 
 _WEIGHTINGS = ("linear", "uniform")
 _MOST_WINDOW = 1000
@@ -69,6 +69,7 @@ def count_contexts(
     min_count: int = 5,
     max_words: int | None = None,
     subsample: float | None = 1e-4,
+    n_subsamples: int = 1,
     weighting: str = "linear",
     seed: int = 0,
     allowed_bytes: int | None = None,
@@ -98,6 +99,8 @@ def count_contexts(
         The share t of all occurrences of kept words from which on a word is thinned out: an
         occurrence of a word with the share f stays with probability min(1, sqrt(t / f)). The draw
         is a hash of the seed and of the position among all tokens. None or 0 keeps all.
+    n_subsamples : int, default=1
+        How often occurrences are drawn anew, and all pairs counted; counts are means.
     weighting : {"linear", "uniform"}, default="linear"
         The weight of a pair at distance d: ``(window - d + 1) / window``, the mean of word2vec's
         random window, or 1.
@@ -172,6 +175,7 @@ def count_contexts(
         raise ValueError(
             f"{who}: subsample must be None or a number of at least 0, as 1e-4. Got {subsample!r}."
         )
+    n_subsamples = check_count(n_subsamples, f"{who}: n_subsamples")
     if weighting not in _WEIGHTINGS:
         raise ValueError(f"{who}: weighting must be 'linear' or 'uniform'. Got {weighting!r}.")
     n_threads = count_threads(n_jobs, f"{who}: n_jobs")
@@ -192,10 +196,14 @@ def count_contexts(
         weights, unit = np.arange(window, 0, -1, dtype=np.uint32), window
     else:
         weights, unit = np.ones(window, np.uint32), 1
-    counting = _Counting(corpus, weights, unit, allowed_bytes, n_threads, who)
+    limits = keep_limits(corpus.frequencies, subsample)
+    n_times = n_subsamples if (limits < ALWAYS).any() else 1
+    counting = _Counting(corpus, weights, unit, n_times, allowed_bytes, n_threads, who)
     with Team(n_threads) as team:
-        for text, first, last in counting.blocks(subsample, seed):
-            counting.add_block(team, text, first, last)
+        for number in range(n_times):
+            key, is_last = subsampling_key(seed, number), number + 1 == n_times
+            for text, first, last in counting.blocks(limits, key, is_last=is_last):
+                counting.add_block(team, text, first, last)
         counting.sum_blocks(team)
     return WordCounts(corpus.words, corpus.frequencies, *counting.result(allowed_bytes // 2))
 
@@ -205,6 +213,7 @@ class _Counting:
 
     A part has columns, uint32, in its first line and weights, uint32, in the second. After
     ``sum_blocks`` there is one for each range, with the bits of float32 counts in the second line.
+    The corpus is gone through `n_times`.
     """
 
     def __init__(
@@ -212,11 +221,13 @@ class _Counting:
         corpus: Corpus,
         weights: np.ndarray,
         unit: int,
+        n_times: int,
         allowed: int,
         n_threads: int,
         who: str,
     ) -> None:
-        self.corpus, self.weights, self.unit, self.who = corpus, weights, unit, who
+        self.corpus, self.weights, self.who = corpus, weights, who
+        self.unit = unit * n_times
         n_words, window = len(corpus.words), len(weights)
 
         # 1. The block: 4 bytes each for the word and the position.
@@ -224,10 +235,10 @@ class _Counting:
         per_position = 2 * int(weights.sum())  # of all pairs of an occurrence
         room = int(np.clip(allowed // 4 // 8, fewest, most))
         self.n_block = max(1, min(room, _MOST_WEIGHT // per_position, corpus.n_tokens))
-        n_blocks = -(-2 * corpus.n_tokens // self.n_block)  # with the ends of sentences
+        n_blocks = n_times * -(-2 * corpus.n_tokens // self.n_block)  # with the ends of sentences
 
         # 2. Ranges of rows, by the entries that they can have.
-        most_entries = np.minimum(2 * window * corpus.frequencies, n_blocks * n_words)
+        most_entries = np.minimum(2 * window * n_times * corpus.frequencies, n_blocks * n_words)
         ends = np.cumsum(most_entries)
         fewest, most = _RANGE
         together = np.clip(ends[-1] // _MOST_RANGES, fewest, most)
@@ -242,24 +253,24 @@ class _Counting:
         self.parts: list[list[np.ndarray | None]] = []
         self.lengths: list[np.ndarray] = []  # of the rows of each block
 
-    def blocks(self, subsample: float | None, seed: int) -> Iterator[tuple[np.ndarray, int, int]]:
+    def blocks(
+        self, limits: np.ndarray, key: np.uint64, *, is_last: bool
+    ) -> Iterator[tuple[np.ndarray, int, int]]:
         """Yield a text and the range in it whose contexts are to be counted.
 
         The text has a window, or the end of a sentence, on both sides of the range. The array is
-        used again.
+        used again. Occurrences are drawn with a key; after the last time, the corpus is gone.
         """
         from sklearn_xc.kernels.words.kept_words import keep_words
         from sklearn_xc.kernels.words.word_numbers import END
 
         corpus, window = self.corpus, len(self.weights)
-        limits = keep_limits(corpus.frequencies, subsample)
-        key = subsampling_key(seed)
         most = min(self.n_block, _MOST_PIECE)
         text = np.empty(self.n_block + most + 3 * window + 2, np.int32)
         text[0] = END
         first = n = 1
         position, is_open = 0, False
-        for numbers in corpus.pieces(most):
+        for numbers in corpus.pieces(most, is_last=is_last):
             position, is_open, n = keep_words(
                 numbers, corpus.new_numbers, limits, key, position, is_open, text, n
             )

@@ -29,6 +29,8 @@ _FEW_WORDS = 1 << 15  # the room at first
 _MOST_WORDS = 2**31 - 2
 _LARGE_BYTES = 1 << 26  # smaller arrays grow without a look at the memory that is left
 _ALL_BITS = 2**64 - 1
+#: The limit of a word of which all occurrences are kept; draws are below it.
+ALWAYS = 2**53
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -57,13 +59,16 @@ class Corpus(NamedTuple):
     n_tokens: int
     chunks: deque[np.ndarray]
 
-    def pieces(self, most: int) -> Iterator[np.ndarray]:
-        """Yield the text in pieces of at most so many numbers; what was yielded is gone then."""
-        while self.chunks:
+    def pieces(self, most: int, *, is_last: bool = True) -> Iterator[np.ndarray]:
+        """Yield the text in pieces of at most so many numbers; the last time, it is gone then."""
+        for _ in range(len(self.chunks)):
             chunk = self.chunks.popleft()
+            if not is_last:
+                self.chunks.append(chunk)
             for first in range(0, len(chunk), most):
                 yield chunk[first : first + most]
-            release(chunk, len(chunk))
+            if is_last:
+                release(chunk, len(chunk))
 
 
 def read_corpus(
@@ -146,16 +151,16 @@ def keep_limits(frequencies: np.ndarray, subsample: float | None) -> np.ndarray:
     ndarray of uint64 of shape (n_words,)
     """
     if not subsample:
-        return np.full(len(frequencies), 2**53, np.uint64)
+        return np.full(len(frequencies), ALWAYS, np.uint64)
     shares = frequencies / frequencies.sum()
-    return np.rint(np.sqrt(np.minimum(1.0, subsample / shares)) * 2.0**53).astype(np.uint64)
+    return np.rint(np.sqrt(np.minimum(1.0, subsample / shares)) * float(ALWAYS)).astype(np.uint64)
 
 
-def subsampling_key(seed: int) -> np.uint64:
-    """Return what the draws of a seed are made with."""
+def subsampling_key(seed: int, number: int = 0) -> np.uint64:
+    """Return what the draws of a seed are made with, the first time or a further one."""
     from sklearn_xc.kernels.softmax.negatives import mix_key
 
-    return mix_key(seed & _ALL_BITS, 1)
+    return mix_key(seed & _ALL_BITS, 1 + number)
 
 
 def _checked_path(path: Any, who: str) -> str:

@@ -117,6 +117,7 @@ def _count(
         min_count=min_count,
         max_words=max_words,
         subsample=model.subsample,
+        n_subsamples=int(model.n_subsamples),
         weighting=model.weighting,
         seed=seed,
         allowed_bytes=allowed,

@@ -22,10 +22,11 @@ from sklearn_xc.parallel.row_ranges import one_blas_thread
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.skip_gram.collapsed_softmax import CollapsedSoftmax
 from sklearn_xc.skip_gram.counted import Counted, read_counts, read_known_counts
+from sklearn_xc.skip_gram.newton_steps import Vectors
 from sklearn_xc.skip_gram.queries import WordVectors
 from sklearn_xc.skip_gram.sampling import ContextSampler
 from sklearn_xc.skip_gram.start import negative_sampling_start, random_start
-from sklearn_xc.skip_gram.training import Training, Vectors, count_batches
+from sklearn_xc.skip_gram.training import Training, count_batches
 from sklearn_xc.storage.loops import Loops, kept_loops
 
 #: n_candidates=None and n_sampled=None: shares of the contexts, and the least of each.
@@ -39,9 +40,9 @@ _CANDIDATES, _SAMPLED, _LEAST = 0.01, 0.02, 64
     input_vectors_=Array("float32", "words", "dim"),
     output_vectors_=Array("float32", "contexts", "dim"),
     intercept_=Array("float32", "contexts"),
-    _input_squares=Array("float32", "words", "dim", least=0),
-    _output_squares=Array("float32", "contexts", "dim", least=0),
-    _intercept_squares=Array("float32", "contexts", least=0),
+    _input_moves=Array("float32", "words", "dim"),
+    _output_moves=Array("float32", "contexts", "dim"),
+    _intercept_moves=Array("float32", "contexts"),
 )
 class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, BaseEstimator):
     """Word vectors by the skip-gram model, trained on its softmax over all contexts.
@@ -68,6 +69,9 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
     subsample : float or None, default=1e-4
         An occurrence of a word of relative frequency f is left out with probability
         ``1 - sqrt(subsample / f)``; None keeps all.
+    n_subsamples : int, default=3
+        How often occurrences are drawn anew to be counted; counts are means. Of a large corpus, one
+        draw tells as much.
     weighting : {"linear", "uniform"}, default="linear"
         What a pair of words at distance d counts: ``(window - d + 1) / window``, or 1.
     gradient : {"sampled", "decomp_mips", "mips", "exact"} or Gradient, default="sampled"
@@ -90,14 +94,15 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
     alpha : float, default=10.0
         Ridge: half of it times the squared norms of all vectors is added to the loss, summed over
         pairs. It keeps rare words, of which little is known, short.
-    learning_rate : float, default=0.1
-        Of Adagrad, on the loss of each word by itself.
+    learning_rate : float, default=0.5
+        The share of a Newton step that the first iteration takes; iteration t, from 0, takes 1 /
+        (1 + t / 10) of it.
     max_iter : int, default=10
         Iterations.
     vectors : {"sum", "input"}, default="sum"
-        What the vector of a word is: its input and its output vector, each divided by the mean norm
-        of its kind, and added; or its input vector alone. The sum needs words and contexts to be
-        the same.
+        What the vector of a word is: its input and its output vector, each less the mean of its
+        kind, divided by the mean norm, and added; or its input vector alone. The sum needs words
+        and contexts to be the same.
     handle_unknown : {"error", "zero"}, default="error"
         What ``transform`` does with words that were not seen in training.
     max_memory : int or str, default=None
@@ -173,6 +178,7 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         "min_count": [Interval(Integral, 1, None, closed="left")],
         "max_words": [Interval(Integral, 1, None, closed="left"), None],
         "subsample": [Interval(Real, 0, 1, closed="right"), None],
+        "n_subsamples": [Interval(Integral, 1, None, closed="left")],
         "weighting": [StrOptions({"linear", "uniform"})],
         "gradient": "no_validation",  # make_gradient and make_index check these
         "index": "no_validation",
@@ -200,6 +206,7 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         min_count: int = 5,
         max_words: int | None = None,
         subsample: float | None = 1e-4,
+        n_subsamples: int = 3,
         weighting: str = "linear",
         gradient: str | Gradient = "sampled",
         index: str | MipsIndex | None = None,
@@ -208,7 +215,7 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         n_negatives: int = 0,
         fit_intercept: bool = True,
         alpha: float = 10.0,
-        learning_rate: float = 0.1,
+        learning_rate: float = 0.5,
         max_iter: int = 10,
         vectors: str = "sum",
         handle_unknown: str = "error",
@@ -223,6 +230,7 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         self.min_count = min_count
         self.max_words = max_words
         self.subsample = subsample
+        self.n_subsamples = n_subsamples
         self.weighting = weighting
         self.gradient = gradient
         self.index = index
@@ -322,9 +330,9 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
             return self
         counted = read_known_counts(self, X, words, contexts, seed, self._allowed_bytes())
         W = np.column_stack((self.output_vectors_, self.intercept_))
-        squares = np.column_stack((self._output_squares, self._intercept_squares))
-        inputs = Vectors(self.input_vectors_.copy(), self._input_squares.copy())
-        outputs = Vectors(np.ascontiguousarray(W), np.ascontiguousarray(squares))
+        moves = np.column_stack((self._output_moves, self._intercept_moves))
+        inputs = Vectors(self.input_vectors_.copy(), self._input_moves.copy())
+        outputs = Vectors(np.ascontiguousarray(W), np.ascontiguousarray(moves))
         training = self._training(counted, inputs, outputs, seed, self.n_iter_)
         self.word_counts_ = self.word_counts_ + counted.word_counts
         self._run(training, 1, fit, Loops(), is_further=True)
@@ -353,7 +361,7 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         made_of = self.input_vectors_, self.output_vectors_
         kept = self.__dict__.get("_sum")
         if kept is None or kept[0] is not made_of[0] or kept[1] is not made_of[1]:
-            vectors = _unit_mean(made_of[0]) + _unit_mean(made_of[1])
+            vectors = _centred(made_of[0]) + _centred(made_of[1])
             self.__dict__["_sum"] = kept = (*made_of, vectors)
         return kept[2]
 
@@ -375,7 +383,8 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         counted = read_known_counts(self, X, words, contexts, seed, self._allowed_bytes())
         W = np.column_stack((self.output_vectors_, self.intercept_))
         training = self._training(
-            counted, Vectors(self.input_vectors_), Vectors(np.ascontiguousarray(W)), seed,
+            counted, Vectors.at_rest(self.input_vectors_),
+            Vectors.at_rest(np.ascontiguousarray(W)), seed,
             gradient="exact",
         )  # fmt: skip
         with one_blas_thread():
@@ -393,8 +402,7 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         dim = int(self.embedding_dim)
         require_bytes(
             4 * 4 * (n_words + n_contexts) * (dim + 1), self._allowed_bytes(),
-            f"vectors, {n_words} words and {n_contexts} contexts x {dim} x 4 bytes, with steps and "
-            "their squares",
+            f"vectors, {n_words} words and {n_contexts} contexts x {dim} x 4 bytes, with steps",
             "Lower embedding_dim, or raise min_count.", type(self).__name__,
         )  # fmt: skip
         return counted
@@ -408,7 +416,7 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
             U, W = random_start(counted.counts, dim, seed)
         if not self.fit_intercept:
             W[:, -1] = 0
-        return Vectors(U), Vectors(W)
+        return Vectors.at_rest(U), Vectors.at_rest(W)
 
     def _training(
         self, counted: Counted, inputs: Vectors, outputs: Vectors, seed: int,
@@ -481,7 +489,7 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         self, training: Training, report: list[tuple[float, float]], *, is_further: bool
     ) -> dict[str, Any]:
         """Return the fitted attributes, with those of now for the vectors."""
-        W, squares = training.outputs.values, training.outputs.squares
+        W, moves = training.outputs.values, training.outputs.moves
         loss, seconds = (np.array(column) for column in zip(*report, strict=True))
         if is_further:
             loss = np.append(self.fit_report_["loss"], loss)
@@ -492,9 +500,9 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
             "input_vectors_": training.inputs.values,
             "output_vectors_": np.ascontiguousarray(W[:, :-1]),
             "intercept_": W[:, -1].copy(),
-            "_input_squares": training.inputs.squares,
-            "_output_squares": np.ascontiguousarray(squares[:, :-1]),
-            "_intercept_squares": squares[:, -1].copy(),
+            "_input_moves": training.inputs.moves,
+            "_output_moves": np.ascontiguousarray(moves[:, :-1]),
+            "_intercept_moves": moves[:, -1].copy(),
             "fit_report_": {"loss": loss, "seconds": seconds},
             "n_iter_": len(loss),
         }
@@ -522,10 +530,15 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         return tags
 
 
-def _unit_mean(vectors: np.ndarray) -> np.ndarray:
-    """Return vectors divided by their mean norm."""
+def _centred(vectors: np.ndarray) -> np.ndarray:
+    """Return vectors less their mean, divided by the mean of their norms.
+
+    A constant that is added to all of them changes no softmax: of output vectors it cancels out,
+    and of input vectors intercepts make up for it.
+    """
+    vectors = vectors - vectors.mean(axis=0)
     norm = float(np.linalg.norm(vectors, axis=1).mean())
-    return vectors / np.float32(norm) if norm > 0 else vectors.copy()
+    return vectors / np.float32(norm) if norm > 0 else vectors
 
 
 def _copied(value: Any) -> Any:

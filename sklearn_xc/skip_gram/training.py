@@ -1,12 +1,13 @@
-"""Steps of input vectors and of output vectors in turn, each by the gradient over all words.
+"""Steps of output vectors and of input vectors in turn, each by the gradient over all words.
 
 The way of the data, for each mini-batch of words::
 
     words -> V -> contexts that may matter                               gradients
                -> those that stand for all others                        sampling
                -> gradient by the scores                                 collapsed_softmax
-    input:  -> gradient by V, of each word
     output: -> added to the gradient by the output vectors
+    input:  -> gradient by V, of each word
+               -> steps                                                  newton_steps
 
 The loss of a word is divided by how often it occurs, and likewise the gradient of a context: rare
 words take as long a step as frequent ones. (The Hessian by the output vectors is at most block
@@ -15,8 +16,8 @@ the softmax is at most the diagonal of its probabilities.)
 """
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from sklearn_xc.skip_gram.collapsed_softmax import (
     Reference,
     WordBatch,
 )
+from sklearn_xc.skip_gram.newton_steps import Vectors, for_pieces
 from sklearn_xc.skip_gram.problem import Cooccurrences
 from sklearn_xc.skip_gram.sampling import ContextSampler
 
@@ -47,35 +49,8 @@ _CONTEXTS = 4096
 _PIECE, _COLUMNS = 32, 16
 #: Contexts that the second step of an iteration takes over from the first, for each word.
 _MOST_KEPT = 256
-_EPSILON = np.float32(1e-6)
-
-
-@dataclass
-class Vectors:
-    """Vectors that take steps, with what Adagrad has seen of their gradients.
-
-    Attributes
-    ----------
-    values : ndarray of float of shape (n, dim)
-        Changed in place.
-    squares : ndarray of float of shape (n, dim)
-        Sums of squared gradients.
-    """
-
-    values: np.ndarray
-    squares: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.float32))
-
-    def __post_init__(self) -> None:
-        if self.squares.shape != self.values.shape:
-            self.squares = np.zeros_like(self.values)
-
-    def step(self, gradient: np.ndarray, rate: float) -> np.ndarray:
-        """Take a step, and return how far each has moved; the gradient is overwritten."""
-        self.squares += gradient * gradient
-        gradient /= np.sqrt(self.squares) + _EPSILON
-        gradient *= gradient.dtype.type(rate)
-        self.values -= gradient
-        return np.sqrt(np.einsum("ij,ij->i", gradient, gradient))
+#: The learning rate of iteration t, from 0, is divided by 1 plus this times t.
+_DECAY = 0.1
 
 
 @dataclass
@@ -123,17 +98,15 @@ class Training:
         """Return what a checkpoint keeps."""
         vectors = self.inputs, self.outputs
         return {
-            "vectors": [(one.values, one.squares) for one in vectors],
+            "vectors": [(one.values, one.moves) for one in vectors],
             "method": self.method.kept(),
             "n_iter": self.n_iter,
         }
 
     def go_on(self, kept: dict[str, Any]) -> None:
         """Go on from what was kept of a training that began like this one."""
-        for one, (values, squares) in zip(
-            (self.inputs, self.outputs), kept["vectors"], strict=True
-        ):
-            one.values[...], one.squares[...] = values, squares
+        for one, (values, moves) in zip((self.inputs, self.outputs), kept["vectors"], strict=True):
+            one.values[...], one.moves[...] = values, moves
         self.method = self.method.going_on(kept["method"], self.outputs.values)
         self.n_iter = kept["n_iter"]
 
@@ -153,7 +126,7 @@ class Training:
         return total / self.counts.total
 
     def iterate(self) -> tuple[float, float]:
-        """Take a step of the input vectors and one of the output vectors.
+        """Take a step of the output vectors and one of the input vectors.
 
         Returns
         -------
@@ -163,53 +136,71 @@ class Training:
         """
         began = time.perf_counter()
         self.method.build(self.outputs.values)
+        rate = self.rate / (1 + _DECAY * self.n_iter)
         with Team(self.n_workers) as team, np.errstate(over="ignore", invalid="ignore"):
-            gradient, loss = self.input_gradient(team)
-            self.inputs.step(gradient, self.rate)
-            lengths = self.outputs.step(self.output_gradient(team), self.rate)
+            loss, lengths = self.step_outputs(rate, team)
+            self.step_inputs(rate, team)
         self.method.moved(np.arange(len(lengths), dtype=np.int32), lengths)
         self.n_iter += 1
         return loss, time.perf_counter() - began
 
-    def input_gradient(self, team: Team) -> tuple[np.ndarray, float]:
-        """Return the gradient of each word's own loss by its vector, and the loss of all pairs."""
-        counts, U = self.counts, self.inputs.values
-        gradient, loss = np.zeros_like(U), 0.0
-        reference = Reference(self.outputs.values, self.log_shares)
-        self._kept: list[Kept] = []
-        for words, batch, found in self._batches(team, 0, np.ones(len(U)), reference):
-            self._kept.append(_packed(batch.kept))
-            by_inputs = self._gradient_by_inputs(batch, found, team)
-            if batch.has_reference:
-                by_inputs += reference.by_inputs(batch)
-            gradient[words] = by_inputs[:, : U.shape[1]]
-            loss += float(counts.of_words[words] @ found.losses)
-        if self.ridge:
-            n = np.maximum(counts.of_words, 1.0).astype(U.dtype)
-            gradient += U.dtype.type(self.ridge) * U / n[:, None]
-        return gradient, loss / counts.total
+    def step_outputs(self, rate: float, team: Team) -> tuple[float, np.ndarray]:
+        """Take a step of the output vectors; return the loss before, and how far each has moved."""
+        gradient, loss = self.output_gradient(team)
+        columns = gradient.shape[1] - (not self.has_intercept)
+        V = np.ones((len(self.inputs.values), columns))
+        V[:, : self.inputs.values.shape[1]] = self.inputs.values
+        curvature = (V * (self.counts.of_words / self.counts.total)[:, None]).T @ V
+        moving = Vectors(self.outputs.values[:, :columns], self.outputs.moves[:, :columns])
+        ridge = self.ridge / np.maximum(self.counts.of_contexts, 1.0)
+        return loss, moving.step(gradient[:, :columns], curvature, ridge, rate, team)
 
-    def output_gradient(self, team: Team) -> np.ndarray:
+    def step_inputs(self, rate: float, team: Team) -> None:
+        """Take a step of the input vectors."""
+        gradient, reference = self.input_gradient(team)
+        ridge = self.ridge / np.maximum(self.counts.of_words, 1.0)
+        self.inputs.step(gradient, reference.covariance(), ridge, rate, team)
+
+    def output_gradient(self, team: Team) -> tuple[np.ndarray, float]:
         """Return the gradient of the summed loss by each output vector, over its context's count.
 
-        To be called after ``input_gradient``, whose contexts it takes over.
+        With it comes the loss for each pair.
         """
         counts, W = self.counts, self.outputs.values
-        G = np.zeros_like(W)
+        G, loss = np.zeros_like(W), 0.0
         reference = Reference(W, self.log_shares)
-        for _, batch, found in self._batches(team, 1, counts.of_words, reference):
+        self._kept: list[Kept] = []
+        for _, batch, found in self._batches(team, 0, counts.of_words, reference):
+            self._kept.append(_packed(batch.kept))
             self._add_by_outputs(G, batch, found, team)
             if batch.has_reference:
                 reference.add(batch)
+            loss += float(found.losses.sum())
         if self.sampler is not None:
             G += reference.by_outputs()
         n = np.maximum(counts.of_contexts, 1.0).astype(W.dtype)
         G /= n[:, None]
         if self.ridge:
             G[:, :-1] += W.dtype.type(self.ridge) * W[:, :-1] / n[:, None]
-        if not self.has_intercept:
-            G[:, -1] = 0
-        return G
+        return G, loss / counts.total
+
+    def input_gradient(self, team: Team) -> tuple[np.ndarray, Reference]:
+        """Return the gradient of each word's own loss by its vector, and the reference.
+
+        To be called after ``output_gradient``, whose contexts it takes over.
+        """
+        counts, U = self.counts, self.inputs.values
+        gradient = np.zeros_like(U)
+        reference = Reference(self.outputs.values, self.log_shares)
+        for words, batch, found in self._batches(team, 1, np.ones(len(U)), reference):
+            by_inputs = self._gradient_by_inputs(batch, found, team)
+            if batch.has_reference:
+                by_inputs += reference.by_inputs(batch)
+            gradient[words] = by_inputs[:, : U.shape[1]]
+        if self.ridge:
+            n = np.maximum(counts.of_words, 1.0).astype(U.dtype)
+            gradient += U.dtype.type(self.ridge) * U / n[:, None]
+        return gradient, reference
 
     def _batches(
         self, team: Team, phase: int, weight: np.ndarray, reference: Reference
@@ -301,17 +292,6 @@ class Training:
 def count_batches(counts: Cooccurrences) -> int:
     """Return how many mini-batches words make, unless all contexts are scored."""
     return -(-int(np.count_nonzero(counts.of_words > 0)) // _WORDS)
-
-
-def for_pieces(team: Team, n: int, size: int, work: Callable[[int, int], None]) -> None:
-    """Do the work for pieces of n things, the same ones for any number of threads."""
-    pieces = [(first, min(first + size, n)) for first in range(0, n, size)]
-
-    def share(worker: int) -> None:
-        for first, last in pieces[worker :: team.n_workers]:
-            work(first, last)
-
-    team.run(share)
 
 
 def _in_pieces(of_all: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
