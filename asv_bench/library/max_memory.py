@@ -116,6 +116,12 @@ CASES = {
         ),
         6_000, 20_000, 3_000, 30,
     ),
+    "DecompMIPSSkipGram": Case(
+        lambda allowed: _sklearn_xc(
+            "DecompMIPSSkipGram", allowed, max_iter=2, vectors="input", random_state=0
+        ),
+        20_000, 20_000, 10, 30,
+    ),
     "StackingXC": Case(
         lambda allowed: _sklearn_xc(
             "StackingXC", allowed, estimators=[("ova", _ova()), ("softmax", _implicit())],

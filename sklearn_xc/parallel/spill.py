@@ -31,13 +31,15 @@ class Spill:
         arrays, however the process ends.
     who : str
         Name of the estimator, for messages.
+    what : str, default="weights"
+        What is taken over, for messages.
     """
 
-    def __init__(self, allowed: int | None, who: str) -> None:
+    def __init__(self, allowed: int | None, who: str, what: str = "weights") -> None:
         if allowed is None:
             free = available_bytes()
             allowed = 2**63 if free is None else free // 2
-        self.allowed, self.who = allowed, who
+        self.allowed, self.who, self.what = allowed, who, what
         self.in_memory = self.in_file = 0
         self._piece: mmap.mmap | None = None
         self._used = 0
@@ -83,7 +85,7 @@ class Spill:
         return self._piece, first
 
     def _new_piece(self, size: int) -> mmap.mmap:
-        what = f"what is beyond {format_bytes(self.allowed)} of weights"
+        what = f"what is beyond {format_bytes(self.allowed)} of {self.what}"
         return _mapped_file(size, what, self.who)
 
 

@@ -247,8 +247,8 @@ class _Counting:
         self.ranges = np.concatenate([[0], last_of_range + 1]).tolist()
         self.n_ranges = len(self.ranges) - 1
 
-        self._spill = Spill(allowed // 4, who)
-        self._spill_sums = Spill(allowed // 4, who)
+        self._spill = Spill(allowed // 4, who, "counts")
+        self._spill_sums = Spill(allowed // 4, who, "counts")
         self._lock = threading.Lock()
         self.parts: list[list[np.ndarray | None]] = []
         self.lengths: list[np.ndarray] = []  # of the rows of each block

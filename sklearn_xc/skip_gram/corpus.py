@@ -105,7 +105,7 @@ def read_corpus(
     MemoryBudgetError
         If the machine has no room for all distinct words.
     """
-    spill = Spill(allowed, who)
+    spill = Spill(allowed, who, "the text")
     source: _FileWords | _ListWords
     if isinstance(sentences, str | os.PathLike):
         source = _FileWords(who)

@@ -93,6 +93,17 @@ class Vectors:
         return lengths
 
 
+def second_moments(values: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Return those of vectors with a 1 behind, weighted: float64 of shape (dim + 1, dim + 1)."""
+    dim = values.shape[1]
+    moments = np.zeros((dim + 1, dim + 1))
+    for first in range(0, len(values), _ROWS):
+        V = np.ones((len(values[first : first + _ROWS]), dim + 1))
+        V[:, :dim] = values[first : first + _ROWS]
+        moments += (V * shares[first : first + _ROWS, None]).T @ V
+    return moments
+
+
 def for_pieces(team: Team, n: int, size: int, work: Callable[[int, int], None]) -> None:
     """Do the work for pieces of n things, the same ones for any number of threads."""
     pieces = [(first, min(first + size, n)) for first in range(0, n, size)]

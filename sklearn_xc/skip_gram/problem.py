@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sklearn_xc._row_pieces import row_pieces
 from sklearn_xc.solvers.moving_rows import entry_places
 
 #: What contexts that never occur count, where a logarithm is asked for.
@@ -38,9 +39,15 @@ class Cooccurrences:
         cls, indptr: np.ndarray, contexts: np.ndarray, counts: np.ndarray, n_contexts: int
     ) -> "Cooccurrences":
         """Return those of a matrix in CSR form."""
-        ends = np.concatenate(([0.0], np.cumsum(counts, dtype=np.float64)))
-        of_words = ends[indptr[1:]] - ends[indptr[:-1]]
-        of_contexts = np.bincount(contexts, weights=counts, minlength=n_contexts)
+        of_words, of_contexts = np.zeros(len(indptr) - 1), np.zeros(n_contexts)
+        for first, last in row_pieces(indptr):
+            bounds = indptr[first : last + 1]
+            some = slice(bounds[0], bounds[-1])
+            ends = np.concatenate(([0.0], np.cumsum(counts[some], dtype=np.float64)))
+            of_words[first:last] = np.diff(ends[bounds - bounds[0]])
+            of_contexts += np.bincount(
+                contexts[some], weights=counts[some], minlength=n_contexts
+            )  # fmt: skip
         return cls(indptr, contexts, counts, of_words, of_contexts)
 
     @property

@@ -16,12 +16,13 @@ from sklearn_xc._state import built_apart
 from sklearn_xc.gradients import Gradient, GradientTask, make_gradient
 from sklearn_xc.gradients.message_passing import MessagePassing
 from sklearn_xc.mips import MipsIndex, make_index
-from sklearn_xc.parallel.memory import parse_bytes, require_bytes
+from sklearn_xc.parallel.memory import parse_bytes
 from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.parallel.row_ranges import one_blas_thread
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.skip_gram.collapsed_softmax import CollapsedSoftmax
 from sklearn_xc.skip_gram.counted import Counted, read_counts, read_known_counts
+from sklearn_xc.skip_gram.memory import require_room
 from sklearn_xc.skip_gram.newton_steps import Vectors
 from sklearn_xc.skip_gram.queries import WordVectors
 from sklearn_xc.skip_gram.sampling import ContextSampler
@@ -106,8 +107,8 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
     handle_unknown : {"error", "zero"}, default="error"
         What ``transform`` does with words that were not seen in training.
     max_memory : int or str, default=None
-        Bytes, or a text as "8GB", for counting words; what is beyond goes to temporary files. None
-        is what the machine has.
+        Bytes, or a text as "8GB". While words are counted, what is beyond goes to temporary files;
+        a training that needs more is refused. None is what the machine has.
     n_jobs : int, default=None
         Threads. The model is the same, bit for bit, for any number.
     random_state : int, RandomState instance or None, default=None
@@ -294,7 +295,7 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         data = {"X": [counts.indptr, counts.contexts, counts.counts]}
         fit = Fit(self, X, y)
         with kept_loops(self, data, seed) as (loops, seed):
-            training = self._training(counted, *self._start(counted, seed), seed)
+            training = self._training(counted, None, seed)
             self._keep_names(counted)
             self._run(training, int(self.max_iter), fit, loops, is_further=False)
         fit.end()
@@ -324,7 +325,7 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         seed = draw_seed(self.random_state)
         if not hasattr(self, "input_vectors_"):
             counted = self._read(X, words, contexts, seed)
-            training = self._training(counted, *self._start(counted, seed), seed)
+            training = self._training(counted, None, seed)
             self._keep_names(counted)
             self._run(training, 1, fit, Loops(), is_further=False)
             return self
@@ -333,7 +334,7 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         moves = np.column_stack((self._output_moves, self._intercept_moves))
         inputs = Vectors(self.input_vectors_.copy(), self._input_moves.copy())
         outputs = Vectors(np.ascontiguousarray(W), np.ascontiguousarray(moves))
-        training = self._training(counted, inputs, outputs, seed, self.n_iter_)
+        training = self._training(counted, (inputs, outputs), seed, self.n_iter_)
         self.word_counts_ = self.word_counts_ + counted.word_counts
         self._run(training, 1, fit, Loops(), is_further=True)
         return self
@@ -382,16 +383,13 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         seed = draw_seed(self.random_state)
         counted = read_known_counts(self, X, words, contexts, seed, self._allowed_bytes())
         W = np.column_stack((self.output_vectors_, self.intercept_))
-        training = self._training(
-            counted, Vectors.at_rest(self.input_vectors_),
-            Vectors.at_rest(np.ascontiguousarray(W)), seed,
-            gradient="exact",
-        )  # fmt: skip
+        vectors = Vectors.at_rest(self.input_vectors_), Vectors.at_rest(np.ascontiguousarray(W))
+        training = self._training(counted, vectors, seed, gradient="exact")
         with one_blas_thread():
             return training.loss()
 
     def _read(self, X: Any, words: Any, contexts: Any, seed: int) -> Counted:
-        """Return the counts of a first call, if there is room for vectors."""
+        """Return the counts of a first call."""
         counted = read_counts(self, X, words, contexts, seed, self._allowed_bytes())
         n_words, n_contexts = len(counted.counts.of_words), counted.counts.n_contexts
         if self.vectors == "sum" and n_words != n_contexts:
@@ -399,12 +397,6 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
                 f"{type(self).__name__}: vectors='sum' needs words and contexts to be the same. "
                 f"Got {n_words} words and {n_contexts} contexts: set vectors='input'."
             )
-        dim = int(self.embedding_dim)
-        require_bytes(
-            4 * 4 * (n_words + n_contexts) * (dim + 1), self._allowed_bytes(),
-            f"vectors, {n_words} words and {n_contexts} contexts x {dim} x 4 bytes, with steps",
-            "Lower embedding_dim, or raise min_count.", type(self).__name__,
-        )  # fmt: skip
         return counted
 
     def _start(self, counted: Counted, seed: int) -> tuple[Vectors, Vectors]:
@@ -419,12 +411,13 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         return Vectors.at_rest(U), Vectors.at_rest(W)
 
     def _training(
-        self, counted: Counted, inputs: Vectors, outputs: Vectors, seed: int,
+        self, counted: Counted, vectors: tuple[Vectors, Vectors] | None, seed: int,
         n_iter: int = 0, gradient: str | Gradient | None = None,
     ) -> Training:  # fmt: skip
-        """Return the training of these vectors."""
+        """Return the training of these vectors, or of those of a start, if there is room."""
         who, counts = type(self).__name__, counted.counts
-        n, dim = counts.n_contexts, inputs.values.shape[1]
+        n = counts.n_contexts
+        dim = vectors[0].values.shape[1] if vectors else int(self.embedding_dim)
         part = make_gradient(self.gradient if gradient is None else gradient, f"{who}: gradient")
         if isinstance(part, MessagePassing):
             raise ValueError(
@@ -442,6 +435,12 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         n_sampled = self.n_sampled
         if n_sampled is None:
             n_sampled = max(_LEAST, int(np.ceil(_SAMPLED * n)))
+        n_sampled = int(n_sampled)
+        require_room(
+            counts, dim, part, make_index(index), min(n, n_candidates), min(n, n_sampled),
+            self._allowed_bytes(), who,
+        )  # fmt: skip
+        inputs, outputs = vectors or self._start(counted, seed)
         method = part.start(task)
         sampler = ContextSampler(counts.of_contexts, n_sampled) if n_sampled else None
         return Training(

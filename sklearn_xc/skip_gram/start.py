@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sklearn_xc._row_pieces import row_pieces
 from sklearn_xc.kernels.skip_gram.negative_sampling import sample_pairs
 from sklearn_xc.kernels.softmax.negatives import ClassSampler, mix_key
 from sklearn_xc.skip_gram.problem import Cooccurrences
@@ -60,6 +61,10 @@ def negative_sampling_start(
 
 def _ends_of_rows(counts: Cooccurrences) -> np.ndarray:
     """Return the counts of each row summed up, float32."""
-    ends = np.cumsum(counts.counts, dtype=np.float64)
-    before = np.concatenate(([0.0], ends))[counts.indptr[:-1]]
-    return (ends - np.repeat(before, np.diff(counts.indptr))).astype(np.float32)
+    ends = np.empty(len(counts.counts), np.float32)
+    for first, last in row_pieces(counts.indptr):
+        bounds = counts.indptr[first : last + 1]
+        sums = np.cumsum(counts.counts[bounds[0] : bounds[-1]], dtype=np.float64)
+        before = np.concatenate(([0.0], sums))[bounds[:-1] - bounds[0]]
+        ends[bounds[0] : bounds[-1]] = sums - np.repeat(before, np.diff(bounds))
+    return ends

@@ -37,18 +37,18 @@ from sklearn_xc.skip_gram.collapsed_softmax import (
     Reference,
     WordBatch,
 )
-from sklearn_xc.skip_gram.newton_steps import Vectors, for_pieces
+from sklearn_xc.skip_gram.newton_steps import Vectors, for_pieces, second_moments
 from sklearn_xc.skip_gram.problem import Cooccurrences
 from sklearn_xc.skip_gram.sampling import ContextSampler
 
 #: Words of a mini-batch, and the scores that it may have in all where all contexts are scored.
-_WORDS, _SCORES = 128, 2**23
+WORDS, SCORES = 128, 2**23
 #: Contexts whose part of a product is one call: the same for any number of threads.
 _CONTEXTS = 4096
 #: Likewise words, and columns of output vectors.
 _PIECE, _COLUMNS = 32, 16
 #: Contexts that the second step of an iteration takes over from the first, for each word.
-_MOST_KEPT = 256
+MOST_KEPT = 256
 #: The learning rate of iteration t, from 0, is divided by 1 plus this times t.
 _DECAY = 0.1
 
@@ -148,9 +148,8 @@ class Training:
         """Take a step of the output vectors; return the loss before, and how far each has moved."""
         gradient, loss = self.output_gradient(team)
         columns = gradient.shape[1] - (not self.has_intercept)
-        V = np.ones((len(self.inputs.values), columns))
-        V[:, : self.inputs.values.shape[1]] = self.inputs.values
-        curvature = (V * (self.counts.of_words / self.counts.total)[:, None]).T @ V
+        shares = self.counts.of_words / self.counts.total
+        curvature = second_moments(self.inputs.values, shares)[:columns, :columns]
         moving = Vectors(self.outputs.values[:, :columns], self.outputs.moves[:, :columns])
         ridge = self.ridge / np.maximum(self.counts.of_contexts, 1.0)
         return loss, moving.step(gradient[:, :columns], curvature, ridge, rate, team)
@@ -208,7 +207,7 @@ class Training:
         """Yield words that have contexts, with their batch and the gradient by their scores."""
         counts, U, W = self.counts, self.inputs.values, self.outputs.values
         words = np.flatnonzero(counts.of_words > 0)
-        size = max(1, min(_WORDS, _SCORES // len(W))) if self._scores_all else _WORDS
+        size = max(1, min(WORDS, SCORES // len(W))) if self._scores_all else WORDS
         for number, first in enumerate(range(0, len(words), size)):
             some = words[first : first + size]
             V = np.ones((len(some), W.shape[1]), W.dtype)
@@ -224,7 +223,7 @@ class Training:
                 V, indptr, contexts, weight[some], shares, others, of_others,
                 np.empty_like(of_others),
                 self.log_shares, centres, heights, self.sampler is not None,
-                np.zeros(len(some)), Kept.room(len(some), 0 if phase else _MOST_KEPT), {},
+                np.zeros(len(some)), Kept.room(len(some), 0 if phase else MOST_KEPT), {},
             )  # fmt: skip
             if phase == 0 or self._scores_all:
                 found = self.method.search(W, V, team)
@@ -291,7 +290,7 @@ class Training:
 
 def count_batches(counts: Cooccurrences) -> int:
     """Return how many mini-batches words make, unless all contexts are scored."""
-    return -(-int(np.count_nonzero(counts.of_words > 0)) // _WORDS)
+    return -(-int(np.count_nonzero(counts.of_words > 0)) // WORDS)
 
 
 def _in_pieces(of_all: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
