@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from sklearn_xc._given_vectors import GivenVectors
 from sklearn_xc.gradients import Gradient, SetLoss
 from sklearn_xc.mips import MipsIndex
 from sklearn_xc.solvers.schedule import Schedule
@@ -21,6 +24,10 @@ class Settings:
         A name, or an instance that is to be copied.
     n_candidates : int or None
     embedding_dim : int, "auto" or None
+    embedding_init : GivenVectors or None
+        Where the hidden layer starts.
+    feature_names : ndarray of str of shape (n_features,) or None
+        Of X, if it has some.
     metric : str
     fit_intercept : bool
     dropout, alpha : float
@@ -41,6 +48,8 @@ class Settings:
     index: str | MipsIndex
     n_candidates: int | None
     embedding_dim: int | str | None
+    embedding_init: GivenVectors | None
+    feature_names: np.ndarray | None
     metric: str
     fit_intercept: bool
     dropout: float

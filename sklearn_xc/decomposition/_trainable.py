@@ -18,6 +18,7 @@ from sklearn_xc._checks import (
     check_weights,
     require_labels,
 )
+from sklearn_xc._given_vectors import GivenVectors
 from sklearn_xc._seeds import draw_seed
 from sklearn_xc._state import sharing
 from sklearn_xc.decomposition._finite import explained, require_finite_model
@@ -60,6 +61,7 @@ class TrainableModel(HiddenLayerModel):
     index: str | MipsIndex | None
     n_candidates: int | None
     embedding_dim: int | str | None
+    embedding_init: Any
     metric: str
     fit_intercept: bool
     dropout: float
@@ -299,13 +301,16 @@ class TrainableModel(HiddenLayerModel):
         rate = self.__dict__.get("learning_rate_", 1.0) if is_auto else float(self.learning_rate)
         loss = make_label_set_loss(self.loss, f"{name}: loss")
         require_differences(loss, self.metric, name)
+        embedding_dim, embedding_init = self._embedding()
         return Settings(
             name=name,
             loss=SetLoss.of(loss),
             gradient=make_gradient(self.gradient, f"{name}: gradient"),
             index=self._index_kind(),
             n_candidates=self.n_candidates,
-            embedding_dim=self.embedding_dim,
+            embedding_dim=embedding_dim,
+            embedding_init=embedding_init,
+            feature_names=self.__dict__.get("feature_names_in_"),
             metric=self.metric,
             fit_intercept=self.fit_intercept,
             dropout=0.0 if self.metric == "mahalanobis" else self.dropout,
@@ -319,6 +324,24 @@ class TrainableModel(HiddenLayerModel):
             n_workers=count_threads(self.n_jobs, f"{name}: n_jobs"),
             verbose=self.verbose,
         )
+
+    def _embedding(self) -> tuple[int | str | None, GivenVectors | None]:
+        """Return the dimension of the hidden layer, and where it starts; checked."""
+        name, dim = type(self).__name__, self.embedding_dim
+        if self.embedding_init is None:
+            return dim, None
+        given = GivenVectors.read(self.embedding_init, f"{name}: embedding_init")
+        if self.metric == "mahalanobis":
+            raise ValueError(
+                f"{name}: embedding_init is for metric='inner_product' or 'euclidean'. Got "
+                "metric='mahalanobis', whose hidden layer starts as the identity."
+            )
+        if not isinstance(dim, str) and dim != given.dim:
+            raise ValueError(
+                f"{name}: embedding_dim={dim!r} does not go with embedding_init, whose vectors "
+                f"have dimension {given.dim}. Set it to {given.dim}, or to 'auto'."
+            )
+        return given.dim, given
 
     def _index_kind(self) -> str | MipsIndex:
         if self.index is not None:

@@ -51,7 +51,19 @@ class DecompMIPSClassifier(TrainableModel):
         what is in the training instances, in whatever container: 100 if fewer than a fifth of the
         entries are not 0, as of bags of words, and no layer for others, as for embeddings and
         pixels. `embedding_dim_` is what it has chosen. With ``metric="mahalanobis"``, "auto" is the
-        number of features, or 100 for more than 1,000; 0 and None are the number of features.
+        number of features, or 100 for more than 1,000; 0 and None are the number of features. With
+        `embedding_init` it is the dimension of these vectors.
+    embedding_init : array-like of shape (n_features, embedding_dim), fitted DecompMIPSSkipGram, \
+            tuple of (words, vectors), or None, default=None
+        Vectors of features that the hidden layer starts from, in a first call; None is for random
+        ones. Rows of zeros, and features that are none of the words, start at random. The others
+        are scaled to the mean norm of random ones, and serve from then on, also those of features
+        that no training instance has. Words are matched with the names of features of a data frame;
+        without names pass the array that ``vectors.transform(vectorizer.get_feature_names_out())``
+        makes, with ``handle_unknown="zero"``. Searches clone parameters, which unfits them: give
+        them ``(vectors.words_, vectors.vectors_)``. Worth it with few instances, and vectors of the
+        words of many more texts like them: see ``docs/word_vectors.md``. Not for
+        ``metric="mahalanobis"``.
     metric : {"inner_product", "euclidean", "mahalanobis"}, default="inner_product"
         What scores are. "euclidean" is metric learning with proxies [3]_: the score of label k is
         ``-||phi(x) - y_k||^2``, where y_k is a trained point for each label, and phi(x) is as
@@ -62,9 +74,10 @@ class DecompMIPSClassifier(TrainableModel):
         instances each. "mahalanobis" tells columns that matter from others; it takes n_features
         times `embedding_dim_` multiplications for an instance. The margin and the scale of losses
         are 1: scale X such that squared distances between classes are of that order, or take
-        "mahalanobis", which scales it. They are not for bags of words, where inner products rank
-        better. "triplet" needs small rates with them, which "auto" finds, and L or phi(x) of full
-        dimension. A loss must be one of differences of scores, as those with names are.
+        "mahalanobis", which scales it. With 100,000 labels or more, try rows of norm 5. They are
+        not for bags of words, where inner products rank better. "triplet" needs small rates with
+        them, which "auto" finds, and L or phi(x) of full dimension. A loss must be one of
+        differences of scores, as those with names are.
     fit_intercept : bool, default=True
         Whether labels have intercepts. Where at least a fifth of the entries of X are not 0, these
         are trained beside the vectors, at a lower rate where labels are many, and without the
@@ -252,6 +265,7 @@ class DecompMIPSClassifier(TrainableModel):
         "index": "no_validation",
         "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
         "embedding_dim": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"}), None],
+        "embedding_init": "no_validation",  # GivenVectors checks it
         "metric": [StrOptions({"inner_product", "euclidean", "mahalanobis"})],
         "fit_intercept": ["boolean"],
         "dropout": [Interval(Real, 0, 1, closed="left")],
@@ -285,6 +299,7 @@ class DecompMIPSClassifier(TrainableModel):
         index: str | MipsIndex | None = None,
         n_candidates: int | None = None,
         embedding_dim: int | str | None = "auto",
+        embedding_init: Any = None,
         metric: str = "inner_product",
         fit_intercept: bool = True,
         dropout: float = 0.2,
@@ -314,6 +329,7 @@ class DecompMIPSClassifier(TrainableModel):
         self.index = index
         self.n_candidates = n_candidates
         self.embedding_dim = embedding_dim
+        self.embedding_init = embedding_init
         self.metric = metric
         self.fit_intercept = fit_intercept
         self.dropout = dropout

@@ -179,7 +179,10 @@ def _choose_embedding_dim(settings: Settings, share: float, n_features: int) -> 
 
 
 def _first_features(settings: Settings, training: TrainingSet, dim: int, seed: int) -> np.ndarray:
-    """Return random vectors of the features that there are, or those of a Mahalanobis distance."""
+    """Return vectors of the features: given ones, else random ones of those that there are.
+
+    Those of a Mahalanobis distance are the identity.
+    """
     rng, shape = np.random.default_rng((seed, 2)), (training.instances.shape[1], dim)
     if settings.metric == "mahalanobis":
         features = first_layer(*shape, rng, training.instances.dtype)
@@ -187,6 +190,8 @@ def _first_features(settings: Settings, training: TrainingSet, dim: int, seed: i
         vectors = rng.standard_normal(shape, np.float32) * np.float32(_NORM / np.sqrt(dim))
         features = vectors.astype(training.instances.dtype, copy=False)
     features[~features_of(training.instances, training.rows)] = 0
+    if settings.embedding_init is not None:
+        settings.embedding_init.replace(features, settings.feature_names, _NORM)
     return features
 
 
@@ -215,6 +220,8 @@ def _require_memory(
         besides += math.prod(shapes[0]) * itemsize  # where proxies start
     if settings.metric == "mahalanobis" and isinstance(training.instances, DenseRows):
         besides += n_trials * n * d * (itemsize + 4)  # becomes a sparse X
+    if settings.embedding_init is not None and len(shapes) > 1:
+        besides += 2 * math.prod(shapes[1]) * itemsize
     require_bytes(
         n_trials * (1 + len(extras)) * sum(math.prod(shape) for shape in shapes) * itemsize
         + besides,

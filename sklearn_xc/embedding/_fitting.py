@@ -1,5 +1,6 @@
 """How a model is fitted: encoder, classifiers, fusion, in this order."""
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -169,12 +170,33 @@ class FittableEmbedding(TrainableEmbedding):
         else:
             Z = mean_rows(examples.X, *examples.positives, n_labels, examples.weight)
         with_features = examples.with_features()
-        self.encoder_.start(inputs_of(with_features.X), self.embedding_dim, seed)
+        self._start_encoder(with_features.X, seed)
         epochs = self._train_encoder(with_features, Z, seed, fit, loops.loop("encoder"))
         self._report(None, "encoder", epochs)
         self.label_embeddings_ = self._encode(Z, int(self.embedding_dim), Z.dtype)
         self._require_unit_rows(self.label_embeddings_)
         self._train_labels(examples, seed, fit, loops)
+
+    def _start_encoder(self, X: CsrRows, seed: int) -> None:
+        """Start the encoder, which is told what features are called; vectors it has are known."""
+        hear = getattr(self.encoder_, "name_features", None)
+        if hear is not None:
+            hear(self._feature_names())
+        self.encoder_.start(inputs_of(X), self.embedding_dim, seed)
+        is_given = getattr(self.encoder_, "is_given_", None)
+        if is_given is not None:
+            self._known |= is_given
+
+    def _feature_names(self) -> np.ndarray | None:
+        """Return what features are called, as X or the vectorizer of label texts says."""
+        if self._reads_texts:
+            return None
+        names, vectorizer = self.__dict__.get("feature_names_in_"), self.label_vectorizer
+        if names is None and hasattr(vectorizer, "get_feature_names_out"):
+            # One that is not fitted, or of no use here, is none of this method's business.
+            with contextlib.suppress(ValueError, AttributeError):
+                names = vectorizer.get_feature_names_out()
+        return None if names is None or len(names) != self.n_features_in_ else np.asarray(names)
 
     def _train_labels(self, examples: Examples, seed: int, fit: Fit, loops: Loops) -> None:
         """Train classifiers, and find means, for the encoder that there is."""

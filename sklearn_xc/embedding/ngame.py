@@ -34,8 +34,9 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
     ----------
     encoder : {"bag"} or Encoder, default="bag"
         What maps features to unit vectors. "bag" is ``BagOfEmbeddings()``: a weighted sum of
-        trained vectors of the features, and a residual block. An instance is cloned; if it declares
-        ``reads = "texts"``, X and `label_features` are texts.
+        trained vectors of the features, and a residual block; ``BagOfEmbeddings(embedding_init=V)``
+        starts from vectors of words. An instance is cloned; if it declares ``reads = "texts"``, X
+        and `label_features` are texts.
     label_features : LabelFeatures, {array-like, sparse matrix} of shape (n_labels, n_features), \
             array-like of str of shape (n_labels,), or None, default=None
         What is known of each label, in the order of the columns of y (of ``classes_`` after a 1-D

@@ -1,7 +1,7 @@
 """Sums of feature vectors, with a residual block, on the unit sphere."""
 
 from numbers import Real
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 
 from sklearn_xc._data import read_only
 from sklearn_xc._declared_state import Array, Holds, Record, declares
+from sklearn_xc._given_vectors import GivenVectors
 from sklearn_xc._sklearn import Interval
 from sklearn_xc.kernels.embedding.residual import (
     gradient_before_norms,
@@ -94,6 +95,7 @@ class BagGradients(NamedTuple):
 
 @declares(
     embeddings_=Array("real", "features", "dim"),
+    is_given_=Array("bool", "features", optional=True),
     block_=Record("Block", optional=True),
     embedding_steps_=Record("LazyAdam", rows="features"),
     block_steps_=Record("Adam", lists=True),
@@ -118,12 +120,22 @@ class BagOfEmbeddings(BaseEstimator):
     dropout : float, default=0.0
         The share of the features of an input that are left out in training, at random [1]_; below
         1. The others count so much more that u is the same on average.
+    embedding_init : array-like of shape (n_features, dim), tuple of (words, vectors), fitted \
+            DecompMIPSSkipGram, or None, default=None
+        Vectors of features that training starts from; None is for random ones. Rows of zeros, and
+        features that are none of the words, start at random. The others are scaled to the norm of
+        random ones, in the root mean square. Words are matched with names of features: of a data
+        frame, or of the `label_vectorizer`. A fit clones the encoder, and clones are not fitted:
+        give ``(model.words_, model.vectors_)``, or ``FrozenEstimator(model)`` of scikit-learn.
+        Worth it with few instances and labels without texts: see ``docs/word_vectors.md``.
 
     Attributes
     ----------
     embeddings_ : ndarray of float of shape (n_features, dim)
         E, of the dtype of the inputs at the start. Normal at random, such that u has norm 1 in the
-        root mean square over these inputs.
+        root mean square over these inputs; or from `embedding_init`.
+    is_given_ : ndarray of bool of shape (n_features,) or None
+        Which features have a vector in `embedding_init`: they mean something without training.
     block_ : Block or None
         The residual block, if there is one.
     embedding_steps_, block_steps_ : LazyAdam and tuple of Adam
@@ -155,11 +167,19 @@ class BagOfEmbeddings(BaseEstimator):
     _parameter_constraints: dict = {  # noqa: RUF012
         "residual": ["boolean"],
         "dropout": [Interval(Real, 0, 1, closed="left")],
+        "embedding_init": "no_validation",  # GivenVectors checks it
     }
 
-    def __init__(self, residual: bool = True, dropout: float = 0.0) -> None:
+    def __init__(
+        self, residual: bool = True, dropout: float = 0.0, embedding_init: Any = None
+    ) -> None:
         self.residual = residual
         self.dropout = dropout
+        self.embedding_init = embedding_init
+
+    def name_features(self, names: Any) -> None:
+        """Hear what features are called; see `Encoder.name_features`."""
+        self._feature_names = names
 
     def start(self, inputs: sp.csr_array, dim: int, seed: int) -> None:
         """Make initial parameters; see `Encoder.start`."""
@@ -172,6 +192,10 @@ class BagOfEmbeddings(BaseEstimator):
         shape = inputs.shape[1], dim
         self.embeddings_ = rng.standard_normal(shape, dtype)  # type: ignore[arg-type]
         self.embeddings_ *= dtype.type((dim * mean_square) ** -0.5)
+        names, given = self.__dict__.pop("_feature_names", None), self._given()
+        self.is_given_ = (
+            None if given is None else given.replace(self.embeddings_, names, mean_square**-0.5)
+        )
         self.embedding_steps_ = LazyAdam(shape, dtype)
         self.block_: Block | None = None
         self.block_steps_: tuple[Adam, ...] = ()
@@ -180,6 +204,12 @@ class BagOfEmbeddings(BaseEstimator):
             A *= dtype.type(dim**-0.5)
             self.block_ = Block(A, np.zeros(dim, dtype), np.zeros((dim, dim), dtype))
             self.block_steps_ = tuple(Adam(part.shape, dtype) for part in self.block_)
+
+    def _given(self) -> GivenVectors | None:
+        """Return the vectors to start from, if there are some."""
+        if self.embedding_init is None:
+            return None
+        return GivenVectors.read(self.embedding_init, f"{type(self).__name__}: embedding_init")
 
     @property
     def _steps_fit(self) -> bool:
@@ -194,6 +224,8 @@ class BagOfEmbeddings(BaseEstimator):
         """Return what ``start`` will make; see `Encoder.parameter_shapes`."""
         shapes: list[tuple[str, tuple[int, ...], int]]
         shapes = [("vectors of the features and means of their gradients", (n_features, dim), 3)]
+        if (given := self._given()) is not None:
+            shapes.append(("vectors to start from", given.values.shape, 1))
         if self.residual:
             shapes.append(("the residual block and means of its gradients", (2, dim, dim), 3))
         return shapes

@@ -33,6 +33,12 @@ class Encoder(Protocol):
     will be made, as tuples of what it is, its shape, and how many there are: a fit that has not the
     memory for it is refused then. `n_features` is None for texts.
 
+    Nor need there be a method ``name_features(names)``, which hears before ``start`` what features
+    are called, an ndarray of str of shape (n_features,), or None if nobody knows; and an attribute
+    ``is_given_``, an ndarray of bool of shape (n_features,) or None after ``start``: features that
+    mean something before any training. An instance that has none of these, and none of the features
+    of training, is answered as one without features.
+
     Attributes
     ----------
     reads : {"rows", "texts"}

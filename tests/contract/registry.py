@@ -284,6 +284,7 @@ ENTRIES = {
             "index": ["hnsw", 3],
             "n_candidates": [0, -1, 1.5, True],
             "embedding_dim": [-1, "yes", 1.5, True],
+            "embedding_init": ["msi", 3, np.ones(4), np.full((15, 4), NAN), np.ones((14, 4))],
             "metric": ["cosine", None, True, 2],
             "dropout": [1.0, -0.1, NAN, True],
             "optimizer": ["adam", None],

@@ -12,8 +12,8 @@ from registry import ENTRIES
 WORDS = {
     "problem": "C Cs alpha loss metric delta multilabel fit_intercept regularize_intercept "
     "class_weight negative_weight margin classifier_margin radius beta min_precision",
-    "parts": "init u_init gradient index sampler encoder optimizer scoring cv exhaustive "
-    "estimator estimators final_estimator objective method",
+    "parts": "init u_init embedding_init gradient index sampler encoder optimizer scoring cv "
+    "exhaustive estimator estimators final_estimator objective method",
     "size": "embedding_dim prune n_shards n_groups per",
     "labels": "n_negatives n_hard_negatives sampling n_candidates min_recall top_k",
     "steps": "max_iter classifier_max_iter tol learning_rate classifier_learning_rate decay "

@@ -1,0 +1,239 @@
+"""A hidden layer that starts from given vectors of its features."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV
+
+import sklearn_xc
+from sklearn_xc import DecompMIPSClassifier, DecompMIPSSkipGram
+from sklearn_xc.exceptions import MemoryBudgetError
+
+D, DIM = 30, 6
+WORDS = [f"w{j}" for j in range(D)]
+
+
+@pytest.fixture
+def data():
+    """Return sparse rows of 30 features, the last of which none has, and classes."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 200)
+    X = (rng.random((200, D)) < 0.08) * rng.random((200, D))
+    X[np.arange(200), y] = 1.0
+    X[:, -1] = 0.0
+    return sp.csr_array(X), y
+
+
+@pytest.fixture
+def vectors():
+    """Return a vector for each feature; features 3 and 4 have none."""
+    V = np.random.default_rng(1).normal(size=(D, DIM))
+    V[[3, 4]] = 0.0
+    return V
+
+
+@pytest.fixture(scope="module")
+def skip_gram():
+    """Return vectors of the words w0, w1, ... w19, and of others."""
+    rng = np.random.default_rng(0)
+    sentences = [[f"w{j}" for j in rng.integers(0, 20, 6)] + ["other"] for _ in range(300)]
+    return DecompMIPSSkipGram(DIM, subsample=None, max_iter=2, random_state=0).fit(sentences)
+
+
+def hardly_trained(make, **parameters):
+    """Return an estimator whose layer stays where it starts."""
+    return make(embedding_dim="auto", max_iter=1, learning_rate=1e-9, average=False, **parameters)
+
+
+def test_where_it_starts(make, data, vectors):
+    model = hardly_trained(make, embedding_init=1e5 * vectors).fit(*data)
+    at_random = hardly_trained(make).set_params(embedding_dim=DIM).fit(*data)
+    start, usual = model.feature_embedding_, at_random.feature_embedding_
+    assert model.embedding_dim_ == DIM
+    has_vector = vectors.any(axis=1)
+    np.testing.assert_allclose(start[~has_vector], usual[~has_vector], atol=1e-6)
+    scale = 0.3 / np.sqrt((vectors[has_vector] ** 2).sum(axis=1).mean())
+    np.testing.assert_allclose(start[has_vector], scale * vectors[has_vector], atol=1e-6)
+    # Without a vector, a feature of no training instance says nothing; with one it does.
+    assert not usual[-1].any()
+    assert start[-1].any()
+    one = sp.csr_array(([1.0], ([0], [D - 1])), shape=(1, D))
+    assert np.isfinite(model.decision_function(one)).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("given", [np.float32, np.float64, np.int8])
+def test_dtypes(make, data, vectors, dtype, given):
+    V = np.round(10 * vectors).astype(given)
+    model = make(embedding_dim=DIM, embedding_init=V).fit(data[0].astype(dtype), data[1])
+    assert model.feature_embedding_.dtype == dtype
+    assert model.score(*data) > 0.9
+
+
+def test_a_large_scale_is_no_overflow(make, data, vectors):
+    X, y = data[0].astype(np.float32), data[1]
+    one, other = (
+        make(embedding_dim=DIM, embedding_init=(factor * vectors).astype(np.float32)).fit(X, y)
+        for factor in (1.0, 2.0**100)
+    )
+    np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-3, atol=1e-4)
+
+
+def test_words_are_names_of_features(make, data, skip_gram):
+    X, y = data
+    frame = pd.DataFrame(X.toarray(), columns=WORDS)
+    zeros = DecompMIPSSkipGram(**skip_gram.get_params()).set_params(handle_unknown="zero")
+    vars(zeros).update({k: v for k, v in vars(skip_gram).items() if k.endswith("_")})
+    array = zeros.transform(WORDS)
+    assert array.any(axis=1).sum() == 20
+    expected = make(embedding_init=array).fit(X, y).coef_
+    pair = skip_gram.words_, skip_gram.vectors_
+    for given in (skip_gram, FrozenEstimator(skip_gram), pair, (pair[0].tolist(), pair[1])):
+        model = make(embedding_init=given).fit(frame, y)
+        assert model.coef_.tobytes() == expected.tobytes()
+    for given in (skip_gram, pair):
+        with pytest.raises(ValueError, match="X does not say what its features are called"):
+            make(embedding_init=given).fit(X, y)
+
+
+def test_no_word_in_common(make, data, skip_gram):
+    frame = pd.DataFrame(data[0].toarray(), columns=[f"f{j}" for j in range(D)])
+    message = "must have words that are names of features. Got none: words are .*features 'f0', "
+    with pytest.raises(ValueError, match=message):
+        make(embedding_init=skip_gram).fit(frame, data[1])
+
+
+def refusals():
+    V = np.ones((D, DIM))
+    nan, huge = V.copy(), V.copy()
+    nan[2, 1], huge[2, 1] = np.nan, 1e300
+    return {
+        "rows": (V[1:], ValueError, r"a row for each of 30 features. Got an array of shape \(29,"),
+        "dimension": (V[:, 1:], ValueError, "=6 does not go with .* dimension 5"),
+        "vector": (V[0], ValueError, r"Got an array of shape \(6,\)"),
+        "no columns": (V[:, :0], ValueError, r"Got an array of shape \(30, 0\)"),
+        "NaN": (nan, ValueError, "must be finite. Got NaN or infinity in row 2"),
+        "too large": (huge, ValueError, r"must be finite in float32, .* Got 1e\+300"),
+        "zeros": (0 * V, ValueError, "Got zeros alone"),
+        "ragged": ([[1.0], [1.0, 2.0]], ValueError, "Got rows of different lengths"),
+        "text": ("msi", TypeError, "Got 'msi'"),
+        "texts": ([["a", "b"]], TypeError, "Got list of <U1"),
+        "bools": (V > 0, TypeError, "Got ndarray of bool"),
+        "sparse": (sp.csr_array(V), TypeError, "Got csr_array"),
+        "masked": (np.ma.array(V), TypeError, "masked array"),
+        "not fitted": (DecompMIPSSkipGram(), ValueError, r"must be fitted .*pass \(model.words_"),
+        "frozen, not fitted": (FrozenEstimator(DecompMIPSSkipGram()), ValueError, "be fitted"),
+        "lengths": ((WORDS[1:], V), ValueError, "Got 29 words and 30 vectors"),
+        "no words": ((np.arange(D), V), TypeError, "texts. Got 0 at entry 0"),
+        "one word": (("w0", V), TypeError, "a list of words beside the vectors. Got 'w0'"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", refusals())
+def test_what_is_refused(make, data, name):
+    given, kind, message = refusals()[name]
+    X = data[0].astype(np.float32)
+    with pytest.raises(kind, match=rf"^DecompMIPSClassifier: embedding_(init|dim).*{message}"):
+        make(embedding_init=given).fit(X, data[1])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"metric": "mahalanobis", "embedding_dim": "auto"}, "Got metric='mahalanobis'"),
+        ({"embedding_dim": 0}, "embedding_dim=0 does not go with embedding_init"),
+        ({"embedding_dim": None}, "embedding_dim=None does not go with embedding_init"),
+    ],
+)
+def test_parameters_that_do_not_fit(make, data, vectors, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        make(embedding_init=vectors, **parameters).fit(*data)
+
+
+def test_a_dense_matrix_has_a_layer_then(make, vectors):
+    rng = np.random.default_rng(0)
+    X, y = rng.random((60, D)), rng.integers(0, 3, 60)
+    model = make(embedding_dim="auto", embedding_init=vectors, metric="euclidean").fit(X, y)
+    assert model.embedding_dim_ == DIM
+    assert make(embedding_dim="auto").fit(X, y).embedding_dim_ == 0
+
+
+def test_the_same_bytes(make, data, vectors, skip_gram):
+    def model(**parameters):
+        return make(embedding_init=vectors, gradient="sampled", dropout=0.2, **parameters)
+
+    expected = model(n_jobs=1).fit(*data)
+    before = vectors.copy()
+    for other in (model(n_jobs=2), clone(expected), pickle.loads(pickle.dumps(expected))):
+        assert other.fit(*data).coef_.tobytes() == expected.coef_.tobytes()
+    np.testing.assert_array_equal(vectors, before)
+
+
+def test_training_that_goes_on_has_no_use_for_it(make, data, vectors):
+    expected = make(embedding_init=vectors).partial_fit(*data)
+    model = pickle.loads(pickle.dumps(expected))
+    expected.partial_fit(*data)
+    model.set_params(embedding_init=None).partial_fit(*data)
+    assert model.coef_.tobytes() == expected.coef_.tobytes()
+    model.set_params(embedding_init=-vectors, warm_start=True).fit(*data)
+    expected.set_params(warm_start=True).fit(*data)
+    assert model.coef_.tobytes() == expected.coef_.tobytes()
+
+
+@pytest.mark.parametrize("kind", ["array", "pair"])
+def test_searches_and_saved_models(make, data, vectors, skip_gram, kind, tmp_path):
+    X, y = data
+    frame = pd.DataFrame(X.toarray(), columns=WORDS)
+    given = vectors if kind == "array" else (skip_gram.words_, skip_gram.vectors_)
+    model = make(embedding_init=given, embedding_dim="auto", learning_rate="auto")
+    search = GridSearchCV(model, {"embedding_init": [None, given], "alpha": [0.0, 1.0]}, cv=2)
+    found = search.fit(frame, y)
+    assert np.isfinite(found.cv_results_["mean_test_score"]).all()
+    best = model.fit(frame, y)
+    best.save(tmp_path / "model")
+    loaded = sklearn_xc.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict(frame), best.predict(frame))
+    assert clone(loaded).fit(frame, y).coef_.tobytes() == best.coef_.tobytes()
+    kept = model.set_params(checkpoint_dir=tmp_path / "kept", learning_rate=1.0).fit(frame, y)
+    again = clone(kept).fit(frame, y)
+    assert again.coef_.tobytes() == kept.coef_.tobytes()
+    with pytest.raises(ValueError, match="embedding_init"):
+        clone(kept).set_params(embedding_init=2.5 * vectors).fit(frame, y)
+
+
+def test_vectors_are_saved_beside(make, data, skip_gram, tmp_path):
+    frame = pd.DataFrame(data[0].toarray(), columns=WORDS)
+    model = make(embedding_init=skip_gram).fit(frame, data[1])
+    model.save(tmp_path)
+    loaded = sklearn_xc.load(tmp_path)
+    assert loaded.fit(frame, data[1]).coef_.tobytes() == model.coef_.tobytes()
+    with pytest.raises(ValueError, match="must be fitted"):
+        clone(model).fit(frame, data[1])
+
+
+def test_memory_is_counted(data, vectors):
+    model = DecompMIPSClassifier(embedding_init=np.tile(vectors, 2000), max_memory="6MB")
+    with pytest.raises(MemoryBudgetError, match="30 features x 12000"):
+        model.fit(*data)
+
+
+def test_it_helps_where_words_of_the_test_were_not_trained_on(make):
+    """Each class has ten words that mean it; training shows three of them, a test the others."""
+    rng, n_classes = np.random.default_rng(0), 8
+    meaning = rng.normal(size=(n_classes, DIM))
+    V = np.repeat(meaning, 10, axis=0) + 0.1 * rng.normal(size=(10 * n_classes, DIM))
+
+    def rows(y, first, last):
+        columns = 10 * y[:, None] + rng.integers(first, last, (len(y), 3))
+        at = np.repeat(np.arange(len(y)), 3)
+        return sp.csr_array((np.ones(3 * len(y)), (at, columns.ravel())), (len(y), len(V)))
+
+    y, y_test = rng.integers(0, n_classes, 200), rng.integers(0, n_classes, 100)
+    X, X_test = rows(y, 0, 3), rows(y_test, 3, 10)
+    assert make(embedding_dim=DIM).fit(X, y).score(X_test, y_test) < 0.3
+    assert make(embedding_init=V).fit(X, y).score(X_test, y_test) > 0.7

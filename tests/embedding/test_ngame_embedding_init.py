@@ -1,0 +1,215 @@
+"""A bag of embeddings that starts from given vectors of its features, by itself and in a fit."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, clone
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GridSearchCV
+
+import sklearn_xc
+from sklearn_xc import DecompMIPSSkipGram
+from sklearn_xc.encoders import BagOfEmbeddings
+
+DIM = 12
+
+
+def vectors_of(X, seed=1):
+    """Return a vector for each feature; the first two have none."""
+    V = np.random.default_rng(seed).normal(size=(X.shape[1], DIM))
+    V[:2] = 0.0
+    return V
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("factor", [1.0, 1e-3, 1e15])
+def test_where_it_starts(documents, dtype, factor):
+    X = documents.X.astype(dtype)
+    V = vectors_of(X)
+    encoder, usual = BagOfEmbeddings(embedding_init=factor * V), BagOfEmbeddings()
+    for one in (encoder, usual):
+        one.start(X, DIM, 0)
+    assert encoder.embeddings_.dtype == dtype
+    assert usual.is_given_ is None
+    np.testing.assert_array_equal(encoder.is_given_, np.arange(X.shape[1]) >= 2)
+    np.testing.assert_array_equal(encoder.embeddings_[:2], usual.embeddings_[:2])
+    given = encoder.embeddings_[2:]
+    mean_square = X.power(2).sum() / X.shape[0]
+    assert (given**2).sum(axis=1).mean() == pytest.approx(1 / mean_square, rel=1e-5)
+    cosines = (given * V[2:]).sum(axis=1) / np.linalg.norm(given, axis=1)
+    np.testing.assert_allclose(cosines, np.linalg.norm(V[2:], axis=1), rtol=1e-5)
+    # The block and what is random of it are as ever, and a start without vectors forgets them.
+    for one, other in zip(encoder.block_, usual.block_, strict=True):
+        assert one.tobytes() == other.tobytes()
+    encoder.set_params(embedding_init=None).start(X, DIM, 0)
+    assert encoder.is_given_ is None
+    assert encoder.embeddings_.tobytes() == usual.embeddings_.tobytes()
+
+
+def test_words_are_what_features_were_told_to_be_called(documents):
+    X = documents.X
+    names = np.array([f"w{j}" for j in range(X.shape[1])], object)
+    pair = ["other", "w5", "w2"], np.arange(3 * DIM).reshape(3, DIM)
+    encoder = BagOfEmbeddings(embedding_init=pair)
+    encoder.name_features(names)
+    encoder.start(X, DIM, 0)
+    assert np.flatnonzero(encoder.is_given_).tolist() == [2, 5]
+    expected = pair[1][[2, 1]] / np.linalg.norm(pair[1][[2, 1]])
+    found = encoder.embeddings_[[2, 5]]
+    np.testing.assert_allclose(found / np.linalg.norm(found), expected, atol=1e-7)
+    with pytest.raises(ValueError, match="X does not say what its features are called"):
+        encoder.start(X, DIM, 0)  # names are those of one start
+
+
+def test_what_is_refused(make, documents):
+    X, Y, Z = documents
+    V, d = vectors_of(X), X.shape[1]
+    for given, message in {
+        "dim": (V[:, 1:], "the embedding, 12. Got 11: set embedding_dim=11"),
+        "rows": (V[1:], rf"each of {d} features. Got an array of shape \({d - 1}"),
+        "NaN": (np.where(V > 2, np.nan, V), "must be finite. Got NaN or infinity in row"),
+        "names": ((["a"], V[:1]), "X does not say what its features are called"),
+        "kind": ("word2vec", "Got 'word2vec'"),
+        "not fitted": (DecompMIPSSkipGram(), r"must be fitted .*pass \(model.words_"),
+    }.values():
+        encoder = BagOfEmbeddings(embedding_init=given)
+        with pytest.raises(
+            (ValueError, TypeError), match=f"^BagOfEmbeddings: embedding_init .*{message}"
+        ):
+            make(encoder=encoder, label_features=Z).fit(X, Y)
+
+
+def test_names_of_frames_and_of_label_vectorizers(make):
+    rng = np.random.default_rng(0)
+    words = ["apple", "cherry", "pear", "car", "bus", "train"]
+    y = rng.integers(0, 2, 90)
+    texts = [" ".join(words[3 * k + j] for j in rng.integers(0, 3, 2)) for k in y]
+    vectorizer = TfidfVectorizer(dtype=np.float32).fit(texts)
+    X = vectorizer.transform(texts)
+    V = rng.normal(size=(5, DIM))
+    known = words[:5]
+    frame = pd.DataFrame(X.toarray(), columns=vectorizer.get_feature_names_out())
+    places = {word: at for at, word in enumerate(known)}
+    array = np.array([V[places[w]] if w in places else 0 * V[0] for w in frame.columns])
+    own = {"label_features": ["apple pear", "car bus"], "label_vectorizer": vectorizer}
+    expected = make(encoder=BagOfEmbeddings(embedding_init=array), **own).fit(X, y)
+    model = make(encoder=BagOfEmbeddings(embedding_init=(known, V)), **own).fit(X, y)
+    assert model.coef_.tobytes() == expected.coef_.tobytes()
+    in_frame = {"label_features": vectorizer.transform(own["label_features"])}
+    model = make(encoder=BagOfEmbeddings(embedding_init=(known, V)), **in_frame).fit(frame, y)
+    assert model.coef_.tobytes() == expected.coef_.tobytes()
+    # One that is not fitted is no help, and no harm either.
+    encoder = BagOfEmbeddings(embedding_init=array)
+    expected = make(encoder=encoder).fit(X, y)
+    model = make(encoder=encoder, label_vectorizer=TfidfVectorizer()).fit(X, y)
+    assert model.coef_.tobytes() == expected.coef_.tobytes()
+
+
+def test_fitted_vectors(make, documents):
+    X, Y, Z = documents
+    names = [f"w{j}" for j in range(X.shape[1])]
+    sentences = [[names[j] for j in row.nonzero()[0]] for row in X.toarray()] * 4
+    vectors = DecompMIPSSkipGram(DIM, subsample=None, max_iter=2, random_state=0).fit(sentences)
+    frame = pd.DataFrame(X.toarray(), columns=names)
+    found = [
+        make(encoder=BagOfEmbeddings(embedding_init=given), label_features=Z).fit(frame, Y).coef_
+        for given in ((vectors.words_, vectors.vectors_), FrozenEstimator(vectors))
+    ]
+    assert found[0].tobytes() == found[1].tobytes()
+
+
+def test_the_same_bytes_and_searches(make, documents, tmp_path):
+    X, Y, Z = documents
+    encoder = BagOfEmbeddings(embedding_init=vectors_of(X))
+    expected = make(encoder=encoder, label_features=Z, n_jobs=1).fit(X, Y)
+    assert not hasattr(encoder, "embeddings_")
+    at_random = make(label_features=Z).fit(X, Y)
+    assert np.abs(at_random.coef_ - expected.coef_).max() > 0.01
+    others = [clone(expected), pickle.loads(pickle.dumps(expected)), clone(expected)]
+    others[2].set_params(n_jobs=2)
+    for other in others:
+        assert other.fit(X, Y).coef_.tobytes() == expected.coef_.tobytes()
+    expected.save(tmp_path / "model")
+    loaded = sklearn_xc.load(tmp_path / "model")
+    for one, other in zip(loaded.predict_topk(X), expected.predict_topk(X), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert loaded.fit(X, Y).coef_.tobytes() == expected.coef_.tobytes()
+    model = make(encoder=encoder, max_iter=1, classifier_max_iter=1)
+    search = GridSearchCV(model, {"encoder__embedding_init": [None, vectors_of(X, 2)]}, cv=2)
+    y = np.asarray(Y.argmax(axis=1)).ravel()
+    assert np.isfinite(search.fit(X, y).cv_results_["mean_test_score"]).all()
+    model = make(encoder=encoder, label_features=Z, checkpoint_dir=tmp_path / "kept").fit(X, Y)
+    assert clone(model).fit(X, Y).coef_.tobytes() == expected.coef_.tobytes()
+    other = clone(model).set_params(encoder__embedding_init=vectors_of(X, 2))
+    with pytest.raises(ValueError, match="checkpoint_dir"):
+        other.fit(X, Y)
+
+
+def test_training_that_goes_on(make, documents):
+    X, Y, Z = documents
+    model = make(encoder=BagOfEmbeddings(embedding_init=vectors_of(X)), label_features=Z)
+    model.partial_fit(X, Y)
+    other = pickle.loads(pickle.dumps(model)).set_params(encoder="bag")
+    V = model.embed(X)
+    for one in (model, other):
+        one.partial_fit(X, Y)
+    assert model.coef_.tobytes() == other.coef_.tobytes()
+    assert model.embed(X).tobytes() == V.tobytes()
+
+
+def test_an_instance_of_given_features_alone_is_not_blank(make, documents):
+    """Word 2 means what word 3 does, which training shows; word 2 is in no instance."""
+    X, Y, Z = (part.toarray() for part in documents)
+    X[:, 3], Z[:, 3] = X[:, 2] + X[:, 3], Z[:, 2] + Z[:, 3]
+    X[:, 2] = Z[:, 2] = 0.0
+    V = np.random.default_rng(0).normal(size=(X.shape[1], DIM))
+    V[2] = V[3]
+    X, Y, Z = map(sp.csr_array, (X, Y, Z))
+    only = sp.csr_array(([1.0], ([0], [2])), shape=(1, X.shape[1]))
+    usual = make(label_features=Z).fit(X, Y)
+    assert not usual.embed(only).any()
+    model = make(encoder=BagOfEmbeddings(embedding_init=V), label_features=Z).fit(X, Y)
+    like_it = sp.csr_array(([1.0], ([0], [3])), shape=(1, X.shape[1]))
+    assert model.embed(only) @ model.embed(like_it).T > 0.6
+    clone_of_random = make(encoder=BagOfEmbeddings(embedding_init=np.vstack([0 * V[:3], V[3:]])))
+    assert not clone_of_random.set_params(label_features=Z).fit(X, Y).embed(only).any()
+
+
+def test_given_vectors_count_in_memory(make, documents):
+    X = documents.X
+    usual, given = (
+        encoder.parameter_shapes(X.shape[1], DIM)
+        for encoder in (BagOfEmbeddings(), BagOfEmbeddings(embedding_init=vectors_of(X)))
+    )
+    assert [shape for shape in given if shape not in usual] == [
+        ("vectors to start from", (X.shape[1], DIM), 1)
+    ]
+
+
+class Silent(BaseEstimator):
+    """A bag of embeddings without what an encoder may lack."""
+
+    reads = "rows"
+
+    def start(self, inputs, dim, seed):
+        self.bag_ = BagOfEmbeddings()
+        self.bag_.start(inputs, dim, seed)
+
+    def encode(self, inputs, n_jobs=None):
+        return self.bag_.encode(inputs, n_jobs=n_jobs)
+
+    def forward(self, inputs, rng):
+        return self.bag_.forward(inputs, rng)
+
+    def learn(self, passed, gradient, rate, n_jobs=None):
+        self.bag_.learn(passed, gradient, rate, n_jobs)
+
+
+def test_an_encoder_need_not_hear_names(make, documents):
+    X, Y, Z = documents
+    model, usual = make(encoder=Silent(), label_features=Z), make(label_features=Z)
+    assert model.fit(X, Y).coef_.tobytes() == usual.fit(X, Y).coef_.tobytes()
