@@ -88,6 +88,10 @@ EXPERIMENTS = {
         "decomposition.progress",
         "DecompMIPSClassifier: searched gradients beside exact ones; time, progress",
     ),
+    "faces": (
+        "decomposition.faces",
+        "DecompMIPSClassifier on made faces: inner products and learned distances, by CPU time",
+    ),
     "ngame": (
         "embedding.samplers",
         "NGAMEEmbeddingXC: samplers by epoch, components, labels never seen in training",
@@ -103,6 +107,10 @@ EXPERIMENTS = {
     "cooccurrence": (
         "skip_gram.cooccurrence",
         "counting which words stand near which: tokens per second, peak memory",
+    ),
+    "vectors_as_start": (
+        "skip_gram.as_start",
+        "word vectors as a start of DecompMIPSClassifier and NGAMEEmbeddingXC, by training rows",
     ),
     "defaults": (
         "defaults.defaults",
