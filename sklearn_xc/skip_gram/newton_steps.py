@@ -16,9 +16,11 @@ from sklearn_xc.parallel.team import Team
 
 #: Share of the mean eigenvalue that is added to all: the curvature is one of many.
 _DAMPING = 0.03
-#: A Newton step changes scores by at most this, as a root mean square over the other side. (Where
-#: the softmax of a word is narrow, the shared curvature says nothing, and steps go too far.)
-_MOST_CHANGE = 1.0
+#: A Newton step changes no score by more than this, if the vector on the other side is no longer
+#: than a root mean square. (Where the softmax of a word is narrow, as in clusters, the shared
+#: curvature is too small along its own contexts. A bound on the mean change of scores, of which
+#: these are few, let steps go to and fro.)
+_MOST_CHANGE = 3.0
 #: The share of the last step that is taken again.
 _MOMENTUM = 0.3
 #: Rows whose steps are one call: the same for any number of threads.
@@ -75,13 +77,14 @@ class Vectors:
         eigenvalues, Q = np.linalg.eigh(curvature)
         eigenvalues = np.maximum(eigenvalues, 0.0)
         floor = _DAMPING * eigenvalues.mean() + _TINY
+        reach = np.sqrt(eigenvalues.sum())
         of_all, Q = eigenvalues.astype(dtype), Q.astype(dtype)
         lengths = np.empty(len(gradient), dtype)
 
         def part(first: int, last: int) -> None:
             step = gradient[first:last] @ Q
             step /= of_all + (ridge[first:last, None] + floor).astype(dtype)
-            change = np.sqrt((step * step) @ of_all)
+            change = reach * np.sqrt(np.einsum("ij,ij->i", step, step))
             step *= (rate * np.minimum(1.0, _MOST_CHANGE / (change + _TINY)))[:, None].astype(dtype)
             moves = self.moves[first:last]
             moves *= dtype.type(_MOMENTUM)

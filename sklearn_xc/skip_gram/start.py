@@ -25,7 +25,7 @@ def random_start(counts: Cooccurrences, dim: int, seed: int) -> tuple[np.ndarray
     U[counts.of_words == 0] = 0
     W = np.empty((counts.n_contexts, dim + 1), np.float32)
     W[:, :-1] = rng.standard_normal((len(W), dim), np.float32)
-    W *= np.float32(_OUTPUT_NORM / np.sqrt(dim))
+    W[:, :-1] *= np.float32(_OUTPUT_NORM / np.sqrt(dim))
     W[:, -1] = counts.log_shares
     return U, W
 
