@@ -206,10 +206,10 @@ print(f"figure written to word_vectors.png, {time.perf_counter() - began:.0f} s 
 # a second. It is a little ahead for subjects of few works, and word vectors for the 186 of 200
 # works or more.
 #
-# Company is not likeness. Next to "lion" are "leopard" and "tiger", but also "head" and "roaring",
-# and next to "snow" is Gloucester. Many of these are right in their way and count as wrong here,
+# Company is not likeness. Next to "lion" is "leopard", but also "head" and "roaring", and next to
+# "snow" is Gloucester. Many of these are right in their way and count as wrong here,
 # since the tree has them on other branches.
 #
-# The ridge matters: with the default of 10, 25.0% are on the same branch. More than half of the
-# works are Turner's, and places go by his sketchbooks. The map is true to which subjects are near
+# The ridge matters, and the default is not the best here: works that were held out choose it. More
+# than half of the works are Turner's, and places go by his sketchbooks. The map is true to which subjects are near
 # each other, and not to how far apart distant ones are.

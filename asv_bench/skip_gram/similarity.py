@@ -5,8 +5,9 @@ hierarchical softmax) get the same lists of tokens, dimension, window, least cou
 (of which gensim's formula keeps slightly more), and one thread. CPU seconds are those of the whole
 call, counting of words included. The measures are Spearman's correlation with thirteen sets of word
 similarities, and the share of Google's analogies that 3CosAdd completes; pairs and questions with
-an unknown word are left out. Vectors are the input vectors, or the sum of input and output vectors,
-each kind divided by its mean norm (hierarchical softmax has no output vectors of words). Needs
+an unknown word are left out. Vectors are the input vectors, or the sum of input and output vectors:
+as ``vectors="sum"`` of ours makes it, and of gensim each kind divided by its mean norm
+(hierarchical softmax has no output vectors of words). Needs
 ``pip install gensim``::
 
     python -m asv_bench word_similarity --data DIR --out reports
@@ -16,7 +17,8 @@ was stopped goes on from there.
 """
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from ast import literal_eval
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -46,6 +48,8 @@ GENSIM = {
 }
 #: Kinds of vectors, as of ``DecompMIPSSkipGram``.
 KINDS = ("input", "sum")
+#: Parameters of ours.
+OURS = ("gradient=sampled",)
 #: A set with fewer known pairs does not count in the mean.
 _FEW = 10
 #: Sentences of a warm-up, which compiles.
@@ -72,7 +76,7 @@ class Run(NamedTuple):
     Attributes
     ----------
     system : str
-        "gradient=..." for ours, or a key of ``GENSIM``.
+        Parameters of ours, such as "alpha=30,window=5", or a key of ``GENSIM``.
     amount : int
         Iterations of ours, or epochs.
     """
@@ -130,8 +134,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                         help="of gensim")  # fmt: skip
     parser.add_argument("--iterations", nargs="+", type=int, default=(5, 10, 20), metavar="N",
                         help="of DecompMIPSSkipGram")  # fmt: skip
-    parser.add_argument("--gradients", nargs="+", default=("sampled",), metavar="NAME",
-                        help="of DecompMIPSSkipGram")  # fmt: skip
+    parser.add_argument("--ours", nargs="+", default=OURS, metavar="PARAMETERS",
+                        help='of DecompMIPSSkipGram: "alpha=30,window=5"')  # fmt: skip
     parser.add_argument("--dim", type=int, default=100, help="of vectors (100)")
     parser.add_argument("--seeds", type=int, default=3, help="runs of each (3)")
 
@@ -142,7 +146,7 @@ def main(
     corpora: Sequence[str] = ("brown_wikitext",),
     epochs: Sequence[int] = (1, 5, 15),
     iterations: Sequence[int] = (5, 10, 20),
-    gradients: Sequence[str] = ("sampled",),
+    ours: Sequence[str] = OURS,
     dim: int = 100,
     seeds: int = 3,
     report: Report | None = None,
@@ -157,8 +161,8 @@ def main(
         Keys of ``CORPORA``.
     epochs, iterations : sequence of int
         Of gensim and of ours: a training from the start for each.
-    gradients : sequence of str
-        Of ours.
+    ours : sequence of str
+        Parameters of ours, which is trained with each.
     dim : int, default=100
         Dimension of the vectors.
     seeds : int, default=3
@@ -183,15 +187,15 @@ def main(
     report = report or Report("word_similarity")
     log = RowLog(None if report.out is None else report.out / "word_similarity.jsonl")
     judges = Judges(read_similarities(data), read_analogies(data))
-    runs = [Run(f"gradient={name}", n) for name in gradients for n in iterations]
+    runs = [Run(parameters, n) for parameters in ours for n in iterations]
     runs += [Run(system, n) for system in GENSIM for n in epochs]
     rows = []
     for corpus in corpora:
         sentences = read_corpus(corpus, data)
         n_tokens = sum(map(len, sentences))
         report.line(f"{corpus}: {n_tokens:,} tokens in {len(sentences):,} sentences")
-        for name in gradients:
-            _ours(Run(f"gradient={name}", 1), sentences[:_WARM_UP], dim, 0, min_count=1)
+        for parameters in ours:
+            _ours(Run(parameters, 1), sentences[:_WARM_UP], dim, 0, min_count=1)
         of_corpus = []
         for run in runs:
             for seed in range(seeds):
@@ -221,38 +225,47 @@ def _measure(
 ) -> dict[str, Any]:
     train: Callable[..., Any] = _ours if run.is_ours else _gensim
     (words, vectors), seconds = cpu_seconds(train, run, sentences, dim, seed)
-    of_kinds = {kind: judges.of(words, found) for kind, found in _kinds(vectors)}
+    of_kinds = {kind: judges.of(words, found) for kind, found in vectors.items()}
     return {"n_words": len(words), "cpu_s": seconds, **of_kinds}
 
 
 def _ours(
     run: Run, sentences: list[Sentence], dim: int, seed: int, min_count: int = MIN_COUNT
-) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return words, and their input and output vectors."""
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Return words, and their vectors of each kind."""
     model = DecompMIPSSkipGram(
-        dim, gradient=run.system.removeprefix("gradient="), max_iter=run.amount, window=WINDOW,
-        min_count=min_count, subsample=SUBSAMPLE, n_jobs=1, random_state=seed,
-    ).fit(sentences)  # fmt: skip
-    return model.words_, [model.input_vectors_, model.output_vectors_]
+        dim, max_iter=run.amount, window=WINDOW, min_count=min_count, subsample=SUBSAMPLE, n_jobs=1,
+        random_state=seed,
+    ).set_params(**_parameters(run.system)).fit(sentences)  # fmt: skip
+    return model.words_, {"input": model.input_vectors_, "sum": model.vectors_}
+
+
+def _parameters(text: str) -> dict[str, Any]:
+    """Return the parameters that a text such as "alpha=30,gradient=mips" sets."""
+    found = {}
+    for part in text.split(","):
+        name, _, value = part.partition("=")
+        try:
+            found[name.strip()] = literal_eval(value.strip())
+        except (ValueError, SyntaxError):
+            found[name.strip()] = value.strip()
+    return found
 
 
 def _gensim(
     run: Run, sentences: list[Sentence], dim: int, seed: int
-) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return words, and their input and output vectors, if there are such."""
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Return words, and their vectors of each kind that there is."""
     model = import_module("gensim.models").Word2Vec(
         sentences, vector_size=dim, window=WINDOW, min_count=MIN_COUNT, sample=SUBSAMPLE, sg=1,
         epochs=run.amount, workers=1, seed=seed + 1, **GENSIM[run.system],
     )  # fmt: skip
     words = np.array(model.wv.index_to_key, dtype=object)
-    return words, [model.wv.vectors] + ([model.syn1neg] if model.negative else [])
-
-
-def _kinds(vectors: list[np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield input vectors and, where words have output vectors, sums of unit mean norm."""
-    yield "input", vectors[0]
-    if len(vectors) > 1:
-        yield "sum", sum(one / np.linalg.norm(one, axis=1).mean() for one in vectors)
+    found = {"input": model.wv.vectors}
+    if model.negative:
+        both = model.wv.vectors, model.syn1neg
+        found["sum"] = sum(one / np.linalg.norm(one, axis=1).mean() for one in both)
+    return words, found
 
 
 def _show(rows: list[dict[str, Any]], corpus: str, report: Report) -> None:

@@ -51,7 +51,7 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
     A word has an input vector u and, as a context, an output vector w. How often context k stands
     near word i is said by the softmax of ``u_i . w_k + b_k`` over all k. All occurrences of a word
     count as one, with the shares of its contexts [1]_, equation 9: an iteration goes over distinct
-    words, not over the text, and takes one step of the input vectors, and one of the output
+    words, not over the text, and takes one step of the output vectors, and one of the input
     vectors. Of the softmax, a word's own contexts are scored exactly, and so are those that
     `gradient` finds; a small sample of all others corrects what the first two moments of the output
     vectors say of them, which is nearly everything. The gradient is right on average, with so
@@ -147,11 +147,11 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
     -----
     Time of an iteration: some inner products and as many sums for each distinct pair of a word and
     a context, and for each word and context that is drawn. Memory: the counts, 8 bytes for each
-    distinct pair, and four times the vectors.
+    distinct pair, and about four times all vectors.
 
     Source: [1]_, section 5.3. It differs in that contexts which were not found are not left out,
-    but told from moments and a sample; in intercepts and ridge; and in Adagrad, since the paper
-    does not say what its steps are.
+    but told from moments and a sample; in intercepts and ridge; and in Newton steps with a
+    curvature that is shared, since the paper does not say what its steps are.
 
     References
     ----------

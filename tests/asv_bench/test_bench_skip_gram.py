@@ -162,12 +162,11 @@ def test_missing_gensim_says_how_to_get_it(monkeypatch):
         similarity.main(None)
 
 
-def test_sums_are_those_of_the_estimator():
-    model = DecompMIPSSkipGram(5, max_iter=2, random_state=0).fit(corpora.made_counts(100))
-    found = dict(similarity._kinds([model.input_vectors_, model.output_vectors_]))
-    np.testing.assert_allclose(found["sum"], model.vectors_, rtol=1e-6, atol=1e-7)
-    assert found["input"] is model.input_vectors_
-    assert [kind for kind, _ in similarity._kinds([model.input_vectors_])] == ["input"]
+def test_parameters_of_ours():
+    text = "alpha=30, fit_intercept=False,gradient=decomp_mips,max_memory=1GB"
+    assert similarity._parameters(text) == {
+        "alpha": 30, "fit_intercept": False, "gradient": "decomp_mips", "max_memory": "1GB",
+    }  # fmt: skip
 
 
 # The objective
