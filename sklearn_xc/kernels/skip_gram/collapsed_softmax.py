@@ -20,7 +20,7 @@ from sklearn_xc.kernels.arithmetic.vector_math import vector_exp
 from sklearn_xc.kernels.arithmetic.vectors import largest_entry, sum_of
 from sklearn_xc.kernels.compiling.jit import inlined, kernel
 from sklearn_xc.kernels.compiling.scratch import scratch
-from sklearn_xc.kernels.decomposition.label_gradients import DEVIATIONS, next_number, score
+from sklearn_xc.kernels.decomposition.label_gradients import next_number, score, slack_of_estimates
 from sklearn_xc.kernels.steps.row_moves import prefetch_row
 
 #: A context behind the last that was scored has a smaller probability than this.
@@ -177,10 +177,7 @@ def gradient_of_found(
             wants_more[i] = False
             if done == n_found[i] and (is_exact or done == 0 or not has_scores):
                 break
-            slack = np.inf
-            if n_scored > 0:
-                mean = error_sum / n_scored
-                slack = mean + DEVIATIONS * math.sqrt(max(squares / n_scored - mean * mean, 0.0))
+            slack = slack_of_estimates(error_sum, squares, n_scored)
             floor = largest + math.log(total) + _LOG_NEGLIGIBLE
             if scores[i, min(done, n_found[i] - 1)] + slack <= floor:
                 break
