@@ -294,7 +294,7 @@ class TestEncoders:
         X, Y, Z = documents
         encoder = BagOfEmbeddings(residual=False)
         model = make(encoder=encoder, label_features=Z).fit(X, Y)
-        assert vars(encoder) == {"residual": False, "dropout": 0.0}
+        assert vars(encoder) == {"residual": False, "dropout": 0.0, "embedding_init": None}
         assert model.encoder_ is not encoder
         assert model.encoder is encoder
         assert model.encoder_.block_ is None

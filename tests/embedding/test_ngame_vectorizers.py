@@ -80,7 +80,7 @@ class TestSearches:
         ).fit(X, Y)
         has_block = search.best_estimator_.encoder_.block_ is not None
         assert has_block == search.best_params_["encoder__residual"]
-        assert vars(model.encoder) == {"residual": True, "dropout": 0.0}
+        assert vars(model.encoder) == {"residual": True, "dropout": 0.0, "embedding_init": None}
 
 
 class TestPandas:
@@ -103,7 +103,11 @@ class TestClones:
         assert not [name for name in vars(again) if name.endswith("_")]
         assert again.label_features is holder
         assert again.encoder is not encoder
-        assert again.encoder.get_params() == {"residual": False, "dropout": 0.0}
+        assert again.encoder.get_params() == {
+            "residual": False,
+            "dropout": 0.0,
+            "embedding_init": None,
+        }
         np.testing.assert_array_equal(again.fit(X, Y).coef_, model.coef_)
 
     def test_a_vectorizer_that_is_not_frozen_is_named(self, make, texts):
