@@ -26,36 +26,40 @@ def slow_mix(z):
     return z ^ (z >> 31)
 
 
-def slow_draw(seed, position):
-    """Return 53 bits, for a position among all tokens."""
-    key = slow_mix((slow_mix(seed) + _GOLDEN) & _MASK)
+def slow_draw(seed, position, number=0):
+    """Return 53 bits, for a position among all tokens and the number of the draw."""
+    key = slow_mix((slow_mix(seed) + (1 + number) * _GOLDEN) & _MASK)
     return slow_mix((key + (position + 1) * _GOLDEN) & _MASK) >> 11
 
 
 def slow_contexts(
-    sentences, window=8, min_count=5, max_words=None, subsample=1e-4, weighting="linear", seed=0
-):
+    sentences, window=8, min_count=5, max_words=None, subsample=1e-4, weighting="linear", seed=0,
+    n_subsamples=1,
+):  # fmt: skip
     """Return words, frequencies and a dense matrix of exact counts."""
     counts = Counter(token for sentence in sentences for token in sentence).most_common(max_words)
     counts = {word: n for word, n in counts if n >= min_count}
-    n_kept, number, position = sum(counts.values()), {w: i for i, w in enumerate(counts)}, 0
+    n_kept, number = sum(counts.values()), {w: i for i, w in enumerate(counts)}
     matrix = [[Fraction(0)] * len(counts) for _ in counts]
-    for sentence in sentences:
-        stay = []
-        for word in sentence:
-            if word in counts:
-                p = 1.0
-                if subsample:
-                    p = min(1.0, math.sqrt(subsample / (counts[word] / n_kept)))
-                if slow_draw(seed, position) < round(p * 2**53):
-                    stay.append(number[word])
-            position += 1
-        for j, second in enumerate(stay):
-            for i, first in enumerate(stay[:j]):
-                if j - i <= window:
-                    weight = Fraction(window - (j - i) + 1, window) if weighting == "linear" else 1
-                    matrix[first][second] += weight
-                    matrix[second][first] += weight
+    for draw in range(n_subsamples):
+        position = 0
+        for sentence in sentences:
+            stay = []
+            for word in sentence:
+                if word in counts:
+                    p = 1.0
+                    if subsample:
+                        p = min(1.0, math.sqrt(subsample / (counts[word] / n_kept)))
+                    if slow_draw(seed, position, draw) < round(p * 2**53):
+                        stay.append(number[word])
+                position += 1
+            for j, second in enumerate(stay):
+                for i, first in enumerate(stay[:j]):
+                    if j - i <= window:
+                        weight = Fraction(window - (j - i) + 1, window)
+                        weight = (weight if weighting == "linear" else 1) / Fraction(n_subsamples)
+                        matrix[first][second] += weight
+                        matrix[second][first] += weight
     return list(counts), list(counts.values()), matrix
 
 
@@ -142,6 +146,16 @@ def test_a_corpus_is_counted_as_by_the_slow_twin(tmp_path, weighting):
     path = tmp_path / "text.txt"
     path.write_text("\r\n".join(map(" ".join, sentences)))
     check_same(count_contexts(path, weighting=weighting, **arguments), found)
+
+
+@pytest.mark.parametrize("subsample", [0.01, None])
+@pytest.mark.parametrize("allowed_bytes", [0, None])
+def test_counts_of_several_draws_are_their_mean(monkeypatch, subsample, allowed_bytes):
+    sentences = zipf_sentences(0, 300, 200, 20)
+    arguments = {"window": 5, "min_count": 3, "subsample": subsample, "seed": 4, "n_subsamples": 3}
+    monkeypatch.setattr(cooccurrence, "_BLOCK", (1024, 2**26))
+    found = count_contexts(sentences, allowed_bytes=allowed_bytes, n_jobs=2, **arguments)
+    check(found, sentences, **arguments)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])
@@ -250,6 +264,7 @@ def test_an_error_of_a_thread_is_heard_and_the_others_stop(monkeypatch):
         ("window", 0, "an integer from 1 to 1000. Got 0"),
         ("window", 1001, "Got 1001"),
         ("window", 2.0, "Got 2.0"),
+        ("n_subsamples", 0, "be an integer of at least 1"),
         ("min_count", 0, "be an integer of at least 1"),
         ("max_words", 0, "be an integer of at least 1"),
         ("seed", -1, "be an integer of at least 0"),
