@@ -1,4 +1,4 @@
-"""Arrays as .npy files, checked megabyte by megabyte before they are used."""
+"""Arrays as .npy files, and files of several, checked megabyte by megabyte before they are used."""
 
 import hashlib
 import os
@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,6 +22,8 @@ SMALL = 2**16
 _PIECE = 2**24
 #: What the names of files end in that are being written.
 WRITING = ".writing"
+#: And those of several arrays, see ``tensor_files``: to this module each is an array of bytes.
+TENSORS = ".safetensors"
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class ArrayFile:
                 and type(file.fortran) is bool
                 and len(file.sha256) == -(-file.size // CHUNK)
                 and all(len(bytes.fromhex(digest)) == 32 for digest in file.sha256)
+                and (not name.endswith(TENSORS) or (dtype, shape) == (np.uint8, (file.size,)))
             )
         except (TypeError, ValueError, AttributeError):
             ok = False
@@ -120,7 +124,6 @@ def write_array(array: np.ndarray, folder: Path, name: str) -> tuple[str, ArrayF
         that no file which a reader may have open is ever changed.
     file : ArrayFile
     """
-    scratch = folder / f".{secrets.token_hex(4)}{WRITING}"
     fortran = array.flags.f_contiguous and not array.flags.c_contiguous
     header = BytesIO()
     described = {
@@ -128,24 +131,52 @@ def write_array(array: np.ndarray, folder: Path, name: str) -> tuple[str, ArrayF
         "shape": array.shape,
     }  # fmt: skip
     np.lib.format.write_array_header_1_0(header, described)
-    sums = _Checksums()
+    parts = chain((memoryview(header.getbuffer()),), bytes_of(array.T if fortran else array))
+    final, size, sha256 = write_file(parts, folder, name, ".npy")
+    return final, ArrayFile(array.dtype.str, array.shape, fortran, size, sha256)
+
+
+def write_file(
+    parts: Iterable[memoryview], folder: Path, name: str, ending: str
+) -> tuple[str, int, list[str]]:
+    """Write a new file, whose name has a part of its checksum.
+
+    Parameters
+    ----------
+    parts : iterable of memoryview
+        Its bytes.
+    folder : Path
+        Where to.
+    name, ending : str
+        What the file's name begins with, and ends in.
+
+    Returns
+    -------
+    name : str
+        Of the file.
+    size : int
+        In bytes.
+    sha256 : list of str
+        Of each megabyte.
+    """
+    scratch, sums = folder / f".{secrets.token_hex(4)}{WRITING}", _Checksums()
     try:
         with open(scratch, "xb") as stream:
-            for data in (memoryview(header.getbuffer()), *_bytes_of(array.T if fortran else array)):
+            for data in parts:
                 stream.write(data)
                 sums.add(data)
             stream.flush()
             os.fsync(stream.fileno())
         sums.end()
         digest = hashlib.sha256("".join(sums.sha256).encode()).hexdigest()[:8]
-        final = f"{name}-{digest}.npy"
+        final = f"{name}-{digest}{ending}"
         os.replace(scratch, folder / final)
     finally:
         scratch.unlink(missing_ok=True)
-    return final, ArrayFile(array.dtype.str, array.shape, fortran, sums.size, sums.sha256)
+    return final, sums.size, sums.sha256
 
 
-def _bytes_of(array: np.ndarray) -> Iterable[memoryview]:
+def bytes_of(array: np.ndarray) -> Iterable[memoryview]:
     """Yield the bytes of an array in C order, without a copy of it where it is contiguous."""
     if array.flags.c_contiguous:
         if array.nbytes:
@@ -197,6 +228,8 @@ class StoredArray:
 
     def _check_header(self, stream: IO[bytes]) -> int:
         """Return where the values begin."""
+        if self.path.suffix == TENSORS:
+            return 0
         try:
             version = np.lib.format.read_magic(stream)
             read = {(1, 0): np.lib.format.read_array_header_1_0}[version]

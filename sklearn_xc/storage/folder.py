@@ -21,20 +21,24 @@ import numpy as np
 
 import sklearn_xc
 from sklearn_xc.exceptions import SavedModelError
-from sklearn_xc.storage.array_files import WRITING, ArrayFile, StoredArray, write_array
+from sklearn_xc.storage.array_files import TENSORS, WRITING, ArrayFile, StoredArray, write_array
 from sklearn_xc.storage.locks import locked
 from sklearn_xc.storage.places import own_folder
 from sklearn_xc.storage.signed_json import read_json, write_json
+from sklearn_xc.storage.tensor_files import write_tensors
 
 #: The newest that folders have, each as low a one as has all that is in it: then earlier versions
 #: read it, too. Those of every number up to this are read by every later version. In 2 weights may
-#: be compact.
-FORMAT = 2
+#: be compact, in 3 arrays of a network are one file.
+FORMAT = 3
 META = "meta.json"
 _WHAT = "a model of sklearn_xc"
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
 #: Files that a save may leave behind that was ended.
-_OURS = re.compile(rf"{re.escape(META)}|.*-[0-9a-f]{{8}}\.npy|\..*({re.escape(WRITING)}|\.tmp)")
+_OURS = re.compile(
+    rf"{re.escape(META)}|.*-[0-9a-f]{{8}}(\.npy|{re.escape(TENSORS)})"
+    rf"|\..*({re.escape(WRITING)}|\.tmp)"
+)
 
 
 def versions() -> dict[str, str]:
@@ -56,10 +60,13 @@ class FolderWriter:
         self.folder = folder
         self.files: dict[str, ArrayFile] = {}
 
-    def put(self, array: np.ndarray, name: str) -> str:
-        """Write an array, and return the name of its file."""
+    def put(self, content: np.ndarray | dict[str, np.ndarray], name: str) -> str:
+        """Write an array, or arrays by name to one file, and return the name of the file."""
         safe = re.sub(r"[^A-Za-z0-9_.+-]", "_", name)[:100].strip(".") or "array"
-        final, file = write_array(array, self.folder, safe)
+        if isinstance(content, dict):
+            final, file = write_tensors(content, self.folder, safe)
+        else:
+            final, file = write_array(content, self.folder, safe)
         self.files[final] = file
         return final
 

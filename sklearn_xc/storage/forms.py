@@ -9,6 +9,7 @@ from sklearn_xc.weights import compact
 from sklearn_xc.weights.compact import HeldCompact
 from sklearn_xc.weights.label_weights import CompactLabelWeights, LabelWeights
 from sklearn_xc.weights.stored import BY_PART, StoredWeights, as_stored
+from sklearn_xc.weights.tensors import Tensors
 
 _BESIDE = ("intercept", "prior", "unseen")
 
@@ -23,6 +24,18 @@ class ByPart:
     """
 
     array: Any
+
+
+@dataclass(frozen=True)
+class OneFile:
+    """Arrays by name that are in one file.
+
+    Attributes
+    ----------
+    arrays : dict of str to ndarray
+    """
+
+    arrays: Any
 
 
 def _write_weights(state: dict[str, Any]) -> dict[str, Any] | None:
@@ -53,6 +66,14 @@ def _write_compact(state: dict[str, Any]) -> dict[str, Any]:
 def _read_compact(state: dict[str, Any]) -> CompactLabelWeights:
     beside = [state.pop(name) for name in _BESIDE]
     return CompactLabelWeights.held_by(HeldCompact(**state), *beside)
+
+
+def _write_tensors(state: dict[str, Any]) -> dict[str, Any]:
+    return {"arrays": OneFile(state["arrays"])}
+
+
+def _read_tensors(state: dict[str, Any]) -> Tensors:
+    return Tensors(**state)
 
 
 def _compacted(state: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -87,4 +108,5 @@ class Form:
 FORMS = {
     "LabelWeights": Form(_write_weights, _read_weights, 1, _compacted),
     "CompactLabelWeights": Form(_write_compact, _read_compact, 2),
+    "Tensors": Form(_write_tensors, _read_tensors, 3),
 }

@@ -17,8 +17,9 @@ import numpy as np
 from sklearn_xc._plain_state import KIND, STATE, as_plain
 from sklearn_xc.exceptions import SavedModelError
 from sklearn_xc.storage.foreign import from_foreign
-from sklearn_xc.storage.forms import FORMS, ByPart
+from sklearn_xc.storage.forms import FORMS, ByPart, OneFile
 from sklearn_xc.storage.named_classes import class_named, name_of
+from sklearn_xc.storage.tensor_files import check_tensors, tensors_in
 
 #: So many texts or more go into arrays: JSON is read whole whenever a model is opened.
 _MANY_TEXTS = 200
@@ -53,7 +54,8 @@ class Writer:
     Parameters
     ----------
     put : callable
-        Called as ``put(array, name)`` with each array; returns the name by which it is found again.
+        Called as ``put(array, name)`` with each array, and with each dictionary of arrays that are
+        to be one file; returns the name by which it is found again.
     compact : bool, default=False
         Whether records are made compact that can be.
 
@@ -65,11 +67,11 @@ class Writer:
         Names of the records that were written in a form of their own.
     """
 
-    def __init__(self, put: Callable[[np.ndarray, str], str], *, compact: bool = False) -> None:
+    def __init__(self, put: Callable[[Any, str], str], *, compact: bool = False) -> None:
         self._put, self._compact = put, compact
         self.format, self.forms = 1, set[str]()
         self._met: dict[int, tuple[Path, Any]] = {}
-        self._files: dict[tuple, tuple[str, np.ndarray]] = {}
+        self._files: dict[tuple, tuple[str, Any]] = {}
 
     def node(self, value: Any, path: Path = ()) -> Any:
         """Return what stands for a value.
@@ -114,6 +116,8 @@ class Writer:
             return self._array(value, path)
         if kind is ByPart:
             return {"by part": self._array(value.array, path)["array"]}
+        if kind is OneFile:
+            return {"tensors": self._tensors(value.arrays, path)}
         if kind is np.random.RandomState:
             return {"random state": self.node(value.get_state(), (*path, "random state"))}
         if kind is np.random.Generator:
@@ -179,12 +183,18 @@ class Writer:
             return {"object array": self._items(flat, (*path, "object array")), "shape": shape}
         if value.dtype.names is not None or value.dtype.kind == "V":
             raise TypeError(f"{readable(path)} is an array of records, not saved. {_ADVICE}")
-        # Views of the same memory are one file.
-        memory = value.__array_interface__["data"][0] if value.size else id(value)
-        key = memory, value.shape, value.strides, value.dtype.str
+        return {"array": self._file(_memory(value), np.asarray(value), path)}
+
+    def _tensors(self, arrays: dict[str, np.ndarray], path: Path) -> str:
+        check_tensors(arrays, readable(path))
+        key = tuple((name, *_memory(array)) for name, array in sorted(arrays.items()))
+        return self._file(key, arrays, path)
+
+    def _file(self, key: tuple, content: Any, path: Path) -> str:
+        """Return the name of a file; views of the same memory are one."""
         if key not in self._files:
-            self._files[key] = self._put(np.asarray(value), readable(path)), value
-        return {"array": self._files[key][0]}
+            self._files[key] = self._put(content, readable(path)), content
+        return self._files[key][0]
 
     def _texts(self, texts: list[str], path: Path) -> dict[str, Any]:
         """Return texts as two arrays: all in one, in UTF-8, and where each ends, in characters."""
@@ -202,6 +212,12 @@ class Writer:
         raise TypeError(
             f"{readable(path)} is the class {value.__qualname__}, which cannot be saved. {_ADVICE}"
         )
+
+
+def _memory(array: np.ndarray) -> tuple:
+    """Return what only views of the same memory have in common, while they are there."""
+    at = array.__array_interface__["data"][0] if array.size else id(array)
+    return at, array.shape, array.strides, array.dtype.str
 
 
 def _are_many_texts(values: list[Any]) -> bool:
@@ -332,6 +348,8 @@ class Reader:
                 )
             case "array":
                 return self.opener.array(held)
+            case "tensors":
+                return tensors_in(self.opener.array(held), held)
             case "by part":
                 return self.opener.part(held)
             case "form":

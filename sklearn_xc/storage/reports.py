@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn_xc.exceptions import SavedModelError
 from sklearn_xc.parallel.memory import format_bytes
-from sklearn_xc.storage.array_files import ArrayFile, StoredArray
+from sklearn_xc.storage.array_files import TENSORS, ArrayFile, StoredArray
 from sklearn_xc.storage.folder import META, read_meta
 from sklearn_xc.storage.models import load_model
 
@@ -40,8 +40,7 @@ def describe_model(path: str | os.PathLike[str]) -> list[str]:
         "",
     ]
     rows = [
-        (name, file.dtype.lstrip("<|=>"), " x ".join(f"{n:,}" for n in file.shape) or "1",
-         format_bytes(file.size))
+        (name, *_dtype_and_shape(name, file), format_bytes(file.size))
         for name, file in sorted(files.items(), key=lambda item: -item[1].size)
     ]  # fmt: skip
     widths = [max(map(len, column), default=0) for column in zip(*rows, strict=True)]
@@ -76,6 +75,12 @@ def problems_of_model(path: str | os.PathLike[str]) -> list[str]:
         except (SavedModelError, ValueError) as error:
             found.append(str(error))
     return found
+
+
+def _dtype_and_shape(name: str, file: ArrayFile) -> tuple[str, str]:
+    if name.endswith(TENSORS):
+        return "tensors", ""
+    return file.dtype.lstrip("<|=>"), " x ".join(f"{n:,}" for n in file.shape) or "1"
 
 
 def _class_of(node: Any) -> str:

@@ -9,8 +9,9 @@ import shutil
 
 import numpy as np
 
-from sklearn_xc.storage.array_files import write_array
+from sklearn_xc.storage.array_files import TENSORS, ArrayFile, write_array, write_file
 from sklearn_xc.storage.folder import META
+from sklearn_xc.storage.tensor_files import parts_of, tensors_in
 
 
 class Crafted:
@@ -21,14 +22,19 @@ class Crafted:
     meta : dict
         What meta.json says, but for its checksum and the files.
     arrays : dict of str to ndarray
-        By the name of the file as it was read.
+        By the name of the file as it was read; of a file of several, its bytes.
     """
 
     def __init__(self, folder):
         self.meta = json.loads((folder / META).read_bytes())
         del self.meta["sha256"]
         self.files = self.meta.pop("files")
-        self.arrays = {name: np.load(folder / name) for name in self.files}
+        self.arrays = {
+            name: np.fromfile(folder / name, np.uint8)
+            if name.endswith(TENSORS)
+            else np.load(folder / name)
+            for name in self.files
+        }
         self._folder = folder
 
     def copied(self):
@@ -46,7 +52,12 @@ class Crafted:
             if name not in (array_of or {}):
                 os.link(self._folder / name, folder / name)
         for name, array in (array_of or {}).items():
-            written, file = write_array(array, folder, "crafted")
+            if name.endswith(TENSORS):
+                parts = (memoryview(array.tobytes()),)
+                written, size, sha256 = write_file(parts, folder, "crafted", TENSORS)
+                file = ArrayFile("|u1", (size,), False, size, sha256)
+            else:
+                written, file = write_array(array, folder, "crafted")
             os.replace(folder / written, folder / name)
             files[name] = file.as_json()
         body = json.dumps({**self.meta, "files": files}, indent=1).encode().removesuffix(b"\n}")
@@ -81,4 +92,15 @@ def spoilt(array):
             for number in (np.nan, np.inf):
                 made[str(number)] = array.copy()
                 made[str(number)].flat[array.size // 2] = number
+    return made
+
+
+def spoilt_tensors(data):
+    """Return files in which one array of several is spoilt, by its name and what is wrong."""
+    arrays, made = tensors_in(data, "file"), {}
+    for name, array in arrays.items():
+        for what, other in spoilt(array).items():
+            if other.dtype.kind != "U":  # which the format has not
+                parts = parts_of({**arrays, name: other})
+                made[f"{name}: {what}"] = np.frombuffer(b"".join(parts), np.uint8)
     return made

@@ -22,7 +22,16 @@ import numpy as np
 import sklearn_xc
 from sklearn_xc import _declared_state
 from sklearn_xc.exceptions import MemoryBudgetError, SavedModelError
-from sklearn_xc.storage import array_files, folder, foreign, forms, models, nodes, signed_json
+from sklearn_xc.storage import (
+    array_files,
+    folder,
+    foreign,
+    forms,
+    models,
+    nodes,
+    signed_json,
+    tensor_files,
+)
 from sklearn_xc.storage.array_files import StoredArray
 from sklearn_xc.weights import stored
 
@@ -186,6 +195,7 @@ def prepare(instrument):
         forms,
         folder,
         array_files,
+        tensor_files,
         stored,
         signed_json,
         _declared_state,

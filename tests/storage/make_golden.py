@@ -28,6 +28,7 @@ from sklearn_xc import (
     TopKCalibrator,
 )
 from sklearn_xc.initialisers import Bias
+from sklearn_xc.weights.tensors import Tensors
 
 TEXTS = ["soup broth ladle", "bread dough", "soup stock", "bread yeast oven", "ale malt"] * 12
 NAMES = [["soup"], ["bread", "oven"], ["soup", "stock"], ["bread"], ["ale"]] * 12
@@ -39,6 +40,26 @@ def data():
     X = sp.csr_array(rng.random((60, 12)) * (rng.random((60, 12)) < 0.4), dtype=np.float32)
     Y = sp.csr_array((rng.random((60, 5)) < 0.3).astype(np.int8))
     return X, Y
+
+
+def network():
+    """Return arrays of several dtypes and shapes."""
+    rng = np.random.default_rng(0)
+    return {
+        "layer.0.weight": rng.normal(size=(12, 5)).astype(np.float32),
+        "layer.0.bias": np.zeros(5, np.float32),
+        "empty": np.zeros((0, 3), np.float16),
+        "n_steps": np.array(7),
+        "is_given": np.array([True, False, True]),
+    }
+
+
+def tensor_models():
+    """Return fitted models of format 3, by name."""
+    X, Y = data()
+    model = OvALinearXC().fit(X, Y)
+    model.network_ = Tensors(network())
+    return {"tensors": model}
 
 
 def compact_models():
@@ -84,7 +105,7 @@ def main(number, folder):
     X, _ = data()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = {"1": models, "2": compact_models}[number]()
+        made = {"1": models, "2": compact_models, "3": tensor_models}[number]()
     for name, model in made.items():
         with tempfile.TemporaryDirectory() as place:
             model.save(Path(place) / "model")
