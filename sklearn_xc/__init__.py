@@ -21,6 +21,7 @@ _PUBLIC = {
     "SoftmaxUMax": "sklearn_xc.softmax",
     "StackingXC": "sklearn_xc.stacking",
     "TextClassifierXC": "sklearn_xc.text",
+    "TextsWithFeatures": "sklearn_xc._texts_with_features",
     "ThresholdTuner": "sklearn_xc.thresholds",
     "TopKCalibrator": "sklearn_xc.calibration",
     "load": "sklearn_xc._load",

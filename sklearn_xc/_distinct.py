@@ -41,8 +41,8 @@ def distinct_by_hash(
 
     Parameters
     ----------
-    hashes : ndarray of uint64 of shape (n, 2)
-        Equal for equal instances.
+    hashes : ndarray of uint64 of shape (n, m)
+        Equal for equal instances. The last column orders first.
     indptr, labels, weight
         As there.
     """

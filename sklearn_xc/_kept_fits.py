@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_xc._texts_with_features import TextsWithFeatures
 from sklearn_xc.storage.checkpoints import (
     FITS,
     Checkpoints,
@@ -105,7 +106,9 @@ def kept_fits(
     if estimator.checkpoint_dir is None:
         yield KeptFits(), seed
         return
-    data = data_of_any(X, y, weight)
+    data = data_of_any(X.texts if isinstance(X, TextsWithFeatures) else X, y, weight)
+    if isinstance(X, TextsWithFeatures):
+        data["features"] = data_of_any(X.features, y, weight)["X"]
     with checkpoints_of(estimator, data, {"seed": seed}) as checkpoints:
         assert checkpoints is not None
         yield KeptFits(checkpoints), int(checkpoints.settings["seed"])

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn_xc._arguments import refuse_disguised
 from sklearn_xc._declared_state import declares
 from sklearn_xc._sparse_input import check_sparse
+from sklearn_xc._texts_with_features import TextsWithFeatures
 
 
 @declares()
@@ -25,10 +26,10 @@ class LabelFeatures:
 
     Parameters
     ----------
-    features : {array-like, sparse matrix} of shape (n_labels, n_features), or array-like of str \
-            of shape (n_labels,)
-        A row of features for each label, or a text. They are held as they are, without a copy: do
-        not change them.
+    features : {array-like, sparse matrix} of shape (n_labels, n_features), array-like of str of \
+            shape (n_labels,), or TextsWithFeatures of shape (n_labels, n_features)
+        A row of features for each label, or a text, or both. They are held as they are, without a
+        copy: do not change them.
     classes : array-like of shape (n_labels,), default=None
         The class, as in a 1-D y, or the column of an indicator that each row belongs to. With None
         an estimator must find as many labels, and in this order.
@@ -41,7 +42,7 @@ class LabelFeatures:
     n_labels : int
         Rows or texts.
     is_text : bool
-        Whether these are texts.
+        Whether these are texts alone.
 
     Raises
     ------
@@ -89,6 +90,9 @@ class LabelFeatures:
         whose = "" if self.classes is None else " of classes"
         if self.is_text:
             return f"LabelFeatures({self.n_labels:,} label texts{whose})"
+        if isinstance(self.features, TextsWithFeatures):
+            beside = self.features.of_features
+            return f"LabelFeatures({self.n_labels:,} label texts with {beside}{whose})"
         kind = "sparse" if sp.issparse(self.features) else "dense"
         n_features = self.features.shape[1]
         return f"LabelFeatures({self.n_labels:,} labels x {n_features:,} {kind} features{whose})"
@@ -142,6 +146,8 @@ class LabelFeatures:
 
 def check_features(features: Any, name: str) -> None:
     """Raise for what is not what it looks like; see ``check_sparse`` and ``refuse_disguised``."""
+    if isinstance(features, TextsWithFeatures):
+        features = features.features
     check_sparse(features, name)
     refuse_disguised(features, name)
 

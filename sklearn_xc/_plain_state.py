@@ -39,6 +39,7 @@ RECORDS = {
     "LazyAdam": "sklearn_xc.solvers.adam",
     "Mixture": "sklearn_xc.stacking.learner",
     "MixtureLevels": "sklearn_xc.embedding._boosted_fusion",
+    "Network": "sklearn_xc.encoders.transformer.network",
     "Normalisers": "sklearn_xc.softmax.pairs",
     "PairMap": "sklearn_xc.calibration.pair_map",
     "Population": "sklearn_xc.solvers.softmax_problem",
@@ -49,7 +50,10 @@ RECORDS = {
     "Spline": "sklearn_xc.calibration.pair_map",
     "StandIns": "sklearn_xc.embedding._label_means",
     "TemperatureMap": "sklearn_xc.calibration.temperature",
+    "Tensors": "sklearn_xc.weights.tensors",
     "TextRows": "sklearn_xc.embedding._texts",
+    "TextsWithFeatures": "sklearn_xc._texts_with_features",
+    "TransformerEncoder": "sklearn_xc.encoders.transformer.encoder",
     "TreeFusion": "sklearn_xc.embedding._tree_fusion",
     "Trees": "sklearn_xc.embedding._fusion",
 }

@@ -53,7 +53,8 @@ class SavedEstimator:
         Notes
         -----
         The folder holds ``meta.json``, which says what the model is, a .npy file for each array,
-        and a .safetensors file for the weights of a network. ``python -m sklearn_xc inspect PATH`` shows what is in it.
+        and a .safetensors file for the weights of a network. ``python -m sklearn_xc inspect PATH``
+        shows what is in it.
         """
         from sklearn_xc.storage.models import save_model
 

@@ -88,6 +88,10 @@ class WrappedClassifier(XCClassifier):
             return self.estimator_.predict(X)
         return super().predict(X)
 
+    @property
+    def _reads_matrix(self) -> bool:
+        return getattr(self.estimator, "_reads_matrix", True)
+
     @available_if(lambda self: hasattr(self._inner, "explain"))
     def explain(
         self, x: Any, label: Any, *, feature_names: Any = None, n_features: int | None = 10

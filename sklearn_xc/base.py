@@ -228,10 +228,16 @@ class XCClassifier(
         Raises
         ------
         ValueError
-            If `x` is not one instance of numbers, or `label` is unknown.
+            If `x` is not one instance of numbers, or `label` is unknown; and of a classifier that
+            reads texts.
         """
         check_is_fitted(self)
         who = type(self).__name__
+        if not self._reads_matrix:
+            raise ValueError(
+                f"{who}: explain needs an X of features, of which each has a part in the score. "
+                "This one reads texts."
+            )
         if n_features is not None:
             n_features = check_count(n_features, f"{who}: n_features")
         instance = check_instances(self, as_row(x, who), reset=False).without_zeros()
@@ -249,6 +255,11 @@ class XCClassifier(
         if weights is not None:
             return of_weights(score, instance, weights, label, names, n_features)
         return by_omission(score, instance, len(self.classes_), label, names, n_features)
+
+    @property
+    def _reads_matrix(self) -> bool:
+        """Whether X is a matrix of features, as tags say; no texts."""
+        return bool(self.__sklearn_tags__().input_tags.two_d_array)
 
     def _feature_weights(self, instance: CsrRows, position: int) -> np.ndarray | None:
         """Return a label's weights of an instance's features; None if its score is no such sum."""

@@ -26,7 +26,7 @@ FOUNDATIONS = {
     "_label_names", "_load", "_name_lists", "_near_names", "_new_classes", "_objective",
     "_out_of_fold", "_parts", "_plain_state", "_pruning_notes", "_row_pieces", "_saved",
     "_scored_pairs", "_seeds", "_shared_memory", "_show_versions", "_sklearn", "_sparse_input",
-    "_state", "_topk", "_topk_names", "_wrapped",
+    "_state", "_texts_with_features", "_topk", "_topk_names", "_wrapped",
 }  # fmt: skip
 SHELVES = {"datasets", "inspection", "model_selection", "testing"}
 #: The package itself: its version.

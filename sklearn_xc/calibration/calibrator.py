@@ -339,6 +339,8 @@ class TopKCalibrator(WrappedClassifier):
         reads_itself = not any(hasattr(self.estimator_, name) for name in held)
         if not reads_itself or not isinstance(self.estimator_, XCClassifier):
             return
+        if not self.estimator_._reads_matrix:
+            return
         instances = check_rows(self, X, reset=False)
         n, n_labels = instances.shape[0], len(self.classes_)
         if isinstance(self.cv, str):  # what features the estimator has seen is not known

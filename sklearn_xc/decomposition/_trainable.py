@@ -117,9 +117,11 @@ class TrainableModel(HiddenLayerModel):
         """Train, and set all fitted attributes; callbacks are told of the X, y, weight `given`."""
         seed = draw_seed(self.random_state)
         what = training.instances, training.targets, training.given_weight
-        data, how = None if is_partial else data_of(*what), {"goes_on": goes_on}
-        with kept_loops(self, data, seed, **how) as (loops, seed):
-            self._run_all(training, n_epochs, given, seed, loops, is_partial=is_partial, **how)
+        data = None if is_partial else data_of(*what)
+        with kept_loops(self, data, seed, goes_on=goes_on) as (loops, seed):
+            self._run_all(
+                training, n_epochs, given, seed, loops, goes_on=goes_on, is_partial=is_partial
+            )
 
     def _run_all(
         self, training: TrainingSet, n_epochs: int, given: tuple[Any, Any, Any] | None, seed: int,

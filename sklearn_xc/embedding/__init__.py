@@ -23,6 +23,7 @@
 
     _examples.py  instances with labels and weights     _rows.py, _texts.py  what encoders read
     _memory.py    what all of it takes                  _encoding.py         calls of encoders
+    _vectorizer.py  features of texts, beside them      _remembered.py       embeddings of texts
 """
 
 from sklearn_xc.embedding.ngame import NGAMEEmbeddingXC

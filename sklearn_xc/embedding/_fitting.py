@@ -28,12 +28,15 @@ from sklearn_xc.embedding._label_means import (
 )
 from sklearn_xc.embedding._memory import pieces_of
 from sklearn_xc.embedding._ranking import KnownFeatures
+from sklearn_xc.embedding._remembered import Remembered
 from sklearn_xc.embedding._report import of_module
-from sklearn_xc.embedding._texts import content_of
+from sklearn_xc.embedding._texts import TextRows, content_of, features_beside, is_described
 from sklearn_xc.embedding._trainable import TrainableEmbedding
+from sklearn_xc.embedding._vectorizer import fitted_vectorizer, vectorized_rows
 from sklearn_xc.encoders import ENCODERS
 from sklearn_xc.mips import make_index
 from sklearn_xc.parallel.progress import Fit
+from sklearn_xc.parallel.ranks import ALONE, ranks
 from sklearn_xc.solvers.adam import LazyAdam
 from sklearn_xc.storage.checkpoints import data_of
 from sklearn_xc.storage.loops import Loop, Loops, kept_loops
@@ -61,6 +64,7 @@ class FittableEmbedding(TrainableEmbedding):
     encoder: Any
     label_features: Any
     label_vectorizer: Any
+    vectorizer: Any
     fusion: str
     validation_fraction: float | str
     random_state: Any
@@ -81,20 +85,48 @@ class FittableEmbedding(TrainableEmbedding):
         self._new_sampler()
         make_index(self.index, who=f"{name}: index")
         self._reads_texts = reads_texts(self.encoder_, type(self).__name__)
+        self._check_vectorizer()
         instances = self._instances(X, reset=True, is_training=True)
         targets = check_targets(self, y, instances.shape[0], classes)
         weight = self._weights(sample_weight, instances.shape[0])
         examples = self._examples(instances, targets, weight)
+        examples = examples._replace(X=self._fit_vectorizer(examples.X))
         self._keep_targets(targets)
-        Z = self._given_label_rows(label_features, examples.X.dtype)
+        Z = self._given_label_rows(label_features, examples.X)
         seed = draw_seed(self.random_state)
         told = (X, y, sample_weight) if is_told else None
         data = data_of(instances, targets, weight)
         data |= {
             "X": content_of(instances), "label_features": None if Z is None else content_of(Z)
         }  # fmt: skip
-        with kept_loops(self, data if is_told else None, seed) as (loops, seed):
+        together = ranks() if getattr(self.encoder_, "trains_together", False) else ALONE
+        kept = kept_loops(self, data if is_told else None, seed, together=together)
+        with kept as (loops, seed):
             self._fit_examples(examples, targets, weight, Z, seed, told, loops)
+
+    def _check_vectorizer(self) -> None:
+        """Raise ValueError for a vectorizer beside an encoder that reads rows."""
+        self.__dict__.pop("vectorizer_", None)  # of an earlier fit
+        if not self._reads_texts and not isinstance(self.vectorizer, str | None):
+            raise ValueError(
+                f"{type(self).__name__}: vectorizer must be 'tfidf', its default, or None: the "
+                "encoder reads features, not texts. Put a vectorizer before the classifier, "
+                f"make_pipeline(TfidfVectorizer(), {type(self).__name__}()). Got "
+                f"{type(self.vectorizer).__name__}."
+            )
+
+    def _fit_vectorizer(self, X: CsrRows) -> CsrRows:
+        """Return instances with features beside texts: those that came with them, or ours."""
+        if not isinstance(X, TextRows):
+            return X
+        self.vectorizer_ = None
+        if X.features is not None:
+            return X
+        name = type(self).__name__
+        self.vectorizer_ = fitted_vectorizer(self.vectorizer, X.texts, name)
+        if self.vectorizer_ is None:
+            return X
+        return TextRows.of(X.texts, vectorized_rows(self.vectorizer_, X.texts, name))
 
     def _fit_examples(
         self, examples: Examples, targets: Targets, weight: np.ndarray, Z: CsrRows | None,
@@ -105,7 +137,7 @@ class FittableEmbedding(TrainableEmbedding):
         n, n_labels = len(examples.weight), len(self.classes_)
         train, chosen = held_out(examples.positives, n_labels, self._n_to_hold_out(n), seed)
         # Encoder, classifiers and fusion, and with the held-out rows both or these once more.
-        n_stages = 3 + (0 if not len(chosen) else 2 if self._lacks_many(chosen, n) else 1)
+        n_stages = 3 + (0 if not len(chosen) else 2 if self._learns_anew(chosen, n) else 1)
         fit = Fit.untold(self) if told is None else Fit(self, *told, n_stages)
         self._train(examples, train, chosen, Z, seed, fit, loops.within("held-out"))
         self._seen = examples.frequencies(n_labels)
@@ -115,6 +147,8 @@ class FittableEmbedding(TrainableEmbedding):
         progress.close()
         self._learn_of_held_out(examples, chosen, Z, seed, fit, loops.within("all"))
         self._n_further, self._steps = 0, None
+        self.__dict__.pop("_remembered", None)
+        getattr(self.encoder_, "finish", lambda: None)()
         fit.end()
 
     def _n_to_hold_out(self, n: int) -> int:
@@ -162,8 +196,9 @@ class FittableEmbedding(TrainableEmbedding):
         sizes = self._sizes(every, train, chosen, Z)
         self._budget.require(sizes._replace(n=len(every.weight)).largest_phase())
         examples = every.take(train)
-        self._features = None if Z is None or self._reads_texts else KnownFeatures(Z)
-        self._described = None if Z is None else np.diff(Z.indptr) > 0
+        features = None if Z is None else features_beside(Z)
+        self._features = None if features is None else KnownFeatures(features)
+        self._described = None if Z is None else is_described(Z)
         self._known = features_of(every.X)
         if Z is not None:
             self._known |= features_of(Z)
@@ -173,16 +208,19 @@ class FittableEmbedding(TrainableEmbedding):
         self._start_encoder(with_features.X, seed)
         epochs = self._train_encoder(with_features, Z, seed, fit, loops.loop("encoder"))
         self._report(None, "encoder", epochs)
-        self.label_embeddings_ = self._encode(Z, int(self.embedding_dim), Z.dtype)
+        if isinstance(every.X, TextRows):
+            self._remembered = Remembered(every.X.texts, self._dim, type(self).__name__)
+        self.label_embeddings_ = self._encode(Z, self._dim, Z.dtype)
         self._require_unit_rows(self.label_embeddings_)
         self._train_labels(examples, seed, fit, loops)
 
     def _start_encoder(self, X: CsrRows, seed: int) -> None:
         """Start the encoder, which is told what features are called; vectors it has are known."""
+        self.__dict__.pop("_remembered", None)  # of another start
         hear = getattr(self.encoder_, "name_features", None)
         if hear is not None:
             hear(self._feature_names())
-        self.encoder_.start(inputs_of(X), self.embedding_dim, seed)
+        self.encoder_.start(inputs_of(X), self._dim, seed)
         is_given = getattr(self.encoder_, "is_given_", None)
         if is_given is not None:
             self._known |= is_given
@@ -213,17 +251,16 @@ class FittableEmbedding(TrainableEmbedding):
         loops: Loops,
     ) -> None:  # fmt: skip
         """Train again with all instances: the encoder only if it lacked many."""
-        if self._lacks_many(chosen, len(every.weight)):
+        if self._learns_anew(chosen, len(every.weight)):
             everything = np.arange(len(every.weight))
             self._train(every, everything, everything[:0], Z, seed, fit, loops)
         elif len(chosen):
             self._train_labels(every, seed, fit, loops)
         self._fill_means()
 
-    @staticmethod
-    def _lacks_many(chosen: np.ndarray, n: int) -> bool:
+    def _learns_anew(self, chosen: np.ndarray, n: int) -> bool:
         """Return whether an encoder was trained without so many of n rows that it learns anew."""
-        return len(chosen) > _SHARE * n
+        return len(chosen) > _SHARE * n and not self._is_frozen
 
     def _means_of(self, examples: Examples) -> LabelMeans:
         """Return the means of the labels' instances."""
@@ -233,22 +270,27 @@ class FittableEmbedding(TrainableEmbedding):
             for rows in pieces_of(len(examples.weight), _EMBEDDED):
                 yield rows, self._encode(examples.X.take(rows), dim, dtype)
 
-        n_labels, with_words = len(self.classes_), not self._reads_texts
-        return LabelMeans.of(examples, embedded(), n_labels, dim, with_words=with_words)
+        return LabelMeans.of(examples, embedded(), len(self.classes_), dim)
 
-    def _given_label_rows(self, label_features: Any, dtype: Any) -> CsrRows | None:
-        """Return what the encoder reads of the labels, as ``fit`` or the constructor was given."""
+    def _given_label_rows(self, label_features: Any, X: CsrRows) -> CsrRows | None:
+        """Return what is known of the labels, as ``fit`` or the constructor was given it."""
         given = self.label_features if label_features is None else label_features
         if isinstance(given, LabelFeatures):
             given = given.of_classes(self.classes_, f"{type(self).__name__}: label_features")
-        return self._label_rows(given, len(self.classes_), dtype)
+        features = features_beside(X)
+        width = None if features is None else features.shape[1]
+        return self._label_rows(given, len(self.classes_), X.dtype, width)
 
-    def _label_rows(self, given: Any, n_labels: int, dtype: Any) -> CsrRows | None:
-        """Return what the encoder reads of the labels."""
+    def _label_rows(
+        self, given: Any, n_labels: int, dtype: Any, n_features: int | None
+    ) -> CsrRows | None:
+        """Return what is known of labels; `n_features` is what instances have, None without any."""
         name, vectorizer = type(self).__name__, self.label_vectorizer
-        if self._reads_texts:
-            return label_texts(name, given, vectorizer, n_labels)
-        return label_rows(name, given, vectorizer, n_labels, self.n_features_in_, dtype)
+        if not self._reads_texts:
+            return label_rows(name, given, vectorizer, n_labels, self.n_features_in_, dtype)
+        width = n_features if self._is_given_features else None
+        texts = label_texts(name, given, vectorizer, n_labels, width)
+        return self._with_features(texts, n_features)
 
     def _fuse(
         self, examples: Examples, train: np.ndarray, chosen: np.ndarray, seed: int, loop: Loop
@@ -284,9 +326,10 @@ class FittableEmbedding(TrainableEmbedding):
             best_cosines(V, rows[at]).mean()
             for rows, at in ((self._means.vectors, seen), (self.label_embeddings_, every))
         ]
-        if self._means.words is not None:
+        features = features_beside(examples.X)
+        if self._means.words is not None and features is not None:
             highest += [
-                best_word_cosines(examples.X, rows).mean() for rows in (self._means.words, words)
+                best_word_cosines(features, rows).mean() for rows in (self._means.words, words)
             ]
         ratios = [
             min(1.0, float(a / b)) if a > 0 and b > 0 else STAND_IN

@@ -10,8 +10,9 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from sklearn_xc._data import CsrRows, as_csr_rows
 from sklearn_xc._label_features import LabelFeatures, check_features
+from sklearn_xc._texts_with_features import TextsWithFeatures
 from sklearn_xc.embedding._rows import readable_rows
-from sklearn_xc.embedding._texts import TextRows, text_rows
+from sklearn_xc.embedding._texts import DTYPE, TextRows, text_rows
 
 
 def label_rows(
@@ -55,13 +56,18 @@ def label_rows(
         ``transform``.
     ValueError
         For another number of labels or features, NaN, inf, malformed matrices, values out of range,
-        or texts without `label_vectorizer`.
+        texts without `label_vectorizer`, or texts with features.
     """
     if label_features is None:
         return None
     name = f"{estimator_name}: label_features"
     held = _held_for(estimator_name, label_features, n_labels)
     features = held.features
+    if isinstance(features, TextsWithFeatures):
+        raise ValueError(
+            f"{name} must be features or texts, the encoder reads features. Got TextsWithFeatures: "
+            "pass its features, or an encoder that reads texts."
+        )
     if label_vectorizer is not None:
         features = _vectorized(estimator_name, features, label_vectorizer)
         name = f"{estimator_name}: label_vectorizer"
@@ -83,36 +89,54 @@ def label_rows(
         raise ValueError(f"{estimator_name}: {whose} {matrix.shape[0]} rows of {n_labels} labels.")
     if matrix.shape[1] != n_features:
         raise ValueError(
-            f"{estimator_name}: {whose} {matrix.shape[1]} features, X has {n_features}: one "
-            "encoder reads both. Vectorize label texts with the vectorizer that made X, or pass "
+            f"{estimator_name}: {whose} {matrix.shape[1]} features, X has {n_features}: both "
+            "must have the same. Vectorize label texts with the vectorizer that made X, or pass "
             "the texts, and that vectorizer as label_vectorizer."
         )
     return readable_rows(as_csr_rows(matrix), name, is_training=True)
 
 
 def label_texts(
-    estimator_name: str, label_features: Any, label_vectorizer: Any, n_labels: int
+    estimator_name: str,
+    label_features: Any,
+    label_vectorizer: Any,
+    n_labels: int,
+    n_features: int | None = None,
 ) -> TextRows:
-    """Return the texts of the labels, for an encoder that reads texts.
+    """Return the texts of the labels, for an encoder that reads texts, and features beside them.
 
     Parameters
     ----------
     estimator_name : str
         Named in messages.
-    label_features : LabelFeatures or array-like of str of shape (n_labels,)
-    label_vectorizer : None
+    label_features : LabelFeatures, TextsWithFeatures of shape (n_labels, n_features), or \
+            array-like of str of shape (n_labels,)
+    label_vectorizer : object with ``transform``, or None
+        Makes the features of texts that come alone, where X has features beside its texts; else
+        None.
     n_labels : int
         What the training data have.
+    n_features : int or None
+        What X has beside its texts; None if it is texts alone.
+
+    Returns
+    -------
+    TextRows of n_labels rows
+        With features if X has some.
 
     Raises
     ------
+    NotFittedError
+        If `label_vectorizer` is needed, and not fitted.
     TypeError
         If `label_features` are masked, or neither a matrix nor texts.
     ValueError
-        Without texts, for a matrix, another number of texts, or a `label_vectorizer`.
+        Without texts, for a matrix, another number of texts, and a `label_vectorizer`, or features,
+        where X has none. Where it has some, for features that ``label_rows`` refuses, or that are
+        missing.
     """
     name = f"{estimator_name}: label_features"
-    if label_vectorizer is not None:
+    if label_vectorizer is not None and n_features is None:
         raise ValueError(
             f"{estimator_name}: label_vectorizer must be None, the encoder reads texts. Got "
             f"{type(label_vectorizer).__name__}."
@@ -121,9 +145,37 @@ def label_texts(
     if label_features is None:
         raise ValueError(f"{needed} Got None.")
     held = _held_for(estimator_name, label_features, n_labels)
+    given = held.features
+    if isinstance(given, TextsWithFeatures):
+        return _labels_with_features(estimator_name, given, n_labels, n_features)
     if not held.is_text:
         raise ValueError(f"{needed} Got a matrix: encoder='bag' reads features.")
-    return text_rows(held.features, name)
+    texts = text_rows(given, name)
+    if n_features is None:
+        return texts
+    if label_vectorizer is None:
+        raise ValueError(
+            f"{name} must have features, as X has beside its texts. Got texts alone: pass "
+            "TextsWithFeatures(label_texts, label_rows), or as label_vectorizer the fitted "
+            "vectorizer that made the features of X."
+        )
+    rows = label_rows(estimator_name, given, label_vectorizer, n_labels, n_features, DTYPE)
+    return TextRows.of(texts.texts, rows)
+
+
+def _labels_with_features(
+    estimator_name: str, given: TextsWithFeatures, n_labels: int, n_features: int | None
+) -> TextRows:
+    """Return texts of labels and their features, which X must have too."""
+    name = f"{estimator_name}: label_features"
+    if n_features is None:
+        raise ValueError(
+            f"{name} must be texts alone, as X is. Got TextsWithFeatures: pass X as "
+            "TextsWithFeatures, too, or the texts of the labels alone."
+        )
+    texts = text_rows(given.texts, name).texts
+    rows = label_rows(estimator_name, given.features, None, n_labels, n_features, DTYPE)
+    return TextRows.of(texts, rows)
 
 
 def held_features(label_features: Any, name: str) -> LabelFeatures:

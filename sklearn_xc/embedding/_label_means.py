@@ -15,6 +15,7 @@ from sklearn_xc._data import CsrRows, as_csr_rows
 from sklearn_xc._declared_state import Array, Number, Record, declares
 from sklearn_xc.embedding._examples import Examples
 from sklearn_xc.embedding._label_features import joined_rows
+from sklearn_xc.embedding._texts import features_beside
 
 #: The norm of what stands in for the means of a label without instances, where no instance is held
 #: out to tell it.
@@ -59,7 +60,7 @@ class LabelMeans(NamedTuple):
     lengths : ndarray of float64 of shape (n_labels,)
         Norms of the weighted sums; 0 where something stands in.
     words : CsrRows of shape (n_labels, n_features) or None
-        Of features; None where the encoder reads texts.
+        Of features; None where instances are texts without features.
     word_lengths : ndarray of float64 of shape (n_labels,)
         As `lengths`.
     """
@@ -72,7 +73,7 @@ class LabelMeans(NamedTuple):
     @classmethod
     def of(
         cls, examples: Examples, embedded: Iterable[tuple[np.ndarray, np.ndarray]], n_labels: int,
-        dim: int, *, with_words: bool,
+        dim: int,
     ) -> "LabelMeans":  # fmt: skip
         """Return the means of instances.
 
@@ -83,8 +84,6 @@ class LabelMeans(NamedTuple):
             Embeddings (m, dim) of ranges of rows, in turn. Sums round by the ranges, so that these
             must not depend on the memory or the threads that there are.
         n_labels, dim : int
-        with_words : bool
-            Whether the instances are rows of features.
         """
         X, (indptr, labels), weight = examples
         values = np.repeat(weight, np.diff(indptr))
@@ -94,9 +93,10 @@ class LabelMeans(NamedTuple):
             part = Y[rows].astype(X.dtype)
             some = np.unique(part.indices)
             sums[some] += part[:, some].T @ V
-        none = None, np.zeros(n_labels)
-        words = _to_unit_rows(Y.T @ _matrix(X), X.dtype) if with_words else none
-        return cls(*_to_unit(sums), *words)
+        features = features_beside(X)
+        if features is None:
+            return cls(*_to_unit(sums), None, np.zeros(n_labels))
+        return cls(*_to_unit(sums), *_to_unit_rows(Y.T @ _matrix(features), features.dtype))
 
     def filled(
         self,

@@ -156,6 +156,8 @@ class Asked(NamedTuple):
         Of a pair.
     n_copied : int
         Label vectors that a search has to copy.
+    n_made_values : int
+        Values of the features that are made of an instance, about.
     """
 
     n_labels: int
@@ -164,6 +166,7 @@ class Asked(NamedTuple):
     itemsize: int
     n_scores: int
     n_copied: int
+    n_made_values: int = 0
 
     def embeddings(self, n: int) -> list[Held]:
         """Return what the embeddings of n instances take."""
@@ -186,12 +189,16 @@ class Asked(NamedTuple):
 
     def row(self, k: int, n_listed: int) -> list[Held]:
         """Return what a row takes while labels are ranked; `n_listed` is 0 without a shortlist."""
-        vector = Held("the embedding of an instance", (1, self.dim), self.itemsize, 3, _SMALLER)
+        read = [
+            Held("the embedding of an instance", (1, self.dim), self.itemsize, 3, _SMALLER),
+            Held("features of an instance", (1, self.n_made_values), 4 + self.itemsize, 3,
+                 "Let the vectorizer make fewer (min_df)."),
+        ]  # fmt: skip
         if not n_listed:
             best = (1, k), 16 + self.itemsize, 2, _FEWER_AT_A_TIME
-            return [vector, Held("the best labels of an instance", *best)]
+            return [*read, Held("the best labels of an instance", *best)]
         listed = (1, n_listed), 40 + (3 + self.n_scores) * self.itemsize, 1, "Lower n_candidates."
-        return [vector, Held("scores of the shortlist of an instance", *listed)]
+        return [*read, Held("scores of the shortlist of an instance", *listed)]
 
     def all_scores(self, n: int, n_copies: int) -> list[Held]:
         """Return what dense scores of n instances take."""

@@ -11,9 +11,10 @@ from sklearn_xc._best_allowed import rows_of_like_size
 from sklearn_xc._blank_rows import LabelFrequencies, shares_any
 from sklearn_xc._checks import check_instances
 from sklearn_xc._data import CsrRows
-from sklearn_xc._declared_state import Array, Number, Record, declares
+from sklearn_xc._declared_state import Array, Number, Record, Tested, declares
 from sklearn_xc._objective import gains_of
 from sklearn_xc._state import reads_one_state
+from sklearn_xc._texts_with_features import TextsWithFeatures
 from sklearn_xc._topk import padded
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.embedding._encoding import encoded, first_non_finite, name_of
@@ -21,27 +22,32 @@ from sklearn_xc.embedding._fusion import ScoreFusion
 from sklearn_xc.embedding._label_means import LabelMeans, StandIns
 from sklearn_xc.embedding._memory import Asked, Budget, of_index, pieces_of
 from sklearn_xc.embedding._ranking import KnownFeatures, Ranking
+from sklearn_xc.embedding._remembered import Remembered
 from sklearn_xc.embedding._rows import readable_rows
 from sklearn_xc.embedding._shortlist import ShortlistIndex, is_exact
-from sklearn_xc.embedding._texts import looks_like_texts, text_rows
+from sklearn_xc.embedding._texts import DTYPE, TextRows, looks_like_texts, text_rows
+from sklearn_xc.embedding._vectorizer import is_vectorizer, vectorized_rows
 from sklearn_xc.encoders.protocol import Encoder
 from sklearn_xc.mips import index_bytes, make_index
 from sklearn_xc.parallel.threads import count_threads
 
 COMPONENTS = ("fused", "embedding", "classifier", "mean", "features")
+#: Characters of a text that make one of its features, about.
+_CHARACTERS = 4
 
 
 @declares(
-    encoder_=Record("BagOfEmbeddings", foreign=True),
+    encoder_=Record("BagOfEmbeddings", "TransformerEncoder", foreign=True),
     label_embeddings_=Array("real", "labels", "dim"),
     coef_=Array("real", "labels", "dim"),
     threshold_=Number(),
     fusion_=Record("BoostedFusion", "TreeFusion", optional=True),
+    vectorizer_=Tested("a vectorizer of as many words as features", is_vectorizer, optional=True),
     _reads_texts=Number("bool"),
     _seed=Number("int", least=0),
     _features=Record("KnownFeatures", optional=True),
     _described=Array("bool", "labels", optional=True),
-    _known=Array("bool", "features"),
+    _known=Array("bool", lambda model: model._n_known()),
     _trained_counts=Array("count", "labels", least=0),
     _means=Record("LabelMeans"),
     _seen=Record("LabelFrequencies"),
@@ -63,6 +69,7 @@ class RankingModel(XCClassifier):
     encoder_: Encoder
     fusion_: ScoreFusion | None
     threshold_: float
+    vectorizer_: Any
     n_candidates: int
     index: Any
     fusion: str
@@ -86,7 +93,8 @@ class RankingModel(XCClassifier):
     #: Summed weights of the instances of each label that were trained on, float64: what the fusion
     #: takes for its frequency.
     _trained_counts: np.ndarray
-    #: Features that instances of the fit or texts of labels have, bool of shape (n_features,).
+    #: Features that instances of the fit or texts of labels have, bool of shape (n_features,); of
+    #: texts whether any had a word, bool of shape (1,).
     _known: np.ndarray
     #: How often labels are on all instances that were passed.
     _seen: LabelFrequencies
@@ -97,8 +105,9 @@ class RankingModel(XCClassifier):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n, n_features), or array-like of str
-            Instances, or other texts with the same features.
+        X : {array-like, sparse matrix} of shape (n, n_features), array-like of str of shape (n,), \
+                or TextsWithFeatures of shape (n, n_features)
+            Instances, or texts of others, in the form of fit.
 
         Returns
         -------
@@ -136,19 +145,20 @@ class RankingModel(XCClassifier):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n, n_features), or array-like of str
-            Instances, in the form that the encoder reads.
+        X : {array-like, sparse matrix} of shape (n, n_features), array-like of str of shape (n,), \
+                or TextsWithFeatures of shape (n, n_features)
+            Instances, in the form of fit.
         k : int, default=5
             How many labels; may exceed their number.
         component : {"fused", "embedding", "classifier", "mean", "features"}, default="fused"
             What scores: the cosine with the label's embedding, with its classifier, with the mean
             embedding of its training instances (its own embedding if it has none), that of the
-            features of both without any training, where label features are known; or all of these
-            fused, for the ``n_candidates`` labels (at least k; both of two classes) of the
-            best classifiers, and where label features are known as many of the nearest features
-            and of the nearest means. An instance of which it knows
-            nothing, without features or with none that fit has seen, has the most frequent labels,
-            scored by the share of the instances that have them.
+            features of both without any training, where label features are known, given or made of
+            texts; or all of these fused, for the ``n_candidates`` labels (at least k; both of two
+            classes) of the best classifiers, and where label features are known as many of the
+            nearest features and of the nearest means. An instance of which it knows nothing,
+            without features or with none that fit has seen, has the most frequent labels, scored by
+            the share of the instances that have them.
         candidates : sequence, or indicator of shape (n, n_labels), default=None
             The labels that may be returned: for all instances, members of ``classes_``; for each
             its own, a sparse matrix or an array whose non-zeros are meant. None is all. They are
@@ -181,7 +191,9 @@ class RankingModel(XCClassifier):
                 f"{type(self).__name__}: component must be one of {COMPONENTS}. Got {component!r}."
             )
         if component == "features" and self._features is None:
-            why = "its encoder reads texts" if self._reads_texts else "it had none in fit"
+            why = "it had none in fit"
+            if self._reads_texts:
+                why = "its encoder reads texts, and fit had no vectorizer, or no word for it"
             raise ValueError(
                 f"{type(self).__name__}: component='features' must have features of the labels to "
                 f"compare with. Got none: {why}."
@@ -205,8 +217,8 @@ class RankingModel(XCClassifier):
     def _best_of_rows(
         self, X: Any, k: int, allowed: AllowedLabels, *, component: str = "fused", **how: Any
     ) -> tuple[np.ndarray, np.ndarray]:
-        instances, asked = self._instances(X), self._asked
-        ranking = self._ranking(with_shortlists=False)
+        instances = self._instances(X)
+        ranking, asked = self._ranking(with_shortlists=False), self._asked_of(instances)
         gains = self._gains() if component == "fused" else None
         n, dtype = instances.shape[0], self.coef_.dtype
         labels, scores = np.full((n, k), -1, np.int64), np.full((n, k), -np.inf, dtype)
@@ -231,7 +243,7 @@ class RankingModel(XCClassifier):
         gains: np.ndarray | None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best of the labels listed for each instance, -1 in places of no label."""
-        V = self._embed(instances)
+        V, instances = self._embed(instances), self._with_features(instances)
         each = ranking.scores(instances, V, listed)
         is_blank = ranking.is_blank(component, instances, V)
         if component == "fused":
@@ -251,10 +263,12 @@ class RankingModel(XCClassifier):
         """Check X, and return its rows as the encoder reads them."""
         name = f"{type(self).__name__}: X"
         if self._reads_texts:
-            if reset:  # an earlier fit may have set them
-                self.__dict__.pop("n_features_in_", None)
-                self.__dict__.pop("feature_names_in_", None)
-            return text_rows(X, name)
+            return self._texts(X, name, reset=reset, is_training=is_training)
+        if isinstance(X, TextsWithFeatures):
+            raise ValueError(
+                f"{name} must be a matrix of features, which the encoder reads. Got "
+                "TextsWithFeatures: pass its features, or an encoder that reads texts."
+            )
         if looks_like_texts(X):
             raise ValueError(
                 f"{name} must be a matrix of features, which the encoder reads. Got texts: put a "
@@ -264,9 +278,64 @@ class RankingModel(XCClassifier):
         instances = check_instances(self, X, reset=reset)
         return readable_rows(instances, name, is_training=is_training)
 
+    def _texts(self, X: Any, name: str, *, reset: bool, is_training: bool) -> TextRows:
+        """Check texts, with features if the fit has some that are given."""
+        has_features = isinstance(X, TextsWithFeatures)
+        if reset:  # an earlier fit may have set them
+            self.__dict__.pop("n_features_in_", None)
+            self.__dict__.pop("feature_names_in_", None)
+        elif has_features != self._is_given_features:
+            raise ValueError(f"{name} {self._wanted_texts()} Got {type(X).__name__}.")
+        if not has_features:
+            return text_rows(X, name)
+        texts = text_rows(X.texts, name).texts
+        rows = check_instances(self, X.features, reset=reset)
+        name = f"{name}: features"
+        return TextRows.of(texts, readable_rows(rows, name, is_training=is_training, dtype=DTYPE))
+
+    @property
+    def _is_given_features(self) -> bool:
+        """Whether texts come with features of their own, as in fit."""
+        return self._reads_texts and hasattr(self, "n_features_in_")
+
+    def _wanted_texts(self) -> str:
+        """Return what X must be, as in fit."""
+        if self._is_given_features:
+            n_features = self.n_features_in_  # type: ignore[attr-defined]
+            return f"must be TextsWithFeatures, as in fit, of {n_features} features."
+        made = getattr(self, "vectorizer_", None) is not None
+        return "must be texts alone, as in fit" + (
+            ", of which the vectorizer makes features." if made else "."
+        )
+
+    def _with_features(self, rows: CsrRows, n_features: int | None = None) -> CsrRows:
+        """Return texts with the features that the vectorizer makes; other rows as they are.
+
+        There must be `n_features` of them; None is for as many as fit had.
+        """
+        vectorizer = getattr(self, "vectorizer_", None)
+        if vectorizer is None or not isinstance(rows, TextRows) or rows.features is not None:
+            return rows
+        if n_features is None:
+            assert self._features is not None
+            n_features = self._features.rows.shape[1]
+        made = vectorized_rows(vectorizer, rows.texts, type(self).__name__, n_features)
+        return TextRows.of(rows.texts, made)
+
+    def _n_known(self) -> int | str:
+        """Return of how many features it is known whether anything has them: texts are one."""
+        return 1 if getattr(self, "_reads_texts", False) else "features"
+
     def _encode(self, inputs: CsrRows, dim: int, dtype: Any) -> np.ndarray:
         """Return embeddings; there may be NaN or infinity among them."""
-        return encoded(self.encoder_, inputs, dim, dtype, self._n_threads, type(self).__name__)
+
+        def encode(rows: CsrRows) -> np.ndarray:
+            return encoded(self.encoder_, rows, dim, dtype, self._n_threads, type(self).__name__)
+
+        remembered: Remembered | None = self.__dict__.get("_remembered")  # in a fit
+        if remembered is not None and isinstance(inputs, TextRows):
+            return remembered.encoded(inputs, encode)
+        return encode(inputs)
 
     def _embed(self, inputs: CsrRows, what: str = "row {}") -> np.ndarray:
         """Return embeddings of a fitted model; messages name one by its number in `what`.
@@ -326,8 +395,17 @@ class RankingModel(XCClassifier):
         n_labels, dim = self.coef_.shape
         n_copied = n_labels if self._unseen_labels.size else 0
         n_values = 0 if self._features is None else len(self._features.rows.data)
-        n_scores = 4 + (self._features is not None) - self._reads_texts
+        n_scores = 3 + (self._features is not None) + (self._means.words is not None)
         return Asked(n_labels, n_values, dim, self.coef_.itemsize, n_scores, n_copied)
+
+    def _asked_of(self, instances: CsrRows) -> Asked:
+        """Return what an answer is made of, with the features that are made of texts for it."""
+        if not isinstance(instances, TextRows) or instances.features is not None:
+            return self._asked
+        if getattr(self, "vectorizer_", None) is None:
+            return self._asked
+        n_characters = sum(len(text) for text in instances.texts) // len(instances.texts)
+        return self._asked._replace(n_made_values=n_characters // _CHARACTERS)
 
     def _topk_of(
         self,
@@ -347,7 +425,9 @@ class RankingModel(XCClassifier):
         """
         gains = self._gains() if with_gains and component == "fused" else None
         ranking = self._ranking(with_shortlists=component == "fused", among=among)
-        asked = self._asked if among is None else self._asked._replace(n_copied=len(among))
+        asked = self._asked_of(instances)
+        if among is not None:
+            asked = asked._replace(n_copied=len(among))
         n, n_found = instances.shape[0], min(k, ranking.n_known)
         n_listed = self._n_listed(n_found, n_more) if component == "fused" else 0
         n_together = self._budget.rows_together(
@@ -376,6 +456,8 @@ class RankingModel(XCClassifier):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the k best labels of some instances and their scores, best first."""
         V = self._embed(instances)
+        if component in ("fused", "features"):
+            instances = self._with_features(instances)
         if component != "fused":
             labels, scores = ranking.best(component, instances, V, k)
         else:
@@ -455,14 +537,14 @@ class RankingModel(XCClassifier):
         """Return the scores of all labels, of which the caller makes `n_copies` in all."""
         gains = self._gains() if with_gains else None
         instances, n_labels = self._instances(X), len(self.classes_)
-        ranking, asked = self._ranking(with_shortlists=False), self._asked
+        ranking, asked = self._ranking(with_shortlists=False), self._asked_of(instances)
         n = instances.shape[0]
         n_together = self._budget.rows_together(
             asked.row(0, n_labels), asked.all_scores(n, n_copies)
         )
         scores = np.empty((n, n_labels), self.coef_.dtype)
         for rows in pieces_of(n, n_together):
-            part = instances.take(rows)
+            part = self._with_features(instances.take(rows))
             V, labels = self._embed(part), np.tile(np.arange(n_labels), (len(rows), 1))
             of_piece = self._fused(ranking.scores(part, V, labels), labels)
             of_piece[ranking.is_blank("fused", part, V)] = self._shares(V.dtype)

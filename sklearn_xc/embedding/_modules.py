@@ -19,6 +19,11 @@ from sklearn_xc.solvers.adam import LazyAdam
 from sklearn_xc.solvers.batch_sgd import Entries
 
 
+def state_of(encoder: Any) -> dict[str, Any]:
+    """Return what an encoder is, and has learnt: what pickle would keep of it."""
+    return dict(encoder.__getstate__() or {})
+
+
 class Module(Protocol):
     """What learns: it has embeddings of the instances and of the labels."""
 
@@ -96,7 +101,7 @@ class SiameseModule:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the embeddings of some instances and labels."""
         inputs = joined_inputs([(self._X, rows), (self._Z, labels)])
-        self._passed = self._encoder.forward(inputs, rng)
+        self._passed = self._encoder.forward(inputs, rng, n_jobs=self._n_jobs)
         name, shape = f"{self._name}: {name_of(self._encoder)}", (inputs.shape[0], self._dim)
         V = getattr(self._passed, "V", None)
         V = checked(V, f"{name}: V of forward", shape, self._X.dtype)
@@ -119,7 +124,7 @@ class SiameseModule:
 
     def kept(self) -> tuple[dict[str, Any], np.ndarray | None, np.ndarray]:
         """Return what a checkpoint keeps: all that the encoder has, and what was seen last."""
-        return vars(self._encoder), self._seen, self._is_new
+        return state_of(self._encoder), self._seen, self._is_new
 
     def go_on(self, kept: tuple[dict[str, Any], np.ndarray | None, np.ndarray]) -> None:
         """Go on from what was kept."""

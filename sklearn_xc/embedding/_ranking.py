@@ -13,6 +13,7 @@ from sklearn_xc.embedding._label_features import joined_rows
 from sklearn_xc.embedding._label_means import LabelMeans
 from sklearn_xc.embedding._memory import TOGETHER
 from sklearn_xc.embedding._shortlist import ShortlistIndex, is_exact
+from sklearn_xc.embedding._texts import features_beside
 from sklearn_xc.kernels.embedding.pair_scores import score_pairs
 from sklearn_xc.kernels.steps.row_moves import squared_norms
 from sklearn_xc.mips import ExactIndex
@@ -90,6 +91,8 @@ class KnownFeatures:
 class Ranking:
     """Scores of labels: cosines with embeddings, with classifiers, and of features, if known.
 
+    Where features are compared, instances that are texts have some beside them.
+
     Parameters
     ----------
     embeddings, classifiers : ndarray of float of shape (n_labels, dim)
@@ -143,7 +146,7 @@ class Ranking:
         is_blank = np.asarray(~V.any(axis=1))
         if self._features is None or component in ("embedding", "classifier", "mean"):
             return is_blank
-        shares_none = ~self._features.shares_any(X)
+        shares_none = ~self._features.shares_any(_features_of(X))
         return shares_none if component == "features" else shares_none & is_blank
 
     def best(
@@ -167,7 +170,7 @@ class Ranking:
         """
         if component == "features":
             assert self._features is not None
-            return self._features.nearest(X, k, self._n_jobs, self.unseen)
+            return self._features.nearest(_features_of(X), k, self._n_jobs, self.unseen)
         vectors = self._embeddings if component == "embedding" else self._classifiers
         if component == "mean":
             assert self._means is not None
@@ -215,7 +218,7 @@ class Ranking:
         labels = self._best_classifiers(X, V, size, at_least)
         if self._features is None:
             return labels
-        near, cosines = self._features.nearest(X, size, self._n_jobs, self.unseen)
+        near, cosines = self._features.nearest(_features_of(X), size, self._n_jobs, self.unseen)
         listed = [labels, np.where(cosines > 0, near, -1)]
         is_searched = self._index is None or is_exact(self._index.parameter)
         if self._means is not None and is_searched:
@@ -249,13 +252,16 @@ class Ranking:
             Embedding, classifier, features, mean, mean of features; -inf where there is no label.
         """
         vectors = tuple(map(read_only, (self._embeddings, self._classifiers)))
+        words = None if self._means is None else self._means.words
+        if self._features is not None or words is not None:
+            X = _features_of(X)
         # Without features X stands in, which nobody reads.
         known = X if self._features is None else self._features.rows
         features = tuple(map(read_only, (known.indptr, known.indices, known.data)))
         out = np.empty((*labels.shape, self.n_scores), V.dtype)
         parts = [(vectors, features, [0, 1] if self._features is None else [0, 1, 2])]
         if self._means is not None:  # the kernel scores two vectors of each label
-            means, words = read_only(self._means.vectors), self._means.words
+            means = read_only(self._means.vectors)
             if words is None:
                 parts.append(((means, means), features, [0]))
             else:
@@ -275,6 +281,13 @@ class Ranking:
 
         for_row_ranges(work, len(V), TOGETHER, self._n_jobs)
         return out
+
+
+def _features_of(X: CsrRows) -> CsrRows:
+    """Return the features of instances, which must have some."""
+    features = features_beside(X)
+    assert features is not None
+    return features
 
 
 def each_once(labels: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Instances and labels that are texts, for encoders that read texts."""
+"""Instances and labels that are texts, for encoders that read texts, and features beside them."""
 
 import hashlib
 from collections.abc import Callable
@@ -9,50 +9,84 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._data import CsrRows
+from sklearn_xc._declared_state import Record, declares
+from sklearn_xc._distinct import hash_instances
+from sklearn_xc._texts_with_features import as_texts, is_sequence
 
 #: Of the embeddings of texts.
 DTYPE = np.dtype(np.float32)
 
 
+@declares(features=Record("CsrRows", optional=True, rows="rows"))
 @dataclass(frozen=True)
 class TextRows(CsrRows):
-    """Texts, and for all that looks at rows of features: one feature, which a text has if any.
+    """Texts, and for all that asks if a row is empty: one feature, which a text has if any.
 
     Attributes
     ----------
     texts : ndarray of str objects of shape (n,)
         An empty one is a row without features.
+    features : CsrRows of float32 of shape (n, n_features), or None
+        Features that stand beside them; None where there are none, or none yet.
     """
 
     texts: np.ndarray
+    features: CsrRows | None = None
 
     @classmethod
-    def of(cls, texts: np.ndarray) -> "TextRows":
-        """Return the rows of some texts."""
+    def of(cls, texts: np.ndarray, features: CsrRows | None = None) -> "TextRows":
+        """Return the rows of some texts, and of features beside them."""
         has_text = texts != ""
         indptr = np.append(0, np.cumsum(has_text)).astype(np.int64)
         n_texts = int(indptr[-1])
         zeros, ones = np.zeros(n_texts, np.int32), np.ones(n_texts, DTYPE)
-        return cls(indptr, zeros, ones, (len(texts), 1), texts)
+        return cls(indptr, zeros, ones, (len(texts), 1), texts, features)
 
     def take(self, rows: np.ndarray, empty: Callable[..., np.ndarray] = np.empty) -> "TextRows":
         """Return some of the rows."""
-        return TextRows.of(self.texts[rows])
+        features = None if self.features is None else self.features.take(rows, empty)
+        return TextRows.of(self.texts[rows], features)
 
     def hashes(self) -> np.ndarray:
-        """Return a hash of each text, uint64 of shape (n, 2): equal texts have equal ones."""
+        """Return a hash of each row: equal texts with equal features have equal ones.
+
+        Returns
+        -------
+        ndarray of uint64 of shape (n, 2), or (n, 4) with features
+        """
         out = np.empty((len(self.texts), 2), np.uint64)
         for i, text in enumerate(self.texts):
             digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
             out[i] = np.frombuffer(digest, "<u8")
-        return out
+        if self.features is None:
+            return out
+        # The last column orders first: features that follow from texts change no order.
+        return np.column_stack([hash_instances(self.features), out])
+
+
+def features_beside(rows: CsrRows) -> CsrRows | None:
+    """Return the features of rows: themselves, or what stands beside texts, or None."""
+    return rows.features if isinstance(rows, TextRows) else rows
+
+
+def n_values(rows: CsrRows) -> int:
+    """Return how many values rows hold, those of features beside texts included."""
+    beside = rows.features if isinstance(rows, TextRows) else None
+    return len(rows.data) + (0 if beside is None else len(beside.data))
+
+
+def is_described(rows: CsrRows) -> np.ndarray:
+    """Return which rows have a feature or a text, bool of shape (n,)."""
+    features = features_beside(rows)
+    has_text = np.diff(rows.indptr) > 0
+    return has_text if features is None else has_text | (np.diff(features.indptr) > 0)
 
 
 def content_of(rows: CsrRows) -> tuple[np.ndarray, ...]:
     """Return the arrays that tell rows, of features or of texts, from others."""
-    if isinstance(rows, TextRows):
-        return (rows.texts,)
-    return *rows.arrays, np.array(rows.shape)
+    if not isinstance(rows, TextRows):
+        return *rows.arrays, np.array(rows.shape)
+    return rows.texts, *(() if rows.features is None else content_of(rows.features))
 
 
 def looks_like_texts(X: Any) -> bool:
@@ -77,20 +111,13 @@ def text_rows(X: Any, name: str) -> TextRows:
     ValueError
         For what is no sequence of texts, or has none.
     """
-    is_sequence = hasattr(X, "__len__") and hasattr(X, "__iter__")
-    is_flat = is_sequence and not sp.issparse(X) and getattr(X, "ndim", 1) == 1
-    if not is_flat or isinstance(X, str | bytes | dict | set):
+    if not is_sequence(X):
         shape = f" of shape {tuple(X.shape)}" if hasattr(X, "shape") else ""
         raise ValueError(
             f"{name} must be a sequence of texts, which the encoder reads: pass texts, or "
             f"encoder='bag' for a matrix of features. Got {type(X).__name__}{shape}."
         )
-    texts = list(X)
-    if not texts:
+    texts = as_texts(X, name)
+    if not len(texts):
         raise ValueError(f"{name} must have at least one text. Got 0 sample(s).")
-    for i, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise ValueError(f"{name} must be a sequence of texts. Got {text!r} at position {i}.")
-    out = np.empty(len(texts), object)
-    out[:] = [str(text) for text in texts]  # numpy's become Python's
-    return TextRows.of(out)
+    return TextRows.of(texts)

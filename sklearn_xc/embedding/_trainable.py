@@ -16,6 +16,7 @@ from sklearn_xc.embedding._modules import ClassifierModule, Module, SiameseModul
 from sklearn_xc.embedding._report import EpochReport, FitReport, extended
 from sklearn_xc.embedding._sampling import CheckedSampler
 from sklearn_xc.embedding._shortlist import is_exact
+from sklearn_xc.embedding._texts import features_beside, n_values
 from sklearn_xc.embedding._training import SiameseTraining, TripletLoss
 from sklearn_xc.parallel.engines import Engine, engine_at_work
 from sklearn_xc.parallel.progress import Fit, Progress
@@ -29,6 +30,8 @@ _STEPS_OF_EPOCH, _SMALLEST_BATCH, _LARGEST_BATCH = 200, 64, 1600
 #: How often a pair of an instance and a label is drawn by default, and epochs at most. The fewest
 #: epochs are those of one label each.
 _DRAWS, _MOST_EPOCHS = {"encoder": 5, "classifier": 10}, 20
+#: Dimension, and the encoder's learning rate, where neither the user nor the encoder says one.
+_DIM, _RATE = 256, 0.003
 #: What parameters of the two modules are called.
 _PREFIX = {"encoder": "", "classifier": "classifier_"}
 
@@ -61,7 +64,8 @@ def _train_shard(
 class TrainableEmbedding(RankingModel):
     """A model whose encoder and classifiers learn from examples."""
 
-    embedding_dim: int
+    embedding_dim: Any
+    learning_rate: Any
     sampler: Any
     radius: float | None
     batch_size: Any
@@ -77,7 +81,7 @@ class TrainableEmbedding(RankingModel):
         known, n_jobs = np.flatnonzero(np.diff(Z.indptr) > 0), count_threads(self.n_jobs)
         _, examples = examples.of_labels(known, Z.shape[0])
         module = SiameseModule(
-            self.encoder_, examples.X, Z.take(known), int(self.embedding_dim), n_jobs,
+            self.encoder_, examples.X, Z.take(known), self._dim, n_jobs,
             type(self).__name__, keep="last_seen" in self._new_sampler().reads,
         )  # fmt: skip
         return self._run(module, examples, seed, fit, loop)
@@ -178,7 +182,7 @@ class TrainableEmbedding(RankingModel):
         n_jobs = count_threads(self.n_jobs)
         sampler = self._new_sampler()
         sampler.start(self._batch_size_for(n), n_epochs, seed, n_jobs)
-        margin, rate = (getattr(self, _PREFIX[kind] + name) for name in ("margin", "learning_rate"))
+        margin, rate = getattr(self, f"{_PREFIX[kind]}margin"), self._rate_of(kind)
         training = SiameseTraining(
             module, examples.positives, examples.weight, sampler,
             TripletLoss(float(margin), self.radius), rate, n_epochs, seed, n_workers or n_jobs,
@@ -209,7 +213,29 @@ class TrainableEmbedding(RankingModel):
         """Return a sampler that has not started."""
         return CheckedSampler(self.sampler, type(self).__name__)
 
+    @property
+    def _dim(self) -> int:
+        """How long embeddings are: as asked for, or as suits the encoder."""
+        if self.embedding_dim != "auto":
+            return int(self.embedding_dim)
+        default: Any = getattr(self.encoder_, "default_dim", lambda: _DIM)
+        return int(default())
+
+    def _rate_of(self, kind: str) -> float:
+        """Return the learning rate of a module at the beginning."""
+        rate = getattr(self, f"{_PREFIX[kind]}learning_rate")
+        if rate == "auto":
+            rate = getattr(self.encoder_, "default_learning_rate", _RATE)
+        return float(rate)
+
+    @property
+    def _is_frozen(self) -> bool:
+        """Whether the encoder is not to be trained."""
+        return bool(getattr(self.encoder_, "is_frozen", False))
+
     def _epochs_for(self, kind: str, examples: Examples) -> int:
+        if kind == "encoder" and self._is_frozen:
+            return 0
         n_epochs = getattr(self, f"{_PREFIX[kind]}max_iter")
         if n_epochs != "auto":
             return int(n_epochs)
@@ -229,9 +255,10 @@ class TrainableEmbedding(RankingModel):
         """Raise an error for what overflowed: NaN is within no margin, so that no loss tells."""
         if first_non_finite(values) < 0:
             return
-        whose = name_of(self.encoder_) if rate == "learning_rate" else "a label's vector"
+        kind = "encoder" if rate == "learning_rate" else "classifier"
+        whose = name_of(self.encoder_) if kind == "encoder" else "a label's vector"
         raise ValueError(
-            f"{type(self).__name__}: training diverged at {rate}={getattr(self, rate):g}: "
+            f"{type(self).__name__}: training diverged at {rate}={self._rate_of(kind):g}: "
             f"{whose} has NaN or infinity. Lower it, or scale X and label_features "
             "(sklearn.preprocessing.normalize)."
         )
@@ -251,29 +278,29 @@ class TrainableEmbedding(RankingModel):
         sampler = self._new_sampler()
         # Parameters of samplers are checked as they start.
         sampler.start(self._batch_size_for(n), self._epochs_for("encoder", every), 0, None)
-        counts, n_values = np.diff(every.positives.indptr), np.diff(X.indptr)
+        counts, lengths = np.diff(every.positives.indptr), np.diff(X.indptr)
         n_of_means = np.bincount(
-            every.positives.labels, np.repeat(n_values, counts), minlength=n_labels
+            every.positives.labels, np.repeat(lengths, counts), minlength=n_labels
         )
         n_shards = min(self.n_shards, n_labels)
-        has_features = Z is not None and not self._reads_texts
+        has_features = Z is not None and features_beside(Z) is not None
         n_kinds = 1 + has_features * (1 + is_exact(self.index))
         return FitSizes(
             n=n,
             n_held_out=len(chosen),
-            n_values=len(X.data),
+            n_values=n_values(X),
             n_true=int(counts[chosen].sum()),
             n_labels=n_labels,
-            n_label_values=len(Z.data)
+            n_label_values=n_values(Z)
             if Z is not None
             else int(np.minimum(n_of_means, X.shape[1]).sum()),
-            dim=int(self.embedding_dim),
+            dim=self._dim,
             itemsize=X.dtype.itemsize,
-            parameters=shapes(None if self._reads_texts else X.shape[1], int(self.embedding_dim)),
+            parameters=shapes(None if self._reads_texts else X.shape[1], self._dim),
             batch_size=batch_size,
             n_pool=min(batch_size * (1 + sampler.n_negatives), n_labels),
             reads=sampler.reads,
             n_copies=min(n_shards, count_threads(self.n_jobs)) if n_shards > 1 else 0,
             n_listed=min(n_kinds * self.n_candidates, n_labels),
-            n_scores=4 + has_features - self._reads_texts,
+            n_scores=3 + has_features + (features_beside(X) is not None),
         )

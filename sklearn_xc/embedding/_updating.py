@@ -14,6 +14,7 @@ from sklearn_xc.embedding._label_features import held_features
 from sklearn_xc.embedding._label_means import LabelMeans
 from sklearn_xc.embedding._memory import of_added
 from sklearn_xc.embedding._modules import ClassifierModule
+from sklearn_xc.embedding._texts import features_beside, is_described, n_values
 from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.solvers.adam import LazyAdam
 from sklearn_xc.storage.loops import Loop
@@ -24,6 +25,7 @@ class UpdatableEmbedding(FittableEmbedding):
 
     def _partial_fit(self, examples: Examples) -> None:
         self._n_further += 1
+        examples = examples._replace(X=self._with_features(examples.X))
         further = examples.frequencies(len(self.classes_))
         self._seen = self._seen.plus(further)
         self._trained_counts = self._trained_counts + further.counts
@@ -32,8 +34,7 @@ class UpdatableEmbedding(FittableEmbedding):
         sizes = self._sizes(examples, everything, everything[:0], None)
         self._budget.require(sizes._replace(dim=self.coef_.shape[1]).further())
         V = self._embed(examples.X, "a row")  # equal ones are one: their numbers say nothing
-        n, how = len(V), {"with_words": not self._reads_texts}
-        further_means = LabelMeans.of(examples, [(np.arange(n), V)], *self.coef_.shape, **how)
+        further_means = LabelMeans.of(examples, [(np.arange(len(V)), V)], *self.coef_.shape)
         self._means = self._means.plus(further_means)
         self.coef_ = self.coef_.copy()
         steps = copy.deepcopy(self._steps)  # this call may be interrupted
@@ -51,17 +52,19 @@ class UpdatableEmbedding(FittableEmbedding):
         held = held_features(label_features, f"{name}: label_features")
         if held.classes is not None:
             held, classes = self._rows_of_new(held, classes)
-        Z = self._label_rows(held, held.n_labels, self.coef_.dtype)
+        width = None if self._features is None else self._features.rows.shape[1]
+        Z = self._label_rows(held, held.n_labels, self.coef_.dtype, width)
         assert Z is not None
         classes = self._classes_with(classes, held.n_labels)
-        n_values = len(Z.data) + (0 if self._features is None else len(self._features.rows.data))
+        n_known = 0 if self._features is None else len(self._features.rows.data)
         dim, itemsize = self.coef_.shape[1], self.coef_.itemsize
-        self._budget.require(of_added(len(classes), dim, itemsize, n_values))
+        self._budget.require(of_added(len(classes), dim, itemsize, n_values(Z) + n_known))
         is_one_d = self._targets_kind == "classes"  # columns stay where they are
         order = np.argsort(classes, kind="stable") if is_one_d else np.arange(len(classes))
         self.classes_ = classes[order]
-        if self._features is not None:
-            self._features = self._features.joined(Z, order)
+        features = features_beside(Z)
+        if self._features is not None and features is not None:
+            self._features = self._features.joined(features, order)
         self._known = self._known | features_of(Z)
         vectors, zeros = self._embed(Z, "new label {}"), np.zeros(held.n_labels, np.int64)
         words = None if self._features is None else self._features.rows.take(np.argsort(order))
@@ -70,7 +73,7 @@ class UpdatableEmbedding(FittableEmbedding):
         self._means = self._means.joined(vectors, new_words, order, self._stand_ins)
         for name, new in (
             ("label_embeddings_", vectors), ("coef_", vectors), ("label_counts_", zeros),
-            ("_trained_counts", zeros), ("_described", np.diff(Z.indptr) > 0),
+            ("_trained_counts", zeros), ("_described", is_described(Z)),
         ):  # fmt: skip
             setattr(self, name, np.concatenate([getattr(self, name), new])[order])
         self._seen = self._seen.with_labels(held.n_labels, order)

@@ -8,10 +8,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._checks import check_further_targets
 from sklearn_xc._objective import OBJECTIVES
-from sklearn_xc._sklearn import Interval, StrOptions, fit_context
+from sklearn_xc._sklearn import HasMethods, Interval, StrOptions, fit_context
 from sklearn_xc._state import built_apart
 from sklearn_xc.embedding._fusions import FUSIONS
 from sklearn_xc.embedding._updating import UpdatableEmbedding
+from sklearn_xc.encoders import ENCODERS
 from sklearn_xc.parallel.row_ranges import one_blas_thread
 
 
@@ -24,7 +25,8 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
     its classifier, which starts at the label's embedding and learns with the encoder frozen (module
     M2). The scores of both, the cosines with the mean of the label's instances, of embeddings and
     of features, the cosine of label features, and how frequent the label is, are fused
-    into the probability that the label is relevant.
+    into the probability that the label is relevant. Where the encoder reads texts, features are
+    what a vectorizer makes of them.
 
     Training sets an instance against the labels of the other instances of its mini-batch. They are
     worth it where they are near: mini-batches are made of clusters of the instances' embeddings
@@ -36,18 +38,26 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         What maps features to unit vectors. "bag" is ``BagOfEmbeddings()``: a weighted sum of
         trained vectors of the features, and a residual block; ``BagOfEmbeddings(embedding_init=V)``
         starts from vectors of words. An instance is cloned; if it declares ``reads = "texts"``, X
-        and `label_features` are texts.
-    label_features : LabelFeatures, {array-like, sparse matrix} of shape (n_labels, n_features), \
-            array-like of str of shape (n_labels,), or None, default=None
+        and `label_features` are texts, or ``TextsWithFeatures``.
+    label_features : LabelFeatures, TextsWithFeatures, {array-like, sparse matrix} of shape \
+            (n_labels, n_features), array-like of str of shape (n_labels,), or None, default=None
         What is known of each label, in the order of the columns of y (of ``classes_`` after a 1-D
-        y): rows with the features of X, or texts. ``LabelFeatures`` keeps cross-validation from
-        cutting them, and with ``classes`` serves folds that lack a class. None takes the mean of a
-        label's training instances; an encoder of texts needs texts.
+        y): rows with the features of X, or texts, or both where X is ``TextsWithFeatures``.
+        ``LabelFeatures`` keeps cross-validation from cutting them, and with ``classes`` serves
+        folds that lack a class. None takes the mean of a label's training instances; an encoder of
+        texts needs texts.
     label_vectorizer : object with ``transform``, or None, default=None
-        Makes rows of label texts: the fitted vectorizer that made X. Searches clone parameters,
-        which unfits it: wrap it in ``sklearn.frozen.FrozenEstimator``.
-    embedding_dim : int, default=256
-        Dimension of the sphere's space.
+        Makes rows of label texts: the fitted vectorizer that made X, or the features in
+        ``TextsWithFeatures``. Searches clone parameters, which unfits it: wrap it in
+        ``sklearn.frozen.FrozenEstimator``.
+    vectorizer : {"tfidf"}, transformer or None, default="tfidf"
+        From texts to features, where the encoder reads texts: cloned, fitted to the distinct texts
+        of training, and asked for those of labels and of all that comes later. "tfidf" is
+        ``TfidfVectorizer(sublinear_tf=True, dtype=numpy.float32)``. It must make sparse rows. None
+        leaves features out. ``TextsWithFeatures`` brings its own, and an encoder that reads
+        features takes no vectorizer.
+    embedding_dim : int or "auto", default="auto"
+        Dimension of the sphere's space. "auto" is 256, or that of a pretrained encoder.
     sampler : {"ngame", "in_batch", "ance", "tas", "o_sgd"} or BatchSampler, default="ngame"
         Where mini-batches come from, or the negatives: clusters of embeddings; at random; a search
         of labels; clusters of what the untrained encoder gives; at random, the hardest half. An
@@ -69,13 +79,15 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
     n_shards : int, default=1
         Random parts of the labels whose classifiers are trained each on their own, in threads, with
         the labels of the part as the only negatives: less work, and another model.
-    learning_rate, classifier_learning_rate : float, default=0.003, 0.01
-        Of the encoder and of the classifiers: of Adam's steps at the beginning; they fall to 0 in a
-        line.
+    learning_rate : float or "auto", default="auto"
+        Of the encoder: of Adam's steps at the beginning; they fall to 0 in a line. "auto" is 0.003,
+        or 0.0001 for a transformer.
+    classifier_learning_rate : float, default=0.01
+        The same of the classifiers.
     n_candidates : int, default=100
-        Labels with the best classifiers, whose scores are fused; where label features are known
-        also as many labels of the nearest features, and with ``index="exact"`` as many of the
-        nearest means.
+        Labels with the best classifiers, whose scores are fused; where label features are known,
+        given or made of texts, also as many labels of the nearest features, and with
+        ``index="exact"`` as many of the nearest means.
     index : {"exact", "product", "spherical", "faiss"} or MipsIndex, default="exact"
         What finds the labels with the best classifiers. All but "exact" find most of them, in less
         time where there are very many. Built on first use and not pickled; an instance is cloned.
@@ -125,6 +137,9 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         Class labels after a 1-D y, else names of columns, or their numbers.
     encoder_ : Encoder
         Trained.
+    vectorizer_ : transformer or None
+        Fitted; None if there is none, and if no word of the training texts was left. Not there if
+        the encoder reads features.
     label_embeddings_ : ndarray of shape (n_labels, embedding_dim)
         Unit vectors, the encoder's; 0 for a label of which nothing is known.
     coef_ : ndarray of shape (n_labels, embedding_dim)
@@ -146,10 +161,12 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
     n_samples_fit_ : int
         Instances that were passed to fit and ``partial_fit``, counted likewise.
     n_features_in_, feature_names_in_
-        As in scikit-learn; not there if the encoder reads texts.
+        As in scikit-learn, of the features in ``TextsWithFeatures`` too; not there after a fit to
+        texts alone.
 
     See Also
     --------
+    sklearn_xc.TextsWithFeatures : Texts, and features of yours beside them, as one X.
     sklearn_xc.OvALinearXC : Exact one-vs-all, which knows labels by their instances alone.
     sklearn_xc.DecompMIPSClassifier : A hidden layer trained with the labels that matter.
 
@@ -159,7 +176,13 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
     values above 1e100 in float64, or 1e15 in float32, are refused, and those below 1e-100 or 1e-15
     are zeros, which are no features.
 
-    Instances that are equal, labels included, are one with the sum of their weights.
+    Instances that are equal, labels included, are one with the sum of their weights. Texts are
+    equal as texts, in ``TextsWithFeatures`` together with their features.
+
+    Beside texts, features are float32, and so are embeddings. The encoder never sees features; what
+    it learns does not depend on a `vectorizer`. A text without a known word has a cosine of
+    features of 0 with all labels. An empty text is left out of training; features that
+    ``TextsWithFeatures`` gives it are compared with those of labels all the same.
 
     An instance of which nothing is known, without features or with none that fit has seen, scores
     each label by its share of the instances of fit, of each component: the most frequent labels
@@ -196,7 +219,8 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         "encoder": "no_validation",  # parts are checked as they are made
         "label_features": "no_validation",
         "label_vectorizer": "no_validation",
-        "embedding_dim": [Interval(Integral, 1, None, closed="left")],
+        "vectorizer": [StrOptions({"tfidf"}), HasMethods(["fit", "transform"]), None],
+        "embedding_dim": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "sampler": "no_validation",
         "margin": [Interval(Real, 0, 2, closed="both")],
         "classifier_margin": [Interval(Real, 0, 2, closed="both")],
@@ -205,7 +229,7 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         "max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "classifier_max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "n_shards": [Interval(Integral, 1, None, closed="left")],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "classifier_learning_rate": [Interval(Real, 0, None, closed="neither")],
         "n_candidates": [Interval(Integral, 1, None, closed="left")],
         "index": "no_validation",
@@ -227,7 +251,8 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         *,
         label_features: Any = None,
         label_vectorizer: Any = None,
-        embedding_dim: int = 256,
+        vectorizer: Any = "tfidf",
+        embedding_dim: Any = "auto",
         sampler: Any = "ngame",
         margin: float = 0.3,
         classifier_margin: float = 0.5,
@@ -236,7 +261,7 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         max_iter: Any = "auto",
         classifier_max_iter: Any = "auto",
         n_shards: int = 1,
-        learning_rate: float = 0.003,
+        learning_rate: Any = "auto",
         classifier_learning_rate: float = 0.01,
         n_candidates: int = 100,
         index: Any = "exact",
@@ -254,6 +279,7 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         self.encoder = encoder
         self.label_features = label_features
         self.label_vectorizer = label_vectorizer
+        self.vectorizer = vectorizer
         self.embedding_dim = embedding_dim
         self.sampler = sampler
         self.margin = margin
@@ -278,7 +304,7 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         self.verbose = verbose
         self.checkpoint_dir = checkpoint_dir
 
-    @fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=False)  # vectorizers check themselves
     @built_apart
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, label_features: Any = None
@@ -287,16 +313,17 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n, n_features), or array-like of str
-            Instances, in the form that the encoder reads. float32 and float64 are kept, other
-            dtypes become float64.
+        X : {array-like, sparse matrix} of shape (n, n_features), array-like of str of shape (n,), \
+                or TextsWithFeatures of shape (n, n_features)
+            Instances: features, of which float32 and float64 are kept, other dtypes become float64;
+            for an encoder that reads texts, texts, or texts with features of yours.
         y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
             One class per instance, or a binary indicator, dense or sparse; rows without labels are
             passed over.
         sample_weight : array-like of shape (n,), default=None
             Weights of the instances, 0 or from 1e-20 to 1e20; equal rows are one row with the sum
             of theirs.
-        label_features : LabelFeatures, {array-like, sparse matrix} of shape \
+        label_features : LabelFeatures, TextsWithFeatures, {array-like, sparse matrix} of shape \
                 (n_labels, n_features), array-like of str of shape (n_labels,), or None, \
                 default=None
             None for those of the constructor.
@@ -310,8 +337,9 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         ------
         ValueError
             For NaN, a y that is not binary, label features with other than n_labels rows or other
-            features than X, parameters that do not fit each other, training that diverged, and a
-            `checkpoint_dir` of another fit.
+            features than X, parameters that do not fit each other, a `vectorizer` that makes no
+            sparse matrix of finite numbers, training that diverged, and a `checkpoint_dir` of
+            another fit.
         TypeError
             If the encoder, or the sampler, has attributes that `checkpoint_dir` cannot keep.
         OSError
@@ -330,7 +358,7 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         self._warn_of_unseen()
         return self
 
-    @fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=False)  # vectorizers check themselves
     @built_apart
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
@@ -343,8 +371,9 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n, n_features), or array-like of str
-            Instances, in the form that the encoder reads.
+        X : {array-like, sparse matrix} of shape (n, n_features), array-like of str of shape (n,), \
+                or TextsWithFeatures of shape (n, n_features)
+            Instances, in the form of fit.
         y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
             Their labels, in the form of the first call; also labels that ``add_labels`` has added.
         classes : array-like of shape (n_labels,), default=None
@@ -389,8 +418,8 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         ----------
         X, y : None
             Of no use here: ``partial_fit`` learns from instances.
-        label_features : LabelFeatures, {array-like, sparse matrix} of shape (n_new, n_features), \
-                or array-like of str
+        label_features : LabelFeatures, TextsWithFeatures, {array-like, sparse matrix} of shape \
+                (n_new, n_features), or array-like of str of shape (n_new,)
             As in the constructor.
         classes : array-like of shape (n_new,), default=None
             Their class labels, after a fit with a 1-D y, or names, after one with names of columns;
@@ -434,7 +463,8 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if getattr(self.encoder, "reads", "rows") == "texts":
+        encoder = ENCODERS.get(self.encoder) if isinstance(self.encoder, str) else self.encoder
+        if getattr(encoder, "reads", "rows") == "texts":
             tags.input_tags.string = tags.input_tags.one_d_array = True
             tags.input_tags.sparse = tags.input_tags.two_d_array = False
         return tags

@@ -242,7 +242,9 @@ class BagOfEmbeddings(BaseEstimator):
         for_row_ranges(work, n, _TOGETHER, n_jobs)
         return out
 
-    def forward(self, inputs: sp.csr_array, rng: np.random.Generator) -> BagPass:
+    def forward(
+        self, inputs: sp.csr_array, rng: np.random.Generator, n_jobs: int | None = None
+    ) -> BagPass:
         """Return the embeddings of a mini-batch in training; see `Encoder.forward`."""
         entries = self._entries(inputs)
         if self.dropout > 0.0:

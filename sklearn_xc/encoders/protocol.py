@@ -39,6 +39,13 @@ class Encoder(Protocol):
     mean something before any training. An instance that has none of these, and none of the features
     of training, is answered as one without features.
 
+    A method ``default_dim()`` returns the dimension of embeddings where nobody asks for another
+    one, an attribute ``default_learning_rate`` is what its name says; both may be missing, and are
+    asked before ``start``. An attribute ``is_frozen`` that is True says that the encoder is not to
+    be trained: ``forward`` and ``learn`` are not called. One ``trains_together`` that is True says
+    that the processes of a launcher share its training (`sklearn_xc.parallel.ranks`). A method
+    ``finish()`` is called when a fit has ended; what only training needs may go.
+
     Attributes
     ----------
     reads : {"rows", "texts"}
@@ -77,7 +84,7 @@ class Encoder(Protocol):
             the others nor on the number of threads.
         """
 
-    def forward(self, inputs: Any, rng: np.random.Generator) -> Any:
+    def forward(self, inputs: Any, rng: np.random.Generator, n_jobs: int | None = None) -> Any:
         """Return the embeddings of a mini-batch in training, as a `ForwardPass`.
 
         Parameters
@@ -86,6 +93,8 @@ class Encoder(Protocol):
             Some instances, then some labels.
         rng : numpy.random.Generator
             Draws what is random in training, such as features that are left out.
+        n_jobs : int or None
+            Threads, on which nothing depends.
 
         Returns
         -------

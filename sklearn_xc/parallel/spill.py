@@ -18,6 +18,8 @@ from sklearn_xc.parallel.memory import available_bytes, format_bytes
 
 #: The file is mapped in pieces of so many bytes: each takes a file descriptor.
 PIECE = 2**28
+#: Bytes of rows from which on they are in a file.
+_LARGE = 2**26
 
 
 class Spill:
@@ -111,6 +113,16 @@ def empty_in_file(size: int, dtype: Any, who: str) -> np.ndarray:
     if n_bytes == 0:
         return np.empty(0, dtype)
     return np.frombuffer(_mapped_file(n_bytes, "what is beyond max_memory", who), dtype, size)
+
+
+def empty_rows(n: int, dim: int, dtype: Any, who: str) -> np.ndarray:
+    """Return an array (n, dim) of zeros: in memory, or if it is large in a file without a name.
+
+    For rows that are read a few at a time. The arguments are those of :func:`empty_in_file`.
+    """
+    if n * dim * np.dtype(dtype).itemsize <= _LARGE:
+        return np.zeros((n, dim), dtype)
+    return empty_in_file(n * dim, dtype, who).reshape(n, dim)
 
 
 def maker(in_files: bool, who: str) -> Callable[..., np.ndarray]:

@@ -44,12 +44,14 @@ def check_members(estimators: Any, who: str, taken: set[str]) -> list[tuple[str,
 
 
 def read_features(members: Sequence[tuple[str, Any]]) -> bool:
-    """Return whether X is a matrix of features to all members, as to any estimator of this package.
+    """Return whether X is a matrix of features to all members, as estimators of this package say.
 
     Pipelines may make features of anything, and take a row of zeros for one like any other.
     """
     return all(
-        isinstance(estimator, XCClassifier) and not hasattr(estimator, "estimators")
+        isinstance(estimator, XCClassifier)
+        and not hasattr(estimator, "estimators")
+        and estimator._reads_matrix
         for _, estimator in members
     )
 

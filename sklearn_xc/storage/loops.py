@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pickle import PicklingError
 from typing import Any
 
+from sklearn_xc.parallel.ranks import ALONE, Ranks
 from sklearn_xc.storage.checkpoints import Checkpoints, checkpoints_of, where_shared
 from sklearn_xc.storage.packed import pack, unpack
 
@@ -29,12 +30,16 @@ class Loop:
         Lower-case letters, digits, dots and hyphens.
     own : collection of str
         As of ``pack``.
+    together : Ranks
+        Processes that train together: the first keeps states, and all go on from them.
     """
 
     def __init__(
-        self, checkpoints: Checkpoints | None = None, name: str = "", own: Collection[str] = ()
-    ) -> None:
+        self, checkpoints: Checkpoints | None = None, name: str = "", own: Collection[str] = (),
+        together: Ranks = ALONE,
+    ) -> None:  # fmt: skip
         self._checkpoints, self._name, self._own = checkpoints, name, own
+        self._together = together
         #: What writing took last, in seconds.
         self._took = 0.0
         #: Whether the folder holds the state of now.
@@ -42,9 +47,8 @@ class Loop:
 
     def get(self) -> Any:
         """Return the last state that was kept; None if there is none, or if it is damaged."""
-        if self._checkpoints is None:
-            return None
-        arrays = self._checkpoints.get(self._name)
+        arrays = None if self._checkpoints is None else self._checkpoints.get(self._name)
+        arrays = self._together.from_first(arrays)
         if arrays is None:
             return None
         self._is_kept = True
@@ -97,16 +101,20 @@ class Loops:
         As of ``pack``.
     prefix : str
         What all names begin with.
+    together : Ranks
+        As of `Loop`.
     """
 
     def __init__(
-        self, checkpoints: Checkpoints | None = None, own: Collection[str] = (), prefix: str = ""
-    ) -> None:
+        self, checkpoints: Checkpoints | None = None, own: Collection[str] = (), prefix: str = "",
+        together: Ranks = ALONE,
+    ) -> None:  # fmt: skip
         self._checkpoints, self._own, self._prefix = checkpoints, own, prefix
+        self._together = together
 
     def loop(self, name: str) -> Loop:
         """Return a loop."""
-        return Loop(self._checkpoints, self._prefix + name, self._own)
+        return Loop(self._checkpoints, self._prefix + name, self._own, self._together)
 
     def where_shared(self) -> "Loops":
         """Return these in a worker of a cluster, if it sees the folder; else some without one."""
@@ -114,7 +122,8 @@ class Loops:
 
     def within(self, name: str) -> "Loops":
         """Return the loops of a part of the fit."""
-        return Loops(self._checkpoints, self._own, f"{self._prefix}{name}-")
+        prefix = f"{self._prefix}{name}-"
+        return Loops(self._checkpoints, self._own, prefix, self._together)
 
 
 @contextmanager
@@ -124,6 +133,7 @@ def kept_loops(
     seed: int,
     *,
     goes_on: bool = False,
+    together: Ranks = ALONE,
 ) -> Iterator[tuple[Loops, int]]:
     """Open the folder ``checkpoint_dir`` of an estimator, if it has one.
 
@@ -136,6 +146,8 @@ def kept_loops(
         Which was drawn for the fit.
     goes_on : bool
         Whether it goes on from what the estimator has learnt, which counts then.
+    together : Ranks
+        Processes that train together; the folder is the first's.
 
     Yields
     ------
@@ -148,11 +160,12 @@ def kept_loops(
     ValueError, OSError
         As of :func:`~sklearn_xc.storage.checkpoints.opened`.
     """
-    if data is None:
-        yield Loops(), seed
+    if data is None or together.rank > 0:
+        yield Loops(together=together), int(together.from_first(seed))
         return
     parts = estimator.get_params(deep=False).values()
     own = {type(part).__module__ for part in parts} - {"builtins", "numpy"}
     with checkpoints_of(estimator, data, {"seed": seed}, goes_on=goes_on) as checkpoints:
         settings = {"seed": seed} if checkpoints is None else checkpoints.settings
-        yield Loops(checkpoints, own), int(settings["seed"])
+        seed = int(together.from_first(settings["seed"]))
+        yield Loops(checkpoints, own, together=together), seed

@@ -196,7 +196,9 @@ def plain(value: Any, within: tuple = (), but: tuple = ()) -> Any:
         shown = {**value.get_params(deep=False), **state(value, but)}
         return type(value).__name__, plain(shown, (*within, value), but)
     if hasattr(value, "__dict__") and not isinstance(value, type):
-        return type(value).__name__, plain(vars(value), (*within, value), but)
+        # Of a network what files have of it, not the modules that compute.
+        held = value.__getstate__()
+        return type(value).__name__, plain(held, (*within, value), but)
     text = repr(value)
     return joblib.hash(value, coerce_mmap=True) if " at 0x" in text else text
 

@@ -8,6 +8,7 @@ from sklearn.preprocessing import normalize
 from sklearn_xc._data import as_csr_rows
 from sklearn_xc.embedding._examples import Examples
 from sklearn_xc.embedding._label_means import STAND_IN, LabelMeans, best_cosines, best_word_cosines
+from sklearn_xc.embedding._texts import TextRows
 from sklearn_xc.samplers.protocol import Positives
 
 N, L, D, DIM = 40, 9, 15, 5
@@ -29,10 +30,10 @@ def make(seed=0, dtype=np.float64, labels=None):
     return Examples(as_csr_rows(X), positives, weight), V, Y.toarray() * weight[:, None]
 
 
-def means_of(examples, V, step=N, with_words=True):
+def means_of(examples, V, step=N):
     ranges = [np.arange(first, min(first + step, N)) for first in range(0, N, step)]
     parts = ((rows, V[rows]) for rows in ranges)
-    return LabelMeans.of(examples, parts, L, DIM, with_words=with_words)
+    return LabelMeans.of(examples, parts, L, DIM)
 
 
 def dense(rows):
@@ -69,10 +70,22 @@ def test_further_instances_count_as_if_they_had_been_there():
 
 
 def test_without_words():
-    examples, V, _ = make()
-    means = means_of(examples, V, with_words=False)
+    examples, V, weighted = make()
+    texts = np.array([f"text {i}" for i in range(N)], object)
+    means = means_of(examples._replace(X=TextRows.of(texts)), V.astype(np.float32))
     assert means.words is None
     assert means.plus(means).filled(means.vectors, None).words is None
+    np.testing.assert_allclose(means.vectors, normalize(weighted.T @ V), rtol=1e-5, atol=1e-6)
+
+
+def test_words_beside_texts():
+    examples, V, weighted = make(dtype=np.float32)
+    texts = np.array([f"text {i}" for i in range(N)], object)
+    beside = examples._replace(X=TextRows.of(texts, examples.X))
+    means, plain = means_of(beside, V), means_of(examples, V)
+    np.testing.assert_array_equal(means.vectors, plain.vectors)
+    np.testing.assert_array_equal(dense(means.words), dense(plain.words))
+    assert_means(means, weighted, V, dense(examples.X), 1e-5)
 
 
 def test_best_cosines_in_pieces(monkeypatch):

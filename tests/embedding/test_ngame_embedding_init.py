@@ -202,7 +202,7 @@ class Silent(BaseEstimator):
     def encode(self, inputs, n_jobs=None):
         return self.bag_.encode(inputs, n_jobs=n_jobs)
 
-    def forward(self, inputs, rng):
+    def forward(self, inputs, rng, n_jobs=None):
         return self.bag_.forward(inputs, rng)
 
     def learn(self, passed, gradient, rate, n_jobs=None):

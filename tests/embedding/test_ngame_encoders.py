@@ -29,7 +29,7 @@ class Own(BaseEstimator):
         is_due = self.of_encode is not None and self.n_encoded_ > self.after
         return self.of_encode(V) if is_due else V
 
-    def forward(self, inputs, rng):
+    def forward(self, inputs, rng, n_jobs=None):
         own = self.bag_.forward(inputs, rng)
         self.n_passes_ += 1
         is_due = self.of_forward is not None and self.n_passes_ > self.after

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 
-from sklearn_xc.encoders import BagOfEmbeddings
+from sklearn_xc.encoders import ENCODERS, BagOfEmbeddings
 from sklearn_xc.samplers import AnceSampler, InBatchSampler
 
 
@@ -174,7 +174,7 @@ class TestWhatIsNoPart:
         ("parameter", "known", "protocol"),
         [
             ("sampler", "'ance', 'in_batch', 'ngame', 'o_sgd', 'tas'", "samplers.BatchSampler"),
-            ("encoder", "'bag'", "encoders.Encoder"),
+            ("encoder", ", ".join(map(repr, sorted(ENCODERS))), "encoders.Encoder"),
         ],
     )
     @pytest.mark.parametrize(

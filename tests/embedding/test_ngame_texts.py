@@ -2,7 +2,6 @@
 
 import pickle
 from types import SimpleNamespace
-from zlib import crc32
 
 import numpy as np
 import pandas as pd
@@ -13,50 +12,11 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from text_models import NAMES, HashedWords, answers, label_texts, make, make_texts
 
-from sklearn_xc import LabelFeatures, NGAMEEmbeddingXC, topk
+from sklearn_xc import topk
 from sklearn_xc.model_selection import cross_val_score as sparse_cross_val_score
 from sklearn_xc.samplers import SAMPLERS
-
-NAMES = ["apple", "pear", "plum", "car", "train", "ship", "cat", "dog"]
-TOPICS = ["fruit ripe"] * 3 + ["wheels road"] * 3 + ["fur paws"] * 2
-FILLERS = ["the", "a", "one", "my", "your", "old", "new", "red", "green", "small"]
-
-
-class HashedWords(BaseEstimator):
-    """Encoder of texts: the mean of trained vectors of hashed words, by plain gradient steps."""
-
-    reads = "texts"
-
-    def __init__(self, n_buckets=2000, boost=30.0):
-        self.n_buckets = n_buckets
-        self.boost = boost
-
-    def start(self, inputs, dim, seed):
-        assert inputs.dtype == object
-        assert all(type(text) is str and text for text in inputs)
-        self.vectors_ = np.random.default_rng(seed).normal(size=(self.n_buckets, dim))
-
-    def _sums(self, inputs):
-        words = [[crc32(w.encode()) % self.n_buckets for w in text.split()] for text in inputs]
-        return words, np.array([self.vectors_[ids].sum(axis=0) for ids in words])
-
-    def encode(self, inputs, n_jobs=None):
-        assert isinstance(inputs, np.ndarray)
-        assert "" not in inputs
-        _, sums = self._sums(inputs)
-        return sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
-
-    def forward(self, inputs, rng):
-        words, sums = self._sums(inputs)
-        norms = np.linalg.norm(sums, axis=1, keepdims=True)
-        return SimpleNamespace(V=sums / norms, words=words, norms=norms)
-
-    def learn(self, passed, gradient, rate, n_jobs=None):
-        V = passed.V
-        along = (gradient - (gradient * V).sum(axis=1, keepdims=True) * V) / passed.norms
-        for ids, step in zip(passed.words, along, strict=True):
-            np.add.at(self.vectors_, ids, -rate * self.boost * step)
 
 
 class Dense(BaseEstimator):
@@ -73,7 +33,7 @@ class Dense(BaseEstimator):
         assert type(inputs) is sp.csr_array
         return self.forward(inputs, None).V
 
-    def forward(self, inputs, rng):
+    def forward(self, inputs, rng, n_jobs=None):
         sums = inputs @ self.E_
         norms = np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-12)
         return SimpleNamespace(V=sums / norms, X=inputs, norms=norms)
@@ -83,28 +43,6 @@ class Dense(BaseEstimator):
         V = passed.V
         along = (gradient - (gradient * V).sum(axis=1, keepdims=True) * V) / passed.norms
         self.E_ -= rate * self.boost * (passed.X.T @ along)
-
-
-def make_texts(n=320, seed=0):
-    """Return texts and their labels: fillers, a word of the topic, and the label's number word."""
-    rng = np.random.default_rng(seed)
-    y = np.arange(n) % len(NAMES)
-    texts = [
-        " ".join([*rng.choice(FILLERS, 3), rng.choice(TOPICS[k].split()), f"{NAMES[k]}s"])
-        for k in y
-    ]
-    return texts, sp.csr_array(np.eye(len(NAMES), dtype=int)[y])
-
-
-def make(**parameters):
-    own = {"encoder": HashedWords(), "label_features": LabelFeatures(label_texts()),
-           "embedding_dim": 16, "batch_size": 32, "max_iter": 8, "classifier_max_iter": 4,
-           "learning_rate": 0.01, "random_state": 0, "validation_fraction": 0.2}  # fmt: skip
-    return NGAMEEmbeddingXC(**{**own, **parameters})
-
-
-def label_texts():
-    return [f"{name} {topic}" for name, topic in zip(NAMES, TOPICS, strict=True)]
 
 
 @pytest.fixture(scope="module")
@@ -117,14 +55,11 @@ def fitted(data):
     return make().fit(*data)
 
 
-def answers(model, texts):
-    return [part.tobytes() for part in model.predict_topk(texts, 4)]
-
-
 class TestFits:
     def test_it_learns(self, fitted, data):
         new, Y_new = make_texts(80, seed=9)
-        untrained = make(max_iter=0, classifier_max_iter=0, fusion="sum").fit(*data)
+        own = {"max_iter": 0, "classifier_max_iter": 0, "fusion": "sum", "vectorizer": None}
+        untrained = make(**own).fit(*data)
         for component in ("embedding", "classifier", "fused"):
             found = fitted.predict_topk(new, 1, component=component)[0][:, 0]
             assert (found == Y_new.toarray().argmax(axis=1)).mean() > 0.9, component
@@ -280,7 +215,7 @@ class TestErrors:
         with pytest.raises(ValueError, match=f"NGAMEEmbeddingXC: X must .*{message}"):
             make().fit(change(data[0]), data[1])
 
-    def test_labels(self, fitted, data):
+    def test_labels(self, data):
         texts, Y = data
         with pytest.raises(ValueError, match=r"label_features must be a text for each.* Got None"):
             make(label_features=None).fit(texts, Y)
@@ -290,8 +225,9 @@ class TestErrors:
             make(label_vectorizer=TfidfVectorizer()).fit(texts, Y)
         with pytest.raises(ValueError, match=r"a row for each of the 8 labels of y. Got 7 rows"):
             make(label_features=label_texts()[1:]).fit(texts, Y)
+        model = make(vectorizer=None, max_iter=0, classifier_max_iter=0).fit(texts, Y)
         with pytest.raises(ValueError, match="Got none: its encoder reads texts"):
-            fitted.predict_topk(texts, 2, component="features")
+            model.predict_topk(texts, 2, component="features")
 
     def test_what_it_reads(self, data):
 

@@ -1,0 +1,273 @@
+"""Texts and rows of features as one X: what is held, how rows are chosen, what is refused."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    LeaveOneOut,
+    ShuffleSplit,
+    StratifiedKFold,
+    train_test_split,
+)
+from sklearn.utils import indexable, resample, shuffle
+
+from sklearn_xc import LabelFeatures, OvALinearXC, TextsWithFeatures
+from sklearn_xc._kept_fits import kept_fits
+from sklearn_xc._plain_state import as_plain, from_plain
+from sklearn_xc._sklearn import num_samples, safe_indexing
+from sklearn_xc.model_selection import train_test_split as sparse_train_test_split
+
+TEXTS = ["a red apple", "", "a fast car", "a pear", "an old ship"]
+rng = np.random.default_rng(0)
+DENSE = rng.random((5, 3)) * (rng.random((5, 3)) < 0.6) + np.eye(5, 3)
+KINDS = {
+    "csr_array": sp.csr_array,
+    "csr_matrix": sp.csr_matrix,
+    "csc": sp.csc_array,
+    "coo": sp.coo_array,
+    "lil": sp.lil_array,
+    "dok": sp.dok_array,
+    "dense": np.asarray,
+    "float32": lambda values: values.astype(np.float32),
+    "lists": lambda values: values.tolist(),
+    "frame": lambda values: pd.DataFrame(values, columns=["x", "y", "z"]),
+}
+
+
+def values_of(pair):
+    features = pair.features
+    return features.toarray() if sp.issparse(features) else np.asarray(features)
+
+
+@pytest.fixture(params=KINDS)
+def pair(request):
+    return TextsWithFeatures(TEXTS, KINDS[request.param](DENSE))
+
+
+class TestWhatIsHeld:
+    def test_shape_and_values(self, pair):
+        assert pair.shape == (5, 3)
+        assert (len(pair), pair.ndim) == (5, 2)
+        assert all(type(n) is int for n in pair.shape)
+        assert pair.texts.tolist() == TEXTS
+        np.testing.assert_allclose(values_of(pair), DENSE, rtol=1e-6)
+
+    @pytest.mark.parametrize("kind", [tuple, np.array, lambda t: np.array(t, object), pd.Series])
+    def test_sequences_of_all_kinds(self, kind):
+        texts = TextsWithFeatures(kind(TEXTS), DENSE).texts
+        assert texts.tolist() == TEXTS
+        assert all(type(text) is str for text in texts)
+
+    def test_features_are_not_copied(self):
+        sparse, frame = sp.csr_array(DENSE), pd.DataFrame(DENSE)
+        assert TextsWithFeatures(TEXTS, DENSE).features is DENSE
+        assert TextsWithFeatures(TEXTS, frame).features is frame
+        assert np.shares_memory(TextsWithFeatures(TEXTS, sparse).features.data, sparse.data)
+
+    def test_short_in_words(self, pair):
+        kind = "sparse" if sp.issparse(pair.features) else "dense"
+        assert repr(pair) == f"TextsWithFeatures(5 texts with 3 {kind} features)"
+        many = TextsWithFeatures(["x"] * 1200, sp.csr_array((1200, 70000)))
+        assert repr(many) == "TextsWithFeatures(1,200 texts with 70,000 sparse features)"
+
+    def test_of_labels(self, pair):
+        held = LabelFeatures(pair, classes=list("edcba"))
+        assert not held.is_text
+        assert held.n_labels == 5
+        assert repr(held).startswith("LabelFeatures(5 label texts with 3 ")
+        assert repr(held).endswith("features of classes)")
+        some = held.of_classes(np.array(["a", "d"]))
+        assert some.features.texts.tolist() == [TEXTS[4], TEXTS[1]]
+        np.testing.assert_allclose(values_of(some.features), DENSE[[4, 1]], rtol=1e-6)
+        assert LabelFeatures(pair).of_classes(np.arange(5)).features is pair
+
+    def test_copies_and_pickles(self, pair):
+        for again in (copy.deepcopy(pair), pickle.loads(pickle.dumps(pair))):
+            assert again.texts.tolist() == TEXTS
+            np.testing.assert_array_equal(values_of(again), values_of(pair))
+
+    def test_as_a_record(self, pair):
+        plain = as_plain({"held": LabelFeatures(pair)})
+        assert "TextsWithFeatures" in repr(plain)
+        assert type(plain["held"]) is dict
+        again = from_plain(plain)["held"]
+        np.testing.assert_array_equal(values_of(again.features), values_of(pair))
+
+
+CHOICES = {
+    "positions": np.array([3, 0, 0]),
+    "int32": np.array([4], np.int32),
+    "negative": np.array([-1, 1]),
+    "list": [2, 1],
+    "empty list": [],
+    "none": np.array([], np.int64),
+    "mask": np.array([True, False, True, True, False]),
+    "list of bools": [False, True, False, False, True],
+    "slice": slice(1, 4),
+    "steps": slice(None, None, 2),
+    "backwards": slice(None, None, -1),
+    "all": slice(None),
+    "series": pd.Series([1, 2]),
+    "range": range(2, 4),
+}
+
+
+class TestRows:
+    @pytest.mark.parametrize("key", CHOICES.values(), ids=CHOICES)
+    def test_as_of_an_array(self, pair, key):
+        at = np.arange(5)[key]
+        for chosen in (pair[key], pair[key, ...]):
+            assert type(chosen) is TextsWithFeatures
+            assert chosen.texts.tolist() == [TEXTS[i] for i in at]
+            assert chosen.shape == (len(at), 3)
+            np.testing.assert_array_equal(values_of(chosen), values_of(pair)[at])
+            assert type(chosen.features) is type(pair.features)
+
+    @pytest.mark.parametrize("key", [k for name, k in CHOICES.items() if name != "range"])
+    def test_the_way_of_scikit_learn(self, pair, key):
+        at = np.arange(5)[key]
+        assert safe_indexing(pair, key).texts.tolist() == [TEXTS[i] for i in at]
+
+    def test_of_rows(self, pair):
+        assert pair[1:][[0, 2]][[True, False]].texts.tolist() == [""]
+
+    @pytest.mark.parametrize(
+        "key", [0, -1, np.int64(2), np.bool_(True), True, None, "a", ..., (0, 1)]
+    )
+    def test_there_are_no_single_rows(self, pair, key):
+        with pytest.raises(TypeError, match=r"a slice, a mask or a list of positions. Got .*row 3"):
+            pair[key]
+
+    @pytest.mark.parametrize("key", [[5], [True] * 4, [0.5], [[0], [1]], np.array(2.0)])
+    def test_out_of_range(self, pair, key):
+        with pytest.raises(IndexError):
+            pair[key]
+
+    def test_it_is_no_sequence_and_no_array(self, pair):
+        with pytest.raises(TypeError, match="not iterable"):
+            list(pair)
+        for convert in (np.asarray, np.array, lambda x: np.asarray(x, np.float64)):
+            with pytest.raises(TypeError, match=r"texts and rows of features, no matrix: pass the"):
+                convert(pair)
+        with pytest.raises(TypeError, match="no matrix: pass the features alone"):
+            OvALinearXC().fit(pair, [0, 1, 0, 1, 1])
+
+
+class TestScikitLearn:
+    @pytest.mark.parametrize(
+        "splitter",
+        [
+            KFold(2),
+            ShuffleSplit(3, random_state=0),
+            LeaveOneOut(),
+            StratifiedKFold(2),
+            GroupKFold(2),
+        ],
+        ids=lambda splitter: type(splitter).__name__,
+    )
+    def test_splitters(self, pair, splitter):
+        y = np.array([0, 1, 0, 1, 1])
+        groups = [0, 1, 0, 1, 2] if isinstance(splitter, GroupKFold) else None
+        n = 0
+        for train, test in splitter.split(pair, y, groups):
+            one, other = pair[train], pair[test]
+            assert len(one) + len(other) == 5
+            np.testing.assert_array_equal(values_of(other), values_of(pair)[test])
+            n += 1
+        assert n == splitter.get_n_splits(pair, y, groups)
+
+    @pytest.mark.parametrize("split", [train_test_split, sparse_train_test_split])
+    def test_train_test_split(self, pair, split):
+        train, test, at, left = split(pair, np.arange(5), test_size=2, random_state=0)
+        for part, rows in ((train, at), (test, left)):
+            assert part.texts.tolist() == [TEXTS[i] for i in rows]
+            np.testing.assert_array_equal(values_of(part), values_of(pair)[rows])
+
+    def test_other_helpers(self, pair):
+        assert num_samples(pair) == 5
+        assert indexable(pair, [1] * 5)[0] is pair
+        assert sorted(shuffle(pair, random_state=0).texts) == sorted(TEXTS)
+        assert len(resample(pair, n_samples=7, random_state=0)) == 7
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("texts", "says"),
+        [
+            (TEXTS[:4], "features must have a row for each of the 4 texts. Got 5 rows"),
+            ("text", "texts must be a sequence of texts. Got str"),
+            (7, "texts must be a sequence of texts. Got int"),
+            (None, "texts must be a sequence of texts. Got NoneType"),
+            ({"a": 1}, "texts must be a sequence of texts. Got dict"),
+            (DENSE, r"texts must be a sequence of texts. Got ndarray of shape \(5, 3\)"),
+            (sp.csr_array(DENSE), "texts must be a sequence of texts. Got csr_array of shape"),
+            ([*TEXTS[:4], None], "texts must be a sequence of texts. Got None at position 4"),
+            ([b"bytes", *TEXTS[1:]], "texts must be a sequence of texts. Got b'bytes' at position"),
+        ],
+    )
+    def test_texts(self, texts, says):
+        with pytest.raises(ValueError, match=f"^TextsWithFeatures: {says}"):
+            TextsWithFeatures(texts, DENSE)
+
+    @pytest.mark.parametrize(
+        ("features", "error", "says"),
+        [
+            (DENSE[0], ValueError, r"a row for each text. Got ndarray of shape \(3,\)"),
+            (pd.Series(DENSE[:, 0]), ValueError, r"a matrix .* Got Series of shape \(5,\)"),
+            ([[1, 2], [3]], ValueError, "a matrix with a row for each text. Got list"),
+            (None, ValueError, "a matrix with a row for each text. Got NoneType"),
+            (TEXTS, ValueError, "a matrix with a row for each text. Got list"),
+            (np.ma.masked_array(DENSE), TypeError, "is a masked array"),
+            (np.zeros((5, 2), "M8[s]"), ValueError, "holds dates or times"),
+            (DENSE[:3], ValueError, "a row for each of the 5 texts. Got 3 rows"),
+        ],
+    )  # fmt: skip
+    def test_features(self, features, error, says):
+        with pytest.raises(error, match=f"^TextsWithFeatures: features .*{says}"):
+            TextsWithFeatures(TEXTS, features)
+
+    def test_indices_outside_the_shape(self):
+        wrong = sp.csr_array(DENSE)
+        wrong.indices = wrong.indices.copy()
+        wrong.indices[2] = 99
+        with pytest.raises(ValueError, match=r"TextsWithFeatures: features: .* column index 99"):
+            TextsWithFeatures(TEXTS, wrong)
+        held = TextsWithFeatures(TEXTS, sp.csr_array(DENSE))
+        held.features.indices = wrong.indices
+        with pytest.raises(ValueError, match=r"LabelFeatures: features: .* column index 99"):
+            LabelFeatures(held)
+
+    def test_labels_of_nothing(self):
+        with pytest.raises(ValueError, match="must not be empty"):
+            LabelFeatures(TextsWithFeatures([], np.zeros((0, 3))))
+
+
+class Fit:
+    """What keeps fits in a folder."""
+
+    def __init__(self, folder):
+        self.checkpoint_dir = folder
+
+    def get_params(self, deep=True):
+        return {"checkpoint_dir": self.checkpoint_dir}
+
+
+def test_a_kept_fit_knows_both_halves(pair, tmp_path):
+    def keep(x):
+        with kept_fits(Fit(tmp_path / "fit"), x, np.arange(5), None, 0) as (kept, _):
+            kept.answers("a").put(lambda: 1, is_final=True)
+
+    keep(pair)
+    keep(pair[np.arange(5)])
+    other = copy.deepcopy(pair)
+    other.texts[2] = "a slow car"
+    with pytest.raises(ValueError, match="other data: X is not the same"):
+        keep(other)
+    with pytest.raises(ValueError, match="other data: features is not the same"):
+        keep(TextsWithFeatures(TEXTS, values_of(pair) * 2))
