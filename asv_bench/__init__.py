@@ -96,6 +96,10 @@ EXPERIMENTS = {
         "embedding.samplers",
         "NGAMEEmbeddingXC: samplers by epoch, components, labels never seen in training",
     ),
+    "transformer": (
+        "embedding.transformer",
+        "NGAMEEmbeddingXC with a transformer: frozen, fine-tuned by mini-batches, cost by length",
+    ),
     "word_similarity": (
         "skip_gram.similarity",
         "DecompMIPSSkipGram beside gensim: word similarities and analogies by CPU time",

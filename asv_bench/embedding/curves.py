@@ -158,21 +158,22 @@ def epochs_of(
     """Return an encoder that has started, its sampler, and the training to run."""
     encoder, seed = BagOfEmbeddings(), int(model.random_state)
     X, positives, weight = examples
-    encoder.start(inputs_of(X), model.embedding_dim, seed)
+    model.encoder_ = encoder  # of which "auto" depends
+    encoder.start(inputs_of(X), model._dim, seed)
     timed = TimedSampler(clone(sampler))
     timed.start(model._batch_size_for(X.shape[0]), epochs, seed, 1)
     module = SiameseModule(
         encoder,
         X,
         Z.take(known_labels(Z)),
-        model.embedding_dim,
+        model._dim,
         1,
         "ngame_curves",
         keep="last_seen" in sampler.reads,
     )
     training = SiameseTraining(
         module, positives, weight, timed, TripletLoss(model.margin, model.radius),
-        model.learning_rate, epochs, seed, 1, lambda: inputs_of(X),
+        model._rate_of("encoder"), epochs, seed, 1, lambda: inputs_of(X),
     )  # fmt: skip
     return encoder, timed, training
 

@@ -30,8 +30,8 @@ _STEPS_OF_EPOCH, _SMALLEST_BATCH, _LARGEST_BATCH = 200, 64, 1600
 #: How often a pair of an instance and a label is drawn by default, and epochs at most. The fewest
 #: epochs are those of one label each.
 _DRAWS, _MOST_EPOCHS = {"encoder": 5, "classifier": 10}, 20
-#: Dimension, and the encoder's learning rate, where neither the user nor the encoder says one.
-_DIM, _RATE = 256, 0.003
+#: Dimension, and learning rates, where neither the user nor the encoder says one.
+_DIM, _RATE = 256, {"encoder": 0.003, "classifier": 0.01}
 #: What parameters of the two modules are called.
 _PREFIX = {"encoder": "", "classifier": "classifier_"}
 
@@ -66,6 +66,7 @@ class TrainableEmbedding(RankingModel):
 
     embedding_dim: Any
     learning_rate: Any
+    classifier_learning_rate: Any
     sampler: Any
     radius: float | None
     batch_size: Any
@@ -225,7 +226,8 @@ class TrainableEmbedding(RankingModel):
         """Return the learning rate of a module at the beginning."""
         rate = getattr(self, f"{_PREFIX[kind]}learning_rate")
         if rate == "auto":
-            rate = getattr(self.encoder_, "default_learning_rate", _RATE)
+            name = f"default_{_PREFIX[kind]}learning_rate"
+            rate = getattr(self.encoder_, name, _RATE[kind])
         return float(rate)
 
     @property

@@ -37,7 +37,7 @@ def fitted_vectorizer(parameter: Any, texts: np.ndarray, name: str) -> Any | Non
     """
     if parameter is None:
         return None
-    default = TfidfVectorizer(sublinear_tf=True, dtype=DTYPE)
+    default = TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
     vectorizer = default if isinstance(parameter, str) else clone(parameter)
     distinct = np.array(sorted(set(texts)), object)
     try:

@@ -79,11 +79,9 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
     n_shards : int, default=1
         Random parts of the labels whose classifiers are trained each on their own, in threads, with
         the labels of the part as the only negatives: less work, and another model.
-    learning_rate : float or "auto", default="auto"
-        Of the encoder: of Adam's steps at the beginning; they fall to 0 in a line. "auto" is 0.003,
-        or 0.0001 for a transformer.
-    classifier_learning_rate : float, default=0.01
-        The same of the classifiers.
+    learning_rate, classifier_learning_rate : float or "auto", default="auto"
+        Of the encoder and of the classifiers: of Adam's steps at the beginning; they fall to 0 in a
+        line. "auto" is 0.003 and 0.01, or what suits a pretrained encoder.
     n_candidates : int, default=100
         Labels with the best classifiers, whose scores are fused; where label features are known,
         given or made of texts, also as many labels of the nearest features, and with
@@ -230,7 +228,10 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         "classifier_max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "n_shards": [Interval(Integral, 1, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "classifier_learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "classifier_learning_rate": [
+            Interval(Real, 0, None, closed="neither"),
+            StrOptions({"auto"}),
+        ],
         "n_candidates": [Interval(Integral, 1, None, closed="left")],
         "index": "no_validation",
         "fusion": [StrOptions({"sum", *FUSIONS})],
@@ -262,7 +263,7 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         classifier_max_iter: Any = "auto",
         n_shards: int = 1,
         learning_rate: Any = "auto",
-        classifier_learning_rate: float = 0.01,
+        classifier_learning_rate: Any = "auto",
         n_candidates: int = 100,
         index: Any = "exact",
         fusion: str = "boosting",

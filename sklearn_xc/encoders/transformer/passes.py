@@ -1,0 +1,206 @@
+"""Passes of texts through a network, chunk by chunk: by threads, and by processes that share them.
+
+A mini-batch is cut into chunks by what is in it alone, and their gradients are summed in turn: so
+many threads as there may be, the bits are the same.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_xc.encoders.transformer.libraries import one_thread, torch
+from sklearn_xc.encoders.transformer.network import Dropping, Network, unit_vectors
+from sklearn_xc.encoders.transformer.tokens import Chunk, TokenRows, chunks_of
+from sklearn_xc.parallel.ranks import Ranks
+from sklearn_xc.parallel.row_ranges import for_row_ranges
+from sklearn_xc.parallel.threads import count_threads
+
+#: Tokens of a chunk, on a CPU and on a GPU.
+_TOKENS, _TOKENS_ON_GPU = 1024, 2**15
+#: What passes may hold for gradients that are to follow, in bytes, on a CPU; and the share of a
+#: GPU's free memory.
+KEPT_BYTES, _KEPT_SHARE = 2**30, 0.4
+
+
+class Settings(NamedTuple):
+    """How passes are made.
+
+    Attributes
+    ----------
+    device : torch.device
+    precision : {"float32", "bfloat16"}
+    dropout : float or None
+        Share of the hidden units that are left out in training; None is what the layers say.
+    checkpointing : bool or "auto"
+        Whether a pass is made again for its gradient, and not held.
+    compile : bool
+        Whether the layers are compiled; then one thread takes all chunks.
+    ranks : Ranks
+        Who shares the work.
+    """
+
+    device: Any
+    precision: str
+    dropout: float | None
+    checkpointing: Any
+    compile: bool
+    ranks: Ranks
+
+    def threads(self, n_jobs: int | None) -> int:
+        """Return how many threads take chunks."""
+        is_one = n_jobs is None or self.device.type != "cpu" or self.compile
+        return 1 if is_one else count_threads(n_jobs)
+
+
+class Passed(NamedTuple):
+    """A mini-batch after the forward pass.
+
+    Attributes
+    ----------
+    V : ndarray of float32 of shape (n, dim)
+    chunks : list of Chunk
+        Of this process.
+    held : list of tensor or None
+        Vectors of each, with what their gradient needs; None for those to be passed again.
+    seeds : list of int
+        Of what each leaves out.
+    """
+
+    V: np.ndarray
+    chunks: list[Chunk]
+    held: list[Any]
+    seeds: list[int]
+
+
+def encode(
+    network: Network, rows: TokenRows, out: np.ndarray, settings: Settings, n_jobs: int | None
+) -> None:
+    """Write the vectors of texts to the rows of `out`."""
+    device, module = settings.device, network.module(settings.device)
+    all_chunks = _chunks(network, rows, device, of_one_width=True)
+    own = [all_chunks[i] for i in settings.ranks.share(len(all_chunks))]
+    if settings.ranks.size > 1:
+        out[...] = 0
+
+    def work(first: int, last: int) -> None:
+        with one_thread(), torch().inference_mode():
+            for chunk in own[first:last]:
+                vectors = _vectors(module, network, chunk, settings)
+                out[chunk.rows] = vectors.cpu().numpy()
+
+    for_row_ranges(work, len(own), 1, settings.threads(n_jobs))
+    _sum_rows(out, settings)
+
+
+def forward(
+    network: Network, rows: TokenRows, seed: int, settings: Settings, n_jobs: int | None
+) -> Passed:
+    """Return the vectors of a mini-batch in training."""
+    device, module = settings.device, network.module(settings.device)
+    all_chunks = _chunks(network, rows, device, of_one_width=False)
+    numbers = settings.ranks.share(len(all_chunks))
+    own = [all_chunks[i] for i in numbers]
+    seeds = [(seed + int(i) * 0x9E3779B97F4A7C15) % 2**63 for i in numbers]
+    is_held = _which_held(own, network, settings)
+    V = np.zeros((len(rows.starts), network.dim), np.float32)
+    held: list[Any] = [None] * len(own)
+
+    def work(first: int, last: int) -> None:
+        with one_thread():
+            for i in range(first, last):
+                dropping = Dropping(seeds[i], settings.dropout, device)
+                with torch().set_grad_enabled(is_held[i]), dropping:
+                    vectors = _vectors(module, network, own[i], settings)
+                V[own[i].rows] = vectors.detach().cpu().numpy()
+                held[i] = vectors if is_held[i] else None
+
+    for_row_ranges(work, len(own), 1, settings.threads(n_jobs))
+    _sum_rows(V, settings)
+    return Passed(V, own, held, seeds)
+
+
+def gradients(
+    network: Network, passed: Passed, by_rows: np.ndarray, settings: Settings, n_jobs: int | None
+) -> dict[str, Any]:
+    """Return the gradient by each weight, summed over all processes; what was held is given back.
+
+    Parameters
+    ----------
+    network : Network
+    passed : Passed
+        From ``forward``.
+    by_rows : ndarray of float of shape (n, dim)
+        The gradient by ``passed.V``.
+    settings, n_jobs
+        As of ``forward``.
+    """
+    device, module = settings.device, network.module(settings.device)
+    parameters = network.parameters()
+    names, tensors = list(parameters), list(parameters.values())
+    total: list[Any] = []
+    n_workers = settings.threads(n_jobs)
+    found: list[Any] = [None] * len(passed.chunks)
+
+    def work(begin: int, first: int, last: int) -> None:
+        with one_thread(), torch().enable_grad():
+            for i in range(begin + first, begin + last):
+                chunk, vectors = passed.chunks[i], passed.held[i]
+                passed.held[i] = None
+                if vectors is None:
+                    with Dropping(passed.seeds[i], settings.dropout, device):
+                        vectors = _vectors(module, network, chunk, settings)
+                by_vectors = torch().from_numpy(by_rows[chunk.rows]).to(device, vectors.dtype)
+                found[i] = torch().autograd.grad(vectors, tensors, by_vectors)
+
+    for first in range(0, len(passed.chunks), n_workers):
+        last = min(first + n_workers, len(passed.chunks))
+        for_row_ranges(partial(work, first), last - first, 1, n_workers)
+        with one_thread():
+            for i in range(first, last):
+                total = _added(total, found[i])
+                found[i] = None
+    if not total:  # another process has all chunks
+        total = [torch().zeros_like(tensor) for tensor in tensors]
+    for gradient in total:
+        settings.ranks.sum(gradient)
+    return dict(zip(names, total, strict=True))
+
+
+def _vectors(module: Any, network: Network, chunk: Chunk, settings: Settings) -> Any:
+    ids, mask = (torch().from_numpy(array).to(settings.device) for array in (chunk.ids, chunk.mask))
+    return unit_vectors(module, network, ids, mask, settings.precision, compiled=settings.compile)
+
+
+def _added(total: list[Any], some: Any) -> list[Any]:
+    """Return the sums of two lists of gradients, those of the first in place."""
+    if not total:
+        return [gradient.contiguous() for gradient in some]
+    return [one.add_(other) for one, other in zip(total, some, strict=True)]
+
+
+def _sum_rows(out: np.ndarray, settings: Settings) -> None:
+    """Have all processes have the rows of all, which are 0 where another has worked them out."""
+    if settings.ranks.size > 1:
+        every = torch().from_numpy(out).to(settings.device)
+        settings.ranks.sum(every)
+        if settings.device.type != "cpu":
+            out[...] = every.cpu().numpy()
+
+
+def _chunks(network: Network, rows: TokenRows, device: Any, *, of_one_width: bool) -> list[Chunk]:
+    most = _TOKENS if device.type == "cpu" else _TOKENS_ON_GPU
+    return list(
+        chunks_of(rows, most, network.filler, network.max_length, of_one_width=of_one_width)
+    )
+
+
+def _which_held(own: list[Chunk], network: Network, settings: Settings) -> list[bool]:
+    """Tell of which chunks all is held that their gradients need: of the first that have room."""
+    if settings.checkpointing != "auto":
+        return [not settings.checkpointing] * len(own)
+    room: float = KEPT_BYTES
+    if settings.device.type == "cuda":
+        room = _KEPT_SHARE * torch().cuda.mem_get_info(settings.device)[0]
+    ends = np.cumsum([chunk.n_tokens for chunk in own]) * network.token_bytes()
+    return [bool(end <= room) for end in ends]
