@@ -118,8 +118,8 @@ class Texts(NamedTuple):
 class HitSampler(NgameSampler):
     """NGAME's mini-batches, or random ones, that tell how many of the hardest negatives they hold.
 
-    Before the last epoch: the share of the ten labels of the highest scores, true ones left out, that
-    are true labels of another instance of the mini-batch.
+    Before the last epoch: the share of the ten labels of the highest scores, true ones left out,
+    that are true labels of another instance of the mini-batch.
     """
 
     reads: tuple[str, ...] = ("last_seen", "instances", "labels")  # type: ignore[assignment]

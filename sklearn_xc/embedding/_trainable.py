@@ -146,6 +146,7 @@ class TrainableEmbedding(RankingModel):
     ) -> None:  # fmt: skip
         """Train the classifiers of all shards on a cluster; callbacks hear of no epochs."""
         parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
+        parameters["classifier_learning_rate"] = self._rate_of("classifier")  # an encoder may say
         like_this = type(self)(**{**parameters, "verbose": 0, "n_jobs": None})
         tasks = {s: progress.part(s) for s in range(len(shards))}
 

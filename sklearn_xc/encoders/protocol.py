@@ -41,10 +41,11 @@ class Encoder(Protocol):
 
     A method ``default_dim()`` returns the dimension of embeddings where nobody asks for another
     one; attributes ``default_learning_rate`` and ``default_classifier_learning_rate`` are what
-    their names say; all may be missing, and are asked before ``start``. An attribute ``is_frozen`` that is True says that the encoder is not to
-    be trained: ``forward`` and ``learn`` are not called. One ``trains_together`` that is True says
-    that the processes of a launcher share its training (`sklearn_xc.parallel.ranks`). A method
-    ``finish()`` is called when a fit has ended; what only training needs may go.
+    their names say; all may be missing, and are asked before ``start``. An attribute ``is_frozen``
+    that is True says that the encoder is not to be trained: ``forward`` and ``learn`` are not
+    called. One ``trains_together`` that is True says that the processes of a launcher share its
+    training (`sklearn_xc.parallel.ranks`). A method ``finish()`` is called when a fit has ended;
+    what only training needs may go.
 
     Attributes
     ----------

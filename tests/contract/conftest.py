@@ -1,8 +1,10 @@
-"""What keeps the contract quick."""
+"""What keeps the contract quick, and what an encoder of texts needs."""
 
 import pytest
+import rows_as_texts
 
 from sklearn_xc.embedding import _boosted_fusion
+from sklearn_xc.encoders.transformer import passes
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -10,4 +12,18 @@ def few_trees():
     """Have fusions boost 3 trees: 30 take most of the time of a fit of 60 rows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_boosted_fusion, "_TREES", 3)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def reads_texts():
+    """Have rows be read as texts, by a tiny transformer that takes several chunks for a few."""
+    if not rows_as_texts.HAS_TRANSFORMERS:
+        yield
+        return
+    rows_as_texts.write_tiny_bert()
+    with pytest.MonkeyPatch.context() as patch:
+        rows_as_texts.make_public(patch)
+        patch.setattr(passes, "_TOKENS", 64)
+        patch.setenv("HF_HUB_OFFLINE", "1")
         yield

@@ -61,6 +61,9 @@ class Entry:
         anew, which may find other labels.
     dense_bits : bool
         Whether a dense X has the bits of a sparse one.
+    reads_texts : bool
+        Whether an encoder of texts is given them for the rows of the contract. Then all arithmetic
+        is that of float32, and a row of features that fit has not seen is a text like others.
     checked : tuple of mapping
         Parameters with which scikit-learn's own checks are run, beside the defaults.
     unmet : mapping of str to str
@@ -105,6 +108,7 @@ class Entry:
     folds_of_weighted: bool = False
     by_search: tuple[str, ...] = ()
     dense_bits: bool = True
+    reads_texts: bool = False
     checked: tuple[Mapping[str, Any], ...] = ({},)
     unmet: Mapping[str, str] = field(default_factory=dict)
     weights: Callable = lambda model: [model.coef_]

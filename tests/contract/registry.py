@@ -6,7 +6,9 @@ an entry holds the rest.
 
 import numpy as np
 from entry import Entry, given
+from rows_as_texts import HAS_TRANSFORMERS, RowsAsTexts, transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
@@ -366,6 +368,7 @@ ENTRIES = {
             "encoder": ["lstm", 7],
             "label_features": [rows_of_labels(4), rows_of_labels(5, 14), rows_of_labels() * NAN],
             "label_vectorizer": [],
+            "vectorizer": ["bow", 3, True, KFold(), TfidfVectorizer()],
             "embedding_dim": [0, 8.0, True, 10**30],
             "sampler": ["random", None],
             "margin": [-0.1, 2.1, NAN, True],
@@ -495,6 +498,41 @@ ENTRIES = {
         ),
     ),
 }  # fmt: skip
+if HAS_TRANSFORMERS:
+    _ROWS = ENTRIES["NGAMEEmbeddingXC"]
+    ENTRIES["NGAMEEmbeddingXC transformer"] = Entry(
+        RowsAsTexts,
+        # Passes are made again for their gradients: "auto" is refused below a GiB.
+        needed={"encoder": transformer(gradient_checkpointing=True)},
+        quick=_ROWS.quick,
+        able={
+            "embedding_dim": 12, "max_iter": 6, "classifier_max_iter": 4,
+            "learning_rate": 0.03, "classifier_learning_rate": 0.03,
+        },
+        variants={
+            "frozen": {"encoder": transformer(frozen=True), "sampler": "in_batch"},
+            "no vectorizer": {"vectorizer": None, "fusion": "tree"},
+            "label features": {"label_features": rows_of_labels(), "validation_fraction": 0.3},
+            "shards": {
+                "encoder": transformer(dropout=0.3), "n_shards": 2, "classifier_max_iter": 2,
+            },
+        },
+        pieces={
+            "sklearn_xc.embedding._training._LEAST_WORK": 1,
+            "sklearn_xc.encoders.transformer.encoder._TOGETHER": 16,
+            "sklearn_xc.embedding._ranking.TOGETHER": 16,
+        },
+        small=_ROWS.small,
+        refused={**_ROWS.refused, "vectorizer": ["bow", 3, True, KFold()]},
+        memory=(
+            ({}, "weights of the encoder"),
+            ({"encoder": transformer()}, "passes whose gradients follow of the encoder"),
+        ),
+        no_table={"embedding_dim": 10**6, "vectorizer": None},
+        answers=_ROWS.answers,
+        many_labels=None,
+        reads_texts=True,
+    )  # fmt: skip
 #: All entries that have variants, and without: (name, variant).
 VARIANTS = [(name, variant) for name, entry in ENTRIES.items() for variant in ["", *entry.variants]]
 #: Functions without arguments that make a quick estimator.

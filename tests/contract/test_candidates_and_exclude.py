@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from registry import ENTRIES, having, of_variant
+from registry import ENTRIES, VARIANTS, having, of_variant
 from small_data import awkward, easy, made, rows_of_labels
 
 from sklearn_xc._best_allowed import power_of_two
@@ -51,6 +51,7 @@ MODELS = [(name, "") for name in ENTRIES] + [
     ("StackingXC", "propensity"),
     ("TopKCalibrator", "sigmoid"),
 ]
+MODELS += [pair for pair in VARIANTS if pair == ("NGAMEEmbeddingXC transformer", "label features")]
 
 
 @pytest.fixture(scope="module", params=MODELS, ids=lambda pair: "-".join(filter(None, pair)))

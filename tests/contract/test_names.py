@@ -12,8 +12,8 @@ from registry import ENTRIES
 WORDS = {
     "problem": "C Cs alpha loss metric delta multilabel fit_intercept regularize_intercept "
     "class_weight negative_weight margin classifier_margin radius beta min_precision",
-    "parts": "init u_init embedding_init gradient index sampler encoder optimizer scoring cv "
-    "exhaustive estimator estimators final_estimator objective method",
+    "parts": "init u_init embedding_init gradient index sampler encoder vectorizer optimizer "
+    "scoring cv exhaustive estimator estimators final_estimator objective method",
     "size": "embedding_dim prune n_shards n_groups per",
     "labels": "n_negatives n_hard_negatives sampling n_candidates min_recall top_k",
     "steps": "max_iter classifier_max_iter tol learning_rate classifier_learning_rate decay "
@@ -37,6 +37,7 @@ FITTED_TOO = {
     "group_edges_", "index_recall_", "intercept_", "label_embeddings_", "learning_rate_", "map_",
     "metric_", "n_candidates_", "named_estimators_", "pair_features_", "path_report_", "scores_",
     "temperature_", "threshold_", "thresholds_", "u_", "u_index_", "validation_scores_",
+    "vectorizer_",
 }  # fmt: skip
 
 rng = np.random.default_rng(0)

@@ -190,7 +190,7 @@ class TestPartialFits:
         assert model.coef_.dtype == np.float32
         assert np.isfinite(model.coef_).all()
         wide = ENTRIES[name].make().partial_fit(X, Y).partial_fit(X.astype(np.float32), Y)
-        assert wide.coef_.dtype == np.float64
+        assert wide.coef_.dtype == (np.float32 if ENTRIES[name].reads_texts else np.float64)
 
     def test_a_fit_begins_anew(self, name):
         model = ENTRIES[name].make().fit(X, Y).partial_fit(X, Y).partial_fit(X, Y)
