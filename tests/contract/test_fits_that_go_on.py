@@ -210,7 +210,7 @@ LONGER = {
     "DecompMIPSClassifier": {"max_iter": 10, "learning_rate": "auto"},
     "DecompMIPSClassifier without layer": {"max_iter": 5},
     "NGAMEEmbeddingXC": {"max_iter": 6, "classifier_max_iter": 6, "embedding_dim": 16},
-    "NGAMEEmbeddingXC transformer": {"classifier_max_iter": 6},
+    "NGAMEEmbeddingXC transformer": {"max_iter": 2, "classifier_max_iter": 6, "batch_size": 32},
 }
 
 

@@ -109,6 +109,18 @@ def test_a_package_with_a_model(layout, tmp_path, monkeypatch):
     assert encoder.encode(TEXTS).tobytes() == expected.encode(TEXTS).tobytes()
 
 
+def test_a_package_with_a_model_of_transformers(folders, tmp_path, monkeypatch):
+    """Its settings are those that are in no other folder of it."""
+    at = tmp_path / "site" / "tiny_model"
+    shutil.copytree(folders["bert"], at)
+    (at / "a_copy").mkdir()
+    write(at / "a_copy" / "config.json", {"model_type": "t5"})
+    make_package(tmp_path / "site", ["tiny_model/a_copy/config.json", "tiny_model/config.json"])
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    V = start("tiny-model").encode(TEXTS)
+    assert V.tobytes() == start(folders["bert"]).encode(TEXTS).tobytes()
+
+
 def test_an_encoder_with_a_decoder(tmp_path):
     config = transformers.T5Config(
         vocab_size=40, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2

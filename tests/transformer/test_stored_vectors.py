@@ -174,9 +174,11 @@ def test_what_stands_behind_is_cut_off(kept, expected, counted, tmp_path, name):
     with open(the_folder(tmp_path) / name, "ab") as file:
         file.write(b"\x01" * 1001)
     counted.clear()
-    assert kept().encode(TEXTS).tobytes() == expected.tobytes()
-    assert kept().encode(TEXTS).tobytes() == expected.tobytes()
-    assert len(counted) < 40
+    for n in (51, N_TEXTS, N_TEXTS):
+        assert kept().encode(TEXTS[:n]).tobytes() == expected[:n].tobytes()
+        assert (the_folder(tmp_path) / "texts.u64").stat().st_size == n * 24
+        assert (the_folder(tmp_path) / "vectors.f32").stat().st_size == n * 4 * HIDDEN
+    assert len(counted) == N_TEXTS - 50
 
 
 @pytest.mark.parametrize("name", ["vectors.f32", "texts.u64"])
@@ -205,15 +207,21 @@ def test_rows_that_changed_places(kept, expected, tmp_path):
 
 
 @pytest.mark.parametrize("what", ["folder", "files"])
-def test_what_goes_while_it_is_used(kept, expected, tmp_path, what):
+def test_what_goes_while_it_is_used(kept, expected, counted, tmp_path, what):
+    """What is kept then stands in other places than before."""
     encoder = kept()
-    encoder.encode(TEXTS)
+    for _ in range(2):  # the second time it looks at what is there
+        encoder.encode(TEXTS)
     folder = the_folder(tmp_path)
     shutil.rmtree(tmp_path / "kept")
     if what == "files":
         folder.mkdir(parents=True)
-    for _ in range(2):
-        assert encoder.encode(TEXTS).tobytes() == expected.tobytes()
+    rows = np.r_[N_TEXTS - 1 : 9 : -1]
+    for part in (rows, np.arange(N_TEXTS)):
+        assert encoder.encode(TEXTS[part]).tobytes() == expected[part].tobytes()
+    counted.clear()
+    assert encoder.encode(TEXTS).tobytes() == expected.tobytes()
+    assert not counted
     assert (folder / "texts.u64").stat().st_size == N_TEXTS * 24
 
 

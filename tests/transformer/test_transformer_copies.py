@@ -131,13 +131,17 @@ def test_weights_that_are_read_only(start):
     encoder = start()
     learn(encoder, 2, 0)
     stored = pickle.loads(pickle.dumps(encoder))
-    arrays = stored.network_.weights.arrays | stored.network_.first.arrays
-    before = {name: array.copy() for name, array in arrays.items()}
-    for array in [*arrays.values(), *stored.network_.second.arrays.values()]:
+    network = stored.network_
+    arrays = [
+        array for held in (network.weights, network.first, network.second)
+        for array in held.arrays.values()
+    ]  # fmt: skip
+    before = [array.copy() for array in arrays]
+    for array in arrays:
         array.flags.writeable = False
     assert learn(stored, 2, 1).tobytes() == learn(encoder, 2, 1).tobytes()
-    for name, array in arrays.items():
-        np.testing.assert_array_equal(array, before[name])
+    for array, old in zip(arrays, before, strict=True):
+        np.testing.assert_array_equal(array, old)
 
 
 def test_clones_have_parameters_only(start):

@@ -35,7 +35,7 @@ def together(folders, tmp_path_factory):
         "PYTHONPATH": os.pathsep.join([str(here), root, os.environ.get("PYTHONPATH", "")]),
     }  # fmt: skip
     done = subprocess.run(
-        command, capture_output=True, text=True, env=environment, timeout=300, check=False
+        command, capture_output=True, text=True, env=environment, timeout=180, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return [pickle.loads((at / f"{rank}.pickle").read_bytes()) for rank in range(N_RANKS)]

@@ -81,8 +81,12 @@ def make_sentences(
     `dense` has the width and the activation of each dense layer.
     """
     import sentence_transformers
-    from sentence_transformers.base.modules import Dense, Transformer
-    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
+
+    try:
+        from sentence_transformers.base.modules import Dense, Transformer
+        from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
+    except ImportError:  # before version 6
+        from sentence_transformers.models import Dense, Normalize, Pooling, Transformer
 
     base = Transformer(make_folder(folder, kind, **parameters), do_lower_case=lower_case)
     layers, width = [base, Pooling(HIDDEN, pooling)], HIDDEN

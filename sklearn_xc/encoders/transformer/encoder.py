@@ -29,7 +29,7 @@ _SAMPLE = 4096
 
 @declares(
     network_=Record("Network"),
-    projection_=Array("float32", None, "dim", optional=True),
+    projection_=Array("float32", lambda encoder: encoder.network_.dim, "dim", optional=True),
 )
 class TransformerEncoder(BaseEstimator):
     """Encoder of texts: a pretrained transformer, whose vector of a text is scaled to norm 1.

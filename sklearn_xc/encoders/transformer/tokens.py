@@ -10,6 +10,8 @@ from sklearn_xc.encoders.transformer.libraries import tokenizers
 #: Lengths are filled up to multiples, so that chunks come in few shapes: what a text's vector is,
 #: to the bit, may depend on its own length alone.
 _MULTIPLE = 8
+#: Texts of a chunk, if there are as many: one alone is passed twice, see ``unit_vectors``.
+_FEWEST = 2
 #: Texts that the tokenizer is given at a time.
 _TOGETHER = 4096
 
@@ -65,7 +67,7 @@ def chunks_of(
     ----------
     rows : TokenRows
     most_tokens : int
-        Of a chunk, filling included; a longer text comes alone.
+        Of a chunk, filling included; two longer texts are one too.
     filler : int
         The token that fills up.
     longest : int
@@ -81,7 +83,7 @@ def chunks_of(
         last = first + 1
         while (
             last < len(order)
-            and (last + 1 - first) * widths[order[last]] <= most_tokens
+            and (last - first < _FEWEST or (last + 1 - first) * widths[order[last]] <= most_tokens)
             and not (of_one_width and widths[order[last]] > widths[order[first]])
         ):
             last += 1
