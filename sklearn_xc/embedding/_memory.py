@@ -242,6 +242,8 @@ class FitSizes(NamedTuple):
         Of the encoder: what, shape, and how many; empty where it does not tell.
     batch_size, n_pool : int
         Instances of a mini-batch, and labels at most.
+    passes : sequence of tuple (str, tuple of int, int)
+        What a mini-batch takes in the encoder, in the same form.
     reads : collection of str
         Which embeddings the sampler looks at; see `BatchSampler`.
     n_copies : int
@@ -261,6 +263,7 @@ class FitSizes(NamedTuple):
     parameters: Sequence[tuple[str, tuple[int, ...], int]]
     batch_size: int
     n_pool: int
+    passes: Sequence[tuple[str, tuple[int, ...], int]]
     reads: Collection[str]
     n_copies: int
     n_listed: int
@@ -282,6 +285,8 @@ class FitSizes(NamedTuple):
             Held("embeddings of the labels", (self.n_labels, dim), size,
                  int("labels" in self.reads), _FEWER_LABELS),
             *self.batch(10),
+            *(Held(f"{what} of the encoder", shape, size, times, _SMALLER_BATCH)
+              for what, shape, times in self.passes),
         ]  # fmt: skip
         classifiers = self.classifiers(4 + (self.n_copies > 0), self.n_copies)
         n_pairs = self.n_held_out * self.n_listed + self.n_true

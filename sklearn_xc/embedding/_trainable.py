@@ -277,6 +277,7 @@ class TrainableEmbedding(RankingModel):
         """Return what memory is told by: of a fit, or of further training without held-out rows."""
         X, n_labels, n = every.X, len(self.classes_), len(train)
         shapes: Any = getattr(self.encoder_, "parameter_shapes", lambda n_features, dim: [])
+        of_batch: Any = getattr(self.encoder_, "batch_shapes", lambda n: [])
         batch_size = min(self._batch_size_for(n), n)
         sampler = self._new_sampler()
         # Parameters of samplers are checked as they start.
@@ -301,7 +302,8 @@ class TrainableEmbedding(RankingModel):
             itemsize=X.dtype.itemsize,
             parameters=shapes(None if self._reads_texts else X.shape[1], self._dim),
             batch_size=batch_size,
-            n_pool=min(batch_size * (1 + sampler.n_negatives), n_labels),
+            n_pool=(n_pool := min(batch_size * (1 + sampler.n_negatives), n_labels)),
+            passes=of_batch(batch_size + n_pool) if self._epochs_for("encoder", every) else (),
             reads=sampler.reads,
             n_copies=min(n_shards, count_threads(self.n_jobs)) if n_shards > 1 else 0,
             n_listed=min(n_kinds * self.n_candidates, n_labels),

@@ -31,7 +31,8 @@ class Encoder(Protocol):
 
     A method ``parameter_shapes(n_features, dim)`` may be missing. It tells before ``start`` what
     will be made, as tuples of what it is, its shape, and how many there are: a fit that has not the
-    memory for it is refused then. `n_features` is None for texts.
+    memory for it is refused then. `n_features` is None for texts. Nor need there be a method
+    ``batch_shapes(n)``, which tells the same of training on mini-batches of n inputs.
 
     Nor need there be a method ``name_features(names)``, which hears before ``start`` what features
     are called, an ndarray of str of shape (n_features,), or None if nobody knows; and an attribute

@@ -502,7 +502,6 @@ if HAS_TRANSFORMERS:
     _ROWS = ENTRIES["NGAMEEmbeddingXC"]
     ENTRIES["NGAMEEmbeddingXC transformer"] = Entry(
         RowsAsTexts,
-        # Passes are made again for their gradients: "auto" is refused below a GiB.
         needed={"encoder": transformer(gradient_checkpointing=True)},
         quick=_ROWS.quick,
         able={

@@ -7,7 +7,9 @@ import pytest
 import torch
 from tiny import HIDDEN, LONGEST, make_folder, make_model, make_texts
 
+from sklearn_xc.encoders import TransformerEncoder
 from sklearn_xc.encoders.transformer import passes
+from sklearn_xc.encoders.transformer.network import token_bytes
 
 
 class Count:
@@ -104,13 +106,26 @@ def test_the_estimate_of_what_a_token_takes(start, tmp_path, kind):
     passed = encoder.forward(texts, np.random.default_rng(0))
     n_tokens = sum(chunk.n_tokens for chunk in passed.chunks)
     per_token = peaks(encoder, texts)[0] / n_tokens
-    assert 0.5 * per_token < encoder.network_.token_bytes() < 2 * per_token
+    assert 0.5 * per_token < token_bytes(encoder.network_.config) < 3 * per_token
+
+
+def test_memory_of_a_mini_batch_is_told_before_a_start(folders):
+    """All of it, up to a GiB, or a chunk."""
+
+    def told(n, **parameters):
+        encoder = TransformerEncoder(folders["bert"], max_length=16, **parameters)
+        return [4 * np.prod(shape) * times for _, shape, times in encoder.batch_shapes(n)]
+
+    of_one = told(1)[0]
+    assert told(5) == [5 * of_one]
+    assert told(10**9) == [passes.KEPT_BYTES]
+    assert told(10**6, gradient_checkpointing=False) == [10**6 * of_one]
+    assert told(10**6, gradient_checkpointing=True) == [passes.chunk_tokens() / 16 * of_one]
+    assert told(5, frozen=True) == []
 
 
 def test_memory_is_told_before_a_start(start, folders):
     """Of weights, and where it learns of their gradients and Adam's two means too."""
-    from sklearn_xc.encoders import TransformerEncoder
-
     n_weights = sum(array.size for array in start().network_.tensors().arrays.values())
     beside = sum(p.numel() for name, p in make_model().named_parameters() if "pooler" in name)
     assert n_weights + beside == sum(p.numel() for p in make_model().parameters())
@@ -119,7 +134,5 @@ def test_memory_is_told_before_a_start(start, folders):
         ((_, shape, n),) = encoder.parameter_shapes(None, HIDDEN)
         assert shape == (n_weights,)
         assert n == n_copies
-    (_, (_, shape, n)) = TransformerEncoder(folders["bert"]).parameter_shapes(None, HIDDEN)
-    assert 4 * np.prod(shape) * n == passes.KEPT_BYTES
     assert TransformerEncoder(frozen=True).is_frozen is True
     assert TransformerEncoder().is_frozen is False

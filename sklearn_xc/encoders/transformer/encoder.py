@@ -12,7 +12,7 @@ from sklearn_xc._declared_state import Array, Record, declares
 from sklearn_xc._sklearn import Interval, StrOptions
 from sklearn_xc.encoders.transformer import passes
 from sklearn_xc.encoders.transformer.libraries import one_thread, torch
-from sklearn_xc.encoders.transformer.network import Network
+from sklearn_xc.encoders.transformer.network import Network, token_bytes
 from sklearn_xc.encoders.transformer.passes import Passed, Settings
 from sklearn_xc.encoders.transformer.pretrained import POOLINGS, Pretrained, read_pretrained
 from sklearn_xc.encoders.transformer.stored_vectors import StoredVectors, digest_of, hashes_of
@@ -179,11 +179,20 @@ class TransformerEncoder(BaseEstimator):
     ) -> list[tuple[str, tuple[int, ...], int]]:
         """Return what ``start`` will make; see `Encoder.parameter_shapes`."""
         n_weights = sum(array.size for array in self._read().weights.values())
-        shapes: list[tuple[str, tuple[int, ...], int]]
-        shapes = [("weights", (n_weights,), 1 if self.frozen else 4)]
-        if not self.frozen and self.gradient_checkpointing != True:  # noqa: E712
-            shapes.append(("passes whose gradients follow", (passes.KEPT_BYTES // 4,), 1))
-        return shapes
+        return [("weights", (n_weights,), 1 if self.frozen else 4)]
+
+    def batch_shapes(self, n: int) -> list[tuple[str, tuple[int, ...], int]]:
+        """Return what a mini-batch takes; see `Encoder.batch_shapes`."""
+        if self.frozen:
+            return []
+        pretrained = self._read()
+        length = min(self.max_length, pretrained.max_length)
+        n_bytes = n * length * token_bytes(pretrained.config)
+        if self.gradient_checkpointing == "auto":
+            n_bytes = min(n_bytes, passes.KEPT_BYTES)
+        elif self.gradient_checkpointing:
+            n_bytes = min(n_bytes, passes.chunk_tokens() * token_bytes(pretrained.config))
+        return [("passes whose gradients follow", (n_bytes // 4,), 1)]
 
     def start(self, inputs: np.ndarray, dim: int, seed: int) -> None:
         """Read the pretrained model; see `Encoder.start`."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_xc.encoders.transformer.libraries import one_thread, torch
-from sklearn_xc.encoders.transformer.network import Dropping, Network, unit_vectors
+from sklearn_xc.encoders.transformer.network import Dropping, Network, token_bytes, unit_vectors
 from sklearn_xc.encoders.transformer.tokens import Chunk, TokenRows, chunks_of
 from sklearn_xc.parallel.ranks import Ranks
 from sklearn_xc.parallel.row_ranges import for_row_ranges
@@ -21,6 +21,11 @@ _TOKENS, _TOKENS_ON_GPU = 1024, 2**15
 #: What passes may hold for gradients that are to follow, in bytes, on a CPU; and the share of a
 #: GPU's free memory.
 KEPT_BYTES, _KEPT_SHARE = 2**30, 0.4
+
+
+def chunk_tokens(device: str = "cpu") -> int:
+    """Return the most tokens of a chunk, on a kind of device."""
+    return _TOKENS if device == "cpu" else _TOKENS_ON_GPU
 
 
 class Settings(NamedTuple):
@@ -189,7 +194,7 @@ def _sum_rows(out: np.ndarray, settings: Settings) -> None:
 
 
 def _chunks(network: Network, rows: TokenRows, device: Any, *, of_one_width: bool) -> list[Chunk]:
-    most = _TOKENS if device.type == "cpu" else _TOKENS_ON_GPU
+    most = chunk_tokens(device.type)
     return list(
         chunks_of(rows, most, network.filler, network.max_length, of_one_width=of_one_width)
     )
@@ -202,5 +207,5 @@ def _which_held(own: list[Chunk], network: Network, settings: Settings) -> list[
     room: float = KEPT_BYTES
     if settings.device.type == "cuda":
         room = _KEPT_SHARE * torch().cuda.mem_get_info(settings.device)[0]
-    ends = np.cumsum([chunk.n_tokens for chunk in own]) * network.token_bytes()
+    ends = np.cumsum([chunk.n_tokens for chunk in own]) * token_bytes(network.config)
     return [bool(end <= room) for end in ends]
