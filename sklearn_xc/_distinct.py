@@ -1,5 +1,9 @@
 """Equal instances found, so that a repeated row and one with a weight are the same to a fit."""
 
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 
 from sklearn_xc._data import CsrRows, DenseRows
@@ -73,6 +77,16 @@ def hash_instances(X: CsrRows | DenseRows) -> np.ndarray:
         indptr = np.arange(len(values) + 1, dtype=np.int64) * d
         hash_rows(indptr, indices, _bits(values.ravel()), hashes[first : first + n_together])
     return hashes
+
+
+def hash_texts(texts: Iterable[str]) -> np.ndarray:
+    """Return a hash of each text, in two numbers: uint64 of shape (n, 2)."""
+    digests = [
+        hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        for text in texts
+    ]
+    hashes: Any = np.frombuffer(b"".join(digests), "<u8").reshape(-1, 2)
+    return hashes.astype(np.uint64)
 
 
 def _hash_sets(indptr: np.ndarray, labels: np.ndarray) -> np.ndarray:

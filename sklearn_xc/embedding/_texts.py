@@ -1,6 +1,5 @@
 """Instances and labels that are texts, for encoders that read texts, and features beside them."""
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,7 @@ import scipy.sparse as sp
 
 from sklearn_xc._data import CsrRows
 from sklearn_xc._declared_state import Record, declares
-from sklearn_xc._distinct import hash_instances
+from sklearn_xc._distinct import hash_instances, hash_texts
 from sklearn_xc._texts_with_features import as_texts, is_sequence
 
 #: Of the embeddings of texts.
@@ -54,10 +53,7 @@ class TextRows(CsrRows):
         -------
         ndarray of uint64 of shape (n, 2), or (n, 4) with features
         """
-        out = np.empty((len(self.texts), 2), np.uint64)
-        for i, text in enumerate(self.texts):
-            digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-            out[i] = np.frombuffer(digest, "<u8")
+        out = hash_texts(self.texts)
         if self.features is None:
             return out
         # The last column orders first: features that follow from texts change no order.

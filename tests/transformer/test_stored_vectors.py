@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from tiny import HIDDEN, make_texts
 
+from sklearn_xc._distinct import hash_texts
 from sklearn_xc.encoders.transformer import passes
-from sklearn_xc.encoders.transformer.stored_vectors import StoredVectors, digest_of, hashes_of
+from sklearn_xc.encoders.transformer.stored_vectors import StoredVectors, digest_of
 
 TEXTS = np.array(list(dict.fromkeys(make_texts(80, seed=3))), object)
 N_TEXTS = len(TEXTS)
@@ -101,7 +102,7 @@ def test_many_texts_a_few_at_a_time(kept, expected, counted, monkeypatch, tmp_pa
 def test_texts_with_halves_of_surrogate_pairs(kept, start, counted):
     """They are of other letters, and each has its own hash."""
     texts = np.array(["red \ud83d car", "red \ude00 car", "red ? car"], object)
-    assert len(np.unique(hashes_of(texts), axis=0)) == 3
+    assert len(np.unique(hash_texts(texts), axis=0)) == 3
     expected = start(frozen=True).encode(texts)
     counted.clear()
     for _ in range(2):
@@ -271,7 +272,8 @@ def test_a_full_disk(kept, expected, full_disk, tmp_path):
 ADD_SOME = """
 import sys
 import numpy as np
-from sklearn_xc.encoders.transformer.stored_vectors import StoredVectors, hashes_of
+from sklearn_xc._distinct import hash_texts
+from sklearn_xc.encoders.transformer.stored_vectors import StoredVectors
 
 texts = [str(i) for i in range(int(sys.argv[2]), int(sys.argv[3]))]
 store = StoredVectors(sys.argv[1], "layers", 3, "test")
@@ -280,7 +282,7 @@ sys.stdin.readline()
 for first in range(0, len(texts), 5):
     part = texts[first : first + 5]
     rows = [[float(text), 1 / float(text), -float(text)] for text in part]
-    store.add(hashes_of(part), np.array(rows, np.float32))
+    store.add(hash_texts(part), np.array(rows, np.float32))
 """
 
 
@@ -304,20 +306,20 @@ def test_several_processes_add_to_one_folder(tmp_path):
     n = np.arange(1, 1200, dtype=np.float32)
     texts, expected = [str(i) for i in range(1, 1200)], np.column_stack([n, 1 / n, -n])
     store, out = StoredVectors(tmp_path, "layers", 3, "test"), np.full((1199, 3), np.nan, "f4")
-    there = store.find(hashes_of(texts), out)
+    there = store.find(hash_texts(texts), out)
     assert there.sum() > 100
     np.testing.assert_array_equal(out[there], expected[there])
     assert np.isnan(out[~there]).all()
-    store.add(hashes_of(texts), expected)
-    assert store.find(hashes_of(texts), out).all()
+    store.add(hash_texts(texts), expected)
+    assert store.find(hash_texts(texts), out).all()
     np.testing.assert_array_equal(out, expected)
 
 
 def test_of_equal_texts_the_last_is_taken(tmp_path):
     store, texts = StoredVectors(tmp_path, "layers", 3, "test"), ["5", "7", "5"]
     for value in (1.0, 2.0, 3.0):
-        store.add(hashes_of(texts[:2]), np.full((2, 3), value, np.float32))
+        store.add(hash_texts(texts[:2]), np.full((2, 3), value, np.float32))
         out = np.empty((3, 3), np.float32)
         for one in (store, StoredVectors(tmp_path, "layers", 3, "test")):
-            assert one.find(hashes_of(texts), out).all()
+            assert one.find(hash_texts(texts), out).all()
             assert (out == value).all()

@@ -9,13 +9,14 @@ from sklearn.base import BaseEstimator
 
 from sklearn_xc._data import read_only
 from sklearn_xc._declared_state import Array, Record, declares
+from sklearn_xc._distinct import hash_texts
 from sklearn_xc._sklearn import Interval, StrOptions
 from sklearn_xc.encoders.transformer import passes
 from sklearn_xc.encoders.transformer.libraries import one_thread, torch
 from sklearn_xc.encoders.transformer.network import Network, token_bytes
 from sklearn_xc.encoders.transformer.passes import Passed, Settings
 from sklearn_xc.encoders.transformer.pretrained import POOLINGS, Pretrained, read_pretrained
-from sklearn_xc.encoders.transformer.stored_vectors import StoredVectors, digest_of, hashes_of
+from sklearn_xc.encoders.transformer.stored_vectors import StoredVectors, digest_of
 from sklearn_xc.encoders.transformer.tokens import Tokenizer
 from sklearn_xc.kernels.embedding.residual import multiply_rows
 from sklearn_xc.parallel.ranks import ALONE, Ranks, ranks
@@ -201,7 +202,7 @@ class TransformerEncoder(BaseEstimator):
         pretrained = self._read()
         self._forget()
         self._ranks = ranks()
-        own = {"texts": hashes_of(inputs), **pretrained.weights}
+        own = {"texts": hash_texts(inputs), **pretrained.weights}
         _require_agreement(self._ranks, {"dim": dim, "seed": seed}, own, type(self).__name__)
         self.network_, self.projection_ = Network(pretrained), None
         if dim != pretrained.dim:
@@ -261,7 +262,7 @@ class TransformerEncoder(BaseEstimator):
         """Write the vectors of texts, those that are kept and the others."""
         missing = np.arange(len(texts))
         if store is not None:
-            hashes = hashes_of(texts)
+            hashes = hash_texts(texts)
             missing = np.flatnonzero(~store.find(hashes, V))
             if not len(missing):
                 return

@@ -29,15 +29,6 @@ def digest_of(parts: dict[str, Any], arrays: dict[str, np.ndarray]) -> str:
     return found.hexdigest()
 
 
-def hashes_of(texts: Any) -> np.ndarray:
-    """Return a hash of each text, uint64 of shape (n, 2)."""
-    out = np.empty((len(texts), 2), np.uint64)
-    for i, text in enumerate(texts):
-        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        out[i] = np.frombuffer(digest, "<u8")
-    return out
-
-
 class StoredVectors:
     """The vectors that a folder has for one set of layers.
 
