@@ -22,6 +22,8 @@ from sklearn_xc.kernels.embedding.residual import multiply_rows
 from sklearn_xc.parallel.ranks import ALONE, Ranks, ranks
 from sklearn_xc.parallel.spill import empty_rows
 
+#: What files and copies of an encoder do not have.
+_PASSING = ("_pretrained", "_tokens", "_store", "_ranks")
 #: Texts that are worked out, and kept in `cache_dir`, at a time.
 _TOGETHER = 4096
 #: Texts whose principal directions a projection starts from, at most.
@@ -187,7 +189,7 @@ class TransformerEncoder(BaseEstimator):
         if self.frozen:
             return []
         pretrained = self._read()
-        length = min(self.max_length, pretrained.max_length)
+        length = self._length_with(pretrained)
         n_bytes = n * length * token_bytes(pretrained.config)
         if self.gradient_checkpointing == "auto":
             n_bytes = min(n_bytes, passes.KEPT_BYTES)
@@ -211,6 +213,10 @@ class TransformerEncoder(BaseEstimator):
                 self.projection_ = projection
             else:
                 self.network_ = Network(pretrained, np.ascontiguousarray(projection.T))
+
+    def _length_with(self, layers: Pretrained | Network) -> int:
+        """Return the most tokens of a text, by the parameter and by what the layers take."""
+        return min(self.max_length, layers.max_length)
 
     def _read(self) -> Pretrained:
         """Return the pretrained model, which is kept until ``start``."""
@@ -301,12 +307,12 @@ class TransformerEncoder(BaseEstimator):
 
     def _forget(self) -> None:
         """Drop all that a file of the encoder does not have."""
-        for name in ("_pretrained", "_tokens", "_store", "_ranks"):
+        for name in _PASSING:
             self.__dict__.pop(name, None)
 
     def _tokenizer(self) -> Tokenizer:
         network, found = self.network_, self.__dict__.get("_tokens")
-        length = min(self.max_length, network.max_length)
+        length = self._length_with(network)
         if found is None or found.max_length != length:
             found = self._tokens = Tokenizer(network.tokenizer, length, network.lower_case)
         return found
@@ -316,7 +322,7 @@ class TransformerEncoder(BaseEstimator):
         if not self.frozen or self.cache_dir is None:
             return None
         network, precision = self.network_, self._settings().precision
-        asked = self.cache_dir, min(self.max_length, network.max_length), precision
+        asked = self.cache_dir, self._length_with(network), precision
         held: tuple[Any, StoredVectors] | None = self.__dict__.get("_store")
         if held is None or held[0] != asked:
             settings = {
@@ -356,7 +362,7 @@ class TransformerEncoder(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
-        for name in ("_pretrained", "_tokens", "_store", "_ranks"):
+        for name in _PASSING:
             state.pop(name, None)
         return state
 

@@ -190,7 +190,7 @@ class Network:
     def parameters(self) -> dict[str, Any]:
         """Return the tensors on which vectors depend, by name, of the module that is there.
 
-        A transformer may have layers beside the way, such as BERT's own pooling.
+        A transformer may have layers beside the way.
         """
         every = dict(self._module.named_parameters())
         if not self._learning:

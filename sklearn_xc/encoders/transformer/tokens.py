@@ -30,10 +30,6 @@ class TokenRows(NamedTuple):
     starts: np.ndarray
     counts: np.ndarray
 
-    def take(self, rows: np.ndarray) -> "TokenRows":
-        """Return those of some texts."""
-        return TokenRows(self.ids, self.starts[rows], self.counts[rows])
-
 
 class Chunk(NamedTuple):
     """Texts of about the same length, that are worked out together.
@@ -145,10 +141,6 @@ class Tokenizer:
         places = [known.get(text) or self._known[text] for text in texts]
         starts, counts = np.array(places, np.int64).reshape(-1, 2).T
         return TokenRows(ids, starts, counts)
-
-    def forget(self) -> None:
-        """Keep nothing of what was kept."""
-        self._known, self._kept, self._n_kept = {}, np.empty(0, np.int32), 0
 
     def _keep(self, ids: np.ndarray) -> None:
         """Keep all these tokens, in an array that has room for more."""
