@@ -100,6 +100,19 @@ def models():
     return made
 
 
+def write(folder, name, model, rows):
+    """Write the zip of a model, and what it answers to rows."""
+    with tempfile.TemporaryDirectory() as place:
+        model.save(Path(place) / "model")
+        labels, scores = model.predict_topk(rows, 3)
+        np.savez(Path(place) / "expected.npz", labels=labels, scores=scores)
+        with zipfile.ZipFile(folder / f"{name}.zip", "w", zipfile.ZIP_DEFLATED) as file:
+            for path in sorted(Path(place).rglob("*")):
+                if path.is_file():
+                    entry = zipfile.ZipInfo(str(path.relative_to(place)))
+                    file.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+
+
 def main(number, folder):
     """Write all models of a format."""
     X, _ = data()
@@ -107,16 +120,7 @@ def main(number, folder):
         warnings.simplefilter("ignore")
         made = {"1": models, "2": compact_models, "3": tensor_models}[number]()
     for name, model in made.items():
-        with tempfile.TemporaryDirectory() as place:
-            model.save(Path(place) / "model")
-            rows = TEXTS[:5] if name == "TextClassifierXC" else X[:10]
-            labels, scores = model.predict_topk(rows, 3)
-            np.savez(Path(place) / "expected.npz", labels=labels, scores=scores)
-            with zipfile.ZipFile(Path(folder) / f"{name}.zip", "w", zipfile.ZIP_DEFLATED) as file:
-                for path in sorted(Path(place).rglob("*")):
-                    if path.is_file():
-                        entry = zipfile.ZipInfo(str(path.relative_to(place)))
-                        file.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+        write(Path(folder), name, model, TEXTS[:5] if name == "TextClassifierXC" else X[:10])
 
 
 if __name__ == "__main__":
