@@ -45,12 +45,14 @@ from sklearn_xc.metrics import precision_at_k, propensity, psp_at_k
 from sklearn_xc.samplers import NgameSampler
 
 PARTS = ("frozen", "tuned", "cost")
-#: How the files of each set are read, and training instances of the part frozen; None is all.
+#: How the files of each set are read.
 _LAYOUTS: dict[str, dict[str, Any]] = {
     "english_wordnet": {"format": "tsv", "text_columns": ["members", "definition"]},
     "yso_finna_en": {"format": "text_labels"},
 }
-ROWS = {"english_wordnet": None, "yso_finna_en": 100_000}
+SETS = tuple(_LAYOUTS)
+#: Training rows, at most: of the part frozen, and of the part tuned.
+MANY_ROWS, FEW_ROWS = 100_000, 5_000
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 #: Systems of the part frozen.
 SYSTEMS = ("one-vs-all", "bag", "frozen", "frozen, no features", "stack")
@@ -160,11 +162,14 @@ def _hits(batches: list[np.ndarray], state: Any) -> float:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the experiment to a command line."""
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--sets", nargs="+", choices=tuple(ROWS), default=tuple(ROWS))
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=SYSTEMS)
     parser.add_argument("--tunings", nargs="+", choices=TUNINGS, default=TUNINGS)
     parser.add_argument("--model", default=MODEL, help=f"folder, package or name ({MODEL})")
-    parser.add_argument("--rows", type=int, default=5000, help="of the part tuned (5,000)")
+    parser.add_argument(
+        "--train", type=int, default=MANY_ROWS, help="rows of the part frozen, at most (100,000)"
+    )
+    parser.add_argument("--few", type=int, default=FEW_ROWS, help="of the part tuned (5,000)")
     parser.add_argument("--epochs", type=int, default=4, help="of the part tuned (4)")
     parser.add_argument("--batch-size", type=int, default=64, help="of the part tuned (64)")
     parser.add_argument("--seeds", type=int, default=3, help="of the part tuned (3)")
@@ -181,11 +186,12 @@ def main(
     data: Any = None,
     *,
     parts: Sequence[str] = PARTS,
-    sets: Sequence[str] = tuple(ROWS),
+    sets: Sequence[str] = SETS,
     systems: Sequence[str] = SYSTEMS,
     tunings: Sequence[str] = TUNINGS,
     model: str = MODEL,
-    rows: int = 5000,
+    train: int = MANY_ROWS,
+    few: int = FEW_ROWS,
     epochs: int = 4,
     batch_size: int = 64,
     seeds: int = 3,
@@ -210,7 +216,9 @@ def main(
         Of the parts frozen and tuned.
     model : str
         Of the transformer.
-    rows, epochs, batch_size, seeds, rate
+    train : int
+        Training rows of the part frozen, at most.
+    few, epochs, batch_size, seeds, rate
         Of the part tuned: training rows, epochs and instances of a mini-batch, draws of rows, and
         learning rate, None for the encoder's.
     precision : str
@@ -239,20 +247,20 @@ def main(
     for name in sets if set(parts) - {"cost"} else ():
         if "frozen" in parts:
             found += measure_frozen(
-                load_texts(name, data, ROWS[name], 0, test, cache), systems, encoder, cache, jobs,
+                load_texts(name, data, train, 0, test, cache), systems, encoder, cache, jobs,
                 log, report,
             )  # fmt: skip
         if "tuned" in parts:
             how = {"epochs": epochs, "batch_size": batch_size, "rate": rate}
             found += measure_tuned(
-                name, data, rows, tunings, how, encoder, seeds, test, cache, jobs, log, report
+                name, data, few, tunings, how, encoder, seeds, test, cache, jobs, log, report
             )
     if "cost" in parts:
         found += measure_cost(lengths, labels, encoder, jobs, report)
     return found
 
 
-def load_texts(name: str, data: Any, n: int | None, seed: int, n_test: int, cache: Any) -> Texts:
+def load_texts(name: str, data: Any, n: int, seed: int, n_test: int, cache: Any) -> Texts:
     """Return a set as texts: training rows drawn with a seed, and always the same test rows."""
     labelled: LabelledSet = load_labelled_set(name, data, cache=cache)
     n_labels = len(labelled.label_texts)

@@ -52,7 +52,7 @@ def test_systems_are_compared(data, folders, tmp_path, capsys):
 
 def test_mini_batches_are_compared(data, folders, monkeypatch):
     options = {"parts": ("tuned",), "sets": ("yso_finna_en",), "model": folders["bert"]}
-    rows = transformer.main(data, **options, rows=200, epochs=3, batch_size=16, seeds=1, rate=1e-3)
+    rows = transformer.main(data, **options, few=200, epochs=3, batch_size=16, seeds=1, rate=1e-3)
     assert [row["system"] for row in rows] == list(transformer.TUNINGS)
     frozen, at_random, ngame = rows
     assert np.isnan(frozen["hits"])
