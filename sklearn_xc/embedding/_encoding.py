@@ -67,7 +67,7 @@ def encoded(
     """
     name = f"{name}: encode of {name_of(encoder)}"
     if isinstance(rows, TextRows) and len(rows.data) < rows.shape[0]:  # empty texts are not shown
-        out, at = np.zeros((rows.shape[0], dim), dtype), np.flatnonzero(rows.texts != "")
+        out, at = np.zeros((rows.shape[0], dim), dtype), np.flatnonzero(np.diff(rows.indptr))
         if len(at):
             V = encoder.encode(rows.texts[at], n_jobs=n_jobs)
             out[at] = checked(V, name, (len(at), dim), dtype)

@@ -24,7 +24,7 @@ class TextRows(CsrRows):
     Attributes
     ----------
     texts : ndarray of str objects of shape (n,)
-        An empty one is a row without features.
+        One that is empty, or all white space, is a row without features.
     features : CsrRows of float32 of shape (n, n_features), or None
         Features that stand beside them; None where there are none, or none yet.
     """
@@ -35,7 +35,7 @@ class TextRows(CsrRows):
     @classmethod
     def of(cls, texts: np.ndarray, features: CsrRows | None = None) -> "TextRows":
         """Return the rows of some texts, and of features beside them."""
-        has_text = texts != ""
+        has_text = np.array([bool(text) and not text.isspace() for text in texts], bool)
         indptr = np.append(0, np.cumsum(has_text)).astype(np.int64)
         n_texts = int(indptr[-1])
         zeros, ones = np.zeros(n_texts, np.int32), np.ones(n_texts, DTYPE)

@@ -23,12 +23,14 @@ from sklearn_xc._saved import SavedEstimator
 from sklearn_xc._sklearn import CallbackSupportMixin, HasMethods, Interval, fit_context, num_samples
 from sklearn_xc._some_labels import estimator_of_labels, estimator_with_classes
 from sklearn_xc._state import built_apart, reads_one_state
+from sklearn_xc._texts_with_features import TextsWithFeatures, as_texts, is_sequence
 from sklearn_xc._topk import topk, topk_allowed, topk_chances, unwrap
 from sklearn_xc.linear import OvALinearXC
 from sklearn_xc.metrics import precision_at_k
 from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.preprocessing import LabelBinarizerXC
 from sklearn_xc.text.familiarity import Familiarity, KnownWords
+from sklearn_xc.text.reads_texts import reads_texts
 from sklearn_xc.text.swapped_columns import refuse_swapped
 from sklearn_xc.thresholds import ThresholdTuner
 
@@ -51,20 +53,24 @@ def _has_words(vectorizer: Any, require: Callable[[str, int], bool]) -> bool:
 @declares(
     binarizer_=Estimator(optional=True, labels="labels"),
     classifier_=Estimator(labels="labels"),
-    vectorizer_=Tested("a vectorizer of as many words as are known", _has_words),
+    vectorizer_=Tested("a vectorizer of as many words as are known", _has_words, optional=True),
     _known_words=Tested("counts of the words", KnownWords.fits, optional=True),
 )
 class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, BaseEstimator):
     """Classifier from texts to names of labels.
 
     It holds a vectorizer, a classifier and the names: cloned, searched, cross-validated and pickled
-    as one. Texts of labels go through the same vectorizer, fitted in each fold anew.
+    as one. Texts of labels go through the same vectorizer, fitted in each fold anew. A classifier
+    that reads texts itself is given them as they are: :class:`~sklearn_xc.NGAMEEmbeddingXC` with a
+    :class:`~sklearn_xc.encoders.TransformerEncoder`, or a stack of such classifiers and of
+    Pipelines that begin with a vectorizer.
 
     Parameters
     ----------
     vectorizer : transformer, default=None
-        From texts, or whatever `X` is, to features. None is
-        ``TfidfVectorizer(sublinear_tf=True, dtype=numpy.float32)``.
+        From texts, or whatever `X` is, to what the classifier reads. None is
+        ``TfidfVectorizer(sublinear_tf=True, dtype=numpy.float32)``, or nothing for a classifier
+        that reads texts itself.
     classifier : classifier, default=None
         None is ``OvALinearXC()`` where each instance has one class, else
         ``ThresholdTuner(OvALinearXC(), random_state=0)``: a rare label seldom passes a margin of 0.
@@ -75,12 +81,13 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
     label_texts : mapping of name to text, or pandas Series, default=None
         What is known of labels, for a classifier with a parameter `label_features`, such as
         :class:`~sklearn_xc.NGAMEEmbeddingXC`. Where `y` is lists of names, names that only this
-        knows become labels without a training instance.
+        knows become labels without a training instance. None gives a classifier that reads texts
+        itself, and was given no `label_features`, the names.
 
     Attributes
     ----------
     vectorizer_, classifier_ : estimator
-        Fitted.
+        Fitted. The vectorizer is None where the classifier reads texts itself.
     binarizer_ : LabelBinarizerXC or None
         Fitted, where `y` was names.
     classes_ : ndarray of shape (n_labels,)
@@ -176,18 +183,21 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
         if num_samples(y) != n:
             raise ValueError(f"{who}: y has {num_samples(y)} rows and X has {n}.")
         vectorizer = self.vectorizer
-        if vectorizer is None:
+        if vectorizer is None and not reads_texts(self.classifier):
             vectorizer = TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
-        self.vectorizer_ = clone(vectorizer)
+        self.vectorizer_ = None if vectorizer is None else clone(vectorizer)
         self._check_entries(X)
-        progress = fit.parts("step", 2)
-        with progress.part(name="vectorizer").around(self.vectorizer_, may_be_deaf=True):
-            features = self.vectorizer_.fit_transform(X)
+        progress = fit.parts("step", 1 if self.vectorizer_ is None else 2)
+        if self.vectorizer_ is None:
+            features = self._transformed(X)
+        else:
+            with progress.part(name="vectorizer").around(self.vectorizer_, may_be_deaf=True):
+                features = self.vectorizer_.fit_transform(X)
         self._check_rows(X, features)
         known_words = KnownWords.of_fit(self.vectorizer_, X, features)
         self._known_words = None if known_words is None else vars(known_words)
         refuse_slice(self.classifier, "classifier", type(self).__name__)
-        self.classifier_ = self._with_labels(is_one_class=len(np.shape(y)) == 1)
+        self.classifier_ = self._with_labels(y)
         weight = weight_argument(self.classifier_, sample_weight)
         with progress.part(name="classifier").around(self.classifier_):
             self.classifier_.fit(features, y, **weight)
@@ -342,7 +352,7 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
         """
         check_is_fitted(self)
         features = self._features(self._one_instance(text))
-        names = self.vectorizer_.get_feature_names_out()
+        names = None if self.vectorizer_ is None else self.vectorizer_.get_feature_names_out()
         return self.classifier_.explain(features, label, feature_names=names, n_features=n_features)
 
     @reads_one_state
@@ -394,9 +404,10 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
         self._check_entries(X)
         known_words = getattr(self, "_known_words", None)
         if known_words is None:
+            reads = None if self.vectorizer_ is None else type(self.vectorizer_).__name__
             raise AttributeError(
                 f"{type(self).__name__}: familiarity needs a vectorizer with a vocabulary, "
-                f"such as TfidfVectorizer. Got {type(self.vectorizer_).__name__}."
+                f"such as TfidfVectorizer. Got {reads}."
             )
         return KnownWords(**known_words).familiarity(self.vectorizer_, X)
 
@@ -499,13 +510,19 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
         check_is_fitted(self)
         self._check_texts(X)
         self._check_entries(X)
-        features = self.vectorizer_.transform(X)
+        features = self._transformed(X)
         self._check_rows(X, features)
         known_words = getattr(self, "_known_words", None)  # models of older versions have none
         if known_words is not None:
             words = KnownWords(**known_words)
             words.warn_of_strange(self.vectorizer_, X, type(self).__name__, stacklevel=4)
         return features
+
+    def _transformed(self, X: Any) -> Any:
+        """Return what the classifier reads."""
+        if self.vectorizer_ is not None:
+            return self.vectorizer_.transform(X)
+        return X if isinstance(X, TextsWithFeatures) else as_texts(X, f"{type(self).__name__}: X")
 
     def _one_instance(self, text: Any) -> Any:
         """Return an X of one instance, from this instance or from such an X.
@@ -532,8 +549,10 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
 
     @property
     def _reads_plain_texts(self) -> bool:
-        """Whether a vectorizer of scikit-learn reads texts as they are."""
+        """Whether a vectorizer of scikit-learn, or the classifier, reads texts as they are."""
         reads = self.vectorizer_
+        if reads is None:
+            return True
         is_plain = all(
             getattr(reads, name, "") is None for name in ("preprocessor", "tokenizer")
         ) and isinstance(getattr(reads, "analyzer", None), str)
@@ -547,12 +566,12 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
             )
 
     def _check_rows(self, X: Any, features: Any) -> None:
-        n = int(num_samples(X))
-        if features.shape[0] != n:
+        n, n_made = int(num_samples(X)), int(num_samples(features))
+        if n_made != n:
             raise ValueError(
                 f"{type(self).__name__}: X must be a sequence of {n} texts, such as table['text']. "
                 f"Got {type(X).__name__}, of which {type(self.vectorizer_).__name__} makes "
-                f"{features.shape[0]} rows."
+                f"{n_made} rows."
             )
 
     def _warn_of_separator(self, y: Any) -> None:
@@ -570,7 +589,7 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
 
     def _check_entries(self, X: Any) -> None:
         """Raise ValueError for what is no text, where a vectorizer of scikit-learn reads texts."""
-        if not self._reads_plain_texts or hasattr(X, "columns"):
+        if self.vectorizer_ is None or not self._reads_plain_texts or hasattr(X, "columns"):
             return
         for row, text in enumerate(X):
             if not isinstance(text, str | bytes):
@@ -580,12 +599,12 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
                        if text is None or text != text else ".")
                 )  # fmt: skip
 
-    def _with_labels(self, *, is_one_class: bool) -> Any:
+    def _with_labels(self, y: Any) -> Any:
         """Return a clone of the classifier that knows the names, and what their texts say."""
         classifier = self.classifier
         if classifier is None:
             classifier = OvALinearXC()
-            if not is_one_class:
+            if len(np.shape(y)) != 1:
                 classifier = ThresholdTuner(classifier, random_state=0)
         classifier = clone(classifier)
         parameters = classifier.get_params(deep=True)
@@ -596,22 +615,45 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
                 for name, value in parameters.items()
                 if name.split("__")[-1] == "label_names" and value is None
             }
+        takers = [name for name in parameters if name.split("__")[-1] == "label_features"]
         if self.label_texts is not None:
-            takers = [name for name in parameters if name.split("__")[-1] == "label_features"]
             if not takers:
                 raise ValueError(
                     f"{type(self).__name__}: label_texts are for a classifier with a parameter "
                     f"label_features, such as NGAMEEmbeddingXC. Got {type(classifier).__name__}."
                 )
             given |= dict.fromkeys(takers, self._label_features())
+        else:
+            names = self._names_of(y)
+            owners = {"": classifier, **parameters}
+            given |= {
+                name: LabelFeatures([str(one) for one in names], classes=names)
+                for name in takers
+                if parameters[name] is None
+                and names is not None
+                and reads_texts(owners[name.removesuffix("label_features").removesuffix("__")])
+            }
         return classifier.set_params(**given) if given else classifier
+
+    def _names_of(self, y: Any) -> np.ndarray | None:
+        """Return the names of the labels, as far as y has any."""
+        if self.binarizer_ is not None:
+            return self.binarizer_.classes_
+        if sp.issparse(y) or len(np.shape(y)) != 1:
+            return None
+        names = np.unique(np.asarray(y))
+        return names if all(isinstance(name, str) for name in names) else None
 
     def _label_features(self) -> LabelFeatures:
         """Return the label texts as features, without any for names that have no text."""
         names, texts = zip(*self.label_texts.items(), strict=True)
-        Z = sp.csr_array(self.vectorizer_.transform(texts))
         known = set(names)
         others = [] if self.binarizer_ is None else self.binarizer_.classes_.tolist()
         missing = [name for name in others if name not in known]
+        classes = as_name_array([*names, *missing])
+        Z = self._transformed(texts)
+        if not sp.issparse(Z) and is_sequence(Z):  # texts, which the classifier reads
+            return LabelFeatures([*Z, *[""] * len(missing)], classes=classes)
+        Z = sp.csr_array(Z)
         Z.resize(len(names) + len(missing), Z.shape[1])
-        return LabelFeatures(Z, classes=as_name_array([*names, *missing]))
+        return LabelFeatures(Z, classes=classes)

@@ -1,0 +1,161 @@
+"""A TextClassifierXC around a classifier that reads texts itself: by HashedWords, without torch."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from text_models import NAMES, HashedWords, make_texts
+
+from sklearn_xc import (
+    LabelFeatures,
+    NGAMEEmbeddingXC,
+    OvALinearXC,
+    StackingXC,
+    TextClassifierXC,
+    TextsWithFeatures,
+    ThresholdTuner,
+    TopKCalibrator,
+    topk_names,
+)
+from sklearn_xc.model_selection import GridSearchCV, cross_val_score
+from sklearn_xc.text.reads_texts import reads_texts
+
+TEXTS, Y = make_texts()
+TAGS = [[NAMES[k]] for k in np.argmax(Y.toarray(), axis=1)]
+
+
+def ngame(**parameters):
+    settings = {"max_iter": 3, "classifier_max_iter": 2, "embedding_dim": 16, "random_state": 0}
+    return NGAMEEmbeddingXC(HashedWords(), **{**settings, **parameters})
+
+
+def words():
+    return make_pipeline(TfidfVectorizer(dtype=np.float32), OvALinearXC())
+
+
+@pytest.mark.parametrize(
+    ("classifier", "expected"),
+    [
+        (ngame(), True),
+        (NGAMEEmbeddingXC(), False),
+        (OvALinearXC(), False),
+        (None, False),
+        (words(), True),
+        (make_pipeline("passthrough", OvALinearXC()), False),
+        (ThresholdTuner(ngame()), True),
+        (TopKCalibrator(OvALinearXC()), False),
+        (GridSearchCV(ngame(), {}), True),
+        (StackingXC([("a", ngame()), ("b", words())]), True),
+        (StackingXC([("a", ngame()), ("b", OvALinearXC())]), False),
+        (TextClassifierXC(), True),
+    ],
+)
+def test_who_reads_texts(classifier, expected):
+    assert reads_texts(classifier) is expected
+
+
+@pytest.mark.parametrize("container", [list, np.array, pd.Series, tuple])
+def test_it_is_given_the_texts_and_the_names(container):
+    tagger = TextClassifierXC(classifier=ngame()).fit(container(TEXTS), TAGS)
+    assert tagger.vectorizer_ is None
+    names = sorted(set(NAMES))
+    assert tagger.classes_.tolist() == names
+    by_hand = ngame(label_features=LabelFeatures(names))
+    indicator = tagger.encode_targets(TAGS)
+    by_hand.fit(TEXTS, indicator)
+    expected = by_hand.predict_topk(TEXTS[:20], 3)
+    for one, other in zip(tagger.predict_topk(container(TEXTS[:20]), 3), expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert tagger.score(TEXTS, TAGS) > 0.8
+
+
+def test_one_class_each():
+    classes = [tags[0] for tags in TAGS]
+    tagger = TextClassifierXC(classifier=ngame()).fit(TEXTS, classes)
+    assert tagger.classifier_.label_features.features == sorted(set(NAMES))
+    assert (tagger.predict(TEXTS) == classes).mean() > 0.8
+
+
+def test_label_texts_stay_texts_and_names_without_one_are_empty():
+    given = {"apple": "fruit ripe", "kiwi": "fruit green"}
+    tagger = TextClassifierXC(classifier=ngame(), label_texts=given).fit(TEXTS, TAGS)
+    known = tagger.classifier_.label_features
+    texts = dict(zip(known.classes, known.features, strict=True))
+    assert texts == {**dict.fromkeys(NAMES, ""), **given}
+    assert "kiwi" in tagger.classes_
+
+
+def test_own_label_features_are_left_alone():
+    own = LabelFeatures([f"the {name}" for name in sorted(NAMES)], classes=sorted(NAMES))
+    tagger = TextClassifierXC(classifier=ngame(label_features=own)).fit(TEXTS, TAGS)
+    assert tagger.classifier_.label_features.features == own.features
+
+
+def test_of_a_stack_only_members_that_read_texts_are_given_names():
+    bag = make_pipeline(TfidfVectorizer(dtype=np.float32), NGAMEEmbeddingXC(random_state=0))
+    stack = StackingXC([("texts", ngame()), ("bag", bag), ("words", words())], random_state=0)
+    tagger = TextClassifierXC(classifier=stack).fit(TEXTS, TAGS)
+    members = dict(tagger.classifier_.estimators)
+    assert members["texts"].label_features.features == sorted(NAMES)
+    assert members["bag"][-1].label_features is None
+    assert tagger.score(TEXTS, TAGS) > 0.8
+
+
+def test_a_vectorizer_may_change_the_texts():
+    def lower(texts):
+        return [text.lower() for text in texts]
+
+    loud = [text.upper() for text in TEXTS]
+    tagger = TextClassifierXC(FunctionTransformer(lower), ngame()).fit(loud, TAGS)
+    plain = TextClassifierXC(classifier=ngame()).fit(TEXTS, TAGS)
+    np.testing.assert_array_equal(
+        tagger.predict_topk(loud[:20], 3)[1], plain.predict_topk(TEXTS[:20], 3)[1]
+    )
+    with_texts = TextClassifierXC(FunctionTransformer(lower), ngame(), label_texts={"apple": "AN"})
+    assert with_texts.fit(loud, TAGS).classifier_.label_features.features[0] == "an"
+
+
+def test_folds_searches_and_thresholds():
+    tagger = TextClassifierXC(classifier=ngame())
+    assert cross_val_score(tagger, TEXTS, TAGS, cv=3).mean() > 0.7
+    search = GridSearchCV(tagger, {"classifier__classifier_max_iter": [1, 2]}, cv=2)
+    assert search.fit(TEXTS, TAGS).best_score_ > 0.7
+    tuner = ThresholdTuner(ngame(), random_state=0)
+    tuned = TextClassifierXC(classifier=tuner).fit(TEXTS, TAGS)
+    assert tuned.classifier_.estimator_.label_features.features == sorted(NAMES)
+    assert (
+        np.mean([one == other for one, other in zip(tuned.predict(TEXTS), TAGS, strict=True)]) > 0.7
+    )
+
+
+def test_texts_with_features():
+    features = TfidfVectorizer(dtype=np.float32).fit_transform(TEXTS)
+    pair = TextsWithFeatures(TEXTS, features)
+    own = LabelFeatures(TextsWithFeatures(NAMES, features[: len(NAMES)]), classes=NAMES)
+    tagger = TextClassifierXC(classifier=ngame(label_features=own)).fit(pair, TAGS)
+    assert len(topk_names(tagger, pair[:3], k=2)) == 3
+
+
+def test_bad_input():
+    tagger = TextClassifierXC(classifier=ngame()).fit(TEXTS, TAGS)
+    with pytest.raises(ValueError, match="TextClassifierXC: X must be a list of texts"):
+        tagger.predict("one text")
+    with pytest.raises(ValueError, match=r"TextClassifierXC: X must be .* Got None at position 1"):
+        tagger.predict(["a", None])
+    with pytest.raises(ValueError, match="explain needs an X of features"):
+        tagger.explain(TEXTS[0], "apple")
+    with pytest.raises(AttributeError, match=r"needs a vectorizer with a vocabulary.* Got None"):
+        tagger.familiarity(TEXTS)
+    with pytest.raises(ValueError, match="X must be a sequence of texts, which the encoder reads"):
+        TextClassifierXC(TfidfVectorizer(), ngame()).fit(TEXTS, TAGS)
+    assert clone(tagger).classifier.label_features is None
+
+
+def test_blanks_are_blank_however_wide():
+    model = ngame(label_features=LabelFeatures(NAMES)).fit(TEXTS, Y)
+    labels, scores = model.predict_topk(["", " \n\t", "  "], 3)
+    assert (labels == labels[0]).all()
+    assert (scores == scores[0]).all()
