@@ -27,7 +27,7 @@ from sklearn_xc.exceptions import SavedModelError
 from sklearn_xc.kernels.compiling.cache import processor
 from sklearn_xc.storage.folder import versions
 from sklearn_xc.storage.locks import locked
-from sklearn_xc.storage.nodes import Writer
+from sklearn_xc.storage.nodes import Writer, readable
 from sklearn_xc.storage.places import named_in_errors, own_folder
 from sklearn_xc.storage.signed_json import read_json, write_json
 
@@ -379,16 +379,23 @@ def _begun(
         was, now = known[group], identity[group]
         for name in sorted(was.keys() | now.keys()):
             if was.get(name) != now.get(name):
-                change = (
-                    "is not the same"
-                    if group == "data"
-                    else f"was {_short(was.get(name))}, is {_short(now.get(name))}"
-                )
+                change = f"{name} is not the same"
+                if group != "data":
+                    change = _first_change((name,), was.get(name), now.get(name))
                 raise ValueError(
                     f"{where} holds a fit with other {says}{'' if group == 'data' else 's'}: "
-                    f"{name} {change}. {_ADVICE}"
+                    f"{change}. {_ADVICE}"
                 )
     return dict(known["settings"])
+
+
+def _first_change(path: tuple[str, ...], was: Any, now: Any) -> str:
+    """Return what differs first in two nodes, and how."""
+    if isinstance(was, dict) and isinstance(now, dict) and was.keys() == now.keys():
+        key = next(key for key in was if was[key] != now[key])
+        if len(was) > 1 or isinstance(was[key], dict):
+            return _first_change((*path, key), was[key], now[key])
+    return f"{readable(path)} was {_short(was)}, is {_short(now)}"
 
 
 def _short(node: Any) -> str:

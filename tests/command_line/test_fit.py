@@ -381,4 +381,4 @@ class TestCheckpoints:
         assert n == 0
         refused = run(*asked, "--set", "classifier__C=2", *kept)
         assert refused[0] == 2
-        assert "estimator was another, is another" in refused[2]
+        assert "estimator.C was 0.5, is 2" in refused[2]
