@@ -40,6 +40,7 @@ RECORDS = {
     "Mixture": "sklearn_xc.stacking.learner",
     "MixtureLevels": "sklearn_xc.embedding._boosted_fusion",
     "Network": "sklearn_xc.encoders.transformer.network",
+    "NotSaved": "sklearn_xc.encoders.transformer.pretrained",
     "Normalisers": "sklearn_xc.softmax.pairs",
     "PairMap": "sklearn_xc.calibration.pair_map",
     "Population": "sklearn_xc.solvers.softmax_problem",

@@ -209,7 +209,10 @@ class FittableEmbedding(TrainableEmbedding):
         epochs = self._train_encoder(with_features, Z, seed, fit, loops.loop("encoder"))
         self._report(None, "encoder", epochs)
         if isinstance(every.X, TextRows):
-            self._remembered = Remembered(every.X.texts, self._dim, type(self).__name__)
+            is_told = self._is_frozen and bool(self.verbose)
+            self._remembered = Remembered(
+                every.X.texts, self._dim, type(self).__name__, is_told=is_told
+            )
         self.label_embeddings_ = self._encode(Z, self._dim, Z.dtype)
         self._require_unit_rows(self.label_embeddings_)
         self._train_labels(examples, seed, fit, loops)

@@ -28,6 +28,8 @@ _FEWER_FEATURES = (
 _FEWER_LABELS = _SMALLER + "leave rare labels out."
 _FEWER_INSTANCES = _SMALLER + "fit fewer instances, and the others by partial_fit."
 _SMALLER_BATCH = "Lower batch_size."
+_FEWER_PASSES = "Lower batch_size, or have the encoder hold less (gradient_checkpointing)."
+_SMALLER_MODEL = "Take a smaller model, or a frozen one."
 _SHORTER_LIST = "Lower n_candidates or validation_fraction."
 _FEWER_AT_A_TIME = "Ask for fewer labels, or for fewer instances at a time."
 
@@ -244,6 +246,8 @@ class FitSizes(NamedTuple):
         Instances of a mini-batch, and labels at most.
     passes : sequence of tuple (str, tuple of int, int)
         What a mini-batch takes in the encoder, in the same form.
+    is_of_texts : bool
+        Whether the encoder reads texts.
     reads : collection of str
         Which embeddings the sampler looks at; see `BatchSampler`.
     n_copies : int
@@ -264,6 +268,7 @@ class FitSizes(NamedTuple):
     batch_size: int
     n_pool: int
     passes: Sequence[tuple[str, tuple[int, ...], int]]
+    is_of_texts: bool
     reads: Collection[str]
     n_copies: int
     n_listed: int
@@ -275,7 +280,8 @@ class FitSizes(NamedTuple):
         always = [
             *self.instances(6),
             Held("features of the labels", (self.n_label_values,), entry, 4, _FEWER_LABELS),
-            *(Held(f"{what} of the encoder", shape, size, times, _FEWER_FEATURES)
+            *(Held(f"{what} of the encoder", shape, size, times,
+                   _SMALLER_MODEL if self.is_of_texts else _FEWER_FEATURES)
               for what, shape, times in self.parameters),
         ]  # fmt: skip
         arrays = {"instances": 1, "last_seen": 1, "initial": 2}  # the initial ones are a copy
@@ -285,7 +291,7 @@ class FitSizes(NamedTuple):
             Held("embeddings of the labels", (self.n_labels, dim), size,
                  int("labels" in self.reads), _FEWER_LABELS),
             *self.batch(10),
-            *(Held(f"{what} of the encoder", shape, size, times, _SMALLER_BATCH)
+            *(Held(f"{what} of the encoder", shape, size, times, _FEWER_PASSES)
               for what, shape, times in self.passes),
         ]  # fmt: skip
         classifiers = self.classifiers(4 + (self.n_copies > 0), self.n_copies)

@@ -304,6 +304,7 @@ class TrainableEmbedding(RankingModel):
             batch_size=batch_size,
             n_pool=(n_pool := min(batch_size * (1 + sampler.n_negatives), n_labels)),
             passes=of_batch(batch_size + n_pool) if self._epochs_for("encoder", every) else (),
+            is_of_texts=bool(self._reads_texts),
             reads=sampler.reads,
             n_copies=min(n_shards, count_threads(self.n_jobs)) if n_shards > 1 else 0,
             n_listed=min(n_kinds * self.n_candidates, n_labels),

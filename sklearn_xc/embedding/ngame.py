@@ -34,10 +34,11 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
 
     Parameters
     ----------
-    encoder : {"bag"} or Encoder, default="bag"
+    encoder : {"bag", "transformer"} or Encoder, default="bag"
         What maps features to unit vectors. "bag" is ``BagOfEmbeddings()``: a weighted sum of
         trained vectors of the features, and a residual block; ``BagOfEmbeddings(embedding_init=V)``
-        starts from vectors of words. An instance is cloned; if it declares ``reads = "texts"``, X
+        starts from vectors of words. "transformer" is ``TransformerEncoder()``, all of whose layers
+        are trained further. An instance is cloned; if it declares ``reads = "texts"``, X
         and `label_features` are texts, or ``TextsWithFeatures``.
     label_features : LabelFeatures, TextsWithFeatures, {array-like, sparse matrix} of shape \
             (n_labels, n_features), array-like of str of shape (n_labels,), or None, default=None

@@ -1,10 +1,11 @@
-"""Records that have another form in a folder than in a pickle, read part by part."""
+"""Records that have another form in a folder than in a pickle."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sklearn_xc._plain_state import as_plain, from_plain
+from sklearn_xc._plain_state import KIND, STATE, as_plain, from_plain
 from sklearn_xc.weights import compact
 from sklearn_xc.weights.compact import HeldCompact
 from sklearn_xc.weights.label_weights import CompactLabelWeights, LabelWeights
@@ -76,6 +77,20 @@ def _read_tensors(state: dict[str, Any]) -> Tensors:
     return Tensors(**state)
 
 
+def _write_encoder(state: dict[str, Any]) -> dict[str, Any] | None:
+    """Return an encoder without objects of other libraries, which only ``fit`` needs."""
+    objects = {
+        name: {KIND: "NotSaved", STATE: (type(state[name]).__name__,)}
+        for name in ("model", "tokenizer")
+        if not isinstance(state[name], str | os.PathLike | dict | None)
+    }
+    return {**state, **objects} if objects else None
+
+
+def _read_encoder(state: dict[str, Any]) -> Any:
+    return from_plain({KIND: "TransformerEncoder", STATE: state})
+
+
 def _compacted(state: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the compact record of the same weights, of the plain state of `LabelWeights`."""
     held = compact.compact(from_plain(state["coef"])).state()
@@ -108,5 +123,6 @@ class Form:
 FORMS = {
     "LabelWeights": Form(_write_weights, _read_weights, 1, _compacted),
     "CompactLabelWeights": Form(_write_compact, _read_compact, 2),
+    "TransformerEncoder": Form(_write_encoder, _read_encoder, 3),
     "Tensors": Form(_write_tensors, _read_tensors, 3),
 }

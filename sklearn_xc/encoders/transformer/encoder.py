@@ -22,8 +22,10 @@ from sklearn_xc.kernels.embedding.residual import multiply_rows
 from sklearn_xc.parallel.ranks import ALONE, Ranks, ranks
 from sklearn_xc.parallel.spill import empty_rows
 
-#: What files and copies of an encoder do not have.
+#: What files and copies of an encoder do not have, and what it drops once it has been trained.
 _PASSING = ("_pretrained", "_tokens", "_store", "_ranks")
+#: What it has itself after ``start``, files and copies not: it adds to `cache_dir`.
+_ADDS = "_adds"
 #: Texts that are worked out, and kept in `cache_dir`, at a time.
 _TOGETHER = 4096
 #: Texts whose principal directions a projection starts from, at most.
@@ -54,8 +56,9 @@ class TransformerEncoder(BaseEstimator):
     tokenizer : PreTrainedTokenizerBase or str, default=None
         Of a PreTrainedModel, which does not know its own. Not looked at otherwise.
     max_length : int, default=32
-        Tokens of a text, at most; what is behind is cut off. A word has 1.3 on average. Time and
-        memory grow with it where texts are so long.
+        Tokens of a text, at most, 4 or more; what is behind is cut off, as it is behind what the
+        model takes, 512 for most. A word has 1.3 on average. Time and memory grow with it where
+        texts are so long.
     pooling : {"mean", "cls", "max", "lasttoken"} or None, default=None
         What the vectors of tokens become: their mean, that of the first, the largest of each
         coordinate, or that of the last. None is what the model's folder says, else "mean".
@@ -83,7 +86,8 @@ class TransformerEncoder(BaseEstimator):
     cache_dir : str or PathLike, default=None
         A folder that keeps embeddings where `frozen`, for later fits and answers with the same
         model, whatever their other parameters are. They take ``4 * dim`` bytes a text on the disk,
-        and are read by memory map. None keeps them in a temporary file until a fit has ended.
+        and are read by memory map. A model that was loaded, unpickled or copied adds none, and
+        needs no such folder. None keeps them in a temporary file until a fit has ended.
 
     Attributes
     ----------
@@ -180,21 +184,23 @@ class TransformerEncoder(BaseEstimator):
     def parameter_shapes(
         self, n_features: int | None, dim: int
     ) -> list[tuple[str, tuple[int, ...], int]]:
-        """Return what ``start`` will make; see `Encoder.parameter_shapes`."""
-        n_weights = sum(array.size for array in self._read().weights.values())
+        """Return what ``start`` makes; see `Encoder.parameter_shapes`."""
+        fitted = getattr(self, "network_", None)
+        weights = self._read().weights if fitted is None else fitted.tensors().arrays
+        n_weights = sum(array.size for array in weights.values())
         return [("weights", (n_weights,), 1 if self.frozen else 4)]
 
     def batch_shapes(self, n: int) -> list[tuple[str, tuple[int, ...], int]]:
         """Return what a mini-batch takes; see `Encoder.batch_shapes`."""
         if self.frozen:
             return []
-        pretrained = self._read()
-        length = self._length_with(pretrained)
-        n_bytes = n * length * token_bytes(pretrained.config)
+        layers = getattr(self, "network_", None) or self._read()
+        of_token = token_bytes(layers.config)
+        n_bytes = n * self._length_with(layers) * of_token
         if self.gradient_checkpointing == "auto":
             n_bytes = min(n_bytes, passes.KEPT_BYTES)
         elif self.gradient_checkpointing:
-            n_bytes = min(n_bytes, passes.chunk_tokens() * token_bytes(pretrained.config))
+            n_bytes = min(n_bytes, passes.chunk_tokens() * of_token)
         return [("passes whose gradients follow", (n_bytes // 4,), 1)]
 
     def start(self, inputs: np.ndarray, dim: int, seed: int) -> None:
@@ -203,7 +209,7 @@ class TransformerEncoder(BaseEstimator):
         self._settings()
         pretrained = self._read()
         self._forget()
-        self._ranks = ranks()
+        self._ranks, self._adds = ranks(), True
         own = {"texts": hash_texts(inputs), **pretrained.weights}
         _require_agreement(self._ranks, {"dim": dim, "seed": seed}, own, type(self).__name__)
         self.network_, self.projection_ = Network(pretrained), None
@@ -333,7 +339,8 @@ class TransformerEncoder(BaseEstimator):
             }  # fmt: skip
             layers = digest_of(settings, network.tensors().arrays)
             who = f"{type(self).__name__}: cache_dir"
-            store = StoredVectors(self.cache_dir, layers, network.dim, who)
+            adds = _ADDS in self.__dict__
+            store = StoredVectors(self.cache_dir, layers, network.dim, who, is_read_only=not adds)
             held = self._store = asked, store
         return held[1]
 
@@ -344,7 +351,7 @@ class TransformerEncoder(BaseEstimator):
             device = "cuda" if library.cuda.is_available() else "cpu"
         try:
             device = library.device(device)
-            library.empty(0, device=device)
+            library.zeros(1, device=device).cpu()
         except (RuntimeError, AssertionError) as error:
             raise ValueError(
                 f"{type(self).__name__}: device must be 'auto' or a device of this machine by its "
@@ -362,7 +369,7 @@ class TransformerEncoder(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
-        for name in _PASSING:
+        for name in (*_PASSING, _ADDS):
             state.pop(name, None)
         return state
 

@@ -3,12 +3,15 @@
 import json
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_xc._declared_state import declares
 from sklearn_xc._near_names import did_you_mean
 from sklearn_xc.encoders.transformer.libraries import hub, quiet, torch, transformers
 
@@ -40,6 +43,19 @@ _WAYS = (
     "a folder, the name of a package that holds one, a name on the Hugging Face hub, or an object "
     "of sentence-transformers or transformers"
 )
+
+
+@declares()
+class NotSaved(NamedTuple):
+    """What stands in a saved model for an object that it does not hold.
+
+    Attributes
+    ----------
+    kind : str
+        Of the object.
+    """
+
+    kind: str
 
 
 class Pretrained(NamedTuple):
@@ -98,6 +114,12 @@ def read_pretrained(model: Any, tokenizer: Any, who: str) -> Pretrained:
     OSError
         If it cannot be read, or is neither here nor on the hub.
     """
+    for name, given in (("model", model), ("tokenizer", tokenizer)):
+        if isinstance(given, NotSaved):
+            raise ValueError(
+                f"{who}: {name} was a {given.kind}, an object that the saved model does not hold. "
+                f"It can answer and learn on; for fit, set it again, encoder__{name}."
+            )
     if isinstance(model, type):
         raise TypeError(f"{who} must be {_WAYS}. Got the class {model.__name__}.")
     if isinstance(model, str | os.PathLike):
@@ -114,7 +136,8 @@ def read_pretrained(model: Any, tokenizer: Any, who: str) -> Pretrained:
                 "tokenizer, AutoTokenizer.from_pretrained(NAME)."
             )
         if isinstance(tokenizer, str | os.PathLike):
-            tokenizer = _tokenizer_of(os.fspath(tokenizer), who)
+            of_tokenizer = f"{who.rpartition(':')[0]}: tokenizer"
+            tokenizer = _tokenizer_of(os.fspath(tokenizer), of_tokenizer)
         return _of_parts(model, tokenizer, "mean", None, False, (), {}, who)
     raise TypeError(f"{who} must be {_WAYS}. Got {type(model).__name__}.")
 
@@ -142,7 +165,8 @@ def _folder_of(name: str, who: str) -> Path:
         hint = did_you_mean(name, [*PACKAGED, *PACKAGED.values()])
         raise OSError(
             f"{who} must be {_WAYS}. Got {name!r}, which is no folder and no installed package, "
-            f"and cannot be fetched ({type(error).__name__}).{hint}"
+            f"and cannot be fetched ({type(error).__name__}): without a network, or with "
+            f"HF_HUB_OFFLINE set, it must be on this machine.{hint}"
         ) from error
 
 
@@ -170,11 +194,12 @@ def _of_folder(folder: Path, who: str) -> Pretrained:
     settings = _json(at / "sentence_bert_config.json", {})
     Auto = transformers()
     with quiet():
-        with torch().random.fork_rng(devices=[]):  # draws what the file lacks
+        # What the file lacks is drawn.
+        with torch().random.fork_rng(devices=[]), _said_of(at, who):
             model, report = Auto.AutoModel.from_pretrained(
-                str(at), local_files_only=True, trust_remote_code=False, dtype=torch().float32,
-                output_loading_info=True,
-            )  # fmt: skip
+                    str(at), local_files_only=True, trust_remote_code=False, dtype=torch().float32,
+                    output_loading_info=True,
+                )  # fmt: skip
         missing = [name for name in report["missing_keys"] if not _is_beside(name)]
         if missing:
             raise ValueError(
@@ -191,7 +216,18 @@ def _of_folder(folder: Path, who: str) -> Pretrained:
 
 def _tokenizer_of(name: str, who: str) -> Any:
     folder = _folder_of(name, who)
-    return transformers().AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+    with _said_of(folder, who):
+        return transformers().AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+
+
+@contextmanager
+def _said_of(folder: Path, who: str) -> Iterator[None]:
+    """Have errors of reading say of which argument and which folder they are."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError) as error:
+        kind = OSError if isinstance(error, OSError) else ValueError
+        raise kind(f"{who}: {folder} cannot be read: {error}") from error
 
 
 def _of_parts(
@@ -274,3 +310,5 @@ def _json(path: Path, otherwise: Any) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return otherwise
+    except ValueError as error:
+        raise ValueError(f"TransformerEncoder: model: {path} is no JSON: {error}") from error

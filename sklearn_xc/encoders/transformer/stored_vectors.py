@@ -41,6 +41,8 @@ class StoredVectors:
     dim : int
     who : str
         For messages, such as "TransformerEncoder: cache_dir".
+    is_read_only : bool, default=False
+        Whether nothing is added. Then there need be no folder.
 
     Raises
     ------
@@ -48,10 +50,14 @@ class StoredVectors:
         If the folder cannot be made.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], layers: str, dim: int, who: str) -> None:
-        self._who, self._dim = who, dim
+    def __init__(
+        self, folder: str | os.PathLike[str], layers: str, dim: int, who: str, *,
+        is_read_only: bool = False,
+    ) -> None:  # fmt: skip
+        self._who, self._dim, self._is_read_only = who, dim, is_read_only
         self._folder = Path(folder) / layers
-        self._make_folder()
+        if not is_read_only:
+            self._make_folder()
         self._forget()
 
     def find(self, hashes: np.ndarray, out: np.ndarray) -> np.ndarray:
@@ -83,13 +89,15 @@ class StoredVectors:
         return is_there
 
     def add(self, hashes: np.ndarray, vectors: np.ndarray) -> None:
-        """Keep vectors of further texts; not if another process is just writing.
+        """Keep vectors of further texts; not if another process is just writing, or read-only.
 
         Raises
         ------
         OSError
             If they cannot be written; what was there stays.
         """
+        if self._is_read_only:
+            return
         self._make_folder()
         numbers = np.empty((len(hashes), 3), "<u8")
         numbers[:, :2] = hashes
