@@ -106,7 +106,7 @@ class TransformerEncoder(BaseEstimator):
     `n_jobs`. In training the same seed gives the same bytes. On a GPU neither is promised.
 
     Under PyTorch's launcher, ``torchrun --nproc-per-node 4 program.py``, all processes run the same
-    fit with the same int as `random_state`; each has a part of every mini-batch, all have the
+    fit with the same `random_state`; each has a part of every mini-batch, all have the
     embeddings of all of it, hence all negatives, and the sum of the gradients. All end with the
     same model, to rounding.
 
