@@ -198,7 +198,7 @@ class DecompMIPSClassifier(TrainableModel):
     validation_scores_ : ndarray of shape (n_epochs,) or None
         nDCG@5 of the held-out instances after each epoch of the fit without them; None without
         `early_stopping`, or with too few instances.
-    fit_report_ : dict of ndarray of shape (n_iter_,)
+    fit_report_ : dict of ndarray of shape (n_iter,)
         A row for each epoch: ``loss``, the mean as seen in its steps, over the labels that were
         considered; ``learning_rate``, at its beginning; ``index_recall``, as `index_recall_`, NaN
         where no index was built; ``seconds``. ``pandas.DataFrame(clf.fit_report_)`` shows it as a

@@ -199,6 +199,10 @@ class MaxMargin(BaseEstimator):
         per instance, and 5 for several labels, with which steps are smaller and no answer was
         better here.
 
+    References
+    ----------
+    .. [1] I. E.-H. Yen, S. Kale, F. X. Yu, D. Holtmann-Rice, S. Kumar and P. Ravikumar, "Loss
+       decomposition for fast learning in large output spaces", ICML 2018.
     """
 
     smoothing: float = 1.0

@@ -25,8 +25,7 @@ def brier_score(
 
     Parameters
     ----------
-    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels), or array-like of \
-            shape (n_samples,)
+    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
         Indicator, or one class per row, as in :func:`precision_at_k`.
     Y_prob : {sparse matrix, array-like} of shape (n_samples, n_labels), or tuple
         Probabilities in [0, 1] as ``predict_proba`` gives them, or ``(indices, probabilities)``,
@@ -101,8 +100,7 @@ def expected_calibration_error(
 
     Parameters
     ----------
-    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels), or array-like of \
-            shape (n_samples,)
+    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
         Indicator, or one class per row, as in :func:`precision_at_k`.
     Y_prob : {sparse matrix, array-like} of shape (n_samples, n_labels), or tuple
         Probabilities, as in :func:`brier_score`; pairs that are not scored are left out.

@@ -31,11 +31,9 @@ def micro_f1(Y_true: Any, Y_pred: Any, *, sample_weight: Any = None) -> float:
 
     Parameters
     ----------
-    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels), or array-like of \
-            shape (n_samples,)
+    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
         Indicator of 0 and 1, or one class label per row.
-    Y_pred : {sparse matrix, array-like} of shape (n_samples, n_labels), or array-like of \
-            shape (n_samples,)
+    Y_pred : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
         What ``predict`` gives, of the kind of `Y_true`; sparse and dense indicators may be mixed.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows.
@@ -82,8 +80,7 @@ def macro_f1(
 
     Parameters
     ----------
-    Y_true, Y_pred : {sparse matrix, array-like} of shape (n_samples, n_labels), or array-like of \
-            shape (n_samples,)
+    Y_true, Y_pred : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
         As in :func:`micro_f1`.
     over : {None, "all", "present", "true"}, default=None
         Which labels the mean is over: all columns of an indicator, where one that is neither true
@@ -140,8 +137,7 @@ def instance_f1(Y_true: Any, Y_pred: Any, *, sample_weight: Any = None) -> float
 
     Parameters
     ----------
-    Y_true, Y_pred : {sparse matrix, array-like} of shape (n_samples, n_labels), or array-like of \
-            shape (n_samples,)
+    Y_true, Y_pred : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
         As in :func:`micro_f1`. For one class per row it is the accuracy.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows in the mean.

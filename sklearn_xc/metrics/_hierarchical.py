@@ -27,8 +27,7 @@ def hierarchical_precision(
 
     Parameters
     ----------
-    Y_true, Y_pred : {sparse matrix, array-like} of shape (n_samples, n_labels), or sequence of \
-            n_samples lists of names or of names
+    Y_true, Y_pred : {sparse matrix, array-like} of shape (n_samples, n_labels), or sequence
         As in :func:`hierarchical_f1`.
     hierarchy : LabelHierarchy
         As in :func:`hierarchical_f1`.
@@ -63,8 +62,7 @@ def hierarchical_recall(
 
     Parameters
     ----------
-    Y_true, Y_pred : {sparse matrix, array-like} of shape (n_samples, n_labels), or sequence of \
-            n_samples lists of names or of names
+    Y_true, Y_pred : {sparse matrix, array-like} of shape (n_samples, n_labels), or sequence
         As in :func:`hierarchical_f1`.
     hierarchy : LabelHierarchy
         As in :func:`hierarchical_f1`.
@@ -102,8 +100,7 @@ def hierarchical_f1(
 
     Parameters
     ----------
-    Y_true, Y_pred : {sparse matrix, array-like} of shape (n_samples, n_labels), or sequence of \
-            n_samples lists of names or of names
+    Y_true, Y_pred : {sparse matrix, array-like} of shape (n_samples, n_labels), or sequence
         Indicators of 0 and 1 whose columns are the first nodes of `hierarchy`
         (``hierarchy.aligned(model.classes_)`` puts the labels of a model first), or names of
         nodes.

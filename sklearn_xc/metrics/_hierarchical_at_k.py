@@ -23,8 +23,7 @@ def hierarchical_precision_at_k(
 
     Parameters
     ----------
-    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels), or array-like of \
-            shape (n_samples,)
+    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
         As in :func:`hierarchical_f1_at_k`.
     topk : ndarray of shape (n_samples, >= k), tuple or sparse matrix
         As in :func:`hierarchical_f1_at_k`.
@@ -72,8 +71,7 @@ def hierarchical_recall_at_k(
 
     Parameters
     ----------
-    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels), or array-like of \
-            shape (n_samples,)
+    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
         As in :func:`hierarchical_f1_at_k`.
     topk : ndarray of shape (n_samples, >= k), tuple or sparse matrix
         As in :func:`hierarchical_f1_at_k`.
@@ -121,8 +119,7 @@ def hierarchical_f1_at_k(
 
     Parameters
     ----------
-    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels), or array-like of \
-            shape (n_samples,)
+    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
         Indicator, or one class per row, as in :func:`precision_at_k`. A true label that has no
         column counts as one node that is missed.
     topk : ndarray of shape (n_samples, >= k), tuple or sparse matrix

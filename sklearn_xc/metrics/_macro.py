@@ -32,8 +32,7 @@ def macro_f1_at_k(
 
     Parameters
     ----------
-    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels), or array-like of \
-            shape (n_samples,)
+    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
         Indicator, or one class per row, as in :func:`precision_at_k`. A class without a position
         has no F1; what its rows are given is wrong.
     topk : ndarray of shape (n_samples, >= k), tuple or sparse matrix
@@ -111,8 +110,7 @@ def macro_precision_at_k(
 
     Parameters
     ----------
-    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels), or array-like of \
-            shape (n_samples,)
+    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
         Indicator, or one class per row, as in :func:`macro_f1_at_k`.
     topk : ndarray of shape (n_samples, >= k), tuple or sparse matrix
         The ranked labels, as in :func:`precision_at_k`.
@@ -171,8 +169,7 @@ def macro_recall_at_k(
 
     Parameters
     ----------
-    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels), or array-like of \
-            shape (n_samples,)
+    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
         Indicator, or one class per row, as in :func:`macro_f1_at_k`.
     topk : ndarray of shape (n_samples, >= k), tuple or sparse matrix
         The ranked labels, as in :func:`precision_at_k`.

@@ -17,8 +17,7 @@ def ndcg_at_k(
 
     Parameters
     ----------
-    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels), or array-like of \
-            shape (n_samples,)
+    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
         Indicator, or one class per row, as in :func:`precision_at_k`.
     topk : ndarray of shape (n_samples, >= k), tuple or sparse matrix
         The ranked labels, as in :func:`precision_at_k`.

@@ -74,8 +74,7 @@ def paired_bootstrap(
 
     Parameters
     ----------
-    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels), or array-like of \
-            shape (n_samples,)
+    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
         Indicator, or one class per row, as in :func:`precision_at_k`.
     topk_a, topk_b : ndarray of shape (n_samples, >= k), tuple or sparse matrix
         The labels as the two models rank them, as in :func:`precision_at_k`.

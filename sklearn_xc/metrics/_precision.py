@@ -17,8 +17,7 @@ def precision_at_k(
 
     Parameters
     ----------
-    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels), or array-like of \
-            shape (n_samples,)
+    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
         Indicator of 0 and 1, or one class per row: its label if `classes` is given, else its
         position in ``classes_``, -1 for none. A class without a position is never a hit, and
         counts as a true label.

@@ -26,8 +26,7 @@ def psp_at_k(
 
     Parameters
     ----------
-    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels), or array-like of \
-            shape (n_samples,)
+    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
         Indicator, or one class per row, as in :func:`precision_at_k`. A class without a position
         adds to neither sum, since no ranking can attain it.
     topk : ndarray of shape (n_samples, >= k), tuple or sparse matrix
@@ -103,8 +102,7 @@ def psndcg_at_k(
 
     Parameters
     ----------
-    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels), or array-like of \
-            shape (n_samples,)
+    Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
         Indicator, or one class per row, as in :func:`psp_at_k`.
     topk : ndarray of shape (n_samples, >= k), tuple or sparse matrix
         The ranked labels, as in :func:`precision_at_k`.

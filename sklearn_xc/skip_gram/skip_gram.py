@@ -132,7 +132,7 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
     input_vectors_ : ndarray of float32 of shape (n_words, embedding_dim)
     output_vectors_ : ndarray of float32 of shape (n_contexts, embedding_dim)
     intercept_ : ndarray of float32 of shape (n_contexts,)
-    fit_report_ : dict of ndarray of shape (n_iter_,)
+    fit_report_ : dict of ndarray of shape (n_iter,)
         ``loss``, for each pair of a word and a context as seen before the iteration's steps, and
         ``seconds``.
     n_iter_ : int

@@ -225,7 +225,7 @@ best_map_ : ndarray of float64 of shape (3,)
     1 / (1 + exp(-(a log p - b log(1 - p) + c))), while all others share the rest as before.
     (1, 1, 0) leaves p as it is. Classes keep their order: the best one has at least as much as the
     second. In ``predict_proba`` and, of an indicator, ``predict``; scores are as they were.
-fit_report_ : dict of str to ndarray of float64 of shape (n_iter_,)
+fit_report_ : dict of str to ndarray of float64 of shape (n_iter,)
     One entry per epoch, or per call of ``partial_fit``; ``pandas.DataFrame(clf.fit_report_)`` shows
     it. `loss` is the mean of the sampled double sum, less 1, over the steps: unbiased, noisy, and
     in the mean at least the training log-loss. `log_loss` is the exact mean log-loss afterwards: of
