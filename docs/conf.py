@@ -31,6 +31,7 @@ extensions = [
 templates_path = ["_templates"]
 exclude_patterns = ["images/README.md"]
 default_role = "code"
+highlight_language = "none"
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
@@ -76,13 +77,14 @@ def setup(app: Any) -> None:
 
 
 def _warn_of_missing(app: Any) -> None:
-    lines = (ROOT / "docs" / "api" / "index.rst").read_text(encoding="utf-8").split("\n")
+    pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "api").glob("*.rst")]
+    lines = "\n".join(pages).split("\n")
     named = {line.strip() for line in lines if line.startswith("   ")}
     for folder in ("", *sklearn_xc._SUBPACKAGES):
         package = getattr(sklearn_xc, folder) if folder else sklearn_xc
         for name in sorted(set(package.__all__) - named - set(sklearn_xc._SUBPACKAGES)):
             if callable(getattr(package, name)):
-                logging.getLogger(__name__).warning("api/index.rst lacks %s %s", folder, name)
+                logging.getLogger(__name__).warning("docs/api lacks %s %s", folder, name)
 
 
 def _is_left_out(
