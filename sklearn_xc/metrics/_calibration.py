@@ -28,9 +28,10 @@ def brier_score(
     Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
         Indicator, or one class per row, as in :func:`precision_at_k`.
     Y_prob : {sparse matrix, array-like} of shape (n_samples, n_labels), or tuple
-        Probabilities in [0, 1] as ``predict_proba`` gives them, or ``(indices, probabilities)``,
-        each of shape (n_samples, >= k), best first and padded with -1 in `indices`. A pair that is
-        not stored was not scored: it is left out, also where it is true. A stored zero counts.
+        Probabilities in [0, 1] as ``predict_proba`` gives them, or ``(indices, probabilities)``
+        as ``predict_proba_topk`` does, each of shape (n_samples, >= k), padded with -1 in `indices`
+        and ranked as they stand: probabilities may rise along a row. A pair that is not stored was
+        not scored: it is left out, also where it is true. A stored zero counts.
     k : int, default=None
         How many of the best labels of each row to take; None takes all that are scored.
     sample_weight : array-like of shape (n_samples,), default=None

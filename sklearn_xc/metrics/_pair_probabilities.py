@@ -73,7 +73,7 @@ def _of_arrays(
     if k is None:
         shape = np.shape(as_array(Y_prob[0], "Y_prob", "rows of one length")) if Y_prob else ()
         k = shape[1] if len(shape) == 2 else 1
-    positions = check_topk(Y_prob, k, true, "Y_prob")
+    positions = check_topk(Y_prob, k, true, "Y_prob", may_rise=True)
     kept = positions >= 0
     probability = np.asarray(Y_prob[1], np.float64)[:, :k]
     return np.nonzero(kept)[0], positions[kept], probability[kept]

@@ -215,15 +215,18 @@ def as_int64(positions: np.ndarray, name: str) -> np.ndarray:
     return positions.astype(np.int64, copy=False)
 
 
-def check_topk(topk: Any, k: int, labels: TrueLabels, name: str = "topk") -> np.ndarray:
+def check_topk(
+    topk: Any, k: int, labels: TrueLabels, name: str = "topk", *, may_rise: bool = False
+) -> np.ndarray:
     """Return the first `k` positions of each row, shape (n_samples, k), int64, -1 for none.
 
-    `name` is that of the argument, for messages.
+    `name` is that of the argument, for messages. Numbers beside the labels `may_rise` along a row
+    where they are not what the labels were ranked by.
     """
     if sp.issparse(topk):
         positions = _positions_of_csr(topk, k, labels, name)
     else:
-        positions = _positions_of_arrays(topk, k, labels, name)
+        positions = _positions_of_arrays(topk, k, labels, name, may_rise)
     in_order = np.sort(positions, axis=1)
     twice = (in_order[:, 1:] == in_order[:, :-1]) & (in_order[:, 1:] >= 0)
     if twice.any():
@@ -271,7 +274,9 @@ def check_k_of_csr(k: int, scores: sp.csr_array, name: str) -> None:
         raise ValueError(f"k must be at most {n_labels}, the label columns of {name}. Got {k}.")
 
 
-def _positions_of_arrays(topk: Any, k: int, labels: TrueLabels, name: str) -> np.ndarray:
+def _positions_of_arrays(
+    topk: Any, k: int, labels: TrueLabels, name: str, may_rise: bool
+) -> np.ndarray:
     expected = "integer label positions of shape (n_samples, at least k), best first"
     if isinstance(topk, tuple):
         if len(topk) != 2:
@@ -281,7 +286,7 @@ def _positions_of_arrays(topk: Any, k: int, labels: TrueLabels, name: str) -> np
             )
         indices = as_array(topk[0], name, expected)
         scores = as_array(topk[1], name, "scores in rows of one length")
-        _check_scores(scores, indices.shape, name)
+        _check_scores(scores, indices.shape, name, may_rise)
     else:
         indices = as_array(topk, name, expected)
     if indices.dtype.kind not in "iu":
@@ -304,7 +309,7 @@ def _positions_of_arrays(topk: Any, k: int, labels: TrueLabels, name: str) -> np
     return positions
 
 
-def _check_scores(scores: np.ndarray, shape: tuple[int, ...], name: str) -> None:
+def _check_scores(scores: np.ndarray, shape: tuple[int, ...], name: str, may_rise: bool) -> None:
     if scores.shape != shape or scores.ndim != 2:
         raise ValueError(
             f"{name}: indices and scores must both have shape (n_samples, k). Got "
@@ -316,9 +321,11 @@ def _check_scores(scores: np.ndarray, shape: tuple[int, ...], name: str) -> None
     if missing.any():
         raise ValueError(f"{name}: expected scores. Got NaN in row {missing.argmax()}.")
     rising = (scores[:, 1:] > scores[:, :-1]).any(axis=1)
-    if rising.any():
+    if rising.any() and not may_rise:
         raise ValueError(
-            f"{name}: expected the best score first, but they rise in row {rising.argmax()}."
+            f"{name}: expected the best score first, but they rise in row {rising.argmax()}. Of "
+            "predict_proba_topk, whose labels are in the order of their scores, pass the labels "
+            "alone: [0]."
         )
 
 

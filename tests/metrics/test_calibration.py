@@ -114,6 +114,21 @@ def test_by_hand():
     assert expected_calibration_error(Y, sp.csr_array(P), n_bins=2) == pytest.approx(expected)
 
 
+def test_ranked_by_something_else():
+    # As a calibrator answers: in the order of scores, which probabilities need not follow.
+    indices, probabilities = (
+        np.array([[2, 0], [1, 0], [3, 0]]),
+        np.array([[0.5, 0.9], [0.7, 0.1], [0.6, 0.0]]),
+    )
+    assert brier_score(Y, (indices, probabilities), k=1) == pytest.approx(
+        np.mean([0.5**2, 0.3**2, 0.6**2])
+    )
+    swapped = indices[:, ::-1], probabilities[:, ::-1]
+    for measure in (brier_score, expected_calibration_error):
+        both = [measure(Y, pairs) for pairs in ((indices, probabilities), swapped)]
+        assert both[0] == pytest.approx(both[1])
+
+
 def test_calibrated_probabilities_have_a_small_error():
     rng = np.random.default_rng(0)
     p = rng.random((4_000, 10)) ** 4
@@ -210,7 +225,6 @@ nan = float("nan")
         ({"Y_prob": (INDICES, OF_INDICES[:2])}, r"Y_prob: indices and scores .* \(2, 2\)"),
         ({"Y_prob": (INDICES + 2, OF_INDICES)}, "Y_prob: .* below 4, the number of labels. Got 4"),
         ({"Y_prob": (INDICES, 2 * OF_INDICES)}, "Y_prob: expected probabilities.* Got 1.8"),
-        ({"Y_prob": (INDICES, OF_INDICES[:, ::-1])}, "Y_prob: expected the best score first"),
         ({"Y_prob": (INDICES * 0.5, OF_INDICES)}, "Y_prob: expected integer label positions"),
         ({"Y_prob": NOTHING, "k": None}, "at least one pair.* Got none"),
         ({"Y_prob": None}, "Y_prob: expected a matrix of probabilities"),
