@@ -29,7 +29,6 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["images/README.md"]
 default_role = "code"
 highlight_language = "none"
 

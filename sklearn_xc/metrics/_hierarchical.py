@@ -102,8 +102,8 @@ def hierarchical_f1(
     ----------
     Y_true, Y_pred : {sparse matrix, array-like} of shape (n_samples, n_labels), or sequence
         Indicators of 0 and 1 whose columns are the first nodes of `hierarchy`
-        (``hierarchy.aligned(model.classes_)`` puts the labels of a model first), or names of
-        nodes.
+        (``hierarchy.aligned(model.classes_)`` puts the labels of a model first), or a list of names
+        of nodes for each of n_samples rows, or one name.
     hierarchy : LabelHierarchy
         What is above what.
     sample_weight : array-like of shape (n_samples,), default=None

@@ -24,8 +24,6 @@ from sklearn_xc.parallel.spill import empty_rows
 
 #: What files and copies of an encoder do not have, and what it drops once it has been trained.
 _PASSING = ("_pretrained", "_tokens", "_store", "_ranks")
-#: What it has itself after ``start``, files and copies not: it adds to `cache_dir`.
-_ADDS = "_adds"
 #: Texts that are worked out, and kept in `cache_dir`, at a time.
 _TOGETHER = 4096
 #: Texts whose principal directions a projection starts from, at most.
@@ -339,8 +337,8 @@ class TransformerEncoder(BaseEstimator):
             }  # fmt: skip
             layers = digest_of(settings, network.tensors().arrays)
             who = f"{type(self).__name__}: cache_dir"
-            adds = _ADDS in self.__dict__
-            store = StoredVectors(self.cache_dir, layers, network.dim, who, is_read_only=not adds)
+            is_copy = not getattr(self, "_adds", False)
+            store = StoredVectors(self.cache_dir, layers, network.dim, who, is_read_only=is_copy)
             held = self._store = asked, store
         return held[1]
 
@@ -369,7 +367,7 @@ class TransformerEncoder(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
-        for name in (*_PASSING, _ADDS):
+        for name in (*_PASSING, "_adds"):  # only what was trained here adds to `cache_dir`
             state.pop(name, None)
         return state
 

@@ -172,7 +172,7 @@ def _folder_of(name: str, who: str) -> Path:
 
 def _of_folder(folder: Path, who: str) -> Pretrained:
     """Read a folder that sentence-transformers or transformers wrote."""
-    modules = _json(folder / "modules.json", []) or [{"path": "", "type": "Transformer"}]
+    modules = _json(folder / "modules.json", [], who) or [{"path": "", "type": "Transformer"}]
     kinds = [module["type"].rpartition(".")[2] for module in modules]
     at = folder / modules[0]["path"]
     if kinds[0] != "Transformer" or not (at / "config.json").is_file():
@@ -181,9 +181,9 @@ def _of_folder(folder: Path, who: str) -> Pretrained:
     for module, kind in zip(modules[1:], kinds[1:], strict=True):
         place = folder / module["path"]
         if kind == "Pooling":
-            pooling = _pooling(_json(place / "config.json", {}), who)
+            pooling = _pooling(_json(place / "config.json", {}, who), who)
         elif kind == "Dense" and pooling != _SCALED_MEAN:
-            activations.append(_activation(_json(place / "config.json", {}), who))
+            activations.append(_activation(_json(place / "config.json", {}, who), who))
             for name, array in _dense(place).items():
                 weights[f"dense.{len(activations) - 1}.{name}"] = array
         elif kind != "Normalize":
@@ -191,7 +191,7 @@ def _of_folder(folder: Path, who: str) -> Pretrained:
                 f"{who}: {folder} has a layer {kind} behind {pooling}; Transformer, Pooling, Dense "
                 f"(not behind {_SCALED_MEAN}) and Normalize are known."
             )
-    settings = _json(at / "sentence_bert_config.json", {})
+    settings = _json(at / "sentence_bert_config.json", {}, who)
     Auto = transformers()
     with quiet():
         # What the file lacks is drawn.
@@ -305,10 +305,10 @@ def _dense(folder: Path) -> dict[str, np.ndarray]:
     return {name.rpartition(".")[2]: found[name].astype(np.float32) for name in found}
 
 
-def _json(path: Path, otherwise: Any) -> Any:
+def _json(path: Path, otherwise: Any, who: str) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return otherwise
     except ValueError as error:
-        raise ValueError(f"TransformerEncoder: model: {path} is no JSON: {error}") from error
+        raise ValueError(f"{who}: {path} is no JSON: {error}") from error
