@@ -1,4 +1,4 @@
-"""Experiments that measure the package, from a checkout: ``python -m asv_bench`` lists them.
+"""Experiments that measure the package, from a checkout: ``python -m asv_bench --list`` names them.
 
 Every experiment is a module of its own, with ``add_options(parser)`` for the command line and
 ``main(data, ...)``, which measures, reports and returns its rows::
@@ -10,6 +10,8 @@ Every experiment is a module of its own, with ``add_options(parser)`` for the co
         |
         +-- peers/     other systems, each in a process of its own
         +-- common/    data sets, CPU seconds, reports, figures, the environment
+    records/           what they measured, as ``--record FILE`` writes it: sizes, hardware, seconds,
+                       memory, tables; records.py compares the numbers of the documentation with it
     benchmarks/        small ones that asv repeats over time, with data of their own: README.md
 
 To add one, write its file and give it a line in ``EXPERIMENTS``: its module and what it tells.

@@ -1,4 +1,7 @@
-"""Command line of the experiments: ``python -m asv_bench NAME --data DIR [options]``."""
+"""Command line of the experiments: ``python -m asv_bench NAME --data DIR [options]``.
+
+``python -m asv_bench --list`` names them, and ``--record FILE`` keeps what one measured.
+"""
 
 import argparse
 import importlib
@@ -8,7 +11,7 @@ from pathlib import Path
 
 from asv_bench import EXPERIMENTS
 
-USAGE = "usage: python -m asv_bench NAME --data DIR [--out DIR] [options]"
+USAGE = "usage: python -m asv_bench NAME --data DIR [--out DIR] [--record FILE] [options]"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         With status 2 for options that do not fit, or for missing data; the message says which.
     """
     name, *rest = list(sys.argv[1:] if arguments is None else arguments) or [""]
-    if name in ("", "-h", "--help"):
+    if name in ("", "-h", "--help", "--list"):
         print("\n".join([USAGE, "", *_listing(), "", "NAME --help shows the options of one."]))
         return 0
     if name not in EXPERIMENTS:
@@ -48,17 +51,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the data sets")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder for the report and figures")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="file for the record, in JSON")
     parser.add_argument("--markdown", action="store_true", help="write tables as markdown")
     experiment.add_options(parser)
     options = vars(parser.parse_args(rest))
-    report = Report(name, out=options.pop("out"), markdown=options.pop("markdown"))
+    report = Report(
+        name, out=options.pop("out"), markdown=options.pop("markdown"), arguments=rest,
+        record=options.pop("record"),
+    )  # fmt: skip
+    finished = False
     try:
         report.environment()
         experiment.main(report=report, **options)
+        finished = True
     except FileNotFoundError as error:
         parser.error(str(error))
     finally:
-        report.save()
+        report.save(finished=finished)
     return 0
 
 

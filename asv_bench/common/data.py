@@ -63,6 +63,9 @@ _TEXT_SETS: dict[str, tuple[Sequence[str], str, dict[str, Any]]] = {
 
 PARTS = ("X_train", "Y_train", "X_test", "Y_test")
 
+#: Sizes of the sets that this process has loaded, for the records.
+_loaded: dict[str, dict[str, int]] = {}
+
 
 class SplitSet(NamedTuple):
     """A data set with its split.
@@ -122,14 +125,42 @@ def load_set(name: str, data: Any, *, dtype: Any = np.float32, cache: Any = None
     """
     if name not in SETS:
         raise ValueError(f"No data set is called {name!r}, expected one of {', '.join(SETS)}.")
-    if cache is None:
-        return SETS[name](name, data, dtype)
-    folder = cache_folder(name, cache, dtype)
-    if folder.is_dir():
-        return SplitSet(name, *load_parts(folder))
-    split = SETS[name](name, data, dtype)
-    keep(folder, partial(save_parts, split))
+    folder = None if cache is None else cache_folder(name, cache, dtype)
+    if folder is not None and folder.is_dir():
+        split = SplitSet(name, *load_parts(folder))
+    else:
+        split = SETS[name](name, data, dtype)
+        if folder is not None:
+            keep(folder, partial(save_parts, split))
+    note_size(name, split.X_train, split.Y_train, split.X_test)
     return split
+
+
+def note_size(name: str, X_train: Any, Y_train: Any, X_test: Any = None) -> None:
+    """Note how large a set is, for the record of the experiment; ``load_set`` does so.
+
+    Parameters
+    ----------
+    name : str
+        What it is called.
+    X_train, X_test : array or sparse array of shape (n, n_features)
+        Instances; X_test may be None.
+    Y_train : array or sparse array of shape (n, n_labels)
+        Labels.
+    """
+    _loaded[name] = {
+        "n_train": X_train.shape[0],
+        "n_test": 0 if X_test is None else X_test.shape[0],
+        "n_features": X_train.shape[1],
+        "n_nonzeros": int(X_train.nnz) if sp.issparse(X_train) else X_train.size,
+        "n_labels": Y_train.shape[1],
+        "n_pairs": int(Y_train.nnz) if sp.issparse(Y_train) else int((Y_train != 0).sum()),
+    }
+
+
+def loaded_sizes() -> dict[str, dict[str, int]]:
+    """Return the sizes that :func:`note_size` has noted in this process, by set."""
+    return dict(_loaded)
 
 
 def cache_folder(name: str, cache: Any, dtype: Any = np.float32) -> Path:

@@ -5,6 +5,7 @@ import platform
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from threadpoolctl import threadpool_info
 
@@ -13,13 +14,35 @@ import sklearn_xc
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
 
 
+def environment() -> dict[str, Any]:
+    """Return what numbers depend on.
+
+    Returns
+    -------
+    dict
+        ``versions`` of the packages, ``processor``, ``cores``, ``memory_gib``, ``system``,
+        ``blas_threads`` and ``date`` (UTC).
+    """
+    versions = {"sklearn_xc": sklearn_xc.__version__, "Python": platform.python_version()}
+    blas = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    return {
+        "versions": versions | {package: _version(package) for package in _PACKAGES},
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_gib": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1),
+        "system": f"{platform.system()} {platform.release()}",
+        "blas_threads": max(blas, default=1),
+        "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M}",
+    }
+
+
 def environment_lines() -> list[str]:
     """Return lines that say on what the numbers below them were measured.
 
     Returns
     -------
     list of str
-        Versions; processor and threads; date.
+        Versions; processor, threads and memory; date.
 
     Examples
     --------
@@ -27,13 +50,12 @@ def environment_lines() -> list[str]:
     >>> environment_lines()[0]
     'sklearn_xc ..., Python ..., numpy ..., scipy ..., scikit-learn ..., numba ..., joblib ...'
     """
-    names = [f"sklearn_xc {sklearn_xc.__version__}", f"Python {platform.python_version()}"]
-    blas = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    found = environment()
     return [
-        ", ".join(names + [f"{package} {_version(package)}" for package in _PACKAGES]),
-        f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, "
-        f"{max(blas, default=1)} BLAS threads",
-        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        ", ".join(f"{package} {number}" for package, number in found["versions"].items()),
+        f"{found['processor']}, {found['cores']} cores, {found['memory_gib']:.0f} GiB, "
+        f"{found['system']}, {found['blas_threads']} BLAS threads",
+        f"{found['date']} UTC",
     ]
 
 

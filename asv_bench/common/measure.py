@@ -130,6 +130,19 @@ def peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
+def peak_of_children() -> int:
+    """Return the most memory of a process that this one started and that has ended, in bytes.
+
+    0 where the system does not tell.
+    """
+    try:
+        import resource
+    except ImportError:
+        return 0
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit
+
+
 def reset_peak() -> None:
     """Let ``peak_bytes`` start anew from what is resident now, where the system can (Linux)."""
     with contextlib.suppress(OSError):

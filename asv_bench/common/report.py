@@ -1,10 +1,11 @@
-"""What an experiment shows: tables as aligned text or markdown, notes, and places for figures."""
+"""What an experiment shows: tables as aligned text or markdown, notes, figures, a record."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from asv_bench.common.environment import environment_lines
+from asv_bench.common.record import Record
 
 
 class Column(NamedTuple):
@@ -93,10 +94,23 @@ class Report:
         Folder for the text and the figures, made if needed. None keeps nothing.
     markdown : bool, default=False
         Whether tables are markdown.
+    arguments : sequence of str, default=()
+        The command line after the experiment's name, for the record.
+    record : path-like, default=None
+        File of the record, which is JSON; None for NAME.json in the folder, if there is one.
     """
 
-    def __init__(self, name: str = "report", *, out: Any = None, markdown: bool = False) -> None:
+    def __init__(
+        self,
+        name: str = "report",
+        *,
+        out: Any = None,
+        markdown: bool = False,
+        arguments: Sequence[str] = (),
+        record: Any = None,
+    ) -> None:
         self.name = name
+        self._record, self._record_path = Record(name, arguments), record
         self.out = None if out is None else Path(out)
         self.markdown = markdown
         self._lines: list[str] = []
@@ -105,22 +119,28 @@ class Report:
 
     def line(self, text: str = "") -> None:
         """Print a line of text."""
+        self._print(text)
+        self._record.note(text)
+
+    def _print(self, text: str = "") -> None:
         print(text, flush=True)
         self._lines.append(text)
 
     def environment(self) -> None:
         """Print versions, processor, threads and date."""
         for text in environment_lines():
-            self.line(f"    {text}" if self.markdown else text)
+            self._print(f"    {text}" if self.markdown else text)
 
     def table(
         self, title: str, rows: Sequence[Mapping[str, Any]], columns: Iterable[Column]
     ) -> None:
         """Print a table under its title; see :func:`format_table`."""
-        self.line()
-        self.line(f"### {title}" if self.markdown else title)
-        self.line()
-        self.line(format_table(rows, columns, markdown=self.markdown))
+        columns = list(columns)
+        self._record.table(title, rows, columns)
+        self._print()
+        self._print(f"### {title}" if self.markdown else title)
+        self._print()
+        self._print(format_table(rows, columns, markdown=self.markdown))
 
     def figure(self, figure: Any, name: str) -> Path | None:
         """Write a matplotlib figure as PNG and close it.
@@ -141,12 +161,22 @@ class Report:
             return None
         path = self.out / f"{name}.png"
         figure.savefig(path, dpi=150)
-        self.line()
-        self.line(f"![{name}]({path.name})" if self.markdown else f"Figure: {path}")
+        self._print()
+        self._print(f"![{name}]({path.name})" if self.markdown else f"Figure: {path}")
         return path
 
-    def save(self) -> None:
-        """Write all that was printed to the folder, as NAME.txt or NAME.md."""
+    def save(self, *, finished: bool = True) -> None:
+        """Write all that was printed to the folder, as NAME.txt or NAME.md, and the record.
+
+        Parameters
+        ----------
+        finished : bool, default=True
+            Whether the experiment came to its end; the record says so.
+        """
+        record = self._record_path
         if self.out is not None and self._lines:
             path = self.out / f"{self.name}.{'md' if self.markdown else 'txt'}"
             path.write_text("\n".join(self._lines) + "\n", encoding="utf-8")
+            record = record or self.out / f"{self.name}.json"
+        if record is not None:
+            self._record.write(Path(record), finished=finished)

@@ -1,0 +1,203 @@
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from asv_bench import records
+from asv_bench.__main__ import main
+from asv_bench.common.report import Column, Report
+
+COLUMNS = [
+    Column("set", "set"),
+    Column("P@1", "P@1", ".1f"),
+    Column("share", "kept", ".1%"),
+    Column("cpu_s", "CPU s", ".2f"),
+]
+ROWS = [
+    {"set": "bibtex", "P@1": np.float64(63.8171), "share": 0.914, "cpu_s": 0.434, "unseen": 99},
+    {"set": "delicious", "P@1": np.float32(67.13), "share": float("nan"), "cpu_s": None},
+]
+PAGE = """
+Made up.
+
+<!-- record: accuracy; not 12 -->
+| set of 77 | P@1 | in the paper | CPU s | kept |
+|---|--:|--:|--:|--:|
+| bibtex, 159 | **63.8** | 64.1 | .43 | 91.4% |
+| delicious | 67 of 12 | | 4,600 | 63.82 / 64.0 |
+
+<!-- record: accuracy -->
+
+With `C=1` it is 63.8, 0.2 more than
+before: [61](page.md#5).
+
+No record: 5.
+"""
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """Return a folder with a record."""
+    report = Report("accuracy", record=tmp_path / "kept" / "accuracy.json")
+    report.table("Test split of 4,880 rows", ROWS, COLUMNS)
+    report.line("Means of 3.")
+    report.save()
+    return tmp_path / "kept"
+
+
+def write_page(folder, text=PAGE):
+    (folder / "page.md").write_text(text, encoding="utf-8")
+    return folder / "page.md"
+
+
+# The record
+
+
+def test_record_has_what_was_measured_and_on_what(kept):
+    record = json.loads((kept / "accuracy.json").read_text())
+    assert record["command"] == "python -m asv_bench accuracy"
+    assert record["finished"] is True
+    assert record["environment"]["cores"] >= 1
+    assert record["environment"]["versions"]["numpy"] == np.__version__
+    assert record["wall_s"] >= 0
+    assert record["cpu_s"] >= 0
+    assert record["peak_mib"] > 10
+    (table,) = record["tables"]
+    assert table["columns"] == {"set": "set", "P@1": "P@1", "share": "kept", "cpu_s": "CPU s"}
+    assert table["rows"] == [
+        {"set": "bibtex", "P@1": 63.8171, "share": 0.914, "cpu_s": 0.434},
+        {"set": "delicious", "P@1": 67.13, "share": None, "cpu_s": None},
+    ]
+    assert record["notes"] == ["Means of 3."]
+
+
+def test_command_line_writes_sizes_and_no_path_of_this_machine(made_sets, tmp_path):
+    file = tmp_path / "records" / "few.json"
+    out = tmp_path / "out"
+    options = ["accuracy", f"--data={made_sets}", "--sets", "bibtex", "--out", str(out)]
+    assert main([*options, "--record", str(file)]) == 0
+    record = json.loads(file.read_text())
+    assert record["command"] == "python -m asv_bench accuracy --data=DIR --sets bibtex"
+    assert record["sets"]["bibtex"] | {"n_nonzeros": 0, "n_pairs": 0} == {
+        "n_train": 60, "n_test": 30, "n_features": 40, "n_nonzeros": 0, "n_labels": 6, "n_pairs": 0,
+    }  # fmt: skip
+    assert str(tmp_path) not in file.read_text()
+    assert not (out / "accuracy.json").exists()
+    assert main(["accuracy", "--data", str(made_sets), *options[2:]]) == 0
+    beside = json.loads((out / "accuracy.json").read_text())
+    assert beside["command"] == "python -m asv_bench accuracy --data DIR --sets bibtex"
+
+
+def test_stopped_experiment_says_so(tmp_path, capsys):
+    file = tmp_path / "stopped.json"
+    with pytest.raises(SystemExit):
+        main(["accuracy", "--record", str(file)])
+    assert json.loads(file.read_text())["finished"] is False
+
+
+@pytest.fixture(scope="module")
+def made_sets(tmp_path_factory):
+    """Return a folder with made data under the name of a real set."""
+    from sklearn_xc.datasets import dump_xmc_file, make_xc_classification
+
+    folder = tmp_path_factory.mktemp("data")
+    X, Y = make_xc_classification(
+        n_samples=90, n_features=40, n_labels=6, nnz_per_row=10, random_state=0
+    )
+    (folder / "bibtex").mkdir()
+    dump_xmc_file(folder / "bibtex" / "bibtex_train.txt.gz", X[:60], Y[:60])
+    dump_xmc_file(folder / "bibtex" / "bibtex_test.txt.gz", X[60:], Y[60:])
+    return folder
+
+
+# Pages against records
+
+
+def test_blocks_leave_out_labels_code_and_published_columns():
+    table, paragraph = records.blocks_of(PAGE)
+    assert table.records == paragraph.records == ["accuracy"]
+    assert [number for _, number in table.numbers] == [
+        "63.8", ".43", "91.4", "67", "4,600", "63.82", "64.0",
+    ]  # fmt: skip
+    assert [number for _, number in paragraph.numbers] == ["63.8", "0.2"]
+    assert {line for line, _ in paragraph.numbers} == {
+        PAGE.split("\n").index("before: [61](page.md#5).")
+    }
+
+
+def test_numbers_that_no_record_has_are_named_with_their_lines(kept):
+    found = records.stale(write_page(kept), kept)
+    assert [line.split(" is not in")[0] for line in found] == [
+        "page.md:8: 4,600", "page.md:8: 64.0", "page.md:12: 0.2",
+    ]  # fmt: skip
+    assert "nearest 63.8171" in found[1]
+
+
+@pytest.mark.parametrize(
+    ("number", "value", "expected"),
+    [
+        ("12.3", 12.3499, True), ("12.3", 12.351, False), ("12.30", 12.31, False),
+        (".5", 0.4501, True), ("-2", -2.4, True), ("29,000", 29_499, True),
+        ("29,000", 29_501, False), ("29,010", 29_499, False), ("100", 104, False),
+        ("2e-5", 2.4e-5, True), ("2e-5", 2.6e-5, False), ("91.4", 0.914, True),
+        ("91.4", 9.14, False), ("\N{MINUS SIGN}0.2", -0.21, True),
+    ],
+)  # fmt: skip
+def test_rounding(number, value, expected):
+    assert records.is_among(number, [1e9, value]) is expected
+
+
+def test_missing_records_and_idle_comments_are_named(kept):
+    page = write_page(kept, "<!-- record: nowhere -->\n5\n\n<!-- record: accuracy -->\nNone.\n")
+    missing, idle = records.stale(page, kept)
+    assert "page.md:2: there is no nowhere.json" in missing
+    assert "page.md:5: the comment stands above no number" in idle
+
+
+def test_what_an_example_printed_is_a_record(kept):
+    (kept / "example.txt").write_text("P@1 of 1,234 rows: 79.71\n")
+    page = write_page(kept, "<!-- record: example.txt -->\n79.7 of 1,234, not 79.8\n")
+    (line,) = records.stale(page, kept)
+    assert "79.8" in line
+
+
+# Records against records
+
+
+def test_changes_beyond_noise_are_named(kept, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(records, "KEPT", kept)
+    new = tmp_path / "new"
+    shutil.copytree(kept, new)
+    assert records.main(["--changed", str(new)]) == 0
+    record = json.loads((new / "accuracy.json").read_text())
+    first = record["tables"][0]["rows"][0]
+    first |= {"P@1": 63.9, "cpu_s": 0.5}
+    (new / "accuracy.json").write_text(json.dumps(record))
+    (new / "another.json").write_text(json.dumps(record))
+    capsys.readouterr()
+    assert records.main(["--changed", str(new)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [
+        "accuracy.json: Test split of 4,880 rows, bibtex, P@1: was 63.8171, is 63.9",
+        "another.json: no such record is kept",
+        "2 records; 2 to renew.",
+    ]
+    assert records.main(["--changed", str(new), "--within", "0.1"]) == 1
+    assert "CPU s: was 0.434, is 0.5" in capsys.readouterr().out
+
+
+# The documentation
+
+
+@pytest.mark.parametrize("page", records.documents(), ids=lambda path: path.name)
+def test_numbers_of_the_documentation_are_those_of_the_records(page):
+    assert records.stale(page) == []
+
+
+@pytest.mark.parametrize("path", sorted(records.KEPT.glob("*.json")), ids=lambda path: path.stem)
+def test_kept_records_are_finished_and_of_no_machine(path):
+    record = json.loads(path.read_text(encoding="utf-8"))
+    assert record["finished"]
+    assert record["command"].startswith("python -m asv_bench ")
+    assert "/" not in record["command"].replace("1/16", "").replace("1/4", "")
