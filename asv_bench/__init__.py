@@ -82,6 +82,10 @@ EXPERIMENTS = {
         "one_vs_all.cv",
         "time of choosing C by cross-validation: OvALinearXCCV beside GridSearchCV",
     ),
+    "ridge": (
+        "one_vs_all.ridge",
+        "precision and CPU time of one-vs-all by C, on sets at three sizes",
+    ),
     "softmax": (
         "softmax.methods",
         "SoftmaxUMax and ImplicitSoftmaxSGD beside biased methods and scikit-learn",
@@ -90,13 +94,17 @@ EXPERIMENTS = {
         "decomposition.progress",
         "DecompMIPSClassifier: searched gradients beside exact ones; time, progress",
     ),
+    "loss_decomposition": (
+        "decomposition.paper",
+        "figures 1 and 2, theorems 1 and 2 of loss decomposition, beside the package's search",
+    ),
     "faces": (
         "decomposition.faces",
         "DecompMIPSClassifier on made faces: inner products and learned distances, by CPU time",
     ),
     "ngame": (
         "embedding.samplers",
-        "NGAMEEmbeddingXC: samplers by epoch, components, labels never seen in training",
+        "NGAMEEmbeddingXC: samplers by epoch, components, labels never seen, theorems",
     ),
     "transformer": (
         "embedding.transformer",
@@ -161,6 +169,10 @@ EXPERIMENTS = {
     "max_memory": (
         "library.max_memory",
         "peak memory of fits against max_memory, every estimator, five budgets",
+    ),
+    "costs": (
+        "library.costs",
+        "what four times as many instances, features, labels cost: time and memory, by estimator",
     ),
     "clusters": ("library.clusters", "one-vs-all on clusters of Dask and Ray, beside threads"),
     "larger_than_memory": (

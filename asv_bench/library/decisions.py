@@ -8,7 +8,8 @@ table has the expected calibration error (15 bins of equal numbers of pairs) of 
 over the five best labels of each test row, over the best alone, and the largest of all groups of
 labels by frequency with at least 200 relevant pairs; beside each the error that perfect
 probabilities would show on as many rows. The debiased error is the root of the mean squared
-distance less what chance adds to it, negative where that is more [1]_.
+distance less what chance adds to it, negative where that is more [1]_. The third table has the
+probabilities that the logistic loss gives without held-out rows, by C.
 
 References
 ----------
@@ -25,6 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
+from asv_bench.common.measure import quietly
 from asv_bench.common.report import Column, Report
 from asv_bench.common.sized_sets import CLASS_SETS, LABEL_SETS, SIZES, SizedSet, load_sized_set
 from sklearn_xc import (
@@ -49,7 +51,9 @@ THRESHOLDS: dict[str, dict[str, Any]] = {
     "count": {"objective": "count"},
 }
 METHODS = ("spline", "isotonic", "sigmoid", "temperature")
-PARTS = ("f1", "ece")
+PARTS = ("f1", "ece", "logistic")
+#: Of the logistic loss.
+_CS = (0.5, 3.0, 10.0, 30.0)
 #: A label with as many training instances is rare.
 _RARE = 20
 _BINS = 15
@@ -84,6 +88,15 @@ _ECE = [
     Column("mean", "mean of the first", ".3f"),
     Column("right", "right", ".3f"),
 ]
+_LOGISTIC = [
+    Column("set", "set"),
+    Column("rows", "training rows", ",d"),
+    Column("C", "C", "g"),
+    Column("P@1", "P@1 %", ".1f"),
+    Column("mean", "mean of the first", ".3f"),
+    Column("top1", "ECE of the first", ".3f"),
+    Column("top5", "of the top 5", ".3f"),
+]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -91,7 +104,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     known = LABEL_SETS + CLASS_SETS
     parser.add_argument("--sets", nargs="+", choices=known, default=SETS, help="data sets")
     parser.add_argument("--size", choices=SIZES, default="1/4", help="share of training rows (1/4)")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="tables (both)")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="tables (all)")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=["spline"])
     parser.add_argument(
         "--cv", type=_share_or_folds, default=None, help="folds, or a share (the default of both)"
@@ -120,7 +133,7 @@ def main(
         Of label sets or classes; only the former have thresholds.
     size : {"1/16", "1/4", "all"}, default="1/4"
         Share of the training rows.
-    parts : sequence of {"f1", "ece"}
+    parts : sequence of {"f1", "ece", "logistic"}
         Tables.
     methods : sequence of str
         Of the calibrator; "temperature" for classes alone.
@@ -134,10 +147,10 @@ def main(
     Returns
     -------
     dict of list of dict
-        "f1" and "ece": the rows of both tables.
+        "f1", "ece" and "logistic": the rows of the tables.
     """
     report = report or Report("decisions")
-    found: dict[str, list[dict[str, Any]]] = {"f1": [], "ece": []}
+    found: dict[str, list[dict[str, Any]]] = {part: [] for part in PARTS}
     for name in sets:
         sized = load_sized_set(name, size, data, cache=cache)
         for label, estimator in _estimators(sized.one_class).items():
@@ -149,10 +162,14 @@ def main(
                 if "ece" in parts:
                     found["ece"] += _calibration(sized, kept, label, methods, cv)
             Remembered.fitted.clear()
+        if "logistic" in parts and not sized.one_class:
+            found["logistic"] += [_logistic(sized, C) for C in _CS]
     if found["f1"]:
         report.table("F1 of predict, test set", found["f1"], _F1)
     if found["ece"]:
         report.table("Calibration, test set", found["ece"], _ECE)
+    if found["logistic"]:
+        report.table("Probabilities of the logistic loss, test set", found["logistic"], _LOGISTIC)
     return found
 
 
@@ -242,6 +259,19 @@ def _calibration(
             }
         )  # fmt: skip
     return rows
+
+
+def _logistic(sized: SizedSet, C: float) -> dict[str, Any]:
+    """Return how right the probabilities of the logistic loss are that no row was held out for."""
+    model = quietly(OvALinearXC(loss="logistic", C=C, n_jobs=-1).fit, sized.X_train, sized.Y_train)
+    positions, chances = model.predict_proba_topk(sized.X_test, 5)
+    hits = find_hits(sp.csr_array(sized.Y_test), np.asarray(model.classes_)[positions], 5).hit
+    return {
+        "set": sized.name, "rows": sized.X_train.shape[0], "C": C,
+        "P@1": 100 * hits[:, 0].mean(), "mean": chances[:, 0].mean(),
+        "top1": calibration_error(chances[:, 0], hits[:, 0]),
+        "top5": calibration_error(chances, hits),
+    }  # fmt: skip
 
 
 def calibration_error(chances: np.ndarray, hits: np.ndarray) -> float:

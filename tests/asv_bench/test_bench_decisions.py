@@ -27,7 +27,14 @@ def test_thresholds_and_probabilities(made_data, capsys):
     assert f1["one threshold"]["micro"] > f1["0"]["micro"]
     assert [row["estimator"] for row in found["ece"]] == ["ova", "implicit", "umax"]
     assert all(0 < row["top5"] < 0.3 for row in found["ece"])
-    assert "ECE of the top 5" in capsys.readouterr().out
+    logistic = found["logistic"]
+    assert [row["C"] for row in logistic] == list(decisions._CS)
+    means = [row["mean"] for row in logistic]
+    assert means == sorted(means)  # the ridge draws them to 0
+    assert all(0 < row["top1"] < 1 for row in logistic)
+    printed = capsys.readouterr().out
+    assert "ECE of the top 5" in printed
+    assert "Probabilities of the logistic loss" in printed
 
 
 def test_f1_is_that_of_scikit_learn():
