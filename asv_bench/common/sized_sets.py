@@ -22,6 +22,7 @@ from asv_bench.common.data import (
     save_parts,
     text_vectorizer,
 )
+from asv_bench.common.debian import find_debian, read_debian
 from asv_bench.common.equal_sets import equal_sets
 from asv_bench.embedding.label_texts import read_label_texts
 from sklearn_xc.datasets import load_tate_subjects, load_text_dataset
@@ -38,6 +39,8 @@ CLASS_SETS = (
     "bibtex:first", "delicious:first", "cooking_stackexchange:first", "english_wordnet:first",
     "yso_sets",
 )  # fmt: skip
+#: Sets that had no part in any choice of a default, by whether a row has one class; see ``debian``.
+NEW_SETS = {"debian_tags": False, "debian_depends": False, "debian_maintainers": True}
 #: Sets that are left out at some sizes: too large for a table of many fits.
 LARGE = {"yso_finna_en": ("1/16", "1/4"), "yso_sets": ("1/16", "1/4")}
 
@@ -56,7 +59,7 @@ class SizedSet(NamedTuple):
     Attributes
     ----------
     name : str
-        One of ``LABEL_SETS`` or ``CLASS_SETS``.
+        One of ``LABEL_SETS``, ``CLASS_SETS`` or ``NEW_SETS``.
     X_train, X_test : csr_array or csr_matrix of shape (n, n_features), float32
         Rows of Euclidean norm 1 (0 for a row without features).
     Y_train, Y_test : csr_array of shape (n, n_labels), int8
@@ -107,7 +110,7 @@ def load_sized_set(name: str, size: str, data: Any, *, cache: Any = None) -> Siz
     Parameters
     ----------
     name : str
-        One of ``LABEL_SETS`` or ``CLASS_SETS``.
+        One of ``LABEL_SETS``, ``CLASS_SETS`` or ``NEW_SETS``.
     size : {"1/16", "1/4", "all"}
         Share of the training rows. All test rows stay.
     data : path-like or None
@@ -126,8 +129,8 @@ def load_sized_set(name: str, size: str, data: Any, *, cache: Any = None) -> Siz
     ValueError
         For an unknown name or size.
     """
-    if name not in LABEL_SETS + CLASS_SETS:
-        known = ", ".join(LABEL_SETS + CLASS_SETS)
+    if name not in (*LABEL_SETS, *CLASS_SETS, *NEW_SETS):
+        known = ", ".join((*LABEL_SETS, *CLASS_SETS, *NEW_SETS))
         raise ValueError(f"No data set is called {name!r}, expected one of {known}.")
     if size not in SIZES:
         raise ValueError(f"size must be one of {', '.join(SIZES)}. Got {size!r}.")
@@ -139,7 +142,11 @@ def load_sized_set(name: str, size: str, data: Any, *, cache: Any = None) -> Siz
     X_train, Y_train, X_test, Y_test = load_parts(folder)
     Z = sp.load_npz(folder / "Z.npz") if (folder / "Z.npz").is_file() else None
     texts = pickle.loads((folder / "texts.pickle").read_bytes())
-    return SizedSet(name, X_train, Y_train, X_test, Y_test, Z, name in CLASS_SETS, *texts)
+    return SizedSet(name, X_train, Y_train, X_test, Y_test, Z, _one_class(name), *texts)
+
+
+def _one_class(name: str) -> bool:
+    return name in CLASS_SETS or NEW_SETS.get(name, False)
 
 
 def _save(sized: SizedSet, folder: Path) -> None:
@@ -157,7 +164,7 @@ def _read(name: str, size: str, data: Any) -> SizedSet:
         Y_train, Y_test = split.Y_train, split.Y_test
     else:
         texts, Y_train, Y_test, label_texts = _read_texts(base, data)
-    if name in CLASS_SETS:
+    if _one_class(name):
         to_classes = equal_sets if name == "yso_sets" else _first_labels
         (of_train, Y_train), (of_test, Y_test) = to_classes(Y_train, Y_test)
         label_texts = None if name == "yso_sets" else label_texts
@@ -170,7 +177,7 @@ def _read(name: str, size: str, data: Any) -> SizedSet:
     if texts is None:
         X_train, X_test = split.X_train[of_train], split.X_test[of_test]
         return SizedSet(
-            name, X_train, Y_train, X_test, Y_test, None, name in CLASS_SETS, None, None, None
+            name, X_train, Y_train, X_test, Y_test, None, _one_class(name), None, None, None
         )
     train, test = (
         [part[i] for i in rows] for part, rows in zip(texts, (of_train, of_test), strict=True)
@@ -182,7 +189,7 @@ def _read(name: str, size: str, data: Any) -> SizedSet:
         if matrix is not None:
             matrix.sort_indices()
     return SizedSet(
-        name, X_train, Y_train, X_test, Y_test, Z, name in CLASS_SETS, train, test, label_texts
+        name, X_train, Y_train, X_test, Y_test, Z, _one_class(name), train, test, label_texts
     )
 
 
@@ -192,6 +199,8 @@ def _read_texts(name: str, data: Any) -> tuple[Any, Any, Any, list[str]]:
         parts: list[Any] = [load_tate_subjects("train"), load_tate_subjects("test")]
         train, test = parts
         return (train.data, test.data), train.target, test.target, list(train.label_names)
+    if name in NEW_SETS:
+        return read_debian(name, find_debian(data))
     if name == "cooking_stackexchange":
         (path,) = find_text_files(name, data)
         read = load_text_dataset(path, format="fasttext")

@@ -8,6 +8,9 @@ would give on a set that it was not made for. Sets of the same documents have no
 Each default runs in a process of its own, the other settings of an estimator one after another in
 another one, on one thread. With --out rows are kept in defaults.jsonl as they come: a stopped run
 goes on from there, and measures again what failed. Those of docs/choosing.md are in records.jsonl.
+
+``--sets debian_tags debian_depends debian_maintainers --no-grid`` takes sets on which nothing was
+chosen; see ``asv_bench.common.debian`` for the file that they need.
 """
 
 import argparse
@@ -26,6 +29,7 @@ from asv_bench.common.runs import RowLog, run_worker
 from asv_bench.common.sized_sets import (
     CLASS_SETS,
     LABEL_SETS,
+    NEW_SETS,
     SIZES,
     documents_of,
     load_sized_set,
@@ -68,7 +72,7 @@ _WIDE = [
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the experiment to a command line."""
-    parser.add_argument("--sets", nargs="+", choices=ALL_SETS, default=ALL_SETS)
+    parser.add_argument("--sets", nargs="+", choices=(*ALL_SETS, *NEW_SETS), default=ALL_SETS)
     parser.add_argument("--sizes", nargs="+", choices=tuple(SIZES), default=tuple(SIZES))
     parser.add_argument("--entries", nargs="+", choices=tuple(ENTRIES), default=tuple(ENTRIES))
     parser.add_argument("--no-grid", action="store_true", help="the defaults alone")
