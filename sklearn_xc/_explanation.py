@@ -43,6 +43,22 @@ class Explanation:
     probability : float or None
         That of the label, where the classifier is calibrated. It is no sum over features: among
         other things it depends on the scores of other labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_xc import OvALinearXC
+    >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
+    >>> Y = np.array([[1, 0], [0, 1], [1, 1]])
+    >>> clf = OvALinearXC(label_names=["soup", "bread"]).fit(X, Y)
+    >>> found = clf.explain([[1.0, 1.0]], "soup", feature_names=["stock", "flour"])
+    >>> found
+    soup: score +0.206
+      +0.654  stock
+      -0.414  flour
+      -0.034  (intercept)
+    >>> found.features.tolist(), found.weights.round(2)
+    (['stock', 'flour'], array([ 0.65, -0.41]))
     """
 
     label: Any

@@ -48,6 +48,20 @@ class ChangeableLabels:
         ValueError
             For what is no label, or comes twice, and if too few are left: one column of an
             indicator, three classes of a 1-D y.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_xc import OvALinearXC
+        >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
+        >>> Y = np.array([[1, 0], [0, 1], [1, 1]])
+        >>> clf = OvALinearXC(label_names=["soup", "bread"]).fit(X, Y)
+        >>> clf.drop_labels(["soup"]).predict(X)
+        array([[0],
+               [1],
+               [1]])
+        >>> clf.classes_.tolist()
+        ['bread']
         """
         check_is_fitted(self)
         is_kept = np.ones(len(self.classes_), bool)
@@ -80,6 +94,16 @@ class ChangeableLabels:
         ------
         ValueError
             For what is no label; names that are equal, missing or of different kinds.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_xc import OvALinearXC
+        >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
+        >>> Y = np.array([[1, 0], [0, 1], [1, 1]])
+        >>> clf = OvALinearXC(label_names=["soup", "bread"]).fit(X, Y)
+        >>> clf.rename_labels({"soup": "stew"}).classes_.tolist()
+        ['stew', 'bread']
         """
         check_is_fitted(self)
         who, known = f"{type(self).__name__}: names", self.classes_
@@ -132,6 +156,18 @@ class ChangeableLabels:
         ------
         ValueError
             If they are not all labels, once each, or after a 1-D y, whose classes are sorted.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_xc import OvALinearXC
+        >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
+        >>> Y = np.array([[1, 0], [0, 1], [1, 1]])
+        >>> clf = OvALinearXC(label_names=["soup", "bread"]).fit(X, Y)
+        >>> clf.reorder_labels(["bread", "soup"]).predict(X)
+        array([[0, 1],
+               [1, 0],
+               [1, 1]])
         """
         check_is_fitted(self)
         who = type(self).__name__

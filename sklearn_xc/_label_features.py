@@ -116,6 +116,14 @@ class LabelFeatures:
         ------
         ValueError
             If a class has no row.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_xc import LabelFeatures
+        >>> known = LabelFeatures(["a long story", "lines that rhyme"], classes=["novel", "poem"])
+        >>> known.of_classes(np.array(["poem"])).features
+        ['lines that rhyme']
         """
         if self.classes is None or np.array_equal(self.classes, classes):
             return self

@@ -42,9 +42,12 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
     >>> from sklearn_xc.datasets import make_xc_classification
     >>> X, Y = make_xc_classification(n_samples=100, n_labels=10, random_state=0)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     sklearn_xc.OvALinearXC().fit(X, Y).save(folder)
+    ...     sklearn_xc.OvALinearXC(C=2.0).fit(X, Y).save(folder)
     ...     model = sklearn_xc.load(folder)
-    >>> model.predict_topk(X[:2], k=2)[0].shape
+    ...     labels, scores = model.predict_topk(X[:2], k=2)
+    >>> model
+    OvALinearXC(C=2.0)
+    >>> labels.shape
     (2, 2)
     """
     return load_model(path, verify=verify)

@@ -55,6 +55,21 @@ class SavedEstimator:
         The folder holds ``meta.json``, which says what the model is, a .npy file for each array,
         and a .safetensors file for the weights of a network. ``python -m sklearn_xc inspect PATH``
         shows what is in it.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import numpy as np
+        >>> import sklearn_xc
+        >>> from sklearn_xc import OvALinearXC
+        >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
+        >>> Y = np.array([[1, 0], [0, 1], [1, 1]])
+        >>> clf = OvALinearXC(label_names=["soup", "bread"]).fit(X, Y)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     clf.save(folder)
+        ...     opened = sklearn_xc.load(folder)
+        ...     bool((opened.decision_function(X) == clf.decision_function(X)).all())
+        True
         """
         from sklearn_xc.storage.models import save_model
 
@@ -81,6 +96,18 @@ class SavedEstimator:
             If the folder holds no model, or a damaged one.
         TypeError
             If it holds one of another class.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import numpy as np
+        >>> from sklearn_xc import OvALinearXC
+        >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
+        >>> Y = np.array([[1, 0], [0, 1], [1, 1]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     OvALinearXC(label_names=["soup", "bread"]).fit(X, Y).save(folder)
+        ...     OvALinearXC.load(folder).classes_.tolist()
+        ['soup', 'bread']
         """
         from sklearn_xc.storage.models import load_model
 

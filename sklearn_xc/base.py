@@ -95,6 +95,25 @@ class XCClassifier(
         scores : ndarray of float of shape (n, k)
             Their scores, padded with -inf. Labels without a training instance come last, 1 below
             the others of the row, or at -inf where it has no others.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_xc import OvALinearXC
+        >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
+        >>> Y = np.array([[1, 0], [0, 1], [1, 1]])
+        >>> clf = OvALinearXC(label_names=["soup", "bread"]).fit(X, Y)
+        >>> labels, scores = clf.predict_topk(X, k=1)
+        >>> clf.classes_[labels].tolist()
+        [['soup'], ['bread'], ['soup']]
+
+        Labels that an instance has already, or that nobody may have, are left out:
+
+        >>> labels, scores = clf.predict_topk(X, k=2, exclude=["soup"])
+        >>> labels
+        array([[ 1, -1],
+               [ 1, -1],
+               [ 1, -1]])
         """
         check_is_fitted(self)
         k = self._check_topk_size(k, X)
@@ -119,6 +138,21 @@ class XCClassifier(
             was not scored, it is not zero. Otherwise the scores of all labels, or after a 1-D fit
             of two classes the score of the second. Labels without a training instance are absent
             from a CSR, and elsewhere score 1 below the lowest of the others.
+
+        Examples
+        --------
+        After a sparse fit, only the `top_k` best labels of a row are scored:
+
+        >>> import numpy as np
+        >>> from scipy.sparse import csr_array
+        >>> from sklearn_xc import OvALinearXC
+        >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
+        >>> Y = np.array([[1, 0], [0, 1], [1, 1]])
+        >>> OvALinearXC().fit(X, Y).decision_function(X).shape
+        (3, 2)
+        >>> scores = OvALinearXC(top_k=1).fit(X, csr_array(Y)).decision_function(X)
+        >>> scores.shape, scores.indices.tolist()
+        ((3, 2), [0, 1, 0])
         """
         check_is_fitted(self)
         if self._targets_kind == "sparse":
@@ -143,6 +177,23 @@ class XCClassifier(
             threshold: 0 in one-vs-all, ``threshold_`` where there is one, and in softmax a
             probability of 1 / (2 m) where instances have m labels on average. After a sparse fit
             only the ``top_k`` best of each row are considered.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_xc import OvALinearXC
+        >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
+        >>> Y = np.array([[1, 0], [0, 1], [1, 1]])
+        >>> clf = OvALinearXC(label_names=["soup", "bread"]).fit(X, Y)
+        >>> clf.predict(X)
+        array([[1, 0],
+               [0, 1],
+               [1, 1]])
+
+        One class for each instance, by name:
+
+        >>> OvALinearXC().fit(X, ["soup", "bread", "both"]).predict(X)
+        array(['soup', 'bread', 'both'], dtype='<U5')
         """
         check_is_fitted(self)
         if self._targets_kind == "sparse":
@@ -185,6 +236,21 @@ class XCClassifier(
         ValueError
             For a y or `sample_weight` of another length than X, another kind of y than in fit, or
             what ``fit`` would refuse of either. Classes that fit has not seen count as missed.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_xc import OvALinearXC
+        >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
+        >>> Y = np.array([[1, 0], [0, 1], [1, 1]])
+        >>> clf = OvALinearXC(label_names=["soup", "bread"]).fit(X, Y)
+        >>> clf.score(X, Y)
+        1.0
+
+        Where soup is the only true label of each instance, the second one is missed:
+
+        >>> round(clf.score(X, [[1, 0], [1, 0], [1, 0]]), 3)
+        0.667
         """
         check_is_fitted(self)
         if self._targets_kind == "classes":
@@ -230,6 +296,19 @@ class XCClassifier(
         ValueError
             If `x` is not one instance of numbers, or `label` is unknown; and of a classifier that
             reads texts.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_xc import OvALinearXC
+        >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
+        >>> Y = np.array([[1, 0], [0, 1], [1, 1]])
+        >>> clf = OvALinearXC(label_names=["soup", "bread"]).fit(X, Y)
+        >>> clf.explain([[1.0, 1.0]], "soup", feature_names=["stock", "flour"])
+        soup: score +0.206
+          +0.654  stock
+          -0.414  flour
+          -0.034  (intercept)
         """
         check_is_fitted(self)
         who = type(self).__name__

@@ -25,40 +25,213 @@ __all__ = [
 
 
 class DataFormatError(ValueError):
-    """A data file does not follow its format; the message names file, line and token."""
+    r"""A data file does not follow its format; the message names file, line and token.
+
+    Examples
+    --------
+    The third line of this file has a value that is no number:
+
+    >>> import pathlib, tempfile
+    >>> from sklearn_xc.datasets import load_xmc_file
+    >>> from sklearn_xc.exceptions import DataFormatError
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "train.txt")
+    ...     _ = path.write_text("2 4 3\n0,2 1:0.5 3:2\n0 1:x\n")
+    ...     try:
+    ...         load_xmc_file(path)
+    ...     except DataFormatError as error:
+    ...         print(str(error).replace(folder, "data"))
+    data/train.txt, line 3: '1:x': expected a decimal number after the colon.
+    """
 
 
 class GridEdgeWarning(UserWarning):
-    """The best value of a parameter is the smallest or largest that was tried."""
+    """The best value of a parameter is the smallest or largest that was tried.
+
+    Examples
+    --------
+    As an error, where it must not pass unnoticed:
+
+    >>> import warnings
+    >>> from sklearn_xc import OvALinearXCCV
+    >>> from sklearn_xc.datasets import make_xc_classification
+    >>> from sklearn_xc.exceptions import GridEdgeWarning
+    >>> X, Y = make_xc_classification(
+    ...     n_samples=500, n_features=300, n_labels=50, random_state=0, return_X_y=True
+    ... )
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", GridEdgeWarning)
+    ...     OvALinearXCCV(Cs=[0.1, 0.3, 1.0], cv=2).fit(X, Y)
+    Traceback (most recent call last):
+        ...
+    sklearn_xc.exceptions.GridEdgeWarning: OvALinearXCCV: the best C, 1, is the largest of the 3
+    in Cs_. A larger one may be better: give Cs as an array that reaches farther.
+    """
 
 
 class MemoryBudgetError(MemoryError):
-    """The work cannot fit into memory; raised before the largest array is allocated."""
+    """The work cannot fit into memory; raised before the largest array is allocated.
+
+    Examples
+    --------
+    >>> from sklearn_xc import OvALinearXC
+    >>> from sklearn_xc.datasets import make_xc_classification
+    >>> from sklearn_xc.exceptions import MemoryBudgetError
+    >>> X, Y = make_xc_classification(
+    ...     n_samples=500, n_features=300, n_labels=50, random_state=0, return_X_y=True
+    ... )
+    >>> try:
+    ...     clf = OvALinearXC(max_memory="10kB").fit(X, Y)
+    ... except MemoryBudgetError:
+    ...     clf = OvALinearXC(max_memory="10MB").fit(X, Y)
+    >>> clf.max_memory
+    '10MB'
+    """
 
 
 class PruningWarning(UserWarning):
-    """Zeroing small weights after training cost correct answers on a sample of the instances."""
+    """Zeroing small weights after training cost correct answers on a sample of the instances.
+
+    Examples
+    --------
+    Weights are of the order of 1 here, and none is left:
+
+    >>> import warnings
+    >>> import numpy as np
+    >>> from sklearn_xc import OvALinearXC
+    >>> from sklearn_xc.exceptions import PruningWarning
+    >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
+    >>> Y = np.array([[1, 0], [0, 1], [1, 1]])
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", PruningWarning)
+    ...     OvALinearXC(prune=5.0).fit(X, Y)
+    Traceback (most recent call last):
+        ...
+    sklearn_xc.exceptions.PruningWarning: OvALinearXC: prune=5.0 lowered F1 from 1.000 to 0.000 on 3
+    of the training instances. Lower it: weights are the smaller, the larger X is.
+    """
 
 
 class RecallWarning(UserWarning):
-    """An approximate search finds fewer of the best labels than expected."""
+    """An approximate search finds fewer of the best labels than expected.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from sklearn_xc.exceptions import RecallWarning
+    >>> from sklearn_xc.mips import SphericalIndex, check_recall
+    >>> rng = np.random.default_rng(0)
+    >>> W, queries = rng.standard_normal((1000, 8)), rng.standard_normal((50, 8))
+    >>> index = SphericalIndex()
+    >>> index.build(W)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always", RecallWarning)
+    ...     recall = check_recall(index, W, 0, None, queries, k=5, n_candidates=20, floor=0.9)
+    >>> round(recall, 1), caught[0].category.__name__
+    (0.5, 'RecallWarning')
+    """
 
 
 class SavedModelError(ValueError):
-    """A folder holds no saved model, a damaged one, or one of a newer format."""
+    """A folder holds no saved model, a damaged one, or one of a newer format.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import sklearn_xc
+    >>> from sklearn_xc.exceptions import SavedModelError
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     try:
+    ...         sklearn_xc.load(folder)
+    ...     except SavedModelError as error:
+    ...         print(str(error).replace(folder, "models/tagger"))
+    models/tagger: holds no model: there is no meta.json in it.
+    """
 
 
 class SmallGroupWarning(UserWarning):
-    """A group of labels has too few held-out rows to learn their probabilities from."""
+    """A group of labels has too few held-out rows to learn their probabilities from.
+
+    Examples
+    --------
+    There are twelve rows only, which one may know:
+
+    >>> import warnings
+    >>> import numpy as np
+    >>> from sklearn_xc import OvALinearXC, TopKCalibrator
+    >>> from sklearn_xc.exceptions import SmallGroupWarning
+    >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
+    >>> Y = np.array([[1, 0], [0, 1], [1, 1]])
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", SmallGroupWarning)
+    ...     clf = TopKCalibrator(OvALinearXC(), random_state=0)
+    ...     clf = clf.fit(np.tile(X, (4, 1)), np.tile(Y, (4, 1)))
+    >>> clf.predict_proba(X).shape
+    (3, 2)
+    """
 
 
 class UnfamiliarTextWarning(UserWarning):
-    """Texts to be labelled have little in common with those of the training."""
+    """Texts to be labelled have little in common with the training texts.
+
+    Examples
+    --------
+    A tagger of English recipes that is asked about German ones:
+
+    >>> import warnings
+    >>> from sklearn_xc import TextClassifierXC
+    >>> from sklearn_xc.exceptions import UnfamiliarTextWarning
+    >>> texts = ["how to freeze soup", "freezing bread dough", "clear soup stock", "rye bread"] * 5
+    >>> tags = [["freezing", "soup"], ["freezing", "bread"], ["soup"], ["bread"]] * 5
+    >>> tagger = TextClassifierXC().fit(texts, tags)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", UnfamiliarTextWarning)
+    ...     tagger.predict(["Suppe einfrieren", "Brotteig kneten", "klare Suppe"] * 5)
+    Traceback (most recent call last):
+        ...
+    sklearn_xc.exceptions.UnfamiliarTextWarning: TextClassifierXC: these texts have little in common
+    with the training texts: 0% of their words are known from training, where 100% are usual. ...
+    """
 
 
 class UnknownLabelWarning(UserWarning):
-    """Names of labels are not known from the fit, and are left out."""
+    """Names of labels are not known from the fit, and are left out.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sklearn_xc.exceptions import UnknownLabelWarning
+    >>> from sklearn_xc.preprocessing import LabelBinarizerXC
+    >>> binarizer = LabelBinarizerXC(handle_unknown="ignore").fit([["soup"], ["bread"]])
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always", UnknownLabelWarning)
+    ...     Y = binarizer.transform([["soup", "pie"]])
+    >>> Y.toarray()
+    array([[0, 1]], dtype=int8)
+    >>> print(caught[0].message)
+    LabelBinarizerXC: y holds 1 names that are not known, 'pie' most often (1 times). They are left
+    out.
+    """
 
 
 class UnseenLabelWarning(UserWarning):
-    """Labels have no training instance; they are never predicted and rank below all others."""
+    """Labels have no training instance; they are never predicted and rank below all others.
+
+    Examples
+    --------
+    No instance has the third label, which may be as it should:
+
+    >>> import warnings
+    >>> import numpy as np
+    >>> from sklearn_xc import OvALinearXC
+    >>> from sklearn_xc.exceptions import UnseenLabelWarning
+    >>> X = np.array([[1.0, 0.0], [0.0, 1.0]])
+    >>> Y = np.array([[1, 0, 0], [0, 1, 0]])
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", UnseenLabelWarning)
+    ...     clf = OvALinearXC().fit(X, Y)
+    >>> clf.predict_topk(X, k=3)[0]
+    array([[0, 1, 2],
+           [1, 0, 2]])
+    """

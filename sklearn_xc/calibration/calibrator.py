@@ -161,10 +161,16 @@ class TopKCalibrator(WrappedClassifier):
     >>> X, Y = make_xc_classification(
     ...     n_samples=600, n_features=300, n_labels=80, random_state=0, return_X_y=True
     ... )
-    >>> clf = TopKCalibrator(OvALinearXC(), n_groups=2, random_state=0).fit(X, Y)
-    >>> labels, chances = clf.predict_proba_topk(X[:2], k=3)
+    >>> clf = TopKCalibrator(OvALinearXC(), n_groups=2, random_state=0).fit(X[:400], Y[:400])
+    >>> labels, chances = clf.predict_proba_topk(X[400:], k=3)
     >>> chances.shape
-    (2, 3)
+    (200, 3)
+
+    Of the best labels, about as many are true as they promise:
+
+    >>> from sklearn_xc.metrics import precision_at_k
+    >>> bool(abs(chances[:, 0].mean() - precision_at_k(Y[400:], labels, k=1)) < 0.1)
+    True
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012
@@ -393,6 +399,23 @@ class TopKCalibrator(WrappedClassifier):
             After a 1-D fit rows sum to 1. Otherwise each label has a probability of its own,
             between 0 and 1: after a sparse fit those of the ``top_k`` best are stored. Labels
             without a training instance have 0.
+
+        Examples
+        --------
+        A row of 80 labels after a sparse fit, each with a probability of its own:
+
+        >>> from sklearn_xc import OvALinearXC, TopKCalibrator
+        >>> from sklearn_xc.datasets import make_xc_classification
+        >>> X, Y = make_xc_classification(
+        ...     n_samples=600, n_features=300, n_labels=80, random_state=0, return_X_y=True
+        ... )
+        >>> clf = TopKCalibrator(OvALinearXC(), n_groups=2, random_state=0).fit(X[:400], Y[:400])
+        >>> chances = clf.predict_proba(X[400:])
+        >>> chances.shape, chances.nnz
+        ((200, 80), 16000)
+        >>> n_expected = chances.sum() / 200  # labels of an instance
+        >>> bool(abs(n_expected - Y[400:].sum() / 200) < 0.5)
+        True
         """
         check_is_fitted(self)
         if self._targets_kind == "sparse":

@@ -201,6 +201,19 @@ class HiddenLayerModel(XCClassifier):
         MemoryBudgetError
             If the answer or the index does not fit into `max_memory`, or into what the machine has
             left.
+
+        Examples
+        --------
+        The search finds most of the best labels, and is what is fast with many of them:
+
+        >>> from sklearn.datasets import load_digits
+        >>> from sklearn_xc import DecompMIPSClassifier
+        >>> X, y = load_digits(return_X_y=True)
+        >>> clf = DecompMIPSClassifier(random_state=0).fit(X / 16, y)
+        >>> all_scored, _ = clf.predict_topk(X / 16, k=1)
+        >>> searched, _ = clf.predict_topk(X / 16, k=1, exact=False)
+        >>> bool((all_scored == searched).mean() > 0.95)
+        True
         """
         check_is_fitted(self)
         k = self._check_topk_size(k, X)

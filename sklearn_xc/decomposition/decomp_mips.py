@@ -229,9 +229,8 @@ class DecompMIPSClassifier(TrainableModel):
     label's scores: none goes farther than to the farthest instance that moves it.
 
     Memory: the weights, once more for their averages and once more with Adagrad, and dim/4 bytes a
-    label for the index. Time of a step,
-    for each instance: dim/4 byte look-ups a label, 64 of them at once with AVX-512, and a few
-    hundred inner products.
+    label for the index. Time of a step, for each instance: dim/4 byte look-ups a label, 64 of them
+    at once with AVX-512, and a few hundred inner products.
 
     Source: [1]_; differs in the search, as its algorithm 2 is `MessagePassing`; in that labels
     which were not retrieved are absent instead of having the score 0; and in the unit of time of
@@ -445,6 +444,18 @@ class DecompMIPSClassifier(TrainableModel):
         interrupt leaves the model as it was, and other threads never see it half trained. The copy
         takes the memory of a first call again, and its time, so pass thousands of instances at once
         where labels are many. The index is kept for the next call.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from sklearn_xc import DecompMIPSClassifier
+        >>> X, y = load_digits(return_X_y=True)
+        >>> clf = DecompMIPSClassifier(random_state=0)
+        >>> for first in range(0, 1500, 500):
+        ...     rows = slice(first, first + 500)
+        ...     clf = clf.partial_fit(X[rows] / 16, y[rows], classes=range(10))
+        >>> bool(clf.score(X[1500:] / 16, y[1500:]) > 0.8)
+        True
         """
         goes_on = hasattr(self, "coef_")
         training = self._check(X, y, sample_weight, classes, goes_on)

@@ -113,6 +113,24 @@ class RankingModel(XCClassifier):
         -------
         ndarray of shape (n, embedding_dim)
             Unit vectors; 0 for a row without features.
+
+        Examples
+        --------
+        Instances are near the labels that they have:
+
+        >>> from sklearn.feature_extraction.text import TfidfVectorizer
+        >>> from sklearn_xc import LabelFeatures, NGAMEEmbeddingXC
+        >>> texts = ["a red apple", "green apple pie", "fast red car", "the car race"] * 10
+        >>> names = ["apple", "car"]
+        >>> vectorizer = TfidfVectorizer().fit(texts)
+        >>> clf = NGAMEEmbeddingXC(
+        ...     label_features=LabelFeatures(names), label_vectorizer=vectorizer, random_state=0
+        ... )
+        >>> clf = clf.fit(vectorizer.transform(texts), [0, 0, 1, 1] * 10)
+        >>> V = clf.embed(vectorizer.transform(["an apple", "my car"]))
+        >>> cosines = V @ clf.embed_labels().T
+        >>> cosines.argmax(axis=1)
+        array([0, 1])
         """
         check_is_fitted(self)
         instances = self._instances(X)
@@ -183,6 +201,26 @@ class RankingModel(XCClassifier):
             the labels are known.
         MemoryBudgetError
             If the answer, or what it is worked out from, does not fit into `max_memory`.
+
+        Examples
+        --------
+        >>> from sklearn.feature_extraction.text import TfidfVectorizer
+        >>> from sklearn_xc import LabelFeatures, NGAMEEmbeddingXC
+        >>> texts = ["a red apple", "green apple pie", "fast red car", "the car race"] * 10
+        >>> names = ["apple", "car"]
+        >>> vectorizer = TfidfVectorizer().fit(texts)
+        >>> clf = NGAMEEmbeddingXC(
+        ...     label_features=LabelFeatures(names), label_vectorizer=vectorizer, random_state=0
+        ... )
+        >>> clf = clf.fit(vectorizer.transform(texts), [0, 0, 1, 1] * 10)
+        >>> labels, scores = clf.predict_topk(vectorizer.transform(["my car"]), k=2)
+        >>> [names[label] for label in labels[0]]
+        ['car', 'apple']
+
+        By the words that text and label have in common, without any training:
+
+        >>> clf.predict_topk(vectorizer.transform(["my car"]), k=2, component="features")[1]
+        array([[1., 0.]])
         """
         check_is_fitted(self)
         k = self._check_topk_size(k, X)

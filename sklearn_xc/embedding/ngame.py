@@ -394,6 +394,21 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
             As in fit; and for another kind of y, other classes or columns than before.
         MemoryBudgetError
             As in fit.
+
+        Examples
+        --------
+        >>> from sklearn.feature_extraction.text import TfidfVectorizer
+        >>> from sklearn_xc import LabelFeatures, NGAMEEmbeddingXC
+        >>> texts = ["a red apple", "green apple pie", "fast red car", "the car race"] * 10
+        >>> names = ["apple", "car"]
+        >>> vectorizer = TfidfVectorizer().fit(texts)
+        >>> clf = NGAMEEmbeddingXC(
+        ...     label_features=LabelFeatures(names), label_vectorizer=vectorizer, random_state=0
+        ... )
+        >>> clf = clf.fit(vectorizer.transform(texts), [0, 0, 1, 1] * 10)
+        >>> clf = clf.partial_fit(vectorizer.transform(["apple race", "a red pie"]), [0, 0])
+        >>> clf.label_counts_
+        array([22, 20])
         """
         with one_blas_thread():
             if not hasattr(self, "encoder_"):
@@ -444,6 +459,25 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         -----
         UnseenLabelWarning
             If a label has no feature: nothing is known of it then.
+
+        Examples
+        --------
+        A label that is known by its text alone:
+
+        >>> from sklearn.feature_extraction.text import TfidfVectorizer
+        >>> from sklearn_xc import LabelFeatures, NGAMEEmbeddingXC
+        >>> texts = ["a red apple", "green apple pie", "fast red car", "the car race"] * 10
+        >>> names = ["apple", "car"]
+        >>> vectorizer = TfidfVectorizer().fit(texts)
+        >>> clf = NGAMEEmbeddingXC(
+        ...     label_features=LabelFeatures(names), label_vectorizer=vectorizer, label_names=names,
+        ...     random_state=0,
+        ... )
+        >>> clf = clf.fit(vectorizer.transform(texts), [[1, 0], [1, 0], [0, 1], [0, 1]] * 10)
+        >>> clf = clf.add_labels(label_features=["pie"], classes=["pie"])
+        >>> labels, _ = clf.predict_topk(vectorizer.transform(["a pie"]), k=1)
+        >>> clf.classes_[labels].tolist()
+        [['pie']]
         """
         check_is_fitted(self)
         if X is not None or y is not None:

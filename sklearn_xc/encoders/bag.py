@@ -155,11 +155,22 @@ class BagOfEmbeddings(BaseEstimator):
     >>> import numpy as np
     >>> from scipy.sparse import csr_array
     >>> from sklearn_xc.encoders import BagOfEmbeddings
-    >>> inputs = csr_array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0]])
+    >>> inputs = csr_array([[1.0, 0.0, 2.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
     >>> encoder = BagOfEmbeddings()
     >>> encoder.start(inputs, dim=4, seed=0)
     >>> np.linalg.norm(encoder.encode(inputs), axis=1).round(6)
-    array([1., 0.])
+    array([1., 1., 0.])
+
+    The first two learn to be alike: the gradient of each is the other one's embedding, with a
+    minus.
+
+    >>> rng = np.random.default_rng(0)
+    >>> for _ in range(30):
+    ...     passed = encoder.forward(inputs[:2], rng)
+    ...     encoder.learn(passed, -passed.V[::-1], rate=0.05)
+    >>> V = encoder.encode(inputs)
+    >>> bool(V[0] @ V[1] > 0.9)
+    True
     """
 
     reads: Literal["rows"] = "rows"

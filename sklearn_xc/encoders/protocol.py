@@ -12,6 +12,18 @@ class ForwardPass(Protocol):
     ----------
     V : ndarray of float of shape (n, dim)
         The embeddings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from sklearn_xc.encoders import BagOfEmbeddings
+    >>> inputs = csr_array([[1.0, 0.0, 2.0], [0.0, 1.0, 0.0]])
+    >>> encoder = BagOfEmbeddings()
+    >>> encoder.start(inputs, dim=4, seed=0)
+    >>> passed = encoder.forward(inputs, np.random.default_rng(0))
+    >>> bool((passed.V == encoder.encode(inputs)).all())
+    True
     """
 
     @property
@@ -52,6 +64,36 @@ class Encoder(Protocol):
     ----------
     reads : {"rows", "texts"}
         What inputs are. It may be missing, which is "rows".
+
+    Examples
+    --------
+    One of your own that does not learn: latent semantic analysis.
+
+    >>> from sklearn.base import BaseEstimator
+    >>> from sklearn.decomposition import TruncatedSVD
+    >>> from sklearn.feature_extraction.text import TfidfVectorizer
+    >>> from sklearn.preprocessing import normalize
+    >>> from sklearn_xc import NGAMEEmbeddingXC
+    >>> class LatentSemantics(BaseEstimator):
+    ...     is_frozen = True
+    ...
+    ...     def start(self, inputs, dim, seed):
+    ...         self.svd_ = TruncatedSVD(dim, random_state=seed).fit(inputs)
+    ...
+    ...     def encode(self, inputs, n_jobs=None):
+    ...         return normalize(self.svd_.transform(inputs))
+    ...
+    ...     def forward(self, inputs, rng, n_jobs=None):
+    ...         raise NotImplementedError
+    ...
+    ...     def learn(self, passed, gradient, rate, n_jobs=None):
+    ...         raise NotImplementedError
+    >>> texts = ["a red apple", "green apple pie", "fast red car", "the car race"] * 10
+    >>> vectorizer = TfidfVectorizer().fit(texts)
+    >>> clf = NGAMEEmbeddingXC(LatentSemantics(), embedding_dim=2, random_state=0)
+    >>> clf = clf.fit(vectorizer.transform(texts), [0, 0, 1, 1] * 10)
+    >>> clf.predict(vectorizer.transform(["an apple", "my car"])).tolist()
+    [0, 1]
     """
 
     reads: Literal["rows", "texts"]

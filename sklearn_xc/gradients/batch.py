@@ -18,6 +18,20 @@ class Batch(NamedTuple):
         Labels of each instance, at least one.
     weight : ndarray of float64 of shape (n,)
         Of the instances.
+
+    Examples
+    --------
+    Two instances: the first has the labels 0 and 2, the second the label 1.
+
+    >>> import numpy as np
+    >>> from sklearn_xc.gradients import Batch
+    >>> batch = Batch(
+    ...     V=np.array([[2.0, 0.5], [0.0, 1.0]]), indptr=np.array([0, 2, 3]),
+    ...     positives=np.array([0, 2, 1], np.int32), weight=np.ones(2),
+    ... )
+    >>> second = batch.part(1, 2)
+    >>> second.V, second.positives
+    (array([[0., 1.]]), array([1], dtype=int32))
     """
 
     V: np.ndarray
@@ -55,6 +69,23 @@ class LabelGradient(NamedTuple):
         Labels of each instance.
     losses : ndarray of float64 of shape (n,)
         Over the labels considered.
+
+    Examples
+    --------
+    Of the max-margin loss of scores 2, 0.5, 1.6 and -2, where label 0 is the true one:
+
+    >>> import numpy as np
+    >>> from sklearn_xc.gradients import Batch, LabelGradient, SetLoss
+    >>> from sklearn_xc.losses import MaxMargin
+    >>> batch = Batch(
+    ...     V=np.ones((1, 1)), indptr=np.array([0, 1]), positives=np.array([0], np.int32),
+    ...     weight=np.ones(1),
+    ... )
+    >>> found = LabelGradient.empty(n=1, room=4, dtype=np.float64)
+    >>> SetLoss.of(MaxMargin()).over_all(np.array([[2.0, 0.5, 1.6, -2.0]]), batch, found)
+    >>> m = found.counts[0]
+    >>> found.labels[0, :m], found.values[0, :m].round(6), found.losses.round(6)
+    (array([0, 2], dtype=int32), array([-0.3,  0.3]), array([0.09]))
     """
 
     labels: np.ndarray

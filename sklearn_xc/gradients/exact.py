@@ -19,7 +19,20 @@ _LABELS_PER_PRODUCT = 16_384
 
 @dataclass
 class ExactGradient(BaseEstimator):
-    """The gradient over all labels; O(n_labels dim) for an instance."""
+    """The gradient over all labels; O(n_labels dim) for an instance.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn_xc import DecompMIPSClassifier
+    >>> from sklearn_xc.gradients import ExactGradient
+    >>> X, y = load_digits(return_X_y=True)
+    >>> clf = DecompMIPSClassifier(
+    ...     gradient=ExactGradient(), max_iter=1, random_state=0
+    ... ).fit(X[:900] / 16, y[:900])
+    >>> bool(clf.score(X[900:] / 16, y[900:]) > 0.8)
+    True
+    """
 
     default_index: ClassVar[str] = "product"
 

@@ -40,6 +40,18 @@ class MessagePassing(BaseEstimator):
     ----------
     .. [1] I. E.-H. Yen, S. Kale, F. X. Yu, D. Holtmann-Rice, S. Kumar and P. Ravikumar, "Loss
        decomposition for fast learning in large output spaces", ICML 2018.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn_xc import DecompMIPSClassifier
+    >>> from sklearn_xc.gradients import MessagePassing
+    >>> X, y = load_digits(return_X_y=True)
+    >>> clf = DecompMIPSClassifier(
+    ...     gradient=MessagePassing(n_rounds=2, n_blocks=4), max_iter=1, random_state=0
+    ... ).fit(X[:450] / 16, y[:450])
+    >>> bool(clf.score(X[450:] / 16, y[450:]) > 0.7)
+    True
     """
 
     n_rounds: int = 1

@@ -36,6 +36,28 @@ class GradientTask:
         Of what is random.
     n_drawn : int
         Mini-batches that labels were drawn for before.
+
+    Examples
+    --------
+    An instance with the label 0; of the others, label 2 comes within a margin of 1:
+
+    >>> import numpy as np
+    >>> from sklearn_xc.gradients import Batch, ExactGradient, GradientTask, SetLoss
+    >>> from sklearn_xc.losses import MaxMargin
+    >>> from sklearn_xc.mips import ExactIndex
+    >>> from sklearn_xc.parallel.team import Team
+    >>> W = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8], [-1.0, 0.0]])
+    >>> batch = Batch(
+    ...     V=np.array([[2.0, 0.5]]), indptr=np.array([0, 1]), positives=np.array([0], np.int32),
+    ...     weight=np.ones(1),
+    ... )
+    >>> task = GradientTask(SetLoss.of(MaxMargin()), ExactIndex, n_candidates=2, n_columns=2)
+    >>> method = ExactGradient().start(task)
+    >>> method.build(W)
+    >>> with Team(n_workers=1) as team:
+    ...     found = method.of(W, batch, method.search(W, batch.V, team), team)
+    >>> found.labels[0, : found.counts[0]], found.values[0, : found.counts[0]].round(6)
+    (array([0, 2], dtype=int32), array([-0.3,  0.3]))
     """
 
     loss: SetLoss
@@ -55,6 +77,34 @@ class GradientMethod(ABC):
     looks_ahead : bool
         Whether what is found serves for some steps; if not, for the weights as they stand. False by
         default.
+
+    Examples
+    --------
+    What a training does with one, here for an instance with the label 0:
+
+    >>> import numpy as np
+    >>> from sklearn_xc.gradients import Batch, GradientTask, SearchedGradient, SetLoss
+    >>> from sklearn_xc.losses import MaxMargin
+    >>> from sklearn_xc.mips import ExactIndex
+    >>> from sklearn_xc.parallel.team import Team
+    >>> W = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8], [-1.0, 0.0]])
+    >>> batch = Batch(
+    ...     V=np.array([[2.0, 0.5]]), indptr=np.array([0, 1]), positives=np.array([0], np.int32),
+    ...     weight=np.ones(1),
+    ... )
+    >>> task = GradientTask(SetLoss.of(MaxMargin()), ExactIndex, n_candidates=2, n_columns=2)
+    >>> method = SearchedGradient().start(task)
+    >>> method.build(W)
+    >>> with Team(n_workers=1) as team:
+    ...     candidates = method.search(W, batch.V, team)
+    ...     found = method.of(W, batch, candidates, team)
+    >>> candidates.labels, found.losses.round(6)
+    (array([[0, 2]], dtype=int32), array([0.09]))
+    >>> W[[0, 2]] -= 0.5 * found.values[0, :2, None] * batch.V  # a step
+    >>> method.moved(np.array([0, 2], np.int32), np.array([0.3, 0.3]))
+    >>> with Team(n_workers=1) as team:
+    ...     float(method.of(W, batch, method.search(W, batch.V, team), team).losses[0])
+    0.0
     """
 
     looks_ahead: bool = False
@@ -182,6 +232,26 @@ class Gradient(Protocol):
     ----------
     default_index : str or MipsIndex
         What is searched, also for answers, where the estimator's ``index`` is None.
+
+    Examples
+    --------
+    One of your own, which draws at most five labels whatever the estimator asks for:
+
+    >>> from dataclasses import replace
+    >>> from sklearn.base import BaseEstimator
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn_xc import DecompMIPSClassifier
+    >>> from sklearn_xc.gradients import SampledGradient
+    >>> class FewLabels(BaseEstimator):
+    ...     default_index = "exact"
+    ...
+    ...     def start(self, task):
+    ...         n_candidates = min(task.n_candidates, 5)
+    ...         return SampledGradient().start(replace(task, n_candidates=n_candidates))
+    >>> X, y = load_digits(return_X_y=True)
+    >>> clf = DecompMIPSClassifier(gradient=FewLabels(), max_iter=1, random_state=0)
+    >>> bool(clf.fit(X[:900] / 16, y[:900]).score(X[900:] / 16, y[900:]) > 0.8)
+    True
     """
 
     @property

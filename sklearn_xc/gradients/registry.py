@@ -39,6 +39,15 @@ def make_gradient(gradient: str | Gradient, who: str = "gradient") -> Gradient:
     ------
     ValueError
         If `gradient` is neither.
+
+    Examples
+    --------
+    >>> from sklearn_xc.gradients import SearchedGradient, make_gradient
+    >>> make_gradient("mips")
+    SearchedGradient(default_index='spherical')
+    >>> own = SearchedGradient(default_index="exact")
+    >>> make_gradient(own), make_gradient(own) is own
+    (SearchedGradient(default_index='exact'), False)
     """
     if isinstance(gradient, str) and gradient in GRADIENTS:
         return GRADIENTS[gradient]()

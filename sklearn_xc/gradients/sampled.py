@@ -15,7 +15,22 @@ from sklearn_xc.parallel.team import Team
 
 @dataclass
 class SampledGradient(BaseEstimator):
-    """The gradient over `n_candidates` labels that are drawn evenly for each mini-batch."""
+    """The gradient over `n_candidates` labels that are drawn evenly for each mini-batch.
+
+    Examples
+    --------
+    Five of ten labels are drawn for each mini-batch:
+
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn_xc import DecompMIPSClassifier
+    >>> from sklearn_xc.gradients import SampledGradient
+    >>> X, y = load_digits(return_X_y=True)
+    >>> clf = DecompMIPSClassifier(
+    ...     gradient=SampledGradient(), n_candidates=5, max_iter=1, random_state=0
+    ... ).fit(X[:900] / 16, y[:900])
+    >>> bool(clf.score(X[900:] / 16, y[900:]) > 0.8)
+    True
+    """
 
     default_index: ClassVar[str] = "product"
 

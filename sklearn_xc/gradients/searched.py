@@ -35,6 +35,20 @@ class SearchedGradient(BaseEstimator):
     ----------
     default_index : str or MipsIndex, default="product"
         What is searched where the estimator's ``index`` is None.
+
+    Examples
+    --------
+    A plain search among clusters of whole rows, which retrieves three of ten labels:
+
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn_xc import DecompMIPSClassifier
+    >>> from sklearn_xc.gradients import SearchedGradient
+    >>> X, y = load_digits(return_X_y=True)
+    >>> clf = DecompMIPSClassifier(
+    ...     gradient=SearchedGradient("spherical"), n_candidates=3, max_iter=1, random_state=0
+    ... ).fit(X[:900] / 16, y[:900])
+    >>> bool(clf.score(X[900:] / 16, y[900:]) > 0.8)
+    True
     """
 
     default_index: str | MipsIndex = "product"

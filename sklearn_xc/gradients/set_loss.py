@@ -27,6 +27,24 @@ class SetLoss:
         Of a `LabelSetLoss`.
     parameters : tuple of float
         What both are given.
+
+    Examples
+    --------
+    >>> from sklearn_xc.gradients import SetLoss
+    >>> from sklearn_xc.losses import MaxMargin
+    >>> loss = MaxMargin(smoothing=5.0)
+    >>> SetLoss.of(loss).parameters
+    (5.0,)
+
+    Of scores 2, 0.5, 1.6 and -2 of an instance with the label 0:
+
+    >>> import numpy as np
+    >>> from sklearn_xc.gradients import Batch, LabelGradient
+    >>> batch = Batch(np.ones((1, 1)), np.array([0, 1]), np.array([0], np.int32), np.ones(1))
+    >>> out = LabelGradient.empty(1, 4, np.float64)
+    >>> SetLoss.of(loss).over_all(np.array([[2.0, 0.5, 1.6, -2.0]]), batch, out)
+    >>> out.values[0, : out.counts[0]].round(6)
+    array([-0.06,  0.06])
     """
 
     gradient: Callable[..., Any]

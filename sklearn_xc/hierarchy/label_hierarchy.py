@@ -74,8 +74,8 @@ class LabelHierarchy:
     -----
     Nothing changes a hierarchy once it is made: a clone of what holds one has the same one.
     Its arrays are read-only. Memory grows with edges and with the pairs of a node and an ancestor,
-    five bytes each, and up to four times that
-    while they are made. A million nodes take some seconds.
+    five bytes each, and up to four times that while they are made. A million nodes take some
+    seconds.
 
     Examples
     --------
@@ -180,7 +180,7 @@ class LabelHierarchy:
             Such as "plants/trees/oak", each once. A beginning of a path is a node too, whether it
             is listed or not.
         separator : str, default="/"
-            What stands between names. Blanks around it are no matter to what is above.
+            What stands between names. Blanks around it do not matter for what is above.
         labels : array-like of shape (n_paths,), default=None
             The label of each path, by which it goes; one that comes with several paths has several
             parents. None names nodes by their paths.
@@ -230,6 +230,15 @@ class LabelHierarchy:
         ------
         ValueError
             For a class that is no node.
+
+        Examples
+        --------
+        >>> from sklearn_xc import LabelHierarchy
+        >>> kinds = LabelHierarchy.from_parents({"oak": "tree", "tree": "plant", "moss": "plant"})
+        >>> kinds.names.tolist()
+        ['oak', 'tree', 'moss', 'plant']
+        >>> kinds.aligned(["moss", "oak"]).names.tolist()
+        ['moss', 'oak', 'tree', 'plant']
         """
         chosen = self._positions(classes)
         if np.array_equal(chosen, np.arange(len(chosen))):
@@ -258,6 +267,15 @@ class LabelHierarchy:
         ------
         ValueError
             For a class that is no node.
+
+        Examples
+        --------
+        Without the tree, the oak is still below the plant:
+
+        >>> from sklearn_xc import LabelHierarchy
+        >>> kinds = LabelHierarchy.from_parents({"oak": "tree", "tree": "plant", "moss": "plant"})
+        >>> kinds.restricted(["oak", "plant"]).with_ancestors([["oak"]])
+        [['oak', 'plant']]
         """
         chosen = self._positions(classes)
         if np.array_equal(chosen, np.arange(self.n_nodes)):
@@ -283,6 +301,16 @@ class LabelHierarchy:
         ------
         ValueError, TypeError
             For a name that is no node, and what is no name.
+
+        Examples
+        --------
+        >>> from sklearn_xc import LabelHierarchy
+        >>> kinds = LabelHierarchy.from_parents({"oak": "tree", "tree": "plant", "moss": "plant"})
+        >>> kinds.names.tolist()
+        ['oak', 'tree', 'moss', 'plant']
+        >>> kinds.encode(["oak", "moss; tree"], separator=";").toarray()
+        array([[1, 0, 0, 0],
+               [0, 1, 1, 0]], dtype=int8)
         """
         if separator is None and _is_flat(y):
             refuse_disguised(y, f"{_WHO}: y")
@@ -351,6 +379,13 @@ class LabelHierarchy:
         ------
         ValueError, TypeError
             As in :meth:`with_ancestors`.
+
+        Examples
+        --------
+        >>> from sklearn_xc import LabelHierarchy
+        >>> kinds = LabelHierarchy.from_parents({"oak": "tree", "tree": "plant", "moss": "plant"})
+        >>> kinds.deepest([["oak", "tree", "moss"], ["plant"]])
+        [['oak', 'moss'], ['plant']]
         """
         return self._changed(y, separator, deepest)
 
@@ -440,6 +475,16 @@ class LabelHierarchy:
         ------
         ValueError, TypeError
             For more columns than nodes, NaN, and what is not sparse.
+
+        Examples
+        --------
+        A tree is at least as likely as an oak:
+
+        >>> from scipy.sparse import csr_array
+        >>> from sklearn_xc import LabelHierarchy
+        >>> kinds = LabelHierarchy.from_parents({"oak": "tree", "tree": "plant"})
+        >>> kinds.consistent_scores(csr_array([[0.9, 0.2, 0.95]])).toarray()
+        array([[0.9 , 0.9 , 0.95]])
         """
         given = read_scores(scores, self.n_nodes, _WHO)
         parts = list(consistent(given, self.ancestors)) or [given]

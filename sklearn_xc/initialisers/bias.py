@@ -16,6 +16,18 @@ class Bias(Initialiser):
     weight : float, default=-2.0
         The intercept. At -1 all negatives sit on the kink of the squared hinge and the first steps
         are tiny; the paper's runs were fastest at -2 (section 3 of Schultheis and Babbar, 2022).
+
+    Examples
+    --------
+    >>> from sklearn_xc import OvALinearXC
+    >>> from sklearn_xc.datasets import make_xc_classification
+    >>> from sklearn_xc.initialisers import Bias
+    >>> X, Y = make_xc_classification(
+    ...     n_samples=500, n_features=300, n_labels=50, random_state=0, return_X_y=True
+    ... )
+    >>> clf = OvALinearXC(init=Bias(weight=-1.5)).fit(X, Y)
+    >>> bool(clf.score(X, Y) > 0.9)
+    True
     """
 
     needs_intercept = True

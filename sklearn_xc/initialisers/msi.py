@@ -46,6 +46,21 @@ class MeanSeparating(Initialiser):
     ``<xbar, pbar>`` that can vanish. Differs in that xbar is the mean (the paper prints the sum),
     and in that a system that is singular to rounding (a label on every instance or on none, pbar
     parallel to xbar) is solved in the least-squares sense with minimal norm.
+
+    Examples
+    --------
+    With it, a fit takes fewer Newton steps than from zero where weights grow large:
+
+    >>> from sklearn_xc import OvALinearXC
+    >>> from sklearn_xc.datasets import make_xc_classification
+    >>> from sklearn_xc.initialisers import MeanSeparating, Zero
+    >>> X, Y = make_xc_classification(
+    ...     n_samples=500, n_features=300, n_labels=50, random_state=0, return_X_y=True
+    ... )
+    >>> near = OvALinearXC(C=10.0, init=MeanSeparating()).fit(X, Y)
+    >>> far = OvALinearXC(C=10.0, init=Zero()).fit(X, Y)
+    >>> bool(near.n_iter_.sum() < 0.9 * far.n_iter_.sum())
+    True
     """
 
     def __init__(

@@ -27,6 +27,18 @@ class OneVsAllPrimal(Initialiser):
     Source: Fang, Cheng and Hsieh, "Fast training for large-scale one-versus-all linear classifiers
     using tree-structured initialization", SDM 2019, as described in section 2 of Schultheis and
     Babbar (2022).
+
+    Examples
+    --------
+    >>> from sklearn_xc import OvALinearXC
+    >>> from sklearn_xc.datasets import make_xc_classification
+    >>> from sklearn_xc.initialisers import OneVsAllPrimal
+    >>> X, Y = make_xc_classification(
+    ...     n_samples=500, n_features=300, n_labels=50, random_state=0, return_X_y=True
+    ... )
+    >>> clf = OvALinearXC(init=OneVsAllPrimal(stop=0.01)).fit(X, Y)
+    >>> bool(clf.score(X, Y) > 0.9)
+    True
     """
 
     def __init__(self, stop: float = 0.003) -> None:

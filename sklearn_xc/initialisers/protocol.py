@@ -15,6 +15,25 @@ class Initialiser(BaseEstimator, ABC):
     """Start vectors for one-vs-all training; see the package's docstring.
 
     Parameters are those of ``__init__``, as attributes of the same names.
+
+    Examples
+    --------
+    One of your own, which starts each label at a multiple of the sum of its positives:
+
+    >>> import numpy as np
+    >>> from sklearn_xc import OvALinearXC
+    >>> from sklearn_xc.initialisers import Initialiser
+    >>> class SumOfPositives(Initialiser):
+    ...     def __init__(self, scale=0.1):
+    ...         self.scale = scale
+    ...
+    ...     def start(self, prepared, problem, label, positive_sum):
+    ...         return self.scale * positive_sum
+    >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
+    >>> Y = np.array([[1, 0], [0, 1], [1, 1]])
+    >>> clf = OvALinearXC(init=SumOfPositives(scale=0.2)).fit(X, Y)
+    >>> clf.get_params()["init__scale"], clf.score(X, Y)
+    (0.2, 1.0)
     """
 
     #: Whether the start leans on the intercept, so that there must be one.

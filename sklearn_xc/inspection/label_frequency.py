@@ -130,6 +130,21 @@ class LabelFrequencyDisplay:
         ------
         ValueError
             As in ``from_predictions``; for an estimator without ``label_counts_``.
+
+        Examples
+        --------
+        Rare labels are found less often:
+
+        >>> from sklearn_xc import OvALinearXC
+        >>> from sklearn_xc.datasets import make_xc_classification
+        >>> from sklearn_xc.inspection import LabelFrequencyDisplay
+        >>> X, Y = make_xc_classification(
+        ...     n_samples=600, n_features=300, n_labels=80, random_state=0, return_X_y=True
+        ... )
+        >>> clf = OvALinearXC().fit(X[:400], Y[:400])
+        >>> display = LabelFrequencyDisplay.from_estimator(clf, X[400:], Y[400:], k=5, n_groups=4)
+        >>> bool(display.recall[0] < display.recall[-1])
+        True
         """
         require_matplotlib(f"{_WHO}.from_estimator")
         classifier, _ = unwrap(estimator, None)

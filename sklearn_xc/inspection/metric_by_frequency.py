@@ -142,6 +142,21 @@ class MetricByFrequencyDisplay:
         ------
         ValueError
             As in ``from_predictions``; for an estimator without ``label_counts_``.
+
+        Examples
+        --------
+        >>> from sklearn_xc import OvALinearXC
+        >>> from sklearn_xc.datasets import make_xc_classification
+        >>> from sklearn_xc.inspection import MetricByFrequencyDisplay
+        >>> X, Y = make_xc_classification(
+        ...     n_samples=600, n_features=300, n_labels=80, random_state=0, return_X_y=True
+        ... )
+        >>> clf = OvALinearXC().fit(X[:400], Y[:400])
+        >>> display = MetricByFrequencyDisplay.from_estimator(
+        ...     clf, X[400:], Y[400:], metric="recall"
+        ... )
+        >>> bool(display.values[0] < display.values[-1])
+        True
         """
         require_matplotlib(f"{_WHO}.from_estimator")
         classifier, _ = unwrap(estimator, None)

@@ -147,6 +147,19 @@ class MicroPrecisionRecallDisplay:
         ------
         ValueError
             As in ``from_predictions``; for an estimator without the method.
+
+        Examples
+        --------
+        >>> from sklearn_xc import OvALinearXC
+        >>> from sklearn_xc.datasets import make_xc_classification
+        >>> from sklearn_xc.inspection import MicroPrecisionRecallDisplay
+        >>> X, Y = make_xc_classification(
+        ...     n_samples=600, n_features=300, n_labels=80, random_state=0, return_X_y=True
+        ... )
+        >>> clf = OvALinearXC().fit(X[:400], Y[:400])
+        >>> display = MicroPrecisionRecallDisplay.from_estimator(clf, X[400:], Y[400:])
+        >>> bool(display.best_threshold < 0)  # the margins of few rare labels exceed 0
+        True
         """
         require_matplotlib(f"{_WHO}.from_estimator")
         name = type(unwrap(estimator, None)[0]).__name__ if name is None else name

@@ -178,6 +178,20 @@ class ParetoFrontDisplay:
         ------
         ValueError
             As in ``from_results``; for results without such columns.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scipy.sparse import csr_array
+        >>> from sklearn_xc import OvALinearXC
+        >>> from sklearn_xc.inspection import ParetoFrontDisplay
+        >>> from sklearn_xc.model_selection import GridSearchCV
+        >>> X = np.tile(np.eye(3), (4, 1))
+        >>> search = GridSearchCV(OvALinearXC(), {"C": [0.1, 1.0]}, scoring="P@1", cv=2)
+        >>> search = search.fit(X, csr_array(X))
+        >>> display = ParetoFrontDisplay.from_cv_results(search.cv_results_)
+        >>> len(display.on_front), bool(display.on_front.any())
+        (2, True)
         """
         require_matplotlib(f"{_WHO}.from_cv_results")
         if not hasattr(cv_results, "keys") or "params" not in cv_results:

@@ -147,6 +147,19 @@ class ReliabilityDisplay:
         ------
         ValueError
             As in ``from_predictions``; for an estimator without the method.
+
+        Examples
+        --------
+        >>> from sklearn_xc import OvALinearXC, TopKCalibrator
+        >>> from sklearn_xc.datasets import make_xc_classification
+        >>> from sklearn_xc.inspection import ReliabilityDisplay
+        >>> X, Y = make_xc_classification(
+        ...     n_samples=600, n_features=300, n_labels=80, random_state=0, return_X_y=True
+        ... )
+        >>> clf = TopKCalibrator(OvALinearXC(), n_groups=2, random_state=0).fit(X[:400], Y[:400])
+        >>> display = ReliabilityDisplay.from_estimator(clf, X[400:], Y[400:], k=3, n_bins=5)
+        >>> bool(display.ece < 0.1)
+        True
         """
         require_matplotlib(f"{_WHO}.from_estimator")
         name = type(unwrap(estimator, None)[0]).__name__ if name is None else name

@@ -76,8 +76,11 @@ class LinearModel(XCClassifier):
         >>> X, Y = make_xc_classification(
         ...     n_samples=500, n_features=300, n_labels=50, random_state=0, return_X_y=True
         ... )
-        >>> small = OvALinearXC().fit(X, Y).compact()
-        >>> labels, scores = small.predict_topk(X[:2], k=3)
+        >>> clf = OvALinearXC().fit(X, Y)
+        >>> small = clf.compact()
+        >>> is_same = small.predict_topk(X, k=1)[0] == clf.predict_topk(X, k=1)[0]
+        >>> bool(is_same.mean() > 0.98)
+        True
         """
         check_is_fitted(self)
         read_all(self)
@@ -177,6 +180,24 @@ class LinearModel(XCClassifier):
         ----------
         .. [1] H. Turtle and J. Flood, "Query evaluation: strategies and optimizations",
            Information Processing and Management 31, 1995.
+
+        Examples
+        --------
+        A tenth of a millisecond for each instance. Where an answer is said to be exact, it is that
+        of ``predict_topk``:
+
+        >>> from sklearn_xc import OvALinearXC
+        >>> from sklearn_xc.datasets import make_xc_classification
+        >>> X, Y = make_xc_classification(
+        ...     n_samples=500, n_features=300, n_labels=50, random_state=0, return_X_y=True
+        ... )
+        >>> clf = OvALinearXC().fit(X, Y)
+        >>> answer = clf.predict_topk_anytime(X, k=3, time_budget=1e-4)
+        >>> best, _ = clf.predict_topk(X, k=3)
+        >>> bool((answer.indices == best)[answer.exact].all())
+        True
+        >>> bool(clf.predict_topk_anytime(X, k=3, time_budget=float("inf")).exact.all())
+        True
         """
         check_is_fitted(self)
         who = type(self).__name__

@@ -181,12 +181,15 @@ class OvALinearXC(UpdatableModel, LogisticModel):
     >>> from sklearn_xc import OvALinearXC
     >>> from sklearn_xc.datasets import make_xc_classification
     >>> X, Y = make_xc_classification(
-    ...     n_samples=500, n_features=300, n_labels=50, random_state=0, return_X_y=True
+    ...     n_samples=600, n_features=300, n_labels=80, random_state=0, return_X_y=True
     ... )
-    >>> clf = OvALinearXC().fit(X, Y)
-    >>> labels, scores = clf.predict_topk(X[:2], k=3)
+    >>> clf = OvALinearXC().fit(X[:400], Y[:400])
+    >>> labels, scores = clf.predict_topk(X[400:], k=3)
     >>> labels.shape
-    (2, 3)
+    (200, 3)
+    >>> from sklearn_xc.metrics import precision_at_k
+    >>> precision_at_k(Y[400:], labels, k=[1, 3]).round(1)
+    array([0.7, 0.4])
     """
 
     #: Labels of the same model that other calls train.
@@ -370,6 +373,21 @@ class OvALinearXC(UpdatableModel, LogisticModel):
         -----
         `class_weight="balanced"` takes the mean frequency of the labels that are trained together.
         Arrays of weights or starts are those of the new labels: ``set_params`` changes them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_xc import OvALinearXC
+        >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
+        >>> Y = np.array([[1, 0], [0, 1], [1, 1]])
+        >>> clf = OvALinearXC(label_names=["soup", "bread"]).fit(X, Y)
+        >>> clf = clf.add_labels(X, [[0], [0], [1]], classes=["sandwich"])
+        >>> clf.classes_.tolist()
+        ['soup', 'bread', 'sandwich']
+        >>> clf.predict(X)
+        array([[1, 0, 0],
+               [0, 1, 0],
+               [1, 1, 1]])
         """
         check_is_fitted(self)
         who = type(self).__name__

@@ -134,6 +134,8 @@ negative_weight, prune, max_drift, label_names, top_k, max_memory, n_jobs, numa,
     ...     n_samples=500, n_features=300, n_labels=50, random_state=0, return_X_y=True
     ... )
     >>> clf = OvALinearXCCV(Cs=[0.1, 1, 10], cv=3).fit(X, Y)
+    >>> clf.C_
+    1.0
     >>> clf.scores_.shape
     (3, 3)
     """

@@ -58,6 +58,18 @@ class LogisticModel(LinearModel):
             After a sparse fit, a CSR with those of the ``top_k`` best labels of each row: a missing
             entry was not scored, it is not zero. After a 1-D fit rows are divided by their sums.
             Labels without a training instance have 0.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_xc import OvALinearXC
+        >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
+        >>> Y = np.array([[1, 0], [0, 1], [1, 1]])
+        >>> clf = OvALinearXC(loss="logistic", C=30.0).fit(X, Y)
+        >>> clf.predict_proba(X).round(1)
+        array([[0.9, 0.2],
+               [0.1, 0.9],
+               [1. , 0.9]])
         """
         log_proba = self.predict_log_proba(X)
         if sp.issparse(log_proba):
@@ -114,6 +126,17 @@ class LogisticModel(LinearModel):
             Those of :meth:`predict_topk`.
         probabilities : ndarray of float of shape (n, k)
             Padded with 0.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_xc import OvALinearXC
+        >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
+        >>> Y = np.array([[1, 0], [0, 1], [1, 1]])
+        >>> clf = OvALinearXC(loss="logistic", C=30.0).fit(X, Y)
+        >>> labels, probabilities = clf.predict_proba_topk(X, k=1)
+        >>> labels.ravel(), probabilities.ravel().round(1)
+        (array([0, 1, 0]), array([0.9, 0.9, 1. ]))
         """
         check_is_fitted(self)
         labels, scores = self.predict_topk(X, k, candidates=candidates, exclude=exclude)

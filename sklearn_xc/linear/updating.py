@@ -107,6 +107,22 @@ class UpdatableModel:
         and no less than nothing to F(w*). With a free intercept, and after another version of the
         package, there is none: all labels are solved again. So are they with
         ``class_weight="balanced"`` or "propensity", whose weights follow from all instances.
+
+        Examples
+        --------
+        Ten further instances; labels that none of them has keep their weights:
+
+        >>> import numpy as np
+        >>> from sklearn_xc import OvALinearXC
+        >>> from sklearn_xc.datasets import make_xc_classification
+        >>> X, Y = make_xc_classification(
+        ...     n_samples=500, n_features=300, n_labels=50, random_state=0, return_X_y=True
+        ... )
+        >>> clf = OvALinearXC().fit(X[:490], Y[:490])
+        >>> clf = clf.update(X[490:], Y[490:], X_old=X[:490], y_old=Y[:490])
+        >>> reasons, counts = np.unique(clf.fit_report_["reason"], return_counts=True)
+        >>> dict(zip(reasons.tolist(), counts.tolist()))
+        {'kept': 32, 'new positives': 18}
         """
         check_is_fitted(self)
         new = self._further(X, y, None, sample_weight, "update")
@@ -151,6 +167,22 @@ class UpdatableModel:
             If these are damaged.
         OSError
             If they cannot be written; then nothing has changed.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import numpy as np
+        >>> from sklearn_xc import OvALinearXC
+        >>> X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
+        >>> Y = np.array([[1, 0], [0, 1], [1, 1]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     clf = OvALinearXC(history_dir=folder)
+        ...     clf = clf.partial_fit(X[:2], Y[:2])
+        ...     clf = clf.partial_fit(X[2:], Y[2:])
+        >>> clf.n_samples_fit_
+        3
+        >>> bool(abs(clf.coef_ - OvALinearXC().fit(X, Y).coef_).max() < 0.01)
+        True
         """
         if not hasattr(self, "_weights"):
             training = self._first_fit(X, y, sample_weight, classes)

@@ -69,7 +69,24 @@ def support_floor(largest_negative, smallest_positive, parameters):
 
 @dataclass
 class CrossEntropy(BaseEstimator):
-    """Softmax cross-entropy, summed over the labels of an instance."""
+    """Softmax cross-entropy, summed over the labels of an instance.
+
+    Examples
+    --------
+    >>> from sklearn_xc import DecompMIPSClassifier
+    >>> from sklearn_xc.losses import CrossEntropy
+    >>> clf = DecompMIPSClassifier(loss=CrossEntropy())
+
+    An instance with one label, whose score is 2, and two others: the gradient is the softmax of the
+    scores, less 1 for the label.
+
+    >>> import numpy as np
+    >>> scores, out, work = np.array([2.0, 1.5, 0.0]), np.empty(3), np.empty(6)
+    >>> loss = CrossEntropy()
+    >>> value, floor = loss.gradient(scores, 1, 3, loss.parameters, out, work)
+    >>> round(float(value), 4), out.round(3)
+    (0.555, array([-0.426,  0.348,  0.078]))
+    """
 
     gradient = staticmethod(gradient)
     support_floor = staticmethod(support_floor)

@@ -42,7 +42,22 @@ def curvature(margin):
 
 
 class HuberHinge(MarginLoss):
-    """Huber-hinge."""
+    """Huber-hinge: squared above a margin of 0 and linear below it, which suits wrong labels.
+
+    Examples
+    --------
+    >>> from sklearn_xc import OvALinearXC
+    >>> from sklearn_xc.losses import HuberHinge
+    >>> clf = OvALinearXC(loss=HuberHinge())  # as loss="huber_hinge"
+
+    Below a margin of 0 it grows by 2 for each unit, where the squared hinge would grow ever faster:
+
+    >>> value, slope, curvature = HuberHinge().functions()
+    >>> [float(value(margin)) for margin in (-1.0, 0.0, 1.0)]
+    [3.0, 1.0, 0.0]
+    >>> float(slope(-10.0))
+    -2.0
+    """
 
     active_below = 1.0
     #: From -1 to -4 on 5,000 Tate works -2 took the fewest Hessian products; -1 took twice the

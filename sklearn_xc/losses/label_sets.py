@@ -52,6 +52,16 @@ class LabelSetLoss(Protocol):
     ...     @staticmethod
     ...     def support_floor(largest_negative, smallest_positive, parameters):
     ...         return -float("inf")
+
+    Of a label with the score 0.5 and two others:
+
+    >>> import numpy as np
+    >>> out = np.empty(3)
+    >>> loss, _ = SquaredError.gradient(np.array([0.5, 0.0, 1.0]), 1, 3, (), out, np.empty(6))
+    >>> float(loss), out
+    (0.625, array([-0.5,  0. ,  1. ]))
+    >>> from sklearn_xc import DecompMIPSClassifier
+    >>> clf = DecompMIPSClassifier(loss=SquaredError())
     """
 
     @property
@@ -95,6 +105,14 @@ def make_label_set_loss(loss: str | LabelSetLoss, who: str = "loss") -> LabelSet
     ------
     ValueError
         If `loss` is neither, or numba cannot compile its functions.
+
+    Examples
+    --------
+    >>> from sklearn_xc.losses import MaxMargin, make_label_set_loss
+    >>> make_label_set_loss("softmax")
+    CrossEntropy()
+    >>> make_label_set_loss(MaxMargin(smoothing=5.0)).parameters
+    (5.0,)
     """
     if isinstance(loss, str) and loss in LABEL_SET_LOSSES:
         return LABEL_SET_LOSSES[loss]()

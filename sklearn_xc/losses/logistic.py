@@ -41,7 +41,20 @@ def curvature(margin):
 
 
 class Logistic(MarginLoss):
-    """Logistic loss."""
+    """Logistic loss, ``log(1 + exp(-m))``, after which a model has probabilities.
+
+    Examples
+    --------
+    >>> from sklearn_xc import OvALinearXC
+    >>> from sklearn_xc.losses import Logistic
+    >>> clf = OvALinearXC(loss=Logistic())  # as loss="logistic"
+
+    It is never zero:
+
+    >>> value, slope, curvature = Logistic().functions()
+    >>> [round(float(value(margin)), 4) for margin in (-1.0, 0.0, 1.0)]
+    [1.3133, 0.6931, 0.3133]
+    """
 
     active_below = math.inf
     #: Its minimum lies further out than that of the squared hinge (end of section 5 of the paper).

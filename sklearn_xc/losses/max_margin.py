@@ -203,6 +203,21 @@ class MaxMargin(BaseEstimator):
     ----------
     .. [1] I. E.-H. Yen, S. Kale, F. X. Yu, D. Holtmann-Rice, S. Kumar and P. Ravikumar, "Loss
        decomposition for fast learning in large output spaces", ICML 2018.
+
+    Examples
+    --------
+    >>> from sklearn_xc import DecompMIPSClassifier
+    >>> from sklearn_xc.losses import MaxMargin
+    >>> clf = DecompMIPSClassifier(loss=MaxMargin(smoothing=5.0))
+
+    An instance with one label, whose score is 2, and two others, one of which comes within 1 of it:
+
+    >>> import numpy as np
+    >>> scores, out, work = np.array([2.0, 1.5, 0.0]), np.empty(3), np.empty(6)
+    >>> loss = MaxMargin()
+    >>> value, floor = loss.gradient(scores, 1, 3, loss.parameters, out, work)
+    >>> round(float(value), 4), out.round(3)
+    (0.0625, array([-0.25,  0.25,  0.  ]))
     """
 
     smoothing: float = 1.0

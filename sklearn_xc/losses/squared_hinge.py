@@ -36,7 +36,20 @@ def curvature(margin):
 
 
 class SquaredHinge(MarginLoss):
-    """Squared hinge."""
+    """Squared hinge, ``max(0, 1 - m)**2``, the default of :class:`~sklearn_xc.OvALinearXC`.
+
+    Examples
+    --------
+    >>> from sklearn_xc import OvALinearXC
+    >>> from sklearn_xc.losses import SquaredHinge
+    >>> clf = OvALinearXC(loss=SquaredHinge())  # as loss="squared_hinge"
+
+    It grows with the square of what is missing to a margin of 1:
+
+    >>> value, slope, curvature = SquaredHinge().functions()
+    >>> [float(value(margin)) for margin in (-1.0, 0.0, 1.0)]
+    [4.0, 1.0, 0.0]
+    """
 
     active_below = 1.0
     msi_negative_score = -2.0

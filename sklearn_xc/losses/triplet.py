@@ -68,7 +68,23 @@ def support_floor(largest_negative, smallest_positive, parameters):
 
 @dataclass
 class Triplet(BaseEstimator):
-    """The violations of ``z_own >= z_other + 1``, summed over all pairs of labels."""
+    """The violations of ``z_own >= z_other + 1``, summed over all pairs of labels.
+
+    Examples
+    --------
+    >>> from sklearn_xc import DecompMIPSClassifier
+    >>> from sklearn_xc.losses import Triplet
+    >>> clf = DecompMIPSClassifier(loss=Triplet())
+
+    An instance with one label, whose score is 2, and two others, one of which comes within 1 of it:
+
+    >>> import numpy as np
+    >>> scores, out, work = np.array([2.0, 1.5, 0.0]), np.empty(3), np.empty(6)
+    >>> loss = Triplet()
+    >>> value, floor = loss.gradient(scores, 1, 3, loss.parameters, out, work)
+    >>> round(float(value), 4), out.round(3)
+    (0.5, array([-1.,  1.,  0.]))
+    """
 
     gradient = staticmethod(gradient)
     support_floor = staticmethod(support_floor)

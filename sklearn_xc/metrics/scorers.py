@@ -61,9 +61,16 @@ class TopKScorer(RankingScorer):
 
     Examples
     --------
+    >>> from sklearn_xc import OvALinearXC
+    >>> from sklearn_xc.datasets import make_xc_classification
     >>> from sklearn_xc.metrics import TopKScorer
-    >>> TopKScorer(ks=(1, 5), metrics=("precision", "recall"))
-    TopKScorer(ks=(1, 5), metrics=('precision', 'recall'))
+    >>> X, Y = make_xc_classification(
+    ...     n_samples=600, n_features=300, n_labels=80, random_state=0, return_X_y=True
+    ... )
+    >>> clf = OvALinearXC().fit(X[:400], Y[:400])
+    >>> scorer = TopKScorer(ks=(1, 5), metrics=("precision", "recall"))
+    >>> {name: round(value, 1) for name, value in scorer(clf, X[400:], Y[400:]).items()}
+    {'P@1': 0.7, 'P@5': 0.3, 'R@1': 0.3, 'R@5': 0.6}
     """
 
     def __init__(
@@ -228,6 +235,17 @@ def get_scorer(
     >>> from sklearn_xc.metrics import get_scorer
     >>> get_scorer("psp@3", preset="amazon")
     get_scorer('PSP@3', preset='amazon')
+
+    It asks a fitted classifier:
+
+    >>> from sklearn_xc import OvALinearXC
+    >>> from sklearn_xc.datasets import make_xc_classification
+    >>> X, Y = make_xc_classification(
+    ...     n_samples=600, n_features=300, n_labels=80, random_state=0, return_X_y=True
+    ... )
+    >>> clf = OvALinearXC().fit(X[:400], Y[:400])
+    >>> round(get_scorer("R@5")(clf, X[400:], Y[400:]), 1)
+    0.6
     """
     if not isinstance(scoring, str):
         return scoring

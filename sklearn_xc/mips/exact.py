@@ -53,6 +53,24 @@ class ExactIndex(BaseEstimator):
     -----
     A query takes O(n_labels d) time. Besides the result a call holds 4 MiB of float32 scores, or
     8 MiB of float64, and about 256 n_candidates labels and scores in each thread.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_xc.mips import ExactIndex
+    >>> W = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+    >>> index = ExactIndex()
+    >>> index.build(W)
+    >>> queries = np.array([[1.0, 0.0]])
+    >>> index.query(queries, n_candidates=2).labels
+    array([[0, 2]], dtype=int32)
+
+    A row moves, and the index is told:
+
+    >>> W[1] = [2.0, 0.0]
+    >>> index.update(np.array([1], np.int32))
+    >>> index.query(queries, n_candidates=2).labels
+    array([[1, 0]], dtype=int32)
     """
 
     has_exact_scores = True

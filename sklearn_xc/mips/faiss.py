@@ -65,6 +65,20 @@ class FaissIndex(BaseEstimator):
     References
     ----------
     .. [1] M. Douze et al. The Faiss library. arXiv:2401.08281, 2024.
+
+    Examples
+    --------
+    >>> from sklearn_xc import DecompMIPSClassifier
+    >>> from sklearn_xc.mips import FaissIndex
+    >>> clf = DecompMIPSClassifier(index=FaissIndex(n_probe=4))
+
+    Where faiss is installed:
+
+    >>> import numpy as np
+    >>> index = FaissIndex(n_clusters=2, n_probe=2)
+    >>> index.build(np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]]))  # doctest: +SKIP
+    >>> index.query(np.array([[1.0, 0.0]]), n_candidates=2).labels  # doctest: +SKIP
+    array([[0, 2]], dtype=int32)
     """
 
     has_exact_scores = True

@@ -18,6 +18,22 @@ class Candidates(NamedTuple):
         rest is -inf.
     counts : ndarray of int64 of shape (n,)
         How many there are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_xc.mips import Candidates, ExactIndex
+    >>> index = ExactIndex()
+    >>> index.build(np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]]))
+    >>> found = index.query(np.array([[1.0, 0.0], [0.0, 1.0]]), n_candidates=2)
+    >>> found.labels
+    array([[0, 2],
+           [1, 2]], dtype=int32)
+    >>> found.scores
+    array([[1. , 0.6],
+           [1. , 0.8]])
+    >>> Candidates.joined([found.part(1, 2), found.part(0, 1)]).labels[:, 0]
+    array([1, 0], dtype=int32)
     """
 
     labels: np.ndarray
@@ -91,6 +107,32 @@ class MipsIndex(Protocol):
     An attribute ``row_copies`` may be missing. It is a float and tells, before ``build``, how much
     memory an index takes besides W: as much as so many copies of the columns it is built of; less
     than 1 if it holds codes. Without it, 2 are allowed for.
+
+    Examples
+    --------
+    All indexes answer the same calls:
+
+    >>> import numpy as np
+    >>> from sklearn_xc.mips import make_index
+    >>> W = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+    >>> for name in ("exact", "spherical", "product"):
+    ...     index = make_index(name)
+    ...     index.build(W)
+    ...     print(name, index.query(np.array([[0.5, 1.0]]), n_candidates=1).labels)
+    exact [[2]]
+    spherical [[2]]
+    product [[2]]
+
+    An index of a copy of W, which goes its own way from there:
+
+    >>> index = make_index("exact")
+    >>> index.build(W)
+    >>> W_next = W.copy()
+    >>> following = index.following(W_next)
+    >>> W_next[0] = [0.0, 2.0]
+    >>> following.update(np.array([0], np.int32))
+    >>> following.query(np.array([[0.5, 1.0]]), n_candidates=1).labels
+    array([[0]], dtype=int32)
     """
 
     has_exact_scores: bool

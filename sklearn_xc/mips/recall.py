@@ -44,6 +44,18 @@ def search_recall(
     Notes
     -----
     The truth takes O(n n_labels (last - first)) time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_xc.mips import ProductIndex, search_recall
+    >>> rng = np.random.default_rng(0)
+    >>> W, queries = rng.standard_normal((1000, 8)), rng.standard_normal((50, 8))
+    >>> index = ProductIndex()
+    >>> index.build(W)
+    >>> recall = search_recall(index, W, 0, None, queries, k=5, n_candidates=20)
+    >>> round(recall, 1)
+    0.9
     """
     exact = ExactIndex()
     exact.build(W, first, last)
@@ -80,6 +92,17 @@ def check_recall(
     -----
     RecallWarning
         If the recall is below `floor`; the message says what helps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_xc.mips import ProductIndex, check_recall
+    >>> rng = np.random.default_rng(0)
+    >>> W, queries = rng.standard_normal((1000, 8)), rng.standard_normal((50, 8))
+    >>> index = ProductIndex()
+    >>> index.build(W)
+    >>> check_recall(index, W, 0, None, queries, k=5, n_candidates=200, floor=0.95)
+    1.0
     """
     recall = search_recall(index, W, first, last, V, k, n_candidates)
     warn_of_recall(

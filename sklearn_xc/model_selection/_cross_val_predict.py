@@ -28,7 +28,7 @@ def cross_val_predict(
 ) -> Any:
     """Return an answer for each row, from an estimator that was fitted without it.
 
-    :func:`sklearn.model_selection.cross_val_predict`, which see for all details, but `y` may be a
+    :func:`sklearn.model_selection.cross_val_predict`, which has all details, but `y` may be a
     sparse indicator for every `method`, and no dense copy of it is made.
 
     Parameters

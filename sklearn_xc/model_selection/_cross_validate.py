@@ -28,7 +28,7 @@ def cross_validate(
 ) -> dict:
     """Return the scores and the times of an estimator in each fold of a cross-validation.
 
-    :func:`sklearn.model_selection.cross_validate`, which see for all details, with two
+    :func:`sklearn.model_selection.cross_validate`, which has all details, with two
     differences: `y` may be a sparse indicator, of which no dense copy is made, and `scoring`
     understands the names of :func:`sklearn_xc.metrics.get_scorer`.
 
@@ -121,7 +121,7 @@ def cross_val_score(
 ) -> np.ndarray:
     """Return one score of an estimator for each fold of a cross-validation.
 
-    :func:`sklearn.model_selection.cross_val_score`, which see for all details, with the
+    :func:`sklearn.model_selection.cross_val_score`, which has all details, with the
     differences of :func:`cross_validate`.
 
     Parameters

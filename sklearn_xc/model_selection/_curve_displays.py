@@ -19,8 +19,8 @@ _PLOT = (
 class LearningCurveDisplay(sklearn.model_selection.LearningCurveDisplay):
     """Plot of the scores on training sets of growing size.
 
-    :class:`sklearn.model_selection.LearningCurveDisplay`, which see for attributes and ``plot``,
-    but ``from_estimator`` takes a sparse indicator, and the scorings of
+    As :class:`sklearn.model_selection.LearningCurveDisplay`, which describes attributes and
+    ``plot``. Here ``from_estimator`` also takes a sparse indicator, and the scorings of
     :func:`~sklearn_xc.metrics.get_scorer`. Needs matplotlib.
 
     Parameters
@@ -31,6 +31,23 @@ class LearningCurveDisplay(sklearn.model_selection.LearningCurveDisplay):
         The scores.
     score_name : str, default=None
         For the vertical axis.
+
+    Examples
+    --------
+    >>> from sklearn_xc import OvALinearXC
+    >>> from sklearn_xc.datasets import make_xc_classification
+    >>> from sklearn_xc.model_selection import LearningCurveDisplay
+    >>> X, Y = make_xc_classification(
+    ...     n_samples=500, n_features=300, n_labels=50, random_state=0, return_X_y=True
+    ... )
+    >>> display = LearningCurveDisplay.from_estimator(
+    ...     OvALinearXC(), X, Y, cv=2, scoring="P@1", train_sizes=[50, 250]
+    ... )
+    >>> display.train_sizes, display.ax_.get_ylabel()
+    (array([ 50, 250]), 'P@1')
+    >>> few, many = display.test_scores.mean(axis=1)
+    >>> bool(many > few + 0.1)
+    True
     """
 
     @classmethod
@@ -62,8 +79,8 @@ class LearningCurveDisplay(sklearn.model_selection.LearningCurveDisplay):
 class ValidationCurveDisplay(sklearn.model_selection.ValidationCurveDisplay):
     """Plot of the scores for several values of one parameter.
 
-    :class:`sklearn.model_selection.ValidationCurveDisplay`, which see for attributes and ``plot``,
-    but ``from_estimator`` takes a sparse indicator, and the scorings of
+    As :class:`sklearn.model_selection.ValidationCurveDisplay`, which describes attributes and
+    ``plot``. Here ``from_estimator`` also takes a sparse indicator, and the scorings of
     :func:`~sklearn_xc.metrics.get_scorer`. Needs matplotlib.
 
     Parameters
@@ -76,6 +93,23 @@ class ValidationCurveDisplay(sklearn.model_selection.ValidationCurveDisplay):
         The scores.
     score_name : str, default=None
         For the vertical axis.
+
+    Examples
+    --------
+    >>> from sklearn_xc import OvALinearXC
+    >>> from sklearn_xc.datasets import make_xc_classification
+    >>> from sklearn_xc.model_selection import ValidationCurveDisplay
+    >>> X, Y = make_xc_classification(
+    ...     n_samples=500, n_features=300, n_labels=50, random_state=0, return_X_y=True
+    ... )
+    >>> display = ValidationCurveDisplay.from_estimator(
+    ...     OvALinearXC(), X, Y, cv=2, scoring="P@1", param_name="C", param_range=[0.03, 1.0]
+    ... )
+    >>> display.param_range
+    array([0.03, 1.  ])
+    >>> small, large = display.test_scores.mean(axis=1)
+    >>> bool(large > small + 0.1)
+    True
     """
 
     @classmethod

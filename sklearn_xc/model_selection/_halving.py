@@ -39,7 +39,7 @@ def _rows_with_all_labels(Y: Any) -> int:
 class HalvingGridSearchCV(_XCHalving, SklearnHalvingGridSearchCV):
     """Search over all combinations of parameter values, the bad ones on few rows only.
 
-    :class:`sklearn.model_selection.HalvingGridSearchCV`, which see for all details, with the
+    :class:`sklearn.model_selection.HalvingGridSearchCV`, which has all details, with the
     differences of :class:`GridSearchCV`; `scoring` may also be several names of
     :func:`sklearn_xc.metrics.get_scorer`. Candidates are then compared by the metric of `refit`,
     which is "mean_test_score" in ``cv_results_``. For an indicator, the smallest number of rows
@@ -89,7 +89,7 @@ class HalvingGridSearchCV(_XCHalving, SklearnHalvingGridSearchCV):
 class HalvingRandomSearchCV(_XCHalving, SklearnHalvingRandomSearchCV):
     """Search over random parameter values, the bad ones on few rows only.
 
-    :class:`sklearn.model_selection.HalvingRandomSearchCV`, which see for all details, with the
+    :class:`sklearn.model_selection.HalvingRandomSearchCV`, which has all details, with the
     differences of :class:`HalvingGridSearchCV`.
 
     Parameters

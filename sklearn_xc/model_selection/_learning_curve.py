@@ -33,7 +33,7 @@ def learning_curve(
 ) -> tuple:
     """Return the scores of an estimator on training sets of growing size.
 
-    :func:`sklearn.model_selection.learning_curve`, which see for all details, with the
+    :func:`sklearn.model_selection.learning_curve`, which has all details, with the
     differences of :func:`~sklearn_xc.model_selection.cross_validate`.
 
     Parameters

@@ -32,7 +32,7 @@ def permutation_test_score(
 ) -> tuple[float, np.ndarray, float]:
     """Return the score of an estimator, and those for shuffled labels.
 
-    :func:`sklearn.model_selection.permutation_test_score`, which see for all details, with the
+    :func:`sklearn.model_selection.permutation_test_score`, which has all details, with the
     differences of :func:`~sklearn_xc.model_selection.cross_validate`. Whole label sets are
     exchanged between rows.
 

@@ -8,7 +8,7 @@ from sklearn_xc.model_selection._search_terms import XCSearch
 class GridSearchCV(XCSearch, sklearn.model_selection.GridSearchCV):
     """Search over all combinations of parameter values by cross-validation.
 
-    :class:`sklearn.model_selection.GridSearchCV`, which see for all details, with these
+    :class:`sklearn.model_selection.GridSearchCV`, which has all details, with these
     differences: `scoring` understands the names of :func:`sklearn_xc.metrics.get_scorer`; several
     of them take one top-k pass per fit; ``refit=True`` takes the first of several metrics; a wrong
     `refit` fails before anything is fitted; and the search has ``predict_topk`` and ``explain``
@@ -54,7 +54,7 @@ class GridSearchCV(XCSearch, sklearn.model_selection.GridSearchCV):
 class RandomizedSearchCV(XCSearch, sklearn.model_selection.RandomizedSearchCV):
     """Search over random parameter values by cross-validation.
 
-    :class:`sklearn.model_selection.RandomizedSearchCV`, which see for all details, with the
+    :class:`sklearn.model_selection.RandomizedSearchCV`, which has all details, with the
     differences of :class:`GridSearchCV`.
 
     Parameters

@@ -24,7 +24,7 @@ def train_test_split(
 ) -> list:
     """Return a random training part and a test part of each array.
 
-    :func:`sklearn.model_selection.train_test_split`, which see for all details, but `stratify` may
+    :func:`sklearn.model_selection.train_test_split`, which has all details, but `stratify` may
     be an indicator: the rows are then split by :class:`RareLabelShuffleSplit`, so that every label
     that has two positives has one in the training part.
 

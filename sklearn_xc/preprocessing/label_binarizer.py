@@ -158,6 +158,17 @@ class LabelBinarizerXC(BaseEstimator):
         -------
         LabelBinarizerXC
             Itself.
+
+        Examples
+        --------
+        >>> from sklearn_xc.preprocessing import LabelBinarizerXC
+        >>> binarizer = LabelBinarizerXC().fit([["soup", "freezing"], ["bread"]])
+        >>> binarizer.classes_.tolist()
+        ['bread', 'freezing', 'soup']
+        >>> binarizer.partial_fit([["soup", "baking"]]).classes_.tolist()
+        ['bread', 'freezing', 'soup', 'baking']
+        >>> binarizer.label_counts_
+        array([1, 1, 2, 1])
         """
         rows = self._read(y)
         if not hasattr(self, "classes_"):
@@ -185,6 +196,15 @@ class LabelBinarizerXC(BaseEstimator):
         ------
         ValueError
             For texts where names were integers in fit, or the other way round.
+
+        Examples
+        --------
+        >>> from sklearn_xc.preprocessing import LabelBinarizerXC
+        >>> binarizer = LabelBinarizerXC().fit([["soup", "freezing"], ["bread"]])
+        >>> binarizer.classes_.tolist()
+        ['bread', 'freezing', 'soup']
+        >>> binarizer.add_names(["soup", "baking"]).classes_.tolist()
+        ['bread', 'freezing', 'soup', 'baking']
         """
         check_is_fitted(self)
         self._add(names)
@@ -211,6 +231,16 @@ class LabelBinarizerXC(BaseEstimator):
         -----
         UnknownLabelWarning
             That counts the names left out, with ``handle_unknown="ignore"``.
+
+        Examples
+        --------
+        >>> from sklearn_xc.preprocessing import LabelBinarizerXC
+        >>> binarizer = LabelBinarizerXC().fit([["soup", "freezing"], ["bread"]])
+        >>> binarizer.classes_.tolist()
+        ['bread', 'freezing', 'soup']
+        >>> binarizer.transform([["soup"], ["bread", "freezing"]]).toarray()
+        array([[0, 0, 1],
+               [1, 1, 0]], dtype=int8)
         """
         check_is_fitted(self)
         rows = self._read(y)
@@ -267,6 +297,18 @@ class LabelBinarizerXC(BaseEstimator):
         -------
         Y : csr_array of int8 of shape (n, n_labels)
         counts : ndarray of int64 of shape (n,)
+
+        Examples
+        --------
+        Of two names only one is known:
+
+        >>> from sklearn_xc.preprocessing import LabelBinarizerXC
+        >>> binarizer = LabelBinarizerXC().fit([["soup", "freezing"], ["bread"]])
+        >>> binarizer.classes_.tolist()
+        ['bread', 'freezing', 'soup']
+        >>> Y, counts = binarizer.encode([["soup", "pie"]])
+        >>> Y.toarray(), counts
+        (array([[0, 0, 1]], dtype=int8), array([2]))
         """
         check_is_fitted(self)
         rows = self._read(y)

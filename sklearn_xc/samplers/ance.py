@@ -43,6 +43,30 @@ class AnceSampler(InBatchSampler):
     .. [1] L. Xiong, C. Xiong, Y. Li, K. Tang, J. Liu, P. Bennett, J. Ahmed, A. Overwijk.
        Approximate nearest neighbor negative contrastive learning for dense text retrieval.
        ICLR 2021.
+
+    Examples
+    --------
+    >>> from sklearn_xc import NGAMEEmbeddingXC
+    >>> from sklearn_xc.samplers import AnceSampler
+    >>> clf = NGAMEEmbeddingXC(sampler=AnceSampler(n_negatives=20))
+
+    Instances 0 and 2 have the label 0, instances 1 and 3 the label 1. For each of them, label 2 is
+    the wrong label that scores best:
+
+    >>> import numpy as np
+    >>> from sklearn_xc.samplers import Positives, TrainingState
+    >>> V = np.array([[1.0, 0.0], [0.0, 1.0], [0.9, 0.1], [0.1, 0.9]])
+    >>> labels = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+    >>> positives = Positives(np.arange(5), np.array([0, 1, 0, 1], np.int32))
+    >>> state = TrainingState(
+    ...     n=4, n_labels=3, positives=positives, inputs=lambda: V, instances=lambda: V,
+    ...     last_seen=lambda: V, initial=lambda: V, labels=lambda: labels,
+    ... )
+    >>> sampler = AnceSampler(n_negatives=1)
+    >>> sampler.start(batch_size=2, n_epochs=1, seed=0)
+    >>> sampler.refresh(0, state)
+    >>> sampler.negatives(np.arange(4)).ravel()
+    array([2, 2, 2, 2], dtype=int32)
     """
 
     reads = ("instances", "labels")

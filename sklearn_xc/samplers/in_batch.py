@@ -12,9 +12,9 @@ from sklearn_xc.samplers.protocol import TrainingState
 class InBatchSampler(BaseEstimator):
     """Random mini-batches.
 
-    The other samplers are subclasses that replace a part of it, and a user's may be: most need a
-    constructor, ``reads``, and one of ``batches``, ``negatives`` and ``select``. One that replaces
-    ``refresh`` calls it as well.
+    The other samplers are subclasses that replace a part of it, and so may one of yours be. Most
+    need a constructor, ``reads``, and one of ``batches``, ``negatives`` and ``select``. One that
+    replaces ``refresh`` calls it as well.
 
     Attributes
     ----------

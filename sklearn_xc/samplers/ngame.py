@@ -48,6 +48,19 @@ class NgameSampler(ClusterSampler):
     .. [1] K. Dahiya, N. Gupta, D. Saini, A. Soni, Y. Wang, K. Dave, J. Jiao, G. K, P. Dey,
        A. Singh, D. Hada, V. Jain, B. Paliwal, A. Mittal, S. Mehta, R. Ramjee, S. Agarwal, P. Kar,
        M. Varma. NGAME: negative mining-aware mini-batching for extreme classification. WSDM 2023.
+
+    Examples
+    --------
+    >>> from sklearn_xc import NGAMEEmbeddingXC
+    >>> from sklearn_xc.samplers import NgameSampler
+    >>> clf = NGAMEEmbeddingXC(sampler=NgameSampler(refresh_interval=3))
+
+    Clusters grow in the course of 60 epochs, up to the size of a mini-batch:
+
+    >>> sampler = NgameSampler()
+    >>> sampler.start(batch_size=64, n_epochs=60, seed=0)
+    >>> [sampler.cluster_size_at(epoch) for epoch in (0, 5, 10, 15, 20)]
+    [8, 16, 32, 64, 64]
     """
 
     reads = ("last_seen",)

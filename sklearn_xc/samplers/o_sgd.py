@@ -25,6 +25,18 @@ class OrderedSgdSampler(InBatchSampler):
     ----------
     .. [1] K. Kawaguchi and H. Lu. Ordered SGD: a new stochastic optimization framework for
        empirical risk minimization. AISTATS 2020.
+
+    Examples
+    --------
+    >>> from sklearn_xc import NGAMEEmbeddingXC
+    >>> from sklearn_xc.samplers import OrderedSgdSampler
+    >>> clf = NGAMEEmbeddingXC(sampler=OrderedSgdSampler(share=0.25))
+
+    Of four losses the larger half counts:
+
+    >>> import numpy as np
+    >>> OrderedSgdSampler().select(np.array([0.3, 0.9, 0.1, 0.5]))
+    array([False,  True, False,  True])
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012

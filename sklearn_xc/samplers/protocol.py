@@ -15,6 +15,18 @@ class Positives(NamedTuple):
     indptr : ndarray of int64 of shape (n + 1,)
     labels : ndarray of int32 of shape (nnz,)
         Those of instance i are ``labels[indptr[i]:indptr[i + 1]]``, ascending.
+
+    Examples
+    --------
+    The first instance has the labels 1 and 3, the second none, the third the label 1:
+
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from sklearn_xc.samplers import Positives
+    >>> Y = csr_array(np.array([[0, 1, 0, 1], [0, 0, 0, 0], [0, 1, 0, 0]]))
+    >>> positives = Positives(Y.indptr.astype(np.int64), Y.indices.astype(np.int32))
+    >>> [positives.labels[a:b].tolist() for a, b in zip(positives.indptr, positives.indptr[1:])]
+    [[1, 3], [], [1]]
     """
 
     indptr: np.ndarray
@@ -52,6 +64,26 @@ class TrainingState:
         Returns the embeddings of the labels now, ndarray of shape (n_labels, dim).
     moves : bool, default=True
         Whether the embeddings of the instances change from epoch to epoch.
+
+    Examples
+    --------
+    For a test of a sampler of your own: four instances, of which the first and the third are near
+    each other, and three labels.
+
+    >>> import numpy as np
+    >>> from sklearn_xc.samplers import Positives, TasSampler, TrainingState
+    >>> V = np.array([[1.0, 0.0], [0.0, 1.0], [0.9, 0.1], [0.1, 0.9]])
+    >>> labels = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+    >>> positives = Positives(np.arange(5), np.array([0, 1, 0, 1], np.int32))
+    >>> state = TrainingState(
+    ...     n=4, n_labels=3, positives=positives, inputs=lambda: V, instances=lambda: V,
+    ...     last_seen=lambda: V, initial=lambda: V, labels=lambda: labels,
+    ... )
+    >>> sampler = TasSampler()
+    >>> sampler.start(batch_size=2, n_epochs=1, seed=0)
+    >>> sampler.refresh(0, state)
+    >>> [rows.tolist() for rows in sampler.batches(0)]
+    [[0, 2], [1, 3]]
     """
 
     n: int
@@ -79,6 +111,29 @@ class BatchSampler(Protocol):
         Training keeps them only for samplers that name them here, and plans memory by it.
     n_negatives : int
         How many labels ``negatives`` returns for an instance; 0 if it always returns None.
+
+    Examples
+    --------
+    One of your own, by replacing a part of another. In the first half of the epochs only the easier
+    half of each mini-batch counts:
+
+    >>> import numpy as np
+    >>> from sklearn.feature_extraction.text import TfidfVectorizer
+    >>> from sklearn_xc import NGAMEEmbeddingXC
+    >>> from sklearn_xc.samplers import InBatchSampler
+    >>> class EasyFirst(InBatchSampler):
+    ...     def refresh(self, epoch, state):
+    ...         super().refresh(epoch, state)
+    ...         self.is_early_ = epoch < self.n_epochs_ // 2
+    ...
+    ...     def select(self, losses):
+    ...         return losses <= np.median(losses) if self.is_early_ else None
+    >>> texts = ["a red apple", "green apple pie", "fast red car", "the car race"] * 10
+    >>> vectorizer = TfidfVectorizer().fit(texts)
+    >>> clf = NGAMEEmbeddingXC(sampler=EasyFirst(), random_state=0)
+    >>> clf = clf.fit(vectorizer.transform(texts), [0, 0, 1, 1] * 10)
+    >>> clf.predict(vectorizer.transform(["an apple", "my car"])).tolist()
+    [0, 1]
     """
 
     @property

@@ -27,6 +27,29 @@ class TasSampler(ClusterSampler):
     ----------
     .. [1] S. Hofstatter, S. Lin, J. Yang, J. Lin, A. Hanbury. Efficiently teaching an effective
        dense retriever with balanced topic aware sampling. SIGIR 2021.
+
+    Examples
+    --------
+    >>> from sklearn_xc import NGAMEEmbeddingXC
+    >>> from sklearn_xc.samplers import TasSampler
+    >>> clf = NGAMEEmbeddingXC(sampler=TasSampler(cluster_size=32))
+
+    Mini-batches of two instances each, which are near each other:
+
+    >>> import numpy as np
+    >>> from sklearn_xc.samplers import Positives, TrainingState
+    >>> V = np.array([[1.0, 0.0], [0.0, 1.0], [0.9, 0.1], [0.1, 0.9]])
+    >>> labels = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+    >>> positives = Positives(np.arange(5), np.array([0, 1, 0, 1], np.int32))
+    >>> state = TrainingState(
+    ...     n=4, n_labels=3, positives=positives, inputs=lambda: V, instances=lambda: V,
+    ...     last_seen=lambda: V, initial=lambda: V, labels=lambda: labels,
+    ... )
+    >>> sampler = TasSampler()
+    >>> sampler.start(batch_size=2, n_epochs=1, seed=0)
+    >>> sampler.refresh(0, state)
+    >>> [rows.tolist() for rows in sampler.batches(0)]
+    [[0, 2], [1, 3]]
     """
 
     reads = ("initial",)

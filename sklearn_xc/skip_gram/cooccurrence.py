@@ -53,6 +53,17 @@ class WordCounts(NamedTuple):
         Columns, rising in each row.
     counts : ndarray of float32 of shape (nnz,)
         Positive; the matrix is symmetric.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> from sklearn_xc.skip_gram import count_contexts
+    >>> sentences = [["red", "apple"], ["red", "cherry"], ["grey", "cat"]]
+    >>> found = count_contexts(sentences, min_count=1, subsample=None)
+    >>> matrix = csr_array((found.counts, found.indices, found.indptr))
+    >>> near_red = matrix[[0]].indices  # the most frequent word comes first
+    >>> found.words[0], found.words[near_red].tolist()
+    ('red', ['apple', 'cherry'])
     """
 
     words: np.ndarray
@@ -156,7 +167,7 @@ def count_contexts(
 
     Examples
     --------
-    >>> from sklearn_xc.skip_gram.cooccurrence import count_contexts
+    >>> from sklearn_xc.skip_gram import count_contexts
     >>> found = count_contexts(
     ...     [["a", "rose", "is", "a", "rose"]], window=2, min_count=2, subsample=None
     ... )

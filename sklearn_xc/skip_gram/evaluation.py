@@ -41,7 +41,7 @@ def spearman_of_pairs(model: Any, a: Any, b: Any, scores: Any) -> tuple[float, i
 
     Examples
     --------
-    >>> from sklearn_xc.skip_gram.evaluation import spearman_of_pairs
+    >>> from sklearn_xc.skip_gram import spearman_of_pairs
     >>> model = ["bread", "rye", "car"], [[1.0, 0.1], [0.9, 0.2], [0.1, 1.0]]
     >>> first, second = ["bread", "bread", "bread"], ["rye", "car", "ham"]
     >>> rho, n_used = spearman_of_pairs(model, first, second, [7.5, 1.0, 6.0])
@@ -96,7 +96,7 @@ def analogy_accuracy(model: Any, questions: Any) -> tuple[float, int]:
 
     Examples
     --------
-    >>> from sklearn_xc.skip_gram.evaluation import analogy_accuracy
+    >>> from sklearn_xc.skip_gram import analogy_accuracy
     >>> model = ["man", "woman", "king", "queen"], [[1, 0, 0], [1, 1, 0], [1, 0, 2], [1, 1, 2]]
     >>> analogy_accuracy(model, [["man", "woman", "king", "queen"]])
     (1.0, 1)

@@ -57,6 +57,15 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             For a single word, and entries that are no texts.
         NotFittedError
             Before ``fit``.
+
+        Examples
+        --------
+        >>> from sklearn_xc import DecompMIPSSkipGram
+        >>> sentences = [["red", "apple"], ["red", "cherry"], ["grey", "cat"], ["grey", "dog"]] * 50
+        >>> model = DecompMIPSSkipGram(4, subsample=None, vectors="input", random_state=0)
+        >>> model = model.fit(sentences)
+        >>> model.transform(["apple", "cat"]).shape
+        (2, 4)
         """
         name = f"{self._ask('transform')}: words"
         handle_unknown = getattr(self, "handle_unknown", "error")
@@ -99,6 +108,15 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             For entries that are no texts.
         NotFittedError
             Before ``fit``.
+
+        Examples
+        --------
+        >>> from sklearn_xc import DecompMIPSSkipGram
+        >>> sentences = [["red", "apple"], ["red", "cherry"], ["grey", "cat"], ["grey", "dog"]] * 50
+        >>> model = DecompMIPSSkipGram(4, subsample=None, vectors="input", random_state=0)
+        >>> model = model.fit(sentences)
+        >>> model.similarity("apple", ["cherry", "cat"]) > 0.9
+        array([ True, False])
         """
         rows, is_single = self._rows_of("similarity", a=a, b=b)
         cosines = pair_cosines(self.vectors_, rows[:, 0], rows[:, 1])
@@ -139,6 +157,18 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             For entries that are no texts.
         NotFittedError
             Before ``fit``.
+
+        Examples
+        --------
+        >>> from sklearn_xc import DecompMIPSSkipGram
+        >>> sentences = [["red", "apple"], ["red", "cherry"], ["grey", "cat"], ["grey", "dog"]] * 50
+        >>> model = DecompMIPSSkipGram(4, subsample=None, vectors="input", random_state=0)
+        >>> model = model.fit(sentences)
+        >>> words, cosines = model.most_similar(["apple", "dog"], k=1)
+        >>> words.tolist()
+        [['cherry'], ['cat']]
+        >>> model.most_similar(positive="cat", negative="red", k=1)[0].tolist()
+        ['dog']
         """
         who = self._ask("most_similar")
         k = check_count(k, f"{who}: k")
@@ -197,6 +227,20 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         ----------
         .. [1] O. Levy and Y. Goldberg, "Linguistic Regularities in Sparse and Explicit Word
            Representations", CoNLL 2014.
+
+        Examples
+        --------
+        Words that have been seen beside he, she, crown and street:
+
+        >>> import numpy as np
+        >>> from sklearn_xc import DecompMIPSSkipGram
+        >>> words = ["man", "boy", "woman", "girl", "king", "queen"]
+        >>> counts = np.array([[6, 0, 0, 4], [0, 6, 0, 4]])[[0, 0, 1, 1, 0, 1]]
+        >>> counts[4:, 2:] = [4, 0]
+        >>> model = DecompMIPSSkipGram(3, vectors="input", random_state=0)
+        >>> model = model.fit(counts, words=words, contexts=["he", "she", "crown", "street"])
+        >>> model.analogy("man", "woman", "king")[0].tolist()
+        ['queen']
         """
         k = check_count(k, f"{self._ask('analogy')}: k")
         rows, is_single = self._rows_of("analogy", a=a, b=b, c=c)

@@ -288,6 +288,18 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
             not finite; and if training diverges.
         MemoryBudgetError
             If the vectors do not fit.
+
+        Examples
+        --------
+        From counts of words beside contexts:
+
+        >>> import numpy as np
+        >>> from sklearn_xc import DecompMIPSSkipGram
+        >>> counts = np.array([[5, 0], [4, 1], [0, 6]])
+        >>> model = DecompMIPSSkipGram(2, vectors="input", random_state=0)
+        >>> model = model.fit(counts, words=["apple", "cherry", "cat"], contexts=["red", "grey"])
+        >>> model.most_similar("apple", k=1)[0].tolist()
+        ['cherry']
         """
         seed = draw_seed(self.random_state)
         counted = self._read(X, words, contexts, seed)
@@ -320,6 +332,16 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         -------
         DecompMIPSSkipGram
             Itself.
+
+        Examples
+        --------
+        >>> from sklearn_xc import DecompMIPSSkipGram
+        >>> sentences = [["red", "apple"], ["red", "cherry"], ["grey", "cat"], ["grey", "dog"]] * 50
+        >>> model = DecompMIPSSkipGram(4, subsample=None, vectors="input", random_state=0)
+        >>> model = model.fit(sentences)
+        >>> model = model.partial_fit([["red", "apple"], ["grey", "pigeon"]])  # pigeon is left out
+        >>> model.n_iter_, "pigeon" in model.words_
+        (11, False)
         """
         fit = Fit.untold(self)
         seed = draw_seed(self.random_state)
@@ -378,6 +400,17 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         -------
         float
             The cross-entropy of contexts, in nats, over all of them; without the ridge.
+
+        Examples
+        --------
+        Of sentences that are like those of the fit, and of others:
+
+        >>> from sklearn_xc import DecompMIPSSkipGram
+        >>> sentences = [["red", "apple"], ["red", "cherry"], ["grey", "cat"], ["grey", "dog"]] * 50
+        >>> model = DecompMIPSSkipGram(4, subsample=None, vectors="input", random_state=0)
+        >>> model = model.fit(sentences)
+        >>> bool(model.objective([["red", "apple"]]) < model.objective([["grey", "apple"]]))
+        True
         """
         check_is_fitted(self)
         seed = draw_seed(self.random_state)

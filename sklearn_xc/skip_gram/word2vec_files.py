@@ -68,7 +68,7 @@ def write_word2vec(
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from sklearn_xc.skip_gram.word2vec_files import write_word2vec
+    >>> from sklearn_xc.skip_gram import write_word2vec
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "vectors.txt")
     ...     write_word2vec(path, ["rye", "bread"], [[0.5, 0.1], [1.0, -2.0]])
@@ -139,7 +139,7 @@ def read_word2vec(
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from sklearn_xc.skip_gram.word2vec_files import read_word2vec
+    >>> from sklearn_xc.skip_gram import read_word2vec
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "vectors.txt")
     ...     _ = path.write_text("2 2\nrye 0.5 0.1\nbread 1.0 -2.0\n")
@@ -213,6 +213,16 @@ def to_keyed_vectors(words: Any, vectors: Any, counts: Any = None) -> Any:
     See Also
     --------
     from_keyed_vectors : The way back.
+
+    Examples
+    --------
+    >>> from sklearn_xc.skip_gram import to_keyed_vectors
+    >>> vectors = [[0.5, 0.1], [1.0, -2.0]]
+    >>> keyed = to_keyed_vectors(["rye", "bread"], vectors, counts=[3, 5])
+    >>> keyed["bread"]
+    array([ 1., -2.], dtype=float32)
+    >>> keyed.most_similar("rye")[0][0]
+    'bread'
     """
     who = "to_keyed_vectors"
     try:
@@ -263,6 +273,18 @@ def from_keyed_vectors(keyed: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray |
     See Also
     --------
     to_keyed_vectors : The way back.
+
+    Examples
+    --------
+    >>> from sklearn_xc.skip_gram import from_keyed_vectors, to_keyed_vectors
+    >>> vectors = [[0.5, 0.1], [1.0, -2.0]]
+    >>> keyed = to_keyed_vectors(["rye", "bread"], vectors, counts=[3, 5])
+    >>> words, vectors, counts = from_keyed_vectors(keyed)
+    >>> words.tolist(), counts.tolist()
+    (['rye', 'bread'], [3, 5])
+    >>> vectors
+    array([[ 0.5,  0.1],
+           [ 1. , -2. ]], dtype=float32)
     """
     who = "from_keyed_vectors"
     if not (hasattr(keyed, "index_to_key") and hasattr(keyed, "vectors")):

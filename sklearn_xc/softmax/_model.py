@@ -59,13 +59,23 @@ class SoftmaxModel(XCClassifier):
         ndarray of shape (n, n_classes), or CSR of shape (n, n_labels)
             Rows sum to 1 over all classes, also of a multilabel model: it is the probability that
             a label drawn from those of the instance is this one. Classes without a training
-            instance have none. After a sparse fit, a CSR with
-            the ``top_k`` largest of each row: a missing entry was left out, it is not zero.
+            instance have none. After a sparse fit, a CSR with the ``top_k`` largest of each row: a
+            missing entry was left out, it is not zero.
 
         Notes
         -----
         The softmax of scores over ``temperature_``; then the probability of the best class is
         mapped by ``best_map_``, and all others share the rest as before. Classes stay in order.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from sklearn_xc import ImplicitSoftmaxSGD
+        >>> X, y = load_digits(return_X_y=True)
+        >>> clf = ImplicitSoftmaxSGD(learning_rate=1.0, random_state=0).fit(X / 16, y)
+        >>> chances = clf.predict_proba(X / 16)
+        >>> chances.shape, bool((abs(chances.sum(axis=1) - 1) < 1e-6).all())
+        ((1797, 10), True)
         """
         log_proba = self.predict_log_proba(X)
         if isinstance(log_proba, np.ndarray):

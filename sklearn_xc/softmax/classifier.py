@@ -198,6 +198,18 @@ class SoftmaxClassifier(SoftmaxParameters):
         on the number of instances: calls with thousands of them are better than calls with few. The
         learning rate falls with the number of passes over all pairs met so far; "auto" is searched
         for on the instances of the first call, some of which judge the trials.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from sklearn_xc import ImplicitSoftmaxSGD
+        >>> X, y = load_digits(return_X_y=True)
+        >>> clf = ImplicitSoftmaxSGD(learning_rate=1.0, random_state=0)
+        >>> for first in range(0, 1500, 500):
+        ...     rows = slice(first, first + 500)
+        ...     clf = clf.partial_fit(X[rows] / 16, y[rows], classes=range(10))
+        >>> bool(clf.score(X[1500:] / 16, y[1500:]) > 0.8)
+        True
         """
         is_first = not hasattr(self, "coef_")
         instances = check_instances(self, X, reset=is_first).without_zeros()

@@ -167,14 +167,15 @@ class StackingXC(StackedModel):
     --------
     >>> from sklearn_xc import ImplicitSoftmaxSGD, OvALinearXC, StackingXC
     >>> from sklearn_xc.datasets import make_xc_classification
+    >>> from sklearn_xc.metrics import precision_at_k
     >>> X, Y = make_xc_classification(
     ...     n_samples=500, n_features=300, n_labels=50, random_state=0, return_X_y=True
     ... )
     >>> members = [("ova", OvALinearXC()), ("softmax", ImplicitSoftmaxSGD(random_state=0))]
-    >>> clf = StackingXC(members, cv=3, random_state=0).fit(X, Y)
-    >>> labels, chances = clf.predict_topk(X[:2], k=3)
-    >>> labels.shape
-    (2, 3)
+    >>> clf = StackingXC(members, cv=3, random_state=0).fit(X[:400], Y[:400])
+    >>> labels, chances = clf.predict_topk(X[400:], k=3)
+    >>> bool(precision_at_k(Y[400:], labels, k=1) > 0.7)
+    True
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012
@@ -248,6 +249,14 @@ class StackingXC(StackedModel):
         -------
         StackingXC
             Itself.
+
+        Examples
+        --------
+        >>> from sklearn_xc import ImplicitSoftmaxSGD, OvALinearXC, StackingXC
+        >>> stack = StackingXC([("ova", OvALinearXC()), ("softmax", ImplicitSoftmaxSGD())])
+        >>> stack = stack.set_params(ova__C=3.0, cv=5)
+        >>> stack.get_params()["ova__C"], stack.estimators[0]
+        (3.0, ('ova', OvALinearXC(C=3.0)))
         """
         if "estimators" in params:
             self.estimators = params.pop("estimators")

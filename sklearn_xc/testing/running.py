@@ -120,10 +120,10 @@ def check_sparse_targets(
 ) -> list[dict[str, Any]]:
     """Check what users of a sparse y may ask of an estimator.
 
-    The checks that :func:`sklearn.utils.estimator_checks.check_estimator`, which see for the
+    The checks that :func:`sklearn.utils.estimator_checks.check_estimator`, which describes the
     parameters, does not run: there y is always an array. Optional methods and parameters
     (``decision_function``, ``predict_proba``, ``predict_topk``, `sample_weight`, `n_jobs`,
-    `top_k`) are checked where they are.
+    `top_k`) are checked where there are any.
 
     Parameters
     ----------

@@ -217,6 +217,15 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
         list of n lists of names, ndarray of shape (n,), or indicator of shape (n, n_labels)
             In the form of `y` in fit. An instance may have no label; ``topk_names`` always gives
             some.
+
+        Examples
+        --------
+        >>> from sklearn_xc import TextClassifierXC
+        >>> texts = ["how to freeze soup", "freezing bread dough", "clear soup stock", "rye bread"]
+        >>> tags = ["freezing;soup", "freezing;bread", "soup", "bread"]
+        >>> tagger = TextClassifierXC(separator=";").fit(texts, tags)
+        >>> tagger.predict(["freeze the soup"])
+        [['freezing', 'soup']]
         """
         features = self._features(X)
         answer = self.classifier_.predict(features)
@@ -250,6 +259,22 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
             Positions in ``classes_``, padded with -1.
         scores : ndarray of float of shape (n, k)
             Their scores, padded with -inf.
+
+        Examples
+        --------
+        >>> from sklearn_xc import TextClassifierXC
+        >>> texts = ["how to freeze soup", "freezing bread dough", "clear soup stock", "rye bread"]
+        >>> tags = ["freezing;soup", "freezing;bread", "soup", "bread"]
+        >>> tagger = TextClassifierXC(separator=";").fit(texts, tags)
+        >>> labels, scores = tagger.predict_topk(["freeze the soup"], k=2)
+        >>> tagger.classes_[labels].tolist()
+        [['soup', 'freezing']]
+
+        For a text that has one of its tags already:
+
+        >>> labels, scores = tagger.predict_topk(["freeze the soup"], k=1, exclude=["soup"])
+        >>> tagger.classes_[labels].tolist()
+        [['freezing']]
         """
         features = self._features(X)
         return topk_allowed(self.classifier_, features, k, self._allowed(X, candidates, exclude))
@@ -349,6 +374,16 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
         ------
         ValueError
             For several texts, and a label that is unknown.
+
+        Examples
+        --------
+        >>> from sklearn_xc import TextClassifierXC
+        >>> texts = ["how to freeze soup", "freezing bread dough", "clear soup stock", "rye bread"]
+        >>> tags = ["freezing;soup", "freezing;bread", "soup", "bread"]
+        >>> tagger = TextClassifierXC(separator=";").fit(texts, tags)
+        >>> explanation = tagger.explain("freeze the soup", "soup")
+        >>> explanation.features.tolist()
+        ['soup', 'freeze']
         """
         check_is_fitted(self)
         features = self._features(self._one_instance(text))
@@ -427,6 +462,15 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
         -------
         float
             In [0, 1].
+
+        Examples
+        --------
+        >>> from sklearn_xc import TextClassifierXC
+        >>> texts = ["how to freeze soup", "freezing bread dough", "clear soup stock", "rye bread"]
+        >>> tags = ["freezing;soup", "freezing;bread", "soup", "bread"]
+        >>> tagger = TextClassifierXC(separator=";").fit(texts, tags)
+        >>> tagger.score(["dark rye bread", "apple pie"], ["bread", "pie"])  # pie is not known
+        0.5
         """
         features = self._features(X)
         if self.binarizer_ is None:
@@ -452,6 +496,18 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
         -------
         csr_array of shape (n, n_labels), or y as it came
             The latter where fit had no names.
+
+        Examples
+        --------
+        >>> from sklearn_xc import TextClassifierXC
+        >>> texts = ["how to freeze soup", "freezing bread dough", "clear soup stock", "rye bread"]
+        >>> tags = ["freezing;soup", "freezing;bread", "soup", "bread"]
+        >>> tagger = TextClassifierXC(separator=";").fit(texts, tags)
+        >>> tagger.classes_.tolist()
+        ['bread', 'freezing', 'soup']
+        >>> tagger.encode_targets(["soup", "bread;rye"]).toarray()
+        array([[0, 0, 1],
+               [1, 0, 0]], dtype=int8)
         """
         return self._encode_targets(y)[0]
 

@@ -116,6 +116,20 @@ class TransformerEncoder(BaseEstimator):
        classification", WSDM 2023.
     .. [2] L. Gao, Y. Zhang, J. Han and J. Callan, "Scaling deep contrastive learning batch size
        under memory limited setup", RepL4NLP 2021.
+
+    Examples
+    --------
+    >>> from sklearn_xc import NGAMEEmbeddingXC, TextClassifierXC
+    >>> from sklearn_xc.encoders import TransformerEncoder
+    >>> encoder = TransformerEncoder(frozen=True, max_length=64)
+    >>> tagger = TextClassifierXC(classifier=NGAMEEmbeddingXC(encoder, random_state=0))
+
+    With the extra, it knows words that no training text has:
+
+    >>> texts = ["a red apple", "green apple pie", "fast red car", "the car race"] * 5
+    >>> tagger = tagger.fit(texts, ["fruit", "fruit", "vehicle", "vehicle"] * 5)  # doctest: +SKIP
+    >>> tagger.predict(["pear tart", "my lorry"]).tolist()  # doctest: +SKIP
+    ['fruit', 'vehicle']
     """
 
     reads: Literal["texts"] = "texts"

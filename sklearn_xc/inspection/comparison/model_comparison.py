@@ -48,6 +48,32 @@ class ModelComparison:
         Some of these, drawn at random: those that B has right first.
     n_shown : int
         Labels that gain and that lose in reports.
+
+    Examples
+    --------
+    >>> from sklearn_xc import TextClassifierXC
+    >>> from sklearn_xc.inspection import compare_models
+    >>> texts = ["how to freeze soup", "freezing bread dough", "clear soup stock", "rye bread"]
+    >>> tags = ["freezing;soup", "freezing;bread", "soup", "bread"]
+    >>> small = TextClassifierXC(separator=";").fit(texts[:2], tags[:2])
+    >>> large = TextClassifierXC(separator=";").fit(texts, tags)
+    >>> found = compare_models(
+    ...     small, large, ["clear soup", "dark rye"] * 10, ["soup", "bread"] * 10, k=2,
+    ...     metrics=["P@1"], names=("small", "large"), random_state=0,
+    ... )
+    >>> found.n_right_alone
+    (0, 20)
+    >>> found.to_dict()["verdict"]
+    'large is better than small in P@1, by more than luck.'
+    >>> found.to_frames()["metrics"][["name", "a", "b"]]
+      name    a    b
+    0  P@1  0.0  1.0
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = pathlib.Path(folder, "comparison.html")
+    ...     found.to_html(page)
+    ...     page.read_text().startswith("<!doctype html>")
+    True
     """
 
     names: tuple[str, str]

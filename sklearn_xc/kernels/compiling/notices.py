@@ -13,6 +13,20 @@ class KernelCacheWarning(UserWarning):
     """The on-disk cache of compiled loops cannot be used; results are right, but come later.
 
     It is given once per process. The message names the folder and what is wrong with it.
+
+    Examples
+    --------
+    Where it is known that there is no folder to write to:
+
+    >>> import warnings
+    >>> import numpy as np
+    >>> from sklearn_xc import OvALinearXC
+    >>> from sklearn_xc.exceptions import KernelCacheWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", KernelCacheWarning)
+    ...     clf = OvALinearXC().fit(np.eye(3), [0, 1, 2])
+    >>> clf.predict(np.eye(3))
+    array([0, 1, 2])
     """
 
 
