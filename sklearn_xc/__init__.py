@@ -7,7 +7,7 @@ and does not start the compiler behind the inner loops.
 import importlib
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _PUBLIC = {
     "DecompMIPSClassifier": "sklearn_xc.decomposition",
