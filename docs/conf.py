@@ -27,6 +27,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "sphinx-mathjax-offline",
 ]
 templates_path = ["_templates"]
 default_role = "code"
