@@ -85,7 +85,7 @@ def _measure(split: SplitSet, n_labels: int) -> list[dict[str, Any]]:
     warm_up(OvALinearXC(n_jobs=1), X, split.Y_train)
     one = Y[:, order[:1]].tocsr()
     _, fixed = cpu_seconds(fit_quietly, OvALinearXC(n_jobs=1), X, one)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for group, members in groups.items():
         drawn = rng.permutation(members)[:n_labels]
         _, spent = cpu_seconds(fit_quietly, OvALinearXC(n_jobs=1), X, Y[:, drawn].tocsr())

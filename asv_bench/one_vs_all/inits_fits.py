@@ -7,10 +7,20 @@ import numpy as np
 
 from asv_bench.common.measure import cpu_seconds, fit_quietly, n_unsolved, warm_up
 from sklearn_xc import OvALinearXC
+from sklearn_xc.metrics import precision_at_k
+
+#: Precision is measured at these, where there are test rows.
+KS = (1, 3, 5)
 
 
 def measure_starts(
-    X: Any, Y: Any, starts: Mapping[str, Any], repeats: int, **parameters: Any
+    X: Any,
+    Y: Any,
+    starts: Mapping[str, Any],
+    repeats: int,
+    *,
+    test: tuple[Any, Any] | None = None,
+    **parameters: Any,
 ) -> list[dict[str, Any]]:
     """Return a row for each start; the fits take turns, so that a slow minute hits all of them.
 
@@ -24,6 +34,8 @@ def measure_starts(
         What `init` to measure, by its name in the rows; "msi" among them.
     repeats : int
         Fits of each start, of which the median counts.
+    test : tuple of (X, Y), default=None
+        Test rows, for precision.
     **parameters : object
         Of ``OvALinearXC``.
 
@@ -31,7 +43,8 @@ def measure_starts(
     -------
     list of dict
         ``ratio`` is the time relative to that of "msi"; ``n_iter`` and ``n_products`` are means
-        over labels, ``objective`` is their sum.
+        over labels, ``objective`` is their sum; ``P@1``, ``P@3`` and ``P@5`` in percent, if there
+        are test rows (and as many labels).
     """
 
     def make(init: Any) -> OvALinearXC:
@@ -59,6 +72,16 @@ def measure_starts(
             "n_products": float(model[start].fit_report_["n_products"].mean()),
             "objective": float(model[start].fit_report_["objective"].sum()),
             "n_unsolved": n_unsolved(model[start]),
+            **_precision(model[start], test),
         }
         for start in starts
     ]
+
+
+def _precision(model: OvALinearXC, test: tuple[Any, Any] | None) -> dict[str, float]:
+    if test is None:
+        return {}
+    X, Y = test
+    ks = [k for k in KS if k <= Y.shape[1]]
+    found = precision_at_k(Y, model.predict_topk(X, ks[-1]), ks)
+    return {f"P@{k}": 100 * float(value) for k, value in zip(ks, found, strict=True)}

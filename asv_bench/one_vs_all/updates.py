@@ -8,6 +8,7 @@ bound is compared with the distance from the optimum of all rows, for some label
 import argparse
 import copy
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -119,7 +120,8 @@ def _compare(
     optimum = fit_quietly(optimum, X.astype(np.float64), Y[:, labels])
     for drift in drifts:
         model = copy.copy(first).set_params(max_drift=drift)
-        _, seconds = cpu_seconds(quietly, model.update, X_new, Y_new, X_old=X_old, y_old=Y_old)
+        update = partial(quietly, model.update, X_new, Y_new, X_old=X_old, y_old=Y_old)
+        _, seconds = cpu_seconds(update)
         reason = model.fit_report_["reason"]
         found.append(
             {"model": f"update, max_drift={drift:g}", "cpu_s": seconds, "share": seconds / of_full}

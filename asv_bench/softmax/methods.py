@@ -1,7 +1,9 @@
 """The softmax estimators: the paper's table, steps per second, held-out log-loss by CPU time.
 
 * table: training log-loss after 50 epochs, with the first label of each instance as its class: what
-  table 3 of [1]_ says, what its protocol gives here, and the true log-losses (``table``).
+  table 3 of [1]_ says, what its protocol gives here, and the true log-losses, also by rate
+  (``table``).
+* rates, epochs, formulations, runtimes: its tables 2 and 4 and figures 1, 3 and 4 (``paper``).
 * probabilities: log-loss and calibration on test instances, with the defaults, on sets of classes
   at several sizes (``probabilities``).
 * speed: steps per second beside the same steps in plain numpy, on syn4k with the first label.
@@ -23,18 +25,21 @@ from asv_bench.common.data import load_set
 from asv_bench.common.measure import cpu_seconds
 from asv_bench.common.report import Column, Report
 from asv_bench.common.sized_sets import SIZES
+from asv_bench.softmax import paper
 from asv_bench.softmax.curves import CURVES, draw_curves, measure_curves
 from asv_bench.softmax.numpy_softmax import implicit_steps, umax_steps
 from asv_bench.softmax.probabilities import BANDS, measure_probabilities
 from asv_bench.softmax.probabilities import COLUMNS as PROBABILITIES_COLUMNS
-from asv_bench.softmax.table import COLUMNS, reproduce
+from asv_bench.softmax.table import BY_RATE, COLUMNS, by_rate, reproduce
 from sklearn_xc import SoftmaxUMax
 from sklearn_xc._checks import check_instances
 from sklearn_xc.kernels.softmax.rules import RULES
 from sklearn_xc.solvers.softmax_problem import SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState, run_epoch
 
-PARTS = ("table", "probabilities", "speed", "curves")
+PARTS = (
+    "table", "rates", "epochs", "formulations", "runtimes", "probabilities", "speed", "curves",
+)  # fmt: skip
 SETS = ("bibtex", "delicious")
 
 _EPOCHS = 50
@@ -53,7 +58,7 @@ _SPEED_COLUMNS = [
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the experiment to a command line."""
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--sets", nargs="+", default=SETS, help="of the table")
+    parser.add_argument("--sets", nargs="+", default=SETS, help="of the paper's parts")
     parser.add_argument(
         "--sizes",
         nargs="+",
@@ -62,7 +67,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="of the probabilities",
     )
     parser.add_argument("--jobs", type=int, default=1, help="threads (1)")
-    parser.add_argument("--epochs", type=int, default=_EPOCHS, help="of the table (50)")
+    parser.add_argument("--epochs", type=int, default=_EPOCHS, help="of the paper's parts (50)")
     parser.add_argument(
         "--budget", type=float, default=300.0, help="CPU seconds of each curve, about (300)"
     )
@@ -89,16 +94,16 @@ def main(
     ----------
     data : path-like, default=None
         Folder of the data sets.
-    parts : sequence of {"table", "probabilities", "speed", "curves"}
-        What to measure.
+    parts : sequence of str
+        What to measure, of ``PARTS``.
     sets : sequence of str
-        Sets of the table.
+        Sets of the parts that reproduce the paper.
     sizes : sequence of {"1/16", "1/4", "all"}
         Shares of the training instances for the probabilities.
     jobs : int
         Threads.
     epochs : int
-        Of the table.
+        Of these parts.
     budget : float
         CPU seconds after which a curve gets no further point.
     curves : sequence of str
@@ -121,7 +126,9 @@ def main(
             of_set = reproduce(name, X, y, jobs, epochs, report)
             title = f"{of_set[0]['title']}: training log-loss after {epochs} epochs"
             report.table(title, of_set, COLUMNS)
+            report.table(f"{title}, true, by rate", by_rate(of_set), BY_RATE)
             rows += of_set
+    rows += _measure_paper(data, parts, sets, epochs, cache, report)
     if "probabilities" in parts:
         found = measure_probabilities(data, sizes, report, cache=cache)
         report.table("Probabilities of test instances", found, PROBABILITIES_COLUMNS)
@@ -138,6 +145,38 @@ def main(
         report.figure(draw_curves(points), "softmax_curves")
         rows += points
     return rows
+
+
+def _measure_paper(
+    data: Any, parts: Sequence[str], sets: Sequence[str], epochs: int, cache: Any, report: Report
+) -> list[dict[str, Any]]:
+    """Measure and report those parts that ``paper`` has."""
+    found: dict[str, list[dict[str, Any]]] = {
+        part: [] for part in ("rates", "epochs", "formulations", "runtimes") if part in parts
+    }
+    for name in sets if found else ():
+        X, y = first_labels(load_set(name, data, cache=cache))
+        if "rates" in found:
+            found["rates"] += paper.choose_rates(name, X, y, epochs)
+        if "epochs" in found:
+            found["epochs"] += paper.follow_epochs(name, X, y, epochs)
+        if "formulations" in found:
+            found["formulations"] += paper.compare_formulations(name, X, y, epochs)
+        if "runtimes" in found:
+            found["runtimes"].append(paper.time_epochs(name, X, y, epochs))
+        report.line(f"{name}: measured")
+    if "rates" in found:
+        title = f"Rates by {epochs} epochs on a tenth of the rows"
+        report.table(title, found["rates"], paper.RATES_COLUMNS)
+    if "epochs" in found:
+        report.table("Training log-loss by epoch", found["epochs"], paper.EPOCHS_COLUMNS)
+        report.figure(paper.draw_epochs(found["epochs"]), "softmax_epochs")
+    if "formulations" in found:
+        paper.report_formulations(found["formulations"], report)
+    if "runtimes" in found:
+        title = f"{epochs} epochs, one instance a step, implicit with 1 class and others with 5"
+        report.table(title, found["runtimes"], paper.RUNTIMES_COLUMNS)
+    return [row for rows in found.values() for row in rows]
 
 
 def first_labels(split: Any) -> tuple[Any, np.ndarray]:

@@ -15,6 +15,7 @@ from asv_bench.one_vs_all import (
     accuracy,
     frequencies,
     inits,
+    inits_positives,
     inits_tables,
     inits_trace,
     losses,
@@ -138,6 +139,40 @@ def test_sweep_tries_every_stop(made_data, capsys):
     assert "ovap 1e-05" in capsys.readouterr().out
 
 
+def test_sweep_tries_both_scores(made_data, capsys):
+    rows = inits.main(made_data, sets=("bibtex",), repeats=1, labels=6, sweep_msi=True)
+    assert [row["init"] for row in rows] == ["msi", *(f"{s:g}, {t:g}" for s, t in inits.MSI_SCORES)]
+    assert len({row["objective"] for row in rows}) > 2
+    assert (1, -2) not in inits.MSI_SCORES
+    assert "mean scores of positives and negatives" in capsys.readouterr().out
+
+
+def test_labels_by_positives(made_data, tmp_path, capsys):
+    """All of few labels; "zero" begins at C times the number of instances."""
+    rows = inits.main(
+        made_data, sets=("bibtex",), labels=5, by_positives=True, report=Report(out=tmp_path)
+    )
+    counts = np.bincount(load_set("bibtex", made_data).Y_train.indices, minlength=12)
+    groups = list(dict.fromkeys(row["group"] for row in rows))
+    assert "100 to 299" in groups or "30 to 99" in groups
+    for group, start in itertools.product(groups, inits_positives.STARTS):
+        (row,) = (r for r in rows if (r["group"], r["init"]) == (group, start))
+        assert 0 < row["n_labels"] <= 5
+        assert counts.min() <= row["positives"] <= counts.max()
+        assert row["most_iter"] >= row["n_iter"] > 0
+        assert row["ms"] > 0
+        assert row["first"] > 1
+        if start == "zero":
+            assert row["distance"] == pytest.approx(1.0)
+    printed = capsys.readouterr().out
+    for _, title, _, _ in inits_positives.MEASURES:
+        assert f"bibtex (200 x 80): {title}" in printed
+    picture = tmp_path / "inits_by_positives_bibtex.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    axes = inits_positives.draw_by_positives(rows, "bibtex").axes
+    assert [len(ax.get_lines()) for ax in axes] == 4 * [len(inits_positives.STARTS)]
+
+
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_tables_of_the_paper(number, made_data, monkeypatch, capsys):
     """Each on the table's own settings, and with its ratios."""
@@ -148,9 +183,10 @@ def test_tables_of_the_paper(number, made_data, monkeypatch, capsys):
     monkeypatch.setitem(inits_tables.TABLES, number, table._replace(sets=few))
     rows = inits.main(made_data, table=number)
     assert [(row["set"], row["init"]) for row in rows] == [
-        (one.name, start) for one in few for start in inits_tables.STARTS
+        (one.name, start) for one in few for start in table.starts
     ]
-    assert [row["stands_for"] for row in rows[:: len(inits_tables.STARTS)]] == [
+    assert ("msi -3" in table.starts) == (number == 2)
+    assert [row["stands_for"] for row in rows[:: len(table.starts)]] == [
         one.stands_for for one in few
     ]
     printed = capsys.readouterr().out
@@ -159,7 +195,11 @@ def test_tables_of_the_paper(number, made_data, monkeypatch, capsys):
         header = next(line for line in lines if line.startswith("set "))
         for a, b in table.ratios:
             assert f"{a} / {b}" in header
-    steps = {row["init"]: row["n_iter"] for row in rows[: len(inits_tables.STARTS)]}
+    assert "precision on the test rows in %" in printed
+    for row in rows:
+        assert 0 < row["P@5"] <= 100
+        assert f"{row['P@1']:.2f}" in printed
+    steps = {row["init"]: row["n_iter"] for row in rows[: len(table.starts)]}
     a, b = table.ratios[0]
     assert f"{steps[a] / steps[b]:.2f}" in printed
     assert f"Table {number}: {table.title} (float32, one thread, median of 1)" in printed
@@ -186,7 +226,7 @@ def test_the_tables_name_sets_that_there_are():
         for one in table.sets:
             assert one.name in inits.SETS
             assert one.stands_for in inits_tables.NOT_AT_HAND or one.dense
-        assert {start for ratio in table.ratios for start in ratio} <= set(inits_tables.STARTS)
+        assert {start for ratio in table.ratios for start in ratio} <= set(table.starts)
 
 
 # Losses
@@ -219,11 +259,14 @@ def test_trace_follows_every_start(traced):
         assert rows[0]["multiplier"] is None
         assert all(0 < row["multiplier"] <= 1 for row in rows[1:])
         assert all(0 <= row["active_share"] <= 1 for row in rows)
+        assert all(row["ms"] > 0 for row in rows)
+        assert rows[1]["objective"] < rows[0]["objective"]
         running = [row["n_labels"] for row in rows]
         assert running == sorted(running, reverse=True)
         assert running[0] == 13
     start_of = {row["init"]: row["active_share"] for row in traced if row["n_iter"] == 0}
     assert start_of["zero"] == start_of["bias -0.9"] == 1
+    assert next(row for row in traced if row["init"] == "zero")["objective"] == 200
     assert start_of["bias -2"] < 0.3  # the positives
 
 
@@ -231,7 +274,7 @@ def test_trace_figure_and_tables(traced, tmp_path, capsys):
     picture = tmp_path / "inits_trace_delicious.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
     axes = inits_trace.draw_trace(traced, "delicious").axes
-    assert len(axes) == 2
+    assert len(axes) == 4
     for ax in axes:
         assert len(ax.get_lines()) == len(inits_trace.STARTS)
         assert ax.get_xlabel()
@@ -239,6 +282,9 @@ def test_trace_figure_and_tables(traced, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "mean multiplier of the line search" in printed
     assert "mean share of instances scored above -1" in printed
+    assert "mean objective after Newton step" in printed
+    assert "CPU ms of Newton step" in printed
+    assert "ratio to msi" in printed
 
 
 # LIBLINEAR's optimum

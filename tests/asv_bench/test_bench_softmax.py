@@ -11,7 +11,7 @@ from asv_bench.common.data import SplitSet
 from asv_bench.common.report import Report
 from asv_bench.common.sized_sets import SizedSet
 from asv_bench.softmax import methods as softmax
-from asv_bench.softmax import probabilities, table
+from asv_bench.softmax import paper, probabilities, table
 from asv_bench.softmax.biased_softmax import METHODS, SampledSoftmax
 from asv_bench.softmax.curves import choose_rate, draw_curves, measure_curves
 from asv_bench.softmax.numpy_softmax import implicit_steps, umax_steps
@@ -108,9 +108,91 @@ def test_the_table(split, monkeypatch):
         else:
             assert row["reported"] == row["log_loss"]
         assert row["key"] != "umax" or row["rate"] == 0.1
+        assert row["by_rate"][row["best_rate"]] == row["best"]
+    of_umax = table.by_rate(rows)[4]
+    assert of_umax == {
+        "method": "U-max (1, 5)",
+        "0.1": rows[4]["by_rate"][0.1],
+        "1": pytest.approx(rows[4]["by_rate"][1.0]),
+    }
     model = table.methods_of_table(3, 1)["implicit"][1].set_params(learning_rate=unit["rate"])
     proba = model.fit(X, y).predict_proba(X)
     assert unit["log_loss"] == pytest.approx(log_loss(y, proba), rel=1e-5)
+
+
+@pytest.fixture
+def first(split):
+    X, y = softmax.first_labels(split)
+    return X, y
+
+
+def test_a_method_is_followed_as_it_is_fitted(first):
+    """Other orders of the instances, but about the same log-loss."""
+    X, y = first
+    model = table.methods_of_table(20, 1)["implicit"][1].set_params(learning_rate=1.0)
+    points = paper.follow(model, X, paper._positions(y), 20, (1, 20), True)
+    assert [point["epochs"] for point in points] == [1, 20]
+    assert points[1]["cpu_s"] > points[0]["cpu_s"] > 0
+    assert points[1]["log_loss"] < points[0]["log_loss"]
+    assert points[1]["reported"] > np.log(points[1]["log_loss"])  # a softmax of a softmax
+    fitted = log_loss(y, model.fit(X, y).predict_proba(X))
+    assert points[1]["log_loss"] == pytest.approx(fitted, rel=0.1)
+
+
+def test_what_diverges_has_no_point(first):
+    X, y = first
+    model = SampledSoftmax("vanilla", learning_rate=1e6, decay=0.9)
+    assert paper.follow(model, X, paper._positions(y), 5, (5,), False) == []
+
+
+def test_rates_by_a_tenth(first, monkeypatch):
+    monkeypatch.setattr(paper, "GRID", (0.01, 1.0))
+    monkeypatch.setattr(paper, "LOWER", (0.001,))
+    rows = paper.choose_rates("bibtex", *first, 5)
+    assert [row["key"] for row in rows] == list(paper.METHODS)
+    for row in rows:
+        assert row["paper"] == table.RATES["bibtex"][row["key"]]
+        assert row["rate"] in (0.001, 0.01, 1.0)
+        assert row["log_loss"] <= row["reported"] or row["key"] in table.TWICE
+
+
+def test_epochs_of_the_paper(first):
+    rows = paper.follow_epochs("bibtex", *first, 20)
+    of_implicit = [row for row in rows if row["key"] == "implicit"]
+    assert [row["epochs"] for row in of_implicit] == [1, *range(2, 21, 2)]
+    assert {row["rate"] for row in of_implicit} == {10.0}
+    assert of_implicit[-1]["reported"] == of_implicit[-1]["log_loss"]
+    axes = paper.draw_epochs(rows).axes
+    assert [len(ax.lines) for ax in axes] == 2 * [len({row["key"] for row in rows})]
+
+
+def test_both_double_sums(first, monkeypatch, capsys):
+    monkeypatch.setattr(paper, "FORMULATION_RATES", (0.1, 1e8))
+    rows = paper.compare_formulations("bibtex", *first, 5)
+    assert rows[0]["times"] == rows[0]["raman"] / rows[0]["ours"]
+    assert rows[0]["raman"] != rows[0]["ours"]
+    paper.report_formulations(rows, Report())
+    assert "the paper on Eurlex 3.08" in capsys.readouterr().out
+
+
+def test_runtimes(first):
+    row = paper.time_epochs("bibtex", *first, 2)
+    assert row["paper_ratio"] == pytest.approx(1.37, abs=0.005)
+    assert row["ratio"] == row["umax"] / row["implicit"]
+    assert row["numpy_ratio"] > 0
+    assert all(row[method] > 0 for method in paper.METHODS)
+
+
+def test_parts_of_the_paper(split, monkeypatch, capsys):
+    monkeypatch.setattr(softmax, "load_set", lambda *args, **kwargs: split)
+    monkeypatch.setattr(paper, "GRID", (1.0,))
+    monkeypatch.setattr(paper, "LOWER", ())
+    monkeypatch.setattr(paper, "FORMULATION_RATES", (0.1,))
+    parts = ("rates", "epochs", "formulations", "runtimes")
+    softmax.main(parts=parts, sets=("bibtex",), epochs=2)
+    printed = capsys.readouterr().out
+    for title in ("Rates by 2 epochs", "by epoch", "by its double sum", "2 epochs, one instance"):
+        assert title in printed
 
 
 def test_log_losses_of_the_table(split):
