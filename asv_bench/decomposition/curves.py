@@ -92,7 +92,7 @@ def compare_speed(
         step_ms (a mini-batch), search_ms and update_ms (parts of it: the gradient by the scores,
         re-indexing), moved (rows of W), build_s (of the index), builds (in an epoch), build_ms and
         average_ms (builds, averages of the weights, for a mini-batch, over an epoch), instance_ms
-        (all, for an instance), ratio.
+        (all, for an instance), ratio, speed.
     """
     n_labels = state.n_labels
     usual, few = max(1, round(n_labels / 100)), max(1, round(n_labels / 1000))
@@ -116,6 +116,7 @@ def compare_speed(
             row["n_candidates"] = parameters["n_candidates"]
         row |= time_steps(training, n_batches, most_s, batch, exact)
         row["ratio"] = row["instance_ms"] / (rows[0] if rows else row)["instance_ms"]
+        row["speed"] = 1 / row["ratio"]
         rows.append(row)
     return rows
 
@@ -199,7 +200,7 @@ def follow_epochs(
     epochs : int
     sampled : float
         Epochs of sampled steps at the beginning, of all methods; exact steps are also followed
-        without them.
+        without them, and those of the decomposed search without an average of the weights.
     n_instances : int
         Training instances by which the loss over all labels is measured.
     report : Report
@@ -210,13 +211,15 @@ def follow_epochs(
     list of dict
         A row per point: key, method, epoch, loss, accuracy, cpu_s.
     """
-    ways = [(key, method, key, sampled) for key, method in METHODS.items()]
-    ways.append(("exact_only", "exact from the start", "exact", 0.0))
+    ways = [(key, method, key, sampled, True) for key, method in METHODS.items()]
+    ways.append(("exact_only", "exact from the start", "exact", 0.0, True))
+    ways.append(("last", "decomposed search, last step", "decomp_mips", sampled, False))
     rows = []
-    for key, method, gradient, n_sampled in ways:
+    for key, method, gradient, n_sampled, average in ways:
         model = DecompMIPSClassifier(
-            gradient=gradient, learning_rate=rate, sampled_epochs=n_sampled, random_state=0
-        )
+            gradient=gradient, learning_rate=rate, sampled_epochs=n_sampled, average=average,
+            random_state=0,
+        )  # fmt: skip
         warm_up(model, X, y)
         training = Training(model, X, y)
         seen = training.batch(training.some_rows(n_instances))

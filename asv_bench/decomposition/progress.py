@@ -81,6 +81,7 @@ _SPEED_COLUMNS = [
     Column("moved", "rows moved", ",.0f"),
     Column("instance_ms", "ms/instance", ",.4f"),
     Column("ratio", "of exact", ".4f"),
+    Column("speed", "times as fast as exact", ".3g"),
 ]
 _EPOCH_COLUMNS = [
     Column("epoch", "epochs"),
@@ -356,6 +357,13 @@ def measure_epochs(
     )  # fmt: skip
     ends = [row for row in rows if row["epoch"] == epochs]
     report.table(f"After the last epoch, {n_labels:,} labels", ends, _EPOCH_COLUMNS)
+    by_epoch = [
+        {"epoch": n} | {row["key"]: row["accuracy"] for row in rows if row["epoch"] == n}
+        for n in range(1, epochs + 1)
+    ]
+    names = {row["key"]: row["method"] for row in ends}
+    columns = [Column("epoch", "epochs"), *(Column(k, name, ".3f") for k, name in names.items())]
+    report.table(f"Held-out accuracy by epoch, {n_labels:,} labels", by_epoch, columns)
     report.figure(draw_epochs(rows), f"decomposition_epochs_{n_labels}")
     return [{"part": "epochs", "n_labels": n_labels, **row} for row in rows]
 

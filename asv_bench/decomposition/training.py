@@ -116,7 +116,15 @@ class Training:
         began = process_time()
         self.trainer.averages.look(self.visits)
         self.cpu_s += process_time() - began
-        self.model._keep(self.fitting, *self.fitting.settle(), is_further=False)
+        if self.fitting.settings.average:
+            weights, course = self.fitting.settle()
+        else:  # which uses up the weights that training goes on with
+            for rows in (self.trainer.weights, *self.trainer.layer.moving):
+                rows.apply_scale()
+            now = self.fitting.weights_now()
+            weights = Weights(*(None if values is None else values.copy() for values in now))
+            course = copy.copy(self.fitting.course)
+        self.model._keep(self.fitting, weights, course, is_further=False)
         return self.model
 
     def next_rows(self, n: int) -> np.ndarray:

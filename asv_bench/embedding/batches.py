@@ -16,6 +16,7 @@ from asv_bench.embedding.curves import epochs_of, examples_of, known_labels
 from asv_bench.embedding.label_texts import LabelledSet
 from sklearn_xc import NGAMEEmbeddingXC
 from sklearn_xc.embedding._encoding import inputs_of
+from sklearn_xc.encoders import BagOfEmbeddings
 from sklearn_xc.parallel.row_ranges import one_blas_thread
 from sklearn_xc.samplers import NgameSampler, balanced_clusters
 from sklearn_xc.samplers._batches import Clusters
@@ -46,7 +47,7 @@ _BOUND_COLUMNS = [
     Column("missed_pairs", "missed, of all pairs", ".2e"),
     Column("eps1", "eps1", ".3f"),
     Column("eps2", "eps2", ".1e"),
-    Column("bound", "c1 eps1 + c2 eps2", ",.1f"),
+    Column("bound", "c1 eps1 + c2 eps2", ",.4g"),
     Column("bound_by_label", "by label", ".3f"),
 ]
 _CLUSTER_COLUMNS = [
@@ -149,6 +150,7 @@ def trained(labelled: LabelledSet, parameters: dict[str, Any], epochs: int | Non
     """
     model = NGAMEEmbeddingXC(**parameters)
     examples, Z = examples_of(model, labelled)
+    model.encoder_ = BagOfEmbeddings()  # of which "auto" depends
     epochs = epochs or model._epochs_for("encoder", examples)
     X, positives, _ = examples
     with one_blas_thread():
@@ -273,18 +275,20 @@ def measure_misses(
     kinds = [*(Hard(radius) for radius in radii), Hard(margin=margin), Hard(best=BEST)]
     theorem = Theorem(embedded, radii, seed)
     table = []
-    for name, batches, cluster in _mini_batches(embedded.V, sizes, batch_size, seed):
+    for of_what, batches, cluster in _mini_batches(embedded.V, sizes, batch_size, seed):
         counts = _count_misses(embedded, kinds, batches[:N_BATCHES], cluster, seed)
         for kind, count in zip(kinds, counts, strict=True):
-            row = {"set": embedded.name, "hard": kind.name, "batches": name, **count}
+            row = {"set": embedded.name, "hard": kind.name, "batches": of_what, **count}
             if kind.radius is not None:
                 row |= theorem(kind.radius, cluster)
             table.append(row)
     rows = [row for kind in kinds for row in table if row["hard"] == kind.name]
+    name = embedded.name
+    if embedded.epochs:
+        name += f", {embedded.epochs} epochs of the encoder"
     report.table(
-        f"{embedded.name}, {embedded.epochs} epochs of the encoder: hard negatives that "
-        f"mini-batches of {batch_size:,} miss", rows, _MISS_COLUMNS,
-    )  # fmt: skip
+        f"{name}: hard negatives that mini-batches of {batch_size:,} miss", rows, _MISS_COLUMNS
+    )
     report.line()
     report.line(
         f"Of {N_BATCHES} mini-batches. Hard: within the distance r, scored less than the margin "

@@ -39,9 +39,18 @@ METHODS: dict[str, tuple[dict[str, Any], str, tuple[str, str, str]]] = {
     ),
 }  # fmt: skip
 MADE = "made"
-#: Words of a warm-up, which compiles.
-_WARM_UP = 300
+#: Words on each side whose pairs count, and words of a warm-up, which compiles.
+_WINDOW, _WARM_UP = 8, 300
 
+_SETS = [
+    Column("corpus", "counts"),
+    Column("words", "words", ","),
+    Column("tokens", "tokens", ","),
+    Column("nnz", "distinct pairs", ","),
+    Column("pairs", "pairs", ",.0f"),
+    Column("dim", "dimension"),
+    Column("window", "window"),
+]
 _STEPS = [
     Column("corpus", "counts"),
     Column("method", "gradient"),
@@ -110,8 +119,15 @@ def main(
         A row for each corpus, method and iteration.
     """
     report, rows, titles = report or Report("skip_gram_objective"), [], {}
+    sizes: list[dict[str, Any]] = []
     for corpus in corpora:
-        counts = made_counts(words) if corpus == MADE else _counts_of(corpus, data)
+        counts, text = (made_counts(words), {}) if corpus == MADE else _counts_of(corpus, data)
+        sizes.append(
+            {
+                "corpus": corpus, "words": counts.shape[0], "nnz": counts.nnz, "dim": dim,
+                "pairs": float(counts.sum(dtype=np.float64)), **text,
+            }
+        )  # fmt: skip
         judged, of_words = sample_of_words(counts, scored)
         name = f"{corpus}: {counts.shape[0]:,} words"
         titles[corpus] = name, f"exact objective of {of_words}"
@@ -130,6 +146,7 @@ def main(
                 f"{row['objective']:.4f}"
             )
         _show([row for row in rows if row["corpus"] == corpus], *titles[corpus], report)
+    report.table("Counts", sizes, _SETS)
     report.figure(draw(rows, titles), "skip_gram_objective")
     return rows
 
@@ -236,10 +253,12 @@ def draw(rows: Sequence[dict[str, Any]], titles: dict[str, tuple[str, str]]) -> 
     return with_legend(figure, axes[0])
 
 
-def _counts_of(corpus: str, data: Any) -> Any:
-    found = count_contexts(read_corpus(corpus, data), n_jobs=1)
+def _counts_of(corpus: str, data: Any) -> tuple[Any, dict[str, int]]:
+    """Return the counts of a corpus, and how many words and what window they are of."""
+    found = count_contexts(read_corpus(corpus, data), window=_WINDOW, n_jobs=1)
     n = len(found.words)
-    return sp.csr_array((found.counts, found.indices, found.indptr), shape=(n, n))
+    counts = sp.csr_array((found.counts, found.indices, found.indptr), shape=(n, n))
+    return counts, {"tokens": int(found.frequencies.sum()), "window": _WINDOW}
 
 
 def _show(rows: list[dict[str, Any]], name: str, objective: str, report: Report) -> None:

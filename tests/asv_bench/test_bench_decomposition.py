@@ -67,6 +67,18 @@ def test_training_in_pieces_is_a_fit(made, gradient, is_sparse):
     np.testing.assert_array_equal(model.predict_topk(X)[0], fitted.predict_topk(X)[0])
 
 
+def test_answers_between_leave_the_last_step_as_it_is(made):
+    parameters = {"learning_rate": 0.3, "average": False, "random_state": 0}
+    X, y = made.X_train[:300], made.y_train[:300]
+    fitted = DecompMIPSClassifier(**parameters, max_iter=2, early_stopping=False).fit(X, y)
+    training = Training(DecompMIPSClassifier(**parameters), X, y)
+    for _ in range(2):
+        training.advance(training.n_visits)
+        training.answer()
+    np.testing.assert_array_equal(training.answer().coef_, fitted.coef_)
+    np.testing.assert_array_equal(training.model.intercept_, fitted.intercept_)
+
+
 def test_a_fork_goes_its_own_way(state):
     W = state.label_vectors.copy()
     fork, twin = state.fork(gradient="mips", n_candidates=20), state.fork(gradient="exact")

@@ -9,6 +9,7 @@ from asv_bench.common.report import Report
 from asv_bench.embedding import batches as ngame_batches
 from asv_bench.embedding import curves as ngame_curves
 from asv_bench.embedding import samplers as ngame
+from asv_bench.embedding import theory
 from asv_bench.embedding.label_texts import LabelledSet
 from sklearn_xc import NGAMEEmbeddingXC
 from sklearn_xc.embedding._training import SiameseTraining
@@ -96,11 +97,12 @@ def test_a_timed_fit_is_a_fit(labelled):
 
 def test_components_and_tail(loaded, labelled):
     rows = ngame.main(
-        parts=("components", "tail"), max_iter=6, classifier_max_iter=3, ova=True, **SMALL
-    )
+        parts=("components", "tail"), max_iter=6, classifier_max_iter=3, tree=True, ova=True,
+        **SMALL,
+    )  # fmt: skip
     components = {r["system"]: r for r in rows if r["part"] == "components" and "system" in r}
     assert list(components) == [
-        "embedding", "classifiers", "sum of both", "fused", "OvALinearXC"
+        "embedding", "classifiers", "sum of both", "fused", "fused by a tree", "OvALinearXC"
     ]  # fmt: skip
     for row in components.values():
         assert 0.3 < row["P@1"] <= 1
@@ -223,6 +225,11 @@ def test_instances_and_labels_that_nothing_is_known_of_are_left_out(labelled):
     np.testing.assert_array_equal(np.sort(embedded.positives.labels), expected)
 
 
+def test_epochs_are_those_of_the_estimator(labelled):
+    parameters = {"embedding_dim": 8, "n_jobs": 1, "random_state": 3}
+    assert ngame_batches.trained(labelled, parameters, None).epochs == 5  # for a label each
+
+
 def test_inertia():
     V = np.array([[0.0, 0], [2, 0], [5, 5]])
     assert ngame_batches._inertia(V, np.array([1, 1, 0])) == pytest.approx(2 / 3)
@@ -238,3 +245,57 @@ def test_part_shortlist(capsys, monkeypatch):
         assert row["recall"] == 1 if row["index"] == "exact" else row["recall"] > 0.3
         assert min(row["us"], row["us_alone"]) > 0
     assert "recall@10" in capsys.readouterr().out
+
+
+def test_part_deciles(loaded, labelled, tmp_path):
+    report = Report("ngame", out=tmp_path)
+    rows = ngame.main(
+        parts=("deciles",), max_iter=4, classifier_max_iter=2, ova=True, report=report, **SMALL
+    )
+    assert [row["decile"] for row in rows] == list(range(1, 11))
+    assert sum(row["labels"] for row in rows) == N_LABELS
+    assert rows[-1]["most"] == labelled.Y_train.sum(axis=0).max()
+    for name in ("embedding", "classifiers", "fused", "OvALinearXC"):
+        assert 0 < sum(row[name] for row in rows) <= 0.2  # one label each: P@5 is 0.2 at most
+    assert (tmp_path / "ngame_deciles.png").is_file()
+
+
+class TestTheory:
+    def test_degrees_are_equal(self):
+        _, V, W, (indptr, labels), epochs = theory.equal_degrees(0)
+        assert epochs == 0
+        assert (np.diff(indptr) == 2).all()
+        assert (np.bincount(labels, minlength=len(W)) == 10).all()
+        assert (labels.reshape(-1, 2)[:, 0] < labels.reshape(-1, 2)[:, 1]).all()
+        np.testing.assert_allclose(np.linalg.norm(V, axis=1), 1, rtol=1e-5)
+
+    def test_theorem_1_with_equal_degrees(self, capsys):
+        rows = theory.measure_equal_degrees((25, 100), (0.6,), 0, Report())
+        (of_25, of_100) = (row for row in rows if "bound" in row and "cl" in row["batches"])
+        for row in (of_25, of_100):
+            assert row["missed_pairs"] <= row["bound"] <= 1.001 * (row["eps1"] + row["eps2"])
+        assert of_100["missed_pairs"] < of_25["missed_pairs"]
+        assert "0 epochs" not in capsys.readouterr().out
+
+    def test_gradient_of_the_surrogate(self):
+        problem, rng = theory.few_topics(0), np.random.default_rng(1)
+        A, move = rng.standard_normal((2, 16, 40))
+        one = np.zeros(len(problem.X), int)
+        objective, gradient, _, missed = problem.gradients(A, one)
+        assert objective > 0
+        assert missed == 0
+        ahead, behind = (problem.gradients(A + step * move, one)[0] for step in (1e-6, -1e-6))
+        assert (gradient * move).sum() == pytest.approx((ahead - behind) / 2e-6, rel=1e-5)
+
+    def test_theorem_3(self, tmp_path):
+        report = Report("ngame", out=tmp_path)
+        rows = ngame.main(parts=("convergence",), steps=12, report=report)
+        assert [row["steps"] for row in rows] == [1, 10, 12] * 3
+        whole = [row for row in rows if row["clusters"] == 240]
+        for row in whole:
+            assert row["missed"] == 0
+            assert row["norm"] <= row["proved"]
+            assert row["norm"] > row["printed"]  # the misprint
+        assert whole[-1]["objective"] < whole[0]["objective"]
+        assert rows[0]["missed"] > 0.3
+        assert (tmp_path / "ngame_convergence.png").is_file()
