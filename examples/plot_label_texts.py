@@ -9,8 +9,9 @@ How many more subjects of new works are found with the names, and which subjects
 
 # %%
 # The data come with the package. A subject's text is its path in the subject tree, such as "places
-# > UK natural features > Thames Estuary". No subject has to be hidden: 1,772 occur on test works
-# alone. Test works whose text also stands in the training set are left out.
+# > UK natural features > Thames Estuary". We train with 8,000 works, so that many subjects occur on
+# test works alone. No test work has the text of a training work. With ``n_works = n_test = None``
+# all works are there, and it takes three and a half minutes.
 
 import time
 import warnings
@@ -28,9 +29,14 @@ from sklearn_xc.metrics import precision_at_k, propensity, psp_at_k
 
 began = time.perf_counter()
 train, test = load_tate_subjects("train"), load_tate_subjects("test")
+n_works, n_test = 8000, 3000
+rng = np.random.default_rng(0)
+works = np.sort(rng.permutation(len(train.data))[:n_works])
+texts = [train.data[i] for i in works]
 seen = set(train.data)
 new = [i for i, text in enumerate(test.data) if text not in seen]
-Y, Y_test = train.target, test.target[new]
+new = np.sort(rng.permutation(new)[:n_test])
+Y, Y_test = train.target[works], test.target[new]
 counts = np.asarray(Y.sum(axis=0)).ravel()
 bins = np.digitize(counts, [1, 3, 6, 21, 101])
 bin_names = ["0", "1-2", "3-5", "6-20", "21-100", ">100"]
@@ -39,8 +45,8 @@ true = np.bincount(bins, weights=Y_test.sum(axis=0))
 # %%
 # Everyone gets the same features: words of training works and of subjects' texts, by tf-idf.
 
-vectorizer = TfidfVectorizer(min_df=2, dtype=np.float32).fit(train.data + train.label_paths)
-X = vectorizer.transform(train.data)
+vectorizer = TfidfVectorizer(min_df=2, dtype=np.float32).fit(texts + train.label_paths)
+X = vectorizer.transform(texts)
 X_test = vectorizer.transform([test.data[i] for i in new])
 print(f"{X.shape[0]:,} training works, {X_test.shape[0]:,} test works with new text")
 print(f"{Y.shape[1]:,} subjects, {X.shape[1]:,} words")
@@ -70,7 +76,7 @@ best["cosine with the text"] = ngame.predict_topk(X_test, k, component="features
 # %%
 # Recall@10 is the share of a bin's true subjects that are among the ten best of their work.
 
-propensities = propensity(counts, len(train.data))
+propensities = propensity(counts, len(texts))
 recall = {}
 print(f"\nrecall@{k} in %, by training works of the subject")
 header = (*bin_names, "all", "P@1", f"PSP@{k}")
@@ -112,11 +118,14 @@ figure.savefig("label_texts.png", dpi=120)
 print("figure written to label_texts.png")
 
 # %%
-# A subject without a training work can be found by its text alone: the plain cosine finds 46.5% of
-# these, NGAME with texts 19.3% in the order for precision and 33.2% with rare subjects first,
-# identifiers none. They are 3% of all true subjects.
+# A subject without a training work can be found by its text alone. The plain cosine finds 42.4% of
+# these among ten, NGAME with texts 27.3% in the order for precision and 35.4% with rare subjects
+# first, identifiers none. They are 1,441 of 19,750 true subjects.
 #
-# With 1 to 20 works, rare subjects first is within 4 points of the best of all others, which are
-# each good at one end. It has the highest PSP@10.
+# With 1 to 20 works, "rare first" is within 1.5 points of the best of all others or ahead of it. It
+# has the highest PSP@10, 38.2%, where one-vs-all has 30.5%. From 21 works on, and overall,
+# one-vs-all is best in recall, and in P@1.
 #
-# From 101 works on, and overall, one-vs-all is best in recall and P@1.
+# Watch out: "rare first" pays for it with P@1, 46.7 in place of 65.6%. Take it where ten
+# suggestions are read, not where the first one is taken. And these names are plain words, which
+# titles repeat; names that are codes tell nothing.
