@@ -149,17 +149,17 @@ figure.savefig("regularisation.png", dpi=120)
 print("figure written to regularisation.png")
 
 # %%
-# C matters, and more so to the left: from the smallest to the best C, P@1 rises by 9.0, 17.8 and
-# 10.5 points; from the best to the largest it falls by 1.7, 6.1 and 6.8. The default, 0.5, lies
-# between two values that are within 0.9 points of the best P@1. With more works the best C for P@1
-# falls, from 0.77 or more to 0.41. PSP@1 wants one as large or larger, 0.77 to 1.47, which fits the
-# few works of rare subjects more closely.
+# C matters, and more so to the left: from the smallest to the best C, P@1 rises by 8.9, 17.9 and
+# 12.3 points; from the best to the largest it falls by 1.8, 6.1 and 6.4. The best is much the same
+# for few and for many works, 0.41 or 0.77, and the default, 0.5, lies between these two. PSP@1
+# wants a C as large or larger, 0.41 to 1.47, which fits the few works of rare subjects more
+# closely.
 #
-# The race finds a C within 0.5 points of the best in five of six cases, by 13 to 16 of 50 fits to
+# The race finds a C within 0.4 points of the best in five of six cases, by 13 to 17 of 50 fits to
 # folds. It leaves out both ends of the grid, and the last folds once one value is ahead.
 #
 # Watch out: with 800 works it stopped after three folds and chose 1.47, with 51.2% on test works,
 # where 53.8% was to be had. The 160 works of a fold decide among values that differ by less than
 # their noise: the standard error of the mean of all five folds is 1.6 points. All 50 fits choose
-# 0.77, with 52.9%, for three times the CPU time. So where rows are few, fits are cheap, too: take
-# ``exhaustive=True``, and do not trust a difference of a point.
+# 0.77, with 52.8%, for three times the CPU time. So where rows are few, where fits are cheap, too,
+# take ``exhaustive=True``, and do not trust a difference of a point.

@@ -21,6 +21,20 @@ def made_data() -> tuple[Any, Any]:
     return make_xc_classification(N_SAMPLES, N_FEATURES, N_LABELS, random_state=0)
 
 
+def small_data() -> tuple[Any, Any]:
+    """Return X of shape (4,000, 5,000), 50 float32 non-zeros a row, and Y of 300 labels."""
+    return make_xc_classification(4_000, 5_000, 300, random_state=0)
+
+
+def tate_texts(n_works: int) -> tuple[list[str], Any, list[list[str]]]:
+    """Return texts, subjects and the names of these, of some works."""
+    tate = load_tate_subjects()
+    works = np.random.default_rng(0).permutation(len(tate.data))[:n_works]
+    Y, names = tate.target[works], np.array(tate.target_names, dtype=object)
+    tags = [names[subjects].tolist() for subjects in np.split(Y.indices, Y.indptr[1:-1])]
+    return [tate.data[work] for work in works], Y, tags
+
+
 def tate_data(n_samples: int = 5_000) -> tuple[Any, Any]:
     """Return tf-idf features and subjects of some works, every subject on one work at least."""
     tate = load_tate_subjects()

@@ -1,4 +1,4 @@
-"""Training guided by a search: steps by gradient, the indexes that guide them, memory."""
+"""Training guided by a search: steps by gradient, the indexes that guide them, answers, memory."""
 
 import numpy as np
 
@@ -86,3 +86,23 @@ class Index:
             exact.query(V, 10).labels, self.built.query(V, N_CANDIDATES).labels, strict=True
         )
         return float(np.mean([np.isin(*pair).mean() for pair in pairs]))
+
+
+class Predict:
+    """The 5 best of 10,000 classes for 1,000 dense instances, and for a single one."""
+
+    rounds, repeat, warmup_time = 1, 5, 0
+
+    def setup(self, cache):
+        data, _ = cache
+        self.X = data.X_test[:1_000]
+        clf = DecompMIPSClassifier(gradient="sampled", max_iter=1, random_state=0)
+        self.clf = clf.fit(data.X_train, data.y_train)
+        self.time_predict_topk(cache)
+        self.time_predict_topk_of_one(cache)
+
+    def time_predict_topk(self, cache):
+        self.clf.predict_topk(self.X, 5)
+
+    def time_predict_topk_of_one(self, cache):
+        self.clf.predict_topk(self.X[:1], 5)

@@ -1,8 +1,12 @@
-"""Training: seconds by start vector, loss and threads, and peak memory."""
+"""One-vs-all: seconds of training by start vector, loss and threads, of changes, peak memory."""
 
-from sklearn_xc import OvALinearXC
+import copy
 
-from ._common import made_data, tate_data, warm_up
+import numpy as np
+
+from sklearn_xc import OvALinearXC, OvALinearXCCV
+
+from ._common import made_data, small_data, tate_data, warm_up
 
 
 def setup_cache():
@@ -57,6 +61,39 @@ class Tate(_Fit):
 
     def time_fit(self, data, n_jobs):
         self.clf.fit(self.X, self.Y)
+
+
+class Costs(_Fit):
+    """Choose C among three on two folds, for the 50 most frequent subjects of 2,000 works."""
+
+    params = ("P@1", "PSP@1")
+    param_names = ("scoring",)
+
+    def setup(self, data, scoring):
+        X, Y = data["tate"]
+        self.X, self.Y = X[:2_000], Y[:2_000, np.argsort(-Y.sum(axis=0))[:50]]
+        self.clf = OvALinearXCCV(Cs=[0.1, 0.5, 2.5], cv=2, scoring=scoring, random_state=0)
+        self.time_fit(data, scoring)
+
+    def time_fit(self, data, scoring):
+        self.clf.fit(self.X, self.Y)
+
+
+class Changes(_Fit):
+    """Of a model of 250 labels and 3,900 instances: 100 more instances, 50 more labels."""
+
+    def setup(self, data):
+        self.X, self.Y = small_data()
+        self.fitted = OvALinearXC().fit(self.X[:3_900], self.Y[:3_900, :250])
+        self.time_update(data)
+        self.time_add_labels(data)
+
+    def time_update(self, data):
+        old, new, Y = slice(3_900), slice(3_900, None), self.Y[:, :250]
+        copy.copy(self.fitted).update(self.X[new], Y[new], X_old=self.X[old], y_old=Y[old])
+
+    def time_add_labels(self, data):
+        copy.copy(self.fitted).add_labels(self.X[:3_900], self.Y[:3_900, 250:])
 
 
 class Memory:

@@ -498,7 +498,8 @@ class HiddenLayerModel(XCClassifier):
         rows = np.arange(instances.shape[0])
         if vectors is None:
             return IdentityLayer(instances.astype(dtype)).forward(rows)
-        X = instances.to_csr().astype(dtype)
+        # Terms are added four at a time: a stored zero may change how a sum is rounded.
+        X = instances.to_csr().astype(dtype).without_zeros()
         return HiddenLayer(X, MovingRows(vectors, None)).forward(rows)
 
     def _require_finite(self, values: np.ndarray) -> None:

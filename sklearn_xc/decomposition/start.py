@@ -140,7 +140,8 @@ def _layer_of(training: TrainingSet, features: Rows) -> IdentityLayer | HiddenLa
     X = training.instances
     if features is None:
         return IdentityLayer(X)
-    return HiddenLayer(X.to_csr().astype(features.dtype), MovingRows(features, None))
+    sparse = X.to_csr().astype(features.dtype).without_zeros()
+    return HiddenLayer(sparse, MovingRows(features, None))
 
 
 def _with_new_proxies(course: Course, weights: Weights, training: TrainingSet) -> Weights:

@@ -9,6 +9,9 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+from sklearn_xc.decomposition import _model, fitting, start
+from sklearn_xc.solvers.layers import HiddenLayer
+
 PROMISED = (
     "coef_", "intercept_", "feature_embedding_", "threshold_", "index_recall_", "label_counts_",
 )  # fmt: skip
@@ -69,6 +72,26 @@ def test_the_same_data_give_the_same_bytes(gradient, embedding_dim, share, seed,
         == {None: 0, 0: 0, 5: 5, "auto": 0 if share >= 0.2 else 100}[embedding_dim]
     )
     assert (model.feature_embedding_ is None) == (model.embedding_dim_ == 0)
+
+
+@pytest.mark.parametrize("metric", ["inner_product", "mahalanobis"])
+def test_no_sum_reads_a_stored_zero(metric, make, monkeypatch):
+    """Without fused instructions, as on some processors, it would round otherwise."""
+    read = []
+
+    class Layer(HiddenLayer):
+        def __init__(self, X, *further):
+            read.append(X.data)
+            super().__init__(X, *further)
+
+    for module in (_model, fitting, start):
+        monkeypatch.setattr(module, "HiddenLayer", Layer)
+    x = sp.csr_array(stored(with_share(20, 10, 60), np.random.default_rng(0)))
+    assert not x.data.all()
+    model = make(embedding_dim=5, metric=metric).fit(x, np.arange(20))
+    model.embed(x)
+    assert len(read) >= 2
+    assert all(values.all() for values in read)
 
 
 @pytest.mark.parametrize(("n_nonzero", "expected"), [(79, 100), (80, 0)])
