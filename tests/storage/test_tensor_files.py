@@ -505,6 +505,7 @@ class TestFolders:
         with pytest.raises(SavedModelError, match=r"in format 3, of sklearn_xc .* Upgrade it"):
             sklearn_xc.load(tmp_path / "both")
 
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")
     def test_a_golden_one(self, tmp_path):
         path = Path(__file__).parent / "golden" / "format_3" / "tensors.zip"
         with zipfile.ZipFile(io.BytesIO(path.read_bytes())) as file:
