@@ -124,11 +124,11 @@ axes[0].set_title("softmax alone, while it trains", fontsize=13)
 axes[0].set_xlabel("epoch", fontsize=12)
 axes[0].set_ylabel("log-loss of held-out works, in nats", fontsize=12)
 for ax, title in zip(axes[1:], ("softmax alone", "as predict_proba repairs it"), strict=True):
-    ax.plot([0, 75], [0, 75], color="#999999", linewidth=1, zorder=0)
+    ax.plot([0, 50], [0, 50], color="#999999", linewidth=1, zorder=0)
     ax.set_title(title, fontsize=13)
     ax.set_xlabel("probability given to the best subject, in %", fontsize=12)
     ax.set_ylabel("how often it is right, in %", fontsize=12)
-    ax.set_xlim(0, 75)
+    ax.set_xlim(0, 82)
     ax.set_ylim(0, 50)
 for ax in axes:
     ax.tick_params(labelsize=11)

@@ -210,6 +210,6 @@ print(f"figure written to word_vectors.png, {time.perf_counter() - began:.0f} s 
 # "snow" is Gloucester. Many of these are right in their way and count as wrong here,
 # since the tree has them on other branches.
 #
-# The ridge matters, and the default is not the best here: works that were held out choose it. More
-# than half of the works are Turner's, and places go by his sketchbooks. The map is true to which
-# subjects are near each other, and not to how far apart distant ones are.
+# Watch out: the ridge matters, and the default is not the best here: works that were held out
+# choose it. More than half of the works are Turner's, and places go by his sketchbooks. The map is
+# true to which subjects are near each other, and not to how far apart distant ones are.
