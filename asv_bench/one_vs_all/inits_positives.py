@@ -21,18 +21,14 @@ from asv_bench.common.data import load_set
 from asv_bench.common.figures import log_axis
 from asv_bench.common.measure import cpu_seconds, warm_up
 from asv_bench.common.report import Column, Report
+from asv_bench.one_vs_all import inits_trace
 from asv_bench.one_vs_all.inits_trace import LOOKS, problem_of
 from sklearn_xc import OvALinearXC
-from sklearn_xc.initialisers import Bias, Initialiser, MeanSeparating, OneVsAllPrimal, Zero
+from sklearn_xc.initialisers import Initialiser
 from sklearn_xc.solvers.newton_cg import NewtonStep, solve_block
 from sklearn_xc.solvers.problem import OneVsAllProblem, sum_instances, sum_rows
 
-STARTS: dict[str, Initialiser] = {
-    "msi": MeanSeparating(),
-    "ovap": OneVsAllPrimal(),
-    "zero": Zero(),
-    "bias -2": Bias(-2.0),
-}
+STARTS = {name: inits_trace.STARTS[name] for name in ("msi", "ovap", "zero", "bias -2")}
 #: Fewest positives of the groups.
 EDGES = (1, 2, 3, 5, 10, 30, 100, 300, 1000)
 
