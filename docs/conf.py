@@ -51,6 +51,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "show_signature": False,
+    "write_computation_times": False,  # their table loads scripts from elsewhere
     "abort_on_example_error": True,
 }
 

@@ -124,12 +124,12 @@ print("figure written to starts.png")
 
 # %%
 # The sums of objectives agree to five digits, and P@1 and P@5 within 0.25 points: the start is a
-# matter of time alone. From zero, 5,000 works take more than three times as long as with the
+# matter of time alone. From zero, 5,000 works take about three times as long as with the
 # default, 1,250 works less than twice. Steps tell little of that: "bias" takes the most, and is
 # second.
 #
 # Rare labels gain most, and here most labels are rare. With more than 100 works "msi" is still
-# ahead of zero, but "bias" and "ovap" are ahead of it.
+# ahead of zero, but no longer of "bias".
 #
 # Watch out: this is the squared hinge, on short texts. With the logistic loss no instance is ever
 # without a loss; there "msi" and "ovap" are close. Times are those of one run, and the last bin has
