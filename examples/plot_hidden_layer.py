@@ -120,8 +120,8 @@ print("figure written to hidden_layer.png")
 # %%
 # A hidden layer pays where few directions tell, and the more so the more classes there are to learn
 # them from. With 16 of 64, the layer of 16 is right for 57% of the test instances of 100 classes,
-# and for 80% of 1,600, while one-vs-all falls from 42% to 26%. It costs three to five times the
-# CPU seconds of one-vs-all. The Mahalanobis distance is better with 100 classes, and otherwise between.
+# and for 80% of 1,600, while one-vs-all falls from 42% to 26%. It costs three to five times the CPU
+# seconds of one-vs-all. The Mahalanobis distance is better with 100 classes, and otherwise between.
 #
 # Where all directions tell it does not pay: one-vs-all and no hidden layer are as good as anything
 # else, within 2 points, and a layer of 16 throws away much of what there is.

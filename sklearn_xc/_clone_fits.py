@@ -11,6 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from sklearn_xc._kept_fits import KeptFits
+from sklearn_xc._made_features import MadeFeatures, made_from
 from sklearn_xc._out_of_fold import Answers, as_rows, ask, fit_clone, weight_argument
 from sklearn_xc._pruning_notes import PruningNote, PruningNotes
 from sklearn_xc._shared_memory import Share, array_bytes
@@ -93,6 +94,8 @@ class CloneFits:
     share : Share
         What fits may hold; if that is limited, they are made one after the other, and clones that
         were returned count as held.
+    made : MadeFeatures or None
+        What X is made from, where a vectorizer is to be fitted anew to the rows of a clone.
     """
 
     X: Any
@@ -103,6 +106,7 @@ class CloneFits:
     who: str
     are_columns: bool
     share: Share
+    made: MadeFeatures | None = None
 
     def run(self, jobs: Sequence[Job], kept: KeptFits, n_jobs: Any, watch: Watch) -> list[Done]:
         """Do all jobs.
@@ -182,18 +186,26 @@ class CloneFits:
 
     def _do(self, job: Job, kept: KeptFits) -> Done:
         """Do a job."""
-        notes = PruningNotes()
-        fitted, seconds = fit_clone(
-            job.part, job.estimator, self.X, self.y,
-            weight_argument(job.estimator, self.weight, job.rows), job.rows, self.who, job.task,
-            notes=notes, kept=kept, name=job.name, share=self.share,
-        )  # fmt: skip
+        notes, X, y, rows = PruningNotes(), self.X, self.y, job.rows
+        weight = weight_argument(job.estimator, self.weight, rows)
+        made = self.made
+        anew = None if made is None or rows is None else made.of_rows(rows)
+        if anew is not None:
+            made, X, y, rows = anew, anew.features, safe_indexing(as_rows(y), rows), None
+        with made_from(made):
+            fitted, seconds = fit_clone(
+                job.part, job.estimator, X, y, weight, rows, self.who, job.task,
+                notes=notes, kept=kept, name=job.name, share=self.share,
+            )  # fmt: skip
         if job.test is None:
             return Done(fitted, seconds, notes.found)
+        if anew is None or self.made is None:
+            asked = safe_indexing(as_rows(self.X), job.test)
+        else:
+            asked = anew.of_others(self.made.source, job.test)
         answers = ask(
-            job.part, fitted, safe_indexing(as_rows(self.X), job.test), self.k, self.classes,
-            self.who, are_columns=self.are_columns,
-        )  # fmt: skip
+            job.part, fitted, asked, self.k, self.classes, self.who, are_columns=self.are_columns
+        )
         return Done(answers, seconds, notes.found)
 
 

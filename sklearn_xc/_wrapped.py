@@ -17,6 +17,7 @@ from sklearn_xc._declared_state import Array, Estimator, declares
 from sklearn_xc._explanation import Explanation
 from sklearn_xc._held_out import draw_rows, split
 from sklearn_xc._kept_fits import KeptFits, kept_fits
+from sklearn_xc._made_features import made_features
 from sklearn_xc._out_of_fold import (
     Answers,
     as_rows,
@@ -235,6 +236,7 @@ class WrappedClassifier(XCClassifier):
         fits = CloneFits(
             X, y, given, self._depth(), self.classes_, who, self._has_columns,
             Share(self._allowed_bytes(), self._pairs_bytes(sum(len(test) for _, test in folds))),
+            made_features(X),
         )  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenLabelWarning)  # there is one of our own

@@ -22,6 +22,7 @@ from sklearn_xc._clone_fits import CloneFits, Job
 from sklearn_xc._data import CsrRows, DenseRows, Targets
 from sklearn_xc._held_out import draw_rows, split
 from sklearn_xc._kept_fits import KeptFits, kept_fits
+from sklearn_xc._made_features import made_features
 from sklearn_xc._objective import OBJECTIVES
 from sklearn_xc._out_of_fold import (
     as_rows,
@@ -353,7 +354,7 @@ class StackingXC(StackedModel):
         self._require_bytes(len(members), n_held_out)
         fits = CloneFits(
             X, y, given, min(self._depth(), len(self.classes_)), self.classes_, who,
-            self._targets_kind != "classes", Share(self._allowed_bytes()),
+            self._targets_kind != "classes", Share(self._allowed_bytes()), made_features(X),
         )  # fmt: skip
         texts = [f"members without {len(test)} rows" for _, test in folds]
         told = Steps(progress, len(members), [*texts, "members with all rows"])

@@ -17,6 +17,7 @@ from sklearn_xc._declared_state import Estimator, Tested, declares
 from sklearn_xc._label_changes import ChangeableLabels
 from sklearn_xc._label_features import LabelFeatures
 from sklearn_xc._label_names import as_name_array
+from sklearn_xc._made_features import MadeFeatures, fit_transform, is_bound_to_columns, made_from
 from sklearn_xc._name_lists import are_name_lists, likely_separator
 from sklearn_xc._out_of_fold import refuse_slice, weight_argument
 from sklearn_xc._saved import SavedEstimator
@@ -101,6 +102,11 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
 
     Notes
     -----
+    Where thresholds, probabilities or a stack are learned from rows held out of the classifier, the
+    vectorizer is fitted without these rows, too: otherwise all of their words would be known, as
+    those of new texts are not. It is not where parameters of the classifier say something of each
+    column, such as `label_features` that are rows of numbers.
+
     What `y` is decides what comes back. Lists of names, or texts with a `separator`: ``predict``
     returns lists of names. One class for each instance, as text or number: an array of classes.
     An indicator, sparse, dense or a data frame: an indicator.
@@ -192,14 +198,17 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
             features = self._transformed(X)
         else:
             with progress.part(name="vectorizer").around(self.vectorizer_, may_be_deaf=True):
-                features = self.vectorizer_.fit_transform(X)
+                features = fit_transform(self.vectorizer_, X)
         self._check_rows(X, features)
         known_words = KnownWords.of_fit(self.vectorizer_, X, features)
         self._known_words = None if known_words is None else vars(known_words)
         refuse_slice(self.classifier, "classifier", type(self).__name__)
         self.classifier_ = self._with_labels(y)
         weight = weight_argument(self.classifier_, sample_weight)
-        with progress.part(name="classifier").around(self.classifier_):
+        made = None
+        if self.vectorizer_ is not None and not is_bound_to_columns(self.classifier_, features):
+            made = MadeFeatures(features, X, vectorizer)
+        with progress.part(name="classifier").around(self.classifier_), made_from(made):
             self.classifier_.fit(features, y, **weight)
         fit.end()
         return self
