@@ -78,7 +78,7 @@ def scored_pairs(
     rows : list of ndarray of int64
         These rows.
     frequencies : list of ndarray of int64 of shape (n_labels,)
-        Instances of each label that the model of each fold was trained on.
+        Instances of each label that the model of each fold was trained on, scaled to all rows.
     targets : Targets
         Of all rows.
     weight : ndarray of float64 of shape (n,)

@@ -246,11 +246,16 @@ class WrappedClassifier(XCClassifier):
         notes.tell(who, _STACKLEVEL)
         found, seconds, _ = zip(*done, strict=True)
         self._keep_estimator(found[-1])
+        counts = weight > 0
+        n = np.count_nonzero(counts)
         frequencies = []
         for train, _ in folds:
             is_there = np.zeros(len(weight), bool)
             is_there[train] = True
-            frequencies.append(targets.label_counts(is_there & (weight > 0)))
+            is_there &= counts
+            # Of all rows: frequent labels would fall among rarer ones otherwise.
+            scale = n / np.count_nonzero(is_there)
+            frequencies.append(np.rint(targets.label_counts(is_there) * scale).astype(np.int64))
         rows = [test for _, test in folds]
         pairs = scored_pairs(list(found[:-1]), rows, frequencies, targets, weight)
         return pairs, np.array(seconds)

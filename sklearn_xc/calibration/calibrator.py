@@ -136,7 +136,8 @@ class TopKCalibrator(WrappedClassifier):
     With "temperature" the ``top_k`` share all but the share of rows whose class is none of them.
 
     A held-out label is rarer to the model that scores it than to the one trained on all rows. The
-    maps are learned with the frequencies that the model of the fold was trained on.
+    maps are learned with the frequencies that the model of the fold was trained on, as a share of
+    its rows.
 
     An instance of which no feature occurred in training has the frequencies of the labels as its
     probabilities, among training instances without features where there are many of these. That is

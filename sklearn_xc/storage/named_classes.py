@@ -18,6 +18,7 @@ _SCIKIT_LEARN = {
         "CountVectorizer", "HashingVectorizer", "TfidfTransformer", "TfidfVectorizer",
     ),
     "sklearn.feature_selection": ("VarianceThreshold",),
+    "sklearn.frozen": ("FrozenEstimator",),
     "sklearn.impute": ("SimpleImputer",),
     "sklearn.linear_model": ("LogisticRegression", "RidgeClassifier"),
     "sklearn.model_selection": ("KFold", "ShuffleSplit", "StratifiedKFold"),

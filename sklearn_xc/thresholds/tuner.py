@@ -127,7 +127,7 @@ class ThresholdTuner(WrappedClassifier):
 
     A held-out label is rarer to the model that scores it than to the one trained on all rows, by
     the instances that are held out: a label of two instances is one of one. So the groups of
-    held-out pairs go by what the model of the fold was trained on.
+    held-out pairs go by what the model of the fold was trained on, as a share of its rows.
 
     ``score`` is precision@1, which no threshold changes; for F1 use
     :func:`sklearn.metrics.f1_score` or a scorer of it.

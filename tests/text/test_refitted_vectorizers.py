@@ -15,6 +15,7 @@ from sklearn_xc import (
     TextClassifierXC,
     ThresholdTuner,
     TopKCalibrator,
+    load,
     topk,
 )
 from sklearn_xc.preprocessing import LabelBinarizerXC
@@ -72,7 +73,7 @@ def test_as_with_a_pipeline_inside(name, n_jobs):
     assert not all(map(np.array_equal, found, others))
 
 
-def test_what_is_bound_to_columns_keeps_them():
+def test_what_is_bound_to_columns_keeps_them(tmp_path):
     vectorizer = words().fit([*TEXTS, *{tag for own in TAGS for tag in own}])
     label_texts, names = ["wt0", "wt1", "wt2"], ["t0", "t1", "t2"]
     label_rows = LabelFeatures(vectorizer.transform(label_texts), classes=names)
@@ -86,8 +87,12 @@ def test_what_is_bound_to_columns_keeps_them():
     ):  # fmt: skip
         tuner = ThresholdTuner(ngame, **HOW)
         tagger = TextClassifierXC(FrozenEstimator(vectorizer), tuner).fit(TEXTS, kept)
-        plain = tuner.fit(vectorizer.transform(TEXTS), LabelBinarizerXC().fit_transform(kept))
+        plain = clone(tuner).set_params(estimator__label_names=names)
+        plain.fit(vectorizer.transform(TEXTS), LabelBinarizerXC().fit_transform(kept))
         np.testing.assert_array_equal(tagger.classifier_.thresholds_, plain.thresholds_)
+        tagger.save(tmp_path / str(id(ngame)))
+        opened = load(tmp_path / str(id(ngame)))
+        assert opened.predict(TEXTS) == tagger.predict(TEXTS)
 
 
 def test_a_vectorizer_that_no_fold_suits_stays_as_it_is():

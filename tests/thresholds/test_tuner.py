@@ -338,3 +338,18 @@ def test_labels_without_instances_are_never_predicted(data):
 def test_what_is_printed(data, capsys):
     tuner(verbose=1, n_groups=2).fit(*data)
     assert "threshold" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("cv", [2, 5, 0.3])
+def test_held_out_pairs_are_in_the_group_of_their_label(cv):
+    rng = np.random.default_rng(0)
+    chances = np.array([0.6, 0.5, *np.full(6, 0.3), *np.full(30, 0.05)])
+    Y = sp.csr_array((rng.random((400, len(chances))) < chances).astype(int))
+    X = sp.csr_array(rng.random((400, 20)))
+    model = tuner(cv=cv, n_groups=3).fit(X, Y)
+    counts = model.label_counts_
+    groups = np.searchsorted(model.group_edges_, counts, side="right")
+    share = cv if cv < 1 else 1.0
+    for group, found in enumerate(model.fit_report_["n_positives"]):
+        wanted = share * counts[groups == group].sum()
+        assert 0.7 * wanted < found < 1.4 * wanted
