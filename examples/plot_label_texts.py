@@ -74,7 +74,7 @@ best["NGAME with texts, rare first"] = rare_first.predict_topk(X_test, k)[0]
 best["cosine with the text"] = ngame.predict_topk(X_test, k, component="features")[0]
 
 # %%
-# Recall@10 is the share of a bin's true subjects that are among the ten best of their work.
+# ``Recall@10`` is the share of a bin's true subjects that are among the ten best of their work.
 
 propensities = propensity(counts, len(texts))
 recall = {}
@@ -123,7 +123,7 @@ print("figure written to label_texts.png")
 # first, identifiers none. They are 1,441 of 19,750 true subjects.
 #
 # With 1 to 20 works, "rare first" is within 1.5 points of the best of all others or ahead of it. It
-# has the highest PSP@10, 38.2%, where one-vs-all has 30.5%. From 21 works on, and overall,
+# has the highest ``PSP@10``, 38.2%, where one-vs-all has 30.5%. From 21 works on, and overall,
 # one-vs-all is best in recall, and in P@1.
 #
 # Watch out: "rare first" pays for it with P@1, 46.7 in place of 65.6%. Take it where ten
