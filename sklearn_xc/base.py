@@ -136,7 +136,7 @@ class XCClassifier(
         ndarray of shape (n, n_labels) or (n,), or CSR of shape (n, n_labels)
             After a sparse fit, a CSR with the ``top_k`` best scores of each row: a missing entry
             was not scored, it is not zero. Otherwise the scores of all labels, or after a 1-D fit
-            of two classes the score of the second. Labels without a training instance are absent
+            of two classes the score of the second. Labels of which nothing is known are absent
             from a CSR, and elsewhere score 1 below the lowest of the others.
 
         Examples

@@ -174,9 +174,9 @@ class RankingModel(XCClassifier):
             features of both without any training, where label features are known, given or made of
             texts; or all of these fused, for the ``n_candidates`` labels (at least k; both of two
             classes) of the best classifiers, and where label features are known as many of the
-            nearest features and of the nearest means. An instance of which it knows nothing,
-            without features or with none that fit has seen, has the most frequent labels, scored by
-            the share of the instances that have them.
+            nearest features and, with the exact index, of the nearest means. An instance of which
+            it knows nothing, without features or with none that fit has seen, has the most frequent
+            labels, scored by the share of the instances that have them.
         candidates : sequence, or indicator of shape (n, n_labels), default=None
             The labels that may be returned: for all instances, members of ``classes_``; for each
             its own, a sparse matrix or an array whose non-zeros are meant. None is all. They are

@@ -380,6 +380,11 @@ def check_propensities(propensities: Any, labels: TrueLabels) -> np.ndarray:
 
 def check_probabilities(propensities: Any, n_labels: int | None) -> np.ndarray:
     """Return propensities as float64 of shape (n_labels,), of any shape (n,) where it is None."""
+    if propensities is None:
+        raise ValueError(
+            "propensities holds None, and PSP and PSnDCG need one for each label: "
+            "propensity(clf.label_counts_, clf.n_samples_fit_)."
+        )
     p = check_numbers(propensities, "propensities", n_labels, "label")
     if np.asarray(propensities).dtype == bool:
         raise ValueError("propensities: expected probabilities in (0, 1]. Got dtype bool.")

@@ -310,7 +310,7 @@ Y, A, B, P = problem(n=4)
         ({"Y_true": [["a", "b"]] * 4}, "an indicator of 0 and 1. Got .* with encode_targets"),
         ({"Y_true": pd.Series([["a"], ["b", "c"], [], ["a"]])}, "such as .*'a'.*encode_targets"),
         ({"propensities": P}, "propensities: 'P@1' takes none; .* Got some"),
-        ({"metric": "psp"}, "propensities holds None"),
+        ({"metric": "psp"}, r"propensities holds None.* propensity\(clf"),
         ({"metric": "psp", "propensities": P[:3]}, r"propensities has shape \(3,\)"),
         ({"sample_weight": [1, 1]}, r"sample_weight has shape \(2,\), expected \(4,\)"),
         ({"sample_weight": [1, 0, 0, 0]}, "Y_true: expected at least two rows .* Got 1"),
