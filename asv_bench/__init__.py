@@ -154,6 +154,10 @@ EXPERIMENTS = {
         "library.annif_backends",
         "estimators as backends of Annif beside its own: nDCG, F1@5, time",
     ),
+    "single_rows": (
+        "library.single_rows",
+        "how long a single row waits for its best labels: p50 and p99, by estimator",
+    ),
     "gridsearch": (
         "library.gridsearch",
         "peak memory and time of GridSearchCV with 200,000 sparse label columns",

@@ -114,7 +114,7 @@ class Search:
         """Return the best rate, and whether it is at the edge of those that may be tried.
 
         Another rate than the one before it must rank the held-out instances better, by more than
-        twice the standard error of the difference.
+        twice the standard error of the difference. Where training diverges, a smaller one is tried.
         """
         start = place = RATES.index(self._first)
         if not self.is_possible:
@@ -123,10 +123,11 @@ class Search:
         n_epochs = min(_EPOCHS, max_iter)
         best = self._tried(RATES[place], part, n_epochs)
         trial: Trial | None
-        for way in (1, -1):
+        for way in (-1,) if best.has_diverged else (1, -1):
             while 0 <= place + way < len(RATES):
                 trial = self._tried(RATES[place + way], part, n_epochs, best)
-                if not self._is_ahead(trial.gains[-1], best.gains[-1], _ERRORS):
+                is_lost = best.has_diverged and trial.has_diverged
+                if not is_lost and not self._is_ahead(trial.gains[-1], best.gains[-1], _ERRORS):
                     trial = None  # two are in memory at a time, not three
                     break
                 place, best, trial = place + way, trial, None

@@ -25,7 +25,7 @@ def train_test_split(
     """Return a random training part and a test part of each array.
 
     :func:`sklearn.model_selection.train_test_split`, which has all details, but `stratify` may
-    be an indicator: the rows are then split by :class:`RareLabelShuffleSplit`, so that every label
+    be an indicator, or lists of names: the rows are then split by :class:`RareLabelShuffleSplit`, so that every label
     that has two positives has one in the training part.
 
     Parameters
@@ -40,9 +40,9 @@ def train_test_split(
         For the same split again.
     shuffle : bool, default=True
         False takes the first rows for training; not with `stratify`.
-    stratify : {array-like, sparse matrix} of shape (n_samples, n_labels) or (n_samples,), \
-            default=None
-        An indicator, or classes, which go to scikit-learn.
+    stratify : {array-like, sparse matrix} of shape (n_samples, n_labels), sequence of n_samples \
+            lists of names, or array-like of shape (n_samples,), default=None
+        An indicator, names without blanks around them, or classes, which go to scikit-learn.
 
     Returns
     -------

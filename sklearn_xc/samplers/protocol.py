@@ -199,8 +199,8 @@ class BatchSampler(Protocol):
         Returns
         -------
         ndarray of int32 of shape (m, n_negatives), or None
-            Distinct in a row, none of them a true label of the instance; the rest is -1. None if
-            there are only those of the mini-batch.
+            Distinct in a row, none of them a true label of the instance, which is not checked: they
+            count as they stand. The rest is -1. None if there are only those of the mini-batch.
         """
 
     def select(self, losses: np.ndarray) -> np.ndarray | None:

@@ -262,3 +262,39 @@ class TestSketch:
         training = make()._check(X, Y, None, None, False)
         sketch = InstanceSketch.of(training.instances, training.rows)
         assert sketch.n_distinct() == len(np.unique(X.toarray(), axis=0))
+
+
+class CubicPairs:
+    """The cube of each violation, whose gradient has no bound: common rates diverge."""
+
+    parameters = ()
+
+    @staticmethod
+    def gradient(scores, n_positive, n, parameters, out, work):
+        loss, smallest = 0.0, scores[0]
+        for j in range(n):
+            out[j] = 0.0
+        for k in range(n_positive):
+            smallest = min(smallest, scores[k])
+            for j in range(n_positive, n):
+                gap = max(0.0, 1.0 - scores[k] + scores[j])
+                loss += gap**3
+                out[j] += 3.0 * gap**2
+                out[k] -= 3.0 * gap**2
+        return loss, smallest - 1.0
+
+    @staticmethod
+    def support_floor(largest_negative, smallest_positive, parameters):
+        return smallest_positive - 1.0
+
+
+class TestRatesThatDiverge:
+    def test_smaller_ones_are_tried_until_one_does_not(self, data):
+        X, Y = data
+        loss, gradient = CubicPairs(), "exact"
+        for rate in (0.3, 1.0):
+            with pytest.raises(ValueError, match="training diverged"):
+                make(loss=loss, gradient=gradient, learning_rate=rate).fit(X, Y)
+        model = make(loss=loss, gradient=gradient).fit(X, Y)
+        assert model.learning_rate_ < 0.3
+        assert model.score(X, Y) > 0.5
