@@ -18,9 +18,9 @@ class LabelSetLoss(Protocol):
     """A loss of the scores of all labels of one instance, positives first, in float64.
 
     `gradient` and `support_floor` are plain Python functions, static methods of the class, that
-    :mod:`numba` compiles into the training loops. Nothing has to be inherited; a
-    :class:`~sklearn.base.BaseEstimator` can be searched by its parameters. What they call must be compiled by numba, as by
-    ``numba.njit``. Functions of another package are compiled once in each process.
+    :mod:`numba` compiles into the training loops. What they call must be compiled by numba, as by
+    ``numba.njit``. Functions of another package are compiled once in each process. Nothing has to
+    be inherited; a :class:`~sklearn.base.BaseEstimator` can be searched by its parameters.
 
     Attributes
     ----------

@@ -25,8 +25,8 @@ def train_test_split(
     """Return a random training part and a test part of each array.
 
     :func:`sklearn.model_selection.train_test_split`, which has all details, but `stratify` may
-    be an indicator, or lists of names: the rows are then split by :class:`RareLabelShuffleSplit`, so that every label
-    that has two positives has one in the training part.
+    be an indicator, or lists of names: the rows are then split by :class:`RareLabelShuffleSplit`,
+    so that every label that has two positives has one in the training part.
 
     Parameters
     ----------
