@@ -232,7 +232,7 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
         >>> from sklearn_xc import TextClassifierXC
         >>> texts = ["how to freeze soup", "freezing bread dough", "clear soup stock", "rye bread"]
         >>> tags = ["freezing;soup", "freezing;bread", "soup", "bread"]
-        >>> tagger = TextClassifierXC(separator=";").fit(texts, tags)
+        >>> tagger = TextClassifierXC(separator=";").fit(5 * texts, 5 * tags)
         >>> tagger.predict(["freeze the soup"])
         [['freezing', 'soup']]
         """
