@@ -189,9 +189,10 @@ class CloneFits:
         notes, X, y, rows = PruningNotes(), self.X, self.y, job.rows
         weight = weight_argument(job.estimator, self.weight, rows)
         made = self.made
-        anew = None if made is None or rows is None else made.of_rows(rows)
-        if anew is not None:
-            made, X, y, rows = anew, anew.features, safe_indexing(as_rows(y), rows), None
+        refitted = None if made is None or rows is None else made.refitted(rows)
+        if refitted is not None:
+            made = refitted.made
+            X, y, rows = made.features, safe_indexing(as_rows(y), rows), None
         with made_from(made):
             fitted, seconds = fit_clone(
                 job.part, job.estimator, X, y, weight, rows, self.who, job.task,
@@ -199,10 +200,10 @@ class CloneFits:
             )  # fmt: skip
         if job.test is None:
             return Done(fitted, seconds, notes.found)
-        if anew is None or self.made is None:
+        if refitted is None:
             asked = safe_indexing(as_rows(self.X), job.test)
         else:
-            asked = anew.of_others(self.made.source, job.test)
+            asked = refitted.of(job.test)
         answers = ask(
             job.part, fitted, asked, self.k, self.classes, self.who, are_columns=self.are_columns
         )

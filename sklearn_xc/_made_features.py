@@ -8,8 +8,7 @@ clones, for thresholds, probabilities or stacks, fit the vectorizer to their own
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -20,8 +19,7 @@ from sklearn_xc._out_of_fold import as_rows
 from sklearn_xc._sklearn import safe_indexing
 
 
-@dataclass
-class MadeFeatures:
+class MadeFeatures(NamedTuple):
     """What a vectorizer made.
 
     Attributes
@@ -36,10 +34,9 @@ class MadeFeatures:
     features: Any
     source: Any
     vectorizer: Any
-    _fitted: Any = field(default=None, repr=False)
 
-    def of_rows(self, rows: np.ndarray) -> "MadeFeatures | None":
-        """Return what a vectorizer makes that is fitted to these rows alone.
+    def refitted(self, rows: np.ndarray) -> "Refitted | None":
+        """Return what comes of a vectorizer that is fitted to some rows alone.
 
         Parameters
         ----------
@@ -47,7 +44,7 @@ class MadeFeatures:
 
         Returns
         -------
-        MadeFeatures or None
+        Refitted or None
             None where they are too few for it, such as texts without a word that counts.
         """
         fitted, source = clone(self.vectorizer), safe_indexing(as_rows(self.source), rows)
@@ -55,11 +52,29 @@ class MadeFeatures:
             features = fit_transform(fitted, source)
         except ValueError:
             return None
-        return MadeFeatures(features, source, self.vectorizer, fitted)
+        return Refitted(MadeFeatures(features, source, self.vectorizer), fitted, self.source)
 
-    def of_others(self, source: Any, rows: np.ndarray) -> Any:
-        """Return what it makes of other rows of a source."""
-        return self._fitted.transform(safe_indexing(as_rows(source), rows))
+
+class Refitted(NamedTuple):
+    """A vectorizer that is fitted to some of the rows.
+
+    Attributes
+    ----------
+    made : MadeFeatures
+        Of these rows.
+    vectorizer : transformer
+        Fitted.
+    source : object of n rows
+        All rows.
+    """
+
+    made: MadeFeatures
+    vectorizer: Any
+    source: Any
+
+    def of(self, rows: np.ndarray) -> Any:
+        """Return the features of other rows."""
+        return self.vectorizer.transform(safe_indexing(as_rows(self.source), rows))
 
 
 def fit_transform(vectorizer: Any, source: Any) -> Any:

@@ -104,8 +104,8 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
     -----
     Where thresholds, probabilities or a stack are learned from rows held out of the classifier, the
     vectorizer is fitted without these rows, too: otherwise all of their words would be known, as
-    those of new texts are not. It is not where parameters of the classifier say something of each
-    column, such as `label_features` that are rows of numbers.
+    those of new texts are not. Only where parameters of the classifier say something of each
+    column, such as `label_features` that are rows of numbers, it is fitted once, to all rows.
 
     What `y` is decides what comes back. Lists of names, or texts with a `separator`: ``predict``
     returns lists of names. One class for each instance, as text or number: an array of classes.
