@@ -62,13 +62,6 @@ _SUMMARY = [
     Column("cpu_s", "CPU s in all", ",.0f"),
 ]  # fmt: skip
 
-#: One table each, with a column for each estimator.
-_WIDE = [
-    ("P@1 in %, *: none is better and as cheap", "P@1", ".1f"),
-    ("PSP@1 in %", "PSP@1", ".1f"),
-    ("CPU seconds of training", "train_cpu_s", ",.1f"),
-]
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the experiment to a command line."""
@@ -199,8 +192,10 @@ def _show(report: Report, rows: list[dict[str, Any]]) -> None:
     defaults = [row for row in rows if not row["parameters"]]
     mark_front(defaults)
     report.table("Defaults, test rows, in %", defaults, _RESULTS)
-    for title, key, spec in _WIDE:
-        report.table(title, *side_by_side(defaults, key, spec))
+    for size in dict.fromkeys(row["size"] for row in defaults):
+        of_size = [row for row in defaults if row["size"] == size]
+        title = f"P@1 in % / CPU seconds of training, {size} of the training rows"
+        report.table(title, *side_by_side(of_size))
     distances = compare(rows)
     if distances:
         report.table("The default beside the best of its grid, P@1 in %", distances, _DISTANCES)
@@ -226,30 +221,31 @@ def mark_front(rows: list[dict[str, Any]]) -> None:
             row["front"] = "" if beaten else "yes"
 
 
-def side_by_side(
-    rows: list[dict[str, Any]], key: str, spec: str
-) -> tuple[list[dict[str, Any]], list[Column]]:
-    """Return a row for each set and size with a value of all estimators, and the columns.
+def side_by_side(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Column]]:
+    """Return a row for each set with P@1 and CPU seconds of all estimators, and the columns.
 
     Parameters
     ----------
     rows : list of dict
-        Of the defaults. Where ``front`` says so, P@1 has an asterisk.
-    key, spec : str
-        The value and its format.
+        Of the defaults at one size. The highest P@1 of a set stands in bold, as it is written.
     """
-    wide: dict[tuple[str, str], dict[str, Any]] = {}
+    wide: dict[str, dict[str, Any]] = {}
     for row in rows:
-        of_set = wide.setdefault(
-            (row["set"], row["size"]), {"set": row["set"], "size": row["size"]}
-        )
-        of_set.setdefault("n_train", row.get("n_train"))
-        if row.get(key) is not None:
-            mark = "*" if key == "P@1" and row.get("front") else ""
-            of_set[row["title"]] = format(row[key], spec) + mark
+        if row.get("P@1") is None:
+            continue
+        sizes = {key: row.get(key) for key in ("set", "n_train", "n_labels")}
+        p1 = format(row["P@1"], ".1f")
+        of_set = wide.setdefault(row["set"], sizes)
+        of_set[row["title"]] = (p1, format(row["train_cpu_s"], ",.1f"))
+    for of_set in wide.values():
+        cells = {title: cell for title, cell in of_set.items() if isinstance(cell, tuple)}
+        best = max(float(p1) for p1, _ in cells.values())
+        for title, (p1, seconds) in cells.items():
+            of_set[title] = f"{f'**{p1}**' if float(p1) == best else p1} / {seconds}"
     titles = dict.fromkeys(row["title"] for row in rows)
-    columns = [Column("set", "set"), Column("size", "size"), Column("n_train", "rows", ",d")]
-    return list(wide.values()), columns + [Column(title, title) for title in titles]
+    columns = [Column("set", "set"), Column("n_train", "instances", ",d")]
+    columns += [Column("n_labels", "labels", ",d"), *(Column(title, title) for title in titles)]
+    return list(wide.values()), columns
 
 
 def compare(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

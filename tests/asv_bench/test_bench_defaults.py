@@ -369,14 +369,20 @@ def test_sets_too_large_for_an_estimator_say_so(data, tmp_path, monkeypatch):
 
 
 def test_side_by_side():
+    """The highest P@1 of a set, as it is written, is bold; what failed has no cell."""
+    sizes = {"size": "all", "n_train": 1900, "n_labels": 7}
     rows = [
-        {"set": "a", "size": "1/16", "title": "x", "P@1": 50.04, "front": "yes", "n_train": 9},
-        {"set": "a", "size": "1/16", "title": "y", "error": "no"},
-        {"set": "a", "size": "all", "title": "y", "P@1": 7.0, "front": "", "n_train": 90},
+        {"set": "a", "title": "x", "P@1": 50.04, "train_cpu_s": 1234.56, **sizes},
+        {"set": "a", "title": "y", "P@1": 49.96, "train_cpu_s": 0.04, **sizes},
+        {"set": "a", "title": "z", "error": "no", **sizes},
+        {"set": "b", "title": "y", "P@1": 7.0, "train_cpu_s": 2.0, **sizes},
+        {"set": "b", "title": "x", "P@1": 9.96, "train_cpu_s": 3.0, **sizes},
     ]
-    wide, columns = defaults.side_by_side(rows, "P@1", ".1f")
-    assert [column.header for column in columns] == ["set", "size", "rows", "x", "y"]
+    wide, columns = defaults.side_by_side(rows)
+    heads = ["set", "instances", "labels", "x", "y", "z"]
+    assert [column.header for column in columns] == heads
+    of_all = {"n_train": 1900, "n_labels": 7}
     assert wide == [
-        {"set": "a", "size": "1/16", "n_train": 9, "x": "50.0*"},
-        {"set": "a", "size": "all", "n_train": 90, "y": "7.0"},
+        {"set": "a", **of_all, "x": "**50.0** / 1,234.6", "y": "**50.0** / 0.0"},
+        {"set": "b", **of_all, "y": "7.0 / 2.0", "x": "**10.0** / 3.0"},
     ]
