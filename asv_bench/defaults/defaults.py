@@ -39,6 +39,8 @@ from asv_bench.defaults.entries import ENTRIES, named
 from asv_bench.defaults.figure import draw_front
 
 ALL_SETS = (*LABEL_SETS, *CLASS_SETS)
+#: Shorter fits say nothing on how time grows.
+LEAST_CPU_S = 0.8
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 #: A default is near the best within so many points of P@1.
 NEAR = 1.0
@@ -60,6 +62,12 @@ _SUMMARY = [
     Column("share", "share", ".0%"), Column("largest", "farthest", ".1f"),
     Column("mean", "mean", ".2f"), Column("mean_chosen", "mean, chosen by others", ".2f"),
     Column("cpu_s", "CPU s in all", ",.0f"),
+]  # fmt: skip
+
+_GROWTH = [
+    Column("title", "estimator"), Column("pairs", "pairs", "d"), Column("labels", "labels", ".1f"),
+    Column("least", "CPU time, least", ".1f"), Column("median", "median", ".1f"),
+    Column("most", "most", ".1f"),
 ]  # fmt: skip
 
 
@@ -196,6 +204,9 @@ def _show(report: Report, rows: list[dict[str, Any]]) -> None:
         of_size = [row for row in defaults if row["size"] == size]
         title = f"P@1 in % / CPU seconds of training, {size} of the training rows"
         report.table(title, *side_by_side(of_size))
+    growth = of_four_times_the_rows(defaults)
+    if growth:
+        report.table("Four times as many training rows: how many times as much", growth, _GROWTH)
     distances = compare(rows)
     if distances:
         report.table("The default beside the best of its grid, P@1 in %", distances, _DISTANCES)
@@ -246,6 +257,40 @@ def side_by_side(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list
     columns = [Column("set", "set"), Column("n_train", "instances", ",d")]
     columns += [Column("n_labels", "labels", ",d"), *(Column(title, title) for title in titles)]
     return list(wide.values()), columns
+
+
+def of_four_times_the_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return for each estimator how many times as long a fit takes with four times as many rows.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Of the defaults. A pair is a set at a size and at four times that size, where the smaller
+        fit took `LEAST_CPU_S` or more.
+
+    Returns
+    -------
+    list of dict
+        The number of ``pairs``, the ``least``, ``median`` and ``most`` of the ratios of CPU time,
+        and the median ratio of ``labels``, of which more rows have more.
+    """
+    of = {
+        (row["title"], row["set"], SIZES[row["size"]]): row
+        for row in rows if row.get("train_cpu_s") is not None
+    }  # fmt: skip
+    ratios = defaultdict(list)
+    for (title, name, share), row in of.items():
+        larger = of.get((title, name, 4 * share))
+        if larger is not None and row["train_cpu_s"] >= LEAST_CPU_S:
+            ratios[title].append([larger[k] / row[k] for k in ("train_cpu_s", "n_labels")])
+    return [
+        {
+            "title": title, "pairs": len(found), "labels": float(np.median(found, axis=0)[1]),
+            "least": min(found)[0], "median": float(np.median(found, axis=0)[0]),
+            "most": max(found)[0],
+        }
+        for title, found in ratios.items()
+    ]  # fmt: skip
 
 
 def compare(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

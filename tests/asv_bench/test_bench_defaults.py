@@ -386,3 +386,22 @@ def test_side_by_side():
         {"set": "a", **of_all, "x": "**50.0** / 1,234.6", "y": "**50.0** / 0.0"},
         {"set": "b", **of_all, "y": "7.0 / 2.0", "x": "**10.0** / 3.0"},
     ]
+
+
+def test_growth_with_the_rows():
+    """Pairs of sizes of a set, four times apart; short fits and failed ones do not count."""
+
+    def of(name, size, seconds, n_labels, title="x"):
+        row = {"set": name, "size": size, "title": title, "n_labels": n_labels}
+        return row | ({"error": "no"} if seconds is None else {"train_cpu_s": seconds})
+
+    rows = [
+        of("a", "1/16", 1.0, 10), of("a", "1/4", 5.0, 20), of("a", "all", 10.0, 60),
+        of("b", "1/16", 2.0, 10), of("b", "all", 99.0, 20),
+        of("c", "1/4", 0.5, 10), of("c", "all", 9.0, 20),
+        of("a", "1/16", 1.0, 10, "y"), of("a", "1/4", None, 20, "y"), of("a", "all", 10, 20, "y"),
+        of("d", "1/4", 1.0, 10), of("d", "all", 3.0, 10),
+    ]  # fmt: skip
+    assert defaults.of_four_times_the_rows(rows) == [
+        {"title": "x", "pairs": 3, "labels": 2.0, "least": 2.0, "median": 3.0, "most": 5.0}
+    ]
