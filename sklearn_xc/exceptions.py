@@ -210,8 +210,7 @@ class UnknownLabelWarning(UserWarning):
     >>> Y.toarray()
     array([[0, 1]], dtype=int8)
     >>> print(caught[0].message)
-    LabelBinarizerXC: y holds 1 names that are not known, 'pie' most often (1 times). They are left
-    out.
+    LabelBinarizerXC: y holds a name that is not known, 'pie' (once). It is left out.
     """
 
 

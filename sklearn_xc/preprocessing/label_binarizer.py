@@ -414,15 +414,17 @@ class LabelBinarizerXC(BaseEstimator):
         if not unknown:
             return
         who, (name, n) = type(self).__name__, unknown.most_common(1)[0]
-        says = (
-            f"{who}: y holds {len(unknown)} names that are not known, {name!r} most often ({n} "
-            "times)."
-        )
+        times = f"{n} times" if n > 1 else "once"
+        if len(unknown) == 1:
+            says = f"{who}: y holds a name that is not known, {name!r} ({times})."
+            remedy, left_out = "leaves it out, 'add' gives it a column", "It is left out"
+        else:
+            says = f"{who}: y holds {len(unknown)} names that are not known"
+            says = f"{says}, {name!r} most often ({times})."
+            remedy, left_out = "leaves them out, 'add' gives them columns", "They are left out"
         if self.handle_unknown == "error":
-            raise ValueError(
-                f"{says} handle_unknown='ignore' leaves them out, 'add' gives them columns."
-            )
-        warnings.warn(f"{says} They are left out.", UnknownLabelWarning, stacklevel=3)
+            raise ValueError(f"{says} handle_unknown='ignore' {remedy}.")
+        warnings.warn(f"{says} {left_out}.", UnknownLabelWarning, stacklevel=3)
 
     def _warn_of_separator(self, rows: list[list]) -> None:
         likely = likely_separator(rows, self.separator)
