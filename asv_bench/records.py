@@ -14,6 +14,8 @@ from, files in ``asv_bench/records`` that ``--record`` wrote, or what an example
 Each number of that block has to be in one of these records, rounded to the digits that are shown.
 Left out are code, links, the header and the first column of a table, columns whose header has the
 word "paper" or "published", and numbers that the comment names: ``<!-- record: cv; not 10 5 -->``.
+A large record has nearly every number somewhere. ``<!-- record: defaults; by row -->`` asks for
+more: all numbers of a row of the documentation have to be in the same row of a record's table.
 
 After a change of the code, run the commands that the records name with ``--record`` to a folder of
 its own, and ``--changed`` names each cell that is no longer what it was, beyond ``--within`` for
@@ -32,7 +34,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = Path(__file__).parent / "records"
 
-_COMMENT = re.compile(r"<!--\s*record:\s*([^;>]+?)\s*(?:;\s*not\s+([^>]*?))?\s*-->")
+_COMMENT = re.compile(r"<!--\s*record:\s*([^;>]+?)\s*(;\s*by row)?\s*(?:;\s*not\s+([^>]*?))?\s*-->")
 _NUMBER = re.compile(r"(?<![\w.,/^])[-+\N{MINUS SIGN}]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e-?\d+)?")
 _CODE = re.compile(r"`[^`]*`|\$[^$]*\$|\[[^]]*\]\([^)]*\)")
 _PUBLISHED = re.compile(r"\b(paper|published)\b", re.IGNORECASE)
@@ -55,11 +57,14 @@ class Block(NamedTuple):
         Names of the records.
     numbers : list of (int, str)
         The numbers to be found there: their lines, and as they are written.
+    by_row : bool
+        Whether those of a line have to be in one row of a table.
     """
 
     line: int
     records: list[str]
     numbers: list[tuple[int, str]]
+    by_row: bool
 
 
 def blocks_of(text: str) -> Iterator[Block]:
@@ -82,14 +87,15 @@ def blocks_of(text: str) -> Iterator[Block]:
         end = begin = start + 2 if lines[start + 1 : start + 2] == [""] else start + 1
         while end < len(lines) and lines[end].strip():
             end += 1
-        left_out = set((found[2] or "").split())
+        left_out = set((found[3] or "").split())
         numbers = [
             (begin + i + 1, number)
             for i, part in _parts_with_numbers(lines[begin:end])
             for number in _NUMBER.findall(_CODE.sub(" ", part))
             if number.rstrip(",") not in left_out
         ]
-        yield Block(begin + 1, found[1].split(), [(i, n.rstrip(",")) for i, n in numbers])
+        numbers = [(i, number.rstrip(",")) for i, number in numbers]
+        yield Block(begin + 1, found[1].split(), numbers, bool(found[2]))
 
 
 def _parts_with_numbers(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -112,23 +118,32 @@ def numbers_of(record: dict[str, Any]) -> list[float]:
     """Return all numbers of a record: of tables, notes, sizes, seconds and memory."""
     found: list[float] = [record["wall_s"], record["cpu_s"], record["peak_mib"]]
     found += [value for sizes in record["sets"].values() for value in sizes.values()]
-    texts = list(record["notes"])
-    for table in record["tables"]:
-        texts.append(table["title"])
-        for row in table["rows"]:
-            for value in row.values():
-                if isinstance(value, str):
-                    texts.append(value)
-                elif value is not None:
-                    found.append(value)
-    return found + [_value(number) for text in texts for number in _NUMBER.findall(text)]
+    for text in [*record["notes"], *(table["title"] for table in record["tables"])]:
+        found += _numbers_of_text(text)
+    return found + [number for row in rows_of(record) for number in row]
+
+
+def rows_of(record: dict[str, Any]) -> list[list[float]]:
+    """Return the numbers of each row of the tables of a record."""
+    return [
+        [
+            number
+            for value in row.values() if value is not None
+            for number in (_numbers_of_text(value) if isinstance(value, str) else [value])
+        ]
+        for table in record["tables"] for row in table["rows"]
+    ]  # fmt: skip
+
+
+def _numbers_of_text(text: str) -> list[float]:
+    return [_value(number) for number in _NUMBER.findall(text)]
 
 
 def _numbers_in(path: Path) -> list[float]:
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".json":
         return numbers_of(json.loads(text))
-    return [_value(number) for number in _NUMBER.findall(text)]
+    return _numbers_of_text(text)
 
 
 def _value(number: str) -> float:
@@ -195,6 +210,26 @@ def stale(document: Path, kept: Path = KEPT) -> list[str]:
                     f"{document.name}:{line}: {number} is not in {', '.join(block.records)}; "
                     f"nearest {nearest:,.6g}"
                 )
+        if block.by_row:
+            records = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+            rows = [row for record in records for row in rows_of(record)]
+            found += [f"{document.name}:{line}" for line in _lines_of_no_row(block, rows)]
+    return found
+
+
+def _lines_of_no_row(block: Block, rows: list[list[float]]) -> list[str]:
+    """Return what is wrong with the lines whose numbers no single row has."""
+    found = []
+    lines: dict[int, list[str]] = {}
+    for line, number in block.numbers:
+        lines.setdefault(line, []).append(number)
+    for line, numbers in lines.items():
+        missed = min(([n for n in numbers if not is_among(n, row)] for row in rows), key=len)
+        if missed:
+            found.append(
+                f"{line}: no row of {', '.join(block.records)} has all its numbers; the nearest "
+                f"has not {' '.join(missed)}"
+            )
     return found
 
 
@@ -279,8 +314,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if not old.is_file():
                 found.append(f"{path.name}: no such record is kept")
                 continue
-            pair = [json.loads(p.read_text(encoding="utf-8")) for p in (old, path)]
-            found += [f"{path.name}: {line}" for line in changes(*pair, options.within)]
+            was, now = (json.loads(p.read_text(encoding="utf-8")) for p in (old, path))
+            found += [f"{path.name}: {line}" for line in changes(was, now, options.within)]
         summary = f"{len(paths)} records"
     print("\n".join([*found, f"{summary}; {len(found)} to renew."]))
     return 1 if found else 0

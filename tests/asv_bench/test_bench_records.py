@@ -201,3 +201,17 @@ def test_kept_records_are_finished_and_of_no_machine(path):
     assert record["finished"]
     assert record["command"].startswith("python -m asv_bench ")
     assert "/" not in record["command"].replace("1/16", "").replace("1/4", "")
+
+
+def test_numbers_by_row_are_of_one_row_of_a_record(kept):
+    """63.8 and 67 are both there, and so each is found; but not in one row."""
+    table = "| | P@1 | CPU s | of the other |\n|---|--:|--:|--:|\n"
+    table += "| bibtex | 63.8 | .43 | |\n| both | 63.8 | .43 | 67 |\n"
+    text = f"<!-- record: accuracy; by row -->\n{table}"
+    found = records.stale(write_page(kept, text), kept)
+    assert found == [
+        "page.md:5: no row of accuracy has all its numbers; the nearest has not 67"
+    ]  # fmt: skip
+    assert not records.stale(write_page(kept, text.replace("; by row", "")), kept)
+    left_out = text.replace("by row", "by row; not 67")
+    assert not records.stale(write_page(kept, left_out), kept)
