@@ -207,6 +207,7 @@ def _show(report: Report, rows: list[dict[str, Any]]) -> None:
     growth = of_four_times_the_rows(defaults)
     if growth:
         report.table("Four times as many training rows: how many times as much", growth, _GROWTH)
+    report.table("Stacks and their members, P@1 / PSP@1 in %", *of_stacks(rows))
     distances = compare(rows)
     if distances:
         report.table("The default beside the best of its grid, P@1 in %", distances, _DISTANCES)
@@ -257,6 +258,34 @@ def side_by_side(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list
     columns = [Column("set", "set"), Column("n_train", "instances", ",d")]
     columns += [Column("n_labels", "labels", ",d"), *(Column(title, title) for title in titles)]
     return list(wide.values()), columns
+
+
+def of_stacks(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Column]]:
+    """Return P@1 and PSP@1 of stacks with both objectives beside their members, and the columns.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Of all settings; a set and size is shown if it has a stack.
+    """
+    of = {(row["set"], row["size"], row["entry"], row["setting"]): row for row in rows}
+    shown = dict.fromkeys(
+        (row["set"], row["size"], row["n_train"])
+        for row in rows if "+" in row["entry"] and "P@1" in row
+    )  # fmt: skip
+    columns = {"set": "set", "size": "size", "n_train": "rows"}
+    wide: list[dict[str, Any]] = [
+        dict(zip(columns, of_set, strict=True)) for of_set in shown
+    ]  # fmt: skip
+    for entry in ("ova", "ngame", "ova+ngame", "implicit", "ova+implicit"):
+        for setting in ("default", "objective='propensity'")[: 1 + ("+" in entry)]:
+            key = f"{entry}, {setting}"
+            columns[key] = ENTRIES[entry].title + ", propensity" * (setting != "default")
+            for of_set in wide:
+                row = of.get((of_set["set"], of_set["size"], entry, setting), {})
+                if "P@1" in row:
+                    of_set[key] = f"{row['P@1']:.1f} / {row['PSP@1']:.1f}"
+    return wide, [Column(k, head, ",d" * (k == "n_train")) for k, head in columns.items()]
 
 
 def of_four_times_the_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

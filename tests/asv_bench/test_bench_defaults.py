@@ -405,3 +405,28 @@ def test_growth_with_the_rows():
     assert defaults.of_four_times_the_rows(rows) == [
         {"title": "x", "pairs": 3, "labels": 2.0, "least": 2.0, "median": 3.0, "most": 5.0}
     ]
+
+
+def test_stacks_beside_their_members():
+    """One row for each set and size with a stack; what failed or was not tried has no cell."""
+
+    def of(entry, name, p1, **parameters):
+        row = row_of(name, "1/4", parameters, p1, entry) | {"n_train": 1900}
+        return row | ({} if p1 is None else {"PSP@1": p1 / 2})
+
+    rows = [
+        of("ova", "a", 50.0), of("ova", "a", 99.0, C=10.0), of("ngame", "a", 40.0),
+        of("ova+ngame", "a", 52.04), of("ova+ngame", "a", 30.0, objective="propensity"),
+        of("implicit", "a", None), of("ova", "b", 60.0), of("ova+implicit", "b", None),
+    ]  # fmt: skip
+    wide, columns = defaults.of_stacks(rows)
+    assert wide == [
+        {
+            "set": "a", "size": "1/4", "n_train": 1900, "ova, default": "50.0 / 25.0",
+            "ngame, default": "40.0 / 20.0", "ova+ngame, default": "52.0 / 26.0",
+            "ova+ngame, objective='propensity'": "30.0 / 15.0",
+        }
+    ]  # fmt: skip
+    assert [column.header for column in columns][3:6] == [
+        "OvALinearXC", "NGAMEEmbeddingXC", "StackingXC (ova, ngame)",
+    ]  # fmt: skip
