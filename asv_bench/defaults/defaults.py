@@ -241,23 +241,22 @@ def side_by_side(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list
     rows : list of dict
         Of the defaults at one size. The highest P@1 of a set stands in bold, as it is written.
     """
-    wide: dict[str, dict[str, Any]] = {}
+    of_sets = defaultdict(list)
     for row in rows:
-        if row.get("P@1") is None:
-            continue
-        sizes = {key: row.get(key) for key in ("set", "n_train", "n_labels")}
-        p1 = format(row["P@1"], ".1f")
-        of_set = wide.setdefault(row["set"], sizes)
-        of_set[row["title"]] = (p1, format(row["train_cpu_s"], ",.1f"))
-    for of_set in wide.values():
-        cells = {title: cell for title, cell in of_set.items() if isinstance(cell, tuple)}
-        best = max(float(p1) for p1, _ in cells.values())
-        for title, (p1, seconds) in cells.items():
-            of_set[title] = f"{f'**{p1}**' if float(p1) == best else p1} / {seconds}"
+        if row.get("P@1") is not None:
+            of_sets[row["set"]].append((row, format(row["P@1"], ".1f")))
+    wide = []
+    for of_set in of_sets.values():
+        best = max(float(p1) for _, p1 in of_set)
+        shown = {key: of_set[0][0].get(key) for key in ("set", "n_train", "n_labels")}
+        for row, p1 in of_set:
+            bold = "**" * (float(p1) == best)
+            shown[row["title"]] = f"{bold}{p1}{bold} / {row['train_cpu_s']:,.1f}"
+        wide.append(shown)
     titles = dict.fromkeys(row["title"] for row in rows)
     columns = [Column("set", "set"), Column("n_train", "instances", ",d")]
     columns += [Column("n_labels", "labels", ",d"), *(Column(title, title) for title in titles)]
-    return list(wide.values()), columns
+    return wide, columns
 
 
 def of_stacks(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Column]]:
@@ -314,11 +313,11 @@ def of_four_times_the_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             ratios[title].append([larger[k] / row[k] for k in ("train_cpu_s", "n_labels")])
     return [
         {
-            "title": title, "pairs": len(found), "labels": float(np.median(found, axis=0)[1]),
-            "least": min(found)[0], "median": float(np.median(found, axis=0)[0]),
-            "most": max(found)[0],
+            "title": title, "pairs": len(found), "labels": float(np.median(labels)),
+            "least": min(times), "median": float(np.median(times)), "most": max(times),
         }
         for title, found in ratios.items()
+        for times, labels in [zip(*found, strict=True)]
     ]  # fmt: skip
 
 
