@@ -64,7 +64,11 @@ def test_training_in_pieces_is_a_fit(made, gradient, is_sparse):
     np.testing.assert_array_equal(model.intercept_, fitted.intercept_)
     if is_sparse:
         np.testing.assert_array_equal(model.feature_embedding_, fitted.feature_embedding_)
-    np.testing.assert_array_equal(model.predict_topk(X)[0], fitted.predict_topk(X)[0])
+    without_features = csr_array((1, X.shape[1])) if is_sparse else np.zeros((1, X.shape[1]))
+    for instances in (X, without_features):
+        of_both = model.predict_topk(instances), fitted.predict_topk(instances)
+        for found, expected in zip(*of_both, strict=True):
+            np.testing.assert_array_equal(found, expected)
 
 
 def test_answers_between_leave_the_last_step_as_it_is(made):
