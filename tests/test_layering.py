@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -101,6 +102,23 @@ def test_imports_follow_the_layers():
     modules = {path: ".".join(["sklearn_xc", *path.with_suffix("").parts]) for path in TEXTS}
     found = {str(path): offences(text, modules[path]) for path, text in TEXTS.items()}
     assert {path: lines for path, lines in found.items() if lines} == {}
+
+
+def test_contributing_has_every_file_and_layer():
+    page = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    the_map = page[page.index("\nsklearn_xc/\n") : page.index("\ntests/  ")]
+    named = set(re.findall(r"^  ([a-z_]+(?:\.py|/)) ", the_map, re.MULTILINE))
+    there = {path.name for path in ROOT.glob("*.py") if not path.name.startswith("__")}
+    there |= {f"{path.parent.name}/" for path in ROOT.glob("*/__init__.py")}
+    assert named == there
+    for layer, members in {"estimators": ESTIMATORS, "parts": PARTS, "side shelves": SHELVES}.items():
+        (row,) = re.findall(rf"^\| {layer} \|([^|]*)", page, re.MULTILINE)
+        assert set(re.findall("`([a-z_]+)`", row)) == members
+    (row,) = re.findall(r"^\| foundations \|([^|]*)", page, re.MULTILINE)
+    folders = {name for name in FOUNDATIONS if not name.startswith("_")}
+    assert set(re.findall("`([a-z_]+)`", row)) == folders
+    files = {path.removesuffix(".py") for path in there if path.startswith("_")}
+    assert files == FOUNDATIONS - folders
 
 
 def insides(source, path):

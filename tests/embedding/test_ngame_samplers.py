@@ -52,6 +52,36 @@ class Told(list):
         return self
 
 
+class Repeating(InOrder):
+    """The same with each label twice, the first one of the instance's own, and a place without."""
+
+    n_negatives = 4
+
+    def negatives(self, rows):
+        indptr, labels = self.state_.positives
+        wrong, own = super().negatives(rows), labels[indptr[rows]][:, None]
+        return np.hstack([wrong, wrong, own, np.full_like(wrong, -1)])
+
+
+class OfAll(InOrder):
+    """The same labels, each named for another instance of the mini-batch."""
+
+    n_negatives = 2
+
+    def negatives(self, rows):
+        indptr, labels = self.state_.positives
+        return np.hstack([super().negatives(rows), labels[indptr[rows]][:, None]])[::-1]
+
+
+def test_negatives_are_a_set_for_the_whole_mini_batch(make, documents):
+    X, Y, Z = documents
+    a, b = (
+        make(sampler=sampler(Told()), label_features=Z, max_iter=3).fit(X, Y)
+        for sampler in (Repeating, OfAll)
+    )
+    assert a.coef_.tobytes() == b.coef_.tobytes()
+
+
 @pytest.mark.parametrize("name", sorted(SAMPLERS))
 def test_a_name_is_an_instance_with_its_defaults(name, make, documents):
     X, Y, Z = documents
