@@ -2,16 +2,16 @@
 Is 0.7 seven in ten?
 ====================
 
-A tool that suggests labels had better say how sure it is: an editor who reads "0.7" expects to
-accept seven of ten. Scores of a classifier are not such numbers. How honest are the probabilities
-of a logistic one-vs-all, how honest are those that are learned from held-out works, and does it
-hold for rare labels too?
+A tool that suggests labels should say how sure it is: an editor who reads "0.7" expects to accept
+seven out of ten. The scores of a classifier are not such numbers. How honest are the probabilities
+of a logistic one-vs-all, and how honest are those learned from held-out works? Is the answer the
+same for rare labels?
 """
 
 # %%
 # The data come with the package: works of the Tate collection, and the subjects shown in them. We
-# train with 5,000 works and measure on test works. Each text is there once: rows that are held out
-# have to be as new as those to come.
+# train on 5,000 works and measure on test works. Each text appears only once: held-out rows must be
+# as new as those to come.
 
 import time
 
@@ -44,11 +44,11 @@ Y_test = test.target[new][:, subjects]
 print(f"{X.shape[0]:,} works, {len(new):,} test works, {len(subjects):,} subjects")
 
 # %%
-# Two logistic models, with the default C and with a larger one. And the default one-vs-all with
-# probabilities from a calibrator, which learns how often a label with such a score is true, from
-# works that the model has not seen: it makes five folds for that, or takes 3,000 further works and
-# leaves the model as it is (``cv="prefit"``). Folds are of rows of the matrix, or of texts:
-# ``TextClassifierXC`` has the vectorizer, too, learn without what is held out.
+# We fit two logistic models, with the default C and with a larger one, and the default one-vs-all
+# with probabilities from a calibrator. It learns how often a label with a given score is true, on
+# works that the model has not seen: either it makes five folds, or it takes 3,000 further works and
+# leaves the model as it is (``cv="prefit"``). Folds are of matrix rows or of texts: in
+# ``TextClassifierXC``, the vectorizer, too, is fitted without the held-out texts.
 
 ova = OvALinearXC(n_jobs=2)
 models = {
@@ -63,9 +63,9 @@ tagger = TextClassifierXC(vectorizer, TopKCalibrator(ova, random_state=0)).fit(t
 probability["calibrated, folds of texts"] = tagger.predict_proba(new_texts)
 
 # %%
-# ``predict_proba`` holds the best labels of each work, as a sparse array. Is 0.7 seven in ten? And
-# is the mean right? The calibration error is the mean distance of predicted and observed, over 15
-# bins.
+# ``predict_proba`` returns the best labels of each work, as a sparse array. Is 0.7 seven in ten?
+# And is the mean right? The calibration error is the mean distance between the predicted
+# probability and the observed share, over 15 bins.
 
 counts = np.asarray(Y.sum(axis=0)).ravel()
 bins = np.digitize(counts, [3, 6, 21, 101])
@@ -98,8 +98,8 @@ for name, (said, true, n) in groups.items():
 print(f"trained and evaluated {time.perf_counter() - began:.0f} s after the start")
 
 # %%
-# Left, on the diagonal probabilities are what they say. Right, how far they are from it on average,
-# for subjects of like frequency.
+# Left: on the diagonal, probabilities are what they say. Right: how far off they are on average,
+# for subjects of similar frequency.
 
 looks = [("#009E73", "^--"), ("#0072B2", "s--"), ("#CC79A7", "P--"), ("#E69F00", "D-")]
 looks.append(("#D55E00", "o-"))
@@ -127,17 +127,18 @@ figure.savefig("calibration.png", dpi=120)
 print("figure written to calibration.png")
 
 # %%
-# With C=0.5 by far not: labels said to be true with about 0.7 are true in 87% of cases. With C=10
-# it is 68%, and the calibration error of the five best falls from .095 to .037. Yet 0.7 does not
-# mean the same for all subjects: those with one or two training works are said to be true in 22% of
-# 57 cases, and are in 56%. The mean looks right because most pairs are of frequent subjects.
+# With C=0.5, far from it: labels given a probability of about 0.7 are true in 87% of cases. With
+# C=10 it is 68%, and the calibration error of the five best falls from .095 to .037. Yet 0.7 does
+# not mean the same for all subjects: in 57 cases, subjects with one or two training works get a
+# mean probability of 22%, and 56% are true. The mean looks right because most pairs are of frequent
+# subjects.
 #
-# A calibrator knows how frequent a label is. With further works its error is .016, 0.7 is 70%, and
-# every group of subjects is within 3 points. With folds of texts it is .015, without any further
+# A calibrator knows how frequent a label is. With further works, its error is .016, 0.7 is 70%, and
+# every group of subjects is within 3 points. With folds of texts, it is .015 without any further
 # works, and every group is within 5 points.
 #
 # Watch out: with folds of rows it is .039, no better than C=10; all groups are 3 to 9 points too
-# high. For the vectorizer has read all texts: of a work that is held out it knows every word, of a
-# new one it does not, and scores of known words are higher. So whatever learns from texts belongs
-# inside the folds, in a ``TextClassifierXC`` or a Pipeline. And measure on other works, by label
-# frequency.
+# high. The reason is that the vectorizer has read all texts: it knows every word of a held-out
+# work, but not of a new one, and known words raise the scores. So whatever learns from texts
+# belongs inside the folds, in a ``TextClassifierXC`` or a Pipeline. And measure on other works, by
+# label frequency.

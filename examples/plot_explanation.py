@@ -2,14 +2,13 @@
 Why this label? What an explanation tells, and what it does not
 ===============================================================
 
-A score of one-vs-all is a sum over words, so that ``explain`` can say what each word added. Does
-that tell a right answer from a wrong one? And would the answer be another one without the word that
-added most?
+A one-vs-all score is a sum over words, so ``explain`` can say what each word added. Does that tell
+a right answer from a wrong one? And would the answer change without the word that added most?
 """
 
 # %%
-# The data come with the package: 8,000 works of the Tate collection train, 2,000 test works are
-# answered, and each text is there once. A tagger takes texts and names as they are. Words such as
+# The data come with the package: we train on 8,000 works of the Tate collection and predict 2,000
+# test works. Each text appears only once. A tagger takes texts and names as they are. Words such as
 # "the" are left out.
 
 import time
@@ -47,7 +46,7 @@ right = np.array([name in row for name, row in zip(best, true, strict=True)])
 print(f"{len(tagger.classes_):,} subjects; P@1 {100 * right.mean():.1f}%")
 
 # %%
-# The surest right and the surest wrong answer, and a third one, picked by hand among the ten surest
+# The surest right answer, the surest wrong one, and a third, picked by hand from the ten surest
 # wrong ones.
 
 score = tagger.predict_topk(new, k=1)[1][:, 0]
@@ -64,8 +63,8 @@ for i in shown.values():
     print(tagger.explain(new[i], best[i], n_features=6))
 
 # %%
-# Does an explanation tell how sure to be? For the answers to the first 400 test works that score
-# above 0, how much does the best word add, if they are right and if they are wrong?
+# Does an explanation tell how sure to be? Among the first 400 test works, we take the answers that
+# score above 0: how much does the best word add to right ones and to wrong ones?
 
 asked = np.flatnonzero(score[:400] > 0)
 best_word, most = [], []
@@ -80,8 +79,8 @@ for name, some in {"right": right[asked], "wrong": ~right[asked]}.items():
     print(f"{np.median(score[asked][some]):8.2f}{np.median(most[some]):11.2f}")
 
 # %%
-# Is that word needed? We take it out of the text; then out of all texts, also those for training,
-# and train the subject's classifier again. What does the score lose?
+# Is that word needed? We delete it from the text; then from all texts, including those for
+# training, and train the subject's classifier again. How much does the score lose?
 
 X = tagger.vectorizer_.transform(texts)
 Y = tagger.encode_targets(subjects)
@@ -113,8 +112,8 @@ print(f"{lost[odd]:.2f} lost; without it, {instead[odd]} says most")
 print(f"trained and evaluated {time.perf_counter() - began:.0f} s after the start")
 
 # %%
-# The three answers word by word, then the best words of many answers: on the diagonal, the score
-# loses just what ``explain`` says.
+# First the three answers word by word, then the best words of many answers: on the diagonal, the
+# score loses exactly what ``explain`` says.
 
 figure, axes = plt.subplots(2, 2, figsize=(12, 8), layout="constrained")
 for ax, (kind, i) in zip(axes.ravel(), shown.items(), strict=False):
@@ -158,19 +157,19 @@ print("figure written to explanation.png")
 
 # %%
 # A right answer and a wrong one may be explained in the same way. "Bank of the River Thames" is
-# given "river" by river, thames and bank. It counts as wrong since the catalogue says "River
-# Thames" and "bank": no explanation tells a wrong answer from a missing label. The portrait of
-# Esther Lahr is another matter. It is given "man" by its painter's name, 1.10 of 1.15, and the
-# year. That is what explanations are good for: an editor sees at once that none of it is about the
-# picture.
+# given "river" because of river, thames and bank. It counts as wrong because the catalogue says
+# "River Thames" and "bank": no explanation tells a wrong answer from a missing label. The portrait
+# of Esther Lahr is another matter. It is given "man" because of its painter's name, 1.10 of 1.15,
+# and the year. That is what explanations are good for: an editor sees at once that none of it is
+# about the picture.
 #
-# What the word that adds most is said to add is not what the answer owes to it. Taken out of the
-# text it costs 0.61 (median) in place of 0.69, since the other words then weigh more. A model that
-# has never known it loses 0.35, and 53.9% of the answers stay above 0, where the sum would say
-# 32.6%: words that come together share what they have to tell, and the others take over. Without
-# "beuys" it is "print".
+# What the best word is said to add is not what the answer owes to it. Deleting it from the text
+# costs 0.61 (median) instead of 0.69, since the other words then weigh more. A model that has never
+# known the word loses 0.35, and 53.9% of the answers stay above 0, where the sum would say 32.6%:
+# words that occur together share their information, and the others take over. Without "beuys", it
+# is "print" that adds most.
 #
-# Watch out: ``explain`` tells what this model adds up, not what is in the world. It is no sign of
-# how sure to be: of answers above 0 the best word adds 0.72 to right ones and 0.59 to wrong ones,
-# and the score alone tells them apart better, 0.58 to 0.25. And a word that no training text has
-# adds nothing, and is not listed.
+# Watch out: ``explain`` tells what this model adds up, not what is true in the world. Nor does it
+# show how sure to be: for answers above 0, the best word adds 0.72 to right ones and 0.59 to wrong
+# ones, and the score alone separates them better, 0.58 against 0.25. And a word that no training
+# text contains adds nothing and is not listed.

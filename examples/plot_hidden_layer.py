@@ -3,17 +3,17 @@ When does a hidden layer pay?
 =============================
 
 A linear classifier has weights for each class, learned from that class's instances. A hidden layer
-is learned from all classes: what one says of a direction of the instances serves all others. That
-should help if there are many classes with a few instances each, and few directions that matter.
-Does it, and what does it cost where there are no such directions?
+is learned from all classes: what one class reveals about a direction helps all others. That should
+pay if there are many classes with few instances each, and few directions that matter. Does it, and
+what does it cost where there are no such directions?
 """
 
 # %%
-# Dense instances, as a network's embeddings of faces are: classes in a hierarchy, with 5 training
-# instances each, in 64 dimensions. In the first world all directions tell classes apart. In the
-# second, classes differ in 16 directions only, and in the other 48 instances differ most, and
-# classes not at all, as with light and pose; a rotation hides which these are. Both are scaled to a
-# mean squared norm of 1.
+# The instances are dense, like a network's embeddings of faces: classes in a hierarchy, with 5
+# training instances each, in 64 dimensions. In the first world, all directions tell classes apart.
+# In the second, classes differ in 16 directions only. In the other 48, instances vary most and
+# classes do not differ at all, as with light and pose; a rotation hides which these are. Both
+# worlds are scaled to a mean squared norm of 1.
 
 import time
 
@@ -45,11 +45,11 @@ def make(branching, telling):
 
 
 # %%
-# One-vs-all, and ``DecompMIPSClassifier`` without a hidden layer, its default for dense instances;
-# with one of 16, the number of directions that tell in the second world; and with a learned
-# Mahalanobis distance, whose hidden layer is square and starts at the identity; of the latter the
-# rate is given, not found. Linear discriminant analysis is the classical remedy: it estimates the
-# same noise for all classes.
+# We compare one-vs-all with ``DecompMIPSClassifier``: without a hidden layer, its default for dense
+# instances; with one of 16, the number of directions that tell in the second world; and with a
+# learned Mahalanobis distance, whose hidden layer is square and starts at the identity, and whose
+# learning rate is given rather than searched. Linear discriminant analysis is the classical remedy:
+# it estimates the same noise for all classes.
 
 common = {"n_jobs": 2, "random_state": 0, "max_iter": 20}
 models = {
@@ -83,7 +83,7 @@ for world, telling in worlds.items():
 print(f"trained and evaluated {time.perf_counter() - began:.0f} s after the start")
 
 # %%
-# Left and middle, accuracy on new instances in the two worlds; right, CPU seconds of a fit in the
+# Left and middle: accuracy on new instances in the two worlds. Right: CPU seconds of a fit in the
 # second.
 
 looks = {
@@ -118,15 +118,16 @@ figure.savefig("hidden_layer.png", dpi=120)
 print("figure written to hidden_layer.png")
 
 # %%
-# A hidden layer pays where few directions tell, and the more so the more classes there are to learn
-# them from. With 16 of 64, the layer of 16 is right for 57% of the test instances of 100 classes,
-# and for 80% of 1,600, while one-vs-all falls from 42% to 26%. It costs three to five times the CPU
-# seconds of one-vs-all. The Mahalanobis distance is better with 100 classes, and otherwise between.
+# A hidden layer pays where few directions tell classes apart, and more so with more classes to
+# learn them from. With 16 of 64, the layer of 16 is right for 57% of the test instances of 100
+# classes, and for 80% of 1,600, while one-vs-all falls from 42% to 26%. The layer costs three to
+# five times the CPU seconds of one-vs-all. The Mahalanobis distance is better with 100 classes, and
+# in between otherwise.
 #
-# Where all directions tell it does not pay: one-vs-all and no hidden layer are as good as anything
-# else, within 2 points, and a layer of 16 throws away much of what there is.
+# Where all directions tell classes apart, it does not pay: one-vs-all and no hidden layer are as
+# good as anything else, within 2 points, and a layer of 16 throws away much of the information.
 #
-# Watch out: here the size of the layer was known; on data of your own, search it by held-out
-# instances. The noise of these worlds is Gaussian and the same for all classes, which is just what
-# discriminant analysis assumes: it is better than the layers with 100 classes, and worse than the
-# layer of 16 with more. Try it, too.
+# Watch out: here the size of the layer was known; on your own data, search for it with held-out
+# instances. The noise in these worlds is Gaussian and the same for all classes, which is exactly
+# what discriminant analysis assumes: it is better than the layers with 100 classes, and worse than
+# the layer of 16 with more. Try it, too.

@@ -3,15 +3,15 @@ Are ancestors better learned, or added?
 =======================================
 
 Subjects of the Tate collection are the leaves of a tree: "people > adults > woman". A cataloguer
-who is told "woman" expects "people", too. One can add what stands above to the answers of a model
-that has never heard of the tree, or train it with these nodes as further labels. Which is better,
+who is told "woman" expects "people", too. One can add the ancestors to the answers of a model that
+knows nothing of the tree, or train the model with these nodes as further labels. Which is better,
 and at which level? And are wrong answers at least on the right branch?
 """
 
 # %%
-# The data come with the package. ``LabelHierarchy`` makes a tree of the subjects' paths: subjects
-# are its first nodes, in the order of the columns of Y. No text stands twice among the 8,000 works
-# that train and the 3,000 test works.
+# The data come with the package. ``LabelHierarchy`` builds a tree from the subjects' paths:
+# subjects are its first nodes, in the order of the columns of Y. No text occurs twice among the
+# 8,000 training works and the 3,000 test works.
 
 import time
 import warnings
@@ -50,9 +50,9 @@ share = 100 * Y_new[:, unseen].sum() / Y_new.sum()
 print(f"{share:.1f}% of the true subjects of test works are on no training work")
 
 # %%
-# Two models with tuned thresholds: one learns the subjects alone, the other one also all nodes
-# above them. A subject has the same classifier in both. ``with_ancestors`` adds what an answer
-# lacks. For comparison, the three most frequent top nodes as the answer to every work.
+# We train two models with tuned thresholds: one learns the subjects alone, the other also all nodes
+# above them. A subject has the same classifier in both. ``with_ancestors`` adds the ancestors that
+# an answer lacks. For comparison, one answer gives every work the three most frequent top nodes.
 
 warnings.simplefilter("ignore", UnseenLabelWarning)
 answers, models = {}, {}
@@ -84,8 +84,8 @@ for name, answer in answers.items():
     print(f"{name:34s}{100 * lacks.mean():13.1f}%{score:17.1f}")
 
 # %%
-# Is that a matter of thresholds? The best top and middle nodes of each work by their scores: of the
-# one model, a node's score is the largest of the subjects below; of the other one, its own.
+# Is that a matter of thresholds? We rank the top and middle nodes of each work by score: in the
+# model of subjects, a node's score is the largest of the subjects below it; in the other, its own.
 
 columns = [f"P@{k}, {name}" for name in ("top", "middle") for k in (1, 3)]
 print(f"\n{'':20s}" + "".join(f"{column:>15s}" for column in columns))
@@ -101,8 +101,8 @@ for learned, model in models.items():
     print()
 
 # %%
-# How far off are wrong subjects? The five best subjects of each work, by whether they are true, or
-# at least a node above them is.
+# How far off are wrong subjects? We sort the five best subjects of each work by whether they are
+# true, or at least a node above them is.
 
 best = models["subjects"].predict_topk(X_new, 5)[0]
 middle, top = np.empty((2, len(depth)), int)
@@ -128,7 +128,7 @@ for name, of in (("the work", rows), ("another work, drawn at random", others)):
 print(f"trained and evaluated {time.perf_counter() - began:.0f} s after the start")
 
 # %%
-# Left, F1 at each level of the tree; right, the five best subjects.
+# Left: F1 at each level of the tree. Right: the five best subjects.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5.6), layout="constrained")
 looks = {
@@ -177,17 +177,18 @@ figure.savefig("hierarchy.png", dpi=120)
 print("figure written to hierarchy.png")
 
 # %%
-# Learned is better than added, above the subjects: F1 rises from 71.2 to 73.7% for top nodes and
-# from 57.5 to 60.6% for those in the middle. The scores themselves are better, not only the
-# thresholds: P@1 rises from 87.8 to 90.2%, and from 81.1 to 83.6%. A node above has the works of
-# all its subjects to learn from, also of those that occur once, while the largest score below may
-# be that of a single unsure subject. For the subjects nothing is gained, 45.4 and 45.0%.
+# Above the subjects, learned nodes are better than added ones: F1 rises from 71.2 to 73.7% for top
+# nodes and from 57.5 to 60.6% for those in the middle. The scores themselves are better, not only
+# the thresholds: P@1 rises from 87.8 to 90.2%, and from 81.1 to 83.6%. A node learns from the works
+# of all subjects below it, including those that occur once, while the largest score below it may
+# come from a single unsure subject. For the subjects nothing is gained: 45.4 and 45.0%.
 #
-# Learned nodes still need ``with_ancestors``: 30.2% of the answers lack one without it.
+# Learned nodes still need ``with_ancestors``: without it, 30.2% of the answers lack an ancestor.
 #
-# Wrong subjects are often near: of the best five, 59.1% of the wrong ones are below a true top
-# node. But 42.1% would be by the truth of another work: some top nodes are true of very many works.
+# Wrong subjects are often close: of the wrong ones among the best five, 59.1% are below a true top
+# node. But judged by the truth of another work, 42.1% would be: some top nodes are true of very
+# many works.
 #
-# Watch out: that holds for every measure that counts ancestors. The same three top nodes for all
+# Watch out: this affects every measure that counts ancestors. The same three top nodes for all
 # works have an F1 of 52.8% at the top, and hierarchical F1, 55.2 and 57.8%, is far above the 45% of
-# the subjects. Compare it between models only, and look at the level that your users see.
+# the subjects. Use it only to compare models, and look at the level that your users see.

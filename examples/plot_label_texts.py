@@ -2,16 +2,16 @@
 What is a label's text worth?
 =============================
 
-Most subjects of the Tate collection occur on a work or two, and some only on works that are yet to
-come. One-vs-all knows a subject by its number. Its name is known too, and titles often repeat it.
-How many more subjects of new works are found with the names, and which subjects?
+Most subjects of the Tate collection occur on one or two works, and some only on works yet to come.
+One-vs-all knows a subject only by its number. But subjects have names, and titles often repeat
+them. How many more subjects of new works are found with the names, and which ones?
 """
 
 # %%
 # The data come with the package. A subject's text is its path in the subject tree, such as "places
-# > UK natural features > Thames Estuary". We train with 8,000 works, so that many subjects occur on
-# test works alone. No test work has the text of a training work. With ``n_works = n_test = None``
-# all works are there, and it takes three and a half minutes.
+# > UK natural features > Thames Estuary". We train on 8,000 works, so that many subjects occur only
+# on test works. No test work has the text of a training work. With ``n_works = n_test = None``, the
+# example uses all works and takes three and a half minutes.
 
 import time
 import warnings
@@ -43,7 +43,7 @@ bin_names = ["0", "1-2", "3-5", "6-20", "21-100", ">100"]
 true = np.bincount(bins, weights=Y_test.sum(axis=0))
 
 # %%
-# Everyone gets the same features: words of training works and of subjects' texts, by tf-idf.
+# All methods get the same features: words of training works and of subjects' texts, by tf-idf.
 
 vectorizer = TfidfVectorizer(min_df=2, dtype=np.float32).fit(texts + train.label_paths)
 X = vectorizer.transform(texts)
@@ -52,11 +52,11 @@ print(f"{X.shape[0]:,} training works, {X_test.shape[0]:,} test works with new t
 print(f"{Y.shape[1]:,} subjects, {X.shape[1]:,} words")
 
 # %%
-# Subjects as numbers: one-vs-all, and NGAME without label features, which takes a subject for the
-# mean of its works; of the latter also the ten best by its embedding alone. Subjects with texts:
-# NGAME with label features, in the order that is best for precision and in that for
-# propensity-scored precision, and, without any training, the cosine of the tf-idf rows of work and
-# text. All other parameters are the defaults.
+# Two methods know subjects as numbers: one-vs-all, and NGAME without label features, which
+# represents a subject by the mean of its works; we also rank by its embedding alone. The others
+# read the texts: NGAME with label features, ranked for precision and for propensity-scored
+# precision, and, without any training, the cosine between the tf-idf rows of work and text. All
+# other parameters are the defaults.
 
 k, best = 10, {}
 warnings.simplefilter("ignore", UnseenLabelWarning)
@@ -94,7 +94,7 @@ for name, indices in best.items():
 print(f"trained and evaluated {time.perf_counter() - began:.0f} s after the start")
 
 # %%
-# Full lines know the texts, dashed ones do not.
+# Solid lines use the texts, dashed ones do not.
 
 looks = {
     "NGAME with texts": ("#D55E00", "o-"),
@@ -118,14 +118,14 @@ figure.savefig("label_texts.png", dpi=120)
 print("figure written to label_texts.png")
 
 # %%
-# A subject without a training work can be found by its text alone. The plain cosine finds 42.4% of
-# these among ten, NGAME with texts 27.3% in the order for precision and 35.4% with rare subjects
-# first, identifiers none. They are 1,441 of 19,750 true subjects.
+# A subject without a training work can be found only by its text. The plain cosine finds 42.4% of
+# these among the ten best, NGAME with texts 27.3% when ranked for precision and 35.4% with rare
+# subjects first, and methods without texts none. These subjects are 1,441 of 19,750 true ones.
 #
-# With 1 to 20 works, "rare first" is within 1.5 points of the best of all others or ahead of it. It
-# has the highest ``PSP@10``, 38.2%, where one-vs-all has 30.5%. From 21 works on, and overall,
+# With 1 to 20 works, "rare first" is ahead of all others or within 1.5 points of the best. It has
+# the highest ``PSP@10``, 38.2%, against 30.5% for one-vs-all. From 21 works on, and overall,
 # one-vs-all is best in recall, and in P@1.
 #
-# Watch out: "rare first" pays for it with P@1, 46.7 in place of 65.6%. Take it where ten
-# suggestions are read, not where the first one is taken. And these names are plain words, which
-# titles repeat; names that are codes tell nothing.
+# Watch out: "rare first" costs P@1, which is 46.7 instead of 65.6%. Use it where ten suggestions
+# are read, not where the first one is taken. And these names are plain words, which titles repeat;
+# names that are codes tell nothing.

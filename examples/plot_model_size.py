@@ -3,14 +3,14 @@ How small may a model be?
 =========================
 
 One-vs-all has a weight for each pair of a word and a label, and most of them are next to nothing.
-``prune`` makes those below it zero, so that they need not be stored; ``compact()`` rounds the
-others to a byte each. How many megabytes are left, what does precision lose, and are answers
+``prune`` sets those below it to zero, so that they need not be stored; ``compact()`` rounds the
+others to a byte each. How many megabytes are left, how much precision is lost, and are answers
 faster?
 """
 
 # %%
-# The data come with the package: 8,000 works of the Tate collection to train with, and 2,000 test
-# works whose texts are no training texts.
+# The data come with the package: 8,000 works of the Tate collection to train on, and 2,000 test
+# works whose texts are not in the training set.
 
 import tempfile
 import time
@@ -41,10 +41,10 @@ propensities = propensity(np.asarray(Y.sum(axis=0)).ravel(), len(chosen))
 print(f"{len(subjects):,} subjects, {X.shape[1]:,} words: {len(subjects) * X.shape[1]:,} weights")
 
 # %%
-# ``prune`` only cuts after the same training. 0 keeps all weights, 0.01 is the default. A fit that
-# loses answers to pruning says so in a ``PruningWarning``; here they are counted in a column.
-# Megabytes are those of the folder that ``save`` writes; a megabyte is a million bytes. The time is
-# CPU time, of all test works in one call, and of works that come one by one.
+# ``prune`` cuts weights only after training, which is the same for all values. 0 keeps all weights,
+# 0.01 is the default. A fit that loses answers to pruning says so in a ``PruningWarning``; here a
+# column shows whether it did. Megabytes are those of the folder that ``save`` writes; a megabyte is
+# a million bytes. Times are CPU times per work, with all test works in one call, and one by one.
 
 
 def megabytes(model):
@@ -87,8 +87,8 @@ for prune in prunes:
 print(f"trained and evaluated {time.perf_counter() - began:.0f} s after the start")
 
 # %%
-# A point is a model; numbers are the ``prune`` of those in float32, and of the compact ones in the
-# same order. The default is ringed. Both axes span five points.
+# Each point is a model. Numbers are the ``prune`` values of the float32 models; the compact ones
+# follow in the same order. The default is ringed. Both y-axes span five points.
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
 looks = {"float32": ("#000000", "D--"), "compact": ("#D55E00", "o-")}
@@ -116,15 +116,16 @@ figure.savefig("model_size.png", dpi=120)
 print("figure written to model_size.png")
 
 # %%
-# The default, 0.01, takes a seventh of the room of all weights, and compact a twenty-fifth, with
-# precision within 0.05 points. At 0.1 a compact model is 1.5 of 103 megabytes; P@1 and PSP@5 are
-# even 0.3 points above those of all weights, P@5 is 0.1 below. From 0.2 on the warning comes. Then
-# the later answers go first: at 0.5, P@5 and PSP@5 have lost 2 points and more, P@1 hardly any.
+# The default, 0.01, takes a seventh of the space of all weights, and its compact form a
+# twenty-fifth, with precision within 0.05 points. At 0.1 a compact model takes 1.5 of 103
+# megabytes; P@1 and PSP@5 are even 0.3 points above those of all weights, P@5 is 0.1 below. From
+# 0.2 on, the warning appears. Then the lower-ranked answers go first: at 0.5, P@5 and PSP@5 have
+# lost 2 points or more, P@1 hardly any.
 #
-# Pruned models answer faster where works come in large numbers: in float32, at 0.1 in about half
-# the time. ``compact()`` is for the room. A single work takes about ten times as long or more,
-# whatever the model: that is the call.
+# Pruned models answer faster when many works come at once: in float32, at 0.1, in about half the
+# time. ``compact()`` is for saving space. A single work takes about ten times as long or more,
+# whatever the model: that is the cost of the call.
 #
-# Watch out: P@1 moves by 0.05 with each of the 2,000 works, so that differences of a few tenths may
-# be chance. Below a megabyte and a half there is little left to save. And how far one may prune
-# depends on the data: look for the warning, or at PSP@5 of held-out works.
+# Watch out: each of the 2,000 works moves P@1 by 0.05, so differences of a few tenths may be
+# chance. Below a megabyte and a half there is little left to save. And how far you can prune
+# depends on the data: look for the warning, or at PSP@5 on held-out works.

@@ -2,15 +2,15 @@
 What do metrics miss when labels are missing?
 =============================================
 
-Nobody looks at all of a million labels, so that true labels are missing from the data, also from
-those that measure. P@k then counts right answers as wrong. Propensity-scored metrics give a hit the
-more weight, the rarer the label. What does that repair, and what not?
+Nobody looks through a million labels, so true labels are missing from the data, including test
+data. P@k then counts right answers as wrong. In propensity-scored metrics, the rarer the label, the
+more a hit counts. What does that repair, and what not?
 """
 
 # %%
-# Only made data have complete labels to compare with. We hide half of them, from training and test
-# rows alike, in two ways: each label with the same chance, and rare labels more often than frequent
-# ones, by the curve of ``propensity``. A label's propensity is its chance to be seen.
+# Only synthetic data have complete labels to compare with. We hide half of them, in training and
+# test rows alike, in two ways: each label with the same chance, or rare labels more often than
+# frequent ones, by the curve of ``propensity``. A label's propensity is its chance of being seen.
 
 import time
 import warnings
@@ -44,14 +44,14 @@ def hide(Y, chance):
 
 
 # %%
-# The systems to be compared differ in one number: calibrated probabilities, learned from the
-# incomplete training labels, are divided by the propensity to the power of a. With a = 0 frequent
-# labels come first, with a = 1 it is the order for propensity-scored precision, and above that rare
-# labels come first.
+# The systems to compare differ in one number, a: calibrated probabilities, learned from the
+# incomplete training labels, are divided by the propensity to the power of a. With a = 0, frequent
+# labels come first; a = 1 gives the order for propensity-scored precision; above that, rare labels
+# come first.
 #
-# Four measures see incomplete test labels, as one would have: P@5; P@5 where a hit counts one over
-# the true propensity, or one over that of the formula, from the training labels that are seen;
-# and PSP@5, which is the latter, divided by the best that can be reached. The truth is P@5 with
+# Four measures use incomplete test labels, as in practice: P@5; P@5 where a hit counts one over the
+# true propensity, or one over that of the formula, computed from the training labels that are seen;
+# and PSP@5, which is the latter divided by the best attainable value. The truth is P@5 with
 # complete labels.
 
 warnings.simplefilter("ignore", UnseenLabelWarning)
@@ -84,7 +84,7 @@ for how, chance in chances.items():
 print(f"trained and evaluated {time.perf_counter() - began:.0f} s after the start")
 
 # %%
-# The large point is where a measure is best: the system that one would choose by it.
+# The large point marks where a measure is best: the system that one would choose by it.
 
 looks = ["#000000", "#0072B2", "#009E73", "#E69F00", "#D55E00"]
 styles = ["D-", "s-", "^--", "v--", "o:"]
@@ -110,23 +110,23 @@ figure.savefig("propensity.png", dpi=120)
 print("figure written to propensity.png")
 
 # %%
-# Hidden at random, labels halve P@5, from 43.4 to 20.9% with a = 0. But it falls for all systems
-# alike, and chooses the same one as the truth. What misleads here is the formula, for it holds that
-# rare labels are hidden more. With it a = 1 looks best, which is 0.8 points of true P@5 below the
-# best.
+# Hiding labels at random halves P@5, from 43.4 to 20.9% with a = 0. But P@5 falls for all systems
+# alike, and chooses the same one as the truth. What misleads here is the formula, which assumes
+# that rare labels are hidden more. By the formula, a = 1 looks best, which is 0.8 points of true
+# P@5 below the best.
 #
-# Where rare labels are hidden more, P@5 favours frequent ones: it chooses a = 0.4, if barely, with
-# a true P@5 of 43.8%, and 44.5% can be had with a = 1. Weighting hits by one over the true
-# propensity repairs both the choice and the value, to 0.3 points. With the formula, from the labels
-# that are seen, the choice is nearly right, a = 1.2 with 44.4%, and the value is 4 to 6 points too
-# high.
+# Where rare labels are hidden more, P@5 favours frequent ones: it chooses a = 0.4, if only just,
+# with a true P@5 of 43.8%, while a = 1 would give 44.5%. Weighting hits by one over the true
+# propensity repairs both the choice and the value, to within 0.3 points. With the formula, computed
+# from the labels that are seen, the choice is nearly right, a = 1.2 with 44.4%, and the value is 4
+# to 6 points too high.
 #
 # Watch out:
 #
-# - PSP@k is good for comparing systems on the same data, and no estimate of P@k: 31.3% with a = 1,
-#   where 44.5% of the five best are true. With complete test labels it would be 19.7%, for then
-#   there is nothing to correct.
-# - All of it rests on the propensities. The formula has rare labels hidden more, whatever the data,
-#   and knows only counts that lack labels themselves. Have some rows labelled completely to check.
-# - A few rare hits weigh much: the standard error of P@5 about doubles, from 0.3 to 0.5 or 0.7
+# - PSP@k is good for comparing systems on the same data, but is no estimate of P@k: it is 31.3%
+#   with a = 1, where 44.5% of the five best are true. With complete test labels it would be 19.7%.
+# - All of it rests on the propensities. The formula assumes that rare labels are hidden more,
+#   whatever the data, and its counts lack labels themselves. Have some rows labelled completely to
+#   check.
+# - A few rare hits weigh heavily: the standard error of P@5 about doubles, from 0.3 to 0.5 or 0.7
 #   points.

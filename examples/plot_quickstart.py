@@ -2,15 +2,15 @@
 Quickstart: the subjects of works of art
 ========================================
 
-How well can 16,455 subjects be assigned to the works of the Tate collection from their titles,
-artists and materials, and which words decide? This trains one linear classifier per subject on
+How well can 16,455 subjects be assigned to works of the Tate collection from their titles, artists
+and materials, and which words decide? This example trains one linear classifier per subject on
 47,119 works, on two threads, in about half a minute.
 """
 
 # %%
-# The data come with the package. A quarter of the test texts also stand in the training set
-# (sketchbook pages, editions of a print), so that figures are given twice: on all test works, and
-# on those whose text is new.
+# The data come with the package. A quarter of the test texts are also in the training set
+# (sketchbook pages, editions of a print), so figures are given twice: for all test works, and for
+# those whose text is new.
 
 import time
 import warnings
@@ -33,9 +33,10 @@ print(f"{len(train.data):,} training works, {len(test.data):,} test works")
 print(f"{train.target.shape[1]:,} subjects, {train.target.sum() / len(train.data):.2f} per work")
 
 # %%
-# A text vectorizer and a classifier in a pipeline. Y stays sparse all the way. Weights below 0.01
-# are dropped after training, which keeps the model small; if that cost precision, a warning would
-# say so. Another one counts subjects without a training work: many here, and more on a slice.
+# The model is a text vectorizer and a classifier in a pipeline. Y stays sparse all the way. Weights
+# below 0.01 are dropped after training, which keeps the model small; if that cost precision, a
+# warning would say so. Another warning, ignored here, counts subjects without a training work:
+# there are many, and more on a slice of the data.
 
 warnings.simplefilter("ignore", UnseenLabelWarning)
 model = Pipeline(
@@ -78,8 +79,8 @@ print(f"trained and evaluated {time.perf_counter() - began:.0f} s after the star
 # %%
 # Where do the right answers come from? Half of the subjects seen in training occur on a single
 # work: they are rarely proposed, right in a quarter of the cases, and mostly missed. From two works
-# on, more than half of what is proposed is right. Frequent subjects are found most often, but among
-# five places they crowd each other out.
+# on, more than half of the proposals are right. Frequent subjects are found most often, but crowd
+# each other out of the five places.
 
 display = LabelFrequencyDisplay.from_predictions(test.target, best, counts)
 display.ax_.set_title("Tate subjects: the five best of 16,455, by training frequency")
@@ -105,8 +106,8 @@ for i in (1, 2500, 9000):
         print(f"  {hit} {test.label_names[label]:22s} {made.score:+.2f}: {words}")
 
 # %%
-# The regularisation C can be searched as in any scikit-learn pipeline; here on a slice, by PSP@3,
-# which asks for rare subjects too. Precision and PSP come from one prediction.
+# The regularisation parameter C can be searched as in any scikit-learn pipeline; here on a slice of
+# the data, by PSP@3, which rewards rare subjects too. Precision and PSP come from one prediction.
 
 search = GridSearchCV(
     model.set_params(ova__verbose=0),
@@ -128,5 +129,5 @@ print(f"best by PSP@3: {search.best_params_}")
 print(f"done {time.perf_counter() - began:.0f} s after the start")
 
 # %%
-# Watch out: a text that stands in the training set, too, is no test. Report the rows of new texts.
-# And a C that was chosen on 3,000 works need not be the best for all of them.
+# Watch out: a text that is also in the training set is no test. Report the rows with new text. And
+# a C chosen on 3,000 works need not be the best for all of them.

@@ -2,15 +2,14 @@
 How much does C matter, and how does one find it?
 =================================================
 
-A small C keeps weights small, a large one fits the training instances. How much precision is at
-stake, is the same C best for few and for many instances, and for frequent and rare labels? And can
-one find it without fitting everything?
+A small C keeps weights small; a large one fits the training instances more closely. How much
+precision is at stake? Is the same C best for few and for many instances, and for frequent and rare
+labels? And can one find it without fitting everything?
 """
 
 # %%
-# The data come with the package: 200, 800 and 2,400 works of the Tate collection train, 3,000 test
-# works measure. Each text is there once: works that are held out have to be as new as those to
-# come.
+# The data come with the package: 200, 800 and 2,400 works of the Tate collection to train on, and
+# 3,000 test works. Each text appears only once: held-out works must be as new as those to come.
 
 import time
 import warnings
@@ -45,10 +44,10 @@ def first(n):
 
 # %%
 # ``OvALinearXCCV`` tries ten values of C on five folds, in a race: the first fold begins below the
-# middle and goes on to either side while that helps, and after each fold the values that have
-# clearly fallen behind leave. We let it choose by P@1, and by PSP@1, which weighs rare subjects up.
-# To see what there is to find, each of the ten is also fitted to all works and measured on test
-# works.
+# middle of the grid and goes on to either side while that helps; after each fold, values that have
+# clearly fallen behind drop out. We let it choose by P@1, and by PSP@1, which gives rare subjects
+# more weight. To see what there is to find, each of the ten is also fitted to all works and
+# measured on test works.
 
 warnings.simplefilter("ignore", PruningWarning)
 sizes, Cs = [200, 800, 2400], np.logspace(-1.5, 1, 10)  # the default grid
@@ -88,9 +87,9 @@ print("".join(f"{100 * value:7.1f}" for value in scores.std(axis=0, ddof=1) / 5*
 print(f"trained and evaluated {time.perf_counter() - began:.0f} s after the start")
 
 # %%
-# Left and middle, each C on test works. Rings are what the race chose, which does not see test
-# works; squares are the choice by all fits to the folds. Right, these fits with 800 works: the race
-# ran the blue ones.
+# Left and middle: each C on test works. Rings mark the choice of the race, which does not see test
+# works; squares mark the choice by all fits to the folds. Right: these fits with 800 works; the
+# race ran the blue ones.
 
 looks = dict(zip(sizes, [("#E69F00", "^--"), ("#0072B2", "v--"), ("#D55E00", "o-")], strict=True))
 figure, axes = plt.subplots(1, 3, figsize=(14, 4.8), layout="constrained")
@@ -149,17 +148,17 @@ figure.savefig("regularisation.png", dpi=120)
 print("figure written to regularisation.png")
 
 # %%
-# C matters, and more so to the left: from the smallest to the best C, P@1 rises by 8.9, 17.9 and
-# 12.3 points; from the best to the largest it falls by 1.8, 6.1 and 6.4. The best is much the same
-# for few and for many works, 0.41 or 0.77, and the default, 0.5, lies between these two. PSP@1
-# wants a C as large or larger, 0.41 to 1.47, which fits the few works of rare subjects more
-# closely.
+# C matters, and too small is worse than too large: from the smallest to the best C, P@1 rises by
+# 8.9, 17.9 and 12.3 points; from the best to the largest it falls by 1.8, 6.1 and 6.4. The best C
+# is much the same for few and for many works, 0.41 or 0.77, and the default, 0.5, lies between
+# these two. PSP@1 favours a C as large or larger, 0.41 to 1.47, which fits the few works of rare
+# subjects more closely.
 #
-# The race finds a C within 0.4 points of the best in five of six cases, by 13 to 17 of 50 fits to
+# The race finds a C within 0.4 points of the best in five of six cases, with 13 to 17 of 50 fits to
 # folds. It leaves out both ends of the grid, and the last folds once one value is ahead.
 #
-# Watch out: with 800 works it stopped after three folds and chose 1.47, with 51.2% on test works,
-# where 53.8% was to be had. The 160 works of a fold decide among values that differ by less than
-# their noise: the standard error of the mean of all five folds is 1.6 points. All 50 fits choose
-# 0.77, with 52.8%, for three times the CPU time. So where rows are few, where fits are cheap, too,
-# take ``exhaustive=True``, and do not trust a difference of a point.
+# Watch out: with 800 works it stopped after three folds and chose 1.47, with 51.2% on test works
+# where 53.8% was possible. The 160 works of a fold must decide between values that differ by less
+# than their noise: the standard error of the mean of all five folds is 1.6 points. All 50 fits
+# choose 0.77, with 52.8%, for three times the CPU time. So where rows are few, and fits therefore
+# cheap, use ``exhaustive=True``, and do not trust a difference of a point.

@@ -3,14 +3,14 @@ What does bias cost? The true normaliser and sampled softmax
 ============================================================
 
 A softmax over many classes is usually trained with a few sampled classes in place of its
-normaliser. That is cheap, but most ways of doing so are biased: they end at another model. How much
-does it cost in likelihood, and are the probabilities still honest?
+normaliser. That is cheap, but most ways of doing so are biased: they converge to a different model.
+How much does that cost in likelihood, and are the probabilities still honest?
 """
 
 # %%
-# The data come with the package: works of the Tate collection. Of the subjects of a work that are
-# among the 500 most frequent ones, one is drawn at random as its class. 12,000 works train; with
-# ``n_works = None`` all do.
+# The data come with the package: works of the Tate collection. The class of a work is drawn at
+# random from those of its subjects that are among the 500 most frequent. We train on 12,000 works;
+# with ``n_works = None``, on all.
 
 import time
 
@@ -53,14 +53,14 @@ print(f"{X.shape[0]:,} works, {X.shape[1]:,} words, {len(np.unique(y)):,} subjec
 print(f"{X_test.shape[0]:,} test works")
 
 # %%
-# All methods run in the same loop, with five sampled subjects a step, from the means of the
-# subjects' works. Implicit SGD and U-max step along the gradient of the true likelihood; the others
-# replace its normaliser. How subjects are sampled is another question than bias, so each method is
-# here twice, if it can be: with subjects drawn as often as they occur, and all equally often.
-# Learning rates and epochs are found on held-out works, in the same way for each method.
+# All methods run in the same loop, with five sampled subjects per step, and start from the means of
+# the subjects' works. Implicit SGD and U-max step along the gradient of the true likelihood; the
+# others replace its normaliser. How subjects are sampled is a separate question from bias, so each
+# method appears twice where possible: with subjects drawn as often as they occur, and all equally
+# often. Learning rates and epochs are found on held-out works, in the same way for each method.
 #
 # ``predict_proba`` also repairs the probabilities, by what the held-out works tell. So we look at
-# both: at the softmax of the scores alone, and at what ``predict_proba`` returns.
+# both: the softmax of the scores alone, and what ``predict_proba`` returns.
 
 common = {"init": "means", "n_negatives": 5, "random_state": 0}
 common["fit_intercept"] = False  # as the sampled softmax of the literature
@@ -99,8 +99,8 @@ for name, model in models.items():
 print(f"trained and evaluated {time.perf_counter() - began:.0f} s after the start")
 
 # %%
-# Probabilities are honest if of the works whose best subject is given 30%, 30% have it: then a
-# method lies on the diagonal. A point is a tenth of the test works.
+# Probabilities are honest if, among works whose best subject is given 30%, 30% have it: the method
+# then lies on the diagonal. Each point is a tenth of the test works.
 
 looks = {
     "implicit SGD, frequency": ("#000000", "o-"),
@@ -139,19 +139,19 @@ figure.savefig("softmax_bias.png", dpi=120)
 print("figure written to softmax_bias.png")
 
 # %%
-# One-vs-each is as good as the true likelihood: its log-loss is 3.920, that of implicit SGD 3.940,
-# both of the softmax alone and with subjects drawn by frequency. It bounds the likelihood from
-# below, and here the bound costs nothing. Importance sampling (4.104) and noise-contrastive
-# estimation (4.109) do cost: five of 500 subjects are no normaliser. Nor is it enough to be
-# unbiased: the steps of U-max with five sampled subjects are so noisy that it ends at 4.173.
-# Drawing all subjects equally often costs importance sampling most, 4.481. With five hard negatives
-# implicit steps take 6 epochs in place of 32.
+# One-vs-each is as good as the true likelihood: its log-loss is 3.920, and that of implicit SGD
+# 3.940, both for the softmax alone and with subjects drawn by frequency. It bounds the likelihood
+# from below, and here the bound costs nothing. Importance sampling (4.104) and noise-contrastive
+# estimation (4.109) do cost: five of 500 subjects are no substitute for the normaliser. Nor is it
+# enough to be unbiased: the steps of U-max with five sampled subjects are so noisy that it ends at
+# 4.173. Drawing all subjects equally often hurts importance sampling most, 4.481. With five hard
+# negatives, implicit SGD takes 6 epochs instead of 32.
 #
-# Honest are one-vs-each and implicit SGD. Importance sampling gives its best subject 28.6% and is
+# One-vs-each and implicit SGD are honest. Importance sampling gives its best subject 28.6% and is
 # right in 17.6%; U-max gives it 9.7% and is right in 17.7%. ``predict_proba`` repairs that: all are
-# within 2.2 points. The log-loss gains, too, that of U-max most, but does not catch up.
+# within 2.2 points. The log-loss improves, too, most for U-max, but does not catch up.
 #
 # Watch out: P@1 shows little of all this. It is between 16.8 and 18.1%, except for importance
 # sampling with uniform draws. If only the best subject counts, bias may not matter; if its
-# probability does, measure that. These are runs with one seed, so that differences of 0.02 in
-# log-loss say nothing.
+# probability does, measure that. These are runs with one seed, so differences of 0.02 in log-loss
+# say nothing.

@@ -4,13 +4,13 @@ When are two estimators better than each?
 
 A stack asks several estimators, and learns from held-out instances how far to trust each. It pays
 if they know different things. One-vs-all knows a subject by its works, an encoder that reads
-subjects' names knows it by these, and a softmax is another model of the same words. Which of them
-is worth adding to one-vs-all, and for which subjects?
+subjects' names knows it by its name, and a softmax is another model of the same words. Which of
+them is worth adding to one-vs-all, and for which subjects?
 """
 
 # %%
-# The data come with the package: 5,000 works of the Tate collection train, 3,000 test works
-# measure. Each text is there once: the works that the stack holds out have to be as new to its
+# The data come with the package: 5,000 works of the Tate collection to train on, and 3,000 test
+# works. Each text appears only once: the works that the stack holds out must be as new to its
 # members as those to come.
 
 import time
@@ -51,11 +51,11 @@ propensities = propensity(counts, len(works))
 print(f"{len(works):,} works, {len(new):,} test works, {len(subjects):,} subjects")
 
 # %%
-# Three stacks. The first has one member, one-vs-all, so that all that it can learn is what to make
-# of a score and of a subject's frequency. The others add a second member. After the fit,
-# ``named_estimators_`` has the members, trained on all works: they are what a stack is compared
-# with. "Only this one" counts test works where one-vs-all has a wrong best subject, and the other
-# member has not.
+# We fit three stacks. The first has one member, one-vs-all, so all it can learn is what to make of
+# a score and of a subject's frequency. The others add a second member. After the fit,
+# ``named_estimators_`` holds the members, trained on all works: a stack is compared with these.
+# "Only this one" counts test works where the best subject of one-vs-all is wrong, and that of the
+# other member is right.
 
 warnings.simplefilter("ignore", UnseenLabelWarning)
 warnings.simplefilter("ignore", PruningWarning)
@@ -103,8 +103,8 @@ for name in ("stack of it alone", "stack with softmax", "stack with names"):
 print(f"trained and evaluated {time.perf_counter() - began:.0f} s after the start")
 
 # %%
-# Left, the members and their stack, by how often a subject occurs in training; right, what a stack
-# has more than one-vs-all, with 95% intervals.
+# Left: the members and their stack, by how often a subject occurs in training. Right: what a stack
+# gains over one-vs-all, with 95% intervals.
 
 figure, (left, middle) = plt.subplots(1, 2, figsize=(12, 5), layout="constrained")
 looks = {
@@ -145,17 +145,18 @@ figure.savefig("stacking.png", dpi=120)
 print("figure written to stacking.png")
 
 # %%
-# A stack pays at subjects that only one of its members knows. The encoder finds 21.7% of the
-# subjects with one training work, one-vs-all 3.8%; with more than 100 works it is 51.5 to 58.3%.
-# Their stack is within 3 points of the better one everywhere, has 1.5 points more in P@5 and 6.2
-# more in PSP@5.
+# A stack pays for subjects that only one of its members knows. The encoder finds 21.7% of the
+# subjects with one training work, one-vs-all 3.8%; with more than 100 works it is 51.5 against
+# 58.3%. Their stack is within 3 points of the better one everywhere, and gains 1.5 points in P@5
+# and 6.2 in PSP@5.
 #
-# Not all of it is due to the encoder: with one-vs-all as its only member a stack has 2.3 points
-# more in PSP@5 already. It learns from a score and a frequency which rare subjects are worth
-# naming. The softmax adds next to nothing to that. It knows the same words, and none of the groups
-# better: in 4.0% of the works only its best subject is right, that of the encoder in 7.6%.
+# Not all of it is due to the encoder: a stack with one-vs-all as its only member already gains 2.3
+# points in PSP@5. It learns from a score and a frequency which rare subjects are worth naming. The
+# softmax adds next to nothing to that. It knows the same words, and is better for none of the
+# frequency groups: its best subject is right where that of one-vs-all is wrong in 4.0% of the
+# works, the encoder's in 7.6%.
 #
 # Watch out: P@1 does not gain beyond chance with any of them, and subjects with more than 100 works
 # lose 2.8 points of recall@5 to the others. "Rare first" has a PSP@5 of 42.0%, and a P@1 of 56.9
-# where one-vs-all has 69.1. A stack also trains each member twice and asks all of them for every
-# answer. So look at ``fit_report_`` first: if it does not show a gain, keep the better member.
+# against 69.1 for one-vs-all. A stack also trains each member twice and asks all of them for every
+# answer. So look at ``fit_report_`` first: if it shows no gain, keep the better member.

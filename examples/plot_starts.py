@@ -3,15 +3,15 @@ What is a good start worth?
 ===========================
 
 One-vs-all solves a convex problem for each label. Where a solver starts cannot change where it
-ends, but it can change how long that takes: with the squared hinge an instance beyond the margin
+ends, but it can change how long that takes: with the squared hinge, an instance beyond the margin
 costs nothing, and a start that puts most of them there saves work from the first step on. How long
-does ``OvALinearXC`` take from each start, for which labels, and is the precision really the same?
+does ``OvALinearXC`` take from each start, which labels gain, and is the precision really the same?
 """
 
 # %%
-# The data come with the package: works of the Tate collection and their subjects. We train with
-# 1,250 to 5,000 works. The 2,000 test works are always the same, and none of their texts is a
-# training text.
+# The data come with the package: works of the Tate collection and their subjects. We train on 1,250
+# to 5,000 works. The 2,000 test works are always the same, and none of their texts is in the
+# training set.
 
 import time
 
@@ -44,10 +44,10 @@ def first(n):
 # %%
 # "zero" starts at weights of zero, "bias" at an intercept that puts all instances on the negative
 # side, "ovap" at the solution for a label without positives, and "msi", the default, at the
-# smallest weights that separate the mean of a label's positives from the mean of all instances.
-# The stopping rule is the same for all: the default, which certifies the objective of each label
-# within 0.1% of its minimum. Before, a small fit of each loads the compiled loops. The objective is
-# the sum over labels, before pruning, which the solver minimises.
+# smallest weights that separate the mean of a label's positives from the mean of all instances. All
+# use the default stopping rule, which certifies the objective of each label within 0.1% of its
+# minimum. A small fit from each start first loads the compiled loops. The objective shown is what
+# the solver minimises, before pruning, summed over labels.
 
 starts, sizes, losses = ["zero", "bias", "ovap", "msi"], [1250, 2500, 5000], {}
 losses["squared_hinge"], losses["logistic"] = sizes, sizes[:1]
@@ -75,8 +75,8 @@ for loss, some in losses.items():
             )
 
 # %%
-# Which labels gain? ``fit_report_`` has the seconds that each label took on its thread, by the
-# clock. These are of the squared hinge and all works.
+# Which labels gain? ``fit_report_`` holds the wall-clock seconds that each label took on its
+# thread. These are for the squared hinge and all works.
 
 n = sizes[-1]
 counts = np.asarray(first(n)[1].sum(axis=0)).ravel()
@@ -93,7 +93,7 @@ for start in starts:
 print(f"trained and evaluated {time.perf_counter() - began:.0f} s after the start")
 
 # %%
-# Left, all labels together, by training works; right, the labels of the longest fit by how often
+# Left: all labels together, by training works. Right: the labels of the largest fit, by how often
 # they occur.
 
 looks = {
@@ -124,13 +124,13 @@ print("figure written to starts.png")
 
 # %%
 # The sums of objectives agree to five digits, and P@1 and P@5 within 0.25 points: the start is a
-# matter of time alone. From zero, 5,000 works take about three times as long as with the
-# default, 1,250 works less than twice. Steps tell little of that: "bias" takes the most, and is
-# second.
+# matter of time alone. From zero, 5,000 works take about three times as long as with the default,
+# 1,250 works less than twice. The number of steps says little about that: "bias" takes the most,
+# and is second fastest.
 #
-# Rare labels gain most, and here most labels are rare. With more than 100 works "msi" is still
-# ahead of zero, but no longer of "bias".
+# Rare labels gain most, and most labels here are rare. With more than 100 works, "msi" is still
+# ahead of "zero", but no longer of "bias".
 #
-# Watch out: this is the squared hinge, on short texts. With the logistic loss no instance is ever
-# without a loss; there "msi" and "ovap" are close. Times are those of one run, and the last bin has
-# 47 labels.
+# Watch out: this is the squared hinge, on short texts. With the logistic loss, no instance is ever
+# without a loss; there "msi" and "ovap" are close. Times are from one run, and the last bin has 47
+# labels.

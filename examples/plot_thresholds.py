@@ -3,14 +3,14 @@ Where is the line? Label sets from scores
 =========================================
 
 One-vs-all gives every label a score, and ``predict`` names those above 0, where a label is more
-likely than not. Of a rare label one is seldom so sure: it is never named. Where should the line be
-instead, and is one line enough for rare and for frequent labels?
+likely than not. A model is seldom so sure of a rare label, which is then never named. Where should
+the line be instead, and is one line enough for rare and for frequent labels?
 """
 
 # %%
 # The data come with the package: works of the Tate collection, and the subjects shown in them.
-# 8,000 works train the model, 2,000 others are for thresholds, and test works measure. No text
-# stands in two of these.
+# 8,000 works train the model, 2,000 others tune the thresholds, and test works measure. No text is
+# in more than one of these sets.
 
 import time
 
@@ -45,9 +45,9 @@ print(f"{len(subjects):,} subjects, {Y_test.sum() / len(new):.1f} per test work"
 print(f"{100 * (1 - known):.1f}% of the true subjects of test works are on no training work")
 
 # %%
-# One model, and six places for the line. ``cv="prefit"`` takes the model as it is, so that
-# thresholds are all that differs; without it, ``ThresholdTuner`` holds rows out by itself and then
-# trains on all of them.
+# We draw the line for one model in six ways. ``cv="prefit"`` takes the model as it is, so that only
+# the thresholds differ; without it, ``ThresholdTuner`` holds out rows itself and then trains on all
+# of them.
 
 model = OvALinearXC(n_jobs=2).fit(X, Y)
 options = {
@@ -74,7 +74,7 @@ for name, values in thresholds.items():
 
 # %%
 # Micro-F1 is over all pairs of a work and a subject; macro-F1 is the mean over subjects, here over
-# those that are true for a test work. Both once more for subjects of like frequency.
+# those that are true for a test work. Both are also given for subjects of similar frequency.
 
 counts = np.asarray(Y.sum(axis=0)).ravel()
 bins = np.digitize(counts, [3, 6, 21, 101])
@@ -94,7 +94,7 @@ for name, Y_pred in answers.items():
 print(f"trained and evaluated {time.perf_counter() - began:.0f} s after the start")
 
 # %%
-# Left, all pairs count the same; right, all subjects do. Lines of labels of their own are left out:
+# Left: all pairs count the same. Right: all subjects do. Thresholds for each label are left out:
 # they would hide the default.
 
 looks = {
@@ -121,15 +121,15 @@ print("figure written to thresholds.png")
 
 # %%
 # At 0 the model names 1.75 of 6.0 subjects, and almost none of those with one or two training
-# works. Any tuned line matters more than how fine it is: one for all raises micro-F1 from 34.6 to
-# 46.8%. A line for each group of like frequency has 47.1%, and 26.6 instead of 22.7% in macro-F1. A
-# line for each label has no more than that: 46.9 and 26.7%.
+# works. Tuning the line at all matters more than how fine it is: one for all raises micro-F1 from
+# 34.6 to 46.8%. A line for each group of similar frequency gives 47.1%, and 26.6 instead of 22.7%
+# in macro-F1. A line for each label gives no more than that: 46.9 and 26.7%.
 #
 # Where rare subjects are to count as much as frequent ones, "count" and "macro-F1" lower the line
-# for them: 31.2 and 31.1% in macro-F1. They cost 2.2 and 2.8 points of micro-F1.
+# for them: macro-F1 is 31.2 and 31.1%. They cost 2.2 and 2.8 points of micro-F1.
 #
-# Watch out: more names are also more wrong ones. Precision falls from 76.5% at 0 to 53.2% with the
-# default. Where a wrong subject is worse than a missing one, ask for a precision: 80% on held-out
-# works became 79.0% on test works. It names about as many as the line at 0, with better F1 for all
-# but the most frequent subjects. And no line finds subjects without a training work, which are left
-# out here.
+# Watch out: naming more subjects also means more wrong ones. Precision falls from 76.5% at 0 to
+# 53.2% with the default. Where a wrong subject is worse than a missing one, ask for a precision:
+# 80% on held-out works became 79.0% on test works. This line names about as many as the line at 0,
+# with better F1 for all but the most frequent subjects. And no line finds subjects without a
+# training work, which are left out here.

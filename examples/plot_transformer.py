@@ -3,16 +3,17 @@ What does a pretrained transformer add to words?
 ================================================
 
 One-vs-all gives each word a weight for each label. A transformer, pretrained on other texts, gives
-a text one vector, close to those of texts with a like meaning. Which of the two is better, and for
-which labels? And what does a stack gain, which learns from held-out texts how far to trust each?
+a text one vector, close to those of texts with a similar meaning. Which of the two is better, and
+for which labels? And what is gained by a stack, which learns from held-out texts how far to trust
+each?
 
-It needs the extra, ``pip install "sklearn-xc[transformer]"``, a CPU and a minute.
+This example needs the extra, ``pip install "sklearn-xc[transformer]"``, a CPU and a minute.
 """
 
 # %%
 # The data come with the package: works of the Tate collection, with title, artist, material and
-# date as the text, and the subjects shown in them as labels. We train with 250 to 1,000 works. The
-# 800 test works are always the same, and none of their texts is a training text.
+# date as the text, and the subjects shown in them as labels. We train on 250 to 1,000 works. The
+# 800 test works are always the same, and none of their texts is in the training set.
 
 import tempfile
 import time
@@ -46,9 +47,9 @@ print(f"a work: {texts[0]}")
 
 # %%
 # The transformer stays as it was pretrained; only a vector for each subject is trained.
-# ``cache_dir`` keeps what it makes of a text, so that each is read once, for all fits. Many of
-# these texts are longer than the 32 tokens that are read by default. The stack makes three folds in
-# place of five, which saves time.
+# ``cache_dir`` keeps the embedding of each text, so that each is read once, for all fits. Many of
+# these texts are longer than the 32 tokens that are read by default. The stack uses three folds
+# instead of five, which saves time.
 
 folder = tempfile.TemporaryDirectory()
 
@@ -101,7 +102,7 @@ folder.cleanup()
 print(f"trained and evaluated {time.perf_counter() - began:.0f} s after the start")
 
 # %%
-# Left, P@1 by training works; right, recall by how often a subject occurs in training.
+# Left: P@1 by training works. Right: recall by how often a subject occurs in training.
 
 looks = dict(zip(systems, [("#000000", "D--"), ("#0072B2", "s--"), ("#D55E00", "o-")], strict=True))
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
@@ -125,11 +126,12 @@ figure.savefig("transformer.png", dpi=120)
 print("figure written to transformer.png")
 
 # %%
-# The transformer is better at subjects with up to 20 training works, and much better at those with
-# one, 22.2 to 2.1%: it knows what the subject's name means. One-vs-all is better at those with more
-# works, which make up most of P@1. The stack has 4.3 to 6.6 points of P@1 more than the better of
-# the two, and the best PSP@5; at subjects with more than 100 works it is 6 points behind.
+# The transformer is better for subjects with up to 20 training works, and much better for those
+# with one, 22.2 against 2.1%: it knows what the subject's name means. One-vs-all is better for
+# those with more works, which make up most of P@1. The stack's P@1 is 4.3 to 6.6 points above the
+# better of the two, and it has the best PSP@5; for subjects with more than 100 works it is 6 points
+# behind.
 #
-# Watch out: titles and glosses of plain words suit a transformer better than these texts, where
-# artist, material and series tell much. So compare on texts of your own. And a text longer than
-# ``max_length`` tokens is cut off: with the default of 32 these lose the series, which comes last.
+# Watch out: titles and glosses in plain words suit a transformer better than these texts, where
+# artist, material and series tell much. So compare on your own texts. And a text longer than
+# ``max_length`` tokens is cut off: with the default of 32, these lose the series, which comes last.

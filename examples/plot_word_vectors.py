@@ -3,15 +3,15 @@ Can a lost subject tree be read off the works?
 ==============================================
 
 Tate's cataloguers keep the subjects of works of art in a tree: a lion is under "nature > animals:
-mammals". Suppose that the tree was lost, and all that was left of a subject was its number. How
-much of the tree is in the company that subjects keep, and do word vectors find more of it than the
+mammals". Suppose the tree were lost, and all that was left of a subject were its number. How much
+of the tree is in the company that subjects keep, and do word vectors find more of it than the
 counts that they are made from?
 """
 
 # %%
-# The data come with the package. What is known of a subject is how many of its works have a word in
-# their texts, or another subject. That is all: neither its name nor its place in the tree. Subjects
-# of at least five works take part. Works of the test set, less those whose text also stands in the
+# The data come with the package. All that is known of a subject is how many of its works have a
+# given word in their texts, or another subject: neither its name nor its place in the tree.
+# Subjects with at least five works take part. Test works, except those whose text is also in the
 # training set, give counts of their own.
 
 import time
@@ -52,8 +52,8 @@ N_test = count_company([test.data[i] for i in new], test.target[new])
 print(f"{N.shape[0]:,} subjects, {N.shape[1]:,} contexts, {N.nnz:,} pairs")
 
 # %%
-# A row of counts for each subject, and a vector of 100 numbers. The ridge of the vectors is the one
-# that says best what company subjects keep on test works; the tree is not asked.
+# Each subject has a row of counts, and gets a vector of 100 numbers. We choose the ridge whose
+# vectors best predict the company that subjects keep on test works; the tree is not used.
 
 names = np.array([train.target_names[i] for i in subjects])
 model, least = None, np.inf
@@ -70,7 +70,7 @@ for alpha in (10, 20, 40):
         model, least = tried, loss
 
 # %%
-# The subjects next to some others, by the cosine of their vectors.
+# The subjects nearest to some others, by the cosine of their vectors:
 
 asked = [
     "nature > animals: mammals > lion",
@@ -91,11 +91,11 @@ for name, found in zip(asked, model.most_similar(asked, k=4)[0], strict=True):
     print(f"{name:62s}" + "; ".join(path.split(" > ")[-1] for path in found))
 
 # %%
-# How often do neighbours sit on the same branch? Of the ten subjects with the largest cosines, the
-# share with the same second step of the path, such as "animals: mammals". Beside the vectors: rows
-# of counts as they are; their positive pointwise mutual information (PPMI), which says how much
-# more often than by chance a subject stands with a context; and 100 dimensions of the latter, by a
-# singular value decomposition.
+# How often do neighbours sit on the same branch? For the ten subjects with the largest cosines, we
+# take the share with the same second step of the path, such as "animals: mammals". The vectors are
+# compared with rows of raw counts; with their positive pointwise mutual information (PPMI), which
+# says how much more often than by chance a subject occurs with a context; and with 100 dimensions
+# of PPMI, by a singular value decomposition.
 
 branches = np.array([" > ".join(name.split(" > ")[:2]) for name in names])
 branch = np.unique(branches, return_inverse=True)[1]
@@ -138,9 +138,9 @@ for name, values in share.items():
     print(f"{name:14s}" + "".join(f"{value:8.1f}" for value in values))
 
 # %%
-# On the left, all subjects of at least ten works, with near ones close together, and in colours the
-# first step of the path, which nothing but the colours knows. Names are those of the most frequent
-# subjects, as far as there is room.
+# Left: all subjects with at least ten works, near ones close together. Colours show the first step
+# of the path, which played no part in the map. Names are those of the most frequent subjects, as
+# far as there is room.
 
 shown = np.flatnonzero(n_works >= 10)
 shown = shown[np.argsort(-n_works[shown], kind="stable")]
@@ -201,15 +201,15 @@ print(f"figure written to word_vectors.png, {time.perf_counter() - began:.0f} s 
 # %%
 # The company that subjects keep holds much of the tree: of the ten nearest subjects, 26.0% are on
 # the same branch, where chance is 3.0%. Word vectors find more than the counts that they are made
-# from: as they are, these come to 18.4%, and as PPMI to 24.0%. For neighbours alone, though, there
-# is no need to train them: a singular value decomposition of PPMI finds as much, 26.3%, and takes
-# a second. It is a little ahead for subjects of few works, and word vectors for the 186 of 200
-# works or more.
+# from: raw counts reach 18.4%, and PPMI 24.0%. For neighbours alone, though, there is no need to
+# train them: a singular value decomposition of PPMI finds as much, 26.3%, and takes a second. It is
+# a little ahead for subjects with few works, and word vectors are for the 186 with 200 works or
+# more.
 #
 # Company is not likeness. Next to "lion" is "leopard", but also "head" and "roaring", and next to
-# "snow" is Gloucester. Many of these are right in their way and count as wrong here,
-# since the tree has them on other branches.
+# "snow" is Gloucester. Many of these are right in their way and count as wrong here, since the tree
+# has them on other branches.
 #
-# Watch out: the ridge matters, and the default is not the best here: works that were held out
-# choose it. More than half of the works are Turner's, and places go by his sketchbooks. The map is
-# true to which subjects are near each other, and not to how far apart distant ones are.
+# Watch out: the ridge matters, and the default is not the best here: choose it on held-out works.
+# More than half of the works are Turner's, and places are grouped by his sketchbooks. The map shows
+# which subjects are near each other, but not how far apart distant ones are.

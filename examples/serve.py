@@ -2,16 +2,16 @@
 Tags over HTTP
 ==============
 
-One process, a saved model, a request for each text::
+One process serves a saved model, with a request for each text::
 
     pip install fastapi uvicorn
     sklearn-xc fit train.csv --text title --labels subjects --separator ";" --out works.model
     XC_MODEL=works.model uvicorn --app-dir examples serve:app
     curl -s localhost:8000/tags -H "content-type: application/json" -d '{"text": "a harbour"}'
 
-The model is opened when the process starts, and its pages are shared with other processes of the
-machine that open it. Requests are answered in the server's threads: estimators may be asked by many
-at a time. ``python -m asv_bench serving`` measures it.
+The model is opened when the process starts, and its pages are shared with other processes on the
+machine that open it. Requests are answered in the server's threads: many threads may ask an
+estimator at once. ``python -m asv_bench serving`` measures it.
 """
 
 import os
