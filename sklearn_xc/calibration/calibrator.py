@@ -48,74 +48,76 @@ _TOGETHER = 4_096
     _known_features=Array("bool", lambda calibrator: calibrator._n_known()),
 )
 class TopKCalibrator(WrappedClassifier):
-    """A classifier with calibrated probabilities of its best labels.
+    """A classifier with calibrated probabilities for its best labels.
 
-    scikit-learn's :class:`~sklearn.calibration.CalibratedClassifierCV` for label sets of any size.
-    Rankings and scores are those of `estimator`. From rows that it was not trained on, maps are
-    learned from what it says of a pair of an instance and a label to the probability that the
-    instance has the label: one map for the best label of an instance, one for all others, each
-    adapted to how frequent the label is.
+    This is scikit-learn's :class:`~sklearn.calibration.CalibratedClassifierCV` for label sets of
+    any size. Rankings and scores are those of `estimator`. On rows that it was not trained on,
+    maps are learned from its answer for a pair of an instance and a label to the probability that
+    the instance has the label: one map for the best label of an instance and one for all others,
+    each adapted to the frequency of the label.
 
     Parameters
     ----------
     estimator : classifier
-        Anything that :func:`sklearn_xc.topk` can ask: a classifier, Pipeline or search. Cloned.
+        Anything that :func:`sklearn_xc.topk` can query: a classifier, Pipeline or search. Cloned.
     method : {"spline", "isotonic", "sigmoid", "temperature"}, default="spline"
-        "sigmoid" is a logistic regression of the score, the rank, the lead over the next label and
-        the label's frequency. "spline" bends its log-odds at three places. "isotonic" is the mean
-        of it and an isotonic regression of it. "temperature" is the softmax of the scores, made
-        flatter or steeper, for a 1-D y.
+        "sigmoid" is a logistic regression on the score, the rank, the lead over the next label and
+        the label's frequency. "spline" bends the log-odds of "sigmoid" at three places. "isotonic"
+        is the mean of "sigmoid" and an isotonic regression on it. "temperature" is the softmax of
+        the scores, made flatter or steeper, for a 1-D y.
     n_groups : int, default=5
-        Groups of labels by frequency, each with about the same share of all pairs. Each has an
-        intercept and a slope of its own; "temperature" has none.
+        Number of groups of labels by frequency, each with about the same share of all pairs. Each
+        group has its own intercept and slope; "temperature" has no groups.
     cv : float, int, splitter, iterable of (train, test) or "prefit", default=None
-        Rows that maps are learned from. A float is the share of rows that is held out once, an int
-        a number of shuffled folds, each scored by a model trained on the others. Then the
-        estimator is trained on all rows. None makes five folds of up to 20,000 rows, and holds out
-        a tenth of more. "prefit" takes the estimator as it is: pass rows to ``fit`` that it was not
-        trained on. At most 20,000 of the rows are learned from.
+        How to get the rows that maps are learned from. A float is the share of rows to hold out
+        once; an int is the number of shuffled folds, each scored by a model trained on the others.
+        The estimator is then trained on all rows. None makes five folds of up to 20,000 rows, and
+        holds out a tenth of more. "prefit" takes the estimator as it is: pass ``fit`` rows that it
+        was not trained on. At most 20,000 of the rows are learned from.
     n_candidates : int, default=20
-        Labels of each row that maps are learned from, at most `top_k`.
+        Number of labels of each row that maps are learned from, at most `top_k`.
     top_k : int, default=100
-        Labels of each row that have probabilities of their own (two at least), and that predict and
-        decision_function consider after a sparse fit. All others share one.
+        Number of best labels of each row that have probabilities of their own (at least two), and
+        that predict and decision_function consider after a fit to a sparse y. All others share one
+        probability.
     max_memory : int or str, default=None
-        Bytes, or a text as "8GB", that a fit may hold beyond what the process had when it began,
-        the estimator included, and each answer. The estimator may have a lower limit of its own;
-        with one, models are trained one at a time.
+        Limit, in bytes or as a string such as "8GB", on what a fit may hold beyond what the
+        process held when the fit began, the estimator included; also on each answer. The estimator
+        may have a lower limit of its own. With `max_memory`, models are trained one at a time.
     n_jobs : int, default=None
-        Models that are trained side by side, in threads; memory grows with them. The result is the
+        Number of models trained in parallel, in threads; memory grows with it. The result is the
         same for any number.
     random_state : int, RandomState instance or None, default=None
-        Draws the rows that are held out. The estimator has its own.
+        Draws the held-out rows. The estimator has a random state of its own.
     verbose : int, default=0
-        If not 0, print what was learned from.
+        If not 0, print what the maps were learned from.
     checkpoint_dir : str or PathLike, default=None
-        A folder in which ``fit`` keeps how far it is: what models trained without some rows said
-        of these, and within it the checkpoints of fits that have a `checkpoint_dir` themselves. If
-        the process ends before the fit does, the same call goes on from there, and ends in the same
-        bytes. Other data, parameters or versions are refused. The folder is yours to remove.
+        A folder in which ``fit`` saves its progress: the answers for held-out rows and, within the
+        folder, the checkpoints of fits that have a `checkpoint_dir` themselves. If the process
+        ends before the fit does, the same call resumes from there and gives the same bytes. Other
+        data, parameters or versions are refused. The folder is yours to remove.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
-        Class labels after a 1-D y, else column numbers.
+        Class labels after a 1-D y, otherwise column numbers.
     estimator_ : classifier
         Trained on all rows.
     map_ : object
-        From scores to probabilities.
+        Maps scores to probabilities.
     group_edges_ : ndarray of int64 of shape (n_found - 1,)
-        The least training instances of a label of each group but the first.
+        For each group but the first, the smallest number of training instances of a label in it.
     fit_report_ : dict of ndarray
-        A row for each group, the rarest labels first: ``least_frequency``; ``n_labels``;
-        ``n_pairs`` and ``n_positives``, the held-out pairs learned from and those that are
-        relevant; and ``seconds`` of the whole fit, in equal parts.
+        One row per group, the rarest labels first: ``least_frequency``; ``n_labels``; ``n_pairs``
+        and ``n_positives``, the held-out pairs learned from and those that are relevant; and
+        ``seconds`` of the whole fit, in equal parts.
     label_counts_ : ndarray of int64 of shape (n_labels,)
-        Instances with each label (or of each class).
+        Number of instances with each label (or of each class).
     n_samples_fit_ : int
-        Instances seen in fit. Of a prefit estimator both are its own, where it has counted them.
+        Number of instances seen in fit. For a prefit estimator, this and ``label_counts_`` are the
+        estimator's own, if it has counted them.
     n_features_in_, feature_names_in_
-        Of the estimator, where it has them.
+        The estimator's, if it has them.
 
     See Also
     --------
@@ -124,29 +126,31 @@ class TopKCalibrator(WrappedClassifier):
 
     Notes
     -----
-    ``predict_topk`` and ``decision_function`` give the estimator's scores, and its order: the maps
-    may put a label before another that scores higher, where it is of a group whose scores mean
-    more. ``predict`` names the labels of an indicator with a probability above 0.5, and of classes
-    what the estimator does.
+    ``predict_topk`` and ``decision_function`` return the estimator's scores, in its order. The
+    order of probabilities may differ: a label may get a higher probability than one with a higher
+    score, if scores mean more in its group. For an indicator, ``predict`` returns the labels with
+    a probability above 0.5; for classes, what the estimator predicts.
 
-    After a 1-D fit rows sum to 1: the probability of the best class is that of its map, the other
-    ``top_k`` share what is left in proportion to theirs, but for the share of held-out rows, among
-    those that the best class is wrong for, whose class is none of the ``top_k``, which goes to the
-    classes beyond. No class has more than the best one: where a map says so, the row is scaled.
-    With "temperature" the ``top_k`` share all but the share of rows whose class is none of them.
+    After a 1-D fit, rows sum to 1. The best class gets the probability of its map. Of the rest,
+    the classes beyond the ``top_k`` get a share: that of held-out rows whose class is none of the
+    ``top_k``, among those for which the best class is wrong. The other ``top_k`` classes share
+    what is left in proportion to the probabilities of their map. No class has more than the best
+    one: where a map says so, the row is scaled. With "temperature", the ``top_k`` share all but
+    the share of rows whose class is none of them.
 
-    A held-out label is rarer to the model that scores it than to the one trained on all rows. The
-    maps are learned with the frequencies that the model of the fold was trained on, as a share of
-    its rows.
+    A label is rarer for the model that scores held-out rows than for the one trained on all rows.
+    The maps are therefore learned with the label frequencies in the training rows of the fold, as
+    a share of these rows.
 
-    An instance of which no feature occurred in training has the frequencies of the labels as its
-    probabilities, among training instances without features where there are many of these. That is
-    where `estimator` is a classifier of this package, which ranks them so, and reads X itself.
+    An instance without any feature that occurred in training gets the frequencies of the labels as
+    its probabilities; if there are many training instances without features, the frequencies among
+    these. This applies if `estimator` is a classifier of this package, which ranks labels in this
+    way, and reads X itself.
 
     Memory: 120 bytes for each of the ``n * top_k`` pairs of held-out rows.
 
-    Source: logistic maps of scores are [1]_, isotonic ones [2]_, temperatures [3]_. They differ in
-    that the rank, the lead and the frequency are told besides the score.
+    Source: logistic maps of scores are from [1]_, isotonic ones from [2]_, temperatures from [3]_.
+    They differ in using the rank, the lead and the frequency in addition to the score.
 
     References
     ----------
@@ -167,7 +171,7 @@ class TopKCalibrator(WrappedClassifier):
     >>> chances.shape
     (200, 3)
 
-    Of the best labels, about as many are true as they promise:
+    About as many of the best labels are true as their probabilities promise:
 
     >>> from sklearn_xc.metrics import precision_at_k
     >>> bool(abs(chances[:, 0].mean() - precision_at_k(Y[400:], labels, k=1)) < 0.1)
@@ -218,12 +222,12 @@ class TopKCalibrator(WrappedClassifier):
     @fit_context(prefer_skip_nested_validation=False)
     @built_apart
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "TopKCalibrator":
-        """Train the estimator and the maps.
+        """Train the estimator and learn the maps.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, n_features), data frame or list of str
-            What the estimator takes.
+            Whatever the estimator accepts.
         y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
             One class per instance, or a binary indicator, dense or sparse.
         sample_weight : array-like of shape (n,), default=None
@@ -238,15 +242,15 @@ class TopKCalibrator(WrappedClassifier):
         Raises
         ------
         ValueError, TypeError
-            For ``method="temperature"`` with an indicator, and for arguments that do not fit. What
-            the estimator refuses is raised with its name.
+            For ``method="temperature"`` with an indicator, and for invalid arguments. Errors of
+            the estimator are raised with its name.
         MemoryBudgetError
-            If the scores of the held-out rows cannot be held.
+            If the scores of the held-out rows do not fit into memory.
 
         Warns
         -----
         SmallGroupWarning
-            For groups of labels with fewer than 30 held-out pairs that are relevant.
+            For groups of labels with fewer than 30 relevant held-out pairs.
         """
         began = time.perf_counter()
         if (
@@ -387,7 +391,7 @@ class TopKCalibrator(WrappedClassifier):
 
     @reads_one_state
     def predict_proba(self, X: Any) -> Any:
-        """Return how likely labels are to be relevant; the container follows that of y in fit.
+        """Return the probability that each label is relevant, in the container of y in fit.
 
         Parameters
         ----------
@@ -397,9 +401,9 @@ class TopKCalibrator(WrappedClassifier):
         Returns
         -------
         ndarray of shape (n, n_labels), or CSR of shape (n, n_labels)
-            After a 1-D fit rows sum to 1. Otherwise each label has a probability of its own,
-            between 0 and 1: after a sparse fit those of the ``top_k`` best are stored. Labels
-            without a training instance have 0.
+            After a 1-D fit, rows sum to 1. Otherwise each label has a separate probability,
+            between 0 and 1; after a sparse fit, those of the ``top_k`` best labels are stored.
+            Labels without a training instance have 0.
 
         Examples
         --------
@@ -468,13 +472,13 @@ class TopKCalibrator(WrappedClassifier):
         k : int, default=5
             How many labels; may exceed their number.
         candidates, exclude : sequence, or indicator of shape (n, n_labels), default=None
-            The labels that may be returned, or may not, as in :meth:`predict_topk`. A label has the
-            same probability whichever others may be returned: all labels are ranked as well.
+            The labels that may or may not be returned, as in :meth:`predict_topk`. They do not
+            affect the probability of a label: all labels are ranked in any case.
 
         Returns
         -------
         indices : ndarray of int64 of shape (n, k)
-            Those of :meth:`predict_topk`.
+            As in :meth:`predict_topk`.
         probabilities : ndarray of float of shape (n, k)
             Padded with 0.
         """
@@ -501,14 +505,14 @@ class TopKCalibrator(WrappedClassifier):
         label : object
             A member of ``classes_``.
         feature_names : array-like of str of shape (n_features,), default=None
-            Names; None takes those of fit, else column numbers.
+            Names; None takes those of fit, otherwise column numbers.
         n_features : int or None, default=10
             How many features to list at most; None for all with a contribution.
 
         Returns
         -------
         Explanation
-            Of the estimator's score, with ``probability``, as :meth:`predict_proba_topk` has it.
+            Of the estimator's score, with ``probability`` as in :meth:`predict_proba_topk`.
         """
         found = super().explain(x, label, feature_names=feature_names, n_features=n_features)
         who = type(self).__name__

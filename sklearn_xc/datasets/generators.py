@@ -40,39 +40,39 @@ def make_xc_classification(
     """Make sparse features and labels with the long tails of extreme classification.
 
     Every row is a small document. Its labels are drawn from a power law. A share of its words
-    comes from the signature features of its labels, so that labels can be predicted by a linear
-    model; the other words are drawn from a Zipf law and carry no information. Words become
-    tf-idf weights of unit norm. Which label and which feature is frequent is random, not in the
-    order of the columns.
+    comes from the signature features of its labels, so that a linear model can predict the labels;
+    the other words are drawn from a Zipf law and carry no information. Words become tf-idf
+    weights, with rows of unit norm. Which labels and features are frequent is random and does not
+    follow the order of the columns.
 
     Parameters
     ----------
     n_samples, n_features, n_labels : int, default=1000, 5000, 1000
         Shape of the data, each at least 1.
     nnz_per_row : float, default=50
-        Mean number of non-zero features per row, from 1 to `n_features`. The number of a row is
+        Mean number of non-zero features per row, from 1 to `n_features`. The number in a row is
         Poisson-distributed around it, at least 1.
     labels_per_row : float, default=3.0
-        Mean number of labels per row before `missing_rate`, from 1 to `n_labels`; one label plus a
-        Poisson number.
+        Mean number of labels per row before `missing_rate`, from 1 to `n_labels`; a row has one
+        label plus a Poisson number.
     label_exponent : float, default=0.9
         The label of rank r, from 1, is drawn with a probability proportional to
         ``r ** -label_exponent``. 0 makes all labels equally frequent.
     feature_exponent : float, default=1.0
-        The same for features that carry no information, for ``r + 2.7`` instead of r.
+        The same for features that carry no information, with ``r + 2.7`` instead of r.
     n_signature_features : int, default=8
         Number of signature features per label, drawn uniformly from all features.
     signature_share : float, default=0.2
         Probability that a word comes from a signature, from 0 (labels cannot be predicted) to 1.
     missing_rate : float, default=0.0
-        Probability with which each label of a row but one is left out of `Y`, from 0 to 1, as
-        annotators do. The features still show it.
+        Probability, from 0 to 1, with which each label of a row but one is left out of `Y`, as
+        annotators do. The features still reflect it.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float32
         Type of the features.
     random_state : int, RandomState instance or None, default=None
         Seed of the data. The same int gives the same bytes.
     return_X_y : bool, default=True
-        If False, return a Bunch that also tells how the data were made.
+        If False, return a Bunch that also describes how the data were made.
 
     Returns
     -------
@@ -88,16 +88,16 @@ def make_xc_classification(
     Raises
     ------
     ValueError
-        If a parameter is out of its range; the message names both.
+        If a parameter is out of range; the message names the parameter and the range.
     MemoryBudgetError
-        If the data do not fit into memory; nothing was allocated yet.
+        If the data do not fit into memory; raised before anything is allocated.
 
     Notes
     -----
-    A row whose number of features or labels comes near `n_features` or `n_labels` may get a few
-    less, because the same ones are drawn again and again. Time and memory grow with the number of
-    words; 100,000 rows of 50 words, 100,000 features and 1,000,000 labels take some seconds and
-    less than 1 GiB.
+    A row whose number of features or labels is close to `n_features` or `n_labels` may get a few
+    less, because the same ones are drawn repeatedly. Time and memory grow with the number of
+    words; 100,000 rows of 50 words, with 100,000 features and 1,000,000 labels, take some seconds
+    and less than 1 GiB.
 
     Examples
     --------
@@ -258,56 +258,56 @@ def make_hierarchical_classes(
 ) -> Bunch:
     """Make dense instances of many classes, some of which are close relatives.
 
-    They stand for the embeddings that a network gives, of faces for example. A class is a leaf of a
-    tree with `branching` children at each node. Its centre is a sum of Gaussian vectors, one for
-    each node on its way from the root, which are shorter the farther from the root they are,
-    divided by its norm. An instance is a centre and noise that is the same in all directions. The
-    classes are numbered at random, so that siblings are no neighbours.
+    They stand for embeddings from a network, of faces for example. A class is a leaf of a tree
+    with `branching` children at each node. Its centre is a sum of Gaussian vectors, one for each
+    node on the path from the root, shorter the farther they are from the root; the sum is divided
+    by its norm. An instance is a centre plus isotropic noise. Classes are numbered at random, so
+    that siblings are not neighbours.
 
     Parameters
     ----------
     n_levels, branching : int, default=4, 10
-        Depth of the tree, at least 1, and children of a node, at least 2: ``branching ** n_levels``
+        Depth of the tree, at least 1, and children per node, at least 2: ``branching ** n_levels``
         classes.
     dim : int, default=128
-        Features.
+        Number of features.
     ratio : float, default=0.5
-        The length of a node's own vector, as a share of that of its parent: the smaller, the closer
-        are siblings, beside classes that have little in common. With 1, two classes whose lowest
-        common ancestor has the depth l have a cosine of about ``l / n_levels``.
+        The length of a node's own vector, as a share of its parent's: the smaller it is, the
+        closer siblings are, relative to classes that have little in common. With 1, two classes
+        whose lowest common ancestor has depth l have a cosine of about ``l / n_levels``.
     n_per_class : int, default=7
-        Training instances of each class.
+        Number of training instances per class.
     n_test : int, default=10_000
-        Test instances; their classes are drawn evenly.
+        Number of test instances; their classes are drawn uniformly.
     accuracy : float, default=0.9
-        The share of instances whose inner product with their own centre is the largest, between
-        0 and 1. The noise is so large that it comes out for 1,000 instances drawn for that; with
-        few classes, which no noise confuses so often, it may come out larger.
+        The share, between 0 and 1, of instances whose inner product with their own centre is the
+        largest. The noise is scaled to reach this share on 1,000 instances drawn for the purpose;
+        with few classes, which no noise confuses so often, the share may be larger.
     random_state : int, RandomState instance or None, default=None
-        Seed of the data. The same int gives the same data, up to the rounding of BLAS.
+        Seed of the data. The same int gives the same data, up to BLAS rounding.
 
     Returns
     -------
     data : Bunch
         ``X_train``, ``X_test`` (float32 arrays of shape (n, dim)), ``y_train``, ``y_test`` (int64,
         the classes, from 0, in random order), ``centers`` (float32 array of shape (n_classes,
-        dim), of norm 1), ``leaves`` (int64 array of shape (n_classes,), where in the tree a class
-        is: ``leaves // branching`` is its parent, counted from the left), and ``noise`` (its
-        standard deviation in each direction).
+        dim), with rows of norm 1), ``leaves`` (int64 array of shape (n_classes,), where in the
+        tree a class is: ``leaves // branching`` is its parent, counted from the left), and
+        ``noise`` (its standard deviation in each direction).
 
     Raises
     ------
     ValueError
-        If a parameter is out of its range; the message names both.
+        If a parameter is out of range; the message names the parameter and the range.
     MemoryBudgetError
-        If the data do not fit into memory; nothing was allocated yet.
+        If the data do not fit into memory; raised before anything is allocated.
 
     Notes
     -----
-    An instance is of its class for all noise of its direction up to a certain size, so that the
-    size for an accuracy is a quantile of those of some instances. Finding it takes
-    ``4000 * n_classes * dim`` operations. Besides the result, memory for the centres is taken once
-    more. A million classes of 7 instances with 128 features are 3.6 GB.
+    An instance stays in its class for all noise in its direction up to a certain size, so that the
+    size for a given accuracy is a quantile of these sizes over some instances. Finding it takes
+    ``4000 * n_classes * dim`` operations. Beside the result, the memory of the centres is needed
+    once more. A million classes of 7 instances with 128 features take 3.6 GB.
 
     Examples
     --------

@@ -21,13 +21,13 @@ def load_tate_subjects(
 ) -> Bunch | tuple[list[str], Any]:
     """Load texts about works of art and the subjects shown in them.
 
-    58,801 works of the Tate collection, 16,455 subjects, 6.15 of them per work. The data come with
-    the package, under CC0; nothing is downloaded.
+    The data are 58,801 works of the Tate collection with 16,455 subjects, 6.15 per work. They come
+    with the package, under CC0; nothing is downloaded.
 
     Parameters
     ----------
     subset : {"train", "test", "all"}, default="train"
-        The 47,119 training works, the 11,682 test works, or the one after the other.
+        The 47,119 training works, the 11,682 test works, or all, training works first.
     return_X_y : bool, default=False
         If True, return ``(data, target)`` instead of a Bunch.
 
@@ -39,8 +39,8 @@ def load_tate_subjects(
         ``target`` : csr_array of shape (n_samples, 16455) and type int8
             The subjects of each work; the columns are the same in every subset.
         ``target_names`` : list of str, length 16455
-            A different name for each subject: its path in the subject tree, followed by Tate's
-            subject number where a path occurs twice.
+            A unique name for each subject: its path in the subject tree, followed by Tate's
+            subject number if a path occurs twice.
         ``label_names``, ``label_paths`` : list of str, length 16455
             The bare name and the bare path of each subject; some occur more than once.
         ``accession`` : list of str, length n_samples
@@ -53,12 +53,12 @@ def load_tate_subjects(
     Raises
     ------
     ValueError
-        If `subset` is none of the three.
+        If `subset` is not one of the three.
 
     Notes
     -----
-    27% of the test texts stand verbatim in the training set, and over half of the works are
-    Turner's; ``DESCR`` says more.
+    27% of the test texts occur verbatim in the training set, and over half of the works are by
+    Turner; see ``DESCR`` for more.
 
     Examples
     --------

@@ -37,8 +37,8 @@ def load_text_dataset(
 ) -> Bunch:
     r"""Read texts and their labels from a plain, gzip or xz file.
 
-    Three layouts are known. Lines end at a newline and fields at a TAB, nowhere else, and quotes
-    are ordinary characters; the text is UTF-8.
+    Three layouts are supported. Only a newline ends a line and only a TAB ends a field; quotes are
+    ordinary characters; the text is UTF-8.
 
     ``"tsv"``
         A line of column names, then one row per line. One column holds the labels as
@@ -46,29 +46,29 @@ def load_text_dataset(
     ``"text_labels"``
         No column names; each line is the text, a TAB and the space-separated label numbers.
     ``"fasttext"``
-        Each word ``__label__name`` of a line is a label and the other words are the text.
+        Each word ``__label__name`` of a line is a label; the other words are the text.
 
     Parameters
     ----------
     path : str or path-like
         The file.
     format : {"auto", "tsv", "text_labels", "fasttext"}, default="auto"
-        The layout; ``"auto"`` tells it from the first line.
+        The layout; ``"auto"`` infers it from the first line.
     text_columns : str or sequence of str, default=None
-        Columns of a ``"tsv"`` file whose fields, joined, are the text. The default takes all but
-        those that look like no text: `label_column`, and names that end in ``id`` or ``labels`` as
-        a word of their own (``id``, ``book_id``, ``all_labels``). ``text_columns`` of the result
-        says which were taken.
+        Columns of a ``"tsv"`` file whose fields, joined, are the text. The default takes all
+        columns except those that are probably not text: `label_column`, and names that end in the
+        word ``id`` or ``labels`` (``id``, ``book_id``, ``all_labels``). ``text_columns`` of the
+        result tells which were taken.
     label_column : str, default="labels"
         Column of a ``"tsv"`` file with the label numbers.
     separator : str, default=" "
-        Stands between the joined fields; empty fields are left out.
+        Placed between the joined fields; empty fields are left out.
     n_labels : int, default=None
-        Number of columns of the target, for files with label numbers. By default one more than the
-        largest number in the file, or the length of `label_names`. Pass the same to the reading of
-        the training and the test file.
+        Number of columns of the target, for files with label numbers. By default, one more than
+        the largest number in the file, or the length of `label_names`. Pass the same number when
+        reading the training file and the test file.
     label_names : sequence of str, default=None
-        Name of each column of the target. For a ``"fasttext"`` file it fixes the columns; by
+        Name of each column of the target. For a ``"fasttext"`` file, it fixes the columns; by
         default they are the sorted names in the file.
 
     Returns
@@ -77,9 +77,9 @@ def load_text_dataset(
         ``data`` : list of str, length n_samples
             The texts.
         ``target`` : csr_array of shape (n_samples, n_labels) and type int8
-            The labels, a stored one for each.
+            The labels; each is stored as a 1.
         ``label_names`` : list of str or None
-            Name of each column; None where the file has numbers and no names were passed.
+            Name of each column; None if the file has numbers and no names were passed.
         ``format`` : str
             The layout of the file.
         ``text_columns`` : list of str or None
@@ -88,20 +88,20 @@ def load_text_dataset(
     Raises
     ------
     DataFormatError
-        If a line does not follow the layout, a label is out of range, unknown or twice in a row,
-        the text is not UTF-8, or the compressed data are damaged. The message names file, line and
-        token. Also for a line of more than 64 MiB, for more than a million rows one after the other
-        that have neither text nor label, and if ``"auto"`` cannot tell the layout: pass `format`
+        If a line does not follow the layout, a label is out of range, unknown or repeated in a
+        row, the text is not UTF-8, or the compressed data are damaged. The message names the file,
+        line and token. Also for a line of more than 64 MiB, for more than a million consecutive
+        rows with neither text nor label, and if ``"auto"`` cannot infer the layout: pass `format`
         then.
     MemoryBudgetError
-        If the memory is used up.
+        If memory runs out.
     ValueError
         If an argument is wrong or does not fit the layout.
 
     Notes
     -----
-    Every line is a row, so that row ``i`` is line ``i + 1`` of the file (``i + 2`` below column
-    names). About 300,000 lines a second.
+    Every line is a row: row ``i`` is line ``i + 1`` of the file (``i + 2`` if it has column
+    names). The speed is about 300,000 lines per second.
 
     Examples
     --------

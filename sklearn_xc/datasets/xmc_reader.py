@@ -35,10 +35,10 @@ _POWERS = 10.0 ** np.arange(23)
 def load_xmc_file(path: str | os.PathLike[str], *, dtype: Any = np.float32) -> tuple[Any, Any]:
     r"""Read features and labels from a file of the Extreme Classification Repository.
 
-    The first line is ``n_samples n_features n_labels``; each further line is one row,
-    ``l1,l2,... f1:v1 f2:v2 ...``, with labels and features counted from zero. A row without
-    labels starts with a space or with its first pair; a row may have no features; an empty line
-    is a row with neither. Plain, gzip and xz files are told apart by their first bytes.
+    The first line is ``n_samples n_features n_labels``; each further line is one row, ``l1,l2,...
+    f1:v1 f2:v2 ...``, with labels and features counted from zero. A row without labels starts with
+    a space or with its first pair; a row may have no features; an empty line is a row with
+    neither. Plain, gzip and xz files are recognised by their first bytes.
 
     Parameters
     ----------
@@ -50,18 +50,19 @@ def load_xmc_file(path: str | os.PathLike[str], *, dtype: Any = np.float32) -> t
     Returns
     -------
     X : csr_array of shape (n_samples, n_features) and type `dtype`
-        Features, sorted within each row. Zeros that the file spells out stay stored.
+        Features, sorted within each row. Explicit zeros in the file stay stored.
     Y : csr_array of shape (n_samples, n_labels) and type int8
-        Labels, a stored one for each.
+        Labels; each is stored as a 1.
 
     Raises
     ------
     DataFormatError
-        If the file breaks the format: wrong header, more or fewer rows than it says, an index out
-        of range or twice in a row, a malformed pair, a value that is not finite, damaged or cut
-        compressed data, a line of more than 64 MiB. The message names file, line and token.
+        If the file breaks the format: a wrong header, more or fewer rows than the header says, an
+        index that is out of range or repeated in a row, a malformed pair, a value that is not
+        finite, damaged or truncated compressed data, or a line of more than 64 MiB. The message
+        names the file, line and token.
     MemoryBudgetError
-        If the memory is used up.
+        If memory runs out.
     ValueError
         If `dtype` is neither float32 nor float64.
 
@@ -72,9 +73,10 @@ def load_xmc_file(path: str | os.PathLike[str], *, dtype: Any = np.float32) -> t
 
     Notes
     -----
-    One pass, at some hundred megabytes of text per second. Memory is that of the result, a few
-    megabytes and ten times the longest line, however long the file is once decompressed. Both
-    matrices have 32-bit indices up to 2**31 - 1 entries and 64-bit ones beyond, as scipy chooses.
+    Reads in one pass, at some hundred megabytes of text per second. Memory is that of the result
+    plus a few megabytes and ten times the longest line, however large the decompressed file is.
+    Both matrices have 32-bit indices up to 2**31 - 1 entries and 64-bit ones beyond, as scipy
+    chooses.
 
     Examples
     --------
@@ -104,14 +106,14 @@ def load_xmc_files(
     Parameters
     ----------
     train, test : str or path-like
-        The two files, see :func:`load_xmc_file`.
+        The two files; see :func:`load_xmc_file`.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float32
         Type of the feature values.
 
     Returns
     -------
     data : Bunch
-        With the matrices ``X_train``, ``Y_train``, ``X_test`` and ``Y_test``.
+        Holds the matrices ``X_train``, ``Y_train``, ``X_test`` and ``Y_test``.
 
     Raises
     ------

@@ -22,32 +22,32 @@ def dump_xmc_file(path: str | os.PathLike[str], X: Any, Y: Any) -> None:
     """Write features and labels in the format of the Extreme Classification Repository.
 
     :func:`load_xmc_file` with the same `dtype` reads back the same bits. The file appears under
-    its name only when it is complete; after an error, an interruption or the end of the process an
-    older file of that name is unchanged, and nothing else is left (outside Linux and on network
-    file systems a kill may leave a hidden file).
+    its name only when it is complete: after an error, an interrupt or the death of the process, an
+    older file of that name is unchanged and nothing else is left (outside Linux and on network
+    file systems, a kill may leave a hidden file).
 
     Parameters
     ----------
     path : str or path-like
-        The file. A name that ends in ``.gz`` or ``.xz`` compresses.
+        The file. It is compressed if its name ends in ``.gz`` or ``.xz``.
     X : sparse or dense array of shape (n_samples, n_features), float or integer
-        Features. Each value is written with the fewest digits that give it back. Zeros that a
-        sparse array stores are written, others are not.
+        Features. Each value is written with the fewest digits that restore it. Explicit zeros of a
+        sparse array are written; other zeros are not.
     Y : sparse or dense array of shape (n_samples, n_labels)
         Label indicator of zeros and ones.
 
     Raises
     ------
     ValueError
-        If the shapes do not fit or pass 2**31 - 1, index arrays point outside them, a value of `X`
-        is not finite or not real, or an entry of `Y` is neither 0 nor 1.
+        If the shapes do not match or exceed 2**31 - 1, index arrays point outside them, a value of
+        `X` is not finite or not real, or an entry of `Y` is neither 0 nor 1.
     TypeError
         For masked arrays.
 
     Notes
     -----
-    About a million pairs a second. ``X`` and ``Y`` are not changed; unsorted or repeated entries
-    are put in order in a copy.
+    Writes about a million pairs per second. ``X`` and ``Y`` are not modified; unsorted or repeated
+    entries are put in order in a copy.
 
     Examples
     --------

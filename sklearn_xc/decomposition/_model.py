@@ -97,7 +97,7 @@ class HiddenLayerModel(XCClassifier):
 
     @reads_one_state
     def embed(self, X: Any) -> np.ndarray:
-        """Return what scores are linear in: a vector for each instance.
+        """Return the vector of each instance in which scores are linear.
 
         Parameters
         ----------
@@ -107,14 +107,14 @@ class HiddenLayerModel(XCClassifier):
         Returns
         -------
         ndarray of shape (n, dim)
-            With a hidden layer ``X @ feature_embedding_``, else the dense X. Scores are ``embed(X)
-            @ coef_.T + intercept_``, except for instances without features; minus the squared norm
-            of the embedding where they are distances.
+            ``X @ feature_embedding_`` with a hidden layer, otherwise the dense X. Scores are
+            ``embed(X) @ coef_.T + intercept_``, except for instances without features; where
+            scores are distances, the squared norm of the embedding is subtracted.
 
         Raises
         ------
         MemoryBudgetError
-            If it does not fit into `max_memory`, or into what the machine has left.
+            If it does not fit into `max_memory` or the machine's free memory.
         """
         check_is_fitted(self)
         instances = check_rows(self, X, reset=False)
@@ -137,9 +137,9 @@ class HiddenLayerModel(XCClassifier):
         Raises
         ------
         AttributeError
-            Before a fit, and of a model with another metric.
+            Before a fit, and for a model with another metric.
         MemoryBudgetError
-            If it does not fit into `max_memory`, or into what the machine has left.
+            If it does not fit into `max_memory` or the machine's free memory.
         """
         name = type(self).__name__
         if not hasattr(self, "coef_"):
@@ -175,15 +175,16 @@ class HiddenLayerModel(XCClassifier):
         k : int, default=5
             How many labels; may exceed their number.
         exact : bool, default=True
-            Whether to score all labels. False asks the index for ``n_candidates_`` labels (at least
-            k), and scores them exactly: some of the best may be missed. It is built on first use.
+            Whether to score all labels. False asks the index for ``n_candidates_`` labels (at
+            least k) and scores these exactly: some of the best may be missed. The index is built
+            on first use.
         candidates : sequence, or indicator of shape (n, n_labels), default=None
-            The labels that may be returned: for all instances, members of ``classes_``; for each
-            its own, a sparse matrix or an array whose non-zeros are meant. None is all. They are
-            scored whether `exact` or not: nothing is searched.
+            The labels that may be returned: members of ``classes_``, for all instances; or a
+            sparse matrix or array whose non-zeros mark the labels allowed for each instance. None
+            allows all. They are all scored, whatever `exact` is: nothing is searched.
         exclude : sequence, or indicator of shape (n, n_labels), default=None
-            The labels that may not, in the same forms. Not together with `candidates`. An index is
-            asked for as many labels more.
+            The labels that may not be returned, in the same forms. Not together with `candidates`.
+            The index is asked for that many more labels.
 
         Returns
         -------
@@ -196,15 +197,14 @@ class HiddenLayerModel(XCClassifier):
         Raises
         ------
         ValueError
-            For another number of features than in fit, NaN, a `k` that is no positive integer, and
-            numbers so large that scores overflow.
+            For a number of features other than in fit, NaN, a `k` that is not a positive integer,
+            and numbers so large that scores overflow.
         MemoryBudgetError
-            If the answer or the index does not fit into `max_memory`, or into what the machine has
-            left.
+            If the answer or the index does not fit into `max_memory` or the machine's free memory.
 
         Examples
         --------
-        The search finds most of the best labels, and is what is fast with many of them:
+        The search finds most of the best labels, and is faster where there are many labels:
 
         >>> from sklearn.datasets import load_digits
         >>> from sklearn_xc import DecompMIPSClassifier

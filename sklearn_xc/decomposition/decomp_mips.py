@@ -15,201 +15,205 @@ from sklearn_xc.mips import MipsIndex
 class DecompMIPSClassifier(TrainableModel):
     """Classifier with a label vector for each label, trained on the labels that matter.
 
-    The score of label k is ``w_k . phi(x) + b_k``, where phi(x) is a dense instance itself, or a
-    hidden layer: the sum of trained vectors of the features of a sparse one. Of a loss over all
-    labels, an instance's gradient is large for its own labels and for a few others that score too
-    high. Each step searches for these, instead of computing the scores of all labels, and moves
-    them alone.
+    The score of label k is ``w_k . phi(x) + b_k``, where phi(x) is a dense instance itself, or the
+    hidden layer of a sparse one: the sum of the trained vectors of its features. With a loss over
+    all labels, an instance's gradient is large only for its own labels and for a few others that
+    score too high. Instead of computing the scores of all labels, each step searches for these and
+    moves only them.
 
     The search is decomposed [1]_: the columns of the label vectors are cut into small blocks, each
-    of them is clustered on its own, and a label's score is estimated by the sum of what its
-    centroids score. That takes a byte operation per label and block, for all labels, 64 of them at
-    a time (:class:`~sklearn_xc.mips.ProductIndex`). The best `n_candidates` are then scored
-    exactly, best first, until the next ones cannot have a gradient any more.
+    block is clustered separately, and a label's score is estimated by the sum of the scores of its
+    centroids. That takes one byte operation per label and block, 64 labels at a time
+    (:class:`~sklearn_xc.mips.ProductIndex`). The best `n_candidates` are then scored exactly, best
+    first, until no further label can have a gradient.
 
     Parameters
     ----------
     loss : {"margin", "softmax", "triplet"} or LabelSetLoss, default="margin"
-        "margin" is the largest violation of ``z_own >= z_other + 1``, smoothed; its gradient has
-        few labels. "softmax" is the cross-entropy, summed over the labels of an instance. "triplet"
-        is the sum of all violations. An object has parameters of its own, such as
+        "margin" is the largest violation of ``z_own >= z_other + 1``, smoothed; its gradient
+        involves few labels. "softmax" is the cross-entropy, summed over the labels of an instance.
+        "triplet" is the sum of all violations. An object has its own parameters, such as
         ``MaxMargin(smoothing=5.0)``; see :mod:`sklearn_xc.losses`.
     gradient : {"decomp_mips", "mips", "sampled", "exact"} or Gradient, default="decomp_mips"
-        Where the gradient by the scores comes from: a decomposed search; a plain search for large
-        inner products; labels drawn at random; all labels. ``MessagePassing(n_rounds=1)`` is
-        algorithm 2 of [1]_; see :mod:`sklearn_xc.gradients`.
+        Which labels the gradient with respect to the scores is computed for: those that a
+        decomposed search finds; those that a plain search for large inner products finds; labels
+        drawn at random; all labels. ``MessagePassing(n_rounds=1)`` is algorithm 2 of [1]_; see
+        :mod:`sklearn_xc.gradients`.
     index : {"product", "spherical", "exact", "faiss"} or MipsIndex or None, default=None
-        What is searched, and what ``predict_topk(exact=False)`` asks. None is the gradient's own
-        choice: "product" for a decomposed search, else "spherical". "faiss" needs the extra of
-        that name. An object, such as ``SphericalIndex(n_clusters=500)``, is copied for each use;
-        see :mod:`sklearn_xc.mips`.
+        The index to search in training and in ``predict_topk(exact=False)``. None leaves the
+        choice to the gradient: "product" for a decomposed search, otherwise "spherical". "faiss"
+        needs the extra of that name. An object, such as ``SphericalIndex(n_clusters=500)``, is
+        copied for each use; see :mod:`sklearn_xc.mips`.
     n_candidates : int or None, default=None
-        Labels that a search retrieves for an instance, or that are drawn. None is a hundredth of
-        the labels, at least 64.
+        Number of labels to retrieve, or to draw, for an instance. None is a hundredth of the
+        labels, at least 64.
     embedding_dim : int, "auto" or None, default="auto"
-        Dimension of the learned embedding, a hidden layer; 0 and None are for none. "auto" looks at
-        what is in the training instances, in whatever container: 100 if fewer than a fifth of the
-        entries are not 0, as of bags of words, and no layer for others, as for embeddings and
-        pixels. `embedding_dim_` is what it has chosen. With ``metric="mahalanobis"``, "auto" is the
+        Dimension of the learned embedding, a hidden layer; 0 and None mean no hidden layer. "auto"
+        looks at the training instances, in whatever container: it is 100 if fewer than a fifth of
+        the entries are non-zero, as in bags of words, and no layer otherwise, as for embeddings
+        and pixels. `embedding_dim_` tells its choice. With ``metric="mahalanobis"``, "auto" is the
         number of features, or 100 for more than 1,000; 0 and None are the number of features. With
-        `embedding_init` it is the dimension of these vectors.
+        `embedding_init`, "auto" is the dimension of these vectors.
     embedding_init : array-like of shape (n_features, embedding_dim), fitted DecompMIPSSkipGram, \
             tuple of (words, vectors), or None, default=None
-        Vectors of features that the hidden layer starts from, in a first call; None is for random
-        ones. Rows of zeros, and features that are none of the words, start at random. The others
-        are scaled to the mean norm of random ones, and serve from then on, also those of features
-        that no training instance has. Words are matched with the names of features of a data frame;
-        without names pass the array that ``vectors.transform(vectorizer.get_feature_names_out())``
-        makes, with ``handle_unknown="zero"``. Searches clone parameters, which unfits them: give
-        them ``(vectors.words_, vectors.vectors_)``. Worth it with few instances, and vectors of the
-        words of many more texts like them: see ``docs/word_vectors.md``. Not for
+        Vectors of features from which the hidden layer starts, in a first call; None is for random
+        ones. Features that are not among the words, or whose row is zero, start at random. The
+        others are scaled to the mean norm of random ones and are used from then on, even for
+        features that no training instance has. Words are matched with the feature names of a data
+        frame; without names, pass the array that
+        ``vectors.transform(vectorizer.get_feature_names_out())`` makes, with
+        ``handle_unknown="zero"``. Searches clone parameters, which unfits them: pass
+        ``(vectors.words_, vectors.vectors_)``. This helps with few instances, if the vectors come
+        from many more texts like them: see ``docs/word_vectors.md``. Not for
         ``metric="mahalanobis"``.
     metric : {"inner_product", "euclidean", "mahalanobis"}, default="inner_product"
-        What scores are. "euclidean" is metric learning with proxies [3]_: the score of label k is
-        ``-||phi(x) - y_k||^2``, where y_k is a trained point for each label, and phi(x) is as
-        above. "mahalanobis" is ``-(x - p_k)' M (x - p_k)`` with a trained M, which begins as the
-        identity: the Euclidean distance of ``L'x`` from ``L'p_k`` with ``M = L L'``, where L is a
-        hidden layer of all features, of a dense X too. They are for dense instances among which
-        distances mean something, such as embeddings of faces or images, and for labels with few
-        instances each. "mahalanobis" tells columns that matter from others; it takes n_features
-        times `embedding_dim_` multiplications for an instance. The margin and the scale of losses
-        are 1: scale X such that squared distances between classes are of that order, or take
-        "mahalanobis", which scales it. With 100,000 labels or more, try rows of norm 5. They are
-        not for bags of words, where inner products rank better. "triplet" needs small rates with
-        them, which "auto" finds, and L or phi(x) of full dimension. A loss must be one of
-        differences of scores, as those with names are.
+        How scores are computed. "euclidean" is metric learning with proxies [3]_: the score of
+        label k is ``-||phi(x) - y_k||^2``, where y_k is a trained point for each label and phi(x)
+        is as above. "mahalanobis" is ``-(x - p_k)' M (x - p_k)`` with a trained M, which begins as
+        the identity: the Euclidean distance of ``L'x`` from ``L'p_k`` with ``M = L L'``, where L
+        is a hidden layer of all features, even for a dense X. Both distances are for dense
+        instances between which distances are meaningful, such as embeddings of faces or images,
+        and for labels with few instances each. "mahalanobis" learns which columns matter; it takes
+        n_features times `embedding_dim_` multiplications per instance. The margin and the scale of
+        losses are 1: scale X such that squared distances between classes are of that order, or use
+        "mahalanobis", which learns the scale. With 100,000 labels or more, try rows of norm 5.
+        Distances are not for bags of words, where inner products rank better. With them, "triplet"
+        needs small rates, which "auto" finds, and L or phi(x) of full dimension. The loss must
+        depend only on differences of scores, as the named ones do.
     fit_intercept : bool, default=True
-        Whether labels have intercepts. Where at least a fifth of the entries of X are not 0, these
-        are trained beside the vectors, at a lower rate where labels are many, and without the
-        penalty `alpha`. Where X is sparser, trained ones make no answer better, and they stay 0. In
-        both cases, an instance without features, a text of which no word is known, is answered by
-        how frequent labels are in training: the most frequent ones are its best, and predicted are
-        those that more than half of the instances have, or the most frequent class. Without
-        intercepts, all labels score 0 there. With proxies (`metric`) there is nothing to train, and
-        this only says whether frequencies answer for a row of zeros; False makes it a point like
-        any other.
+        Whether labels have intercepts. If at least a fifth of the entries of X are non-zero,
+        intercepts are trained together with the vectors, at a lower rate where labels are many,
+        and without the penalty `alpha`. If X is sparser, trained intercepts improve no answer, and
+        they stay 0. In both cases, an instance without features, such as a text without a known
+        word, is answered by the training frequencies of the labels: the most frequent labels rank
+        first, and the prediction is the labels that more than half of the instances have, or the
+        most frequent class. Without intercepts, all labels score 0 for such an instance. With
+        proxies (`metric`) there is nothing to train, and this only decides whether frequencies
+        answer for a row of zeros; False makes it a point like any other.
     dropout : float, default=0.2
-        The share of the features of an instance that are left out at each visit, at random, where
-        there is a hidden layer; at least 0, below 1. It keeps long training from fitting the
-        instances at hand better and better, and new ones worse and worse. 0 is faster at first.
-        Not used with ``metric="mahalanobis"``.
+        The share of the features of an instance that are left out at random at each visit, if
+        there is a hidden layer; at least 0 and below 1. It keeps long training from overfitting. 0
+        is faster at first. Not used with ``metric="mahalanobis"``.
     alpha : float, default=0.0
-        Ridge beside the summed loss: half of it times the squared norms of all vectors, of labels
-        and of features, is added; C = 1 / alpha in scikit-learn's terms. It costs no time. Good for
-        few instances a label, and for Adagrad; try 0.3 to 3. Of proxies, it is the squared norm
-        that is added: centre X.
+        Ridge added to the summed loss: half of `alpha` times the squared norms of all label and
+        feature vectors; C = 1 / alpha in scikit-learn's terms. It costs no time. It helps with few
+        instances per label, and with Adagrad; try 0.3 to 3. For proxies, the squared norm of the
+        proxy is added: centre X.
     optimizer : {"sgd", "adagrad"}, default="sgd"
-        "adagrad" divides steps by the root of the summed squares of gradients.
+        "adagrad" divides steps by the root of the summed squared gradients.
     learning_rate : float or "auto", default="auto"
         A step is this times the gradient of the summed loss of a mini-batch, so that a good value
-        does not depend on `batch_size`. "auto" tries 1 (0.3 without a hidden layer, 0.1 for proxies
-        without one or with a full L), a third and three times as much, and goes on where that
-        helps: for two epochs each on a part of the instances, by nDCG@5 of those held out,
-        `validation_fraction`. Another rate than the first must be better by more than the standard
-        error. With fewer than 150 instances it is the first; where training goes on, by
-        `warm_start` or ``partial_fit``, it is that of before.
+        does not depend on `batch_size`. "auto" tries 1 (0.3 without a hidden layer, 0.1 for
+        proxies without one or with a full L), a third and three times as much, and goes on in the
+        direction that helps. It trains for two epochs each on part of the instances, and compares
+        nDCG@5 on those held out (`validation_fraction`). A rate other than the first must be
+        better by more than twice the standard error of the difference. With fewer than 150
+        instances, the first rate is taken; if training continues, by `warm_start` or
+        ``partial_fit``, the previous rate.
     decay : float, "1/t" or "auto", default="auto"
-        How the learning rate falls: what it is multiplied by after each epoch, in (0, 1], or
-        ``learning_rate / (1 + epochs)``, falling also within an epoch. "auto" is "1/t" for "sgd",
-        and 1.0 for "adagrad".
+        How the learning rate falls: a factor in (0, 1] applied after each epoch, or "1/t", which
+        is ``learning_rate / (1 + epochs)`` and falls within an epoch as well. "auto" is "1/t" for
+        "sgd" and 1.0 for "adagrad".
     batch_size : int, default=10
-        Instances whose gradients are taken at the same weights.
+        Number of instances whose gradients are taken at the same weights.
     max_iter : int, default=10
-        Epochs; the most of them with `early_stopping`.
+        Number of epochs; with `early_stopping`, the maximum.
     average : bool, default=True
-        Whether the model has the averages of the weights over the steps, later ones counting more
-        (polynomial-decay averaging [2]_), instead of the weights after the last step. It is far
-        more accurate in the first epochs, most of all where labels are much alike, and takes the
-        memory of the weights once more.
+        Whether the model has the average of the weights over the steps, where later steps count
+        more (polynomial-decay averaging [2]_), instead of the weights after the last step.
+        Averages are far more accurate in the first epochs, especially where labels are much alike,
+        and take the memory of the weights once more.
     sampled_epochs : float, default=0.2
-        Epochs, or parts of one, before the search begins: at first all labels score alike, and
-        drawn ones do as well.
+        Epochs, or the part of one, before the search begins: at first all labels score alike, and
+        labels drawn at random do as well.
     min_recall : float, default=0.0
-        Warn if the index finds a smaller share of the 10 best labels among its candidates, for 64
-        training instances, when it is built last.
+        Warn if the last index built finds a smaller share of the 10 best labels among its
+        candidates, for 64 training instances.
     early_stopping : bool or "auto", default="auto"
-        Whether the number of epochs is found out before: in a fit without `validation_fraction` of
-        the instances, which ends when these have not been ranked better, by nDCG@5, for
-        `n_iter_no_change` epochs. Then all instances are trained on, for as many epochs as were
-        best. "auto" is for ``learning_rate="auto"``. With fewer than 150 instances, in
-        ``partial_fit`` and where a warm start goes on, all epochs are run.
+        Whether to find the number of epochs first, in a fit that leaves out `validation_fraction`
+        of the instances and ends when their nDCG@5 has not improved for `n_iter_no_change` epochs.
+        The model is then trained on all instances for the best number of epochs. "auto" is True
+        with ``learning_rate="auto"``, otherwise False. With fewer than 150 instances, in
+        ``partial_fit`` and after a warm start, all epochs are run.
     validation_fraction : float, default=0.1
-        The share of the instances that is held out to choose rate and epochs; at most 2,000 of
-        them, and up to a third where they are fewer than 10,000, so that 1,000 are. All of them are
-        trained on in the end.
+        The share of the instances to hold out for choosing rate and epochs: at most 2,000
+        instances; of fewer than 10,000 instances, up to a third, so that 1,000 are held out. The
+        final training uses all instances.
     n_iter_no_change : int, default=2
         See `early_stopping`.
     label_names : array-like of shape (n_labels,), default=None
-        Names of the columns of an indicator y, texts or integers, which become ``classes_``. None
-        takes those of a data frame, else the columns' numbers.
+        Names of the columns of an indicator y, strings or integers, which become ``classes_``.
+        None takes the column names of a data frame, otherwise the column numbers.
     top_k : int, default=100
-        After a sparse fit, how many of the best labels predict and decision_function consider.
+        After a fit to a sparse y, how many of the best labels predict and decision_function
+        consider.
     warm_start : bool, default=False
-        Whether ``fit`` goes on from the weights, and with the rate that they have come to. Other
-        parameters may change, except `embedding_dim`, `metric`, `fit_intercept` and `optimizer`.
+        Whether ``fit`` continues from the current weights and learning rate. Parameters may
+        change, except `embedding_dim`, `metric`, `fit_intercept` and `optimizer`.
     max_memory : int or str, default=None
-        Bytes, or a text as "8GB", that a fit may hold beyond what the process had when it began,
-        the model included, and each dense answer. None is what the machine has.
+        Limit, in bytes or as a string such as "8GB", on what a fit may hold beyond what the
+        process held when the fit began, the model included; also on each dense answer. None allows
+        what the machine has.
     n_jobs : int, default=None
-        Threads that share the instances of a mini-batch, where labels are many, and predictions.
-        The model is the same, bit for bit, for any number.
+        Number of threads that share predictions and, where labels are many, the instances of a
+        mini-batch. The model is bit-for-bit the same for any number.
     random_state : int, RandomState instance or None, default=None
-        Of the order of the instances, the hidden layer's start, features left out, drawn labels and
-        centroids.
+        Seeds the order of the instances, the start of the hidden layer, the features left out, the
+        labels drawn, and the centroids.
     verbose : int, default=0
         If not 0, print progress.
     checkpoint_dir : str or PathLike, default=None
-        A folder in which ``fit`` keeps how far it is: trials that have ended, and the weights after
-        an epoch as often as that takes no more than a fiftieth of the time. If the process ends
-        before the fit does, the same call goes on from there, and ends in the same bytes; with any
-        `n_jobs`. Other data, parameters or versions are refused. The folder stays when the fit has
-        ended, and takes about as much room as training does in memory: it is yours to remove. One
-        fit to a folder: not for searches, whose candidates would share it.
+        A folder in which ``fit`` saves its progress: finished trials, and the weights after an
+        epoch, as often as saving takes at most a fiftieth of the time. If the process ends before
+        the fit does, the same call resumes from there and gives the same bytes, with any `n_jobs`.
+        Other data, parameters or versions are refused. The folder stays after the fit, takes about
+        as much room as training does in memory, and is yours to remove. Use one folder per fit; it
+        is not for searches, whose candidates would share it.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
-        Class labels after a 1-D y, else names of columns, or their numbers.
+        Class labels after a 1-D y, otherwise the names or numbers of the columns.
     embedding_dim_ : int
         Dimension of the hidden layer, 0 if there is none.
     coef_ : ndarray of shape (n_labels, dim)
-        A vector for each label, also two for two classes; averages, if asked for. Twice the
-        proxies, where scores are distances.
+        A vector for each label; two for two classes; averages, if `average`. Where scores are
+        distances, twice the proxies.
     intercept_ : ndarray of shape (n_labels,)
         Added to the inner products; zeros without `fit_intercept`, and where X is sparse. Scores
         are ``embed(X) @ coef_.T + intercept_``; those of an instance without features are the log
-        odds of the labels' frequencies in training, plus `threshold_`. With proxies, minus their
-        squared norms; from scores, that of the embedded instance is subtracted besides, so that
-        they are minus squared distances.
+        odds of the labels' frequencies in training, plus `threshold_`. With proxies, the
+        intercepts are minus the squared norms of the proxies; the squared norm of the embedded
+        instance is also subtracted from scores, so that they are minus squared distances.
     feature_embedding_ : ndarray of shape (n_features, dim) or None
-        A vector for each feature, of the hidden layer; the L of a Mahalanobis distance.
+        The hidden layer: a vector for each feature. The L of a Mahalanobis distance.
     metric_ : ndarray of shape (n_features, n_features)
-        With ``metric="mahalanobis"`` alone: M, made when it is asked for.
+        M, only with ``metric="mahalanobis"``; computed on access.
     threshold_ : float
-        After an indicator fit: labels with a higher score are predicted. Such that up to a thousand
-        training instances get as many labels as they have; with intercepts, those with features.
-        With proxies it is minus a squared distance: labels nearer than that are predicted.
+        After an indicator fit: labels with a higher score are predicted. It is chosen such that up
+        to a thousand training instances (with intercepts, only those with features) get as many
+        labels as they have. With proxies it is minus a squared distance: labels nearer than that
+        are predicted.
     index_recall_ : float or None
         Recall at 10 of the last index built for training; see `min_recall`.
     n_candidates_ : int
-        Given, or chosen.
+        As given or as chosen.
     learning_rate_ : float
-        Given, or found.
+        As given or as found.
     validation_scores_ : ndarray of shape (n_epochs,) or None
         nDCG@5 of the held-out instances after each epoch of the fit without them; None without
-        `early_stopping`, or with too few instances.
+        `early_stopping` or with too few instances.
     fit_report_ : dict of ndarray of shape (n_iter,)
-        A row for each epoch: ``loss``, the mean as seen in its steps, over the labels that were
-        considered; ``learning_rate``, at its beginning; ``index_recall``, as `index_recall_`, NaN
-        where no index was built; ``seconds``. ``pandas.DataFrame(clf.fit_report_)`` shows it as a
-        table.
+        One row per epoch: ``loss``, the mean as seen in its steps, over the labels considered;
+        ``learning_rate``, at its beginning; ``index_recall``, as in `index_recall_`, NaN where no
+        index was built; ``seconds``. ``pandas.DataFrame(clf.fit_report_)`` shows it as a table.
     n_iter_ : int
-        Epochs run: of the last fit, or of all calls of partial_fit.
+        Number of epochs of the last fit, or of all calls of partial_fit.
     label_counts_ : ndarray of int64 of shape (n_labels,)
-        Instances of each label that were passed with a weight above 0, each counted once: to the
+        Number of instances of each label passed with a weight above 0, each counted once: to the
         last fit, or to all calls of partial_fit.
     n_samples_fit_ : int
-        Instances that were passed so, also those without labels.
+        Number of instances passed likewise, including those without labels.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -220,21 +224,23 @@ class DecompMIPSClassifier(TrainableModel):
 
     Notes
     -----
-    A hidden layer's step is divided by the squared norm of the instance where that is above 1, and
-    its gradient is cut at norm 1, so that training does not diverge; normalised rows (tf-idf) are
-    what it is for. Equal instances with the same labels are merged into one with a weight.
+    A step of the hidden layer is divided by the squared norm of the instance if that is above 1,
+    and its gradient is cut at norm 1, so that training does not diverge; the layer is meant for
+    normalised rows (tf-idf). Equal instances with the same labels are merged into one with a
+    weight.
 
-    Proxies start three tenths of the way from the mean of all instances to that of their own. Their
-    steps are divided by 1 plus twice the rate times the absolute sum of the gradients by the
-    label's scores: none goes farther than to the farthest instance that moves it.
+    Proxies start three tenths of the way from the mean of all instances to the mean of their own.
+    Their steps are divided by 1 plus twice the rate times the absolute sum of the gradients with
+    respect to the label's scores: no proxy moves farther than to the farthest instance that moves
+    it.
 
-    Memory: the weights, once more for their averages and once more with Adagrad, and dim/4 bytes a
-    label for the index. Time of a step, for each instance: dim/4 byte look-ups a label, 64 of them
-    at once with AVX-512, and a few hundred inner products.
+    Memory: the weights, once more for their averages and once more with Adagrad, and dim/4 bytes
+    per label for the index. Time of a step, per instance: dim/4 byte look-ups per label, 64 at
+    once with AVX-512, and a few hundred inner products.
 
-    Source: [1]_; differs in the search, as its algorithm 2 is `MessagePassing`; in that labels
-    which were not retrieved are absent instead of having the score 0; and in the unit of time of
-    the learning rate.
+    Source: [1]_. It differs in the search, as algorithm 2 of the paper is `MessagePassing` here;
+    in that labels that were not retrieved are absent instead of having the score 0; and in the
+    unit of time of the learning rate.
 
     References
     ----------
@@ -361,13 +367,13 @@ class DecompMIPSClassifier(TrainableModel):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, n_features)
-            Instances. float32 and float64 are kept, other dtypes become float64.
+            Instances. float32 and float64 are kept; other dtypes become float64.
         y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
             One class per instance, or a binary indicator, dense or sparse; rows without labels are
-            passed over.
+            skipped.
         sample_weight : array-like of shape (n,), default=None
             Weights of the instances. A weight of 2 is a repeated row, a weight of 0 a missing one.
-            An instance is visited once for each unit of its weight, up to 64 times an epoch.
+            An instance is visited once per unit of its weight, up to 64 times per epoch.
 
         Returns
         -------
@@ -377,12 +383,12 @@ class DecompMIPSClassifier(TrainableModel):
         Raises
         ------
         ValueError
-            For NaN, a y that is not binary, parameters that do not fit each other, a learning
-            rate at which training diverges, or a `checkpoint_dir` of another fit.
+            For NaN, a y that is not binary, incompatible parameters, a learning rate at which
+            training diverges, or a `checkpoint_dir` of another fit.
         MemoryBudgetError
-            If the weights do not fit into memory; nothing was allocated yet.
+            If the weights do not fit into memory; raised before anything is allocated.
         OSError
-            If `checkpoint_dir` cannot be written; what is kept there stays.
+            If `checkpoint_dir` cannot be written; what it already holds stays.
 
         Warns
         -----
@@ -396,7 +402,7 @@ class DecompMIPSClassifier(TrainableModel):
 
         Notes
         -----
-        The model does not depend on the order of the rows, nor on `n_jobs`.
+        The model depends neither on the order of the rows nor on `n_jobs`.
         """
         goes_on = self.warm_start and hasattr(self, "coef_")
         training = self._check(X, y, sample_weight, None, goes_on)
@@ -410,7 +416,7 @@ class DecompMIPSClassifier(TrainableModel):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> "DecompMIPSClassifier":
-        """Go once through some instances.
+        """Train for one pass over some instances.
 
         Parameters
         ----------
@@ -419,7 +425,7 @@ class DecompMIPSClassifier(TrainableModel):
         y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
             As in ``fit``.
         classes : array-like of shape (n_classes,), default=None
-            All classes, in the first call for a 1-D y; None takes those in y.
+            All classes, for the first call with a 1-D y; None takes those in y.
         sample_weight : array-like of shape (n,), default=None
             Weights of the instances.
 
@@ -431,18 +437,18 @@ class DecompMIPSClassifier(TrainableModel):
         Raises
         ------
         ValueError
-            For classes, features or a container of y that differ from those of the first call.
+            If the classes, features or container of y differ from those of the first call.
 
         Notes
         -----
-        The learning rate falls with all instances visited so far; an epoch, of `decay` and
-        of `sampled_epochs`, means the instances of the first call. Parameters may change
-        between calls, except `embedding_dim`, `metric`, `fit_intercept` and `optimizer`. A proxy of
-        a label without an instance starts anew when the first ones come.
+        The learning rate falls with all instances visited so far; for `decay` and
+        `sampled_epochs`, an epoch is as many instances as the first call had. Parameters may
+        change between calls, except `embedding_dim`, `metric`, `fit_intercept` and `optimizer`.
+        The proxy of a label without an instance starts anew when its first instances arrive.
 
-        Each call trains a copy of the weights, which takes their place at the end: an error or an
+        Each call trains a copy of the weights, which replaces them at the end: an error or an
         interrupt leaves the model as it was, and other threads never see it half trained. The copy
-        takes the memory of a first call again, and its time, so pass thousands of instances at once
+        takes time, and the memory of a first call again, so pass thousands of instances at once
         where labels are many. The index is kept for the next call.
 
         Examples

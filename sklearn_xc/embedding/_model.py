@@ -107,16 +107,16 @@ class RankingModel(XCClassifier):
         ----------
         X : {array-like, sparse matrix} of shape (n, n_features), array-like of str of shape (n,), \
                 or TextsWithFeatures of shape (n, n_features)
-            Instances, or texts of others, in the form of fit.
+            Instances, in the form of fit; texts of other things may be passed as well.
 
         Returns
         -------
         ndarray of shape (n, embedding_dim)
-            Unit vectors; 0 for a row without features.
+            Unit vectors; zeros for a row without features.
 
         Examples
         --------
-        Instances are near the labels that they have:
+        Instances lie near their labels:
 
         >>> from sklearn.feature_extraction.text import TfidfVectorizer
         >>> from sklearn_xc import LabelFeatures, NGAMEEmbeddingXC
@@ -144,7 +144,7 @@ class RankingModel(XCClassifier):
         Returns
         -------
         ndarray of shape (n_labels, embedding_dim)
-            Unit vectors; 0 for a label of which nothing is known.
+            Unit vectors; zeros for a label of which nothing is known.
         """
         check_is_fitted(self)
         return self.label_embeddings_.copy()
@@ -169,22 +169,24 @@ class RankingModel(XCClassifier):
         k : int, default=5
             How many labels; may exceed their number.
         component : {"fused", "embedding", "classifier", "mean", "features"}, default="fused"
-            What scores: the cosine with the label's embedding, with its classifier, with the mean
-            embedding of its training instances (its own embedding if it has none), that of the
-            features of both without any training, where label features are known, given or made of
-            texts; or all of these fused, for the ``n_candidates`` labels (at least k; both of two
-            classes) of the best classifiers, and where label features are known as many of the
-            nearest features and, with the exact index, of the nearest means. An instance of which
-            it knows nothing, without features or with none that fit has seen, has the most frequent
-            labels, scored by the share of the instances that have them.
+            What the score is. "embedding", "classifier" and "mean" are the cosine with the label's
+            embedding, with its classifier, and with the mean embedding of its training instances
+            (the label's own embedding if it has none). "features" is the cosine of the features of
+            both, without any training, if label features are known, given or made from texts.
+            "fused" combines all of these for a shortlist: the ``n_candidates`` labels (at least k;
+            both of two classes) with the best classifiers and, if label features are known, as
+            many with the nearest features and, with the exact index, as many with the nearest
+            means. An instance of which nothing is known, without features or with none that fit
+            has seen, gets the most frequent labels, scored by the share of the instances that have
+            them.
         candidates : sequence, or indicator of shape (n, n_labels), default=None
-            The labels that may be returned: for all instances, members of ``classes_``; for each
-            its own, a sparse matrix or an array whose non-zeros are meant. None is all. They are
-            the shortlist of fused scores; of more than ``n_candidates`` that are for all instances,
-            it is made as of all labels.
+            The labels that may be returned: members of ``classes_``, for all instances; or a
+            sparse matrix or array whose non-zeros mark the labels allowed for each instance. None
+            allows all. They are the shortlist of fused scores; from more than ``n_candidates``
+            given for all instances, the shortlist is made as from all labels.
         exclude : sequence, or indicator of shape (n, n_labels), default=None
-            The labels that may not, in the same forms. Not together with `candidates`. A shortlist
-            has as many labels more before these are taken out.
+            The labels that may not be returned, in the same forms. Not together with `candidates`.
+            A shortlist gets that many more labels before the excluded ones are removed.
 
         Returns
         -------
@@ -197,10 +199,10 @@ class RankingModel(XCClassifier):
         Raises
         ------
         ValueError
-            If `k` is no positive integer, `component` none of these, or "features" where none of
-            the labels are known.
+            If `k` is not a positive integer, if `component` is none of these, or if it is
+            "features" and no label features are known.
         MemoryBudgetError
-            If the answer, or what it is worked out from, does not fit into `max_memory`.
+            If the answer, or what it is computed from, does not fit into `max_memory`.
 
         Examples
         --------
@@ -217,7 +219,7 @@ class RankingModel(XCClassifier):
         >>> [names[label] for label in labels[0]]
         ['car', 'apple']
 
-        By the words that text and label have in common, without any training:
+        Scored by the words that text and label have in common, without any training:
 
         >>> clf.predict_topk(vectorizer.transform(["my car"]), k=2, component="features")[1]
         array([[1., 0.]])

@@ -17,150 +17,156 @@ from sklearn_xc.parallel.row_ranges import one_blas_thread
 
 
 class NGAMEEmbeddingXC(UpdatableEmbedding):
-    """Classifier that maps instances and what is known of their labels to the same sphere.
+    """Classifier that maps instances and what is known about their labels to the same sphere.
 
-    Labels often have a text of their own: a product's title, a subject's name. One encoder reads
-    instances and label texts, so that an instance comes to lie near its labels, also near those
-    with few training instances or none (module M1). Then each label gets a unit vector of its own,
-    its classifier, which starts at the label's embedding and learns with the encoder frozen (module
-    M2). The scores of both, the cosines with the mean of the label's instances, of embeddings and
-    of features, the cosine of label features, and how frequent the label is, are fused
-    into the probability that the label is relevant. Where the encoder reads texts, features are
-    what a vectorizer makes of them.
+    Labels often have a text: a product's title, a subject's name. One encoder reads instances and
+    label texts, so that an instance comes to lie near its labels, even those with few or no
+    training instances (module M1). Then each label gets a unit vector of its own, its classifier,
+    which starts at the label's embedding and learns while the encoder is frozen (module M2). The
+    probability that the label is relevant is then fused from the scores of embedding and
+    classifier, the cosines with the mean embedding and the mean features of the label's instances,
+    the cosine with the label's features, and the label's frequency. If the encoder reads texts,
+    features are what a vectorizer makes of them.
 
-    Training sets an instance against the labels of the other instances of its mini-batch. They are
-    worth it where they are near: mini-batches are made of clusters of the instances' embeddings
-    (negative-mining-aware mini-batches, NGAME [1]_).
+    In training, the negatives of an instance are the labels of the other instances in its
+    mini-batch. Negatives teach most when they are near, so mini-batches are made of clusters of
+    the instances' embeddings (negative-mining-aware mini-batches, NGAME [1]_).
 
     Parameters
     ----------
     encoder : {"bag", "transformer"} or Encoder, default="bag"
-        What maps features to unit vectors. "bag" is ``BagOfEmbeddings()``: a weighted sum of
-        trained vectors of the features, and a residual block; ``BagOfEmbeddings(embedding_init=V)``
-        starts from vectors of words. "transformer" is ``TransformerEncoder()``, all of whose layers
-        are trained further. An instance is cloned; if it declares ``reads = "texts"``, X
-        and `label_features` are texts, or ``TextsWithFeatures``.
+        Maps features to unit vectors. "bag" is ``BagOfEmbeddings()``: a weighted sum of trained
+        feature vectors, and a residual block; ``BagOfEmbeddings(embedding_init=V)`` starts from
+        word vectors. "transformer" is ``TransformerEncoder()``, all of whose layers are trained
+        further. An instance is cloned; if it declares ``reads = "texts"``, X and `label_features`
+        are texts or ``TextsWithFeatures``.
     label_features : LabelFeatures, TextsWithFeatures, {array-like, sparse matrix} of shape \
             (n_labels, n_features), array-like of str of shape (n_labels,), or None, default=None
-        What is known of each label, in the order of the columns of y (of ``classes_`` after a 1-D
-        y): rows with the features of X, or texts, or both where X is ``TextsWithFeatures``.
-        ``LabelFeatures`` keeps cross-validation from cutting them, and with ``classes`` serves
-        folds that lack a class. None takes the mean of a label's training instances; an encoder of
-        texts needs texts.
+        What is known about each label, in the order of the columns of y (of ``classes_`` after a
+        1-D y): rows with the features of X, texts, or both if X is ``TextsWithFeatures``.
+        ``LabelFeatures`` keeps cross-validation from splitting them and, with ``classes``, also
+        works for folds that lack a class. None takes the mean of a label's training instances; an
+        encoder of texts needs texts.
     label_vectorizer : object with ``transform``, or None, default=None
-        Makes rows of label texts: the fitted vectorizer that made X, or the features in
-        ``TextsWithFeatures``. Searches clone parameters, which unfits it: wrap it in
+        Makes rows from label texts: the fitted vectorizer that made X, or the features in
+        ``TextsWithFeatures``. Searches clone parameters, which unfits the vectorizer: wrap it in
         ``sklearn.frozen.FrozenEstimator``.
     vectorizer : {"tfidf"}, transformer or None, default="tfidf"
-        From texts to features, where the encoder reads texts: cloned, fitted to the distinct texts
-        of training, and asked for those of labels and of all that comes later. "tfidf" is
-        ``TfidfVectorizer(sublinear_tf=True, dtype=numpy.float32)``. It must make sparse rows. None
-        leaves features out. ``TextsWithFeatures`` brings its own, and an encoder that reads
-        features takes no vectorizer.
+        Makes features from texts, if the encoder reads texts. It is cloned, fitted to the distinct
+        training texts, and applied to the label texts and all later texts. "tfidf" is
+        ``TfidfVectorizer(sublinear_tf=True, dtype=numpy.float32)``. The vectorizer must make
+        sparse rows. None leaves features out. ``TextsWithFeatures`` brings its own features, and
+        an encoder that reads features takes no vectorizer.
     embedding_dim : int or "auto", default="auto"
-        Dimension of the sphere's space. "auto" is 256, or that of a pretrained encoder.
+        Dimension of the embeddings. "auto" is 256, or the dimension of a pretrained encoder.
     sampler : {"ngame", "in_batch", "ance", "tas", "o_sgd"} or BatchSampler, default="ngame"
-        Where mini-batches come from, or the negatives: clusters of embeddings; at random; a search
-        of labels; clusters of what the untrained encoder gives; at random, the hardest half. An
-        instance, such as ``NgameSampler(refresh_interval=3)``, is cloned.
+        How mini-batches or negatives are chosen. "ngame" uses clusters of embeddings, "in_batch"
+        random mini-batches, "ance" a search of labels, "tas" clusters of what the untrained
+        encoder gives, and "o_sgd" the hardest half of random mini-batches. An instance, such as
+        ``NgameSampler(refresh_interval=3)``, is cloned.
     margin, classifier_margin : float, default=0.3, 0.5
-        Of the encoder and of the classifiers: a negative counts if its score is not that much below
-        the positive's; scores are cosines.
+        Margins of the encoder and of the classifiers: a negative counts unless its score is at
+        least this much below the score of the positive; scores are cosines.
     radius : float or None, default=None
-        A negative counts only if its embedding is within this distance from the instance's; None
-        is for all in the mini-batch. Distances on the sphere are 0 to 2.
+        A negative counts only if its embedding is within this distance of the instance's; None
+        counts all in the mini-batch. Distances on the sphere are 0 to 2.
     batch_size : int or "auto", default="auto"
-        Instances of a mini-batch. "auto" takes a two-hundredth of the instances, from 64 to 1600.
+        Instances per mini-batch. "auto" is a two-hundredth of the instances, from 64 to 1600.
     max_iter : int or "auto", default="auto"
-        Epochs of the encoder (module M1). An instance draws one of its labels in an epoch; "auto"
-        has each pair drawn 5 times on average, in 5 to 20 epochs.
+        Epochs of the encoder (module M1). An instance draws one of its labels per epoch; with
+        "auto", each pair is drawn 5 times on average, in 5 to 20 epochs.
     classifier_max_iter : int or "auto", default="auto"
-        Epochs of the classifiers (module M2); 0 leaves them at the labels' embeddings. "auto" has
-        each pair drawn 10 times on average, in 10 to 20 epochs.
+        Epochs of the classifiers (module M2); 0 leaves them at the labels' embeddings. With
+        "auto", each pair is drawn 10 times on average, in 10 to 20 epochs.
     n_shards : int, default=1
-        Random parts of the labels whose classifiers are trained each on their own, in threads, with
-        the labels of the part as the only negatives: less work, and another model.
+        Number of random parts into which labels are split. The classifiers of each part are
+        trained separately, in threads, with only the labels of the part as negatives: this is less
+        work and gives another model.
     learning_rate, classifier_learning_rate : float or "auto", default="auto"
-        Of the encoder and of the classifiers: of Adam's steps at the beginning; they fall to 0 in a
-        line. "auto" is 0.003 and 0.01, or what suits a pretrained encoder.
+        Initial learning rates of Adam for the encoder and for the classifiers; they fall linearly
+        to 0. "auto" is 0.003 and 0.01, or what suits a pretrained encoder.
     n_candidates : int, default=100
-        Labels with the best classifiers, whose scores are fused; where label features are known,
-        given or made of texts, also as many labels of the nearest features, and with
-        ``index="exact"`` as many of the nearest means.
+        Number of labels with the best classifiers whose scores are fused. If label features are
+        known, given or made from texts, as many labels with the nearest features are added, and
+        with ``index="exact"`` as many with the nearest means.
     index : {"exact", "product", "spherical", "faiss"} or MipsIndex, default="exact"
-        What finds the labels with the best classifiers. All but "exact" find most of them, in less
-        time where there are very many. Built on first use and not pickled; an instance is cloned.
+        The index that finds the labels with the best classifiers. All but "exact" find most of
+        them, in less time if there are very many labels. Built on first use and not pickled; an
+        instance is cloned.
     fusion : {"boosting", "tree", "sum"}, default="boosting"
-        What is made of the scores of a pair. "boosting": the probability that the label is
-        relevant, by gradient boosting and a logistic model, mixed as suits held-out instances best.
-        "tree": the value of a regression tree and the sum of the scores, as in [1]_. "sum": their
-        sum alone, which both are if nothing can be held out.
+        How the scores of a pair are fused. "boosting": the probability that the label is relevant,
+        by gradient boosting and a logistic model, mixed as suits held-out instances best. "tree":
+        the value of a regression tree plus the sum of the scores, as in [1]_. "sum": the sum of
+        the scores alone; the other two fall back to it if nothing can be held out.
     objective : {"precision", "propensity"}, default="precision"
-        What the order of labels is best for: precision@k orders by their probabilities,
-        propensity-scored precision@k by probabilities over propensities, so that rare labels come
-        first where they are nearly as likely; the frequencies are those by weight. It needs
-        ``fusion="boosting"``, may change after the fit, and leaves what ``predict`` says of an
-        indicator y as it is.
+        The metric for which labels are ordered: "precision", for precision@k, orders them by
+        probability; "propensity", for propensity-scored precision@k, by probability over
+        propensity, so that rare labels come first where they are nearly as likely. Frequencies are
+        weighted by `sample_weight`. "propensity" needs ``fusion="boosting"``. This may be changed
+        after the fit, and does not affect ``predict`` with an indicator y.
     validation_fraction : float or "auto", default="auto"
-        The share of the instances that is held out for `fusion` and the threshold of predictions,
-        at most 10,000 of them. 0 holds nothing out. "auto" is a tenth, or 300 instances if that is
-        more, but at most three tenths. Afterwards the classifiers are trained again, with all
-        instances, and the encoder too if more than a tenth was held out.
+        The share of the instances to hold out for `fusion` and the threshold of predictions, at
+        most 10,000 instances. 0 holds nothing out. "auto" is a tenth, or 300 instances if that is
+        more, but at most three tenths. Afterwards, the classifiers are trained again with all
+        instances, and so is the encoder if more than a tenth was held out.
     label_names : array-like of shape (n_labels,), default=None
-        Names of the columns of an indicator y, texts or integers, which become ``classes_``. None
-        takes those of a data frame, else the columns' numbers.
+        Names of the columns of an indicator y, strings or integers, which become ``classes_``.
+        None takes the column names of a data frame, otherwise the column numbers.
     top_k : int, default=100
-        After a sparse fit, how many of the best labels predict and decision_function consider.
+        After a fit to a sparse y, how many of the best labels predict and decision_function
+        consider.
     max_memory : int or str, default=None
-        Bytes, or a text as "8GB", that a fit may hold beyond what the process had when it began,
-        the model included, and an answer. What needs more is refused before it is begun, with the
-        largest array named; answers are cut into pieces that fit. None is what the machine has.
+        Limit, in bytes or as a string such as "8GB", on what a fit may hold beyond what the
+        process held when the fit began, the model included; also on each answer. A fit that needs
+        more is refused before it begins, in a message that names the largest array; answers are
+        computed in pieces that fit. None allows what the machine has.
     n_jobs : int, default=None
-        Threads. The model is the same, bit for bit, for any number.
+        Number of threads. The model is bit-for-bit the same for any number.
     random_state : int, RandomState instance or None, default=None
-        Of the encoder's start, mini-batches, positives drawn, and instances held out.
+        Seeds the encoder's start, mini-batches, positives drawn, and instances held out.
     verbose : int, default=0
-        If not 0, print a line for each epoch, at most one a second.
+        If not 0, print a line per epoch, at most one per second.
     checkpoint_dir : str or PathLike, default=None
-        A folder in which ``fit`` keeps how far it is: encoder, classifiers and optimiser after an
-        epoch, as often as that takes no more than a fiftieth of the time. If the process ends
-        before the fit does, the same call goes on from there, and ends in the same bytes; with any
-        `n_jobs`. Other data, parameters or versions are refused. The folder stays when the fit has
-        ended, and takes about as much room as training does in memory: it is yours to remove. One
-        fit to a folder: not for searches, whose candidates would share it. An encoder or a sampler
-        of yours may have attributes of numbers, texts and arrays.
+        A folder in which ``fit`` saves its progress: encoder, classifiers and optimiser after an
+        epoch, as often as saving takes at most a fiftieth of the time. If the process ends before
+        the fit does, the same call resumes from there and gives the same bytes, with any `n_jobs`.
+        Other data, parameters or versions are refused. The folder stays after the fit, takes about
+        as much room as training does in memory, and is yours to remove. Use one folder per fit; it
+        is not for searches, whose candidates would share it. An encoder or sampler of your own may
+        only have attributes that are numbers, strings or arrays.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
-        Class labels after a 1-D y, else names of columns, or their numbers.
+        Class labels after a 1-D y, otherwise the names or numbers of the columns.
     encoder_ : Encoder
         Trained.
     vectorizer_ : transformer or None
-        Fitted; None if there is none, and if no word of the training texts was left. Not there if
-        the encoder reads features.
+        Fitted; None if there is none or if no word of the training texts was left. Absent if the
+        encoder reads features.
     label_embeddings_ : ndarray of shape (n_labels, embedding_dim)
-        Unit vectors, the encoder's; 0 for a label of which nothing is known.
+        Unit vectors from the encoder; zeros for a label of which nothing is known.
     coef_ : ndarray of shape (n_labels, embedding_dim)
         Unit vectors, the classifiers.
     fusion_ : ScoreFusion or None
-        What has been learned; None if the sum of the scores ranks.
+        The learned fusion; None if labels are ranked by the sum of the scores.
     threshold_ : float
-        After an indicator fit: labels with a higher fused score are predicted. Such that held-out
-        instances (training instances, if none are) get as many labels as they have.
+        After an indicator fit: labels with a higher fused score are predicted. It is chosen such
+        that held-out instances (training instances, if none are held out) get as many labels as
+        they have.
     fit_report_ : dict of ndarray
-        A row for each epoch of the last training, as ``pandas.DataFrame(clf.fit_report_)`` shows
-        it: ``module`` ("encoder" or "classifier"), ``epoch`` from 1 on, ``loss``, ``violations``
-        (the share of negatives that were within the margin), ``seconds``.
+        One row per epoch of the last training, as ``pandas.DataFrame(clf.fit_report_)`` shows it:
+        ``module`` ("encoder" or "classifier"), ``epoch`` from 1 on, ``loss``, ``violations`` (the
+        share of negatives within the margin), ``seconds``.
     n_iter_ : int
-        Rows of ``fit_report_``.
+        Number of rows of ``fit_report_``.
     label_counts_ : ndarray of int64 of shape (n_labels,)
-        Instances of each label that were passed to fit and ``partial_fit``, those held out and
-        repeated ones included. Instances of weight 0 do not count, all others count once.
+        Number of instances of each label passed to fit and ``partial_fit``, including held-out and
+        repeated ones. Instances of weight 0 do not count; all others count once.
     n_samples_fit_ : int
-        Instances that were passed to fit and ``partial_fit``, counted likewise.
+        Number of instances passed to fit and ``partial_fit``, counted likewise.
     n_features_in_, feature_names_in_
-        As in scikit-learn, of the features in ``TextsWithFeatures`` too; not there after a fit to
+        As in scikit-learn, also for the features in ``TextsWithFeatures``; absent after a fit to
         texts alone.
 
     See Also
@@ -171,28 +177,28 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
 
     Notes
     -----
-    A dense X is read as sparse rows. Rows of norm 1 (tf-idf) are what the encoder is made for;
-    values above 1e100 in float64, or 1e15 in float32, are refused, and those below 1e-100 or 1e-15
-    are zeros, which are no features.
+    A dense X is read as sparse rows. The encoder is made for rows of norm 1 (tf-idf). Values above
+    1e100 in float64, or 1e15 in float32, are refused; those below 1e-100 or 1e-15 count as zeros,
+    which are not features.
 
-    Instances that are equal, labels included, are one with the sum of their weights. Texts are
-    equal as texts, in ``TextsWithFeatures`` together with their features.
+    Instances that are equal, labels included, are merged into one with the sum of their weights.
+    Texts are compared as strings, in ``TextsWithFeatures`` together with their features.
 
-    Beside texts, features are float32, and so are embeddings. The encoder never sees features; what
-    it learns does not depend on a `vectorizer`. A text without a known word has a cosine of
-    features of 0 with all labels. An empty text is left out of training; features that
-    ``TextsWithFeatures`` gives it are compared with those of labels all the same.
+    With texts, features and embeddings are float32. An encoder of texts never sees features, so
+    what it learns does not depend on the `vectorizer`. For a text without a known word, the cosine
+    of features is 0 with all labels. An empty text is left out of training; if
+    ``TextsWithFeatures`` gives it features, they are still compared with those of labels.
 
-    An instance of which nothing is known, without features or with none that fit has seen, scores
-    each label by its share of the instances of fit, of each component: the most frequent labels
-    come first. So fused scores are, too. A label of which nothing is known, neither by an
-    instance nor by a feature, comes last and is never predicted.
+    For an instance of which nothing is known, without features or with none that fit has seen,
+    every component, and so the fused score, is the label's share of the instances of fit: the most
+    frequent labels come first. A label of which nothing is known, neither from an instance nor
+    from a feature, comes last and is never predicted.
 
-    Source: [1]_; differs in the encoder, whose place a transformer has there; in that each instance
-    counts alike in a step, however many labels are within its margin; in that fused scores look at
-    the cosine of the features and at means of instances, too, and at labels without training
-    instances as at the rarest ones; and in `fusion`, which learns from the pairs of shortlists
-    alone.
+    Source: [1]_. It differs in the encoder, which is a transformer there; in that each instance
+    has the same weight in a step, however many labels are within its margin; in that fused scores
+    also use the cosine of the features and the means of instances, and treat labels without
+    training instances like the rarest ones; and in `fusion`, which learns only from the pairs of
+    shortlists.
 
     References
     ----------
@@ -311,24 +317,24 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, label_features: Any = None
     ) -> "NGAMEEmbeddingXC":
-        """Train encoder, classifiers and fusion.
+        """Train the encoder, the classifiers and the fusion.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, n_features), array-like of str of shape (n,), \
                 or TextsWithFeatures of shape (n, n_features)
-            Instances: features, of which float32 and float64 are kept, other dtypes become float64;
-            for an encoder that reads texts, texts, or texts with features of yours.
+            Instances: features, where float32 and float64 are kept and other dtypes become
+            float64; for an encoder that reads texts, texts, alone or with features of your own.
         y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
             One class per instance, or a binary indicator, dense or sparse; rows without labels are
-            passed over.
+            skipped.
         sample_weight : array-like of shape (n,), default=None
-            Weights of the instances, 0 or from 1e-20 to 1e20; equal rows are one row with the sum
-            of theirs.
+            Weights of the instances, 0 or from 1e-20 to 1e20; equal rows are merged into one with
+            the sum of their weights.
         label_features : LabelFeatures, TextsWithFeatures, {array-like, sparse matrix} of shape \
                 (n_labels, n_features), array-like of str of shape (n_labels,), or None, \
                 default=None
-            None for those of the constructor.
+            None takes those of the constructor.
 
         Returns
         -------
@@ -338,22 +344,22 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         Raises
         ------
         ValueError
-            For NaN, a y that is not binary, label features with other than n_labels rows or other
-            features than X, parameters that do not fit each other, a `vectorizer` that makes no
-            sparse matrix of finite numbers, training that diverged, and a `checkpoint_dir` of
-            another fit.
+            For NaN, a y that is not binary, label features with a number of rows other than
+            n_labels or with other features than X, incompatible parameters, a `vectorizer` that
+            does not make a sparse matrix of finite numbers, training that diverged, and a
+            `checkpoint_dir` of another fit.
         TypeError
-            If the encoder, or the sampler, has attributes that `checkpoint_dir` cannot keep.
+            If the encoder or the sampler has attributes that `checkpoint_dir` cannot keep.
         OSError
-            If `checkpoint_dir` cannot be written; what is kept there stays.
+            If `checkpoint_dir` cannot be written; what it already holds stays.
         MemoryBudgetError
-            If training needs more memory than `max_memory`, or than the machine has; it is not
-            begun then, and the largest array is named.
+            If training needs more memory than `max_memory` or than the machine has; raised before
+            training, with the largest array named.
 
         Warns
         -----
         UnseenLabelWarning
-            For labels of which nothing is known: without an instance, and without a feature.
+            For labels of which nothing is known: without an instance and without a feature.
         """
         with one_blas_thread():
             self._fit(X, y, None, sample_weight, label_features)
@@ -365,11 +371,11 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> "NGAMEEmbeddingXC":
-        """Train the classifiers for an epoch on further instances; the encoder stays.
+        """Train the classifiers for an epoch on further instances; the encoder is not changed.
 
-        The first call of an estimator that is not fitted is a fit: the encoder learns from its
-        instances alone, so that they should be many. Later calls train the classifiers of all
-        labels together, whatever `n_shards` is.
+        On an unfitted estimator, the first call is a fit: the encoder learns only from its
+        instances, so pass many. Later calls train the classifiers of all labels together, whatever
+        `n_shards` is.
 
         Parameters
         ----------
@@ -377,21 +383,22 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
                 or TextsWithFeatures of shape (n, n_features)
             Instances, in the form of fit.
         y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
-            Their labels, in the form of the first call; also labels that ``add_labels`` has added.
+            Their labels, in the form of the first call; may include labels added by
+            ``add_labels``.
         classes : array-like of shape (n_labels,), default=None
-            All classes, in the first call with a 1-D y that lacks some of them.
+            All classes, for a first call with a 1-D y that lacks some of them.
         sample_weight : array-like of shape (n,), default=None
             Weights of the instances, not negative.
 
         Returns
         -------
         estimator
-            Itself. Fusion and threshold stay as they are, ``label_counts_`` grows.
+            Itself. Fusion and threshold stay as they are; ``label_counts_`` grows.
 
         Raises
         ------
         ValueError
-            As in fit; and for another kind of y, other classes or columns than before.
+            As in fit; also for another kind of y, or other classes or columns, than before.
         MemoryBudgetError
             As in fit.
 
@@ -426,43 +433,43 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
     def add_labels(
         self, X: Any = None, y: Any = None, *, label_features: Any = None, classes: Any = None
     ) -> "NGAMEEmbeddingXC":
-        """Add labels of which the features are known, or a text, but no instance.
+        """Add labels whose features or text are known, but that have no instances.
 
-        Their classifiers are their embeddings; ``partial_fit`` trains them. What is known of the
-        other labels does not change.
+        Their embeddings serve as their classifiers until ``partial_fit`` trains these. Nothing
+        about the other labels changes.
 
         Parameters
         ----------
         X, y : None
-            Of no use here: ``partial_fit`` learns from instances.
+            Not used: ``partial_fit`` learns from instances.
         label_features : LabelFeatures, TextsWithFeatures, {array-like, sparse matrix} of shape \
                 (n_new, n_features), or array-like of str of shape (n_new,)
             As in the constructor.
         classes : array-like of shape (n_new,), default=None
-            Their class labels, after a fit with a 1-D y, or names, after one with names of columns;
-            None for those of a ``LabelFeatures`` that has them. After an indicator they are the
-            next columns.
+            Their class labels, after a fit with a 1-D y, or their names, after a fit with column
+            names; None takes those of a ``LabelFeatures`` that has them. After a fit with an
+            indicator, they are the next columns.
 
         Returns
         -------
         estimator
-            Itself. ``classes_`` stay sorted, and new columns come after the others.
+            Itself. Classes stay sorted in ``classes_``; new columns come after the others.
 
         Raises
         ------
         ValueError
-            For other features than X had, classes that are missing, not distinct, or known already,
-            and if the labels were fitted without label features: the cosine of a text and that of
-            the mean of instances are not alike.
+            For other features than X had; for classes that are missing, not distinct or already
+            known; and if the labels were fitted without label features, because the cosine with a
+            text is not comparable to the cosine with the mean of instances.
 
         Warns
         -----
         UnseenLabelWarning
-            If a label has no feature: nothing is known of it then.
+            If a label has no feature, so that nothing is known of it.
 
         Examples
         --------
-        A label that is known by its text alone:
+        Add a label that is known only by its text:
 
         >>> from sklearn.feature_extraction.text import TfidfVectorizer
         >>> from sklearn_xc import LabelFeatures, NGAMEEmbeddingXC

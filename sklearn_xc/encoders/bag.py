@@ -102,44 +102,45 @@ class BagGradients(NamedTuple):
     _steps_fit=Holds("steps of the shapes of what they move"),
 )
 class BagOfEmbeddings(BaseEstimator):
-    """Encoder of sparse rows: the sum of the vectors of their features, scaled to norm 1.
+    """Encoder of sparse rows: the sum of their feature vectors, scaled to norm 1.
 
-    With x a row of features, tf-idf for instance, and E the vectors of all features::
+    With x a row of features, such as tf-idf, and E the vectors of all features::
 
         u = sum_j x_j E_j
         y = u + max(u A + a, 0) B       the residual block
         v = y / |y|
 
-    The block is the identity at the start, where B = 0. All parameters learn by Adam; of E only the
-    rows of features that occur in a mini-batch.
+    At the start, B = 0 and the block is the identity. All parameters are trained by Adam; of E,
+    only the rows of features that occur in a mini-batch.
 
     Parameters
     ----------
     residual : bool, default=True
-        Whether there is a residual block; otherwise y = u.
+        Whether to have a residual block; otherwise y = u.
     dropout : float, default=0.0
-        The share of the features of an input that are left out in training, at random [1]_; below
-        1. The others count so much more that u is the same on average.
+        The share of the features of an input to leave out at random in training [1]_; below 1. The
+        others are scaled up so that u is the same on average.
     embedding_init : array-like of shape (n_features, dim), tuple of (words, vectors), fitted \
             DecompMIPSSkipGram, or None, default=None
-        Vectors of features that training starts from; None is for random ones. Rows of zeros, and
-        features that are none of the words, start at random. The others are scaled to the norm of
-        random ones, in the root mean square. Words are matched with names of features: of a data
-        frame, or of the `label_vectorizer`. A fit clones the encoder, and clones are not fitted:
-        give ``(model.words_, model.vectors_)``, or ``FrozenEstimator(model)`` of scikit-learn.
-        Worth it with few instances and labels without texts: see ``docs/word_vectors.md``.
+        Vectors of features from which training starts; None is for random ones. Features that are
+        not among the words, or whose row is zero, start at random. The others are scaled such that
+        their root-mean-square norm is that of random ones. Words are matched with feature names:
+        of a data frame, or of the `label_vectorizer`. A fit clones the encoder, and clones are not
+        fitted: pass ``(model.words_, model.vectors_)``, or scikit-learn's
+        ``FrozenEstimator(model)``. This helps with few instances and labels without texts: see
+        ``docs/word_vectors.md``.
 
     Attributes
     ----------
     embeddings_ : ndarray of float of shape (n_features, dim)
-        E, of the dtype of the inputs at the start. Normal at random, such that u has norm 1 in the
-        root mean square over these inputs; or from `embedding_init`.
+        E, in the dtype of the inputs at the start. Drawn from a normal distribution such that the
+        root mean square of the norm of u over these inputs is 1; or from `embedding_init`.
     is_given_ : ndarray of bool of shape (n_features,) or None
-        Which features have a vector in `embedding_init`: they mean something without training.
+        Which features have a vector in `embedding_init`: these are meaningful without training.
     block_ : Block or None
         The residual block, if there is one.
     embedding_steps_, block_steps_ : LazyAdam and tuple of Adam
-        What steps depend on besides gradients: twice the memory of the parameters.
+        The optimiser's state: twice the memory of the parameters.
 
     Notes
     -----
@@ -161,8 +162,7 @@ class BagOfEmbeddings(BaseEstimator):
     >>> np.linalg.norm(encoder.encode(inputs), axis=1).round(6)
     array([1., 1., 0.])
 
-    The first two learn to be alike: the gradient of each is the other one's embedding, with a
-    minus.
+    Train the first two to become alike: the gradient of each is minus the embedding of the other.
 
     >>> rng = np.random.default_rng(0)
     >>> for _ in range(30):
@@ -189,7 +189,7 @@ class BagOfEmbeddings(BaseEstimator):
         self.embedding_init = embedding_init
 
     def name_features(self, names: Any) -> None:
-        """Hear what features are called; see `Encoder.name_features`."""
+        """Receive the names of the features; see `Encoder.name_features`."""
         self._feature_names = names
 
     def start(self, inputs: sp.csr_array, dim: int, seed: int) -> None:
@@ -232,7 +232,7 @@ class BagOfEmbeddings(BaseEstimator):
         )
 
     def parameter_shapes(self, n_features: int, dim: int) -> list[tuple[str, tuple[int, ...], int]]:
-        """Return what ``start`` will make; see `Encoder.parameter_shapes`."""
+        """Return what ``start`` will allocate; see `Encoder.parameter_shapes`."""
         shapes: list[tuple[str, tuple[int, ...], int]]
         shapes = [("vectors of the features and means of their gradients", (n_features, dim), 3)]
         if (given := self._given()) is not None:
@@ -264,14 +264,14 @@ class BagOfEmbeddings(BaseEstimator):
         return BagPass(V, entries, *self._forward(entries, V))
 
     def gradients(self, passed: BagPass, gradient: np.ndarray) -> BagGradients:
-        """Return the gradients by all parameters.
+        """Return the gradients with respect to all parameters.
 
         Parameters
         ----------
         passed : BagPass
             From ``forward``.
         gradient : ndarray of float of shape (n, dim)
-            By ``passed.V``.
+            With respect to ``passed.V``.
 
         Returns
         -------

@@ -6,7 +6,7 @@ import numpy as np
 
 
 class ForwardPass(Protocol):
-    """What ``forward`` returns: embeddings, and what else the encoder needs to learn from them.
+    """What ``forward`` returns: embeddings, and whatever the encoder needs to learn from them.
 
     Attributes
     ----------
@@ -32,42 +32,43 @@ class ForwardPass(Protocol):
 
 
 class Encoder(Protocol):
-    """Maps inputs to unit vectors, and learns from gradients by them.
+    """Maps inputs to unit vectors, and learns from gradients with respect to them.
 
-    The constructor stores parameters only; ``get_params``, ``set_params`` and ``clone`` work, as
-    those of ``sklearn.base.BaseEstimator`` do. What is learnt are attributes that ``start`` makes.
+    The constructor only stores parameters; ``get_params``, ``set_params`` and ``clone`` work as
+    for ``sklearn.base.BaseEstimator``. ``start`` makes the attributes that are learnt.
 
-    Inputs are a ``scipy.sparse.csr_array`` of shape (n, n_features), in rows whose columns rise and
-    without stored zeros; or, for an encoder with ``reads = "texts"``, an ndarray of str objects of
-    shape (n,), none of them empty. They are not to be changed.
+    Inputs are a ``scipy.sparse.csr_array`` of shape (n, n_features), with sorted columns in each
+    row and without stored zeros; or, for an encoder with ``reads = "texts"``, an ndarray of str
+    objects of shape (n,), none of them empty. Do not modify them.
 
-    A method ``parameter_shapes(n_features, dim)`` may be missing. It tells before ``start`` what
-    will be made, as tuples of what it is, its shape, and how many there are: a fit that has not the
-    memory for it is refused then. `n_features` is None for texts. Nor need there be a method
-    ``batch_shapes(n)``, which tells the same of training on mini-batches of n inputs.
+    The method ``parameter_shapes(n_features, dim)`` is optional. It tells, before ``start``, what
+    will be allocated, as tuples of a description, the shape, and the number of such arrays, so
+    that a fit that lacks the memory can be refused. `n_features` is None for texts. The method
+    ``batch_shapes(n)``, also optional, tells the same for training on mini-batches of n inputs.
 
-    Nor need there be a method ``name_features(names)``, which hears before ``start`` what features
-    are called, an ndarray of str of shape (n_features,), or None if nobody knows; and an attribute
-    ``is_given_``, an ndarray of bool of shape (n_features,) or None after ``start``: features that
-    mean something before any training. An instance that has none of these, and none of the features
-    of training, is answered as one without features.
+    The method ``name_features(names)`` is optional. It receives the feature names before
+    ``start``, an ndarray of str of shape (n_features,), or None if they are unknown. The attribute
+    ``is_given_``, optional as well, is an ndarray of bool of shape (n_features,), or None, after
+    ``start``: it marks features that are meaningful before any training. An instance that has none
+    of these, and none of the features of the training instances, is answered as one without
+    features.
 
-    A method ``default_dim()`` returns the dimension of embeddings where nobody asks for another
-    one; attributes ``default_learning_rate`` and ``default_classifier_learning_rate`` are what
-    their names say; all may be missing, and are asked before ``start``. An attribute ``is_frozen``
-    that is True says that the encoder is not to be trained: ``forward`` and ``learn`` are not
-    called. One ``trains_together`` that is True says that the processes of a launcher share its
-    training (`sklearn_xc.parallel.ranks`). A method ``finish()`` is called when a fit has ended;
-    what only training needs may go.
+    The following are optional, too. The method ``default_dim()`` returns the dimension of
+    embeddings used unless another is requested; the attributes ``default_learning_rate`` and
+    ``default_classifier_learning_rate`` are what their names say. All three are read before
+    ``start``. If the attribute ``is_frozen`` is True, the encoder is not trained: ``forward`` and
+    ``learn`` are not called. If ``trains_together`` is True, the processes of a launcher share its
+    training (`sklearn_xc.parallel.ranks`). The method ``finish()`` is called when a fit has ended,
+    and may drop what only training needs.
 
     Attributes
     ----------
     reads : {"rows", "texts"}
-        What inputs are. It may be missing, which is "rows".
+        The kind of inputs. Optional; "rows" if missing.
 
     Examples
     --------
-    One of your own that does not learn: latent semantic analysis.
+    An encoder of your own that does not learn: latent semantic analysis.
 
     >>> from sklearn.base import BaseEstimator
     >>> from sklearn.decomposition import TruncatedSVD
@@ -99,17 +100,17 @@ class Encoder(Protocol):
     reads: Literal["rows", "texts"]
 
     def start(self, inputs: Any, dim: int, seed: int) -> None:
-        """Make initial parameters; what was learnt before is forgotten.
+        """Make initial parameters, forgetting what was learnt before.
 
         Parameters
         ----------
         inputs : csr_array of shape (n, n_features), or ndarray of str of shape (n,)
-            Training instances: their width and dtype count, and what else an encoder may want to
-            know.
+            Training instances, for their width, their dtype, and anything else that an encoder may
+            want to know.
         dim : int
-            Of the embeddings.
+            Dimension of the embeddings.
         seed : int
-            Of what is random.
+            Seeds everything that is random.
         """
 
     def encode(self, inputs: Any, n_jobs: int | None = None) -> np.ndarray:
@@ -119,13 +120,13 @@ class Encoder(Protocol):
         ----------
         inputs : csr_array of shape (n, n_features), or ndarray of str of shape (n,)
         n_jobs : int or None
-            Threads, as joblib counts them.
+            Number of threads, as joblib counts them.
 
         Returns
         -------
         ndarray of float of shape (n, dim)
-            Rows of norm 1, or 0 for an input without features. The bits of each depend neither on
-            the others nor on the number of threads.
+            Rows of norm 1, or of norm 0 for an input without features. The bits of each row depend
+            neither on the other rows nor on the number of threads.
         """
 
     def forward(self, inputs: Any, rng: np.random.Generator, n_jobs: int | None = None) -> Any:
@@ -138,7 +139,7 @@ class Encoder(Protocol):
         rng : numpy.random.Generator
             Draws what is random in training, such as features that are left out.
         n_jobs : int or None
-            Threads, on which nothing depends.
+            Number of threads; it does not affect the result.
 
         Returns
         -------
@@ -153,11 +154,11 @@ class Encoder(Protocol):
         Parameters
         ----------
         passed : ForwardPass
-            From ``forward`` of this encoder, which has not learnt since.
+            From ``forward`` of this encoder, with no ``learn`` since.
         gradient : ndarray of float of shape (n, dim)
-            By ``passed.V``.
+            With respect to ``passed.V``.
         rate : float
-            Of the step.
+            Learning rate of the step.
         n_jobs : int or None
-            Threads, on which nothing depends.
+            Number of threads; it does not affect the result.
         """

@@ -20,7 +20,7 @@ class OneVsAllPrimal(Initialiser):
     ----------
     stop : float, default=0.003
         The all-negative problem is left when its gradient has fallen to this share of that at
-        zero. Chosen by a sweep on three sets, see ``docs/one_vs_all.md``.
+        zero. Chosen by a sweep on three sets, see ``docs/papers/mean_separating.md``.
 
     Notes
     -----

@@ -28,10 +28,10 @@ _OWN = {"label_range", "max_memory"}
 
 
 def plan_label_ranges(X: Any, y: Any, n: int) -> list[tuple[int, int]]:
-    """Return ranges of labels that take about the same time to train, for `n` machines.
+    """Return `n` ranges of labels that take about the same time to train, one for each machine.
 
-    Each is a `label_range` of :class:`OvALinearXC`; the models of all are put together by
-    :func:`merge`.
+    Each range is a `label_range` of :class:`OvALinearXC`; :func:`merge` combines the resulting
+    models.
 
     Parameters
     ----------
@@ -40,17 +40,18 @@ def plan_label_ranges(X: Any, y: Any, n: int) -> list[tuple[int, int]]:
     y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_labels)
         One class per instance, or a binary indicator.
     n : int
-        Ranges; as many as there are labels at most.
+        Number of ranges, at most the number of labels.
 
     Returns
     -------
     list of (int, int)
-        Where each begins and ends; together all labels, in order.
+        Where each range begins and ends; together they cover all labels, in order.
 
     Raises
     ------
     ValueError
-        If `n` is no positive integer, or `y` has two classes or is no y of :class:`OvALinearXC`.
+        If `n` is not a positive integer, or if `y` has two classes or is not a valid y for
+        :class:`OvALinearXC`.
 
     Examples
     --------
@@ -82,33 +83,34 @@ def plan_label_ranges(X: Any, y: Any, n: int) -> list[tuple[int, int]]:
 
 
 def merge(models: Sequence[Any]) -> OvALinearXC:
-    """Return one model of models that were fitted to some labels each, by their `label_range`.
+    """Return one model made of models that were each fitted to some labels, by `label_range`.
 
-    It is the model of a single fit, as if `label_range` had been None: every number that follows
-    from the data has the same bits, however labels were cut; but for the times in ``fit_report_``.
+    The result is the model of a single fit with `label_range` None: every number that follows from
+    the data has the same bits, however the labels were cut. Only the times in ``fit_report_``
+    differ.
 
     Parameters
     ----------
     models : sequence of OvALinearXC, str or PathLike
-        Fitted, or the folders where they were saved; in any order. All were given the same X, y,
-        weights and parameters (those that change no model may differ: `n_jobs`, `numa`,
-        `max_memory`, `top_k`, `label_names`, `verbose`, `checkpoint_dir`).
+        Fitted models, or the folders where they were saved, in any order. All must have been given
+        the same X, y, weights and parameters (those that do not change the model may differ:
+        `n_jobs`, `numa`, `max_memory`, `top_k`, `label_names`, `verbose`, `checkpoint_dir`).
 
     Returns
     -------
     OvALinearXC
-        With the parameters of the first, and `label_range` None. Where that has a `max_memory`,
-        weights that do not fit go to a file.
+        With the parameters of the first model, except that `label_range` is None. If these include
+        a `max_memory`, weights that do not fit go to a file.
 
     Raises
     ------
     ValueError
-        For gaps, overlaps, other data or parameters, by name; for models that are compact (make
-        the whole one compact) or were fitted to all labels.
+        For gaps, overlaps, and different data or parameters, which the message names; for models
+        that are compact (make the merged one compact instead) or that were fitted to all labels.
     TypeError
-        For what is no such model.
+        For anything else than such a model.
     SavedModelError, OSError
-        As of :func:`sklearn_xc.load`.
+        As in :func:`sklearn_xc.load`.
 
     Examples
     --------

@@ -50,24 +50,24 @@ class LinearModel(XCClassifier):
 
     @reads_one_state
     def compact(self: Model) -> Model:
-        """Return the same model with weights in a quarter of the memory, rounded.
+        """Return the same model with rounded weights that take a quarter of the memory.
 
-        A weight takes a byte, and its label about another, in memory and in a folder that ``save``
-        writes. Rows are scored as the weights lie there. Precision changes by about a
-        tenth of a point at most, up or down. The model itself stays as it is.
+        A weight takes one byte, and its label about another, both in memory and in a folder that
+        ``save`` writes. Rows are scored directly from this form. Precision changes by about a
+        tenth of a point at most, up or down. The original model is not changed.
 
         Returns
         -------
         estimator
-            It answers as one whose weights are its ``coef_``, does all that this one does, and can
-            be fitted anew.
+            A model that predicts as if its weights were its ``coef_``, does everything that this
+            one does, and can be fitted again.
 
         Notes
         -----
-        A weight w of a feature whose largest is m, in magnitude, moves by at most
-        ``0.0112 sqrt(|w| m) + 0.00007 m``. ``coef_``, ``explain``, ``candidates=`` and
-        ``predict_topk_anytime`` need the weights by label, of full size: these are made in memory
-        at their first use.
+        A weight w moves by at most ``0.0112 sqrt(|w| m) + 0.00007 m``, where m is the largest
+        magnitude among the weights of its feature. ``coef_``, ``explain``, ``candidates=`` and
+        ``predict_topk_anytime`` need full-size weights by label, which are made in memory on first
+        use.
 
         Examples
         --------
@@ -140,11 +140,11 @@ class LinearModel(XCClassifier):
 
     @reads_one_state
     def predict_topk_anytime(self, X: Any, k: int = 5, *, time_budget: float) -> AnytimeTopK:
-        """Return the best labels that can be found in a time per instance, best first.
+        """Return the best labels found within a time budget per instance, best first.
 
-        Features are read in a fixed order, those first that move scores most for their work. When
-        the time is up, the most promising labels are evaluated to the end, and an upper bound on
-        the features not read says what may have been missed.
+        Features are read in a fixed order, starting with those that move scores most for their
+        cost. When the time is up, the most promising labels are scored in full, and an upper bound
+        on the contribution of the unread features tells what may have been missed.
 
         Parameters
         ----------
@@ -153,28 +153,30 @@ class LinearModel(XCClassifier):
         k : int, default=5
             How many labels; may exceed their number.
         time_budget : float
-            Seconds per instance, for reading weights: what comes before and after, some tens of
-            microseconds and the selection among n_labels scores, is not in it. May be 0 or inf.
+            Seconds per instance for reading weights. The work before and after, some tens of
+            microseconds and the selection among n_labels scores, is not included. May be 0 or inf.
 
         Returns
         -------
         indices, scores : ndarray of int64 and float, of shape (n, k)
-            As of ``predict_topk``; the scores are those of all features.
+            As in ``predict_topk``; scores are over all features.
         exact : ndarray of bool of shape (n,)
-            Whether the row's labels and their order are those of ``predict_topk``. Always after an
-            infinite budget, when all arrays equal its own, bit for bit.
+            Whether the row's labels and their order are those of ``predict_topk``. Always True
+            after an infinite budget, when labels and scores equal those of ``predict_topk`` bit
+            for bit.
         bound_on_missed_score : ndarray of float64 of shape (n,)
-            No label that is not returned scores more. Where `exact`, at most the last score.
+            No label that is not returned has a higher score. Where `exact`, it is at most the last
+            score.
 
         Raises
         ------
         ValueError
-            If `k` is not a positive integer or `time_budget` no number of at least 0.
+            If `k` is not a positive integer or `time_budget` is not a number of at least 0.
 
         Notes
         -----
-        Source: the bound is that of MaxScore [1]_; differs in that it does not skip postings but
-        judges an early stop. One thread, row after row.
+        Source: the bound of MaxScore [1]_, used here to judge an early stop instead of to skip
+        postings. Rows are processed one after another, in one thread.
 
         References
         ----------
@@ -183,8 +185,8 @@ class LinearModel(XCClassifier):
 
         Examples
         --------
-        A tenth of a millisecond for each instance. Where an answer is said to be exact, it is that
-        of ``predict_topk``:
+        With a tenth of a millisecond per instance, an answer that is marked exact is that of
+        ``predict_topk``:
 
         >>> from sklearn_xc import OvALinearXC
         >>> from sklearn_xc.datasets import make_xc_classification

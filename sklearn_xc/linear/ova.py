@@ -55,119 +55,123 @@ class OvALinearXC(UpdatableModel, LogisticModel):
         0.5 (|w|^2 + b^2) + C * sum_i phi(y_i (w.x_i + b))
 
     with a Newton method whose conjugate-gradient steps read only the instances that still have a
-    loss, started from a vector that separates the mean of the positives from the mean of all
-    instances [1]_. No sampling and no tree: each label's weights are the optimum of its own
-    convex problem to the stopping rule below, certified in float64.
+    loss. It starts from a vector that separates the mean of the positives from the mean of all
+    instances [1]_. There is no sampling and no tree: each label's weights are the optimum of its
+    own convex problem up to the stopping rule below, certified in float64.
 
     Parameters
     ----------
     C : float, default=0.5
-        Weight of the summed loss against the ridge. Rows of norm 1 are what the default is for.
+        Weight of the summed loss relative to the ridge. The default is meant for rows of norm 1.
     loss : {"squared_hinge", "logistic", "huber_hinge"} or MarginLoss, default="squared_hinge"
-        phi. The hinges are faster, as far instances drop out; "logistic" has probabilities,
-        :meth:`predict_proba`. A :class:`~sklearn_xc.losses.MarginLoss` may be one of yours, with
-        parameters of its own.
+        phi. The hinges are faster, because instances far from the margin drop out; "logistic"
+        gives probabilities (:meth:`predict_proba`). A :class:`~sklearn_xc.losses.MarginLoss` may
+        be your own, with its own parameters.
     init : {"msi", "zero", "bias", "ovap", "ovap++"}, Initialiser, or {array-like, sparse matrix} \
             of shape (n_labels, n_features) or (n_labels, n_features + 1), default="msi"
-        Start vectors: mean-separating, zero, a negative intercept, the all-negative problem's
-        solution, that of a label with similar positives; one of ``sklearn_xc.initialisers`` with
-        parameters of its own; or given ones, where a further column holds intercepts. The optimum
-        does not depend on them, the time does.
+        Start vectors: mean-separating; zero; a negative intercept; the solution of the
+        all-negative problem; the solution of a label with similar positives; an object from
+        ``sklearn_xc.initialisers`` with its own parameters; or given vectors, where an additional
+        column holds intercepts. They affect the training time, not the optimum.
     tol : float, default=None
         eps0 of the stopping rule ``|g(w)| <= eps0 max(1, min(|P|, |N|)) / n |g(0)|``, with P and N
-        the label's positives and negatives. None means 0.01 and, beyond the rule, a certificate:
-        ``|g(w)|^2 / 2``, and with it the distance from the minimum, is at most 0.001 of the label's
-        objective, where the precision of X allows it. The paper's values, 0.01 for sparse X and 1.0
-        for dense X, have no such bound.
+        the label's positives and negatives. None means 0.01 and, in addition to the rule, a
+        certificate: ``|g(w)|^2 / 2``, and therefore the distance of the objective from its
+        minimum, is at most 0.001 of the label's objective, where the precision of X allows it. The
+        paper's values, 0.01 for sparse X and 1.0 for dense X, have no such bound.
     max_iter : int, default=100
-        Most Newton steps for a label.
+        Maximum number of Newton steps for a label.
     fit_intercept : bool, default=True
         Whether to add a constant feature.
     regularize_intercept : bool, default=True
-        Whether the ridge covers the intercept. If not, no bound on the suboptimality is known.
+        Whether the ridge includes the intercept. If not, no bound on the suboptimality is known.
     class_weight : float, array of shape (n_labels,), dict, "balanced" or "propensity", default=None
-        Factors on the loss of each label's positives, as scikit-learn's one-vs-rest classifiers
-        have them; None means 1. A dict holds those of some labels. "balanced" is the mean frequency
-        of labels over that of the label; "propensity" the inverse propensity [2]_, for data where
-        positives are missing. Of two classes, a dict and "balanced" also weight the first.
+        Factors on the loss of each label's positives, as in scikit-learn's one-vs-rest
+        classifiers; None means 1. A dict may give factors for some labels only. "balanced" is the
+        mean frequency of labels divided by the label's own; "propensity" is the inverse propensity
+        [2]_, for data where positives are missing. With two classes, a dict and "balanced" also
+        weight the first.
     negative_weight : float or array of shape (n_labels,), default=None
         Factors on the loss of each label's negatives; None means 1.
     prune : float, default=0.01
-        Weights of smaller magnitude are set to zero after training, never the intercept.
+        Weights of smaller magnitude are set to zero after training; the intercept never is.
     max_drift : float, default=0.3
-        Of :meth:`update` and :meth:`partial_fit`: how far the weights of a label without new
-        positives may be from its optimum, at most, before it is solved again, as a share of their
-        norm. With 0 all labels are that new instances could move at all.
+        For :meth:`update` and :meth:`partial_fit`: how far the weights of a label without new
+        positives may be from its optimum before the label is solved again, as a share of their
+        norm. With 0, every label that new instances could move at all is solved again.
     label_range : (int, int), default=None
         Where the labels to train begin and end, among those of y; None for all. The model knows
-        these alone; :func:`sklearn_xc.linear.merge` makes one of several, trained anywhere, which
-        is that of a single fit. `init` may not let labels start at those of others ("ovap++").
+        only these labels; :func:`sklearn_xc.linear.merge` combines several such models, trained
+        anywhere, into the model of a single fit. `init` must not start labels at the weights of
+        others ("ovap++").
     label_names : array-like of shape (n_labels,), default=None
-        Names of the columns of an indicator y, texts or integers, which become ``classes_``. None
-        takes those of a data frame, else the columns' numbers.
+        Names of the columns of an indicator y, strings or integers, which become ``classes_``.
+        None takes the column names of a data frame, otherwise the column numbers.
     top_k : int, default=100
-        After a sparse fit, how many of the best labels predict and decision_function consider.
+        After a fit to a sparse y, how many of the best labels predict and decision_function
+        consider.
     max_memory : int or str, default=None
-        Bytes, or a text as "8GB", that a fit may hold beyond what the process had when it began,
-        the model included. Block sizes follow from it; copies of X and weights that do not fit go
-        to files in ``TMPDIR``. None takes a fixed size per thread.
+        Limit, in bytes or as a string such as "8GB", on what a fit may hold beyond what the
+        process held when the fit began, the model included. It determines the block sizes; copies
+        of X and weights that do not fit go to files in ``TMPDIR``. None takes a fixed size per
+        thread.
     n_jobs : int, default=None
-        Threads. The model is the same, bit for bit, for any number.
+        Number of threads. The model is bit-for-bit the same for any number.
     numa : {"auto", False}, default="auto"
-        Whether threads are pinned to the NUMA nodes of a machine that has several. Each node has
-        a copy of X in its own memory, where that takes a quarter of what is free there at most and
-        there is no `max_memory`; else X is spread over all nodes. The model is the same.
+        Whether to pin threads to the NUMA nodes of a machine that has several. Each node gets its
+        own copy of X if that takes at most a quarter of the node's free memory and there is no
+        `max_memory`; otherwise X is spread over all nodes. The model is the same.
     verbose : int, default=0
         If not 0, print progress.
     checkpoint_dir : str or PathLike, default=None
-        A folder for the blocks of labels that are finished. If the process ends before the fit
-        does, the same call goes on from there, and ends in the same bytes; with any `n_jobs`. Other
-        data, parameters or versions are refused. The folder stays when the fit has ended, and takes
-        as much room as the model: it is yours to remove. One fit to a folder: not for searches,
-        whose candidates would share it.
+        A folder in which ``fit`` saves finished blocks of labels. If the process ends before the
+        fit does, the same call resumes from there and gives the same bytes, with any `n_jobs`.
+        Other data, parameters or versions are refused. The folder stays after the fit, takes as
+        much room as the model, and is yours to remove. Use one folder per fit; it is not for
+        searches, whose candidates would share it.
     history_dir : str or PathLike, default=None
-        A folder for all rows that ``fit``, ``update`` and ``partial_fit`` are given, for the calls
-        of ``partial_fit`` and ``update`` that follow; about as large as the rows. One model to a
-        folder. None keeps no rows, and refuses ``partial_fit``.
+        A folder that keeps all rows given to ``fit``, ``update`` and ``partial_fit`` for later
+        calls of ``partial_fit`` and ``update``; about as large as the rows. Use one folder per
+        model. None keeps no rows, and ``partial_fit`` is then refused.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
-        Class labels after a 1-D y, else names of columns, or their numbers.
+        Class labels after a 1-D y, otherwise the names or numbers of the columns.
     coef_ : csr_array of shape (n_labels, n_features)
         Weights after pruning (a single row after a 1-D fit of two classes).
     intercept_ : ndarray of shape (n_labels,)
         Intercepts; (1,) after a 1-D fit of two classes, as are ``n_iter_`` and ``fit_report_``.
     label_counts_ : ndarray of int64 of shape (n_labels,)
-        Instances with each label (or of each class).
+        Number of instances with each label (or of each class).
     n_samples_fit_ : int
         Instances seen in fit.
     n_iter_ : ndarray of int64 of shape (n_labels,)
         Newton steps of each label.
     fit_report_ : dict of ndarray of shape (n_labels,)
-        ``n_iter``; ``n_products``, with the Hessian; ``status``, "converged", "max_iter" or
-        "stalled" (at the precision of the dtype); ``objective``, ``gradient_norm`` and
-        ``suboptimality``, an upper bound on the objective's distance from the minimum, all in
+        ``n_iter``; ``n_products``, the products with the Hessian; ``status``, "converged",
+        "max_iter" or "stalled" (at the precision of the dtype); ``objective``, ``gradient_norm``
+        and ``suboptimality``, an upper bound on the objective's distance from the minimum, all in
         float64 at the weights before pruning; ``gradient_tolerance``, the stopping rule's right
-        side; ``pruning_increase``, what pruning adds to the objective; ``distance``, an upper bound
-        on the norm of the difference between the weights that are kept and the optimum;
-        ``positive_cost`` and ``negative_cost``, weights of the loss, C included; ``reason``, "fit",
-        or what :meth:`update` says; ``seconds``, an estimate.
+        side; ``pruning_increase``, what pruning adds to the objective; ``distance``, an upper
+        bound on the norm of the difference between the kept weights and the optimum;
+        ``positive_cost`` and ``negative_cost``, the weights of the loss, C included; ``reason``,
+        "fit" or one of the reasons of :meth:`update`; ``seconds``, an estimate.
         ``pandas.DataFrame(clf.fit_report_)`` shows it as a table.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    Memory: X and a copy of it, the pruned weights, and for each thread about
-    64 (10 n_features + 8 n) bytes in float32, 64 (18 n_features + 8 n) in float64; for a loss that
-    is never zero 64 (17 n_features + n) and 64 (32 n_features + 2 n).
-    The bound is ``|g|^2 / 2``, as the objective is 1-strongly convex; with a free intercept it is
-    infinite. Labels with the same instances are solved once. An instance of which no feature has a
-    weight is scored by how frequent labels are in training, not by `intercept_`.
+    Memory: X and a copy of it, the pruned weights, and for each thread about 64 (10 n_features + 8
+    n) bytes in float32 or 64 (18 n_features + 8 n) in float64; for a loss that is never zero, 64
+    (17 n_features + n) and 64 (32 n_features + 2 n). The bound on the suboptimality is ``|g|^2 /
+    2``, as the objective is 1-strongly convex; with an unregularised intercept it is infinite.
+    Labels with the same instances are solved once. An instance none of whose features has a weight
+    is scored by the training frequencies of the labels, not by `intercept_`.
 
-    Source: method and constants of [1]_, section 2; differs in that labels are solved in blocks
-    that share the product with X, and in the float64 certificate.
+    Source: method and constants of [1]_, section 2. It differs in solving labels in blocks that
+    share the product with X, and in the float64 certificate.
 
     References
     ----------
@@ -277,11 +281,11 @@ class OvALinearXC(UpdatableModel, LogisticModel):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, n_features)
-            Instances. float32 and float64 are kept, other dtypes become float64. Dense X with more
-            than four fifths zeros is read as sparse.
+            Instances. float32 and float64 are kept; other dtypes become float64. A dense X of
+            which more than four fifths are zeros is read as sparse.
         y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
-            One class per instance, or a binary indicator, dense or sparse. Nothing dense of its
-            size is made from a sparse one.
+            One class per instance, or a binary indicator, dense or sparse. A sparse one is never
+            made dense.
         sample_weight : array-like of shape (n,), default=None
             Weights of the instances. A weight of 2 is a repeated row, a weight of 0 a missing one.
 
@@ -293,17 +297,17 @@ class OvALinearXC(UpdatableModel, LogisticModel):
         Raises
         ------
         ValueError
-            For NaN, a y that is not binary, parameters that do not fit together, or a
-            `checkpoint_dir` of another fit.
+            For NaN, a y that is not binary, incompatible parameters, or a `checkpoint_dir` of
+            another fit.
         OSError
-            If `checkpoint_dir` cannot be written; blocks that are there stay.
+            If `checkpoint_dir` cannot be written; blocks already saved stay.
         MemoryBudgetError
-            If the work space does not fit into memory; nothing was allocated yet.
+            If the work space does not fit into memory; raised before anything is allocated.
 
         Warns
         -----
         ConvergenceWarning
-            If labels stopped before their stopping rule held.
+            If the training of labels ended before their stopping rule held.
         PruningWarning
             If pruning notably lowered precision@1, precision@5 or the F1 of what ``predict``
             returns on a sample of the training instances.
@@ -335,44 +339,47 @@ class OvALinearXC(UpdatableModel, LogisticModel):
         self, X: Any = None, y: Any = None, *, label_features: Any = None, classes: Any = None,
         sample_weight: Any = None,
     ) -> "OvALinearXC":  # fmt: skip
-        """Train further labels; nothing that is known of the others changes.
+        """Train further labels; nothing about the existing ones changes.
 
-        To train some labels and to add others, on the same instances, is to train all at once.
+        Training some labels and adding others, on the same instances, gives the same as training
+        all at once.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, n_features)
-            Instances; those of ``fit``, or others. They are read in the dtype of the model.
+            Instances: those of ``fit`` or others. They are read in the dtype of the model.
         y : {array-like, sparse matrix} of shape (n, n_new)
             A binary indicator of the new labels.
         label_features : None
-            Of no use here: labels are learnt from instances.
+            Not used: labels are learnt from instances.
         classes : array-like of shape (n_new,), default=None
-            Names of the new labels, where those of the model have names; None takes those of a data
-            frame. Columns that have numbers are followed by the next.
+            Names of the new labels, if those of the model have names; None takes the column names
+            of a data frame. If the model numbers its columns, the new ones get the next numbers.
         sample_weight : array-like of shape (n,), default=None
             Weights of the instances.
 
         Returns
         -------
         OvALinearXC
-            Itself. New labels come after the others; ``n_samples_fit_`` is the larger of both.
+            Itself. New labels come after the others; ``n_samples_fit_`` is the larger of the old
+            and new number.
 
         Raises
         ------
         ValueError
-            After a 1-D y, where a further class would be a negative of those before; for names that
-            are known; and as of ``fit``.
+            After a 1-D y, where a further class would be a negative of the existing ones; for
+            names already in use; and as in ``fit``.
 
         Warns
         -----
         ConvergenceWarning, PruningWarning, UnseenLabelWarning
-            As ``fit`` does, of the new labels.
+            As in ``fit``, for the new labels.
 
         Notes
         -----
-        `class_weight="balanced"` takes the mean frequency of the labels that are trained together.
-        Arrays of weights or starts are those of the new labels: ``set_params`` changes them.
+        `class_weight="balanced"` uses the mean frequency of the labels that are trained together.
+        Arrays of weights or start vectors must be those of the new labels: set them with
+        ``set_params``.
 
         Examples
         --------

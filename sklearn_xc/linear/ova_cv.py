@@ -43,45 +43,46 @@ _STRATIFIED = (
 class OvALinearXCCV(OvALinearXC):
     """One-vs-all linear classifier that chooses C by cross-validation.
 
-    An :class:`OvALinearXC` whose ``fit`` scores values of C on held-out rows, and then trains on
-    all rows with the best one. Values that have clearly fallen behind are left early, in a race
-    over the folds: ten values and five folds cost about as much as ten fits. In each fold a label
-    is solved for one C after the other, each time from where its last two solutions point.
+    An :class:`OvALinearXC` whose ``fit`` scores values of C on held-out rows, then trains on all
+    rows with the best one. A race over the folds drops values that have clearly fallen behind: ten
+    values and five folds cost about as much as ten fits. In each fold, a label is solved for one C
+    after another, each time starting from an extrapolation of its last two solutions.
 
     Parameters
     ----------
     Cs : int or array-like of float of shape (n_Cs,), default=10
-        Values of C to try, or how many (at most 10,000), on a logarithmic grid from 0.03 to 10:
-        rows of unit length, as those of tf-idf, have their best C within it. If the first or last
-        of such a grid is best, larger steps beyond it are tried too, up to ten times as far; an
-        array is taken as it is. A `GridEdgeWarning` says if `C_` is still at an end.
+        Values of C to try, or how many of them (at most 10,000), on a logarithmic grid from 0.03
+        to 10, which contains the best C for rows of unit length, such as those of tf-idf. If the
+        first or last value of such a grid is best, larger steps beyond it are tried too, up to ten
+        times as far; an array is used as it is. A `GridEdgeWarning` tells if `C_` is still at an
+        end.
     cv : int, splitter or iterable of (train, test), default=5
-        An int, or None for 5, is a number of folds. The rows are shuffled (by `random_state`), for
+        An int, or None for 5, is the number of folds. Rows are shuffled (by `random_state`), for
         classes as well as for an indicator, so that data sorted by time or by class do no harm;
-        for classes each fold has its share of every class. To keep the order, pass a splitter such
-        as ``TimeSeriesSplit()`` or ``StratifiedKFold(5)``. Of an iterable, `train` and `test` are
-        row numbers or masks over all rows; a generator is used up by the first fit.
+        for classes, each fold has its share of every class. To keep the order, pass a splitter
+        such as ``TimeSeriesSplit()`` or ``StratifiedKFold(5)``. In an iterable, `train` and `test`
+        are row numbers or masks over all rows; a generator is used up by the first fit.
     scoring : str or callable, default="P@1"
         A name that :func:`sklearn_xc.metrics.get_scorer` knows, or a scorer that returns a number.
-        Larger is better; the smallest C wins a tie.
+        Larger is better; ties go to the smallest C.
     exhaustive : bool, default=False
-        Whether to score every C on every fold. Otherwise a race decides, see Notes: use True for
-        the whole table, and for folds that are not alike, such as those of a time series.
+        Whether to score every C on every fold. Otherwise a race decides (see Notes). Use True to
+        get the whole table, and for folds that are not alike, such as those of a time series.
     loss, init, tol, max_iter, fit_intercept, regularize_intercept, class_weight, \
 negative_weight, prune, max_drift, label_names, top_k, max_memory, n_jobs, numa, verbose, \
             checkpoint_dir, history_dir
         As in :class:`OvALinearXC`. `init` starts the largest C of each fold, and the final fit.
-        With ``tol=None`` the fits to the folds are certified within 3% of their optimum, the final
-        one within 0.1%; a given `tol` holds for all.
+        With ``tol=None``, the fits to the folds are certified to be within 3% of their optimum,
+        the final one within 0.1%; a given `tol` holds for all.
     random_state : int, RandomState instance or None, default=0
-        Shuffles the rows where `cv` is an int. None shuffles anew in each fit.
+        Shuffles the rows if `cv` is an int. None shuffles differently in each fit.
 
     Attributes
     ----------
     C_ : float
-        The best C: of those that were scored on all folds that were run.
+        The best C among those that were scored on all folds that were run.
     Cs_ : ndarray of float64 of shape (n_Cs,)
-        The grid, in rising order; for an int `Cs`, with the values beyond it that were tried.
+        The grid, in increasing order; for an int `Cs`, with the values beyond it that were tried.
     scores_ : ndarray of float64 of shape (n_folds, n_Cs)
         Scores on the held-out rows; NaN where a value was not scored. A row of NaN is a fold that
         was not needed.
@@ -90,11 +91,12 @@ negative_weight, prune, max_drift, label_names, top_k, max_memory, n_jobs, numa,
     best_score_ : float
         Mean score of `C_` over the folds that were run.
     path_report_ : dict of ndarray of shape (n_folds, n_Cs)
-        ``n_iter`` and ``n_products``, Newton steps and products with the Hessian, means over the
-        labels, NaN where a value was not fitted; ``n_unsolved``, labels that stopped before their
-        stopping rule held, 0 there.
+        ``n_iter`` and ``n_products``, the numbers of Newton steps and of products with the
+        Hessian, means over the labels, NaN where a value was not fitted; ``n_unsolved``, the
+        number of labels whose training ended before their stopping rule held, 0 where a value was
+        not fitted.
     classes_, coef_, intercept_, label_counts_, n_samples_fit_, n_iter_, fit_report_
-        Of the final fit, as in :class:`OvALinearXC`: the model is, bit for bit, that of
+        Of the final fit, as in :class:`OvALinearXC`: the model is bit for bit that of
         ``OvALinearXC(C=C_)``.
     n_features_in_, feature_names_in_
         As in scikit-learn.
@@ -107,24 +109,25 @@ negative_weight, prune, max_drift, label_names, top_k, max_memory, n_jobs, numa,
     Notes
     -----
     A label without positives among a fold's training rows is solved as in :class:`OvALinearXC`.
-    `sample_weight` reaches the fits, and the scorer if it takes weights.
+    `sample_weight` is passed to the fits, and to the scorer if it takes weights.
 
-    The race. The first fold begins with four tenths of the grid, below its middle, and goes on to
-    either side while the value at the edge is the best, or at the lower edge one standard error
-    behind it at most; later folds do if it is best, and catch up. After each fold, values leave
-    that are 2.5 standard errors behind the best, by paired differences of all rows scored so far;
-    and the last of those that are too many: of ten values at most 4, 3 and 1 stay after the first
-    three of five folds. The race ends when one is left. For scorers other than those of
-    :mod:`sklearn_xc.metrics` nothing is known about single rows: all values are scored on the first
-    two folds, and after f of F the best of them go on, a share of ``1 - f / F``. C may then differ
-    from that of ``exhaustive=True``, as it does from seed to seed, where scores differ by no more
-    than their noise.
+    The race: the first fold begins with four tenths of the grid, below its middle, and extends to
+    either side while the value at the edge is the best, or, at the lower edge, at most one
+    standard error behind the best. Later folds extend only if the value at the edge is the best;
+    new values catch up on the earlier folds. After each fold, values that are 2.5 standard errors
+    behind the best, by paired differences of all rows scored so far, drop out; so do the worst of
+    the others if there are too many: of ten values, at most 4, 3 and 1 stay after the first three
+    of five folds. The race ends when one value is left. For scorers other than those of
+    :mod:`sklearn_xc.metrics`, nothing is known about single rows: all values are scored on the
+    first two folds, and after f of F folds the best of them go on, a share of ``1 - f / F``. C may
+    then differ from that of ``exhaustive=True`` where scores differ by no more than their noise,
+    as it does from seed to seed.
 
-    Memory: beside that of :class:`OvALinearXC`, the pruned weights for the Cs of one fold, a number
-    for each held-out row and C in the race, and for each thread four times the weights of 128
-    labels before pruning, which `max_memory` covers. On the first fold the weights of all labels
-    before pruning are kept for smaller Cs, where they take 256 MB and a quarter of `max_memory` at
-    most.
+    Memory, in addition to that of :class:`OvALinearXC`: the pruned weights for the Cs of one fold,
+    a number for each held-out row and C in the race, and for each thread four times the weights of
+    128 labels before pruning, which `max_memory` covers. On the first fold, the weights of all
+    labels before pruning are kept for smaller Cs if they take at most 256 MB and a quarter of
+    `max_memory`.
 
     Examples
     --------
@@ -219,7 +222,7 @@ negative_weight, prune, max_drift, label_names, top_k, max_memory, n_jobs, numa,
         y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
             One class per instance, or a binary indicator, dense or sparse.
         sample_weight : array-like of shape (n,), default=None
-            Weights of the instances, in the fits and in the scores.
+            Weights of the instances, for the fits and for the scores.
 
         Returns
         -------
@@ -229,20 +232,22 @@ negative_weight, prune, max_drift, label_names, top_k, max_memory, n_jobs, numa,
         Raises
         ------
         ValueError
-            As in :class:`OvALinearXC`; for Cs that are not positive; without folds, for those that
-            cannot be made, have no training or test rows or only such of weight zero, or hold row
-            numbers that do not exist; for scores that are no finite numbers.
+            As in :class:`OvALinearXC`; for Cs that are not positive; if there are no folds, or
+            folds that cannot be made, have no training or test rows, have only rows of weight
+            zero, or hold row numbers that do not exist; and for scores that are not finite
+            numbers.
         MemoryBudgetError
-            If the work space does not fit into memory; nothing was allocated yet.
+            If the work space does not fit into memory; raised before anything is allocated.
 
         Warns
         -----
         ConvergenceWarning
-            If labels stopped before their stopping rule held, in the folds or in the final fit.
+            If the training of labels ended before their stopping rule held, in the folds or in the
+            final fit.
         GridEdgeWarning
             If `C_` is the first or last of three or more `Cs_`, and better than its neighbour.
         PruningWarning, UnseenLabelWarning
-            Of the final fit, as in :class:`OvALinearXC`.
+            For the final fit, as in :class:`OvALinearXC`.
         """
         with self._first_fit(X, y, sample_weight):
             self._warn()

@@ -40,12 +40,12 @@ class LogisticModel(LinearModel):
     @available_if(_is_logistic)
     @reads_one_state
     def predict_proba(self, X: Any) -> Any:
-        """Return how likely labels are to be relevant, for ``loss="logistic"`` only.
+        """Return the probability that each label is relevant, for ``loss="logistic"`` only.
 
-        A label's probability is ``1 / (1 + exp(-score))``, whatever those of other labels. It is
-        what the logistic loss aims at, but for the ridge, pruning, and `class_weight` and
-        `negative_weight`, which count labels as more or less frequent than they are:
-        :class:`~sklearn_xc.TopKCalibrator` learns what remains from held-out rows.
+        A label's probability is ``1 / (1 + exp(-score))``, independent of the other labels. This
+        is what the logistic loss estimates, but for the effects of the ridge, of pruning, and of
+        `class_weight` and `negative_weight`, which count labels as more or less frequent than they
+        are. :class:`~sklearn_xc.TopKCalibrator` learns to correct for these from held-out rows.
 
         Parameters
         ----------
@@ -55,9 +55,9 @@ class LogisticModel(LinearModel):
         Returns
         -------
         ndarray of shape (n, n_labels), or CSR of shape (n, n_labels)
-            After a sparse fit, a CSR with those of the ``top_k`` best labels of each row: a missing
-            entry was not scored, it is not zero. After a 1-D fit rows are divided by their sums.
-            Labels without a training instance have 0.
+            After a sparse fit, a CSR with the probabilities of the ``top_k`` best labels of each
+            row: a missing entry means that it was not scored, not that it is zero. After a 1-D
+            fit, rows are divided by their sums. Labels without a training instance have 0.
 
         Examples
         --------
@@ -117,13 +117,13 @@ class LogisticModel(LinearModel):
         k : int, default=5
             How many labels; may exceed their number.
         candidates, exclude : sequence, or indicator of shape (n, n_labels), default=None
-            The labels that may be returned, or may not, as in :meth:`predict_topk`. A label has the
-            same probability whichever others may be returned.
+            The labels that may or may not be returned, as in :meth:`predict_topk`. They do not
+            affect the probability of a label.
 
         Returns
         -------
         indices : ndarray of int64 of shape (n, k)
-            Those of :meth:`predict_topk`.
+            As in :meth:`predict_topk`.
         probabilities : ndarray of float of shape (n, k)
             Padded with 0.
 

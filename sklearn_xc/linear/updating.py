@@ -60,12 +60,12 @@ class UpdatableModel:
         self: Any, X: Any, y: Any, sample_weight: Any = None, *, X_old: Any = None,
         y_old: Any = None, sample_weight_old: Any = None,
     ) -> Any:  # fmt: skip
-        """Learn from further instances, and solve only the labels again that these concern.
+        """Learn from further instances, solving again only the labels that they concern.
 
-        Labels with new positives are solved again, on old and new instances, from where they stand.
-        All others keep their weights, with a bound on how far these are from the optimum of all
-        instances, ``fit_report_["distance"]``; where it exceeds `max_drift` times the norm of the
-        weights, they are solved again too.
+        Labels with new positives are solved again, on old and new instances, starting from their
+        current weights. All others keep their weights, with a bound on how far these are from the
+        optimum over all instances, ``fit_report_["distance"]``. Where the bound exceeds
+        `max_drift` times the norm of the weights, they are solved again too.
 
         Parameters
         ----------
@@ -76,7 +76,7 @@ class UpdatableModel:
         sample_weight : array-like of shape (n_new,), default=None
             Their weights.
         X_old : {array-like, sparse matrix} of shape (n_old, n_features), default=None
-            All instances of ``fit`` and of calls since; None takes them from `history_dir`.
+            All instances of ``fit`` and of later calls; None takes them from `history_dir`.
         y_old : {array-like, sparse matrix} of shape (n_old,) or (n_old, n_labels), default=None
             Their classes or labels.
         sample_weight_old : array-like of shape (n_old,), default=None
@@ -85,15 +85,16 @@ class UpdatableModel:
         Returns
         -------
         estimator
-            Itself. ``label_counts_`` and ``n_samples_fit_`` grow; ``fit_report_["reason"]`` says of
-            each label why it was solved: "new positives", "drift", "parameters" (its loss is
-            weighted otherwise now, or there is another loss), or "kept".
+            Itself. ``label_counts_`` and ``n_samples_fit_`` grow; ``fit_report_["reason"]`` tells
+            why each label was solved: "new positives", "drift" or "parameters" (the weights of its
+            loss, or the loss itself, have changed); or that it was "kept".
 
         Raises
         ------
         ValueError
-            For old instances that are not those of before, by their numbers; other labels; models
-            that are compact or of some labels, by `label_range`; and as of ``fit``.
+            If the old instances are not as many, in all and for each label, as the model has seen;
+            for other labels; for models that are compact or of some labels only (`label_range`);
+            and as in ``fit``.
 
         Warns
         -----
@@ -103,14 +104,14 @@ class UpdatableModel:
         Notes
         -----
         The bound is ``|w - w*|^2 <= 2 (F(w) - F(w*))``, as the objective F is 1-strongly convex.
-        The fit knows its right side, pruning included; new negatives add their loss at w to F(w),
-        and no less than nothing to F(w*). With a free intercept, and after another version of the
-        package, there is none: all labels are solved again. So are they with
+        The fit knows its right-hand side, pruning included; new negatives add their loss at w to
+        F(w), and at least 0 to F(w*). With an unregularised intercept, or after a fit by another
+        version of the package, there is no bound, and all labels are solved again; likewise with
         ``class_weight="balanced"`` or "propensity", whose weights follow from all instances.
 
         Examples
         --------
-        Ten further instances; labels that none of them has keep their weights:
+        After ten further instances, labels that none of them has keep their weights:
 
         >>> import numpy as np
         >>> from sklearn_xc import OvALinearXC
@@ -137,10 +138,10 @@ class UpdatableModel:
     def partial_fit(
         self: Any, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> Any:
-        """Learn from some instances, and then from others; needs `history_dir`.
+        """Learn from instances that arrive in parts; needs `history_dir`.
 
-        The first call is ``fit``, each one after it :meth:`update` with all rows that came before,
-        which are kept in `history_dir`. A call that was killed may be made again.
+        The first call is ``fit``; each later one is :meth:`update` with all earlier rows, which
+        are kept in `history_dir`. A call that was killed may be repeated.
 
         Parameters
         ----------
@@ -161,12 +162,12 @@ class UpdatableModel:
         Raises
         ------
         ValueError
-            As of ``fit`` and ``update``, and where `history_dir` has other rows than those that the
+            As in ``fit`` and ``update``, and if `history_dir` holds other rows than those that the
             model has seen.
         SavedModelError
-            If these are damaged.
+            If the rows in `history_dir` are damaged.
         OSError
-            If they cannot be written; then nothing has changed.
+            If rows cannot be written; nothing has changed then.
 
         Examples
         --------

@@ -18,26 +18,26 @@ def brier_score(
     sample_weight: Any = None,
     classes: Any = None,
 ) -> float:
-    r"""Return the Brier score: the mean squared distance of probabilities from the truth.
+    r"""Return the Brier score: the mean squared error of probabilities.
 
-    The mean is over the scored pairs of an instance and a label, all or those of the k best labels
-    of each row. Smaller is better.
+    The mean is over the scored pairs of an instance and a label: all of them, or those of the k
+    best labels of each row. Smaller is better.
 
     Parameters
     ----------
     Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
         Indicator, or one class per row, as in :func:`precision_at_k`.
     Y_prob : {sparse matrix, array-like} of shape (n_samples, n_labels), or tuple
-        Probabilities in [0, 1] as ``predict_proba`` gives them, or ``(indices, probabilities)``
-        as ``predict_proba_topk`` does, each of shape (n_samples, >= k), padded with -1 in `indices`
-        and ranked as they stand: probabilities may rise along a row. A pair that is not stored was
-        not scored: it is left out, also where it is true. A stored zero counts.
+        Probabilities in [0, 1] as returned by ``predict_proba``, or ``(indices, probabilities)``
+        as returned by ``predict_proba_topk``, each of shape (n_samples, >= k), padded with -1 in
+        `indices` and ranked in the given order: probabilities may rise along a row. A pair that is
+        not stored was not scored and is left out, even if it is true. A stored zero counts.
     k : int, default=None
-        How many of the best labels of each row to take; None takes all that are scored.
+        How many of the best labels of each row to take; None takes all that have a score.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows, for each of their pairs.
     classes : array-like of shape (n_labels,), default=None
-        ``classes_`` of the classifier, where `Y_true` holds class labels.
+        ``classes_`` of the classifier, if `Y_true` holds class labels.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def brier_score(
     Raises
     ------
     ValueError
-        Where an argument does not fit: the message names it, and says what was expected.
+        If an argument is invalid; the message names it and says what was expected.
     TypeError
         For a masked array.
 
@@ -59,8 +59,8 @@ def brier_score(
     -----
     .. math:: B = \frac{1}{n} \sum_{(i, l)} (p_{il} - [\,l \in y_i\,])^2
 
-    over the n scored pairs. Compare models only where equally many pairs are scored, such as at
-    the same k: the mean over more pairs has more easy zeros. For one class per row it is not the
+    over the n scored pairs. Compare models only if equally many pairs are scored, such as at the
+    same k: the mean over more pairs has more easy zeros. For one class per row, it is not the
     multi-class score, which is a sum over labels. Source: [1]_.
 
     References
@@ -93,29 +93,30 @@ def expected_calibration_error(
     sample_weight: Any = None,
     classes: Any = None,
 ) -> float:
-    r"""Return the expected calibration error: how far probabilities are from frequencies.
+    r"""Return the expected calibration error: how much probabilities differ from frequencies.
 
-    The scored pairs are put into bins by their probability. In each bin the mean probability is
-    set against the share of pairs that are true; the result is the mean of their distances, each
-    bin weighted by its pairs. Smaller is better.
+    The scored pairs are binned by their probability. In each bin, the mean probability is compared
+    with the share of pairs that are true; the result is the mean absolute difference, with each
+    bin weighted by its number of pairs. Smaller is better.
 
     Parameters
     ----------
     Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
         Indicator, or one class per row, as in :func:`precision_at_k`.
     Y_prob : {sparse matrix, array-like} of shape (n_samples, n_labels), or tuple
-        Probabilities, as in :func:`brier_score`; pairs that are not scored are left out.
+        Probabilities, as in :func:`brier_score`; pairs without a score are left out.
     k : int, default=None
-        How many of the best labels of each row to take: 1 asks whether the first label is right as
-        often as the model says. None takes all that are scored.
+        How many of the best labels of each row to take: 1 tests whether the first label is right
+        as often as the model says. None takes all that have a score.
     n_bins : int, default=15
-        Bins, up to a million.
+        Number of bins, up to a million.
     strategy : {"quantile", "uniform"}, default="quantile"
-        Bins with equally many pairs (equal probabilities stay together), or of equal width.
+        "quantile" makes bins with equally many pairs (equal probabilities stay together),
+        "uniform" bins of equal width.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows, for each of their pairs.
     classes : array-like of shape (n_labels,), default=None
-        ``classes_`` of the classifier, where `Y_true` holds class labels.
+        ``classes_`` of the classifier, if `Y_true` holds class labels.
 
     Returns
     -------
@@ -125,7 +126,7 @@ def expected_calibration_error(
     Raises
     ------
     ValueError
-        Where an argument does not fit: the message names it, and says what was expected.
+        If an argument is invalid; the message names it and says what was expected.
     TypeError
         For a masked array.
 
@@ -137,10 +138,10 @@ def expected_calibration_error(
     -----
     .. math:: ECE = \sum_b \frac{n_b}{n} \, | \bar y_b - \bar p_b |
 
-    Source: [1]_ with bins of equal width; with equally many pairs after [2]_, since most
-    probabilities are tiny and would share one bin. The bins are those of
-    :func:`sklearn.calibration.calibration_curve`, but that an edge between two probabilities is
-    the smaller of them. Chance alone makes it positive, also for a calibrated model: about
+    Source: [1]_ for bins of equal width; [2]_ for bins with equally many pairs, the default, since
+    most probabilities are tiny and would share one bin. The bins are those of
+    :func:`sklearn.calibration.calibration_curve`, except that an edge between two probabilities is
+    the smaller of them. Chance alone makes the error positive, even for a calibrated model: about
     :math:`\sqrt{2 v n_{bins} / (\pi n)}` with v the mean of p (1 - p).
 
     References

@@ -28,30 +28,31 @@ def calibration_by_frequency(
 ) -> dict[str, np.ndarray]:
     """Return how well probabilities are calibrated for rare and for frequent labels.
 
-    Labels are cut into groups of similar training frequency, and the scored pairs of each group's
-    labels are measured by themselves. Errors of opposite sign on rare and on frequent labels, which
-    cancel in one number, are seen here.
+    Labels are divided into groups of similar training frequency, and the scored pairs of each
+    group are measured separately. This shows errors of opposite sign on rare and on frequent
+    labels, which cancel out in a single number.
 
     Parameters
     ----------
     Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
         Indicator, or one class per row, as in :func:`precision_at_k`.
     Y_prob : {sparse matrix, array-like} of shape (n_samples, n_labels), or tuple
-        Probabilities, as in :func:`brier_score`; pairs that are not scored are left out.
+        Probabilities, as in :func:`brier_score`; pairs without a score are left out.
     label_counts : array-like of int of shape (n_labels,)
         Training instances of each label: ``label_counts_`` of a fitted estimator.
     k : int, default=None
-        How many of the best labels of each row to take; None takes all that are scored.
+        How many of the best labels of each row to take; None takes all that have a score.
     n_bins : int, default=15
-        Bins of the calibration error of each group, up to a million.
+        Number of bins for the calibration error of each group, up to a million.
     strategy : {"quantile", "uniform"}, default="quantile"
-        Of the bins, as in :func:`expected_calibration_error`.
+        How to bin, as in :func:`expected_calibration_error`.
     n_groups : int, default=10
-        Groups of about equally many labels, before those that end at the same frequency are merged.
+        Number of groups of about equally many labels, before groups that end at the same frequency
+        are merged.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows, for each of their pairs.
     classes : array-like of shape (n_labels,), default=None
-        ``classes_`` of the classifier, where `Y_true` holds class labels.
+        ``classes_`` of the classifier, if `Y_true` holds class labels.
 
     Returns
     -------
@@ -65,12 +66,12 @@ def calibration_by_frequency(
         * ``mean_probability``, ``share_positive``: equal where probabilities are right on average.
         * ``brier_score``, ``calibration_error``: as the functions of these names.
 
-        Averages are NaN in a group without scored pairs.
+        Averages are NaN for a group without scored pairs.
 
     Raises
     ------
     ValueError
-        Where an argument does not fit: the message names it, and says what was expected.
+        If an argument is invalid; the message names it and says what was expected.
     TypeError
         For a masked array.
 

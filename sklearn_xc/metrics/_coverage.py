@@ -13,9 +13,9 @@ def coverage_at_k(
 ) -> Any:
     r"""Return coverage@k: the share of labels that are a hit for some row.
 
-    Of the labels that are true for at least one row, those which are among the first k of a row
-    for which they are true. A model that only names frequent labels has a low coverage, however
-    high its precision.
+    Of the labels that are true for at least one row, the share that are among the first k labels
+    of a row for which they are true. A model that only names frequent labels has a low coverage,
+    however high its precision.
 
     Parameters
     ----------
@@ -29,17 +29,17 @@ def coverage_at_k(
     sample_weight : array-like of shape (n_samples,), default=None
         Rows of weight 0 are left out. Other weights change nothing: labels are counted, not rows.
     classes : array-like of shape (n_labels,), default=None
-        ``classes_`` of the classifier, where `Y_true` holds class labels.
+        ``classes_`` of the classifier, if `Y_true` holds class labels.
 
     Returns
     -------
     float or ndarray of shape (len(k),), float64
-        In [0, 1]; a float for an int `k`. 0 where no row has a true label.
+        In [0, 1]; a float for an int `k`. 0 if no row has a true label.
 
     Raises
     ------
     ValueError
-        Where an argument does not fit: the message names it, and says what was expected.
+        If an argument is invalid; the message names it and says what was expected.
     TypeError
         For a masked array.
 
@@ -48,9 +48,10 @@ def coverage_at_k(
     .. math:: C@k = \frac{|\{l : \exists i : l \in y_i, l \text{ among the first } k\}|}
                          {|\bigcup_i y_i|}
 
-    Source: [1]_ and [2]_, which divide by the number of all labels, a constant of the data set;
-    with labels that occur in `Y_true` a perfect ranking reaches 1 at a k of all true labels. The
-    same as in napkinXC. It grows with the number of rows: compare on equal test sets only.
+    Source: [1]_ and [2]_, which divide by the number of all labels, a constant of the data set.
+    Here, as in napkinXC, the divisor is the number of labels that occur in `Y_true`, so that a
+    perfect ranking reaches 1 if k is large enough for all true labels of a row. Coverage grows
+    with the number of rows: compare only on equal test sets.
 
     References
     ----------

@@ -27,26 +27,27 @@ from sklearn_xc.metrics.hits import is_true, mean_over_rows
 def micro_f1(Y_true: Any, Y_pred: Any, *, sample_weight: Any = None) -> float:
     """Return micro-F1: F1 over all pairs of a row and a label together.
 
-    Frequent labels dominate. For one class per row it is the accuracy.
+    Frequent labels dominate. For one class per row, it is the accuracy.
 
     Parameters
     ----------
     Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
         Indicator of 0 and 1, or one class label per row.
     Y_pred : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
-        What ``predict`` gives, of the kind of `Y_true`; sparse and dense indicators may be mixed.
+        Predictions, as returned by ``predict``, of the same kind as `Y_true`; sparse and dense
+        indicators may be mixed.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows.
 
     Returns
     -------
     float
-        In [0, 1]; 0 where no label is true and none is predicted.
+        In [0, 1]; 0 if no label is true and none is predicted.
 
     Raises
     ------
     ValueError
-        Where an argument does not fit: the message names it, and says what was expected.
+        If an argument is invalid; the message names it and says what was expected.
     TypeError
         For a masked array.
 
@@ -83,12 +84,12 @@ def macro_f1(
     Y_true, Y_pred : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
         As in :func:`micro_f1`.
     over : {None, "all", "present", "true"}, default=None
-        Which labels the mean is over: all columns of an indicator, where one that is neither true
-        nor predicted counts 0; those that are true or predicted for some row; those that are true
-        for some row. None is "all" for indicators and "present" for one class per row, as in
-        scikit-learn.
+        Which labels the mean is over. "all": all columns of an indicator, where a label that is
+        neither true nor predicted counts 0; "present": those that are true or predicted for some
+        row; "true": those that are true for some row. None is "all" for indicators and "present"
+        for one class per row, as in scikit-learn.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows within each label; one of weight 0 is as if it were not there.
+        Weights of the rows within each label; a row of weight 0 counts as absent.
 
     Returns
     -------
@@ -98,7 +99,7 @@ def macro_f1(
     Raises
     ------
     ValueError
-        Where an argument does not fit: the message names it, and says what was expected.
+        If an argument is invalid; the message names it and says what was expected.
     TypeError
         For a masked array.
 
@@ -138,19 +139,19 @@ def instance_f1(Y_true: Any, Y_pred: Any, *, sample_weight: Any = None) -> float
     Parameters
     ----------
     Y_true, Y_pred : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
-        As in :func:`micro_f1`. For one class per row it is the accuracy.
+        As in :func:`micro_f1`. For one class per row, the result is the accuracy.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows in the mean.
 
     Returns
     -------
     float
-        In [0, 1]. A row without true and predicted labels counts 0.
+        In [0, 1]. A row without any true or predicted label counts 0.
 
     Raises
     ------
     ValueError
-        Where an argument does not fit: the message names it, and says what was expected.
+        If an argument is invalid; the message names it and says what was expected.
     TypeError
         For a masked array.
 

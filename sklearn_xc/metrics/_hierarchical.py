@@ -37,12 +37,12 @@ def hierarchical_precision(
     Returns
     -------
     float
-        In [0, 1]; 0 where no label is predicted.
+        In [0, 1]; 0 if no label is predicted.
 
     Raises
     ------
     ValueError, TypeError
-        Where an argument does not fit: the message names it, and says what was expected.
+        If an argument is invalid; the message names it and says what was expected.
 
     Examples
     --------
@@ -72,12 +72,12 @@ def hierarchical_recall(
     Returns
     -------
     float
-        In [0, 1]; 0 where no label is true.
+        In [0, 1]; 0 if no label is true.
 
     Raises
     ------
     ValueError, TypeError
-        Where an argument does not fit: the message names it, and says what was expected.
+        If an argument is invalid; the message names it and says what was expected.
 
     Examples
     --------
@@ -95,8 +95,8 @@ def hierarchical_f1(
 ) -> float:
     r"""Return micro-F1 of label sets to which all ancestors are added.
 
-    A label beside the true one earns what both have above them: "plant/tree/ash" is nearer to
-    "plant/tree/oak" than "animal/ant" is.
+    A wrong label earns credit for the ancestors that it shares with the true one: "plant/tree/ash"
+    is nearer to "plant/tree/oak" than "animal/ant" is.
 
     Parameters
     ----------
@@ -105,19 +105,19 @@ def hierarchical_f1(
         (``hierarchy.aligned(model.classes_)`` puts the labels of a model first), or a list of names
         of nodes for each of n_samples rows, or one name.
     hierarchy : LabelHierarchy
-        What is above what.
+        Which labels are above which.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows.
 
     Returns
     -------
     float
-        In [0, 1]; 0 where no label is true and none is predicted.
+        In [0, 1]; 0 if no label is true and none is predicted.
 
     Raises
     ------
     ValueError, TypeError
-        Where an argument does not fit: the message names it, and says what was expected.
+        If an argument is invalid; the message names it and says what was expected.
 
     See Also
     --------
@@ -131,9 +131,9 @@ def hierarchical_f1(
     .. math:: hP = \frac{\sum_i |\hat A_i \cap A_i|}{\sum_i |\hat A_i|} \qquad
               hR = \frac{\sum_i |\hat A_i \cap A_i|}{\sum_i |A_i|}
 
-    and hF1 is their harmonic mean. Each node counts once in a row, however many labels are below
-    it. The root of a hierarchy that has a single one does not count, as it would be right in every
-    row. Of a hierarchy without edges it is :func:`micro_f1`.
+    and hF1 is their harmonic mean. Each node counts once per row, however many labels are below
+    it. If a hierarchy has a single root, the root does not count, as it would be right in every
+    row. For a hierarchy without edges, hF1 is :func:`micro_f1`.
 
     As a scorer of ``predict``: ``sklearn.metrics.make_scorer(hierarchical_f1, hierarchy=kinds)``.
 

@@ -44,7 +44,7 @@ def hierarchical_precision_at_k(
     Raises
     ------
     ValueError, TypeError
-        Where an argument does not fit: the message names it, and says what was expected.
+        If an argument is invalid; the message names it and says what was expected.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def hierarchical_recall_at_k(
     Raises
     ------
     ValueError, TypeError
-        Where an argument does not fit: the message names it, and says what was expected.
+        If an argument is invalid; the message names it and says what was expected.
 
     Examples
     --------
@@ -120,18 +120,18 @@ def hierarchical_f1_at_k(
     Parameters
     ----------
     Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
-        Indicator, or one class per row, as in :func:`precision_at_k`. A true label that has no
-        column counts as one node that is missed.
+        Indicator, or one class per row, as in :func:`precision_at_k`. A true label without a
+        column counts as one missed node.
     topk : ndarray of shape (n_samples, >= k), tuple or sparse matrix
         The ranked labels, as in :func:`precision_at_k`.
     hierarchy : LabelHierarchy
-        Its first nodes are the columns: ``hierarchy.aligned(model.classes_)``.
+        Its first nodes must be the columns: ``hierarchy.aligned(model.classes_)``.
     k : int or sequence of int, default=5
         The cut-offs.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows.
     classes : array-like of shape (n_labels,), default=None
-        ``classes_`` of the classifier, where `Y_true` holds class labels.
+        ``classes_`` of the classifier, if `Y_true` holds class labels.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def hierarchical_f1_at_k(
     Raises
     ------
     ValueError, TypeError
-        Where an argument does not fit: the message names it, and says what was expected.
+        If an argument is invalid; the message names it and says what was expected.
 
     See Also
     --------

@@ -25,28 +25,29 @@ def macro_f1_at_k(
     sample_weight: Any = None,
     classes: Any = None,
 ) -> Any:
-    r"""Return macro-F1@k: F1 of each label, if every row is given its first k; then their mean.
+    r"""Return macro-F1@k: the mean over labels of F1, where each row is given its first k labels.
 
-    Each label counts the same, however rare. A label that is true for some row and never named
-    has an F1 of 0, as has one that is named and never true.
+    Each label counts the same, however rare. A label that is true for some row but never named has
+    an F1 of 0, as does one that is named but never true.
 
     Parameters
     ----------
     Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
         Indicator, or one class per row, as in :func:`precision_at_k`. A class without a position
-        has no F1; what its rows are given is wrong.
+        has no F1; all labels that its rows are given are wrong.
     topk : ndarray of shape (n_samples, >= k), tuple or sparse matrix
         The ranked labels, as in :func:`precision_at_k`.
     k : int or sequence of int, default=5
         The cut-offs.
     over : {None, "all", "present", "true"}, default=None
-        Which labels the mean is over: all of the label set, where one that is neither true nor
-        named counts 0; those that are true for a row or named for one; those that are true for a
-        row. None is "all" for an indicator or with `classes`, else "present".
+        Which labels the mean is over. "all": the whole label set, where a label that is neither
+        true nor named counts 0; "present": those that are true for a row or named for one; "true":
+        those that are true for a row. None is "all" for an indicator or with `classes`, otherwise
+        "present".
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows within each label; one of weight 0 is as if it were not there.
+        Weights of the rows within each label; a row of weight 0 counts as absent.
     classes : array-like of shape (n_labels,), default=None
-        ``classes_`` of the classifier, where `Y_true` holds class labels.
+        ``classes_`` of the classifier, if `Y_true` holds class labels.
 
     Returns
     -------
@@ -56,7 +57,7 @@ def macro_f1_at_k(
     Raises
     ------
     ValueError
-        Where an argument does not fit: the message names it, and says what was expected.
+        If an argument is invalid; the message names it and says what was expected.
     TypeError
         For a masked array.
 
@@ -70,9 +71,9 @@ def macro_f1_at_k(
               \frac{2 \, |\{i : l \in y_i \cap \hat y_i\}|}
                    {|\{i : l \in y_i\}| + |\{i : l \in \hat y_i\}|}
 
-    with :math:`\hat y_i` the first k labels of row i. Source: [1]_. With ``over="all"`` it is
-    scikit-learn's ``f1_score(average="macro", zero_division=0)`` of the indicator of the first k,
-    with "present" that of ``zero_division=np.nan``.
+    with :math:`\hat y_i` the first k labels of row i. Source: [1]_. With ``over="all"``, it is
+    scikit-learn's ``f1_score(average="macro", zero_division=0)`` of the indicator of the first k
+    labels; with "present", it is that with ``zero_division=np.nan``.
 
     References
     ----------
@@ -104,7 +105,7 @@ def macro_precision_at_k(
     sample_weight: Any = None,
     classes: Any = None,
 ) -> Any:
-    r"""Return macro-precision@k: how often each label is right where it is named; then the mean.
+    r"""Return macro-precision@k: the mean over labels of how often a named label is right.
 
     A label that is never among the first k has a precision of 0.
 
@@ -119,9 +120,9 @@ def macro_precision_at_k(
     over : {None, "all", "present", "true"}, default=None
         Which labels the mean is over, as in :func:`macro_f1_at_k`.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows within each label; one of weight 0 is as if it were not there.
+        Weights of the rows within each label; a row of weight 0 counts as absent.
     classes : array-like of shape (n_labels,), default=None
-        ``classes_`` of the classifier, where `Y_true` holds class labels.
+        ``classes_`` of the classifier, if `Y_true` holds class labels.
 
     Returns
     -------
@@ -131,14 +132,14 @@ def macro_precision_at_k(
     Raises
     ------
     ValueError
-        Where an argument does not fit: the message names it, and says what was expected.
+        If an argument is invalid; the message names it and says what was expected.
     TypeError
         For a masked array.
 
     Notes
     -----
-    The same as scikit-learn's ``precision_score(average="macro", zero_division=0)`` of the
-    indicator of the first k, where the mean is over all labels.
+    With the mean over all labels, the same as scikit-learn's ``precision_score(average="macro",
+    zero_division=0)`` of the indicator of the first k labels.
 
     Examples
     --------
@@ -162,10 +163,9 @@ def macro_recall_at_k(
     sample_weight: Any = None,
     classes: Any = None,
 ) -> Any:
-    r"""Return macro-recall@k: the share of each label's rows for which it is named; then the mean.
+    r"""Return macro-recall@k: the mean over labels of how often a true label is named.
 
-    A label that is true for no row has a recall of 0; to leave such labels out, take the mean
-    over those that are true (``over="true"``).
+    A label that is true for no row has a recall of 0; ``over="true"`` leaves such labels out.
 
     Parameters
     ----------
@@ -178,9 +178,9 @@ def macro_recall_at_k(
     over : {None, "all", "present", "true"}, default=None
         Which labels the mean is over, as in :func:`macro_f1_at_k`.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows within each label; one of weight 0 is as if it were not there.
+        Weights of the rows within each label; a row of weight 0 counts as absent.
     classes : array-like of shape (n_labels,), default=None
-        ``classes_`` of the classifier, where `Y_true` holds class labels.
+        ``classes_`` of the classifier, if `Y_true` holds class labels.
 
     Returns
     -------
@@ -190,14 +190,14 @@ def macro_recall_at_k(
     Raises
     ------
     ValueError
-        Where an argument does not fit: the message names it, and says what was expected.
+        If an argument is invalid; the message names it and says what was expected.
     TypeError
         For a masked array.
 
     Notes
     -----
-    The same as scikit-learn's ``recall_score(average="macro", zero_division=0)`` of the indicator
-    of the first k, where the mean is over all labels.
+    With the mean over all labels, the same as scikit-learn's ``recall_score(average="macro",
+    zero_division=0)`` of the indicator of the first k labels.
 
     Examples
     --------

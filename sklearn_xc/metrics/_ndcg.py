@@ -10,10 +10,10 @@ from sklearn_xc.metrics.hits import Hits, discounts, mean_over_rows, measure, up
 def ndcg_at_k(
     Y_true: Any, topk: Any, k: Any = 5, *, sample_weight: Any = None, classes: Any = None
 ) -> Any:
-    r"""Return nDCG@k: the discounted gain of the first k labels over the best possible one.
+    r"""Return nDCG@k: the discounted gain of the first k labels divided by the best possible gain.
 
-    A hit at rank r gains 1 / log2(r + 1). Each row is divided by the gain it has when its true
-    labels come first, then the mean over all rows is taken. A row without a true label counts 0.
+    A hit at rank r gains 1 / log2(r + 1). The gain of each row is divided by its gain if its true
+    labels came first; then the mean over all rows is taken. A row without a true label counts 0.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def ndcg_at_k(
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows in the mean.
     classes : array-like of shape (n_labels,), default=None
-        ``classes_`` of the classifier, where `Y_true` holds class labels.
+        ``classes_`` of the classifier, if `Y_true` holds class labels.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def ndcg_at_k(
     Raises
     ------
     ValueError
-        Where an argument does not fit: the message names it, and says what was expected.
+        If an argument is invalid; the message names it and says what was expected.
     TypeError
         For a masked array.
 

@@ -68,9 +68,10 @@ def paired_bootstrap(
 ) -> PairedDifference:
     r"""Return how much better the second ranking is, with an interval and a p-value.
 
-    Both models are measured on the same instances, most of which are as easy or as hard for one as
-    for the other. Instances are drawn with replacement, each with both of its rankings, and the
-    difference is measured again: how far it moves says how much of it is due to these instances.
+    Both models are measured on the same instances, most of which are equally easy or hard for
+    both. Instances are resampled with replacement, each with both of its rankings, and the
+    difference is measured again: its spread tells how much of it is due to these particular
+    instances.
 
     Parameters
     ----------
@@ -79,35 +80,35 @@ def paired_bootstrap(
     topk_a, topk_b : ndarray of shape (n_samples, >= k), tuple or sparse matrix
         The labels as the two models rank them, as in :func:`precision_at_k`.
     metric : str, default="precision"
-        What to compare: "P@k", "nDCG@k", "R@k", "PSP@k" or "PSnDCG@k" with a number for k, as in
-        :func:`get_scorer`; or a name without the cut-off, which is then `k`.
+        The metric to compare: "P@k", "nDCG@k", "R@k", "PSP@k" or "PSnDCG@k" with a number for k,
+        as in :func:`get_scorer`; or a name without a cut-off, which is then `k`.
     k : int, default=None
-        The cut-off of a `metric` that does not name it; None is 1.
+        The cut-off for a `metric` that does not name one; None is 1.
     propensities : array-like of shape (n_labels,), default=None
         For "PSP@k" and "PSnDCG@k", which need them: see :func:`psp_at_k`.
     n_resamples : int, default=9999
-        Drawings. The smallest p-value is 1 / (n_resamples + 1).
+        Number of resamples. The smallest p-value is 1 / (n_resamples + 1).
     confidence : float, default=0.95
-        Of the interval, in (0, 1).
+        Confidence level of the interval, in (0, 1).
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the rows in the metric. A drawn row brings its weight; one of weight 0 is no
-        instance.
+        Weights of the rows in the metric. A resampled row brings its weight; a row of weight 0
+        does not count as an instance.
     classes : array-like of shape (n_labels,), default=None
-        ``classes_`` of the classifier, where `Y_true` holds class labels.
+        ``classes_`` of the classifier, if `Y_true` holds class labels.
     random_state : int, RandomState instance or None, default=None
-        For drawings that can be repeated.
+        Seeds the resampling.
 
     Returns
     -------
     PairedDifference
-        A named tuple: ``difference`` (metric of b less that of a), ``low``, ``high``, ``p_value``,
-        ``n`` (instances), ``name`` and ``confidence``. The first three are fractions; it prints as
-        a sentence, in percentage points.
+        A named tuple: ``difference`` (metric of b minus metric of a), ``low``, ``high``,
+        ``p_value``, ``n`` (instances), ``name`` and ``confidence``. The first three are fractions;
+        it prints as a sentence, in percentage points.
 
     Raises
     ------
     ValueError
-        Where an argument does not fit: the message names it, and says what was expected.
+        If an argument is invalid; the message names it and says what was expected.
     TypeError
         For a masked array.
 
@@ -119,27 +120,27 @@ def paired_bootstrap(
     -----
     Each metric is a ratio of sums over rows, :math:`\theta = \sum_i w_i d_i / \sum_i w_i a_i` with
     :math:`d_i` the difference in gains and :math:`a_i` the attainable gain (1 but for
-    propensity-scored metrics); both sums are drawn again. The interval is the symmetric studentised
+    propensity-scored metrics); both sums are resampled. The interval is the symmetric studentised
     one [1]_: :math:`\theta \pm q s` with s the standard error by the delta method and q the
-    quantile of :math:`|\theta^* - \theta| / s^*` over the drawings. The p-value is the share of
-    drawings whose ratio is at least :math:`|\theta| / s`, so that it falls below 1 - confidence
-    where the interval leaves out 0.
+    quantile of :math:`|\theta^* - \theta| / s^*` over the resamples. The p-value is the share of
+    resamples whose ratio is at least :math:`|\theta| / s`, so that it falls below 1 - confidence
+    when the interval excludes 0.
 
-    A drawing of instances on which the models do not differ has :math:`s^* = 0`. Where these are so
-    many that q is infinite, that is where the models differ on less than four instances, the
-    interval is that of the percentiles, widened to hold 0. If the rankings never differ, it is
-    [0, 0]: then nothing can be said about other instances.
+    A resample of instances on which the models do not differ has :math:`s^* = 0`. If there are so
+    many of these that q is infinite, which happens when the models differ on fewer than four
+    instances, the interval is the percentile interval, widened to contain 0. If the rankings never
+    differ, it is [0, 0]: nothing can be said about other instances then.
 
     In simulations with 300 instances, on 2.5% to 35% of which the models differ, 95% intervals of
-    P@1 held the truth in 94.7% to 95.9% of cases; on 1% to 2%, in 93% to 99%. Where a few rare
-    labels make up much of PSP it was 91% to 93% with 300 instances, and 95% with 3,000. Intervals
-    of percentiles did as well on P@1, but held the truth less often on such PSP; BCa intervals did
-    so wherever few instances differ. ``pytest -m slow -s
+    P@1 contained the truth in 94.7% to 95.9% of cases; on 1% to 2%, in 93% to 99%. Where a few
+    rare labels make up much of PSP, it was 91% to 93% with 300 instances and 95% with 3,000.
+    Percentile intervals did as well on P@1, but contained the truth less often on such PSP; so did
+    BCa intervals wherever few instances differ. ``pytest -m slow -s
     tests/metrics/test_paired_bootstrap.py`` prints the numbers.
 
-    It speaks of the instances alone: the models are taken as they are, and another fit or another
-    training set may move the metric further. O(n_resamples * n_samples) time at most, and less
-    where rows have few different gains; memory is O(n_samples + n_resamples).
+    The interval reflects only the choice of instances: the models are taken as they are, and
+    another fit or another training set may move the metric further. Time is at most O(n_resamples
+    * n_samples), and less if rows have few different gains; memory is O(n_samples + n_resamples).
 
     References
     ----------

@@ -10,28 +10,28 @@ from sklearn_xc.metrics.hits import Hits, mean_over_rows, measure, up_to
 def precision_at_k(
     Y_true: Any, topk: Any, k: Any = 5, *, sample_weight: Any = None, classes: Any = None
 ) -> Any:
-    r"""Return precision@k: how many of the first k labels are true, divided by k.
+    r"""Return precision@k: the number of true labels among the first k, divided by k.
 
-    The mean over all rows, those without a true label included; padding counts as a wrong label.
-    A row with fewer than k true labels cannot reach 1.
+    The mean is over all rows, including those without a true label; padding counts as a wrong
+    label. A row with fewer than k true labels cannot reach 1.
 
     Parameters
     ----------
     Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
-        Indicator of 0 and 1, or one class per row: its label if `classes` is given, else its
-        position in ``classes_``, -1 for none. A class without a position is never a hit, and
+        Indicator of 0 and 1, or one class per row: its label if `classes` is given, otherwise its
+        position in ``classes_``, -1 for none. A class without a position is never a hit, but
         counts as a true label.
     topk : ndarray of shape (n_samples, >= k), tuple or sparse matrix
-        Integer label positions, best first, padded with -1; or ``(indices, scores)`` as
-        ``predict_topk`` gives; or a sparse matrix of scores of shape (n_samples, n_labels), as
-        ``decision_function`` gives after a sparse fit. A score that is not stored does not exist,
-        and equal scores go to the smaller position.
+        Integer label positions, best first, padded with -1; or ``(indices, scores)``, as returned
+        by ``predict_topk``; or a sparse matrix of scores of shape (n_samples, n_labels), as
+        returned by ``decision_function`` after a sparse fit. A score that is not stored does not
+        exist, and ties go to the smaller position.
     k : int or sequence of int, default=5
         The cut-offs.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows in the mean.
     classes : array-like of shape (n_labels,), default=None
-        ``classes_`` of the classifier, where `Y_true` holds class labels, such as texts.
+        ``classes_`` of the classifier, if `Y_true` holds class labels, such as strings.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def precision_at_k(
     Raises
     ------
     ValueError
-        Where an argument does not fit: the message names it, and says what was expected.
+        If an argument is invalid; the message names it and says what was expected.
     TypeError
         For a masked array.
 
@@ -53,8 +53,8 @@ def precision_at_k(
     -----
     .. math:: P@k = \frac{1}{n k} \sum_i \sum_{r=1}^{k} [\,l_{ir} \text{ is true for row } i\,]
 
-    with :math:`l_{ir}` the label at rank r. Source: [1]_; the same as in napkinXC. Time
-    O(nk log nnz), memory O(nk + nnz), which holds for the other metrics as well.
+    with :math:`l_{ir}` the label at rank r. Source: [1]_; the same as in napkinXC. Takes O(nk log
+    nnz) time and O(nk + nnz) memory, as do the other metrics.
 
     References
     ----------

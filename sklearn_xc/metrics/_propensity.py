@@ -18,11 +18,11 @@ def propensity(
     A: float | None = None,
     B: float | None = None,
 ) -> np.ndarray:
-    r"""Return for each label the probability that it is observed where it is relevant.
+    r"""Return for each label the probability that it is observed if it is relevant.
 
-    In large label sets relevant labels are often missing from the data, rare ones most of all.
-    The model has one curve for all data sets: propensity grows with the label's frequency, and `A`
-    and `B` give its shape.
+    In data with large label sets, relevant labels are often missing, rare ones most of all. The
+    model has one curve for all data sets: propensity grows with the label's frequency, and `A` and
+    `B` determine its shape.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def propensity(
         The usual constants: "wikipedia" (0.5, 0.4) for WikiLSHTC-325K and Wikipedia-500K,
         "amazon" (0.6, 2.6) for Amazon-670K and Amazon-3M, "default" (0.55, 1.5) for all others.
     A, B : float, default=None
-        Constants of your own, each in place of that of the preset.
+        Your own constants; each replaces that of the preset.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def propensity(
     Raises
     ------
     ValueError
-        Where an argument does not fit: the message names it, and says what was expected.
+        If an argument is invalid; the message names it and says what was expected.
     TypeError
         For a masked array.
 
@@ -54,8 +54,8 @@ def propensity(
     .. math:: 1 / p_l = 1 + C (N_l + B)^{-A}, \qquad C = (\log n - 1) (B + 1)^A
 
     with :math:`N_l` the count of label l and n the number of rows. Source: section 4 of [1]_.
-    Compare numbers only between equal constants and equal training sets: the constants were
-    fitted on two data sets, and other data may follow another curve.
+    Compare numbers only for equal constants and equal training sets: the constants were fitted on
+    two data sets, and other data may follow another curve.
 
     References
     ----------

@@ -20,15 +20,15 @@ def psp_at_k(
 ) -> Any:
     r"""Return propensity-scored precision@k as a fraction of the best attainable value.
 
-    A hit counts 1 / propensity, so that a label which is rarely written down is worth more. The
-    sum over all rows is divided by the sum that a ranking would reach which puts the true labels
-    of each row first, rarest at the top.
+    A hit counts 1 / propensity, so that a label that annotators rarely assign is worth more. The
+    sum over all rows is divided by the sum for a ranking that puts the true labels of each row
+    first, the rarest at the top.
 
     Parameters
     ----------
     Y_true : {sparse matrix, array-like} of shape (n_samples, n_labels) or (n_samples,)
         Indicator, or one class per row, as in :func:`precision_at_k`. A class without a position
-        adds to neither sum, since no ranking can attain it.
+        adds to neither sum, since no ranking can hit it.
     topk : ndarray of shape (n_samples, >= k), tuple or sparse matrix
         The ranked labels, as in :func:`precision_at_k`.
     k : int or sequence of int, default=5
@@ -38,17 +38,17 @@ def psp_at_k(
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows in both sums.
     classes : array-like of shape (n_labels,), default=None
-        ``classes_`` of the classifier, where `Y_true` holds class labels.
+        ``classes_`` of the classifier, if `Y_true` holds class labels.
 
     Returns
     -------
     float or ndarray of shape (len(k),), float64
-        In [0, 1]; a float for an int `k`. 0 where no row has a true label.
+        In [0, 1]; a float for an int `k`. 0 if no row has a true label.
 
     Raises
     ------
     ValueError
-        Where an argument does not fit: the message names it, and says what was expected.
+        If an argument is invalid; the message names it and says what was expected.
     TypeError
         For a masked array.
 
@@ -57,10 +57,10 @@ def psp_at_k(
     .. math:: PSP@k = \frac{\sum_i \sum_{r=1}^{k} [\,l_{ir} \text{ is true}\,] / p_{l_{ir}}}
                            {\sum_i \max_{S \subseteq y_i, |S| \le k} \sum_{l \in S} 1 / p_l}
 
-    A ratio of sums over rows, not a mean of ratios: the 1/k of a precision cancels, a row with
-    fewer than k true labels can be perfect, and a row without any adds nothing. Source: [1]_, and
-    the convention of the Extreme Classification Repository; the same as in napkinXC, which takes
-    inverse propensities, and as the ratio in pyxclib.
+    This is a ratio of sums over rows, not a mean of ratios: the 1/k of a precision cancels, a row
+    with fewer than k true labels can be perfect, and a row without any adds nothing. Source: [1]_,
+    and the convention of the Extreme Classification Repository; the same as in napkinXC, which
+    takes inverse propensities, and as the ratio in pyxclib.
 
     References
     ----------
@@ -96,9 +96,8 @@ def psndcg_at_k(
     r"""Return propensity-scored nDCG@k as a fraction of the best attainable value.
 
     A hit at rank r counts 1 / (propensity log2(r + 1)). Each row is divided by its ideal
-    *unweighted* discounted gain as in :func:`ndcg_at_k`; then the sum over all rows is divided by
-    the sum that a ranking would reach which puts the true labels of each row first, rarest at the
-    top.
+    *unweighted* discounted gain, as in :func:`ndcg_at_k`; then the sum over all rows is divided by
+    the sum for a ranking that puts the true labels of each row first, the rarest at the top.
 
     Parameters
     ----------
@@ -113,17 +112,17 @@ def psndcg_at_k(
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows in both sums.
     classes : array-like of shape (n_labels,), default=None
-        ``classes_`` of the classifier, where `Y_true` holds class labels.
+        ``classes_`` of the classifier, if `Y_true` holds class labels.
 
     Returns
     -------
     float or ndarray of shape (len(k),), float64
-        In [0, 1]; a float for an int `k`. 0 where no row has a true label.
+        In [0, 1]; a float for an int `k`. 0 if no row has a true label.
 
     Raises
     ------
     ValueError
-        Where an argument does not fit: the message names it, and says what was expected.
+        If an argument is invalid; the message names it and says what was expected.
     TypeError
         For a masked array.
 

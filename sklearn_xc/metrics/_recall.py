@@ -10,10 +10,10 @@ from sklearn_xc.metrics.hits import Hits, mean_over_rows, measure, up_to
 def recall_at_k(
     Y_true: Any, topk: Any, k: Any = 5, *, sample_weight: Any = None, classes: Any = None
 ) -> Any:
-    r"""Return recall@k: how many of the true labels are among the first k.
+    r"""Return recall@k: the share of the true labels that are among the first k.
 
-    The mean over all rows of hits divided by true labels. A row without a true label counts 0; a
-    row with more than k true labels cannot reach 1.
+    This is the mean over all rows of hits divided by true labels. A row without a true label
+    counts 0; a row with more than k true labels cannot reach 1.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def recall_at_k(
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows in the mean.
     classes : array-like of shape (n_labels,), default=None
-        ``classes_`` of the classifier, where `Y_true` holds class labels.
+        ``classes_`` of the classifier, if `Y_true` holds class labels.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def recall_at_k(
     Raises
     ------
     ValueError
-        Where an argument does not fit: the message names it, and says what was expected.
+        If an argument is invalid; the message names it and says what was expected.
     TypeError
         For a masked array.
 
@@ -45,7 +45,7 @@ def recall_at_k(
     .. math:: R@k = \frac{1}{n} \sum_i \frac{1}{|y_i|}
               \sum_{r=1}^{k} [\,l_{ir} \text{ is true for row } i\,]
 
-    The same as in napkinXC with its default ``zero_division=0``.
+    The same as in napkinXC, with its default ``zero_division=0``.
 
     Examples
     --------

@@ -154,13 +154,13 @@ class RankingScorer:
     # Metadata routing
 
     def set_score_request(self, *, sample_weight: bool | str | None = None) -> Any:
-        """Ask for sample weights to be passed on when metadata routing is enabled.
+        """Request sample weights, for when metadata routing is enabled.
 
         Parameters
         ----------
         sample_weight : bool, str or None, default=None
-            True: wanted under this name; a string: wanted under that name; False: not wanted;
-            None: an error when weights are passed.
+            True: requested under this name; a string: requested under that name; False: not
+            requested; None: passing weights is an error.
 
         Returns
         -------
@@ -180,7 +180,7 @@ class RankingScorer:
         return self
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Return what this scorer asks for, for scikit-learn's metadata routing.
+        """Return what this scorer requests from scikit-learn's metadata routing.
 
         Returns
         -------

@@ -15,9 +15,9 @@ from sklearn_xc.metrics.ranking_scorer import RankingScorer
 class TopKScorer(RankingScorer):
     """Scorer that reports several metrics at several cut-offs from one top-k pass.
 
-    Give it to ``scoring=`` of ``cross_validate``, ``GridSearchCV`` and the like, with or without a
-    Pipeline: it returns a dict, which scikit-learn takes for several metrics, so that a search
-    needs ``refit="P@1"`` or another of its names.
+    Pass it as ``scoring=`` to ``cross_validate``, ``GridSearchCV`` and the like, with or without a
+    Pipeline. It returns a dict, which scikit-learn treats as several metrics, so a search needs
+    ``refit="P@1"`` or another of its names.
 
     Parameters
     ----------
@@ -26,25 +26,25 @@ class TopKScorer(RankingScorer):
     metrics : sequence of {"precision", "ndcg", "recall", "psp", "psndcg", "coverage", \
             "macro_f1", "hierarchical_precision", "hierarchical_recall", "hierarchical_f1"}, \
             default=("precision", "ndcg", "psp")
-        They are reported as "P@k", "nDCG@k", "R@k", "PSP@k", "PSnDCG@k", "Cov@k", "MacroF1@k",
+        The metrics, reported as "P@k", "nDCG@k", "R@k", "PSP@k", "PSnDCG@k", "Cov@k", "MacroF1@k",
         "hP@k", "hR@k" and "hF1@k".
     propensities : array-like of shape (n_labels,), default=None
-        For "psp" and "psndcg". None takes those of the rows on which the estimator was fitted
+        For "psp" and "psndcg". None computes them from the rows on which the estimator was fitted
         (``label_counts_`` and ``n_samples_fit_`` of the last step of a Pipeline), so that nothing
-        leaks from the test rows. To compare with published numbers, give those of the whole
+        leaks from the test rows. To compare with published numbers, pass those of the whole
         training set.
     preset : {"default", "wikipedia", "amazon"}, default="default"
-        Constants of :func:`propensity` where `propensities` is None.
+        Constants of :func:`propensity` if `propensities` is None.
     hierarchy : LabelHierarchy, default=None
-        For the hierarchical metrics. Labels of the estimator are found in it by name
+        For the hierarchical metrics. The labels of the estimator are looked up in it by name
         (:meth:`~sklearn_xc.LabelHierarchy.aligned`).
 
     Raises
     ------
     ValueError
-        For an argument that is none of these, and hierarchical metrics without a `hierarchy`.
+        For any other argument, and for hierarchical metrics without a `hierarchy`.
     TypeError
-        For a `hierarchy` that is none.
+        For a `hierarchy` that is not a LabelHierarchy.
 
     See Also
     --------
@@ -53,11 +53,11 @@ class TopKScorer(RankingScorer):
 
     Notes
     -----
-    `y` is an indicator, or one class label per row as the estimator was fitted with. A class that
-    was absent in training cannot be hit; see :func:`precision_at_k` and :func:`psp_at_k` for what
-    it adds.
+    `y` is an indicator, or one class label per row, as in the fit of the estimator. A class that
+    was absent in training cannot be hit; see :func:`precision_at_k` and :func:`psp_at_k` for how
+    it counts.
 
-    With metadata routing enabled, ask for weights by ``set_score_request(sample_weight=True)``.
+    With metadata routing enabled, request weights by ``set_score_request(sample_weight=True)``.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class TopKScorer(RankingScorer):
 
     @property
     def names(self) -> list[str]:
-        """Return the names of the metrics in results, such as "P@3", in their order."""
+        """Return the names of the metrics, such as "P@3", in the order of the results."""
         return [f"{METRICS[metric][0]}@{k}" for metric, ks in self._pairs().items() for k in ks]
 
     def _pairs(self) -> dict[str, tuple[int, ...]]:
@@ -204,15 +204,15 @@ class ManyAtKScorer(RankingScorer):
 def get_scorer(
     scoring: Any, *, propensities: Any = None, preset: str = "default", hierarchy: Any = None
 ) -> Any:
-    """Return the scorer of a name such as "P@3", ready for ``scoring=``.
+    """Return the scorer for a name such as "P@3", ready for ``scoring=``.
 
     Parameters
     ----------
     scoring : str or callable
         "P@k", "nDCG@k", "R@k", "PSP@k", "PSnDCG@k", "Cov@k", "MacroF1@k", "hP@k", "hR@k" or
-        "hF1@k" with a number for k, in any case; the long names of :class:`TopKScorer` work as well
-        ("precision@3"). Other strings are looked up by :func:`sklearn.metrics.get_scorer`; a
-        callable is returned as it is.
+        "hF1@k" with a number for k, in upper or lower case; the long names of :class:`TopKScorer`
+        work as well ("precision@3"). Other strings are looked up by
+        :func:`sklearn.metrics.get_scorer`; a callable is returned as it is.
     propensities : array-like of shape (n_labels,), default=None
         See :class:`TopKScorer`; for the names of this package only.
     preset : {"default", "wikipedia", "amazon"}, default="default"
@@ -228,7 +228,7 @@ def get_scorer(
     Raises
     ------
     ValueError
-        If nobody knows the name, or it needs a `hierarchy`.
+        If the name is unknown or needs a `hierarchy`.
 
     Examples
     --------
@@ -236,7 +236,7 @@ def get_scorer(
     >>> get_scorer("psp@3", preset="amazon")
     get_scorer('PSP@3', preset='amazon')
 
-    It asks a fitted classifier:
+    Apply it to a fitted classifier:
 
     >>> from sklearn_xc import OvALinearXC
     >>> from sklearn_xc.datasets import make_xc_classification

@@ -199,8 +199,9 @@ class BatchSampler(Protocol):
         Returns
         -------
         ndarray of int32 of shape (m, n_negatives), or None
-            Distinct in a row, none of them a true label of the instance, which is not checked: they
-            count as they stand. The rest is -1. None if there are only those of the mini-batch.
+            Places without a label hold -1. The labels are negatives of all instances of the
+            mini-batch; repeated ones count once, and an instance's true labels not at all for it.
+            None if there are only the labels of the mini-batch.
         """
 
     def select(self, losses: np.ndarray) -> np.ndarray | None:

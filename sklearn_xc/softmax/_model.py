@@ -57,15 +57,16 @@ class SoftmaxModel(XCClassifier):
         Returns
         -------
         ndarray of shape (n, n_classes), or CSR of shape (n, n_labels)
-            Rows sum to 1 over all classes, also of a multilabel model: it is the probability that
-            a label drawn from those of the instance is this one. Classes without a training
-            instance have none. After a sparse fit, a CSR with the ``top_k`` largest of each row: a
-            missing entry was left out, it is not zero.
+            Rows sum to 1 over all classes. In a multilabel model too, an entry is the probability
+            that a label drawn from those of the instance is this one. Classes without a training
+            instance have probability zero. After a sparse fit, a CSR with the ``top_k`` largest of
+            each row: a missing entry was left out, it is not zero.
 
         Notes
         -----
-        The softmax of scores over ``temperature_``; then the probability of the best class is
-        mapped by ``best_map_``, and all others share the rest as before. Classes stay in order.
+        Scores are divided by ``temperature_`` before the softmax. Then ``best_map_`` is applied to
+        the probability of the best class, and the others share the rest in the same proportions.
+        The order of the classes does not change.
 
         Examples
         --------
@@ -117,12 +118,12 @@ class SoftmaxModel(XCClassifier):
 
     @property
     def temperature_(self) -> float:
-        """Probabilities are made of scores over it; 1 where no instances were held out."""
+        """Temperature that divides scores for probabilities; 1 if no instances were held out."""
         return self._fitted_confidence("temperature_").temperature
 
     @property
     def best_map_(self) -> np.ndarray:
-        """Numbers a, b and c of the map of the best class, float64 (3,); (1, 1, 0) leaves it."""
+        """Numbers a, b, c of the map of the best class, float64 (3,); (1, 1, 0) is no change."""
         return np.array(self._fitted_confidence("best_map_").best)
 
     def _fitted_confidence(self, name: str) -> Confidence:

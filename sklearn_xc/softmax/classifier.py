@@ -92,11 +92,11 @@ class SoftmaxClassifier(SoftmaxParameters):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, n_features)
-            Instances. float32 and float64 are kept, other dtypes become float64. A dense X is read
+            Instances. float32 and float64 are kept; other dtypes become float64. A dense X is read
             as a sparse one.
         y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
             One class per instance, or a binary indicator, dense or sparse; rows without labels are
-            passed over.
+            skipped.
         sample_weight : array-like of shape (n,), default=None
             Weights of the instances. A weight of 2 is a repeated row, a weight of 0 a missing one.
 
@@ -111,29 +111,29 @@ class SoftmaxClassifier(SoftmaxParameters):
             For NaN, a y that is not binary, a learning rate at which training diverges, or a
             `checkpoint_dir` of another fit.
         MemoryBudgetError
-            If the weights do not fit into memory; nothing was allocated yet.
+            If the weights do not fit into memory; raised before anything is allocated.
         OSError
-            If `checkpoint_dir` cannot be written; what is kept there stays.
+            If `checkpoint_dir` cannot be written; what it already holds stays.
 
         Warns
         -----
         ConvergenceWarning
-            If early stopping is on and the held-out log-loss was still falling after `max_iter`, if
-            "auto" ends at the last rate that it tries, or if the model ends far worse than guessing
-            does.
+            If early stopping is on and the held-out log-loss was still falling after `max_iter`,
+            if "auto" ends at the last rate that it tries, or if the model ends far worse than
+            guessing.
 
         Notes
         -----
-        With early stopping or an "auto" rate, some instances are held out of trials first, and then
-        all are trained on. Where those are then known less well than in the trial, it is done again
-        at a tenth of the rate found. A warm start goes on from weights that may have been trained
-        on what is held out: give it a `learning_rate`.
+        With early stopping or an "auto" rate, some instances are first held out of trials; then
+        the model is trained on all. If it then fits the held-out instances less well than the
+        trial did, training is repeated at a tenth of the rate found. A warm start continues from
+        weights that may have been trained on the held-out instances: give it a `learning_rate`.
 
-        Early stopping also learns how sure the model may be, from the instances held out:
-        ``temperature_`` and ``best_map_``, which change probabilities, but no scores. A warm start
+        Early stopping also learns from the held-out instances how confident the model may be:
+        ``temperature_`` and ``best_map_``, which change probabilities but not scores. A warm start
         and ``partial_fit`` leave both as they are.
 
-        The model does not depend on the order of the rows, nor on `n_jobs`.
+        The model depends neither on the order of the rows nor on `n_jobs`.
         """
         is_warm = self.warm_start and hasattr(self, "coef_")
         instances = check_instances(self, X, reset=not is_warm).without_zeros()
@@ -159,7 +159,7 @@ class SoftmaxClassifier(SoftmaxParameters):
         sample_weight: Any = None,
         sample_ids: Any = None,
     ) -> "SoftmaxClassifier":
-        """Go once through some instances.
+        """Train for one pass over some instances.
 
         Parameters
         ----------
@@ -168,13 +168,14 @@ class SoftmaxClassifier(SoftmaxParameters):
         y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
             As in ``fit``.
         classes : array-like of shape (n_classes,), default=None
-            All classes, in the first call for a 1-D y; None takes those in y.
+            All classes, for the first call with a 1-D y; None takes those in y.
         sample_weight : array-like of shape (n,), default=None
             Weights of the instances.
         sample_ids : array-like of int of shape (n,), default=None
-            Which instances these are: distinct numbers from 0 on; after ``fit``, those of its rows.
-            An instance that comes again under its number goes on with its u, the running estimate
-            of its log-loss in ``u_``. None takes all for new ones, also those of ``fit``.
+            Identifies the instances: distinct numbers from 0 on; after ``fit``, the numbers of its
+            rows. An instance that is passed again under its number keeps its u, the running
+            estimate of its log-loss in ``u_``. None treats all instances as new, even those of
+            ``fit``.
 
         Returns
         -------
@@ -184,20 +185,20 @@ class SoftmaxClassifier(SoftmaxParameters):
         Raises
         ------
         ValueError
-            For classes, features or a container of y that differ from those of the first call, and
-            if the pass diverges.
+            If the classes, features or container of y differ from those of the first call, or if
+            the pass diverges.
         MemoryBudgetError
-            If the weights do not fit into memory twice; nothing was allocated yet.
+            If the weights do not fit into memory twice; raised before anything is allocated.
 
         Notes
         -----
-        The pass works on a copy of the weights, which takes effect at its end: an error or an
+        The pass works on a copy of the weights, which takes effect at the end: an error or an
         interrupt leaves the model as it was, and other threads may predict meanwhile. A new u
-        starts at its exact optimum for the weights, one pass over all classes; with hard negatives,
-        so does every u, as they are searched for in each call. Both take time that does not depend
-        on the number of instances: calls with thousands of them are better than calls with few. The
-        learning rate falls with the number of passes over all pairs met so far; "auto" is searched
-        for on the instances of the first call, some of which judge the trials.
+        starts at its exact optimum for the weights, which takes one pass over all classes; with
+        hard negatives, every u does, because they are searched for in each call. Both take time
+        that does not depend on the number of instances, so pass thousands of instances at once
+        rather than a few. The learning rate falls with the number of passes over all pairs seen so
+        far; "auto" searches on the instances of the first call, some of which judge the trials.
 
         Examples
         --------
@@ -558,7 +559,7 @@ class SoftmaxClassifier(SoftmaxParameters):
 
     @property
     def u_index_(self) -> np.ndarray:
-        """Number of the instance and position of the class of each entry of ``u_``, (n, 2)."""
+        """Instance number and class position of each entry of ``u_``, (n, 2)."""
         return self._fitted_normalisers("u_index_").index
 
     def _fitted_normalisers(self, name: str) -> Normalisers:

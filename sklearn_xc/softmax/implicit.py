@@ -19,13 +19,13 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
 
         - sum_i log( exp(x_i.w_yi + b_yi) / sum_k exp(x_i.w_k + b_k) ) + 0.5 alpha sum_k |w_k|^2
 
-    by implicit steps on a double sum over instances and classes, which keeps an estimate u_i of
-    each instance's log-normaliser [1]_. An implicit step minimises the sampled term plus half the
-    squared distance moved, rather than follow its gradient: it cannot overshoot or overflow, at any
-    learning rate. It reads `n_negatives` + 1 weight vectors on the non-zeros of one instance, and
-    no more; its cost depends neither on the number of classes nor of instances. The steps are those
-    of the true likelihood, unlike with sampled softmax, noise-contrastive estimation or
-    one-vs-each.
+    by implicit steps on a double sum over instances and classes, with an estimate u_i of each
+    instance's log-normaliser [1]_. An implicit step minimises the sampled term plus half the
+    squared distance moved, instead of following the gradient of the term: it cannot overshoot or
+    overflow, at any learning rate. It reads only `n_negatives` + 1 weight vectors, on the
+    non-zeros of one instance; its cost depends neither on the number of classes nor on that of
+    instances. The steps are those of the true likelihood, unlike those of sampled softmax,
+    noise-contrastive estimation or one-vs-each.
 
     Parameters
     ----------
@@ -33,25 +33,25 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
     {fit_intercept}
     n_negatives : int, default=2
         {n_negatives}
-        2 do better than the 1 of [1]_, for little.
+        The default of 2 does better than the 1 of [1]_, at little cost.
     {sampling}
     {n_hard_negatives}
-        "auto" is 5, for single steps among at most 2,048 classes: where there are more, implicit
-        steps do as well without.
+        "auto" is 5 for single steps with at most 2,048 classes, and none otherwise: with more
+        classes, implicit steps do as well without.
     batch_size : int, default=1
-        Instances of a step. From 2 on they share their `n_negatives` classes, sampled from all; the
-        step is solved for all of them together. With 32 or 64 of both, an instance costs several
-        times as much as a single step, and its gradient has less variance. A batch steps along the
-        mean of its instances: the best learning rate grows with its size.
+        Number of instances in a step. From 2 on, they share their `n_negatives` classes, sampled
+        from all, and the step is solved for all of them together. With 32 or 64 of both, an
+        instance costs several times as much as a single step, and its gradient has less variance.
+        A batch steps along the mean of its instances: the best learning rate grows with its size.
     {init}
     {u_init}
     {learning_rate}
     {decay_to_max_memory}
     n_jobs : int, default=None
-        Threads for the trials of "auto", evaluation and prediction, and for the steps of
-        mini-batches: one for each 128 bytes of weights of sampled classes (32 classes in float32,
-        16 in float64), and one more, are of use. Single steps are taken one after the other. The
-        model is the same, bit for bit, for any number.
+        Number of threads for the trials of "auto", evaluation and prediction, and for the steps of
+        mini-batches: up to one for each 128 bytes of weights of sampled classes (32 classes in
+        float32, 16 in float64), plus one, are useful. Single steps are taken one after another.
+        The model is bit-for-bit the same for any number.
     {random_state_and_verbose}
 
     Attributes
@@ -62,9 +62,9 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
     -----
     {notes}
 
-    Source: algorithm 1 and appendices E.3 and E.4 of [1]_; differs in that u starts at its optimum
-    by default, in the unknown that is solved for, and in the solution for mini-batches (see
-    docs/softmax.md). Hard negatives are not in the paper.
+    Source: algorithm 1 and appendices E.3 and E.4 of [1]_. It differs in that u starts at its
+    optimum by default, in the unknown that is solved for, and in the solution for mini-batches
+    (see docs/softmax.md). Hard negatives are not in the paper.
 
     References
     ----------

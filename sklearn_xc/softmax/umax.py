@@ -19,15 +19,15 @@ class SoftmaxUMax(SoftmaxClassifier):
 
         - sum_i log( exp(x_i.w_yi + b_yi) / sum_k exp(x_i.w_k + b_k) ) + 0.5 alpha sum_k |w_k|^2
 
-    with stochastic gradients of a double sum over instances and classes, which keeps an estimate
-    u_i of each instance's log-normaliser [1]_. A step reads `n_negatives` + 1 weight vectors on the
-    non-zeros of one instance, and no more: its cost depends neither on the number of classes nor of
+    with stochastic gradients of a double sum over instances and classes, with an estimate u_i of
+    each instance's log-normaliser [1]_. A step reads only `n_negatives` + 1 weight vectors, on the
+    non-zeros of one instance: its cost depends neither on the number of classes nor on that of
     instances, and its gradients are unbiased, unlike those of sampled softmax, noise-contrastive
     estimation or one-vs-each. U-max lifts u_i where the sampled classes prove it too low by more
-    than `delta`: without that, gradients can be arbitrarily large.
+    than `delta`; without this, gradients can be arbitrarily large.
 
-    :class:`ImplicitSoftmaxSGD` stands larger learning rates, and mini-batches; it is the first to
-    try.
+    :class:`ImplicitSoftmaxSGD` tolerates larger learning rates and offers mini-batches: try it
+    first.
 
     Parameters
     ----------
@@ -35,19 +35,19 @@ class SoftmaxUMax(SoftmaxClassifier):
     {fit_intercept}
     n_negatives : int, default=5
         {n_negatives}
-        5 as in [1]_.
+        The default of 5 is that of [1]_.
     {sampling}
     {n_hard_negatives}
-        "auto" is 5; without any, one step can undo an epoch.
+        "auto" is 5; without hard negatives, one step can undo an epoch.
     delta : float, default=1.0
-        u_i is lifted where it is lower by more than this than the sampled classes allow.
+        u_i is lifted where it is more than this below what the sampled classes allow.
     {init}
     {u_init}
     {learning_rate}
     {decay_to_max_memory}
     n_jobs : int, default=None
-        Threads for the trials of "auto", evaluation and prediction; an epoch takes one step after
-        the other. The model is the same, bit for bit, for any number.
+        Number of threads for the trials of "auto", evaluation and prediction; the steps of an
+        epoch are taken one after another. The model is bit-for-bit the same for any number.
     {random_state_and_verbose}
 
     Attributes
@@ -58,10 +58,10 @@ class SoftmaxUMax(SoftmaxClassifier):
     -----
     {notes}
 
-    Source: algorithm 2 of [1]_; differs in that a step's classes are distinct, that u starts at its
-    optimum by default and that the ridge is applied as a proximal step, 1 / (1 + r) for 1 - r. With
-    a ridge, u and W are projected on the bounds of its appendix B. Hard negatives are not in the
-    paper.
+    Source: algorithm 2 of [1]_. It differs in that the classes of a step are distinct, that u
+    starts at its optimum by default, and that the ridge is applied as a proximal step, 1 / (1 + r)
+    instead of 1 - r. With a ridge, u and W are projected onto the bounds of appendix B. Hard
+    negatives are not in the paper.
 
     References
     ----------

@@ -82,7 +82,7 @@ class StackedModel(XCClassifier):
 
     @reads_one_state
     def predict_proba(self, X: Any) -> Any:
-        """Return how likely labels are to be relevant; the container follows that of y in fit.
+        """Return the probability that each label is relevant, in the container of y in fit.
 
         Parameters
         ----------
@@ -92,9 +92,9 @@ class StackedModel(XCClassifier):
         Returns
         -------
         ndarray of shape (n, n_labels), or CSR of shape (n, n_labels)
-            After a 1-D fit, rows sum to 1, and classes that are no candidates share what is left.
-            Otherwise each label has a probability of its own, 0 for labels that are no candidates;
-            after a sparse fit those among the ``top_k`` best are stored.
+            After a 1-D fit, rows sum to 1, and classes that are not candidates share what is left.
+            Otherwise each label has a separate probability, 0 for labels that are not candidates;
+            after a sparse fit, those of the ``top_k`` best labels are stored.
         """
         check_is_fitted(self)
         if self._targets_kind == "sparse":

@@ -57,65 +57,68 @@ _STACKLEVEL = 5
 
 
 class StackingXC(StackedModel):
-    """Several classifiers as one, which orders what each of them ranks high.
+    """Several classifiers as one, which re-ranks the labels that each of them ranks high.
 
-    scikit-learn's ``StackingClassifier`` for label sets of any size. The candidates of an instance
-    are the labels that some member has among its first `n_candidates`. From rows that the members
-    were not trained on, a classifier of (instance, label) pairs learns how likely a candidate is to
-    be relevant, from what all members say of it and from the label's frequency. Its probabilities
-    order the candidates.
+    This is scikit-learn's ``StackingClassifier`` for label sets of any size. The candidates of an
+    instance are the labels that some member ranks among its first `n_candidates`. On rows that the
+    members were not trained on, a classifier of (instance, label) pairs learns how likely a
+    candidate is to be relevant, from the answers of all members and the frequency of the label.
+    Its probabilities order the candidates.
 
     Parameters
     ----------
     estimators : list of (str, estimator)
-        The members: classifiers of this package, of scikit-learn, or Pipelines that end in one,
-        each with features of its own from the same X. "drop" in place of an estimator leaves it
+        The members: classifiers of this package or of scikit-learn, or Pipelines that end in one,
+        each with its own features made from the same X. "drop" in place of an estimator leaves it
         out. They are cloned.
     final_estimator : classifier, default=None
-        Learns from pairs; has ``predict_proba``. Features are NaN where a member does not have a
-        label among its answers. None takes gradient boosting,
-        :class:`~sklearn.ensemble.HistGradientBoostingClassifier`, of small trees that rank a pair
-        no lower for a higher score, mixed with a logistic regression as far as that lowers the
-        log-loss of pairs in cross-validation.
+        Learns from pairs; must have ``predict_proba``. Features are NaN if a label is not among a
+        member's answers. None takes gradient boosting,
+        :class:`~sklearn.ensemble.HistGradientBoostingClassifier`, with small trees that rank a
+        pair no lower for a higher score, mixed with a logistic regression as far as that lowers
+        the log-loss of pairs in cross-validation.
     objective : {"precision", "propensity"}, default="precision"
-        What the order is best for: precision@k orders by the probability of a label,
-        propensity-scored precision@k by the probability over its propensity, so that rare labels
-        come first where they are nearly as likely. May change after the fit.
+        The metric for which labels are ordered: "precision", for precision@k, orders them by
+        probability; "propensity", for propensity-scored precision@k, by probability over
+        propensity, so that rare labels come first where they are nearly as likely. May be changed
+        after the fit.
     cv : float, int, splitter, iterable of (train, test) or "prefit", default=None
-        Rows that pairs are learned from. A float is the share of rows that is held out once, an int
-        a number of shuffled folds, each predicted by members trained on the others. Then all
-        members are trained on all rows. None holds out a tenth, at least 1,000 rows, and of fewer
-        than 5,000 rows makes five folds. "prefit" takes members as they are: pass rows to ``fit``
-        that they were not trained on. At most 20,000 of the rows are learned from.
+        How to get the rows that pairs are learned from. A float is the share of rows to hold out
+        once; an int is the number of shuffled folds, each predicted by members trained on the
+        others. All members are then trained on all rows. None holds out a tenth, at least 1,000
+        rows, or makes five folds of fewer than 5,000 rows. "prefit" takes members as they are:
+        pass ``fit`` rows that they were not trained on. At most 20,000 of the rows are learned
+        from.
     n_candidates : int, default=20
-        Labels of each member.
+        Number of candidate labels from each member.
     label_names : array-like of shape (n_labels,), default=None
-        Names of the columns of an indicator y, texts or integers, which become ``classes_``. None
-        takes those of a data frame, else the columns' numbers.
+        Names of the columns of an indicator y, strings or integers, which become ``classes_``.
+        None takes the column names of a data frame, otherwise the column numbers.
     top_k : int, default=100
-        After a sparse fit, how many of the best labels predict and decision_function consider.
+        After a fit to a sparse y, how many of the best labels predict and decision_function
+        consider.
     max_memory : int or str, default=None
-        Bytes, or a text as "8GB", that a fit may hold beyond what the process had when it began,
-        the members included, and each answer. Members may have lower limits of their own; they are
-        trained one at a time.
+        Limit, in bytes or as a string such as "8GB", on what a fit may hold beyond what the
+        process held when the fit began, the members included; also on each answer. Members may
+        have lower limits of their own. With `max_memory`, they are trained one at a time.
     n_jobs : int, default=None
-        Members that are trained and asked side by side, in threads; memory grows with them. Members
-        have threads of their own. The model is the same for any number.
+        Number of members that are trained and queried in parallel, in threads; memory grows with
+        it. Members have threads of their own. The model is the same for any number.
     random_state : int, RandomState instance or None, default=None
-        Draws the rows that are held out, and seeds `final_estimator` if it is None. Members have
-        their own.
+        Draws the held-out rows, and seeds `final_estimator` if that is None. Members have random
+        states of their own.
     verbose : int, default=0
-        If not 0, print what each member reaches on the held-out rows.
+        If not 0, print the results of each member on the held-out rows.
     checkpoint_dir : str or PathLike, default=None
-        A folder in which ``fit`` keeps how far it is: what members trained without some rows said
-        of these, and within it the checkpoints of fits that have a `checkpoint_dir` themselves. If
-        the process ends before the fit does, the same call goes on from there, and ends in the same
+        A folder in which ``fit`` saves its progress: the members' answers for held-out rows and,
+        within the folder, the checkpoints of fits that have a `checkpoint_dir` themselves. If the
+        process ends before the fit does, the same call resumes from there and gives the same
         bytes. Other data, parameters or versions are refused. The folder is yours to remove.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
-        Class labels after a 1-D y, else names of columns, or their numbers.
+        Class labels after a 1-D y, otherwise the names or numbers of the columns.
     estimators_ : list of estimators
         The members, trained on all rows.
     named_estimators_ : Bunch
@@ -123,20 +126,21 @@ class StackingXC(StackedModel):
     final_estimator_ : classifier
         Fitted to pairs; has ``predict_proba``.
     pair_features_ : list of str
-        Names of the columns that `final_estimator_` reads.
+        Names of the features that `final_estimator_` reads.
     fit_report_ : dict of ndarray of shape (n_members + 1,)
         ``name``, of each member and "stack"; ``P@1`` and ``PSP@1`` on the rows that pairs were
-        learned from, of the stack by three-fold cross-validation; ``seconds`` of training.
+        learned from, for the stack by three-fold cross-validation; ``seconds`` of training.
     threshold_ : float
-        ``predict`` names labels of an indicator with a larger probability. It gives the best
-        micro-averaged F1 on the rows that pairs were learned from.
+        For an indicator, ``predict`` returns the labels with a larger probability. Chosen for the
+        best micro-averaged F1 on the rows that pairs were learned from.
     label_counts_ : ndarray of int64 of shape (n_labels,)
-        Instances with each label (or of each class).
+        Number of instances with each label (or of each class).
     n_samples_fit_ : int
-        Instances seen in fit. Of prefit members both are those of the first that has counted its
-        own; where none has, of the rows that were passed to fit.
+        Number of instances seen in fit. For prefit members, this and ``label_counts_`` are those
+        of the first member that has counted its own; if none has, they count the rows passed to
+        fit.
     n_features_in_, feature_names_in_
-        Of the first member, where it has them.
+        The first member's, if it has them.
 
     See Also
     --------
@@ -144,21 +148,21 @@ class StackingXC(StackedModel):
 
     Notes
     -----
-    Scores are probabilities, or those over propensities; they are estimates for candidates,
+    Scores are probabilities, or probabilities over propensities, estimated for candidates,
     whatever the members' own scores mean. Labels beyond the candidates follow them, by their best
-    rank, with scores below 0. Of two classes ``decision_function`` is the score of the second less
-    that of the first.
+    rank, with scores below 0. For two classes, ``decision_function`` is the score of the second
+    minus that of the first.
 
-    Where all members are classifiers of this package which read X itself, an instance without
-    features, or with none that training has seen, has the labels' frequencies for probabilities,
-    as with each of the members. Elsewhere the learner decides.
+    If all members are classifiers of this package that read X itself, an instance without
+    features, or with none that training has seen, gets the labels' frequencies as probabilities,
+    as with each of the members. Otherwise the learner decides.
 
-    With one fold and `n` rows, each member is trained twice. Pairs take about
-    ``4 (5 n_members + 2)`` bytes, an instance has up to ``n_members * n_candidates`` of them.
+    With one held-out part, each member is trained twice. A pair takes about ``4 (5 n_members +
+    2)`` bytes, and an instance has up to ``n_members * n_candidates`` pairs.
 
-    Source: stacking is [1]_; a classifier of retrieved candidates is common in ranking. Frequencies
-    of a pair are those of the rows that its members were trained on: with those of all rows the
-    label of a held-out instance tells itself.
+    Source: stacking is [1]_; a classifier of retrieved candidates is common in ranking. The
+    frequencies of a pair are those of the rows that its members were trained on: frequencies over
+    all rows would leak the labels of held-out instances.
 
     References
     ----------
@@ -224,7 +228,7 @@ class StackingXC(StackedModel):
         self.checkpoint_dir = checkpoint_dir
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, with `deep` those of the members as ``name__parameter`` too.
+        """Return the parameters and, with `deep`, those of the members as ``name__parameter``.
 
         Parameters
         ----------
@@ -239,7 +243,7 @@ class StackingXC(StackedModel):
         return composed_params(params, self.estimators) if deep else params
 
     def set_params(self, **params: Any) -> "StackingXC":
-        """Set parameters, members by name, and their parameters as ``name__parameter``.
+        """Set parameters, members by name, and the members' parameters as ``name__parameter``.
 
         Parameters
         ----------
@@ -268,12 +272,12 @@ class StackingXC(StackedModel):
     @fit_context(prefer_skip_nested_validation=False)
     @built_apart
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "StackingXC":
-        """Train the members and the learner of pairs.
+        """Train the members and the classifier of pairs.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, n_features), data frame or list of str
-            What the members take.
+            Whatever the members accept.
         y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
             One class per instance, or a binary indicator, dense or sparse.
         sample_weight : array-like of shape (n,), default=None
@@ -288,7 +292,7 @@ class StackingXC(StackedModel):
         Raises
         ------
         ValueError, TypeError
-            For arguments that do not fit. What a member refuses is raised with its name.
+            If an argument is invalid. Errors of a member are raised with its name.
         """
         began, who = time.perf_counter(), type(self).__name__
         check_sparse(X, "X", who)

@@ -60,41 +60,42 @@ def _has_words(vectorizer: Any, require: Callable[[str, int], bool]) -> bool:
 class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, BaseEstimator):
     """Classifier from texts to names of labels.
 
-    It holds a vectorizer, a classifier and the names: cloned, searched, cross-validated and pickled
-    as one. Texts of labels go through the same vectorizer, fitted in each fold anew. A classifier
-    that reads texts itself is given them as they are: :class:`~sklearn_xc.NGAMEEmbeddingXC` with a
-    :class:`~sklearn_xc.encoders.TransformerEncoder`, or a stack of such classifiers and of
-    Pipelines that begin with a vectorizer.
+    It holds a vectorizer, a classifier and the names, which are cloned, searched, cross-validated
+    and pickled as one. Label texts go through the same vectorizer, which is fitted anew in each
+    fold. A classifier that reads texts itself gets them as they are:
+    :class:`~sklearn_xc.NGAMEEmbeddingXC` with a :class:`~sklearn_xc.encoders.TransformerEncoder`,
+    or a stack of such classifiers and of Pipelines that begin with a vectorizer.
 
     Parameters
     ----------
     vectorizer : transformer, default=None
-        From texts, or whatever `X` is, to what the classifier reads. None is
-        ``TfidfVectorizer(sublinear_tf=True, dtype=numpy.float32)``, or nothing for a classifier
-        that reads texts itself.
+        Turns texts, or whatever `X` is, into the input of the classifier. None is
+        ``TfidfVectorizer(sublinear_tf=True, dtype=numpy.float32)``, or no vectorizer for a
+        classifier that reads texts itself.
     classifier : classifier, default=None
-        None is ``OvALinearXC()`` where each instance has one class, else
-        ``ThresholdTuner(OvALinearXC(), random_state=0)``: a rare label seldom passes a margin of 0.
+        None is ``OvALinearXC()`` if each instance has one class, otherwise
+        ``ThresholdTuner(OvALinearXC(), random_state=0)``, because rare labels seldom score above
+        0.
     separator : str, default=None
-        Where `y` has one text of names for each instance: what stands between them, such as ";".
+        The separator between names, such as ";", if `y` has one string of names for each instance.
     min_count : int, default=1
-        Names in fewer instances of fit are not learnt.
+        Names that occur in fewer training instances are not learnt.
     label_texts : mapping of name to text, or pandas Series, default=None
-        What is known of labels, for a classifier with a parameter `label_features`, such as
-        :class:`~sklearn_xc.NGAMEEmbeddingXC`. Where `y` is lists of names, names that only this
-        knows become labels without a training instance. None gives a classifier that reads texts
-        itself, and was given no `label_features`, the names.
+        What is known about labels, for a classifier with a parameter `label_features`, such as
+        :class:`~sklearn_xc.NGAMEEmbeddingXC`. If `y` is lists of names, names that occur only here
+        become labels without a training instance. With None, a classifier that reads texts itself
+        and has no `label_features` gets the names as label texts.
 
     Attributes
     ----------
     vectorizer_, classifier_ : estimator
-        Fitted. The vectorizer is None where the classifier reads texts itself.
+        Fitted. The vectorizer is None if the classifier reads texts itself.
     binarizer_ : LabelBinarizerXC or None
-        Fitted, where `y` was names.
+        Fitted, if `y` was names.
     classes_ : ndarray of shape (n_labels,)
         Names of the labels.
     label_counts_, n_samples_fit_
-        Of the classifier.
+        The classifier's.
 
     See Also
     --------
@@ -102,14 +103,14 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
 
     Notes
     -----
-    Where thresholds, probabilities or a stack are learned from rows held out of the classifier, the
-    vectorizer is fitted without these rows, too: otherwise all of their words would be known, as
-    those of new texts are not. Only where parameters of the classifier say something of each
-    column, such as `label_features` that are rows of numbers, it is fitted once, to all rows.
+    If thresholds, probabilities or a stack are learned from rows held out of the classifier, the
+    vectorizer is also fitted without these rows: otherwise all of their words would be known,
+    unlike those of new texts. Only if parameters of the classifier refer to each column, such as
+    `label_features` that are rows of numbers, it is fitted once, to all rows.
 
-    What `y` is decides what comes back. Lists of names, or texts with a `separator`: ``predict``
-    returns lists of names. One class for each instance, as text or number: an array of classes.
-    An indicator, sparse, dense or a data frame: an indicator.
+    The form of `y` decides what ``predict`` returns: lists of names for lists of names, or for
+    strings with a `separator`; an array of classes for one class per instance, as string or
+    number; an indicator for an indicator, be it sparse, dense or a data frame.
 
     Examples
     --------
@@ -152,11 +153,11 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
         Parameters
         ----------
         X : sequence of n texts
-            Or what the vectorizer takes.
+            Texts, or whatever the vectorizer accepts.
         y : sequence of n lists of names, or of n texts; or an indicator of shape (n, n_labels)
             The labels of each instance.
         sample_weight : array-like of shape (n,), default=None
-            For the classifier.
+            Passed to the classifier.
 
         Returns
         -------
@@ -166,8 +167,8 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
         Raises
         ------
         ValueError, TypeError
-            For what vectorizer or classifier refuse; for names that are none, and `label_texts`
-            that no part of the classifier takes; where X and y are swapped.
+            If the vectorizer or the classifier refuses the input; for invalid names, and for
+            `label_texts` that no part of the classifier takes; and if X and y are swapped.
         """
         who, fit = type(self).__name__, Fit(self, X, y, sample_weight)
         self._check_texts(X)
@@ -214,7 +215,7 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
         return self
 
     def predict(self, X: Any) -> Any:
-        """Return the labels of each instance: the names of those past the classifier's threshold.
+        """Return the labels of each instance, those that pass the threshold of the classifier.
 
         Parameters
         ----------
@@ -224,7 +225,7 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
         Returns
         -------
         list of n lists of names, ndarray of shape (n,), or indicator of shape (n, n_labels)
-            In the form of `y` in fit. An instance may have no label; ``topk_names`` always gives
+            In the form of `y` in fit. An instance may get no label; ``topk_names`` always returns
             some.
 
         Examples
@@ -253,14 +254,16 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
             How many labels; may exceed their number.
         candidates : sequence of names, sequence of n lists of names, or indicator of shape \
                 (n, n_labels), default=None
-            The labels that may be returned: for all instances, or for each its own, by name or as a
-            sparse matrix or an array whose non-zeros are meant. None is all.
+            The labels that may be returned: names, for all instances; or, for each instance, a
+            list of names or a row of a sparse matrix or array whose non-zeros mark the labels.
+            None allows all.
         exclude : sequence of names, sequence of n lists of names, or indicator of shape \
                 (n, n_labels), default=None
-            The labels that may not, in the same forms. Not together with `candidates`. Both may be
-            n texts of names as in ``fit``, with the `separator` between them: what each has
-            already. (A list of texts of one name each is names for all instances; a pandas Series
-            with the index of X is a row for each.)
+            The labels that may not be returned, in the same forms. Not together with `candidates`.
+            Either may be n strings of names as in ``fit``, with the `separator` between names,
+            such as the labels that each instance already has. (A list of strings of one name each
+            holds names for all instances; a pandas Series with the index of X has a row for each
+            instance.)
 
         Returns
         -------
@@ -279,7 +282,7 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
         >>> tagger.classes_[labels].tolist()
         [['soup', 'freezing']]
 
-        For a text that has one of its tags already:
+        For a text that already has one of its tags:
 
         >>> labels, scores = tagger.predict_topk(["freeze the soup"], k=1, exclude=["soup"])
         >>> tagger.classes_[labels].tolist()
@@ -301,7 +304,7 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
         k : int, default=5
             How many labels; may exceed their number.
         candidates, exclude : object, default=None
-            As of ``predict_topk``.
+            As in ``predict_topk``.
 
         Returns
         -------
@@ -338,7 +341,7 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
         Returns
         -------
         ndarray or CSR of shape (n, n_labels)
-            As of the classifier.
+            As returned by the classifier.
         """
         features = self._features(X)
         return self.classifier_.decision_function(features)
@@ -355,7 +358,7 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
         Returns
         -------
         ndarray or CSR of shape (n, n_labels)
-            As of the classifier.
+            As returned by the classifier.
         """
         features = self._features(X)
         return self.classifier_.predict_proba(features)
@@ -367,7 +370,7 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
         Parameters
         ----------
         text : str
-            One instance; also in a list, an array or a pandas Series of one text.
+            One instance; a list, an array or a pandas Series of one text is accepted, too.
         label : object
             A name, one of ``classes_``.
         n_features : int or None, default=10
@@ -376,13 +379,13 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
         Returns
         -------
         Explanation
-            As of the classifier, with the names of the vectorizer; of a
-            :class:`~sklearn_xc.TopKCalibrator` with the probability of the label, too.
+            As returned by the classifier, with the feature names of the vectorizer; for a
+            :class:`~sklearn_xc.TopKCalibrator`, also with the probability of the label.
 
         Raises
         ------
         ValueError
-            For several texts, and a label that is unknown.
+            For several texts, and for an unknown label.
 
         Examples
         --------
@@ -401,39 +404,41 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
 
     @reads_one_state
     def familiarity(self, X: Any) -> Familiarity:
-        """Return how much of the words of each text is known from training.
+        """Return which share of the words of each text is known from training.
 
-        Few known words mean labels that are little more than guesses: texts in another language or
-        of another kind, the wrong column of a table. Where a batch as a whole is such, the methods
-        that label it warn (:class:`~sklearn_xc.exceptions.UnfamiliarTextWarning`); this tells which
-        texts are meant.
+        If few words are known, labels are little more than guesses: the texts may be in another
+        language, of another kind, or the wrong column of a table. If this holds for a batch as a
+        whole, the methods that label it warn
+        (:class:`~sklearn_xc.exceptions.UnfamiliarTextWarning`); this method tells which texts are
+        concerned.
 
         Parameters
         ----------
         X : sequence of n texts
-            As in fit. For texts of fit themselves all words are known, but those that the
-            vectorizer left out.
+            As in fit. In the texts of fit, all words are known except those that the vectorizer
+            left out.
 
         Returns
         -------
         Familiarity
             With ``known``, the share of the words of each text that are known; ``score``, in which
-            words of many training texts count more; ``rank``, the share of training texts whose
-            score is smaller: near 0 is strange, 0.5 usual; and ``usual_known``.
+            words of many training texts count more; ``rank``, the share of training texts with a
+            smaller score (near 0 is strange, 0.5 usual); and ``usual_known``.
 
         Raises
         ------
         AttributeError
-            If the vectorizer has no vocabulary of words, as a HashingVectorizer or a Pipeline.
+            If the vectorizer has no vocabulary of words, such as a HashingVectorizer or a
+            Pipeline.
 
         Notes
         -----
-        What is usual is learnt in fit, from up to 2,000 texts, each as if the others alone had been
-        trained on: a word that only one text has is unknown without it. A batch is warned of if it
-        has seven texts or more, of which half (three quarters of fewer than 200) are stranger than
-        90% of the training texts, which must be no accident (p < 1e-6); 200 of its texts are looked
-        at. A model of texts of all kinds and languages knows the words of almost any text, and
-        warns of few.
+        What is usual is learnt in fit from up to 2,000 texts, each judged as if only the others
+        had been trained on: a word that only this text has is then unknown. There is a warning for
+        a batch of seven texts or more if half of them (three quarters of fewer than 200) are
+        stranger than 90% of the training texts and this is unlikely to be chance (p < 1e-6); 200
+        of its texts are looked at. A model of texts of all kinds and languages knows the words of
+        almost any text, and rarely warns.
 
         Examples
         --------
@@ -463,7 +468,7 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
         X : sequence of n texts
             As in fit.
         y : sequence of n lists of names, or of n texts; or an indicator of shape (n, n_labels)
-            In the form of fit. Names that fit has not seen count as missed.
+            In the form of fit. Names that were not seen in fit count as missed.
         sample_weight : array-like of shape (n,), default=None
             Weights of the instances.
 
@@ -490,11 +495,12 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
         )  # fmt: skip
 
     def encode_targets(self, y: Any) -> Any:
-        """Return names as metrics take them: an indicator with the columns of ``classes_``.
+        """Return names in the form for metrics: an indicator with the columns of ``classes_``.
 
-        For :func:`~sklearn_xc.metrics.precision_at_k` and the others beside ``predict_topk``, and
-        of what ``predict`` returns. Names that fit has not seen have no column, and are left out;
-        ``score``, scorers and displays take names as they are, and count these as missed.
+        Use it to compare ``predict_topk`` by :func:`~sklearn_xc.metrics.precision_at_k` and other
+        metrics, and for the output of ``predict``. Names that were not seen in fit have no column
+        and are left out; ``score``, scorers and displays take names as they are, and count unseen
+        ones as missed.
 
         Parameters
         ----------
@@ -504,7 +510,7 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
         Returns
         -------
         csr_array of shape (n, n_labels), or y as it came
-            The latter where fit had no names.
+            The latter if fit was not given names.
 
         Examples
         --------

