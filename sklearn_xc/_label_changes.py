@@ -31,7 +31,7 @@ class ChangeableLabels:
 
     @built_apart
     def drop_labels(self, labels: Any) -> Any:
-        """Forget some labels; nothing that is known of the others changes.
+        """Forget some labels; what was learnt about the others does not change.
 
         Parameters
         ----------
@@ -41,13 +41,14 @@ class ChangeableLabels:
         Returns
         -------
         estimator
-            Itself. ``classes_`` has the others, in their order: columns that had numbers keep them.
+            The estimator itself. ``classes_`` holds the other labels, in the same order; columns
+            named by numbers keep their numbers.
 
         Raises
         ------
         ValueError
-            For what is no label, or comes twice, and if too few are left: one column of an
-            indicator, three classes of a 1-D y.
+            If a label is unknown or repeated, or if too few would be left: at least one column of
+            an indicator, or three classes of a 1-D y, must remain.
 
         Examples
         --------
@@ -77,23 +78,24 @@ class ChangeableLabels:
 
     @built_apart
     def rename_labels(self, names: Any) -> Any:
-        """Give labels other names, which is all that changes.
+        """Rename labels; nothing else changes.
 
         Parameters
         ----------
         names : mapping, or array-like of shape (n_labels,)
-            New names of some labels by what they are called in ``classes_``; or those of all.
+            A mapping from some labels in ``classes_`` to their new names, or the new names of all
+            labels.
 
         Returns
         -------
         estimator
-            Itself. The classes of a 1-D y are sorted by their new names, in which order those of
-            equal scores are ranked.
+            The estimator itself. The classes of a 1-D y are sorted by their new names, and ties in
+            score are ranked in this order.
 
         Raises
         ------
         ValueError
-            For what is no label; names that are equal, missing or of different kinds.
+            For unknown labels, and for names that are equal, missing or of different kinds.
 
         Examples
         --------
@@ -140,22 +142,23 @@ class ChangeableLabels:
 
     @built_apart
     def reorder_labels(self, labels: Any) -> Any:
-        """Put the columns of an indicator into another order.
+        """Reorder the columns of an indicator.
 
         Parameters
         ----------
         labels : array-like of shape (n_labels,)
-            All of ``classes_``, in the order wanted.
+            All of ``classes_``, in the new order.
 
         Returns
         -------
         estimator
-            Itself. Labels of equal scores are ranked in the new order.
+            The estimator itself. Ties in score are ranked in the new order.
 
         Raises
         ------
         ValueError
-            If they are not all labels, once each, or after a 1-D y, whose classes are sorted.
+            If `labels` does not hold every label exactly once, or after a fit to a 1-D y, whose
+            classes are sorted.
 
         Examples
         --------

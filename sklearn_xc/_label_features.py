@@ -13,48 +13,48 @@ from sklearn_xc._texts_with_features import TextsWithFeatures
 
 @declares()
 class LabelFeatures:
-    """Features or texts of all labels, which cross-validation hands on whole.
+    """Features or texts of all labels, which cross-validation passes on unsliced.
 
     scikit-learn's searches, cross-validation and pipelines slice every argument of fit that has as
-    many rows as X, in the belief that it describes the instances: with as many labels as instances,
-    a bare matrix of label features would lose rows. They also copy each parameter of a constructor
-    for every candidate and fold. This holder shows them neither rows nor a length, and is never
-    copied: a clone of an estimator has the same holder.
+    many rows as X, assuming that it describes the instances: with as many labels as instances, a
+    bare matrix of label features would lose rows. They also copy each constructor parameter for
+    every candidate and fold. This holder exposes neither rows nor a length, and is never copied:
+    clones of an estimator share one holder.
 
-    With `classes` it knows whose each row is. An estimator takes the rows of the classes that it
-    finds in a 1-D y, be it that of a fold which lacks some.
+    With `classes`, it knows which label each row belongs to. An estimator then takes the rows of
+    the classes that it finds in a 1-D y, even in a fold that lacks some of them.
 
     Parameters
     ----------
     features : {array-like, sparse matrix} of shape (n_labels, n_features), array-like of str of \
             shape (n_labels,), or TextsWithFeatures of shape (n_labels, n_features)
-        A row of features for each label, or a text, or both. They are held as they are, without a
-        copy: do not change them.
+        A row of features for each label, or a text, or both. They are kept without a copy: do not
+        change them.
     classes : array-like of shape (n_labels,), default=None
-        The class, as in a 1-D y, or the column of an indicator that each row belongs to. With None
-        an estimator must find as many labels, and in this order.
+        What each row belongs to: a class of a 1-D y, or a column of an indicator. With None, an
+        estimator must find the same number of labels, in this order.
 
     Attributes
     ----------
     features : object
-        What was passed; a list of lists as an array.
+        The features as passed; a list of lists becomes an array.
     classes : ndarray of shape (n_labels,) or None
     n_labels : int
-        Rows or texts.
+        Number of rows or texts.
     is_text : bool
-        Whether these are texts alone.
+        Whether the features are texts only.
 
     Raises
     ------
     TypeError
-        If `features` are no matrix and no sequence of texts, or a masked array.
+        If `features` are neither a matrix nor a sequence of texts, or are a masked array.
     ValueError
-        If they are empty, dates or times, or a sparse matrix with indices outside its shape, and
-        for other than n_labels `classes`, or some that are equal.
+        If `features` are empty, dates or times, or a sparse matrix with indices outside its shape,
+        or if `classes` are not n_labels distinct values.
 
     Notes
     -----
-    Holders are equal only to themselves. They pickle with what they hold.
+    A holder is equal only to itself. It is pickled together with its contents.
 
     Examples
     --------
@@ -98,19 +98,19 @@ class LabelFeatures:
         return f"LabelFeatures({self.n_labels:,} labels x {n_features:,} {kind} features{whose})"
 
     def of_classes(self, classes: np.ndarray, name: str = "LabelFeatures") -> "LabelFeatures":
-        """Return the rows of some classes, in their order; all rows if theirs are not known.
+        """Return the rows of some classes, in their order; all rows if no classes were given.
 
         Parameters
         ----------
         classes : ndarray of shape (n,)
             Distinct.
         name : str, default="LabelFeatures"
-            Named in messages.
+            Name used in messages.
 
         Returns
         -------
         LabelFeatures
-            This one where nothing has to be left out or moved.
+            This holder itself if no row has to be left out or moved.
 
         Raises
         ------

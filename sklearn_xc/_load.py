@@ -9,9 +9,10 @@ from sklearn_xc.storage.models import load_model
 def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
     """Open a model that an estimator's ``save`` wrote, without running code from it.
 
-    It opens at once, whatever its size: large arrays are maps of the files, which processes share,
-    and are read as far as they are used. Their checksums are checked then, each megabyte before its
-    first use; sizes, dtypes and ``meta.json`` now. The folder may be read-only.
+    Opening is immediate, whatever the size: large arrays are memory maps of the files, which
+    processes share, and only the parts that are used are read. Each megabyte of them is checked
+    against its checksum before its first use; sizes, dtypes and ``meta.json`` are checked on
+    opening. The folder may be read-only.
 
     Parameters
     ----------
@@ -23,7 +24,8 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
     Returns
     -------
     estimator
-        Fitted, as it was saved. It predicts the same bits, and can be fitted further.
+        The fitted estimator, as it was saved. Its predictions are bit-for-bit the same, and it can
+        be fitted further.
 
     Raises
     ------
@@ -32,8 +34,8 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
 
     Notes
     -----
-    Do not change the files of a model that is open: save over it instead, which leaves those that
-    are open whole.
+    Do not change the files of a model that is open. Save over it instead, which leaves open models
+    intact.
 
     Examples
     --------

@@ -24,27 +24,28 @@ class SavedEstimator:
     """
 
     def save(self, path: str | os.PathLike[str], *, compact: bool = False) -> None:
-        """Save the estimator as a folder of arrays that loads fast, and without running code.
+        """Save the estimator as a folder of arrays that loads fast and without running code.
 
         Parameters
         ----------
         path : str or PathLike
-            A name that is free, or a folder with a model, which this one replaces in one step:
-            whatever happens meanwhile, the folder holds the one or the other.
+            A new path, an empty folder, or a folder with a model, which this one replaces in one
+            step: whatever happens meanwhile, the folder holds one or the other.
         compact : bool, default=False
-            Whether weights of one-vs-all, also of those inside the estimator, are rounded to a byte
-            each: the folder is about a quarter as large, and what is loaded answers as one that
-            :meth:`OvALinearXC.compact` returns. The estimator itself stays as it is.
+            Whether to round one-vs-all weights, including those of models inside the estimator, to
+            a byte each: the folder is about a quarter as large, and the loaded model predicts as
+            one returned by :meth:`OvALinearXC.compact`. The estimator itself is not changed.
 
         Raises
         ------
         TypeError
-            If a parameter or attribute is no number, text or array, and no public part of
-            sklearn_xc or scikit-learn; such as a function of yours.
+            If a parameter or attribute is neither a number, text or array nor a public part of
+            sklearn_xc or scikit-learn; a function of your own, for example.
         ValueError
-            If `compact` finds no weights of one-vs-all.
+            If `compact` is True and there are no one-vs-all weights.
         OSError
-            If the folder cannot be written, holds other files, or another process is saving there.
+            If the folder cannot be written or holds other files, or if another process is saving
+            there.
 
         See Also
         --------
@@ -52,9 +53,9 @@ class SavedEstimator:
 
         Notes
         -----
-        The folder holds ``meta.json``, which says what the model is, a .npy file for each array,
-        and a .safetensors file for the weights of a network. ``python -m sklearn_xc inspect PATH``
-        shows what is in it.
+        The folder holds ``meta.json``, which describes the model, a .npy file for each array, and
+        a .safetensors file for the weights of a network. ``python -m sklearn_xc inspect PATH``
+        shows its contents.
 
         Examples
         --------
@@ -77,14 +78,14 @@ class SavedEstimator:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, verify: bool = False) -> Any:
-        """Open a model of this class, as :func:`sklearn_xc.load` does of any.
+        """Open a model of this class, as :func:`sklearn_xc.load` does for any class.
 
         Parameters
         ----------
         path : str or PathLike
             The folder.
         verify : bool, default=False
-            Whether to check all of it now, and not each part before it is used first.
+            Whether to check all of it now, instead of each part before its first use.
 
         Returns
         -------
@@ -95,7 +96,7 @@ class SavedEstimator:
         SavedModelError
             If the folder holds no model, or a damaged one.
         TypeError
-            If it holds one of another class.
+            If it holds a model of another class.
 
         Examples
         --------

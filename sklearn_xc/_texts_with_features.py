@@ -17,16 +17,16 @@ _NAME = "TextsWithFeatures"
 class TextsWithFeatures:
     """Texts and features of the same instances, or of the same labels, row by row.
 
-    An encoder that reads texts is given the texts. The features stand beside them, for what is
-    compared without training: cosines, and means. They may be any numbers that say what texts have
-    in common: tf-idf of the same texts, identifiers of products, codes of a library.
+    An encoder that reads texts gets the texts. The features are used for comparisons that need no
+    training: cosines and means. They may be any numbers that show what texts have in common:
+    tf-idf of the same texts, product identifiers, library codes.
 
     Parameters
     ----------
     texts : array-like of str of shape (n,)
         A list, a tuple, an array or a pandas Series.
     features : {array-like, sparse matrix, data frame} of shape (n, n_features)
-        A row for each text. They are held without a copy where that can be: do not change them.
+        A row for each text. They are kept without a copy where possible: do not change them.
 
     Attributes
     ----------
@@ -42,17 +42,17 @@ class TextsWithFeatures:
     TypeError
         If `features` are a masked array.
     ValueError
-        If `texts` are no sequence of texts, or `features` no matrix with as many rows, dates or
-        times, or a sparse matrix with indices outside its shape.
+        If `texts` are not a sequence of texts, or if `features` are not a matrix with as many
+        rows, are dates or times, or are a sparse matrix with indices outside its shape.
 
     See Also
     --------
-    sklearn_xc.LabelFeatures : What is known of labels; it holds such pairs, too.
+    sklearn_xc.LabelFeatures : Holds features or texts of labels, or such pairs.
 
     Notes
     -----
-    Rows are chosen as of an array, by a slice, a mask or positions: so scikit-learn's splitters,
-    cross-validation, searches and Pipelines take it as X. There are no single rows:
+    Rows are selected as in an array, by a slice, a mask or positions, so scikit-learn's splitters,
+    cross-validation, searches and Pipelines accept it as X. A single position is refused:
     ``pair[[3]]`` is row 3, as a pair.
 
     Examples
@@ -84,7 +84,7 @@ class TextsWithFeatures:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and features."""
+        """Number of rows and of features."""
         n, d = self.features.shape
         return int(n), int(d)
 
@@ -120,7 +120,7 @@ class TextsWithFeatures:
 
     @property
     def of_features(self) -> str:
-        """How many features there are, and of which kind, in words."""
+        """Number and kind of the features, in words."""
         kind = "sparse" if sp.issparse(self.features) else "dense"
         return f"{self.shape[1]:,} {kind} features"
 

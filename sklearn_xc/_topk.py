@@ -104,9 +104,9 @@ def topk(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the k best labels of each instance from any fitted classifier, best first.
 
-    Pipelines and searches do not forward ``predict_topk``; this function looks inside them. A
-    classifier without that method is asked for ``decision_function`` or ``predict_proba``, in
-    pieces of rows.
+    Pipelines and searches do not forward ``predict_topk``; this function looks inside them. For a
+    classifier without that method, it calls ``decision_function`` or ``predict_proba`` on a part
+    of the rows at a time.
 
     Parameters
     ----------
@@ -117,29 +117,31 @@ def topk(
     k : int, default=5
         How many labels; may exceed their number.
     candidates : sequence, or indicator of shape (n, n_labels), default=None
-        The labels that may be returned: for all instances, members of the classifier's
-        ``classes_``; for each its own, a sparse matrix or an array whose non-zeros are meant. None
-        is all.
+        The labels that may be returned: members of the classifier's ``classes_``, for all
+        instances; or, for each instance, a row of a sparse matrix or array whose non-zeros mark
+        the labels. None allows all.
     exclude : sequence, or indicator of shape (n, n_labels), default=None
-        The labels that may not, in the same forms. Not together with `candidates`.
+        The labels that may not be returned, in the same forms. Not together with `candidates`.
 
     Returns
     -------
     indices : ndarray of int64 of shape (n, k)
-        Positions in the classifier's ``classes_``, padded with -1. Ties go to the smaller one.
+        Positions in the classifier's ``classes_``, padded with -1. Ties go to the smaller
+        position.
     scores : ndarray of float of shape (n, k)
         Padded with -inf.
 
     Raises
     ------
     ValueError
-        If `k` is no positive integer, the index arrays of a sparse matrix point outside its shape,
-        or `candidates` or `exclude` name unknown labels, have another shape, or come together.
+        If `k` is not a positive integer, if the index arrays of a sparse matrix point outside its
+        shape, or if `candidates` or `exclude` name unknown labels, have the wrong shape, or are
+        both given.
     TypeError
-        If the estimator gives no scores of classes, X is a masked array, or candidates are asked of
-        a ``predict_topk`` that does not take them.
+        If the estimator gives no scores for classes, if X is a masked array, or if `candidates` or
+        `exclude` are given and the estimator's ``predict_topk`` does not take them.
     MemoryBudgetError
-        If an answer with k columns cannot be held.
+        If an answer with k columns does not fit into memory.
 
     Examples
     --------

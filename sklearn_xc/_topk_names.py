@@ -30,39 +30,40 @@ def topk_names(
     X : object of n instances
         Input for `estimator`.
     k : int, default=5
-        How many labels at most.
+        Maximum number of labels.
     names : array-like of shape (n_labels,), default=None
-        Names of the labels, in the order of ``classes_``. None takes ``classes_`` themselves: the
-        names of columns where fit saw any, else their numbers.
+        Names of the labels, in the order of ``classes_``. None uses ``classes_``: the column names
+        if fit saw any, otherwise the column numbers.
     return_scores : bool, default=False
-        Whether to return pairs of a name and its score.
+        Whether to return pairs of name and score.
     return_probabilities : bool, default=False
-        Whether to return pairs of a name and its probability, of a classifier that has
-        ``predict_proba_topk``, as :class:`~sklearn_xc.TopKCalibrator`, or ``predict_proba``.
+        Whether to return pairs of name and probability. The classifier must have
+        ``predict_proba_topk``, as :class:`~sklearn_xc.TopKCalibrator` does, or ``predict_proba``.
     candidates : sequence of names, sequence of n lists of names, or indicator of shape \
             (n, n_labels), default=None
-        The labels that may be returned: for all instances, or for each its own, by name or as a
-        sparse matrix or an array whose non-zeros are meant. None is all.
+        The labels that may be returned: names, for all instances; or, for each instance, a list of
+        names or a row of a sparse matrix or array whose non-zeros mark the labels. None allows
+        all.
     exclude : sequence of names, sequence of n lists of names, or indicator of shape \
             (n, n_labels), default=None
-        The labels that may not, in the same forms. Not together with `candidates`. Lists for each
-        instance, such as what it has already, may hold names that the classifier does not know.
-        Both may also be the column of texts that ``fit`` of a ``TextClassifierXC`` takes with a
-        `separator`, such as "soup;bread" for each instance.
+        The labels that may not be returned, in the same forms. Not together with `candidates`.
+        Lists for each instance, such as the labels that it already has, may hold names that the
+        classifier does not know. For a ``TextClassifierXC`` with a `separator`, either may also be
+        a column of strings as in ``fit``, such as "soup;bread" for each instance.
 
     Returns
     -------
     list of n lists
-        Of at most k names, or of pairs (name, score), by falling score; or of pairs (name,
-        probability): the same names by falling probability. It is NaN, and last, where the
-        classifier does not tell it: that of a label beyond the ``top_k`` best of a row, from a
-        ``predict_proba`` after a fit with a sparse y.
+        Each has at most k names, or pairs (name, score), in descending order of score; or pairs
+        (name, probability), the same names in descending order of probability. A probability that
+        the classifier does not give is NaN, and last: ``predict_proba``, after a fit with a sparse
+        y, gives none for labels beyond the ``top_k`` best of a row.
 
     Raises
     ------
     ValueError, TypeError
-        As of :func:`topk`, for other than n_labels `names`, for scores and probabilities together,
-        and for probabilities of a classifier that has none.
+        As in :func:`topk`; also if `names` are not n_labels names, if both scores and
+        probabilities are requested, or if the classifier has no probabilities.
 
     Examples
     --------

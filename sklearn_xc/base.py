@@ -83,18 +83,30 @@ class XCClassifier(
         k : int, default=5
             How many labels; may exceed their number.
         candidates : sequence, or indicator of shape (n, n_labels), default=None
-            The labels that may be returned: for all instances, members of ``classes_``; for each
-            its own, a sparse matrix or an array whose non-zeros are meant. None is all.
+            The labels that may be returned: members of ``classes_``, for all instances; or, for
+            each instance, a row of a sparse matrix or array whose non-zeros mark the labels. None
+            allows all.
         exclude : sequence, or indicator of shape (n, n_labels), default=None
-            The labels that may not, in the same forms. Not together with `candidates`.
+            The labels that may not be returned, in the same forms. Not together with `candidates`.
 
         Returns
         -------
         indices : ndarray of int64 of shape (n, k)
             Positions in ``classes_``, padded with -1. Ties go to the smaller position.
         scores : ndarray of float of shape (n, k)
-            Their scores, padded with -inf. Labels without a training instance come last, 1 below
-            the others of the row, or at -inf where it has no others.
+            Scores of these labels, padded with -inf. Labels without a training instance come last,
+            1 below the lowest other score of the row, or at -inf if the row has no others.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before `fit`.
+        ValueError
+            If `k` is not a positive integer, if X has another number of features or holds NaN or
+            infinity, or if `candidates` or `exclude` name unknown labels, have the wrong shape, or
+            are both given.
+        MemoryBudgetError
+            If an answer with k columns does not fit into memory.
 
         Examples
         --------
@@ -107,7 +119,7 @@ class XCClassifier(
         >>> clf.classes_[labels].tolist()
         [['soup'], ['bread'], ['soup']]
 
-        Labels that an instance has already, or that nobody may have, are left out:
+        Exclude labels that an instance already has, or that no instance may get:
 
         >>> labels, scores = clf.predict_topk(X, k=2, exclude=["soup"])
         >>> labels
@@ -135,9 +147,10 @@ class XCClassifier(
         -------
         ndarray of shape (n, n_labels) or (n,), or CSR of shape (n, n_labels)
             After a sparse fit, a CSR with the ``top_k`` best scores of each row: a missing entry
-            was not scored, it is not zero. Otherwise the scores of all labels, or after a 1-D fit
-            of two classes the score of the second. Labels of which nothing is known are absent
-            from a CSR, and elsewhere score 1 below the lowest of the others.
+            means that it was not scored, not that it is zero. Otherwise the scores of all labels,
+            or after a 1-D fit of two classes the score of the second class. Labels without a
+            training instance are absent from a CSR, and otherwise score 1 below the lowest of the
+            others.
 
         Examples
         --------
@@ -173,10 +186,10 @@ class XCClassifier(
         Returns
         -------
         ndarray of shape (n,), ndarray of shape (n, n_labels), or CSR of shape (n, n_labels)
-            After a 1-D fit the best class. Otherwise an indicator of the labels that score above a
-            threshold: 0 in one-vs-all, ``threshold_`` where there is one, and in softmax a
-            probability of 1 / (2 m) where instances have m labels on average. After a sparse fit
-            only the ``top_k`` best of each row are considered.
+            After a 1-D fit, the best class. Otherwise an indicator of the labels that score above
+            a threshold: 0 in one-vs-all, ``threshold_`` where there is one, and in softmax a
+            probability of 1 / (2 m), where m is the average number of labels of an instance. After
+            a sparse fit, only the ``top_k`` best labels of each row are considered.
 
         Examples
         --------
@@ -234,8 +247,8 @@ class XCClassifier(
         Raises
         ------
         ValueError
-            For a y or `sample_weight` of another length than X, another kind of y than in fit, or
-            what ``fit`` would refuse of either. Classes that fit has not seen count as missed.
+            If y or `sample_weight` differs in length from X, if y is of another kind than in fit,
+            or if ``fit`` would refuse either. Classes that fit has not seen count as missed.
 
         Examples
         --------
@@ -247,7 +260,7 @@ class XCClassifier(
         >>> clf.score(X, Y)
         1.0
 
-        Where soup is the only true label of each instance, the second one is missed:
+        If soup is the only true label of each instance, the second prediction is wrong:
 
         >>> round(clf.score(X, [[1, 0], [1, 0], [1, 0]]), 3)
         0.667
@@ -268,33 +281,35 @@ class XCClassifier(
     def explain(
         self, x: Any, label: Any, *, feature_names: Any = None, n_features: int | None = 10
     ) -> Explanation:
-        """Return the features that made the score of one label for one instance.
+        """Return the features that contribute to the score of one label for one instance.
 
-        Where the score is a weighted sum of features, contributions are its terms, and sum to it.
-        Elsewhere (:class:`~sklearn_xc.NGAMEEmbeddingXC`, :class:`~sklearn_xc.StackingXC`) they say
-        how much lower the score is without a feature.
+        If the score is a weighted sum of features, the contributions are its terms and add up to
+        it. Otherwise (:class:`~sklearn_xc.NGAMEEmbeddingXC`, :class:`~sklearn_xc.StackingXC`), the
+        contribution of a feature is how much lower the score is without it.
 
         Parameters
         ----------
         x : {array-like, sparse matrix} of shape (1, n_features) or (n_features,)
             The instance.
         label : object
-            A member of ``classes_``: a class after a 1-D fit, else the name or number of a column.
+            A member of ``classes_``: a class after a 1-D fit, otherwise the name or number of a
+            column.
         feature_names : array-like of str of shape (n_features,), default=None
-            Names, for instance ``vectorizer.get_feature_names_out()``. None takes
-            ``feature_names_in_`` where fit saw names, else column numbers.
+            Names of the features, such as ``vectorizer.get_feature_names_out()``. None uses
+            ``feature_names_in_`` if fit saw names, otherwise column numbers.
         n_features : int or None, default=10
-            How many features to list at most; None for all with a contribution.
+            Maximum number of features to list; None for all with a contribution.
 
         Returns
         -------
         Explanation
-            Features by falling magnitude of their contribution; it shows itself as a table.
+            Features in descending order of the magnitude of their contribution; displayed as a
+            table.
 
         Raises
         ------
         ValueError
-            If `x` is not one instance of numbers, or `label` is unknown; and of a classifier that
+            If `x` is not a single numeric instance, if `label` is unknown, or if the classifier
             reads texts.
 
         Examples

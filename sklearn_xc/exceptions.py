@@ -29,7 +29,7 @@ class DataFormatError(ValueError):
 
     Examples
     --------
-    The third line of this file has a value that is no number:
+    The third line of this file has a value that is not a number:
 
     >>> import pathlib, tempfile
     >>> from sklearn_xc.datasets import load_xmc_file
@@ -50,7 +50,7 @@ class GridEdgeWarning(UserWarning):
 
     Examples
     --------
-    As an error, where it must not pass unnoticed:
+    To turn it into an error, so that it does not go unnoticed:
 
     >>> import warnings
     >>> from sklearn_xc import OvALinearXCCV
@@ -90,11 +90,11 @@ class MemoryBudgetError(MemoryError):
 
 
 class PruningWarning(UserWarning):
-    """Zeroing small weights after training cost correct answers on a sample of the instances.
+    """Zeroing small weights after training cost correct predictions on a sample of the instances.
 
     Examples
     --------
-    Weights are of the order of 1 here, and none is left:
+    Weights are of the order of 1 here, so none is left:
 
     >>> import warnings
     >>> import numpy as np
@@ -155,7 +155,7 @@ class SmallGroupWarning(UserWarning):
 
     Examples
     --------
-    There are twelve rows only, which one may know:
+    To silence it where only twelve rows are available:
 
     >>> import warnings
     >>> import numpy as np
@@ -177,7 +177,7 @@ class UnfamiliarTextWarning(UserWarning):
 
     Examples
     --------
-    A tagger of English recipes that is asked about German ones:
+    A tagger for English recipes is given German ones:
 
     >>> import warnings
     >>> from sklearn_xc import TextClassifierXC
@@ -196,7 +196,7 @@ class UnfamiliarTextWarning(UserWarning):
 
 
 class UnknownLabelWarning(UserWarning):
-    """Names of labels are not known from the fit, and are left out.
+    """Label names are not known from the fit and are left out.
 
     Examples
     --------
@@ -219,7 +219,7 @@ class UnseenLabelWarning(UserWarning):
 
     Examples
     --------
-    No instance has the third label, which may be as it should:
+    To silence it where it is expected that no instance has the third label:
 
     >>> import warnings
     >>> import numpy as np

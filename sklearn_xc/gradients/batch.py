@@ -11,17 +11,17 @@ class Batch(NamedTuple):
     Attributes
     ----------
     V : ndarray of float of shape (n, dim)
-        What their scores are linear in.
+        The vectors in which the scores are linear.
     indptr : ndarray of int64 of shape (n + 1,)
-        Where the labels of each instance are.
+        Where the labels of each instance begin and end.
     positives : ndarray of int32 of shape (indptr[-1],)
-        Labels of each instance, at least one.
+        Labels of the instances, at least one each.
     weight : ndarray of float64 of shape (n,)
-        Of the instances.
+        Weights of the instances.
 
     Examples
     --------
-    Two instances: the first has the labels 0 and 2, the second the label 1.
+    Two instances: the first has labels 0 and 2, the second has label 1.
 
     >>> import numpy as np
     >>> from sklearn_xc.gradients import Batch
@@ -45,7 +45,7 @@ class Batch(NamedTuple):
         Parameters
         ----------
         first, last : int
-            Those from `first` up to, not including, `last`.
+            The instances from `first` up to, but not including, `last`.
 
         Returns
         -------
@@ -57,22 +57,22 @@ class Batch(NamedTuple):
 
 
 class LabelGradient(NamedTuple):
-    """Gradients by the scores, where they are not 0; times the weights of the instances.
+    """Gradients with respect to the scores, where not 0; times the weights of the instances.
 
     Attributes
     ----------
     labels : ndarray of int32 of shape (n, room)
-        The first ``counts[i]`` of row i hold.
+        In row i, the first ``counts[i]`` are valid.
     values : ndarray of float of shape (n, room)
-        Their gradients.
+        Gradients of these labels.
     counts : ndarray of int64 of shape (n,)
-        Labels of each instance.
+        Number of labels of each instance.
     losses : ndarray of float64 of shape (n,)
-        Over the labels considered.
+        Losses over the labels considered.
 
     Examples
     --------
-    Of the max-margin loss of scores 2, 0.5, 1.6 and -2, where label 0 is the true one:
+    The max-margin loss for scores 2, 0.5, 1.6 and -2, where label 0 is the true one:
 
     >>> import numpy as np
     >>> from sklearn_xc.gradients import Batch, LabelGradient, SetLoss
@@ -95,16 +95,16 @@ class LabelGradient(NamedTuple):
 
     @classmethod
     def empty(cls, n: int, room: int, dtype: np.dtype) -> "LabelGradient":
-        """Return room for n instances.
+        """Return space for n instances.
 
         Parameters
         ----------
         n : int
-            How many.
+            Number of instances.
         room : int
-            Labels that each may have.
+            Maximum number of labels of each.
         dtype : {numpy.float32, numpy.float64}
-            Of the values.
+            Dtype of the values.
 
         Returns
         -------
@@ -122,7 +122,7 @@ class LabelGradient(NamedTuple):
         Parameters
         ----------
         first, last : int
-            Those from `first` up to, not including, `last`.
+            The instances from `first` up to, but not including, `last`.
 
         Returns
         -------

@@ -19,7 +19,7 @@ _LABELS_PER_PRODUCT = 16_384
 
 @dataclass
 class ExactGradient(BaseEstimator):
-    """The gradient over all labels; O(n_labels dim) for an instance.
+    """The gradient over all labels; takes O(n_labels dim) time per instance.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class ExactGradient(BaseEstimator):
     default_index: ClassVar[str] = "product"
 
     def start(self, task: GradientTask) -> "Exact":
-        """Return what gives the gradients; see `Gradient.start`."""
+        """Return the method that gives the gradients; see `Gradient.start`."""
         return Exact(task.loss)
 
 

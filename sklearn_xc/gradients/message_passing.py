@@ -26,15 +26,16 @@ _MOST_ROUNDS = 100_000
 class MessagePassing(BaseEstimator):
     """Greedy message passing between blocks of columns: algorithm 2 of [1]_.
 
-    Each block has an index of its own. `SearchedGradient` with a `ProductIndex` couples blocks
-    within the search, which is faster and nearer to the exact gradient.
+    Each block has its own index. `SearchedGradient` with a `ProductIndex` couples blocks within
+    the search, which is faster and closer to the exact gradient.
 
     Parameters
     ----------
     n_rounds : int, default=1
-        Rounds, from 0 to 100,000.
+        Number of rounds, from 0 to 100,000.
     n_blocks : int or None, default=None
-        Blocks of columns. None is 8, or 4 with a hidden layer, and never more than columns.
+        Number of blocks of columns. None is 8, or 4 with a hidden layer, but at most the number of
+        columns.
 
     References
     ----------
@@ -60,7 +61,7 @@ class MessagePassing(BaseEstimator):
     default_index: ClassVar[str] = "spherical"
 
     def start(self, task: GradientTask) -> "Coupled":
-        """Return what gives the gradients; see `Gradient.start`.
+        """Return the method that gives the gradients; see `Gradient.start`.
 
         Raises
         ------

@@ -18,28 +18,28 @@ Method = TypeVar("Method", bound="GradientMethod")
 
 @dataclass(frozen=True)
 class GradientTask:
-    """What a gradient is to be worked out for.
+    """What a gradient is computed for.
 
     Attributes
     ----------
     loss : SetLoss
-        Gives losses and gradients by scores.
+        Gives losses and gradients with respect to scores.
     make_index : callable
-        Returns a new index, of the kind that the estimator was asked for.
+        Returns a new index, of the kind that was requested from the estimator.
     n_candidates : int
-        Labels that a search retrieves, or that are drawn.
+        Number of labels that a search retrieves, or that are drawn.
     n_columns : int
-        Columns of W, without the column of intercepts if there is one.
+        Number of columns of W, without the column of intercepts if there is one.
     is_hidden : bool
         Whether instances are embedded by a hidden layer.
     seed : int
-        Of what is random.
+        Random seed.
     n_drawn : int
-        Mini-batches that labels were drawn for before.
+        Number of mini-batches for which labels were drawn before.
 
     Examples
     --------
-    An instance with the label 0; of the others, label 2 comes within a margin of 1:
+    An instance with label 0; of the other labels, label 2 comes within a margin of 1:
 
     >>> import numpy as np
     >>> from sklearn_xc.gradients import Batch, ExactGradient, GradientTask, SetLoss
@@ -70,17 +70,17 @@ class GradientTask:
 
 
 class GradientMethod(ABC):
-    """Gives gradients by the scores for the weights as they stand; holds what moves with them.
+    """Gives gradients with respect to scores at the current weights; keeps what moves with them.
 
     Attributes
     ----------
     looks_ahead : bool
-        Whether what is found serves for some steps; if not, for the weights as they stand. False by
-        default.
+        Whether the labels that ``search`` finds serve for several steps; if not, they serve only
+        for the current weights. False by default.
 
     Examples
     --------
-    What a training does with one, here for an instance with the label 0:
+    How training uses a method, here for an instance with label 0:
 
     >>> import numpy as np
     >>> from sklearn_xc.gradients import Batch, GradientTask, SearchedGradient, SetLoss
@@ -110,17 +110,17 @@ class GradientMethod(ABC):
     looks_ahead: bool = False
 
     def build(self, W: np.ndarray) -> None:  # noqa: B027
-        """Prepare for W, which has moved far since the last time; called before anything else.
+        """Prepare for W; called first, and again when W has moved far.
 
         Parameters
         ----------
         W : ndarray of float of shape (n_labels, dim)
             A row for each label, with an intercept in the last column if there are intercepts. It
-            moves in place from here on.
+            changes in place from here on.
         """
 
     def search(self, W: np.ndarray, V: np.ndarray, team: Team) -> Candidates | None:
-        """Return labels that may matter to some instances; None, the default, if none are sought.
+        """Return labels that may matter to some instances; by default None, for no search.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class GradientMethod(ABC):
         V : ndarray of float of shape (n, dim)
             Scores are ``V @ W.T``.
         team : Team
-            Threads, on which nothing depends.
+            Threads; they do not affect the result.
 
         Returns
         -------
@@ -140,7 +140,7 @@ class GradientMethod(ABC):
     def of(
         self, W: np.ndarray, batch: Batch, found: Candidates | None, team: Team
     ) -> LabelGradient:
-        """Return the gradient by the scores.
+        """Return the gradient with respect to the scores.
 
         Parameters
         ----------
@@ -148,9 +148,9 @@ class GradientMethod(ABC):
         batch : Batch
             Instances.
         found : Candidates or None
-            What ``search`` has found for them.
+            What ``search`` found for them.
         team : Team
-            Threads, on which nothing depends.
+            Threads; they do not affect the result.
 
         Returns
         -------
@@ -158,7 +158,7 @@ class GradientMethod(ABC):
         """
 
     def moved(self, rows: np.ndarray, lengths: np.ndarray) -> None:  # noqa: B027
-        """Take notice that some rows of W have moved; nothing by default.
+        """Register that some rows of W have moved; does nothing by default.
 
         Parameters
         ----------
@@ -169,13 +169,13 @@ class GradientMethod(ABC):
         """
 
     def recall(self, W: np.ndarray, queries: Callable[[], np.ndarray], k: int) -> float | None:
-        """Return the share of the k best labels that are found; None, the default, if none are.
+        """Return the share of the k best labels that are found; by default None, for no search.
 
         Parameters
         ----------
         W : ndarray of float of shape (n_labels, dim)
         queries : callable
-            Returns what the scores of some instances are linear in, (n, dim).
+            Returns the vectors in which the scores of some instances are linear, (n, dim).
         k : int
 
         Returns
@@ -186,7 +186,7 @@ class GradientMethod(ABC):
         return None
 
     def following(self: Method, W: np.ndarray) -> Method:
-        """Return one that goes on from here with a copy of W, while this one stays as it is.
+        """Return one that continues from here with a copy of W, while this one stays as it is.
 
         Parameters
         ----------
@@ -201,11 +201,11 @@ class GradientMethod(ABC):
         return copy.copy(self)
 
     def kept(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps: by default all attributes but ``loss``."""
+        """Return what a checkpoint keeps: by default, all attributes except ``loss``."""
         return {name: value for name, value in vars(self).items() if name != "loss"}
 
     def going_on(self: Method, kept: dict[str, Any], W: np.ndarray) -> Method:
-        """Return one that goes on from what another one kept.
+        """Return one that continues from what another one kept.
 
         Parameters
         ----------
@@ -226,16 +226,16 @@ class GradientMethod(ABC):
 
 @runtime_checkable
 class Gradient(Protocol):
-    """Where the gradient by the scores comes from: parameters, which training never changes.
+    """How gradients with respect to scores are computed; training never changes its parameters.
 
     Attributes
     ----------
     default_index : str or MipsIndex
-        What is searched, also for answers, where the estimator's ``index`` is None.
+        The index, also for predictions, if the estimator's ``index`` is None.
 
     Examples
     --------
-    One of your own, which draws at most five labels whatever the estimator asks for:
+    A gradient of your own, which draws at most five labels, whatever the estimator requests:
 
     >>> from dataclasses import replace
     >>> from sklearn.base import BaseEstimator
@@ -256,15 +256,15 @@ class Gradient(Protocol):
 
     @property
     def default_index(self) -> str | MipsIndex:
-        """Return the index where the estimator has none."""
+        """Return the index to use if the estimator has none."""
 
     def start(self, task: GradientTask) -> GradientMethod:
-        """Return what gives the gradients of one training.
+        """Return the method that gives the gradients of one training.
 
         Parameters
         ----------
         task : GradientTask
-            What they are worked out for.
+            What they are computed for.
 
         Returns
         -------

@@ -21,7 +21,7 @@ GRADIENTS: dict[str, Callable[..., Gradient]] = {
 
 
 def make_gradient(gradient: str | Gradient, who: str = "gradient") -> Gradient:
-    """Return the gradient of a name, or a copy of the caller's own.
+    """Return the gradient with a given name, or a copy of the caller's own.
 
     Parameters
     ----------

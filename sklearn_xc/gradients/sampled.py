@@ -15,7 +15,7 @@ from sklearn_xc.parallel.team import Team
 
 @dataclass
 class SampledGradient(BaseEstimator):
-    """The gradient over `n_candidates` labels that are drawn evenly for each mini-batch.
+    """The gradient over `n_candidates` labels drawn uniformly for each mini-batch.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class SampledGradient(BaseEstimator):
     default_index: ClassVar[str] = "product"
 
     def start(self, task: GradientTask) -> "Sampled":
-        """Return what gives the gradients; see `Gradient.start`."""
+        """Return the method that gives the gradients; see `Gradient.start`."""
         return Sampled(task.loss, task.n_candidates, (task.seed, 1), task.n_drawn)
 
 

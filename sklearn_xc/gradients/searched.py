@@ -27,14 +27,14 @@ _FURTHER = 4
 class SearchedGradient(BaseEstimator):
     """The gradient over the `n_candidates` labels that an index finds for each instance.
 
-    With a `ProductIndex` the search is decomposed: the columns are cut into blocks that are
-    clustered on their own, and coupled within the search. With others it is a plain search for
-    large inner products.
+    With a `ProductIndex`, the search is decomposed: the columns are cut into blocks that are
+    clustered separately, and coupled within the search. With another index, it is a plain search
+    for large inner products.
 
     Parameters
     ----------
     default_index : str or MipsIndex, default="product"
-        What is searched where the estimator's ``index`` is None.
+        The index if the estimator's ``index`` is None.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class SearchedGradient(BaseEstimator):
     default_index: str | MipsIndex = "product"
 
     def start(self, task: GradientTask) -> "Searched":
-        """Return what gives the gradients; see `Gradient.start`."""
+        """Return the method that gives the gradients; see `Gradient.start`."""
         index = WatchedIndex(task.make_index())
         return Searched(task.loss, task.n_candidates, index, seed=task.seed)
 

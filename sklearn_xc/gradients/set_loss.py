@@ -24,9 +24,9 @@ class SetLoss:
     Attributes
     ----------
     gradient, support_floor : callable
-        Of a `LabelSetLoss`.
+        Functions of a `LabelSetLoss`.
     parameters : tuple of float
-        What both are given.
+        Arguments that both receive.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class SetLoss:
     >>> SetLoss.of(loss).parameters
     (5.0,)
 
-    Of scores 2, 0.5, 1.6 and -2 of an instance with the label 0:
+    For scores 2, 0.5, 1.6 and -2 of an instance with label 0:
 
     >>> import numpy as np
     >>> from sklearn_xc.gradients import Batch, LabelGradient
@@ -53,7 +53,7 @@ class SetLoss:
 
     @classmethod
     def of(cls, loss: LabelSetLoss) -> "SetLoss":
-        """Return that of a loss as it is now.
+        """Return the set loss of a loss as it is now.
 
         Parameters
         ----------
@@ -82,12 +82,12 @@ class SetLoss:
         is_exact : bool
             Whether the scores of `found` are inner products, not estimates.
         out : LabelGradient
-            Overwritten; with room for the positives and the labels found.
+            Overwritten; needs space for the positives and the labels found.
 
         Returns
         -------
         ndarray of bool of shape (n,)
-            Where labels behind the last one found may have a gradient, by estimates.
+            Where labels beyond the last one found may have a gradient, according to the estimates.
         """
         wants_more = np.empty(len(batch.V), np.bool_)
         label_gradient_kernels(self.gradient, self.support_floor).searched(
@@ -106,7 +106,7 @@ class SetLoss:
         batch : Batch
             n instances.
         out : LabelGradient
-            Overwritten; with room for all labels.
+            Overwritten; needs space for all labels.
         """
         label_gradient_kernels(self.gradient, self.support_floor).dense(
             scores, batch.indptr, batch.positives, batch.weight, self.parameters, *out

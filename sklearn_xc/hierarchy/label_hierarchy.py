@@ -29,42 +29,42 @@ _WHO = "LabelHierarchy"
 class LabelHierarchy:
     """Labels below and above one another, as in a thesaurus, a product taxonomy or folders.
 
-    A node may have several parents; nodes that are no labels of a model may lie above those that
-    are. Make one by :meth:`from_paths`, :meth:`from_parents` or :meth:`from_edges`.
+    A node may have several parents; nodes that are not labels of a model may lie above those that
+    are. Make a hierarchy with :meth:`from_paths`, :meth:`from_parents` or :meth:`from_edges`.
 
-    Where labels come as columns or positions, they are the first nodes: column j is node j, and
-    what has fewer columns than there are nodes lacks the last ones. :meth:`aligned` puts the
-    labels of a model first, :meth:`restricted` has no others. Lists of names are found by name.
+    Labels given as columns or positions are the first nodes: column j is node j, and a matrix with
+    fewer columns than there are nodes lacks the last nodes. :meth:`aligned` puts the labels of a
+    model first, :meth:`restricted` keeps only these. Lists of names are matched by name.
 
     Parameters
     ----------
     names : array-like of shape (n_nodes,)
-        Names of the nodes, distinct texts or integers.
+        Names of the nodes: distinct texts or integers.
     edges : array-like of int of shape (n_edges, 2)
-        Positions of a child and of one of its parents, each pair once.
+        Positions of a child and one of its parents, each pair once.
 
     Attributes
     ----------
     names : ndarray of shape (n_nodes,)
-        Objects where these are texts.
+        Names of the nodes, of dtype object if these are texts.
     n_nodes : int
-        Nodes.
+        Number of nodes.
     parents : csr_array of bool of shape (n_nodes, n_nodes)
         A row for each child.
     roots : ndarray of int64 of shape (n_roots,)
         Positions of the nodes without parents.
     ancestors : csr_array of bool of shape (n_nodes, n_nodes)
-        All nodes above each node, itself not among them. Made when first asked for.
+        All nodes above each node, without the node itself. Computed on first access.
 
     Raises
     ------
     ValueError
-        For names that are equal or of different kinds, edges that come twice, lead from a node to
-        itself or out of the range, and cycles; the message names the nodes.
+        For names that are equal or of different kinds, edges that are repeated, lead from a node
+        to itself or are out of range, and cycles; the message names the nodes.
     TypeError
-        For what are no names or no edges.
+        For anything other than names and edges.
     MemoryBudgetError
-        From whatever asks for `ancestors`, if these do not fit into memory.
+        On any use of `ancestors`, if these do not fit into memory.
 
     See Also
     --------
@@ -72,10 +72,10 @@ class LabelHierarchy:
 
     Notes
     -----
-    Nothing changes a hierarchy once it is made: a clone of what holds one has the same one.
-    Its arrays are read-only. Memory grows with edges and with the pairs of a node and an ancestor,
-    five bytes each, and up to four times that while they are made. A million nodes take some
-    seconds.
+    A hierarchy never changes once it is made: clones of an object that holds one share it. Its
+    arrays are read-only. Memory grows with the number of edges and of pairs of a node and an
+    ancestor: five bytes each, and up to four times that while they are made. A million nodes take
+    some seconds.
 
     Examples
     --------
@@ -113,17 +113,18 @@ class LabelHierarchy:
 
     @classmethod
     def from_parents(cls, parents: Any, labels: Any = None) -> "LabelHierarchy":
-        """Make a hierarchy of what is known of each node's parents.
+        """Make a hierarchy from the parents of each node.
 
         Parameters
         ----------
         parents : mapping of name to name or names, pandas Series, or array-like of int of shape \
                 (n_nodes,)
-            The parent of each name, or a list of several; None for none. Or an array of the
-            position of each node's parent, -1 for none. Names that are parents only have none.
+            The parent of each name, or a list of several; None for none. Or an array with the
+            position of each node's parent, -1 for none. Names that occur only as parents have no
+            parents.
         labels : array-like of shape (n_labels,), default=None
-            Names that are to be the first nodes, such as ``classes_``; those that nothing is known
-            of stand alone. Of an array, the names of all nodes; None for their numbers.
+            Names of the first nodes, such as ``classes_``; those that `parents` does not mention
+            stand alone. If `parents` is an array, the names of all nodes; None for their numbers.
 
         Returns
         -------
@@ -146,19 +147,19 @@ class LabelHierarchy:
 
     @classmethod
     def from_edges(cls, edges: Any, labels: Any = None) -> "LabelHierarchy":
-        """Make a hierarchy of pairs of names.
+        """Make a hierarchy from pairs of names.
 
         Parameters
         ----------
         edges : iterable of (child, parent), or array-like of shape (n_edges, 2)
             Names, texts or integers.
         labels : array-like of shape (n_labels,), default=None
-            Names that are to be the first nodes; those without an edge stand alone.
+            Names of the first nodes; those without an edge stand alone.
 
         Returns
         -------
         LabelHierarchy
-            Nodes: `labels`, then names in the order in which they come.
+            Nodes: `labels`, then names in order of first appearance.
 
         Examples
         --------
@@ -172,23 +173,23 @@ class LabelHierarchy:
     def from_paths(
         cls, paths: Any, *, separator: str = "/", labels: Any = None
     ) -> "LabelHierarchy":
-        """Make a hierarchy of paths, in which what stands before a separator is above the rest.
+        """Make a hierarchy from paths, in which the part before a separator is above the rest.
 
         Parameters
         ----------
         paths : iterable of n_paths str
-            Such as "plants/trees/oak", each once. A beginning of a path is a node too, whether it
-            is listed or not.
+            Such as "plants/trees/oak", each once. Each prefix of a path is also a node, whether
+            listed or not.
         separator : str, default="/"
-            What stands between names. Blanks around it do not matter for what is above.
+            What separates names. Blanks around it make no difference to which node is above which.
         labels : array-like of shape (n_paths,), default=None
-            The label of each path, by which it goes; one that comes with several paths has several
-            parents. None names nodes by their paths.
+            The label that names each path; a label of several paths has several parents. None
+            names nodes by their paths.
 
         Returns
         -------
         LabelHierarchy
-            Nodes: the labels, in the order of `paths`, then beginnings of paths that have no label.
+            Nodes: the labels, in the order of `paths`, then prefixes of paths that have no label.
 
         Examples
         --------
@@ -218,18 +219,18 @@ class LabelHierarchy:
         Parameters
         ----------
         classes : array-like of shape (n_labels,)
-            ``classes_`` of a classifier: names of nodes. Numbers of columns, 0, 1, ..., where
-            nodes have texts as names, are those of the first nodes.
+            ``classes_`` of a classifier: names of nodes. If the names of nodes are texts, column
+            numbers 0, 1, ... refer to the first nodes.
 
         Returns
         -------
         LabelHierarchy
-            Itself, where the order is that already.
+            The hierarchy itself if its nodes are already in this order.
 
         Raises
         ------
         ValueError
-            For a class that is no node.
+            For a class that is not a node.
 
         Examples
         --------
@@ -249,9 +250,9 @@ class LabelHierarchy:
         return self._of(order, _taken(self.parents, order), _taken(self.ancestors, order))
 
     def restricted(self, classes: Any) -> "LabelHierarchy":
-        """Return the hierarchy of the labels of a model alone.
+        """Return the hierarchy of only the labels of a model.
 
-        What lies above a label through nodes that are left out still does.
+        A label stays above another even if the nodes between them are left out.
 
         Parameters
         ----------
@@ -266,7 +267,7 @@ class LabelHierarchy:
         Raises
         ------
         ValueError
-            For a class that is no node.
+            For a class that is not a node.
 
         Examples
         --------
@@ -291,7 +292,7 @@ class LabelHierarchy:
         y : sequence of n lists of names, or of n names
             As :class:`~sklearn_xc.TextClassifierXC` takes and returns them.
         separator : str, default=None
-            Where `y` has one text of names for each row: what stands between them.
+            If `y` has one text with several names for each row: what separates the names.
 
         Returns
         -------
@@ -300,7 +301,7 @@ class LabelHierarchy:
         Raises
         ------
         ValueError, TypeError
-            For a name that is no node, and what is no name.
+            For a name that is not a node, and for anything other than names.
 
         Examples
         --------
@@ -324,9 +325,9 @@ class LabelHierarchy:
         return Y
 
     def with_ancestors(self, y: Any, separator: str | None = None) -> Any:
-        """Return labels with all that is above them.
+        """Return labels with all their ancestors.
 
-        For targets before ``fit``, and for what ``predict`` returns: then no label comes without
+        For targets before ``fit``, and for what ``predict`` returns: afterwards, no label lacks
         its ancestors.
 
         Parameters
@@ -335,18 +336,19 @@ class LabelHierarchy:
                 or of n names
             An indicator with a column for each of the first nodes, or names.
         separator : str, default=None
-            Where `y` has one text of names for each row: what stands between them.
+            If `y` has one text with several names for each row: what separates the names.
 
         Returns
         -------
         csr_array, csr_matrix or ndarray of shape (n, n_nodes), or list of n lists of names
-            As `y`: a CSR of sparse ones, of the same dtype. Names are in the order of the nodes.
+            In the form of `y`, a CSR if it is sparse, and of the same dtype. Names are in the
+            order of the nodes.
 
         Raises
         ------
         ValueError, TypeError
-            For a name that is no node, more columns than nodes, and what is neither indicator nor
-            names.
+            For a name that is not a node, more columns than nodes, and anything other than an
+            indicator or names.
 
         Examples
         --------
@@ -360,7 +362,7 @@ class LabelHierarchy:
         return self._changed(y, separator, with_ancestors)
 
     def deepest(self, y: Any, separator: str | None = None) -> Any:
-        """Return labels without those above another one of the same row.
+        """Return labels without those that are above another label of the same row.
 
         Parameters
         ----------
@@ -392,21 +394,21 @@ class LabelHierarchy:
     def consistent_topk(
         self, labels: Any, scores: Any, k: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the best labels where each scores as much as the best one below it.
+        """Return the best labels, each scored at least as high as the best label below it.
 
         ``hierarchy.consistent_topk(*topk(model, X, 5))`` ranks no label above its ancestors, and
-        adds ancestors that the ranking lacks.
+        adds ancestors that are missing from the ranking.
 
         Parameters
         ----------
         labels : array-like of int of shape (n, k_given)
             Positions of nodes, -1 for none, of the best labels of each row, as
-            :func:`sklearn_xc.topk` returns them. Where some nodes are no labels of the model, ask
+            :func:`sklearn_xc.topk` returns them. If some nodes are not labels of the model, use
             ``hierarchy.restricted(model.classes_)``.
         scores : array-like of float of shape (n, k_given)
-            Of any kind: margins, or probabilities.
+            Scores of any kind: margins or probabilities.
         k : int, default=None
-            How many labels to return; None for as many as are given.
+            Number of labels to return; None for as many as are given.
 
         Returns
         -------
@@ -418,19 +420,20 @@ class LabelHierarchy:
         Raises
         ------
         ValueError, TypeError
-            For other shapes, positions that are no nodes, and NaN.
+            For other shapes, positions that are not nodes, and NaN.
 
         Notes
         -----
-        The largest score below is the least change that makes scores consistent without lowering
-        any. Of probabilities it is a bound: what holds of a label holds of its ancestors, so that
-        these are at least as likely as the likeliest label below. That the labels below were
-        independent, which a noisy-or takes for granted, is rarely true of siblings. Source: "Max"
-        of [1]_, the constraint of [2]_; here after training, and on the given labels alone.
+        Raising a label to the largest score below it is the smallest change that makes scores
+        consistent without lowering any. For probabilities it gives a bound: an instance that has a
+        label also has the label's ancestors, so these are at least as likely as the likeliest
+        label below. A noisy-or would assume that the labels below are independent, which is rarely
+        true of siblings. Source: "Max" of [1]_, the constraint of [2]_; applied here after
+        training, and only to the given labels.
 
-        Nothing is lost by that. A label that is neither among the k best nor above one of them has
-        no label below that scores more than the last of these. So for `k` up to ``k_given`` the
-        scores are those of a ranking of all labels, however many there are.
+        Nothing is lost by this. If a label is neither among the k best nor above one of them, no
+        label below it scores more than the last of these. So for `k` up to ``k_given``, the scores
+        are those of a ranking of all labels, however many there are.
 
         References
         ----------
@@ -458,23 +461,23 @@ class LabelHierarchy:
         )
 
     def consistent_scores(self, scores: Any) -> Any:
-        """Return sparse scores in which no label is without, or above, its ancestors.
+        """Return sparse scores in which no label lacks its ancestors or scores above them.
 
         Parameters
         ----------
         scores : sparse matrix of shape (n, n_labels)
-            Of the best labels of each row, as ``decision_function`` or ``predict_proba`` return
-            them after a sparse fit; what is not stored is not scored.
+            Scores of the best labels of each row, as ``decision_function`` or ``predict_proba``
+            returns them after a sparse fit; entries that are not stored are not scored.
 
         Returns
         -------
         csr_array or csr_matrix of shape (n, n_nodes)
-            With the rule of :meth:`consistent_topk`.
+            Scores by the rule of :meth:`consistent_topk`.
 
         Raises
         ------
         ValueError, TypeError
-            For more columns than nodes, NaN, and what is not sparse.
+            For more columns than nodes, NaN, and anything that is not sparse.
 
         Examples
         --------

@@ -14,8 +14,9 @@ class Bias(Initialiser):
     Parameters
     ----------
     weight : float, default=-2.0
-        The intercept. At -1 all negatives sit on the kink of the squared hinge and the first steps
-        are tiny; the paper's runs were fastest at -2 (section 3 of Schultheis and Babbar, 2022).
+        The intercept. At -1, all negatives are at the kink of the squared hinge and the first
+        steps are tiny; the paper's runs were fastest at -2 (section 3 of Schultheis and Babbar,
+        2022).
 
     Examples
     --------

@@ -15,7 +15,7 @@ class Given(Initialiser):
     Parameters
     ----------
     vectors : ndarray or csr_array of shape (L, d) or (L, d + 1)
-        One row per label; a further column holds intercepts.
+        One row per label; an additional column holds intercepts.
 
     Examples
     --------

@@ -20,36 +20,38 @@ _HIGHEST_POSITIVE, _LOWEST_NEGATIVE = 0.0, -2.0
 class MeanSeparating(Initialiser):
     """Start at the vector of minimal norm with given mean scores on positives and negatives.
 
-    With pbar the mean of the positives and xbar that of all instances, it lies in their span::
+    With pbar the mean of the positives and xbar the mean of all instances, the vector lies in
+    their span::
 
         w = u pbar + v xbar
         u = (s <x,x> - tau <p,x>) / det,   v = (tau <p,p> - s <p,x>) / det
         tau = t + (s - t) |P| / n,         det = <p,p> <x,x> - <p,x>^2
 
-    Where no score is given and the loss is never zero, as the logistic one, the scores are those
-    that minimise the objective if all positives were at their mean and all negatives at theirs. No
-    instance drops out, so that nothing is won by a start farther out, and at the optimum for few
-    positives among many negatives both have scores near their log odds. Instances of frequent
-    labels are spread about their means: s is at most 0, and t at least -2 or the log odds.
+    If no score is given and the loss is never zero, such as the logistic loss, the scores are
+    those that would minimise the objective if all positives were at their mean and all negatives
+    at theirs. With such a loss no instance drops out, so a start farther out gains nothing, and at
+    the optimum for few positives among many negatives, both have scores near their log odds.
+    Instances of frequent labels are spread about their means: s is at most 0, and t at least
+    the smaller of -2 and the log odds.
 
     Parameters
     ----------
     positive_score : float, default=None
-        s, the mean score of the positives. None takes 1.
+        s, the mean score of the positives. None is 1.
     negative_score : float, default=None
-        t, the mean score of the negatives. None takes the loss's own: -2 for the squared hinge, so
-        that most negatives start without a loss, -3 for the logistic loss.
+        t, the mean score of the negatives. None is the loss's own: -2 for the squared hinge, so
+        that most negatives start without a loss, and -3 for the logistic loss.
 
     Notes
     -----
-    Source: section 4 of Schultheis and Babbar (2022), eqs. 21-24, solved without the division by
-    ``<xbar, pbar>`` that can vanish. Differs in that xbar is the mean (the paper prints the sum),
-    and in that a system that is singular to rounding (a label on every instance or on none, pbar
-    parallel to xbar) is solved in the least-squares sense with minimal norm.
+    Source: section 4 of Schultheis and Babbar (2022), eqs. 21-24, solved without dividing by
+    ``<xbar, pbar>``, which can vanish. It differs in that xbar is the mean (the paper prints the
+    sum), and in that a system that is singular up to rounding (a label on every instance or on
+    none, pbar parallel to xbar) is solved in the least-squares sense with minimal norm.
 
     Examples
     --------
-    With it, a fit takes fewer Newton steps than from zero where weights grow large:
+    If weights grow large, a fit takes fewer Newton steps than from zero:
 
     >>> from sklearn_xc import OvALinearXC
     >>> from sklearn_xc.datasets import make_xc_classification

@@ -13,14 +13,14 @@ from sklearn_xc.solvers.problem import NO_POSITIVES, InstanceSums, OneVsAllProbl
 class OneVsAllPrimal(Initialiser):
     """Start every label at the solution of the problem without positives.
 
-    A well-solved all-negative problem leaves nearly every instance at the kink of the squared
-    hinge, where Newton's quadratic model is at its worst; hence it is left early.
+    An accurate solution of the all-negative problem has nearly every instance at the kink of the
+    squared hinge, where Newton's quadratic model is at its worst, so the solver stops early.
 
     Parameters
     ----------
     stop : float, default=0.003
-        The all-negative problem is left when its gradient has fallen to this share of that at
-        zero. Chosen by a sweep on three sets, see ``docs/papers/mean_separating.md``.
+        The solver stops when the gradient has fallen to this share of its value at zero. Chosen
+        by a sweep on three data sets; see ``docs/papers/mean_separating.md``.
 
     Notes
     -----

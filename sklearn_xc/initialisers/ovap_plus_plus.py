@@ -8,17 +8,18 @@ from sklearn_xc.solvers.problem import OneVsAllProblem
 
 
 class OneVsAllPrimalPlusPlus(OneVsAllPrimal):
-    """Start along a minimum spanning tree over the labels, the all-negative problem its root.
+    """Start along a minimum spanning tree over the labels, with the all-negative problem as root.
 
-    The cost of an edge is the weight of the instances that have one of the two labels and not the
-    other, ``|P_j| + |P_k| - 2 |P_j & P_k|``, and ``|P_j|`` to the root. A label starts at its
-    parent's weights after pruning. There is one tree over all labels that are solved, so that the
-    model does not depend on their cut into blocks; a block waits for those that its parents are in.
+    The cost of an edge is the weight of the instances that have exactly one of the two labels,
+    ``|P_j| + |P_k| - 2 |P_j & P_k|``; for an edge to the root, it is ``|P_j|``. A label starts at
+    its parent's weights after pruning. There is one tree over all labels that are solved, so the
+    model does not depend on how they are cut into blocks; a block waits for the blocks that hold
+    the parents of its labels.
 
     Parameters
     ----------
     stop : float, default=0.003
-        As for ``OneVsAllPrimal``.
+        As in ``OneVsAllPrimal``.
 
     Notes
     -----
@@ -28,12 +29,12 @@ class OneVsAllPrimalPlusPlus(OneVsAllPrimal):
 
     Source: Fang, Cheng and Hsieh, "Fast training for large-scale one-versus-all linear classifiers
     using tree-structured initialization", SDM 2019, as described in section 2 of Schultheis and
-    Babbar (2022). Differs in that the tree is cut into subtrees of at most a block's labels, which
-    are solved together, instead of a blocked depth-first search.
+    Babbar (2022). It differs in that the tree is cut into subtrees with at most as many labels as
+    a block, which are solved together, instead of a blocked depth-first search.
 
     Examples
     --------
-    Where each label has a near copy, starting at a neighbour's weights saves Newton steps:
+    If each label has a near copy, starting at a neighbour's weights saves Newton steps:
 
     >>> import numpy as np
     >>> from scipy.sparse import csr_array, hstack

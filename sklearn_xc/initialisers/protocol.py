@@ -14,11 +14,11 @@ from sklearn_xc.solvers.problem import InstanceSums, OneVsAllProblem, PositiveSu
 class Initialiser(BaseEstimator, ABC):
     """Start vectors for one-vs-all training; see the package's docstring.
 
-    Parameters are those of ``__init__``, as attributes of the same names.
+    The parameters of ``__init__`` are kept as attributes of the same names.
 
     Examples
     --------
-    One of your own, which starts each label at a multiple of the sum of its positives:
+    An initialiser of your own, which starts each label at a multiple of the sum of its positives:
 
     >>> import numpy as np
     >>> from sklearn_xc import OvALinearXC
@@ -65,14 +65,14 @@ class Initialiser(BaseEstimator, ABC):
         Returns
         -------
         object
-            Anything that may be read by several threads.
+            Any object that several threads may read.
         """
         return None
 
     def parents(self, problem: OneVsAllProblem, labels: np.ndarray) -> np.ndarray | None:
-        """Return for each label the position of the one at whose weights it starts.
+        """Return, for each label, the position of the label at whose weights it starts.
 
-        It is asked once, and labels are solved after those that they start from. These weights are
+        It is called once, and labels are solved after those that they start from. The weights are
         those after pruning.
 
         Parameters
@@ -80,13 +80,13 @@ class Initialiser(BaseEstimator, ABC):
         problem : OneVsAllProblem
             The problems of all labels.
         labels : ndarray of int64 of shape (m,)
-            The labels that are to be solved: of equal problems only the first.
+            The labels to be solved: of equal problems, only the first.
 
         Returns
         -------
         ndarray of int of shape (m,), or None
-            Positions in `labels`, without cycles; -1 where ``start`` is asked. None, the default,
-            if it always is.
+            Positions in `labels`, without cycles; -1 where ``start`` is called. None, the default,
+            if ``start`` is called for all.
         """
         return None
 
@@ -102,7 +102,7 @@ class Initialiser(BaseEstimator, ABC):
         problem : OneVsAllProblem
             The problems of all labels.
         positives : PositiveSums of m labels
-            What is known of the weighted sum of their positives.
+            Properties of the weighted sum of their positives.
 
         Returns
         -------
@@ -110,12 +110,12 @@ class Initialiser(BaseEstimator, ABC):
             Multiples of the weighted sum of a label's positives, constant feature included, and of
             `shared`.
         shared : ndarray of float64 of shape (d + 1,)
-            Intercept last. Or None, the default, where ``start`` knows better.
+            Intercept last. Instead of all three, None, the default, if ``start`` is to be called.
         """
         return None
 
     def sparse_starts(self, prepared: Any, problem: OneVsAllProblem, labels: np.ndarray) -> Any:
-        """Return the starts of some labels, where most weights are 0.
+        """Return the starts of some labels, if most weights are 0.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class Initialiser(BaseEstimator, ABC):
         Returns
         -------
         csr_array of shape (m, d + 1), or None
-            Intercept last. None, the default, where ``start`` is to be asked.
+            Intercept last. None, the default, if ``start`` is to be called.
         """
         return None
 
@@ -147,7 +147,7 @@ class Initialiser(BaseEstimator, ABC):
         label : int
             The label.
         positive_sum : ndarray of float64 of shape (d + 1,)
-            Weighted sum of its positives, constant feature last.
+            Weighted sum of the label's positives, constant feature last.
 
         Returns
         -------

@@ -25,22 +25,23 @@ _SPARE, _SPARE_SHARE = 8, 64
 
 
 class ExactIndex(BaseEstimator):
-    """The rows of W with the largest inner products, by scoring all of them.
+    """The rows of W with the largest inner products, found by scoring all rows.
 
-    W is read where it stands, in blocks of labels against blocks of queries. Labels are chosen by
-    the scores of BLAS, a few more than asked for, and those chosen are scored again by a kernel
-    that always adds in the same order. So scores, and the order of candidates, depend on W and the
-    query alone, and ties go to the smaller label. BLAS rounds differently for other numbers of
-    queries: labels at the border of the selection whose scores differ by its rounding alone may
-    change places with others if more of them are there than the few to spare.
+    W is read in place, in blocks of labels against blocks of queries. Labels are chosen by the
+    scores of BLAS, a few more than requested, and the chosen labels are scored again by a kernel
+    that always adds in the same order. So scores, and the order of candidates, depend only on W
+    and the query, and ties go to the smaller label. BLAS rounds differently for different numbers
+    of queries: at the border of the selection, labels whose scores differ only by this rounding
+    may replace one another if there are more of them than the few spare ones.
 
     Parameters
     ----------
     n_jobs : int or None, default=None
-        Threads, as joblib counts them. Each takes 256 queries at a time; results do not depend on
-        it.
+        Number of threads, as joblib counts them. Each takes 256 queries at a time. Results do not
+        depend on `n_jobs`.
     offsets : ndarray of shape (n_labels,) or None, default=None
-        Of the type of W: added to the inner products. Labels of -inf are never found.
+        Added to the inner products; of the dtype of W. Labels with an offset of -inf are never
+        found.
 
     Attributes
     ----------
@@ -51,7 +52,7 @@ class ExactIndex(BaseEstimator):
 
     Notes
     -----
-    A query takes O(n_labels d) time. Besides the result a call holds 4 MiB of float32 scores, or
+    A query takes O(n_labels d) time. Besides the result, a call holds 4 MiB of float32 scores, or
     8 MiB of float64, and about 256 n_candidates labels and scores in each thread.
 
     Examples
@@ -65,7 +66,7 @@ class ExactIndex(BaseEstimator):
     >>> index.query(queries, n_candidates=2).labels
     array([[0, 2]], dtype=int32)
 
-    A row moves, and the index is told:
+    Change a row, and tell the index:
 
     >>> W[1] = [2.0, 0.0]
     >>> index.update(np.array([1], np.int32))

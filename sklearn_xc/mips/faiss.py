@@ -24,23 +24,23 @@ _QUERIES = 256
 
 
 class FaissIndex(BaseEstimator):
-    """The best rows of W among those of a few inverted lists of faiss (``IndexIVFFlat``).
+    """The best rows of W among those in a few inverted lists of faiss (``IndexIVFFlat``).
 
-    Rows are listed by their nearest of `n_clusters` centroids, which are found by spherical
+    Each row is listed under the nearest of `n_clusters` centroids, which are found by spherical
     k-means, and a query searches the `n_probe` lists of the best centroids. faiss computes in
-    float32; the candidates it finds are then scored and ranked by the rows of W in the type of W,
-    so that a float64 W is searched in float32 but its scores are exact. An update moves the changed
-    rows between the lists; the centroids stay those of ``build``.
+    float32; the candidates that it finds are then scored against W and ranked in the dtype of W,
+    so a float64 W is searched in float32 but its scores are exact. An update moves the changed
+    rows between lists; the centroids stay those of ``build``.
 
     Parameters
     ----------
     n_clusters : int or None, default=None
-        How many lists; None is the square root of the number of labels. Never more than labels.
+        Number of lists, at most the number of labels; None is the square root of that number.
     n_probe : int or None, default=None
-        Lists searched by a query. None is as many as hold ``2 * n_candidates`` labels on average.
-        Where they hold fewer than `n_candidates` labels, fewer are found.
+        Number of lists that a query searches. None is as many as hold ``2 * n_candidates`` labels
+        on average. If the lists hold fewer than `n_candidates` labels, fewer are found.
     n_jobs : int or None, default=None
-        Threads, as joblib counts them. Results do not depend on it.
+        Number of threads, as joblib counts them. Results do not depend on it.
 
     Attributes
     ----------
@@ -52,15 +52,15 @@ class FaissIndex(BaseEstimator):
     Raises
     ------
     ImportError
-        On ``build``, if faiss is missing: ``pip install "sklearn-xc[faiss]"``.
+        In ``build``, if faiss is missing: ``pip install "sklearn-xc[faiss]"``.
 
     Notes
     -----
-    faiss has an OpenMP runtime of its own. On macOS it may crash beside another one, such as
-    torch's, above all with more than one thread.
+    faiss brings its own OpenMP runtime. On macOS, it may crash beside another one, such as
+    torch's, especially with more than one thread.
 
-    From 20 queries on, faiss compares them with centroids by BLAS, whose rounding may decide
-    between two centroids that are equally far.
+    For 20 queries or more, faiss compares them with centroids by BLAS, whose rounding may decide
+    between two equally distant centroids.
 
     References
     ----------
@@ -72,7 +72,7 @@ class FaissIndex(BaseEstimator):
     >>> from sklearn_xc.mips import FaissIndex
     >>> clf = DecompMIPSClassifier(index=FaissIndex(n_probe=4))
 
-    Where faiss is installed:
+    With faiss installed:
 
     >>> import numpy as np
     >>> index = FaissIndex(n_clusters=2, n_probe=2)

@@ -25,29 +25,31 @@ _QUERIES = 40
 
 
 class ProductIndex(BaseEstimator):
-    """The rows of W with the largest scores, where each row is made of centroids.
+    """The rows of W with the largest scores, where each row is approximated by centroids.
 
-    The columns are cut into blocks of two or four, and each block is clustered on its own, around
-    16 centroids (product quantisation [1]_). A query is scored against the centroids of each block;
-    a label is estimated to have the sum of what its centroids score. These sums are looked up for
-    *all* labels, 64 at a time in vector registers [2]_, which is far faster than inner products,
-    and tells candidates better than the clusters of whole rows do, where rows have many directions.
+    The columns are cut into blocks of two or four, and each block is clustered separately around
+    16 centroids (product quantisation [1]_). A query is scored against the centroids of each
+    block; the estimated score of a label is the sum of the scores of its centroids. These sums are
+    looked up for *all* labels, 64 at a time in vector registers [2]_. This is far faster than
+    inner products, and finds better candidates than clusters of whole rows do if the rows have
+    many directions.
 
-    Seen from message passing between blocks of columns, each block sends its message about every
-    label, rounded to a centroid, and one round couples them.
+    In terms of message passing between blocks of columns, each block sends a message about every
+    label, rounded to a centroid, and one round couples the blocks.
 
-    A row that moves gets new codes, which costs as much as some 30 inner products. The centroids
-    stay those of ``build``, and a row is no farther out than its nearest centroids are: rows beyond
-    all of them tie. So an index of weights that are all alike, zero before training for instance,
-    tells nothing apart. Where rows have moved far, it is time to build again, which is cheap.
+    A row that changes gets new codes, which costs as much as some 30 inner products. The centroids
+    stay those of ``build``, and a row counts as no farther out than its nearest centroids: rows
+    beyond all of them tie. So an index of weights that are all alike, such as zero before
+    training, cannot tell them apart. Build the index again when rows have moved far; this is
+    cheap.
 
     Parameters
     ----------
     block_width : {2, 4} or None, default=None
-        Columns of a block. Four take half the time and the memory, and estimate half as well. None
-        is 2 for up to 300,000 labels.
+        Number of columns in a block. Four take half the time and memory, and estimate half as
+        well. None is 2 for up to 300,000 labels, otherwise 4.
     n_jobs : int or None, default=None
-        Threads, as joblib counts them. Results do not depend on it.
+        Number of threads, as joblib counts them. Results do not depend on it.
 
     Attributes
     ----------
@@ -58,18 +60,19 @@ class ProductIndex(BaseEstimator):
 
     Notes
     -----
-    A query takes O(n_labels d) byte operations, of which 64 are one instruction where the processor
-    has AVX-512, 32 with AVX2, 16 with SSSE3 and on 64-bit ARM; on others, and where
-    NUMBA_CPU_FEATURES rules these out, they are single, and a query takes some forty times as long.
-    Memory: d/4 bytes a label, or d/8. Centroids are of float32.
+    A query takes O(n_labels d) byte operations. One instruction does 64 of these with AVX-512, 32
+    with AVX2, and 16 with SSSE3 and on 64-bit ARM. On other processors, and if NUMBA_CPU_FEATURES
+    rules these out, it does one, and a query takes some forty times as long. Memory: d/4 bytes per
+    label, or d/8. Centroids are float32.
 
-    A label's distance from the best conceivable score is rounded to one of 256 steps in each block,
-    and their sum stops at 255. The steps are such that the best labels are resolved, as many as are
-    asked for. The candidates are exactly the labels of the least sums, and there are always as many
-    as are asked for; labels of the same sum, and those beyond the last step, are ordered by label.
+    In each block, a label's distance from the best possible score is rounded to one of 256 steps,
+    and the sum over blocks stops at 255. The steps are chosen such that the best labels are
+    resolved, as many as requested. The candidates are exactly the labels with the smallest sums,
+    and always as many as requested; labels with the same sum, and those beyond the last step, are
+    ordered by label.
 
-    Source: [1]_ and [2]_; differs in that sums saturate in eight bits, in steps that are chosen for
-    each query so that the best labels are resolved.
+    Source: [1]_ and [2]_. It differs in that sums saturate in eight bits, in steps that are chosen
+    for each query such that the best labels are resolved.
 
     References
     ----------
@@ -80,7 +83,7 @@ class ProductIndex(BaseEstimator):
 
     Examples
     --------
-    Its scores are estimates: ask for more labels than are needed, and score them again.
+    Scores are estimates: request more labels than needed, and score them again.
 
     >>> import numpy as np
     >>> from sklearn_xc.mips import ProductIndex, search_recall
@@ -131,7 +134,7 @@ class ProductIndex(BaseEstimator):
         return other
 
     def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
-        """Return the rows that are estimated to score best; see `MipsIndex.query`."""
+        """Return the rows with the best estimated scores; see `MipsIndex.query`."""
         V, n, type_ = read_only(V), len(V), self._W.dtype
         shape = n, n_candidates
         found = Candidates(np.empty(shape, np.int32), np.empty(shape, type_), np.empty(n, np.int64))

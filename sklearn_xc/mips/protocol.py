@@ -12,12 +12,12 @@ class Candidates(NamedTuple):
     Attributes
     ----------
     labels : ndarray of int32 of shape (n, n_candidates)
-        Rows of W, distinct, best first; the rest is -1.
+        Rows of W, distinct, best first; padded with -1.
     scores : ndarray of shape (n, n_candidates)
-        Their inner products with the query, or an index's estimates of them; of the type of W. The
-        rest is -inf.
+        Their inner products with the query, or the index's estimates of them, in the dtype of W;
+        padded with -inf.
     counts : ndarray of int64 of shape (n,)
-        How many there are.
+        Number of candidates found.
 
     Examples
     --------
@@ -42,14 +42,14 @@ class Candidates(NamedTuple):
 
     @classmethod
     def empty(cls, n: int, n_candidates: int, dtype: np.dtype) -> "Candidates":
-        """Return room for the candidates of n queries, none so far.
+        """Return space for the candidates of n queries, none so far.
 
         Parameters
         ----------
         n, n_candidates : int
-            Queries, and labels of each.
+            Number of queries, and of labels for each.
         dtype : {numpy.float32, numpy.float64}
-            Of the scores.
+            Dtype of the scores.
 
         Returns
         -------
@@ -63,29 +63,29 @@ class Candidates(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Sequence["Candidates"]) -> "Candidates":
-        """Return those of all queries, part by part.
+        """Return the candidates of all queries, concatenated part by part.
 
         Parameters
         ----------
         parts : sequence of Candidates
-            At least one, all with as many candidates.
+            At least one part; all have the same number of candidates.
 
         Returns
         -------
         Candidates
-            A single part itself, or a copy.
+            If there is only one part, that part itself; otherwise a copy.
         """
         if len(parts) == 1:
             return parts[0]
         return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
     def part(self, first: int, last: int) -> "Candidates":
-        """Return a view of those of some queries.
+        """Return a view of the candidates of some queries.
 
         Parameters
         ----------
         first, last : int
-            Those from `first` up to, not including, `last`.
+            The queries from `first` up to, but not including, `last`.
 
         Returns
         -------
@@ -95,22 +95,22 @@ class Candidates(NamedTuple):
 
 
 class MipsIndex(Protocol):
-    """Finds rows of W with large inner products, while W is moved.
+    """Finds rows of W with large inner products while W changes.
 
     Attributes
     ----------
     has_exact_scores : bool
-        Whether the scores of candidates are inner products, not estimates.
+        Whether the scores of candidates are exact inner products, not estimates.
 
     Notes
     -----
-    An attribute ``row_copies`` may be missing. It is a float and tells, before ``build``, how much
-    memory an index takes besides W: as much as so many copies of the columns it is built of; less
-    than 1 if it holds codes. Without it, 2 are allowed for.
+    The attribute ``row_copies`` is optional. It is a float that tells, before ``build``, how much
+    memory an index takes besides W, in copies of the indexed columns; it is less than 1 for an
+    index that holds codes. Without it, 2 copies are assumed.
 
     Examples
     --------
-    All indexes answer the same calls:
+    All indexes have the same methods:
 
     >>> import numpy as np
     >>> from sklearn_xc.mips import make_index
@@ -123,7 +123,7 @@ class MipsIndex(Protocol):
     spherical [[2]]
     product [[2]]
 
-    An index of a copy of W, which goes its own way from there:
+    An index of a copy of W, which changes independently from there on:
 
     >>> index = make_index("exact")
     >>> index.build(W)
@@ -143,32 +143,32 @@ class MipsIndex(Protocol):
         Parameters
         ----------
         W : ndarray of float32 or float64 of shape (n_labels, dim)
-            C-contiguous. The index may keep a reference to it, and never changes it.
+            C-contiguous. The index may keep a reference to it, but never changes it.
         first, last : int
-            The columns; None is dim.
+            The range of columns; a `last` of None is dim.
         seed : int
-            Of what is random. The index depends on W, the columns and the seed alone.
+            Random seed. The index depends only on W, the columns and the seed.
         """
 
     def update(self, rows: np.ndarray) -> None:
-        """Take notice that some rows of W, the array given to ``build``, have changed.
+        """Register that some rows of W, the array given to ``build``, have changed.
 
-        The cost depends on these rows, not on n_labels.
+        The cost depends on the number of these rows, not on n_labels.
 
         Parameters
         ----------
         rows : ndarray of int32 of shape (m,)
-            Distinct; all rows that have changed since the last call.
+            All rows that have changed since the last call, each once.
         """
 
     def following(self, W: np.ndarray) -> "MipsIndex":
-        """Return an index that has seen what this one has, and follows W from here.
+        """Return an index in the state of this one that follows a copy of W from here on.
 
         Parameters
         ----------
         W : ndarray of float32 or float64 of shape (n_labels, dim)
             A copy of the array given to ``build``, as it was at the last update. Later updates of
-            one of the two indexes do not reach the other.
+            either index do not affect the other.
 
         Returns
         -------
@@ -176,18 +176,18 @@ class MipsIndex(Protocol):
         """
 
     def query(self, V: np.ndarray, n_candidates: int) -> Candidates:
-        """Return the rows with the largest inner products, nearly, for each query.
+        """Return the rows with (nearly) the largest inner products for each query.
 
         Parameters
         ----------
         V : ndarray of shape (n, last - first)
-            C-contiguous, of the type of W.
+            C-contiguous, of the dtype of W.
         n_candidates : int
-            How many; 1 to n_labels.
+            Number of rows to return, from 1 to n_labels.
 
         Returns
         -------
         Candidates
-            What they are depends on the index and the query alone, neither on the other queries,
-            except for the rounding of scores that all but tie, nor on the number of threads.
+            They depend only on the index and the query: not on the number of threads, nor on the
+            other queries, except through the rounding of scores that almost tie.
         """

@@ -23,27 +23,27 @@ def search_recall(
     Parameters
     ----------
     index : MipsIndex
-        Built on W and the columns.
+        An index built on these columns of W.
     W : ndarray of float32 or float64 of shape (n_labels, dim)
         C-contiguous.
     first, last : int
-        The columns; None is dim.
+        The range of columns; a `last` of None is dim.
     V : ndarray of shape (n, last - first)
-        Queries, at least one, C-contiguous, of the type of W.
+        At least one query; C-contiguous, of the dtype of W.
     k : int
-        At most n_labels.
+        Number of best rows, at most n_labels.
     n_candidates : int
-        How many to ask for; at least k for a recall of 1 to be possible.
+        Number of candidates to request; a recall of 1 needs at least k.
 
     Returns
     -------
     float
-        Mean over the queries. Of rows that tie for the k-th place the smaller labels count, as
-        `ExactIndex` has them.
+        Mean over the queries. If rows tie for the k-th place, the smaller labels count, as in
+        `ExactIndex`.
 
     Notes
     -----
-    The truth takes O(n n_labels (last - first)) time.
+    The exact search takes O(n n_labels (last - first)) time.
 
     Examples
     --------
@@ -80,9 +80,9 @@ def check_recall(
     Parameters
     ----------
     index, W, first, last, V, k, n_candidates
-        As `search_recall` has them.
+        As in `search_recall`.
     floor : float
-        Between 0 and 1.
+        Lowest acceptable recall, between 0 and 1.
 
     Returns
     -------

@@ -27,16 +27,16 @@ INDEX_METHODS = ("build", "update", "following", "query")
 
 
 def make_index(index: str | MipsIndex, n_jobs: int | None = None, who: str = "index") -> MipsIndex:
-    """Return a new index that nobody else holds and that is not built yet.
+    """Return a new index that is not shared and not built yet.
 
     Parameters
     ----------
     index : str or MipsIndex
-        A key of ``INDEXES``, or an instance that is copied as `sklearn.base.clone` copies
-        parameters, so that the caller's is never changed. What one of another class finds is
-        checked.
+        A key of ``INDEXES``, or an instance, which is copied as `sklearn.base.clone` copies
+        parameters, so that the caller's is never changed. The results of indexes of other classes
+        are checked.
     n_jobs : int or None, default=None
-        Threads of an index that is made from a name. An instance keeps its own.
+        Number of threads for an index made from a name. An instance keeps its own.
     who : str, default="index"
         How messages name the argument, such as "DecompMIPSClassifier: index".
 
@@ -78,7 +78,7 @@ def copy_index(index: str | MipsIndex, who: str = "index") -> str | MipsIndex:
     Returns
     -------
     str or MipsIndex
-        The instance is not built.
+        The name, or an instance that is not built.
 
     Raises
     ------
@@ -102,16 +102,16 @@ def copy_index(index: str | MipsIndex, who: str = "index") -> str | MipsIndex:
 
 
 def index_bytes(index: str | MipsIndex, shape: tuple[int, int], itemsize: int) -> int:
-    """Return about how much memory an index of rows takes, besides the rows.
+    """Return roughly how much memory an index of rows takes besides the rows.
 
     Parameters
     ----------
     index : str or MipsIndex
         A key of ``INDEXES``, or an instance.
     shape : tuple of int
-        Of the rows.
+        Shape of the rows.
     itemsize : int
-        Bytes of a number.
+        Bytes per number.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def index_bytes(index: str | MipsIndex, shape: tuple[int, int], itemsize: int) -
 
     Examples
     --------
-    Of a million labels with 128 float32 numbers each, which take 512 MB themselves:
+    For a million labels with 128 float32 numbers each, which themselves take 512 MB:
 
     >>> from sklearn_xc.mips import INDEXES, index_bytes
     >>> {name: index_bytes(name, (1_000_000, 128), 4) // 10**6 for name in INDEXES}

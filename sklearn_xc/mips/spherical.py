@@ -30,26 +30,27 @@ _ROUNDING = 64
 
 
 class SphericalIndex(BaseEstimator):
-    """The best rows of W among those of the clusters whose centroids are best.
+    """The best rows of W among those in the clusters with the best centroids.
 
     Rows are augmented by one number that gives all of them the same norm, so that a large inner
-    product is a small angle, and clustered by spherical k-means. A query visits clusters, best
-    centroid first, until it has seen `n_candidates` rows or more; it returns the best
-    `n_candidates` of those seen. Rows are copied cluster by cluster: to scan one is to read memory
-    in order.
+    product means a small angle, and clustered by spherical k-means. A query visits clusters, best
+    centroid first, until it has seen at least `n_candidates` rows; it returns the best
+    `n_candidates` of these. Rows are copied cluster by cluster, so that scanning a cluster reads
+    memory in order.
 
-    After an update each row is again in the cluster of its nearest centroid. Most rows need not be
-    compared with the centroids for that: one that has moved, since it was compared, by less than
-    half of its nearest centroid's lead stays. Centroids, and the norm that rows are augmented to,
-    stay those of ``build``; a row that outgrows this norm is augmented by 0. Where all rows have
-    moved far, clusters become uneven or alike, and it is time to build again.
+    After an update, each row is again in the cluster of its nearest centroid. Most rows need not
+    be compared with the centroids for this: a row stays if, since its last comparison, it has
+    moved by less than half the lead of its nearest centroid over the next. The centroids, and the
+    norm that rows are augmented to, stay those of ``build``; a row that outgrows this norm is
+    augmented by 0. When all rows have moved far, clusters become uneven or alike: build the index
+    again.
 
     Parameters
     ----------
     n_clusters : int or None, default=None
-        How many clusters; None is the square root of the number of labels. Never more than labels.
+        Number of clusters, at most the number of labels; None is the square root of that number.
     n_jobs : int or None, default=None
-        Threads, as joblib counts them. Results do not depend on it.
+        Number of threads, as joblib counts them. Results do not depend on it.
 
     Attributes
     ----------
@@ -58,19 +59,19 @@ class SphericalIndex(BaseEstimator):
     row_copies : float
         2.0; see `MipsIndex`.
     centroids_ : ndarray of shape (n_clusters, d + 1)
-        Of norm 1, the augmented coordinate last.
+        Centroids of norm 1, with the augmented coordinate last.
     bound_ : float
-        The norm that rows are augmented to: the largest of ``build``.
+        The norm that rows are augmented to: the largest norm of a row in ``build``.
 
     Notes
     -----
-    A query takes O((n_clusters + n_candidates + n_labels / n_clusters) d) time where clusters are
-    even, an updated row O(d), or O(n_clusters d) if it is compared. Memory: the copies, with slots
-    to spare, take up to twice that of the columns of W.
+    A query takes O((n_clusters + n_candidates + n_labels / n_clusters) d) time if clusters are
+    even; an updated row takes O(d), or O(n_clusters d) if it is compared with the centroids.
+    Memory: the copies, with spare slots, take up to twice as much as the columns of W.
 
-    Source: [1]_, section 3 and 4.1, with one level of clusters; differs in that rows are exchanged
-    between clusters while W is moved, in n_candidates rows instead of a number of clusters, and in
-    the sample of at most 100 rows for each centroid.
+    Source: [1]_, sections 3 and 4.1, with one level of clusters. It differs in that rows move
+    between clusters while W changes, in that a query stops by a number of rows, n_candidates,
+    instead of a number of clusters, and in the sample of at most 100 rows for each centroid.
 
     References
     ----------
@@ -79,8 +80,7 @@ class SphericalIndex(BaseEstimator):
 
     Examples
     --------
-    Rows in all directions are the worst case. The more candidates, the more of the five best rows
-    are among them:
+    Rows in all directions are the worst case. More candidates contain more of the five best rows:
 
     >>> import numpy as np
     >>> from sklearn_xc.mips import SphericalIndex, search_recall

@@ -20,23 +20,23 @@ _INDEX = 2
 
 
 class AnceSampler(InBatchSampler):
-    """Random mini-batches, and for each instance the wrong labels that scored best.
+    """Random mini-batches and, for each instance, the wrong labels that scored best.
 
     Parameters
     ----------
     refresh_interval : int, default=5
-        Epochs between searches.
+        Number of epochs between searches.
     n_negatives : int, default=10
-        Labels found for each instance; fewer where there are not as many.
+        Number of labels found for each instance; fewer if there are not as many.
     index : str or MipsIndex, default="exact"
         A key of ``mips.INDEXES``, or an index, which is cloned.
 
     Notes
     -----
-    A search takes the time of a query for each instance, for `n_negatives` labels and as many as it
-    has true ones. The negatives take 4 bytes each.
+    A search makes one query per instance, for `n_negatives` labels plus as many as it has true
+    labels. The negatives take 4 bytes each.
 
-    Source: [1]_; differs in that the search is done between epochs and not beside them.
+    Source: [1]_. It differs in that the search is done between epochs instead of alongside them.
 
     References
     ----------
@@ -50,7 +50,7 @@ class AnceSampler(InBatchSampler):
     >>> from sklearn_xc.samplers import AnceSampler
     >>> clf = NGAMEEmbeddingXC(sampler=AnceSampler(n_negatives=20))
 
-    Instances 0 and 2 have the label 0, instances 1 and 3 the label 1. For each of them, label 2 is
+    Instances 0 and 2 have label 0, instances 1 and 3 have label 1. For each of them, label 2 is
     the wrong label that scores best:
 
     >>> import numpy as np
@@ -95,7 +95,7 @@ class AnceSampler(InBatchSampler):
         Raises
         ------
         ValueError
-            For parameters out of range, and an `index` that is none.
+            For parameters out of range, or an invalid `index`.
         """
         super().start(batch_size, n_epochs, seed, n_jobs)
         make_index(self.index, who="AnceSampler: index")

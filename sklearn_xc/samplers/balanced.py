@@ -21,25 +21,25 @@ _FEW = 2**18
 def balanced_clusters(
     V: np.ndarray, n_clusters: int, seed: int, n_jobs: int | None = None
 ) -> np.ndarray:
-    """Return clusters of rows that are near each other, whose sizes differ by one at most.
+    """Return clusters of rows that are near each other, with sizes that differ by at most one.
 
-    Rows are cut in two by 2-means, and the parts again, until there are enough. A part is a whole
-    number of clusters, a quarter to three quarters of them: groups of rows stay whole where they
-    can. Each assignment is the best one in which both parts have their exact sizes; ties go by row
-    number. Large nodes are cut along a direction found on 256 of their rows and improved in a round
-    on all.
+    Rows are cut in two by 2-means, and each part is cut again, until there are enough parts. A
+    part holds a whole number of clusters, a quarter to three quarters of those being cut, so that
+    groups of rows stay whole where possible. Each assignment is the best one in which both parts
+    have their exact sizes; ties are broken by row number. Large nodes are cut along a direction
+    that is found on 256 of their rows and improved in one round on all rows.
 
     Parameters
     ----------
     V : array-like of shape (n, dim)
-        Of any norm; float32 and float64 are kept, other dtypes become float64. Where all have the
-        same, near is also a small angle.
+        Rows of any norm; float32 and float64 are kept, other dtypes become float64. If all rows
+        have the same norm, near also means a small angle.
     n_clusters : int
-        1 to n.
+        Number of clusters, from 1 to n.
     seed : int
-        Of the rows that rounds start from; not negative.
+        Seed for the rows that rounds start from; not negative.
     n_jobs : int or None, default=None
-        Threads, as joblib counts them. The clusters do not depend on it.
+        Number of threads, as joblib counts them. The clusters do not depend on it.
 
     Returns
     -------
@@ -51,16 +51,16 @@ def balanced_clusters(
     TypeError
         For a sparse matrix or a masked array.
     ValueError
-        If there are more clusters than rows, or none; for NaN, infinity, and what is no matrix of
-        numbers; for a seed that is no integer from 0 to 2**63 - 1.
+        If there are more clusters than rows, or none; for NaN, infinity, and anything other than a
+        matrix of numbers; for a seed that is not an integer from 0 to 2**63 - 1.
 
     Notes
     -----
-    Takes O(n dim log(n_clusters)) time, and 12 bytes a row besides the result.
+    Takes O(n dim log(n_clusters)) time, and 12 bytes per row besides the result.
 
-    Source: the balanced hierarchical 2-means of [1]_, which cuts in halves; differs in choosing
-    where to cut, in that directions are found on a sample, from two pairs of rows, and in cutting
-    to any number of clusters.
+    Source: the balanced hierarchical 2-means of [1]_, which cuts in halves. It differs in that it
+    chooses where to cut, finds directions on a sample, from two pairs of rows, and cuts into any
+    number of clusters.
 
     References
     ----------

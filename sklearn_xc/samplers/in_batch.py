@@ -12,9 +12,9 @@ from sklearn_xc.samplers.protocol import TrainingState
 class InBatchSampler(BaseEstimator):
     """Random mini-batches.
 
-    The other samplers are subclasses that replace a part of it, and so may one of yours be. Most
-    need a constructor, ``reads``, and one of ``batches``, ``negatives`` and ``select``. One that
-    replaces ``refresh`` calls it as well.
+    The other samplers are subclasses that replace a part of this one, and your own can be, too.
+    Most need a constructor, ``reads``, and one of ``batches``, ``negatives`` and ``select``. A
+    subclass that replaces ``refresh`` must also call this one.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class InBatchSampler(BaseEstimator):
         self._refreshed: int | None = None
 
     def refresh(self, epoch: int, state: TrainingState) -> None:
-        """Look at the embeddings, if it is time to; see `BatchSampler.refresh`."""
+        """Look at the embeddings if a refresh is due; see `BatchSampler.refresh`."""
         self._n = state.n
         due = self._due(epoch, state)
         # A refresh that is due now is done even if one for this epoch is there: that of other data.
@@ -75,7 +75,7 @@ class InBatchSampler(BaseEstimator):
         return shuffled_batches(self._n, self.batch_size_, (self.seed_, epoch))
 
     def negatives(self, rows: np.ndarray) -> np.ndarray | None:
-        """Return None: there are only those of the mini-batch."""
+        """Return None: the only negatives are those of the mini-batch."""
         return None
 
     def select(self, losses: np.ndarray) -> np.ndarray | None:

@@ -15,33 +15,33 @@ _SMALLEST, _DOUBLINGS = 8, 12
 
 
 class NgameSampler(ClusterSampler):
-    """Mini-batches of random clusters of the instances' embeddings.
+    """Mini-batches made of random clusters of the instances' embeddings.
 
-    An instance is near its labels once training has come some way, and near instances whose labels
-    are nearly its own. So the labels of its cluster hold the negatives that score best for it, and
-    no search is needed. The larger the clusters, the harder the negatives. Untrained embeddings say
-    little of what will be near: where they move, the first epoch has random mini-batches, and the
-    first clustering comes before the second epoch.
+    After some training, an instance is near its labels, and near instances with nearly the same
+    labels. So the labels of its cluster include the negatives that score best for it, and no
+    search is needed. The larger the clusters, the harder the negatives. Untrained embeddings tell
+    little about what will be near: if embeddings change in training, the first epoch has random
+    mini-batches, and the first clustering comes before the second epoch.
 
     Parameters
     ----------
     refresh_interval : int, default=5
-        Epochs between clusterings, from the second epoch on.
+        Number of epochs between clusterings, from the second epoch on.
     cluster_size : int or None, default=None
-        Instances of a cluster, at most. None is a curriculum: 8, doubled every
-        ``max(1, n_epochs // 12)`` epochs. Never above the size of a mini-batch; 1 makes random
-        mini-batches.
+        Maximum number of instances in a cluster. None is a curriculum: 8, doubled every
+        ``max(1, n_epochs // 12)`` epochs. Never above the size of a mini-batch; 1 makes
+        mini-batches random.
 
     Notes
     -----
-    A clustering takes O(n dim log(n / cluster_size)) time, an epoch's mini-batches O(n). Clusters
-    that grow come in a power of two, and grow by joining those that follow one another in the
-    tree: 1 to 3 % more inertia than a clustering anew, and no time. Where embeddings never change
-    there is one clustering in all.
+    A clustering takes O(n dim log(n / cluster_size)) time, an epoch's mini-batches O(n). In the
+    curriculum, the number of clusters is a power of two, and clusters grow by joining those that
+    follow one another in the tree, which gives 1 to 3 % more inertia than clustering again but
+    takes no time. If embeddings never change, there is only one clustering.
 
-    Source: Algorithm 1 of [1]_; differs in the first epoch, in the size that the curriculum starts
-    at, of which the paper says nothing, in how clusters grow, and in that an instance is in one
-    mini-batch of each epoch where n is no multiple of the sizes.
+    Source: Algorithm 1 of [1]_. It differs in the first epoch; in the size that the curriculum
+    starts with, which the paper does not give; in how clusters grow; and in that an instance is in
+    one mini-batch of each epoch even if n is not a multiple of the sizes.
 
     References
     ----------
@@ -55,7 +55,7 @@ class NgameSampler(ClusterSampler):
     >>> from sklearn_xc.samplers import NgameSampler
     >>> clf = NGAMEEmbeddingXC(sampler=NgameSampler(refresh_interval=3))
 
-    Clusters grow in the course of 60 epochs, up to the size of a mini-batch:
+    Over 60 epochs, clusters grow up to the size of a mini-batch:
 
     >>> sampler = NgameSampler()
     >>> sampler.start(batch_size=64, n_epochs=60, seed=0)
@@ -75,7 +75,7 @@ class NgameSampler(ClusterSampler):
         self.cluster_size = cluster_size
 
     def cluster_size_at(self, epoch: int) -> int:
-        """Return how many instances a cluster has in an epoch of the training, at most.
+        """Return the maximum number of instances in a cluster in an epoch of training.
 
         Parameters
         ----------
@@ -93,7 +93,7 @@ class NgameSampler(ClusterSampler):
         return smallest << min(times, (self.batch_size_ // smallest).bit_length() - 1)
 
     def refresh(self, epoch: int, state: TrainingState) -> None:
-        """Look at the embeddings again, if it is time to; clusters grow in any case."""
+        """Look at the embeddings again if a refresh is due; clusters grow in any case."""
         self._is_random = state.moves and epoch == 0
         if self._is_random:
             self._n, self._refreshed = state.n, None

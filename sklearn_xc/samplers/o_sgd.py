@@ -9,17 +9,18 @@ from sklearn_xc.samplers.in_batch import InBatchSampler
 
 
 class OrderedSgdSampler(InBatchSampler):
-    """Ordered SGD: of a random mini-batch, the instances with the largest losses count.
+    """Ordered SGD: only the instances of a random mini-batch with the largest losses count.
 
     Parameters
     ----------
     share : float, default=0.5
-        Of the instances of a mini-batch, those that count; rounded, and one at least.
+        The share of the instances of a mini-batch that count; their number is rounded, and at
+        least one.
 
     Notes
     -----
-    Source: Algorithm 1 of [1]_, with q = ``share * batch_size``; a shorter last mini-batch has the
-    same share.
+    Source: Algorithm 1 of [1]_, with q = ``share * batch_size``; the same share applies to a
+    shorter last mini-batch.
 
     References
     ----------
@@ -32,7 +33,7 @@ class OrderedSgdSampler(InBatchSampler):
     >>> from sklearn_xc.samplers import OrderedSgdSampler
     >>> clf = NGAMEEmbeddingXC(sampler=OrderedSgdSampler(share=0.25))
 
-    Of four losses the larger half counts:
+    The larger half of four losses counts:
 
     >>> import numpy as np
     >>> OrderedSgdSampler().select(np.array([0.3, 0.9, 0.1, 0.5]))

@@ -35,12 +35,12 @@ class Positives(NamedTuple):
 
 @dataclass(frozen=True)
 class TrainingState:
-    """What a sampler may look at. Embeddings are computed when they are asked for.
+    """What a sampler may read. Embeddings are computed on request.
 
-    Instances and labels are known by their positions in this training, not by those in X and y:
-    equal instances are merged into one, and instances that are held out or have no features are
+    Instances and labels are identified by their positions in this training, not by those in X and
+    y: equal instances are merged into one, and instances that are held out or have no features are
     left out; so are labels without features while the encoder is trained, and those of other
-    shards where ``n_shards`` is more than 1. Nothing of it is to be changed.
+    shards if ``n_shards`` is more than 1. Do not change any of it.
 
     Attributes
     ----------
@@ -54,14 +54,14 @@ class TrainingState:
         Returns the instances as the encoder reads them: a ``scipy.sparse.csr_array`` of shape
         (n, n_features), or an ndarray of str objects of shape (n,).
     instances : callable
-        Returns the embeddings of the instances now, ndarray of shape (n, dim).
+        Returns the current embeddings of the instances, ndarray of shape (n, dim).
     last_seen : callable
         Returns the embeddings of the instances as they were in their last mini-batch, ndarray of
-        shape (n, dim): as good as those of now for most purposes, and nothing to compute.
+        shape (n, dim): as good as the current ones for most purposes, with nothing to compute.
     initial : callable
         Returns the embeddings that the instances had before training, ndarray of shape (n, dim).
     labels : callable
-        Returns the embeddings of the labels now, ndarray of shape (n_labels, dim).
+        Returns the current embeddings of the labels, ndarray of shape (n_labels, dim).
     moves : bool, default=True
         Whether the embeddings of the instances change from epoch to epoch.
 
@@ -98,24 +98,24 @@ class TrainingState:
 
 
 class BatchSampler(Protocol):
-    """Chooses the instances of mini-batches, and the labels that they are set against.
+    """Chooses the instances of mini-batches, and the labels that they are contrasted with.
 
-    The constructor stores parameters only; ``get_params``, ``set_params`` and ``clone`` work, as
-    those of ``sklearn.base.BaseEstimator`` do. Training clones a sampler and calls ``start``; what
-    the sampler keeps are attributes that ``start`` and ``refresh`` make.
+    The constructor only stores parameters; ``get_params``, ``set_params`` and ``clone`` work as
+    for ``sklearn.base.BaseEstimator``. Training clones a sampler and calls ``start``; ``start``
+    and ``refresh`` make the attributes that the sampler keeps.
 
     Attributes
     ----------
     reads : collection of {"instances", "last_seen", "initial", "labels"}
-        The embeddings of a `TrainingState` that ``refresh`` asks for; others cannot be read.
-        Training keeps them only for samplers that name them here, and plans memory by it.
+        The embeddings of a `TrainingState` that ``refresh`` reads; others cannot be read. Training
+        keeps only the embeddings named here, and plans memory accordingly.
     n_negatives : int
-        How many labels ``negatives`` returns for an instance; 0 if it always returns None.
+        Number of labels that ``negatives`` returns for an instance; 0 if it always returns None.
 
     Examples
     --------
-    One of your own, by replacing a part of another. In the first half of the epochs only the easier
-    half of each mini-batch counts:
+    A sampler of your own that replaces a part of another: in the first half of the epochs, only
+    the easier half of each mini-batch counts.
 
     >>> import numpy as np
     >>> from sklearn.feature_extraction.text import TfidfVectorizer
@@ -138,46 +138,46 @@ class BatchSampler(Protocol):
 
     @property
     def reads(self) -> Collection[str]:
-        """Which embeddings ``refresh`` asks for."""
+        """Which embeddings ``refresh`` reads."""
 
     @property
     def n_negatives(self) -> int:
-        """How many further negatives an instance has."""
+        """Number of additional negatives of an instance."""
 
     def start(self, batch_size: int, n_epochs: int, seed: int, n_jobs: int | None) -> None:
-        """Begin a training; what earlier ones have left is forgotten.
+        """Begin a training, forgetting what earlier ones have left.
 
         Parameters
         ----------
         batch_size : int
-            Instances of a mini-batch.
+            Number of instances in a mini-batch.
         n_epochs : int
-            Epochs that are planned in all.
+            Number of epochs planned in total.
         seed : int
-            Of what is random. An epoch's mini-batches depend on the seed and the epoch alone, and
-            on what ``refresh`` has seen.
+            Random seed. The mini-batches of an epoch depend only on the seed, the epoch, and what
+            ``refresh`` has seen.
         n_jobs : int or None
-            Threads, as joblib counts them. Results do not depend on it.
+            Number of threads, as joblib counts them. Results do not depend on it.
         """
 
     def refresh(self, epoch: int, state: TrainingState) -> None:
-        """Look at the embeddings again, if it is time to.
+        """Look at the embeddings again if a refresh is due.
 
         Parameters
         ----------
         epoch : int
-            The one that begins, from 0. Called before each epoch. The first call may be for a later
-            epoch, where training goes on with a new copy of the sampler (``partial_fit``): what
-            should have been looked at before is looked at then.
+            The epoch that begins, from 0. Called before each epoch. The first call may be for a
+            later epoch, if training continues with a new copy of the sampler (``partial_fit``): a
+            refresh that was due earlier is then done.
         state : TrainingState
-            What the sampler keeps depends on its seed, the epoch that the refresh was due at, and
-            the state it was done with.
+            What the sampler keeps depends on its seed, the epoch at which the refresh was due, and
+            the state with which it was done.
         """
 
     def batches(self, epoch: int) -> Iterator[np.ndarray]:
-        """Yield the instances of each mini-batch; ``refresh`` comes first.
+        """Yield the instances of each mini-batch; called after ``refresh``.
 
-        Each instance is in exactly one of them, and none has more than `batch_size`.
+        Each instance is in exactly one mini-batch, and none has more than `batch_size`.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class BatchSampler(Protocol):
         """
 
     def negatives(self, rows: np.ndarray) -> np.ndarray | None:
-        """Return the labels to set some instances against, besides those of the mini-batch.
+        """Return the labels to contrast some instances with, besides those of the mini-batch.
 
         Parameters
         ----------
@@ -210,7 +210,7 @@ class BatchSampler(Protocol):
         Parameters
         ----------
         losses : ndarray of float of shape (m,)
-            Of the instances.
+            Losses of the instances.
 
         Returns
         -------

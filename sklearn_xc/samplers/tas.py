@@ -8,20 +8,20 @@ from sklearn_xc.samplers.protocol import TrainingState
 
 
 class TasSampler(ClusterSampler):
-    """Topic-aware sampling: mini-batches of clusters that never change.
+    """Topic-aware sampling: mini-batches made of clusters that never change.
 
-    They are clusters of what the untrained encoder makes of the instances.
+    The clusters are those of the untrained encoder's embeddings of the instances.
 
     Parameters
     ----------
     cluster_size : int or None, default=None
-        Instances of a cluster, at most the size of a mini-batch. None is that size: a mini-batch is
-        a cluster.
+        Number of instances in a cluster, at most the size of a mini-batch. None is that size: each
+        mini-batch is one cluster.
 
     Notes
     -----
-    Source: [1]_; differs in that clusters have equal sizes, that no teacher balances the margins,
-    and that each instance comes once in an epoch.
+    Source: [1]_. It differs in that clusters have equal sizes, no teacher balances the margins,
+    and each instance occurs once per epoch.
 
     References
     ----------
