@@ -68,7 +68,7 @@ def _add_fit(commands: Any) -> None:
     )  # fmt: skip
     decisions.add_argument(
         "--no-thresholds", dest="thresholds", action="store_false",
-        help="do not tune, on rows held out of training, from which score on labels are predicted: "
+        help="do not tune, on held-out rows, the scores from which on labels are predicted: takes "
         "half the time or less",
     )  # fmt: skip
     command.add_argument(
@@ -191,7 +191,7 @@ def _add_common(command: Any) -> None:
     group.add_argument(
         "--format", choices=("csv", "tsv", "jsonl", "parquet"), help="where the name does not tell"
     )
-    group.add_argument("--delimiter", type=_one_character, help="between cells (found by itself)")
+    group.add_argument("--delimiter", type=_one_character, help="between cells (detected)")
     group.add_argument("--encoding", type=_encoding, help="of text (UTF-8)")
     group.add_argument(
         "--no-quotes", dest="quotes", action="store_false", help="quotes are ordinary characters"

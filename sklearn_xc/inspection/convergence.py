@@ -36,31 +36,31 @@ _DASHES = ("-", "--", "-.")
 
 
 class ConvergenceDisplay:
-    """The course of a training, from ``fit_report_``.
+    """The course of training, from ``fit_report_``.
 
-    Of a model that is trained in epochs a column of the report, such as its loss, over the epochs
-    or over the seconds since the beginning, and on an axis to the right the score of held-out
-    instances where the model has ``validation_scores_``. Of a one-vs-all model, each label of which
-    is solved by itself, the share of labels that took at most so many Newton steps, or another
-    column.
+    For a model trained in epochs, this shows a column of the report, such as the loss, over the
+    epochs or over the seconds since the start, and, on an axis to the right, the score of held-out
+    instances if the model has ``validation_scores_``. For a one-vs-all model, which solves each
+    label separately, it shows the share of labels that took at most a given number of Newton
+    steps, or the same for another column.
 
     Parameters
     ----------
     x : ndarray of float64 of shape (n_points,)
-        Epoch, from 1 on, or seconds since the beginning, after each epoch; or by label, the values
-        of the column that occur, rising.
+        The epochs, numbered from 1, or the seconds from the start to the end of each epoch; or, by
+        label, the distinct values of the column, in increasing order.
     y : ndarray of float64 of shape (n_points,)
-        The column after each epoch; or the share of labels with at most this value.
+        The column after each epoch; or the share of labels with at most the value in `x`.
     quantity : str
         The column of ``fit_report_``.
     over : {"epoch", "seconds", "label"}
-        What `x` is; "label" where the report has a row for each label.
+        What `x` is; "label" if the report has a row for each label.
     modules : ndarray of str of shape (n_points,), default=None
-        Which module was trained, each of which has a line; None for a single one.
+        Which module was trained; each module has its own line. None for a single module.
     validation_scores : ndarray of float64 of shape (n_epochs,), default=None
         nDCG@5 of held-out instances after each epoch of the fit without them.
     name : str, default=None
-        Of the model, for the legend.
+        Name of the model, for the legend.
 
     Attributes
     ----------
@@ -112,15 +112,15 @@ class ConvergenceDisplay:
         Parameters
         ----------
         estimator : estimator
-            Fitted, with ``fit_report_``; also as the last step of a Pipeline, or in a search.
+            Fitted, with ``fit_report_``; may be the last step of a Pipeline, or in a search.
         quantity : str, default=None
-            A column of numbers of ``fit_report_``. None takes "loss", or "n_iter" of a one-vs-all
+            A numeric column of ``fit_report_``. None takes "loss", or "n_iter" for a one-vs-all
             model, whose "suboptimality" shows how exactly labels are solved. The "log_loss" of a
             softmax is less noisy than its "loss".
         over : {"epoch", "seconds"}, default="epoch"
-            The x axis of a model trained in epochs. Seconds are cumulated, over all modules.
+            The x axis for a model trained in epochs. Seconds are cumulative over all modules.
         name : str, default=None
-            Of the model, for the legend; None takes the name of its class.
+            Name of the model, for the legend; None takes the name of its class.
         ax, **kwargs
             As in ``plot``.
 
@@ -131,7 +131,7 @@ class ConvergenceDisplay:
         Raises
         ------
         ValueError
-            For an estimator without such a report, and where an argument does not fit.
+            For an estimator without such a report, and for invalid arguments.
         """
         require_matplotlib(f"{_WHO}.from_estimator")
         if not isinstance(over, str) or over not in ("epoch", "seconds"):
@@ -163,16 +163,16 @@ class ConvergenceDisplay:
     def plot(
         self, ax: Any = None, *, name: str | None = None, **kwargs: Any
     ) -> "ConvergenceDisplay":
-        """Draw the line, one for each module, and the held-out score where there is one.
+        """Draw a line for each module, and the held-out score if there is one.
 
         Parameters
         ----------
         ax : matplotlib axes, default=None
-            Where to draw, perhaps ``ax_`` of another display; None makes a new figure.
+            Where to draw, such as ``ax_`` of another display; None makes a new figure.
         name : str, default=None
-            Of the model, for the legend; None takes `name` of the display.
+            Name of the model, for the legend; None takes `name` of the display.
         **kwargs : dict
-            For ``matplotlib.axes.Axes.plot``.
+            Passed to ``matplotlib.axes.Axes.plot``.
 
         Returns
         -------
@@ -182,9 +182,9 @@ class ConvergenceDisplay:
         Raises
         ------
         ImportError
-            Without matplotlib.
+            If matplotlib is not installed.
         TypeError
-            If `ax` is no axes, or `name` no text.
+            If `ax` is not a matplotlib axes, or `name` is not a string.
         ValueError
             If something else has been drawn on the axes.
         """

@@ -34,32 +34,32 @@ class LabelFrequencyDisplay:
     of about equal size. Groups that end at the same frequency are merged: on long-tailed data
     several tenths of the labels have a single instance.
 
-    A second model, with the same groups, is drawn beside the first one by
+    To draw a second model with the same groups beside the first one, call
     ``display.plot(ax=first.ax_)``: all bars become narrower. More than three models are easier to
-    read as lines, see :class:`MetricByFrequencyDisplay`.
+    read as lines; see :class:`MetricByFrequencyDisplay`.
 
     Parameters
     ----------
     lower, upper : ndarray of int of shape (n_groups,)
-        The least and the largest number of training instances of each group's labels.
+        Smallest and largest number of training instances of the labels in each group.
     n_labels : ndarray of int of shape (n_groups,)
-        Labels in each group.
+        Number of labels in each group.
     precision : ndarray of float of shape (n_groups,)
-        Of the predictions that name a label of the group, the share that is right; NaN without any.
+        Share of the predictions of a label in the group that are right; NaN if there are none.
     recall : ndarray of float of shape (n_groups,)
-        Of the group's labels that are true for an instance, the share among its k best; NaN
-        without any.
+        Share of the true labels in the group that are among the k best of their instance; NaN if
+        there are none.
     k : int
-        How many labels of each instance were considered.
+        Number of labels of each instance that were considered.
     name : str, default=None
-        Of the model, for the legend.
+        Name of the model, for the legend.
 
     Attributes
     ----------
     ax_, figure_
         The matplotlib axes and figure, after ``plot``.
     bars_ : tuple of two matplotlib containers
-        The bars of precision and those of recall.
+        The bars of precision and of recall.
 
     See Also
     --------
@@ -110,15 +110,15 @@ class LabelFrequencyDisplay:
         Parameters
         ----------
         estimator : estimator
-            Fitted; its last step has ``label_counts_``.
+            A fitted estimator whose last step has ``label_counts_``.
         X : object of n instances
             Input for `estimator`.
         Y : {array-like, sparse matrix} of shape (n, n_labels) or (n,)
-            True labels, or one class per instance, as the estimator was fitted with.
+            True labels, or one class per instance, in the form of the fit.
         k, n_groups
             As in ``from_predictions``.
         name : str, default=None
-            Of the model, for the legend; None takes the name of its class.
+            Name of the model, for the legend; None takes the name of its class.
         ax, **kwargs
             As in ``plot``.
 
@@ -129,7 +129,7 @@ class LabelFrequencyDisplay:
         Raises
         ------
         ValueError
-            As in ``from_predictions``; for an estimator without ``label_counts_``.
+            As in ``from_predictions``, and for an estimator without ``label_counts_``.
 
         Examples
         --------
@@ -183,15 +183,15 @@ class LabelFrequencyDisplay:
         indices : ndarray of int of shape (n, >= k)
             Best labels first, padded with -1, as ``predict_topk`` returns them.
         label_counts : ndarray of int of shape (n_labels,)
-            Training instances of each label.
+            Number of training instances of each label.
         classes : array-like of shape (n_labels,), default=None
-            ``classes_`` of the classifier, where `Y_true` holds class labels.
+            ``classes_`` of the classifier, if `Y_true` holds class labels.
         k : int, default=5
-            How many of the best labels to consider.
+            Number of best labels to consider.
         n_groups : int, default=10
-            Groups before merging.
+            Number of groups before merging.
         name : str, default=None
-            Of the model, for the legend.
+            Name of the model, for the legend.
         ax, **kwargs
             As in ``plot``.
 
@@ -202,7 +202,7 @@ class LabelFrequencyDisplay:
         Raises
         ------
         ValueError
-            Where an argument does not fit: the message names it, and says what was expected.
+            If an argument is invalid; the message names it and says what was expected.
         TypeError
             For a masked array.
         """
@@ -236,12 +236,12 @@ class LabelFrequencyDisplay:
         Parameters
         ----------
         ax : matplotlib axes, default=None
-            Where to draw, perhaps ``ax_`` of another display; None makes a new figure.
+            Where to draw, such as ``ax_`` of another display; None makes a new figure.
         name : str, default=None
-            Of the model, for the legend; None takes `name` of the display.
+            Name of the model, for the legend; None takes `name` of the display.
         **kwargs : dict
-            For ``matplotlib.axes.Axes.bar``, such as a `color` for precision; recall has a pale
-            one.
+            Passed to ``matplotlib.axes.Axes.bar``, such as a `color` for precision; recall has a
+            pale one.
 
         Returns
         -------
@@ -251,11 +251,11 @@ class LabelFrequencyDisplay:
         Raises
         ------
         ImportError
-            Without matplotlib.
+            If matplotlib is not installed.
         TypeError
-            If `ax` is no axes, or `name` no text.
+            If `ax` is not a matplotlib axes, or `name` is not a string.
         ValueError
-            If other groups have been drawn on the axes.
+            If other groups have already been drawn on the axes.
         """
         name = check_name(self.name if name is None else name, _WHO)
         ax = axes_for(ax, f"{_WHO}.plot", (8, 4.5))

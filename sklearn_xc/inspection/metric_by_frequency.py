@@ -34,27 +34,27 @@ _AXIS = {
 class MetricByFrequencyDisplay:
     """One metric of the k best labels over the training frequency of the labels, as a line.
 
-    Labels are grouped as in :class:`LabelFrequencyDisplay`. Lines of several models share the axes
-    by ``display.plot(ax=first.ax_)``, also where their groups differ.
+    Labels are grouped as in :class:`LabelFrequencyDisplay`. To draw the line of another model on
+    the same axes, call ``display.plot(ax=first.ax_)``; its groups may differ.
 
     Parameters
     ----------
     frequency : ndarray of float of shape (n_groups,)
         Geometric mean of the number of training instances of each group's labels.
     lower, upper : ndarray of int of shape (n_groups,)
-        The least and the largest number of training instances of each group's labels.
+        Smallest and largest number of training instances of the labels in each group.
     n_labels : ndarray of int of shape (n_groups,)
-        Labels in each group.
+        Number of labels in each group.
     values : ndarray of float of shape (n_groups,)
         The metric in each group, a fraction. "precision" and "recall" are those of
-        :class:`LabelFrequencyDisplay`, NaN where nothing was predicted, or nothing is true; "psp"
-        is what the group adds to :func:`~sklearn_xc.metrics.psp_at_k`.
+        :class:`LabelFrequencyDisplay`, NaN if nothing was predicted or nothing is true; "psp" is
+        what the group contributes to :func:`~sklearn_xc.metrics.psp_at_k`.
     metric : {"precision", "recall", "psp"}
-        Which one it is.
+        Which metric it is.
     k : int
-        How many labels of each instance were considered.
+        Number of labels of each instance that were considered.
     name : str, default=None
-        Of the model, for the legend.
+        Name of the model, for the legend.
 
     Attributes
     ----------
@@ -120,17 +120,17 @@ class MetricByFrequencyDisplay:
         Parameters
         ----------
         estimator : estimator
-            Fitted; its last step has ``label_counts_``.
+            A fitted estimator whose last step has ``label_counts_``.
         X : object of n instances
             Input for `estimator`.
         y : {array-like, sparse matrix} of shape (n, n_labels) or (n,)
-            True labels, or one class per instance, as the estimator was fitted with.
+            True labels, or one class per instance, in the form of the fit.
         metric, k, n_groups
             As in ``from_predictions``.
         propensities : array-like of shape (n_labels,), default=None
             For "psp"; None takes :func:`~sklearn_xc.metrics.propensity` of the training data.
         name : str, default=None
-            Of the model, for the legend; None takes the name of its class.
+            Name of the model, for the legend; None takes the name of its class.
         ax, **kwargs
             As in ``plot``.
 
@@ -141,7 +141,7 @@ class MetricByFrequencyDisplay:
         Raises
         ------
         ValueError
-            As in ``from_predictions``; for an estimator without ``label_counts_``.
+            As in ``from_predictions``, and for an estimator without ``label_counts_``.
 
         Examples
         --------
@@ -197,21 +197,21 @@ class MetricByFrequencyDisplay:
             True labels, or one class per instance, as in
             :func:`~sklearn_xc.metrics.precision_at_k`.
         topk : ndarray of int of shape (n, >= k), tuple or sparse matrix
-            The ranked labels, likewise.
+            The ranked labels, as in :func:`~sklearn_xc.metrics.precision_at_k`.
         label_counts : array-like of int of shape (n_labels,)
-            Training instances of each label.
+            Number of training instances of each label.
         metric : {"precision", "recall", "psp"}, default="precision"
-            What to draw.
+            The metric to draw.
         k : int, default=5
-            How many of the best labels to consider.
+            Number of best labels to consider.
         n_groups : int, default=10
-            Groups before those that end at the same frequency are merged.
+            Number of groups, before those that end at the same frequency are merged.
         propensities : array-like of shape (n_labels,), default=None
-            For "psp", which needs them.
+            Required for "psp".
         classes : array-like of shape (n_labels,), default=None
-            ``classes_`` of the classifier, where `y_true` holds class labels.
+            ``classes_`` of the classifier, if `y_true` holds class labels.
         name : str, default=None
-            Of the model, for the legend.
+            Name of the model, for the legend.
         ax, **kwargs
             As in ``plot``.
 
@@ -222,7 +222,7 @@ class MetricByFrequencyDisplay:
         Raises
         ------
         ValueError
-            Where an argument does not fit: the message names it, and says what was expected.
+            If an argument is invalid; the message names it and says what was expected.
         TypeError
             For a masked array.
         """
@@ -270,11 +270,11 @@ class MetricByFrequencyDisplay:
         Parameters
         ----------
         ax : matplotlib axes, default=None
-            Where to draw, perhaps ``ax_`` of another display; None makes a new figure.
+            Where to draw, such as ``ax_`` of another display; None makes a new figure.
         name : str, default=None
-            Of the model, for the legend; None takes `name` of the display.
+            Name of the model, for the legend; None takes `name` of the display.
         **kwargs : dict
-            For ``matplotlib.axes.Axes.plot``.
+            Passed to ``matplotlib.axes.Axes.plot``.
 
         Returns
         -------
@@ -284,9 +284,9 @@ class MetricByFrequencyDisplay:
         Raises
         ------
         ImportError
-            Without matplotlib.
+            If matplotlib is not installed.
         TypeError
-            If `ax` is no axes, or `name` no text.
+            If `ax` is not a matplotlib axes, or `name` is not a string.
         """
         name = check_name(self.name if name is None else name, _WHO)
         ax = axes_for(ax, f"{_WHO}.plot")

@@ -33,28 +33,30 @@ _MARK = "labels of predict"
 
 
 class MicroPrecisionRecallDisplay:
-    """Micro-averaged precision and recall of label sets over the threshold of their scores.
+    """Micro-averaged precision and recall of label sets as the score threshold varies.
 
-    Of each instance the k best labels are considered, and those that score at least the threshold
-    are its label set. As the threshold falls the sets grow: recall rises, and ends at the
-    micro-averaged recall@k. A mark shows the label sets that ``predict`` gives.
+    The label set of an instance holds those of its k best labels that score at least the
+    threshold. As the threshold falls, the sets grow: recall rises, and ends at the micro-averaged
+    recall@k. A mark shows the label sets that ``predict`` returns.
 
     Parameters
     ----------
     precision : ndarray of float64 of shape (n_thresholds,)
-        Of the labels in all sets, the share that is true.
+        Share of the labels in all sets that are true.
     recall : ndarray of float64 of shape (n_thresholds,)
-        Of the true labels of all instances, the share that is in the sets; rising.
+        Share of the true labels of all instances that are in the sets; increasing.
     thresholds : ndarray of float64 of shape (n_thresholds,)
-        Falling; each score that occurs.
+        Each score that occurs, in decreasing order.
     best_f1, best_threshold : float
-        The largest harmonic mean of precision and recall, and the largest threshold that has it.
+        The largest harmonic mean of precision and recall, and the largest threshold that reaches
+        it.
     k : int
-        How many labels of each instance were considered.
+        Number of labels of each instance that were considered.
     predict_precision, predict_recall : float or None, default=None
-        Of the label sets that ``predict`` gives, or of a given threshold; None without them.
+        Precision and recall of the label sets that ``predict`` returns, or at a given threshold;
+        None if there is neither.
     name : str, default=None
-        Of the model, for the legend.
+        Name of the model, for the legend.
 
     Attributes
     ----------
@@ -67,13 +69,13 @@ class MicroPrecisionRecallDisplay:
 
     See Also
     --------
-    sklearn.metrics.PrecisionRecallDisplay : The same of a binary classifier.
+    sklearn.metrics.PrecisionRecallDisplay : The same for a binary classifier.
 
     Notes
     -----
-    One threshold for all instances and labels. An estimator without ``predict_proba`` is judged by
-    the scores of ``predict_topk``. ``predict`` may consider more than k labels: then its mark lies
-    to the right of the line.
+    There is one threshold for all instances and labels. An estimator without ``predict_proba`` is
+    judged by the scores of ``predict_topk``. ``predict`` may consider more than k labels; its mark
+    then lies to the right of the line.
 
     Examples
     --------
@@ -120,22 +122,22 @@ class MicroPrecisionRecallDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> "MicroPrecisionRecallDisplay":
-        """Predict and plot, with a mark at what ``predict`` gives.
+        """Predict and plot, with a mark for what ``predict`` returns.
 
         Parameters
         ----------
         estimator : estimator
-            Fitted; a classifier, Pipeline or search.
+            A fitted classifier, Pipeline or search.
         X : object of n instances
             Input for `estimator`.
         y : {array-like, sparse matrix} of shape (n, n_labels) or (n,)
-            True labels, or one class per instance, as the estimator was fitted with.
+            True labels, or one class per instance, in the form of the fit.
         k : int, default=20
             As in ``from_predictions``.
         response_method : {"auto", "predict_proba", "predict_topk"}, default="auto"
-            Which scores to take; "auto" is ``predict_proba`` where there is one.
+            Which scores to use; "auto" takes ``predict_proba`` if there is one.
         name : str, default=None
-            Of the model, for the legend; None takes the name of its class.
+            Name of the model, for the legend; None takes the name of its class.
         ax, **kwargs
             As in ``plot``.
 
@@ -146,7 +148,7 @@ class MicroPrecisionRecallDisplay:
         Raises
         ------
         ValueError
-            As in ``from_predictions``; for an estimator without the method.
+            As in ``from_predictions``, and for an estimator without the method.
 
         Examples
         --------
@@ -190,16 +192,16 @@ class MicroPrecisionRecallDisplay:
             True labels, or one class per instance, as in
             :func:`~sklearn_xc.metrics.precision_at_k`.
         topk : tuple (indices, scores), or sparse matrix of shape (n, n_labels)
-            Arrays of shape (n, >= k), best first, indices padded with -1; or the scores, of which
-            those that are not stored are lower than any.
+            Arrays of shape (n, >= k), best first, indices padded with -1; or the scores, where any
+            that are not stored are lower than all others.
         k : int, default=20
-            How many of the best labels of each instance to consider.
+            Number of best labels of each instance to consider.
         threshold : float, default=None
-            Where to set a mark: at the labels with a higher score.
+            A threshold to mark: label sets hold the labels with a higher score.
         classes : array-like of shape (n_labels,), default=None
-            ``classes_`` of the classifier, where `y_true` holds class labels.
+            ``classes_`` of the classifier, if `y_true` holds class labels.
         name : str, default=None
-            Of the model, for the legend.
+            Name of the model, for the legend.
         ax, **kwargs
             As in ``plot``.
 
@@ -210,7 +212,7 @@ class MicroPrecisionRecallDisplay:
         Raises
         ------
         ValueError
-            Where an argument does not fit: the message names it, and says what was expected.
+            If an argument is invalid; the message names it and says what was expected.
         TypeError
             For a masked array.
         """
@@ -254,18 +256,18 @@ class MicroPrecisionRecallDisplay:
     def plot(
         self, ax: Any = None, *, name: str | None = None, f1_lines: bool = True, **kwargs: Any
     ) -> "MicroPrecisionRecallDisplay":
-        """Draw the line, its mark, and once the lines of equal F1.
+        """Draw the line and its mark, and the lines of equal F1 once.
 
         Parameters
         ----------
         ax : matplotlib axes, default=None
-            Where to draw, perhaps ``ax_`` of another display; None makes a new figure.
+            Where to draw, such as ``ax_`` of another display; None makes a new figure.
         name : str, default=None
-            Of the model, for the legend; None takes `name` of the display.
+            Name of the model, for the legend; None takes `name` of the display.
         f1_lines : bool, default=True
-            Whether lines of equal F1 are drawn, where there are none yet.
+            Whether to draw lines of equal F1 if there are none yet.
         **kwargs : dict
-            For ``matplotlib.axes.Axes.plot``.
+            Passed to ``matplotlib.axes.Axes.plot``.
 
         Returns
         -------
@@ -275,9 +277,9 @@ class MicroPrecisionRecallDisplay:
         Raises
         ------
         ImportError
-            Without matplotlib.
+            If matplotlib is not installed.
         TypeError
-            If `ax` is no axes, or `name` no text.
+            If `ax` is not a matplotlib axes, or `name` is not a string.
         """
         name = check_name(self.name if name is None else name, _WHO)
         ax = axes_for(ax, f"{_WHO}.plot", (5.8, 5))

@@ -27,13 +27,14 @@ _MANY = 30
 class ParetoFrontDisplay:
     """Quality of models against their cost, with the Pareto front as a line.
 
-    A model is on the front if no other is at least as good at no higher cost, and better in one of
-    the two. Another set of models is drawn on the same axes by ``display.plot(ax=first.ax_)``.
+    A model is on the front unless another is at least as good at no higher cost, and better in one
+    of the two. To draw another set of models on the same axes, call
+    ``display.plot(ax=first.ax_)``.
 
     Parameters
     ----------
     names : list of n str
-        Of the models.
+        Names of the models.
     quality : ndarray of float64 of shape (n,)
         The larger the better.
     cost : ndarray of float64 of shape (n,)
@@ -41,9 +42,9 @@ class ParetoFrontDisplay:
     on_front : ndarray of bool of shape (n,)
         Whether the model is on the front.
     quality_label, cost_label : str
-        What they are, with the unit, for the axes.
+        Labels of the axes, with the unit.
     name : str, default=None
-        Of the set of models, for the legend.
+        Name of the set of models, for the legend.
 
     Attributes
     ----------
@@ -99,15 +100,15 @@ class ParetoFrontDisplay:
         Parameters
         ----------
         names : sequence of n str
-            Of the models.
+            Names of the models.
         quality : array-like of float of shape (n,)
             The larger the better.
         cost : array-like of float of shape (n,)
             The smaller the better: seconds, bytes; above 0.
         quality_label, cost_label : str
-            What they are, with the unit, for the axes.
+            Labels of the axes, with the unit.
         name : str, default=None
-            Of the set of models, for the legend.
+            Name of the set of models, for the legend.
         ax, **kwargs
             As in ``plot``.
 
@@ -118,7 +119,7 @@ class ParetoFrontDisplay:
         Raises
         ------
         ValueError
-            Where an argument does not fit: the message names it, and says what was expected.
+            If an argument is invalid; the message names it and says what was expected.
         TypeError
             For a masked array.
         """
@@ -161,12 +162,12 @@ class ParetoFrontDisplay:
         Parameters
         ----------
         cv_results : dict
-            ``cv_results_`` of a fitted search. Candidates that failed, of a quality or cost that is
-            NaN, are left out; each is named by the parameters that vary.
+            ``cv_results_`` of a fitted search. Candidates that failed, whose quality or cost is
+            NaN, are left out; the others are named by the parameters that vary.
         quality, cost : str
             The columns to draw, such as "mean_test_P@1" and "mean_score_time".
         name : str, default=None
-            Of the search, for the legend.
+            Name of the search, for the legend.
         ax, **kwargs
             As in ``plot``.
 
@@ -177,7 +178,7 @@ class ParetoFrontDisplay:
         Raises
         ------
         ValueError
-            As in ``from_results``; for results without such columns.
+            As in ``from_results``, and for results without these columns.
 
         Examples
         --------
@@ -238,14 +239,14 @@ class ParetoFrontDisplay:
         Parameters
         ----------
         ax : matplotlib axes, default=None
-            Where to draw, perhaps ``ax_`` of another display; None makes a new figure.
+            Where to draw, such as ``ax_`` of another display; None makes a new figure.
         name : str, default=None
-            Of the set of models, for the legend; None takes `name` of the display.
+            Name of the set of models, for the legend; None takes `name` of the display.
         label_points : {"auto", "all", "front"} or None, default="auto"
-            Which models are named; "auto" is all of at most 30, and of more those on the front.
-            Names on the axes are placed for the size the figure has now.
+            Which models to name; "auto" names all if there are at most 30, otherwise those on the
+            front. Names are placed for the current size of the figure.
         **kwargs : dict
-            For ``matplotlib.axes.Axes.plot``, of the front.
+            Passed to ``matplotlib.axes.Axes.plot`` for the front.
 
         Returns
         -------
@@ -255,11 +256,11 @@ class ParetoFrontDisplay:
         Raises
         ------
         ImportError
-            Without matplotlib.
+            If matplotlib is not installed.
         TypeError
-            If `ax` is no axes, or `name` no text.
+            If `ax` is not a matplotlib axes, or `name` is not a string.
         ValueError
-            For another `label_points`.
+            For any other `label_points`.
         """
         if not (label_points is None or isinstance(label_points, str)) or (
             label_points not in _NAMED

@@ -32,24 +32,24 @@ _REFERENCE = "perfectly calibrated"
 class ReliabilityDisplay:
     r"""Observed share of true labels against their predicted probability.
 
-    The pairs of an instance and one of its k best labels are put into bins of similar probability.
-    Points on the diagonal are as often true as predicted; points below it are overconfident. Only
-    the k best labels count: the many others of a probability near 0 would fill all bins.
+    Pairs of an instance and one of its k best labels are put into bins of similar probability.
+    Points on the diagonal are true as often as predicted; points below it are overconfident. Only
+    the k best labels count: the many others, with probabilities near 0, would fill all bins.
 
     Parameters
     ----------
     mean_probability : ndarray of float64 of shape (n_used_bins,)
-        Mean predicted probability of the pairs of each bin that has some.
+        Mean predicted probability of the pairs in each bin that is not empty.
     observed_share : ndarray of float64 of shape (n_used_bins,)
-        Share of them whose label is true.
+        Share of these pairs whose label is true.
     n_pairs : ndarray of int64 of shape (n_used_bins,)
-        How many they are.
+        Number of these pairs.
     ece : float
-        Expected calibration error: the mean distance of the two over the pairs.
+        Expected calibration error: the mean distance between the two, over the pairs.
     k : int
-        How many labels of each instance were considered.
+        Number of labels of each instance that were considered.
     name : str, default=None
-        Of the model, for the legend.
+        Name of the model, for the legend.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class ReliabilityDisplay:
 
     See Also
     --------
-    sklearn.calibration.CalibrationDisplay : The same of a binary classifier.
+    sklearn.calibration.CalibrationDisplay : The same for a binary classifier.
 
     Notes
     -----
@@ -68,10 +68,10 @@ class ReliabilityDisplay:
 
     .. math:: ECE = \sum_b \frac{n_b}{n} |\text{observed share}_b - \text{mean probability}_b|.
 
-    Source: [1]_, on pairs rather than instances. It depends on the bins; compare models with equal
-    `n_bins`, `strategy` and `k`. The probabilities of a softmax model of several labels per
-    instance sum to 1: they are those of one label drawn from the instance's, and lie below the
-    shares.
+    Source: [1]_, on pairs rather than instances. The error depends on the bins; compare models
+    with equal `n_bins`, `strategy` and `k`. The probabilities of a softmax model for several
+    labels per instance sum to 1: they are those of one label drawn from the instance's labels, and
+    lie below the observed shares.
 
     References
     ----------
@@ -124,18 +124,18 @@ class ReliabilityDisplay:
         Parameters
         ----------
         estimator : estimator
-            Fitted; a classifier, Pipeline or search.
+            A fitted classifier, Pipeline or search.
         X : object of n instances
             Input for `estimator`.
         y : {array-like, sparse matrix} of shape (n, n_labels) or (n,)
-            True labels, or one class per instance, as the estimator was fitted with.
+            True labels, or one class per instance, in the form of the fit.
         k, n_bins, strategy
             As in ``from_predictions``.
         response_method : {"predict_proba", "predict_topk", "auto"}, default="predict_proba"
-            "predict_topk" is for scores that are probabilities; "auto" takes them where there is
-            no ``predict_proba``.
+            "predict_topk" is for scores that are probabilities; "auto" takes them if there is no
+            ``predict_proba``.
         name : str, default=None
-            Of the model, for the legend; None takes the name of its class.
+            Name of the model, for the legend; None takes the name of its class.
         ax, **kwargs
             As in ``plot``.
 
@@ -146,7 +146,7 @@ class ReliabilityDisplay:
         Raises
         ------
         ValueError
-            As in ``from_predictions``; for an estimator without the method.
+            As in ``from_predictions``, and for an estimator without the method.
 
         Examples
         --------
@@ -189,19 +189,19 @@ class ReliabilityDisplay:
             True labels, or one class per instance, as in
             :func:`~sklearn_xc.metrics.precision_at_k`.
         topk : tuple (indices, probabilities), or sparse matrix of shape (n, n_labels)
-            Arrays of shape (n, >= k), best first, indices padded with -1; or the probabilities, of
-            which those that are not stored are unknown.
+            Arrays of shape (n, >= k), best first, indices padded with -1; or the probabilities,
+            where any that are not stored are unknown.
         k : int, default=5
-            How many of the best labels of each instance to consider.
+            Number of best labels of each instance to consider.
         n_bins : int, default=15
-            Bins. Those without a pair are left out, and with "quantile" those that end at equal
+            Number of bins. Empty bins are left out; with "quantile", those that end at equal
             probabilities are merged.
         strategy : {"quantile", "uniform"}, default="quantile"
-            Bins of equally many pairs, or of equal width.
+            Bins with equally many pairs, or of equal width.
         classes : array-like of shape (n_labels,), default=None
-            ``classes_`` of the classifier, where `y_true` holds class labels.
+            ``classes_`` of the classifier, if `y_true` holds class labels.
         name : str, default=None
-            Of the model, for the legend.
+            Name of the model, for the legend.
         ax, **kwargs
             As in ``plot``.
 
@@ -212,7 +212,7 @@ class ReliabilityDisplay:
         Raises
         ------
         ValueError
-            Where an argument does not fit: the message names it, and says what was expected.
+            If an argument is invalid; the message names it and says what was expected.
         TypeError
             For a masked array.
         """
@@ -256,13 +256,13 @@ class ReliabilityDisplay:
         Parameters
         ----------
         ax : matplotlib axes, default=None
-            Where to draw, perhaps ``ax_`` of another display; None makes a new figure.
+            Where to draw, such as ``ax_`` of another display; None makes a new figure.
         name : str, default=None
-            Of the model, for the legend; None takes `name` of the display.
+            Name of the model, for the legend; None takes `name` of the display.
         ref_line : bool, default=True
-            Whether the diagonal is drawn.
+            Whether to draw the diagonal.
         **kwargs : dict
-            For ``matplotlib.axes.Axes.plot``.
+            Passed to ``matplotlib.axes.Axes.plot``.
 
         Returns
         -------
@@ -272,9 +272,9 @@ class ReliabilityDisplay:
         Raises
         ------
         ImportError
-            Without matplotlib.
+            If matplotlib is not installed.
         TypeError
-            If `ax` is no axes, or `name` no text.
+            If `ax` is not a matplotlib axes, or `name` is not a string.
         """
         name = check_name(self.name if name is None else name, _WHO)
         ax = axes_for(ax, f"{_WHO}.plot", (5.4, 5))

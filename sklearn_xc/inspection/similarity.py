@@ -17,40 +17,40 @@ _PIECE = 2**22
 
 
 def similar_labels(model: Any, label: Any, k: int = 10) -> list[tuple[Any, float]]:
-    """Return the labels that a model tells least from one, most similar first.
+    """Return the labels most similar to a given one according to a fitted model, best first.
 
-    Similarity is the cosine of the vectors that the model has learnt for labels: the embeddings of
-    a model that has them (``label_embeddings_``), else the weights (``coef_``). Labels that are on
-    the same instances have similar ones, and so have labels of the same topic.
+    Similarity is the cosine of the vectors that the model has learnt for labels: its embeddings
+    (``label_embeddings_``) if it has them, otherwise its weights (``coef_``). Labels of the same
+    instances have similar vectors, and so do labels of the same topic.
 
     Parameters
     ----------
     model : estimator
         Fitted: a classifier with either, or a Pipeline, a search, a ``TextClassifierXC`` or a
-        wrapper around one. Of a stack the first member that has vectors of labels speaks.
+        wrapper around one. For a stack, the first member that has label vectors is used.
     label : object
         A member of ``classes_``.
     k : int, default=10
-        How many labels at most.
+        Maximum number of labels.
 
     Returns
     -------
     list of (name, similarity)
-        At most k, without `label`; similarities are cosines, in [-1, 1]. Ties go to the smaller
-        position. Labels of which nothing is known, without a training instance or with weights of
-        0, are similar to none: they are in no list, and the list of one whose weights are all 0 is
-        empty.
+        At most k, without `label` itself; similarities are cosines, in [-1, 1]. Ties go to the
+        smaller position. Labels about which nothing is known, without a training instance or with
+        weights of 0, are similar to none: they are in no list, and the list for a label whose
+        weights are all 0 is empty.
 
     Raises
     ------
     ValueError
-        If `label` is unknown, nothing is known of it, or `k` is no positive integer.
+        If `label` is unknown, nothing is known about it, or `k` is not a positive integer.
     TypeError
-        If the model has no vectors of labels.
+        If the model has no label vectors.
 
     See Also
     --------
-    similar_instances : The same of instances.
+    similar_instances : The same for instances.
 
     Notes
     -----
@@ -84,44 +84,44 @@ def similar_labels(model: Any, label: Any, k: int = 10) -> list[tuple[Any, float
 
 
 def similar_instances(model: Any, X: Any, x: Any, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
-    """Return the instances of a set that are most similar to given ones, to a fitted model.
+    """Return the instances of a set most similar to given ones according to a fitted model.
 
-    Similarity is the cosine of embeddings where the model has such (``embed``), else that of
+    Similarity is the cosine of embeddings if the model has them (``embed``), otherwise of
     features, after all steps before the classifier.
 
     Parameters
     ----------
     model : estimator
         Fitted: a classifier, or a Pipeline, a search, a ``TextClassifierXC`` or a wrapper around
-        one. Of a stack the first member that has vectors of labels speaks.
+        one. For a stack, the first member that has label vectors is used.
     X : object of n_reference instances
-        Where to look, in the form that `model` takes: a matrix of features, texts.
+        The instances to search, in the form that `model` takes, such as a feature matrix or texts.
     x : object of n instances
-        What to look for, in the same form.
+        The instances to compare them with, in the same form.
     k : int, default=10
-        How many instances of X; may exceed their number.
+        Number of instances of X to return; may exceed their number.
 
     Returns
     -------
     indices : ndarray of int64 of shape (n, k)
-        Rows of X, most similar first, padded with -1. Ties go to the smaller one. An instance that
-        is in X is most similar to itself.
+        Rows of X, most similar first, padded with -1. Ties go to the smaller row number. An
+        instance that is in X is most similar to itself.
     similarities : ndarray of float of shape (n, k)
-        Cosines, in [-1, 1], padded with -inf. Instances without features are similar to none: a row
-        of padding, and never found.
+        Cosines, in [-1, 1], padded with -inf. Instances without features are similar to none: they
+        get a row of padding, and are never found.
 
     Raises
     ------
     ValueError
-        If `k` is no positive integer, and for what `model` refuses.
+        If `k` is not a positive integer, and for input that `model` refuses.
 
     See Also
     --------
-    similar_labels : The same of labels.
+    similar_labels : The same for labels.
 
     Notes
     -----
-    All pairs are compared, a few instances at a time. Sparse features stay so.
+    All pairs are compared, a few instances at a time. Sparse features stay sparse.
 
     Examples
     --------

@@ -23,7 +23,7 @@ _TOGETHER = 1 << 20
 def hierarchical_precision(
     Y_true: Any, Y_pred: Any, hierarchy: LabelHierarchy, *, sample_weight: Any = None
 ) -> float:
-    """Return how many of the predicted labels and their ancestors are true, or above such a label.
+    """Return the share of predicted labels and their ancestors that are true or above a true one.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def hierarchical_precision(
 def hierarchical_recall(
     Y_true: Any, Y_pred: Any, hierarchy: LabelHierarchy, *, sample_weight: Any = None
 ) -> float:
-    """Return how many of the true labels and their ancestors are predicted, or above such a label.
+    """Return the share of true labels and their ancestors that are predicted or above one that is.
 
     Parameters
     ----------
@@ -102,8 +102,8 @@ def hierarchical_f1(
     ----------
     Y_true, Y_pred : {sparse matrix, array-like} of shape (n_samples, n_labels), or sequence
         Indicators of 0 and 1 whose columns are the first nodes of `hierarchy`
-        (``hierarchy.aligned(model.classes_)`` puts the labels of a model first), or a list of names
-        of nodes for each of n_samples rows, or one name.
+        (``hierarchy.aligned(model.classes_)`` puts the labels of a model first), or a sequence
+        with a list of node names, or one name, for each of n_samples rows.
     hierarchy : LabelHierarchy
         Which labels are above which.
     sample_weight : array-like of shape (n_samples,), default=None

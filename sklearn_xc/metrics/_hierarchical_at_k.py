@@ -145,7 +145,7 @@ def hierarchical_f1_at_k(
 
     See Also
     --------
-    hierarchical_f1 : Of the labels that ``predict`` gives; has the formulae.
+    hierarchical_f1 : For the labels that ``predict`` returns; has the formulae.
 
     Notes
     -----

@@ -26,10 +26,10 @@ def cross_val_predict(
     pre_dispatch: int | str = "2*n_jobs",
     method: str = "predict",
 ) -> Any:
-    """Return an answer for each row, from an estimator that was fitted without it.
+    """Return a prediction for each row, from an estimator that was fitted without the row.
 
-    :func:`sklearn.model_selection.cross_val_predict`, which has all details, but `y` may be a
-    sparse indicator for every `method`, and no dense copy of it is made.
+    Like :func:`sklearn.model_selection.cross_val_predict`, which documents all details, but `y`
+    may be a sparse indicator for every `method`, and no dense copy of it is made.
 
     Parameters
     ----------
@@ -42,24 +42,24 @@ def cross_val_predict(
     groups : array-like of shape (n_samples,), default=None
         Groups for the splitter.
     cv : int, splitter or iterable, default=None
-        Five folds for None. Each row must be in one test fold.
+        Five folds for None. Each row must be in exactly one test fold.
     n_jobs, verbose, params, pre_dispatch
         As in :func:`cross_validate`.
     method : {"predict", "predict_proba", "predict_log_proba", "decision_function"}, \
             default="predict"
-        What is asked. For scores of the best labels alone, and for models without a sparse
-        answer, see :func:`sklearn_xc.topk`.
+        The method to call. For the scores of the best labels only, and for models without sparse
+        predictions, see :func:`cross_val_topk`.
 
     Returns
     -------
     {ndarray, sparse matrix} of shape (n_samples,) or (n_samples, n_labels)
-        The answers of the folds in the order of X; sparse where the estimator's are, as those of
-        this package's estimators for a sparse `y`.
+        The predictions of all folds, in the order of X; sparse if the estimator's are, as with the
+        estimators of this package for a sparse `y`.
 
     Raises
     ------
     ValueError
-        As in :func:`cross_validate`, and for a `cv` whose test folds are no partition.
+        As in :func:`cross_validate`, and for a `cv` whose test folds are not a partition.
 
     Examples
     --------

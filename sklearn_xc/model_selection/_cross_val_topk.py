@@ -37,55 +37,54 @@ def cross_val_topk(
     n_jobs: int | None = None,
     params: dict[str, Any] | None = None,
 ) -> sp.csr_array:
-    """Return the scores of the best labels of each row, by a model that was not trained on it.
+    """Return the scores of the best labels of each row, by a model not trained on the row.
 
-    :func:`sklearn.model_selection.cross_val_predict` for label sets of any size: what it does with
-    ``method="decision_function"``, for the `k` best labels of each row instead of all. Thresholds,
-    calibration and stacks of a user's own can be learned from it.
+    Like :func:`sklearn.model_selection.cross_val_predict` with ``method="decision_function"``, but
+    for the `k` best labels of each row instead of all, so that label sets may be of any size. You
+    can learn thresholds, calibration or stacks of your own from these scores.
 
     Parameters
     ----------
     estimator : classifier
-        Anything that :func:`sklearn_xc.topk` can ask: a classifier, Pipeline or search. Cloned and
-        fitted in each fold.
+        Anything that :func:`sklearn_xc.topk` can query: a classifier, Pipeline or search. Cloned
+        and fitted in each fold.
     X : {array-like, sparse matrix} of shape (n, n_features), data frame or list of str
-        What the estimator takes.
+        Whatever the estimator accepts.
     y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
         One class per row, or a binary indicator, dense or sparse.
     groups : array-like of shape (n,), default=None
         Groups for the splitter.
     cv : int, splitter or iterable, default=None
         Five folds for None; an indicator is split by KFold, classes by StratifiedKFold. A row may
-        be in the test rows of one fold at most.
+        be in at most one test fold.
     k : int, default=100
-        How many labels of each row; may exceed their number.
+        Number of labels for each row; may exceed the number of all labels.
     n_jobs : int, default=None
-        Folds fitted side by side.
+        Number of folds fitted in parallel.
     params : dict, default=None
-        More arguments for ``fit`` and for the splitter. Those with an entry for each row are cut
-        to the rows of a fold; of a Pipeline they are called ``"step__sample_weight"``.
+        Further arguments for ``fit`` and for the splitter. Those with an entry for each row are
+        cut to the rows of a fold; for a Pipeline they are named ``"step__sample_weight"``.
 
     Returns
     -------
     csr_array of float of shape (n, n_labels)
-        Columns are the positions of labels in the whole `y`: of the sorted distinct classes of a
-        1-D y, also where a fold's training rows lack some of them. A missing entry was not scored,
-        it is not zero, and a zero that is stored is a score. Rows that are in no test fold are
-        empty.
+        Columns are the labels of the whole `y`: the sorted distinct classes of a 1-D y, even if a
+        fold's training rows lack some of them. A missing entry was not scored and is not zero; a
+        stored zero is a score. Rows that are in no test fold are empty.
 
     Raises
     ------
     ValueError
-        For folds that cannot be made or that test a row twice, and for another length of y.
+        If folds cannot be made or test a row twice, or if y has another length than X.
     TypeError
-        If the estimator gives no scores of classes.
+        If the estimator does not return scores of classes.
     MemoryBudgetError
-        If the scores cannot be held.
+        If the scores do not fit into memory.
 
     Notes
     -----
-    Scores of different folds are of different models. They can be compared as far as those of one
-    estimator fitted to different rows can: margins and probabilities of this package can.
+    Scores of different folds come from different models. They are comparable only if scores of one
+    estimator fitted to different rows are: margins and probabilities of this package are.
 
     Memory: 32 bytes for each of the ``n * k`` scores.
 

@@ -26,11 +26,11 @@ def cross_validate(
     return_indices: bool = False,
     error_score: Any = np.nan,
 ) -> dict:
-    """Return the scores and the times of an estimator in each fold of a cross-validation.
+    """Return the scores and times of an estimator for each fold of a cross-validation.
 
-    :func:`sklearn.model_selection.cross_validate`, which has all details, with two
+    Like :func:`sklearn.model_selection.cross_validate`, which documents all details, with two
     differences: `y` may be a sparse indicator, of which no dense copy is made, and `scoring`
-    understands the names of :func:`sklearn_xc.metrics.get_scorer`.
+    accepts the names of :func:`sklearn_xc.metrics.get_scorer`.
 
     Parameters
     ----------
@@ -44,34 +44,36 @@ def cross_validate(
         Groups for the splitter.
     scoring : str, callable, list, tuple or dict, default=None
         A name such as "P@3", a scorer such as :class:`sklearn_xc.metrics.TopKScorer`, or several
-        of them; names of this package alone share one top-k pass. None calls ``estimator.score``.
+        of them; if all are names of this package, they share one top-k pass. None calls
+        ``estimator.score``.
     cv : int, splitter or iterable, default=None
         Five folds for None. An indicator is split by KFold: it has no classes to stratify by.
     n_jobs : int, default=None
-        Folds fitted side by side.
+        Number of folds fitted in parallel.
     verbose : int, default=0
-        How much is printed.
+        How much to print.
     params : dict, default=None
-        More arguments for ``fit``, for the scorer and for the splitter.
+        Further arguments for ``fit``, for the scorer and for the splitter.
     pre_dispatch : int or str, default="2*n_jobs"
-        Jobs that are prepared ahead.
+        Number of jobs prepared ahead.
     return_train_score, return_estimator, return_indices : bool, default=False
-        What to return besides.
+        What else to return.
     error_score : "raise" or float, default=np.nan
         The score of a fold that failed.
 
     Returns
     -------
     dict of str to ndarray of shape (n_splits,)
-        "fit_time" and "score_time" in seconds, and "test_score", or "test_P@1" and so on where
+        "fit_time" and "score_time" in seconds, and "test_score", or "test_P@1" and so on if
         `scoring` gives several numbers.
 
     Raises
     ------
     ValueError
-        For an unknown name in `scoring`, rows that do not match, or a `cv` that cannot split.
+        For an unknown name in `scoring`, numbers of rows that do not match, or a `cv` that cannot
+        split.
     TypeError, ValueError
-        For other arguments as in scikit-learn.
+        For other arguments, as in scikit-learn.
 
     Examples
     --------
@@ -121,8 +123,8 @@ def cross_val_score(
 ) -> np.ndarray:
     """Return one score of an estimator for each fold of a cross-validation.
 
-    :func:`sklearn.model_selection.cross_val_score`, which has all details, with the
-    differences of :func:`cross_validate`.
+    Like :func:`sklearn.model_selection.cross_val_score`, which documents all details, with the
+    same differences as :func:`cross_validate`.
 
     Parameters
     ----------

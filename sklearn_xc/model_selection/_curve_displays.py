@@ -17,10 +17,10 @@ _PLOT = (
 
 
 class LearningCurveDisplay(sklearn.model_selection.LearningCurveDisplay):
-    """Plot of the scores on training sets of growing size.
+    """Plot of the scores on training sets of increasing size.
 
-    As :class:`sklearn.model_selection.LearningCurveDisplay`, which describes attributes and
-    ``plot``. Here ``from_estimator`` also takes a sparse indicator, and the scorings of
+    Like :class:`sklearn.model_selection.LearningCurveDisplay`, which documents the attributes and
+    ``plot``. Here ``from_estimator`` also takes a sparse indicator and the scorings of
     :func:`~sklearn_xc.metrics.get_scorer`. Needs matplotlib.
 
     Parameters
@@ -30,7 +30,7 @@ class LearningCurveDisplay(sklearn.model_selection.LearningCurveDisplay):
     train_scores, test_scores : ndarray of shape (n_sizes, n_splits)
         The scores.
     score_name : str, default=None
-        For the vertical axis.
+        Label of the vertical axis.
 
     Examples
     --------
@@ -63,8 +63,9 @@ class LearningCurveDisplay(sklearn.model_selection.LearningCurveDisplay):
         y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_labels)
             The labels.
         **arguments : dict
-            `score_name`, and others of ``plot``; all else goes to
-            :func:`~sklearn_xc.model_selection.learning_curve`. `fit_params` is its `params`.
+            `score_name` and other arguments of ``plot``; all others go to
+            :func:`~sklearn_xc.model_selection.learning_curve`. `fit_params` is passed as its
+            `params`.
 
         Returns
         -------
@@ -79,8 +80,8 @@ class LearningCurveDisplay(sklearn.model_selection.LearningCurveDisplay):
 class ValidationCurveDisplay(sklearn.model_selection.ValidationCurveDisplay):
     """Plot of the scores for several values of one parameter.
 
-    As :class:`sklearn.model_selection.ValidationCurveDisplay`, which describes attributes and
-    ``plot``. Here ``from_estimator`` also takes a sparse indicator, and the scorings of
+    Like :class:`sklearn.model_selection.ValidationCurveDisplay`, which documents the attributes
+    and ``plot``. Here ``from_estimator`` also takes a sparse indicator and the scorings of
     :func:`~sklearn_xc.metrics.get_scorer`. Needs matplotlib.
 
     Parameters
@@ -92,7 +93,7 @@ class ValidationCurveDisplay(sklearn.model_selection.ValidationCurveDisplay):
     train_scores, test_scores : ndarray of shape (n_values, n_splits)
         The scores.
     score_name : str, default=None
-        For the vertical axis.
+        Label of the vertical axis.
 
     Examples
     --------
@@ -131,8 +132,9 @@ class ValidationCurveDisplay(sklearn.model_selection.ValidationCurveDisplay):
         param_range : array-like of shape (n_values,)
             Its values.
         **arguments : dict
-            `score_name`, and others of ``plot``; all else goes to
-            :func:`~sklearn_xc.model_selection.validation_curve`. `fit_params` is its `params`.
+            `score_name` and other arguments of ``plot``; all others go to
+            :func:`~sklearn_xc.model_selection.validation_curve`. `fit_params` is passed as its
+            `params`.
 
         Returns
         -------

@@ -37,14 +37,14 @@ def _rows_with_all_labels(Y: Any) -> int:
 
 
 class HalvingGridSearchCV(_XCHalving, SklearnHalvingGridSearchCV):
-    """Search over all combinations of parameter values, the bad ones on few rows only.
+    """Search over all combinations of parameter values, dropping bad ones after few rows.
 
-    :class:`sklearn.model_selection.HalvingGridSearchCV`, which has all details, with the
-    differences of :class:`GridSearchCV`; `scoring` may also be several names of
+    Like :class:`sklearn.model_selection.HalvingGridSearchCV`, which documents all details, with
+    the same differences as :class:`GridSearchCV`; `scoring` may also be several names of
     :func:`sklearn_xc.metrics.get_scorer`. Candidates are then compared by the metric of `refit`,
     which is "mean_test_score" in ``cv_results_``. For an indicator, the smallest number of rows
-    holds two positives per label and fold, as it does for classes, but is at most one part in
-    `factor` of all rows.
+    allows for two positives per label and fold, as it does for classes, but is at most the number
+    of all rows divided by `factor`.
 
     Parameters
     ----------
@@ -53,23 +53,23 @@ class HalvingGridSearchCV(_XCHalving, SklearnHalvingGridSearchCV):
     param_grid : dict or list of dict
         Values to try for each parameter.
     factor : int or float, default=3
-        One of so many candidates goes on to the next round, on so many times the rows.
+        One in `factor` candidates goes on to the next round, with `factor` times as many rows.
     resource : str, default="n_samples"
-        What grows: the rows, or a parameter such as "max_iter".
+        What grows from round to round: the number of rows, or a parameter such as "max_iter".
     max_resources, min_resources, aggressive_elimination
         As in scikit-learn.
     cv : int, splitter or iterable, default=5
-        It must give the same folds again: :class:`RareLabelSplit` does.
+        It must give the same folds each time, as :class:`RareLabelSplit` does.
     scoring : str, callable, list, tuple or dict, default=None
-        As in :class:`GridSearchCV`; of several metrics, all must be of this package.
+        As in :class:`GridSearchCV`; if there are several metrics, all must be from this package.
     refit : bool or str, default=True
-        The metric whose best candidate is fitted to all rows; the first for True.
+        The metric whose best candidate is fitted to all rows; True takes the first.
     error_score, return_train_score, verbose
         As in scikit-learn.
     random_state : int, RandomState instance or None, default=None
-        Of the rows of each round.
+        Seeds the draw of the rows of each round.
     n_jobs : int, default=None
-        Fits side by side.
+        Number of fits run in parallel.
 
     Examples
     --------
@@ -87,37 +87,37 @@ class HalvingGridSearchCV(_XCHalving, SklearnHalvingGridSearchCV):
 
 
 class HalvingRandomSearchCV(_XCHalving, SklearnHalvingRandomSearchCV):
-    """Search over random parameter values, the bad ones on few rows only.
+    """Search over random parameter values, dropping bad ones after few rows.
 
-    :class:`sklearn.model_selection.HalvingRandomSearchCV`, which has all details, with the
-    differences of :class:`HalvingGridSearchCV`.
+    Like :class:`sklearn.model_selection.HalvingRandomSearchCV`, which documents all details, with
+    the same differences as :class:`HalvingGridSearchCV`.
 
     Parameters
     ----------
     estimator : estimator
         Cloned and fitted for each candidate in each fold.
     param_distributions : dict or list of dict
-        Distributions, or lists of values, of each parameter.
+        A distribution or a list of values for each parameter.
     n_candidates : "exhaust" or int, default="exhaust"
-        Of the first round.
+        Number of candidates in the first round.
     factor : int or float, default=3
-        One of so many candidates goes on to the next round, on so many times the rows.
+        One in `factor` candidates goes on to the next round, with `factor` times as many rows.
     resource : str, default="n_samples"
-        What grows: the rows, or a parameter such as "max_iter".
+        What grows from round to round: the number of rows, or a parameter such as "max_iter".
     max_resources, min_resources, aggressive_elimination
         As in scikit-learn.
     cv : int, splitter or iterable, default=5
-        It must give the same folds again: :class:`RareLabelSplit` does.
+        It must give the same folds each time, as :class:`RareLabelSplit` does.
     scoring : str, callable, list, tuple or dict, default=None
         As in :class:`HalvingGridSearchCV`.
     refit : bool or str, default=True
-        The metric whose best candidate is fitted to all rows; the first for True.
+        The metric whose best candidate is fitted to all rows; True takes the first.
     error_score, return_train_score, verbose
         As in scikit-learn.
     random_state : int, RandomState instance or None, default=None
-        Of the candidates, and of the rows of each round.
+        Seeds the draw of the candidates and of the rows of each round.
     n_jobs : int, default=None
-        Fits side by side.
+        Number of fits run in parallel.
 
     Examples
     --------

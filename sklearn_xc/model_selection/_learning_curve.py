@@ -31,10 +31,10 @@ def learning_curve(
     return_times: bool = False,
     params: dict | None = None,
 ) -> tuple:
-    """Return the scores of an estimator on training sets of growing size.
+    """Return the scores of an estimator on training sets of increasing size.
 
-    :func:`sklearn.model_selection.learning_curve`, which has all details, with the
-    differences of :func:`~sklearn_xc.model_selection.cross_validate`.
+    Like :func:`sklearn.model_selection.learning_curve`, which documents all details, with the same
+    differences as :func:`~sklearn_xc.model_selection.cross_validate`.
 
     Parameters
     ----------
@@ -54,13 +54,13 @@ def learning_curve(
         A name such as "PSP@3", or a scorer that returns one number. None calls
         ``estimator.score``.
     exploit_incremental_learning : bool, default=False
-        Continue by ``partial_fit`` from one size to the next; not with a sparse `y`.
+        Whether to continue with ``partial_fit`` from one size to the next; not with a sparse `y`.
     n_jobs, pre_dispatch, verbose, error_score, params
         As in :func:`~sklearn_xc.model_selection.cross_validate`.
     shuffle : bool, default=False
         Whether to shuffle the training rows before the first ones are taken.
     random_state : int, RandomState instance or None, default=None
-        For `shuffle`.
+        Seeds `shuffle`.
     return_times : bool, default=False
         Whether to return the times.
 

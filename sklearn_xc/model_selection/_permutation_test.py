@@ -30,11 +30,11 @@ def permutation_test_score(
     scoring: Any = None,
     params: dict | None = None,
 ) -> tuple[float, np.ndarray, float]:
-    """Return the score of an estimator, and those for shuffled labels.
+    """Return the score of an estimator, and its scores for shuffled labels.
 
-    :func:`sklearn.model_selection.permutation_test_score`, which has all details, with the
-    differences of :func:`~sklearn_xc.model_selection.cross_validate`. Whole label sets are
-    exchanged between rows.
+    Like :func:`sklearn.model_selection.permutation_test_score`, which documents all details, with
+    the same differences as :func:`~sklearn_xc.model_selection.cross_validate`. Whole label sets
+    are exchanged between rows.
 
     Parameters
     ----------
@@ -45,22 +45,22 @@ def permutation_test_score(
     y : {array-like, sparse matrix} of shape (n_samples,) or (n_samples, n_labels)
         The labels.
     groups : array-like of shape (n_samples,), default=None
-        Labels are exchanged within a group only; also for the splitter.
+        Labels are exchanged within groups only; also passed to the splitter.
     cv : int, splitter or iterable, default=None
         Five folds for None.
     n_permutations : int, default=100
-        How many.
+        Number of permutations.
     n_jobs : int, default=None
-        Permutations side by side.
+        Number of permutations run in parallel.
     random_state : int, RandomState instance or None, default=0
-        Of the permutations.
+        Seeds the permutations.
     verbose : int, default=0
-        How much is printed.
+        How much to print.
     scoring : str or callable, default=None
         A name such as "PSP@3", or a scorer that returns one number. None calls
         ``estimator.score``.
     params : dict, default=None
-        More arguments for ``fit``.
+        Further arguments for ``fit``.
 
     Returns
     -------
@@ -69,7 +69,8 @@ def permutation_test_score(
     permutation_scores : ndarray of shape (n_permutations,), float64
         The same for shuffled labels.
     pvalue : float
-        Share of permutations that score as well, the labels as they are among them.
+        Share of permutations that score at least as well, counting the original order as one of
+        them.
 
     Raises
     ------

@@ -15,49 +15,51 @@ from sklearn_xc.model_selection._deal import deal, read_labels, seeds_of
 class RareLabelSplit(BaseCrossValidator):
     """K-fold cross-validation in which every label is in every training set.
 
-    For the indicators of extreme classification, where most labels have a few positives: no fold
-    gets all positives of a label that has two or more, the positives of each label are spread over
-    the folds as evenly as those of its rows' other labels allow, and the numbers of rows of two
-    folds differ by one at most. A 1-D y of classes is split likewise; no class that has two rows is
-    ever missing in training.
+    Made for the indicators of extreme classification, where most labels have few positives. No
+    fold gets all positives of a label that has two or more; the positives of each label are spread
+    over the folds as evenly as the other labels of its rows allow; and the numbers of rows of two
+    folds differ by at most one. A 1-D y of classes is split likewise: no class with two rows or
+    more is ever missing in training.
 
     Parameters
     ----------
     n_splits : int, default=5
         Number of folds, at least 2.
     separator : str, default=None
-        What stands between names, where y has one text of names for each row.
+        What separates the names, if each row of y is one string of names.
     shuffle : bool, default=False
-        Whether rows are dealt out in random order. Otherwise equal data always give equal folds.
+        Whether rows are assigned in random order. Otherwise equal data always give equal folds.
     random_state : int, RandomState instance or None, default=None
-        For `shuffle`.
+        Seeds `shuffle`.
 
     Raises
     ------
     ValueError
-        For `n_splits` below 2, a `shuffle` that is no bool, and a `random_state` without `shuffle`.
+        For `n_splits` below 2, a `shuffle` that is not a bool, or a `random_state` without
+        `shuffle`.
 
     Warns
     -----
     sklearn_xc.exceptions.UnseenLabelWarning
-        From ``split``: some labels with two positives have them in one fold. It may be that no
-        folds are without such labels (three rows, each two of which share a label of their own,
-        do not fit into two folds), or that none were found. Never for a 1-D y.
+        From ``split``, if all positives of a label with two or more are in one fold. Either this
+        cannot be avoided (three rows, of which every two share a label of their own, do not fit
+        into two folds), or no better folds were found. Never for a 1-D y.
 
     See Also
     --------
-    RareLabelShuffleSplit : Random training and test rows of any size.
-    train_test_split : One such split of arrays.
+    RareLabelShuffleSplit : Random training and test sets of any size.
+    train_test_split : One such split, applied to arrays.
 
     Notes
     -----
-    Rows are dealt out one by one, those of the rarest label first, each to the fold that lacks its
-    labels most: the sum, over the labels of the row, of the share of positives that the fold still
-    misses. Iterative stratification [1]_ looks at the rarest label alone, and lets the sizes of
-    folds differ. Labels that end up in one fold after all are mended by exchanges of rows.
+    Rows are assigned one by one, those of the rarest label first, each to the fold that lacks its
+    labels most, as measured by the sum, over the labels of the row, of the share of positives that
+    the fold still misses. Iterative stratification [1]_ considers only the rarest label, and lets
+    the sizes of folds differ. If the positives of a label still end up in one fold, rows are
+    exchanged to separate them.
 
-    Time grows with ``nnz(y) * n_splits``, memory holds two copies of the indices of y and a table
-    of int32 of shape (labels with two positives, n_splits).
+    Time grows with ``nnz(y) * n_splits``. Memory: two copies of the indices of y, and an int32
+    table of shape (labels with two positives, n_splits).
 
     References
     ----------
@@ -104,7 +106,7 @@ class RareLabelSplit(BaseCrossValidator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Its length counts.
+            Only its length is used.
         y : {array-like, sparse matrix} of shape (n_samples, n_labels) or (n_samples,)
             A binary indicator, a list of names for each row, or classes.
         groups : object, default=None
@@ -113,12 +115,12 @@ class RareLabelSplit(BaseCrossValidator):
         Yields
         ------
         train, test : ndarray of int64
-            Rising row numbers. Each row is in one test fold.
+            Row numbers in increasing order. Each row is in exactly one test fold.
 
         Raises
         ------
         ValueError
-            For fewer rows than folds, and a y that no classifier would take.
+            If there are fewer rows than folds, or for a y that no classifier would accept.
         """
         n = num_samples(X)
         labels = read_labels(self, y, n, self.separator)
@@ -146,23 +148,23 @@ class RareLabelSplit(BaseCrossValidator):
 
 
 class RareLabelShuffleSplit(BaseShuffleSplit):
-    """Random splits in which every label that has two positives is in the training rows.
+    """Random splits in which every label with two positives or more is in the training rows.
 
-    As :class:`RareLabelSplit` otherwise: training and test rows have their shares of the positives
-    of each label. Splits are drawn independently of each other.
+    Otherwise like :class:`RareLabelSplit`: training and test rows each have their share of the
+    positives of each label. Splits are drawn independently of each other.
 
     Parameters
     ----------
     n_splits : int, default=10
         Number of splits.
     test_size : float or int, default=None
-        Share of the test rows, or their number. None is what `train_size` leaves, or 0.1.
+        Share of the rows to test on, or their number. None takes what `train_size` leaves, or 0.1.
     train_size : float or int, default=None
-        Share of the training rows, or their number. None is what `test_size` leaves.
+        Share of the rows to train on, or their number. None takes what `test_size` leaves.
     separator : str, default=None
-        What stands between names, where y has one text of names for each row.
+        What separates the names, if each row of y is one string of names.
     random_state : int, RandomState instance or None, default=None
-        For the same splits again.
+        Pass an int to get the same splits again.
 
     Raises
     ------
@@ -172,13 +174,13 @@ class RareLabelShuffleSplit(BaseShuffleSplit):
     Warns
     -----
     sklearn_xc.exceptions.UnseenLabelWarning
-        From ``split``: some labels with two positives have none in the training rows, as where
-        there are more labels than training rows.
+        From ``split``, if a label with two positives or more has none in the training rows, for
+        example because there are more labels than training rows.
 
     See Also
     --------
     RareLabelSplit : Folds, each of which is the test set once.
-    train_test_split : One such split of arrays.
+    train_test_split : One such split, applied to arrays.
 
     Examples
     --------
@@ -218,7 +220,7 @@ class RareLabelShuffleSplit(BaseShuffleSplit):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Its length counts.
+            Only its length is used.
         y : {array-like, sparse matrix} of shape (n_samples, n_labels) or (n_samples,)
             A binary indicator, a list of names for each row, or classes.
         groups : object, default=None
@@ -232,7 +234,8 @@ class RareLabelShuffleSplit(BaseShuffleSplit):
         Raises
         ------
         ValueError
-            For sizes that leave no training or test rows, and a y that no classifier would take.
+            For sizes that leave no training or test rows, or for a y that no classifier would
+            accept.
         """
         n = num_samples(X)
         labels = read_labels(self, y, n, self.separator)

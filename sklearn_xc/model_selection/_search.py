@@ -8,11 +8,11 @@ from sklearn_xc.model_selection._search_terms import XCSearch
 class GridSearchCV(XCSearch, sklearn.model_selection.GridSearchCV):
     """Search over all combinations of parameter values by cross-validation.
 
-    :class:`sklearn.model_selection.GridSearchCV`, which has all details, with these
-    differences: `scoring` understands the names of :func:`sklearn_xc.metrics.get_scorer`; several
-    of them take one top-k pass per fit; ``refit=True`` takes the first of several metrics; a wrong
-    `refit` fails before anything is fitted; and the search has ``predict_topk`` and ``explain``
-    where its estimator does. `y` may be a sparse indicator.
+    Like :class:`sklearn.model_selection.GridSearchCV`, which documents all details, with these
+    differences: `scoring` accepts the names of :func:`sklearn_xc.metrics.get_scorer`; several of
+    them share one top-k pass per fit; ``refit=True`` takes the first of several metrics; a wrong
+    `refit` fails before anything is fitted; and the search has ``predict_topk`` and ``explain`` if
+    its estimator has them. `y` may be a sparse indicator.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class GridSearchCV(XCSearch, sklearn.model_selection.GridSearchCV):
         A name such as "P@3", a scorer such as :class:`sklearn_xc.metrics.TopKScorer`, or several
         of them. None calls ``estimator.score``.
     n_jobs : int, default=None
-        Fits side by side.
+        Number of fits run in parallel.
     refit : bool, str or callable, default=True
         The metric whose best candidate is fitted to all rows.
     cv : int, splitter or iterable, default=None
@@ -34,8 +34,8 @@ class GridSearchCV(XCSearch, sklearn.model_selection.GridSearchCV):
 
     See Also
     --------
-    HalvingGridSearchCV : Tries few rows first, and drops what is bad there.
-    sklearn_xc.OvALinearXCCV : One-vs-all with a search of its own along C.
+    HalvingGridSearchCV : Tries candidates on few rows first, and drops those that are bad there.
+    sklearn_xc.OvALinearXCCV : One-vs-all with its own search for C.
 
     Examples
     --------
@@ -54,21 +54,21 @@ class GridSearchCV(XCSearch, sklearn.model_selection.GridSearchCV):
 class RandomizedSearchCV(XCSearch, sklearn.model_selection.RandomizedSearchCV):
     """Search over random parameter values by cross-validation.
 
-    :class:`sklearn.model_selection.RandomizedSearchCV`, which has all details, with the
-    differences of :class:`GridSearchCV`.
+    Like :class:`sklearn.model_selection.RandomizedSearchCV`, which documents all details, with the
+    same differences as :class:`GridSearchCV`.
 
     Parameters
     ----------
     estimator : estimator
         Cloned and fitted for each candidate in each fold.
     param_distributions : dict or list of dict
-        Distributions, or lists of values, of each parameter.
+        A distribution or a list of values for each parameter.
     n_iter : int, default=10
         Number of candidates.
     scoring : str, callable, list, tuple or dict, default=None
         As in :class:`GridSearchCV`.
     n_jobs : int, default=None
-        Fits side by side.
+        Number of fits run in parallel.
     refit : bool, str or callable, default=True
         The metric whose best candidate is fitted to all rows.
     cv : int, splitter or iterable, default=None
@@ -76,7 +76,7 @@ class RandomizedSearchCV(XCSearch, sklearn.model_selection.RandomizedSearchCV):
     verbose, pre_dispatch, error_score, return_train_score
         As in scikit-learn.
     random_state : int, RandomState instance or None, default=None
-        Of the candidates.
+        Seeds the draw of the candidates.
 
     Examples
     --------

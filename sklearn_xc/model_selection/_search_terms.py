@@ -64,8 +64,8 @@ class XCSearch:
         Raises
         ------
         ValueError
-            Before any fit, for an unknown name in `scoring` and a `refit` that is no metric of it;
-            for folds that are none, and arguments that scikit-learn refuses.
+            Before any fit, for an unknown name in `scoring` or a `refit` that is not one of its
+            metrics; for invalid folds, and for arguments that scikit-learn refuses.
         """
         name = type(self).__name__
         _sparse_y.refuse_malformed(name, X=X, y=y)
@@ -111,26 +111,26 @@ class XCSearch:
         Parameters
         ----------
         x : {array-like, sparse matrix} of shape (1, n_features) or (n_features,), or str
-            The instance, a text where the estimator reads texts.
+            The instance; a text if the estimator reads texts.
         label : object
             A member of ``classes_``.
         feature_names : array-like of str of shape (n_features,), default=None
-            Names of what the classifier sees; None takes those that the estimator itself knows,
-            also of the transformers of a Pipeline.
+            Names of the features that the classifier sees; None takes those that the estimator
+            itself knows, also from the transformers of a Pipeline.
         n_features : int or None, default=10
             How many features to list at most; None for all with a contribution.
 
         Returns
         -------
         Explanation
-            As of the estimator.
+            As from the estimator.
         """
         check_is_fitted(self)
         best = self.best_estimator_  # type: ignore[attr-defined]
         return explain_inside(best, x, label, feature_names=feature_names, n_features=n_features)
 
     def get_metadata_routing(self) -> Any:
-        """Return what the estimator, the scorer and the splitter ask for.
+        """Return what the estimator, the scorer and the splitter request.
 
         Returns
         -------

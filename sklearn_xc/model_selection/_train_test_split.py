@@ -24,25 +24,28 @@ def train_test_split(
 ) -> list:
     """Return a random training part and a test part of each array.
 
-    :func:`sklearn.model_selection.train_test_split`, which has all details, but `stratify` may
-    be an indicator, or lists of names: the rows are then split by :class:`RareLabelShuffleSplit`,
-    so that every label that has two positives has one in the training part.
+    Like :func:`sklearn.model_selection.train_test_split`, which documents all details, but
+    `stratify` may be an indicator, or lists of names: the rows are then split by
+    :class:`RareLabelShuffleSplit`, so that every label with two positives or more has one in the
+    training part.
 
     Parameters
     ----------
     *arrays : {array-like, sparse matrix} of shape (n_samples, ...)
-        Of the same length.
+        Arrays of the same length.
     test_size : float or int, default=None
-        Share of the test rows, or their number. None is what `train_size` leaves, or 0.25.
+        Share of the rows to test on, or their number. None takes what `train_size` leaves, or
+        0.25.
     train_size : float or int, default=None
-        Share of the training rows, or their number. None is what `test_size` leaves.
+        Share of the rows to train on, or their number. None takes what `test_size` leaves.
     random_state : int, RandomState instance or None, default=None
-        For the same split again.
+        Pass an int to get the same split again.
     shuffle : bool, default=True
-        False takes the first rows for training; not with `stratify`.
+        Whether to shuffle. False takes the first rows for training; not with `stratify`.
     stratify : {array-like, sparse matrix} of shape (n_samples, n_labels), sequence of n_samples \
             lists of names, or array-like of shape (n_samples,), default=None
-        An indicator, names without blanks around them, or classes, which go to scikit-learn.
+        An indicator, names without blanks around them, or classes, which are passed to
+        scikit-learn.
 
     Returns
     -------
@@ -52,14 +55,14 @@ def train_test_split(
     Raises
     ------
     ValueError
-        Without arrays, for other lengths, sizes that leave no rows, an indicator with other values
-        than 0 and 1, `stratify` without `shuffle`, and a sparse matrix whose indices point outside
-        its shape.
+        If no arrays are given or their lengths differ; for sizes that leave no rows, an indicator
+        with values other than 0 and 1, `stratify` without `shuffle`, or a sparse matrix whose
+        indices point outside its shape.
 
     Warns
     -----
     sklearn_xc.exceptions.UnseenLabelWarning
-        If labels with two positives have none in the training part; see
+        If labels with two positives or more have none in the training part; see
         :class:`RareLabelShuffleSplit`.
 
     Examples

@@ -27,8 +27,8 @@ def validation_curve(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the scores of an estimator for several values of one parameter.
 
-    :func:`sklearn.model_selection.validation_curve`, which has all details, with the
-    differences of :func:`~sklearn_xc.model_selection.cross_validate`.
+    Like :func:`sklearn.model_selection.validation_curve`, which documents all details, with the
+    same differences as :func:`~sklearn_xc.model_selection.cross_validate`.
 
     Parameters
     ----------

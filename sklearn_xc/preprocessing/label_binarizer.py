@@ -32,38 +32,38 @@ _STACKLEVEL = 5
     _places_fit=Holds("a column for each of classes_"),
 )
 class LabelBinarizerXC(BaseEstimator):
-    """Turns names of labels into the columns of a sparse indicator, and back.
+    """Turn label names into the columns of a sparse indicator, and back.
 
     Parameters
     ----------
     separator : str, default=None
-        What stands between names where a row is one text, such as ";". Blanks around a name do not
-        count. With None a text is one name.
+        What separates the names if a row is one string, such as ";". Blanks around names are
+        ignored. With None, a string is one name.
     classes : array-like of shape (n_labels,), default=None
         All names, in the order of the columns. None takes those that occur, sorted.
     min_count : int, default=1
-        Names in fewer rows of ``fit`` are left out, there and later; not those of `classes`.
+        Names in fewer rows of ``fit`` are left out, then and later, unless they are in `classes`.
     handle_unknown : {"error", "ignore", "add"}, default="error"
-        What ``transform`` does with a name that it does not know: an error; leave it out, with a
-        warning that counts them; or give it a column after all others.
+        What ``transform`` does with an unknown name: raise an error; leave it out, with a warning
+        that counts such names; or give it a column after all others.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
         The names, in the order of the columns.
     label_counts_ : ndarray of int64 of shape (n_labels,)
-        Rows of ``fit`` and ``partial_fit`` with each name.
+        Number of rows of ``fit`` and ``partial_fit`` with each name.
     rare_classes_ : ndarray of shape (n_rare,)
-        Names left out for `min_count`.
+        Names left out because of `min_count`.
 
     See Also
     --------
-    sklearn_xc.TextClassifierXC : Does this for the user.
+    sklearn_xc.TextClassifierXC : Does this for you.
 
     Notes
     -----
-    Names are texts or integers, of one kind. Time and memory grow with the names in y, never with
-    rows times labels.
+    Names are either strings or integers. Time and memory grow with the number of names in y, never
+    with rows times labels.
 
     Examples
     --------
@@ -105,8 +105,8 @@ class LabelBinarizerXC(BaseEstimator):
         Parameters
         ----------
         y : iterable of n rows
-            Each a list of names, or one text of names with `separator` between them; None and NaN
-            are rows without names.
+            Each row is a list of names, or one string of names with `separator` between them; None
+            and NaN are rows without names.
 
         Returns
         -------
@@ -116,14 +116,14 @@ class LabelBinarizerXC(BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            For a y that holds anything but names, or no name that is frequent enough, and a name
-            that is not among `classes`, unless unknown ones are ignored or added.
+            For a y that holds anything but names, or no name that is frequent enough, and for a
+            name that is not among `classes`, unless unknown ones are ignored or added.
 
         Warns
         -----
         UserWarning
-            If rows of one name each look as if they held several, by another separator than the
-            one that is given, or where none is.
+            If rows of one name each look as if they held several, with a separator other than the
+            given one, or although none is given.
         """
         self._fit(self._read(y))
         return self
@@ -147,12 +147,12 @@ class LabelBinarizerXC(BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, y: Any) -> "LabelBinarizerXC":
-        """Add the names that are new, after all others; columns stay where they are.
+        """Add new names after all others; existing columns stay where they are.
 
         Parameters
         ----------
         y : iterable of n rows
-            As in ``fit``. `min_count` counts these rows alone.
+            As in ``fit``. `min_count` counts only these rows.
 
         Returns
         -------
@@ -180,12 +180,12 @@ class LabelBinarizerXC(BaseEstimator):
         return self
 
     def add_names(self, names: Iterable) -> "LabelBinarizerXC":
-        """Give names that are new a column after all others.
+        """Give each new name a column after all others.
 
         Parameters
         ----------
         names : iterable of str or int
-            Those known already stay where they are.
+            Names that are already known stay where they are.
 
         Returns
         -------
@@ -195,7 +195,7 @@ class LabelBinarizerXC(BaseEstimator):
         Raises
         ------
         ValueError
-            For texts where names were integers in fit, or the other way round.
+            For strings if names were integers in fit, or the other way round.
 
         Examples
         --------
@@ -225,12 +225,12 @@ class LabelBinarizerXC(BaseEstimator):
         Raises
         ------
         ValueError
-            For a name that is not known, with ``handle_unknown="error"``.
+            For an unknown name, with ``handle_unknown="error"``.
 
         Warns
         -----
         UnknownLabelWarning
-            That counts the names left out, with ``handle_unknown="ignore"``.
+            Counts the names left out, with ``handle_unknown="ignore"``.
 
         Examples
         --------
@@ -256,7 +256,7 @@ class LabelBinarizerXC(BaseEstimator):
         Parameters
         ----------
         Y : {array-like, sparse matrix} of shape (n, n_labels)
-            What is not zero holds.
+            The row has the labels whose entries are not zero.
 
         Returns
         -------
@@ -284,7 +284,7 @@ class LabelBinarizerXC(BaseEstimator):
         return [names[a:b] for a, b in pairwise(ends)]
 
     def encode(self, y: Any) -> tuple[sp.csr_array, np.ndarray]:
-        """Return the indicator of the names that are known, and how many names each row has.
+        """Return the indicator of the known names, and how many names each row has.
 
         For metrics: a name that no training row had cannot be found, and counts as missed.
 
@@ -300,7 +300,7 @@ class LabelBinarizerXC(BaseEstimator):
 
         Examples
         --------
-        Of two names only one is known:
+        Only one of two names is known:
 
         >>> from sklearn_xc.preprocessing import LabelBinarizerXC
         >>> binarizer = LabelBinarizerXC().fit([["soup", "freezing"], ["bread"]])

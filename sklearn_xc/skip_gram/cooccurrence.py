@@ -38,19 +38,19 @@ _MOST_WEIGHT = 2**32 - 1  # of all pairs of a block, so that each count fits int
 
 
 class WordCounts(NamedTuple):
-    """The words of a corpus and how often they stand near each other.
+    """The words of a corpus and how often they occur near each other.
 
     Attributes
     ----------
     words : ndarray of str (dtype object) of shape (n_words,)
-        The most frequent first; of equally frequent ones, the one that appears first. As objects,
-        since an array of fixed width would cut zeros off, and be as wide as the longest word.
+        Most frequent first; ties go to the word that appears first. Stored as objects, because an
+        array of fixed width would cut trailing NULs off, and be as wide as the longest word.
     frequencies : ndarray of int64 of shape (n_words,)
-        Occurrences in the corpus, before subsampling.
+        Number of occurrences in the corpus, before subsampling.
     indptr : ndarray of int64 of shape (n_words + 1,)
         Where each row of the matrix begins.
     indices : ndarray of int32 of shape (nnz,)
-        Columns, rising in each row.
+        Columns, in increasing order within each row.
     counts : ndarray of float32 of shape (nnz,)
         Positive; the matrix is symmetric.
 
@@ -87,42 +87,43 @@ def count_contexts(
     n_jobs: int | None = None,
     who: str = "count_contexts",
 ) -> WordCounts:
-    """Count which words stand near which in a corpus.
+    """Count how often words occur near each other in a corpus.
 
-    Words that are rare are dropped, then some occurrences of frequent ones; neither takes a place
-    in the window. Then each ordered pair of occurrences in one sentence, at most `window` apart,
-    adds its weight to the count of its two words. An occurrence is no context of itself, but two
-    occurrences of a word are contexts of each other, and count twice.
+    Rare words are dropped, then some occurrences of frequent ones; neither takes up a place in the
+    window. Then each ordered pair of occurrences in one sentence, at most `window` apart, adds its
+    weight to the count of its two words. An occurrence is not a context of itself, but two
+    occurrences of a word are contexts of each other and count twice.
 
     Parameters
     ----------
     sentences : iterable of list of str, str or path-like
-        Lists, tuples or arrays of tokens, gone through once, so that a generator will do. Or the
-        path of a UTF-8 file, plain or gzip, with a sentence to a line (ended by a newline) and
-        tokens separated by ASCII whitespace. Words are compared exactly.
+        Lists, tuples or arrays of tokens, read once, so that a generator will do. Or the path of a
+        UTF-8 file, plain or gzip, with one sentence per line (ended by a newline) and tokens
+        separated by ASCII whitespace. Words are compared exactly.
     window : int, default=8
-        The largest distance, at most 1000.
+        The largest distance between words in a pair, at most 1000.
     min_count : int, default=5
         Words that occur less often are dropped.
     max_words : int or None, default=None
-        At most so many words are kept, the most frequent ones.
+        Maximum number of words to keep, the most frequent ones.
     subsample : float or None, default=1e-4
-        The share t of all occurrences of kept words from which on a word is thinned out: an
-        occurrence of a word with the share f stays with probability min(1, sqrt(t / f)). The draw
-        is a hash of the seed and of the position among all tokens. None or 0 keeps all.
+        The share t of all occurrences of kept words above which a word is thinned out: an
+        occurrence of a word with share f is kept with probability min(1, sqrt(t / f)). The draw is
+        a hash of the seed and of the position among all tokens. None or 0 keeps all.
     n_subsamples : int, default=1
-        How often occurrences are drawn anew, and all pairs counted; counts are means.
+        How many times to draw the occurrences and count all pairs; counts are means over the
+        draws.
     weighting : {"linear", "uniform"}, default="linear"
         The weight of a pair at distance d: ``(window - d + 1) / window``, the mean of word2vec's
         random window, or 1.
     seed : int, default=0
-        Of the subsampling, not negative.
+        Seed of the subsampling, not negative.
     allowed_bytes : int or None, default=None
-        What arrays that grow with the corpus may take in memory; what is beyond goes to files
-        without a name in the folder of temporary files (``TMPDIR``). None for half of what the
-        machine has left.
+        Memory that arrays that grow with the corpus may take; anything beyond goes to unnamed
+        files in the folder of temporary files (``TMPDIR``). None allows half of what the machine
+        has left.
     n_jobs : int or None, default=None
-        Threads that count, as joblib counts them. They change no bit of the result.
+        Number of threads, as in joblib. The result is the same, bit for bit, for any number.
     who : str, default="count_contexts"
         Name of the estimator, for messages.
 
@@ -133,30 +134,31 @@ def count_contexts(
     Raises
     ------
     DataFormatError
-        If the file is not UTF-8, the message names the line, or its compressed data are damaged.
+        If the file is not UTF-8 (the message names the line), or its compressed data are damaged.
     FileNotFoundError, IsADirectoryError
-        If `sentences` is a text that names no file.
+        If `sentences` is a string that names no file.
     MemoryBudgetError
         If the machine has no room for all distinct words of a file.
     OSError
         If the folder of temporary files has no room.
     TypeError
-        If a sentence is no list of tokens, as one text, or a token no str.
+        If a sentence is not a list of tokens but, for example, a single string, or if a token is
+        not a str.
     ValueError
-        If there are no words, or none occurs `min_count` times; for arguments out of range.
+        If there are no words, or none occurs `min_count` times; and for arguments out of range.
 
     Notes
     -----
-    In time it is linear in the tokens. Memory is that of the words and of `allowed_bytes`: the
-    tokens wait in memory or in a file, at 4 bytes each, until all are read, and are counted in
-    blocks, of up to 60 million at a window of 8. A distinct word of the corpus, rare or not, takes
-    its UTF-8 bytes and 40 to 70 bytes beside if it comes from a file, and about 200 bytes as a str.
-    Each thread takes 8.2 bytes for each word that is kept. A pair of words takes 16 bytes, as it
-    stands in both rows, in each block of the text where it occurs, and 16 in the result; what is
-    beyond `allowed_bytes` is in files, of which the system keeps in memory what others do not need.
+    Time is linear in the number of tokens. Memory is that of the words plus `allowed_bytes`: the
+    tokens are kept in memory or in a file, at 4 bytes each, until all are read, and then counted
+    in blocks of up to 60 million at a window of 8. A distinct word of the corpus, rare or not,
+    takes its UTF-8 bytes plus 40 to 70 bytes if it comes from a file, and about 200 bytes as a
+    str. Each thread takes 8.2 bytes for each word that is kept. A pair of words, which is in both
+    rows, takes 16 bytes in each block of the text where it occurs, and 16 in the result; anything
+    beyond `allowed_bytes` is in files, which the system caches in memory that nothing else needs.
 
     Source: the pairs are those of [1]_, and the weights their mean over its random windows; rare
-    words and subsampling as in [2]_, whose own program has a different probability.
+    words and subsampling as in [2]_, whose own program uses a different probability.
 
     References
     ----------

@@ -12,17 +12,17 @@ from sklearn_xc.skip_gram.word_arrays import as_distinct_words, as_vectors, as_w
 
 
 def spearman_of_pairs(model: Any, a: Any, b: Any, scores: Any) -> tuple[float, int]:
-    """Return the rank correlation of cosines with similarities that people gave to pairs of words.
+    """Return the rank correlation of cosines with human similarity ratings of pairs of words.
 
     Parameters
     ----------
     model : estimator, or tuple (words, vectors)
         Fitted, with ``words_`` and ``vectors_``; or arrays of shape (n_words,) and (n_words, dim).
     a, b : array-like of str of shape (n_pairs,)
-        The words of each pair. Pairs with an unknown word are left out; lower case, where the model
-        was fitted to such, is the caller's.
+        The words of each pair. Pairs with an unknown word are left out. If the model was fitted to
+        lower-case words, pass lower-case words.
     scores : array-like of shape (n_pairs,)
-        How similar they are, in any unit.
+        How similar the words are, in any unit.
 
     Returns
     -------
@@ -30,14 +30,14 @@ def spearman_of_pairs(model: Any, a: Any, b: Any, scores: Any) -> tuple[float, i
         Spearman's correlation, in [-1, 1]. NaN if fewer than two pairs are known, or all have the
         same score or the same cosine.
     n_used : int
-        Pairs of two known words.
+        Number of pairs of two known words.
 
     Raises
     ------
     ValueError
-        For different lengths, scores that are not finite, and words or vectors that do not fit.
+        For different lengths, scores that are not finite, and words or vectors that do not match.
     TypeError
-        For words that are no texts, and a model without vectors.
+        For words that are not strings, and a model without vectors.
 
     Examples
     --------
@@ -76,23 +76,23 @@ def analogy_accuracy(model: Any, questions: Any) -> tuple[float, int]:
     model : estimator, or tuple (words, vectors)
         Fitted, with ``words_`` and ``vectors_``; or arrays of shape (n_words,) and (n_words, dim).
     questions : array-like of str of shape (n, 4)
-        "a is to b as c is to d". Questions with an unknown word are left out; lower case, where the
-        model was fitted to such, is the caller's.
+        "a is to b as c is to d". Questions with an unknown word are left out. If the model was
+        fitted to lower-case words, pass lower-case words.
 
     Returns
     -------
     accuracy : float
-        Share of the questions that are used for which 3CosAdd names d, see
+        Share of the questions used for which 3CosAdd names d; see
         :meth:`~sklearn_xc.skip_gram.queries.WordVectors.analogy`. NaN if there are none.
     n_used : int
-        Questions of four known words.
+        Number of questions of four known words.
 
     Raises
     ------
     ValueError
-        For another shape, and words or vectors that do not fit.
+        For another shape, and words or vectors that do not match.
     TypeError
-        For words that are no texts, and a model without vectors.
+        For words that are not strings, and a model without vectors.
 
     Examples
     --------

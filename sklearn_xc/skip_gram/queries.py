@@ -46,15 +46,15 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Returns
         -------
         ndarray of float32 of shape (n, dim)
-            With ``handle_unknown="zero"`` zeros for words that are not in ``words_``.
+            With ``handle_unknown="zero"``, zeros for words that are not in ``words_``.
 
         Raises
         ------
         ValueError
-            For another shape, and with ``handle_unknown="error"`` for unknown words: the message
-            names the first few, and known words like them.
+            For another shape and, with ``handle_unknown="error"``, for unknown words; the message
+            names the first few, and similar known words.
         TypeError
-            For a single word, and entries that are no texts.
+            For a single word, and entries that are not strings.
         NotFittedError
             Before ``fit``.
 
@@ -93,19 +93,20 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Parameters
         ----------
         a, b : str or array-like of str of shape (n,)
-            Known words. One word beside several is compared with each of them.
+            Known words. If one of the two is a single word, it is compared with each of the
+            others.
 
         Returns
         -------
         float, or ndarray of float64 of shape (n,)
-            In [-1, 1]; 0 where a vector is zero.
+            In [-1, 1]; 0 if a vector is zero.
 
         Raises
         ------
         ValueError
             For unknown words, whatever ``handle_unknown`` is, and for different lengths.
         TypeError
-            For entries that are no texts.
+            For entries that are not strings.
         NotFittedError
             Before ``fit``.
 
@@ -127,8 +128,8 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the words whose vectors have the largest cosines with those of given words.
 
-        Either with each of `words`, or with one sum: that of the unit vectors of the `positive`
-        words, less those of the `negative` ones. The words that are asked about are not among the
+        Cosines are taken either with each of `words`, or with one sum: the unit vectors of the
+        `positive` words minus those of the `negative` ones. The given words are not among the
         answers.
 
         Parameters
@@ -136,9 +137,9 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         words : str or array-like of str of shape (n,), default=None
             Known words.
         k : int, default=10
-            How many similar words; fewer come back where there are no more.
+            Number of similar words; fewer are returned if there are no more.
         positive, negative : str or array-like of str of shape (n_terms,), default=None
-            Known words that are added and subtracted, in place of `words`.
+            Known words to add and to subtract, instead of `words`.
 
         Returns
         -------
@@ -146,15 +147,15 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             Most similar first; ties go to the word that comes first in ``words_``. One row for each
             of several `words`.
         cosines : ndarray of float64 of shape (k,) or (n, k)
-            In [-1, 1]; 0 where a vector is zero.
+            In [-1, 1]; 0 if a vector is zero.
 
         Raises
         ------
         ValueError
-            For unknown words, whatever ``handle_unknown`` is, if `k` is no positive integer, and if
-            there is neither or both of `words` and terms.
+            For unknown words, whatever ``handle_unknown`` is, if `k` is not a positive integer,
+            and if neither or both of `words` and terms are given.
         TypeError
-            For entries that are no texts.
+            For entries that are not strings.
         NotFittedError
             Before ``fit``.
 
@@ -192,30 +193,30 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def analogy(self, a: Any, b: Any, c: Any, k: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Return the words that are to `c` as `b` is to `a`.
 
-        These are the words w, other than the three, with the largest cos(w, b) - cos(w, a) +
+        These are the words w, other than these three, with the largest cos(w, b) - cos(w, a) +
         cos(w, c), which is called 3CosAdd.
 
         Parameters
         ----------
         a, b, c : str or array-like of str of shape (n,)
-            Known words. One word beside several belongs to each of them.
+            Known words. A single word is used with each of several others.
         k : int, default=1
-            How many words; fewer come back where there are no more.
+            Number of words; fewer are returned if there are no more.
 
         Returns
         -------
         answers : ndarray of str of shape (k,) or (n, k)
             Best first; ties go to the word that comes first in ``words_``.
         cosines : ndarray of float64 of shape (k,) or (n, k)
-            With b - a + c, where these are unit vectors. In [-1, 1]; 0 where a vector is zero.
+            With b - a + c, all three as unit vectors. In [-1, 1]; 0 if a vector is zero.
 
         Raises
         ------
         ValueError
             For unknown words, whatever ``handle_unknown`` is, for different lengths, and if `k` is
-            no positive integer.
+            not a positive integer.
         TypeError
-            For entries that are no texts.
+            For entries that are not strings.
         NotFittedError
             Before ``fit``.
 
@@ -230,7 +231,7 @@ class WordVectors(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
         Examples
         --------
-        Words that have been seen beside he, she, crown and street:
+        Words seen beside he, she, crown and street:
 
         >>> import numpy as np
         >>> from sklearn_xc import DecompMIPSSkipGram

@@ -48,110 +48,113 @@ _CANDIDATES, _SAMPLED, _LEAST = 0.01, 0.02, 64
 class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, BaseEstimator):
     """Word vectors by the skip-gram model, trained on its softmax over all contexts.
 
-    A word has an input vector u and, as a context, an output vector w. How often context k stands
-    near word i is said by the softmax of ``u_i . w_k + b_k`` over all k. All occurrences of a word
-    count as one, with the shares of its contexts [1]_, equation 9: an iteration goes over distinct
-    words, not over the text, and takes one step of the output vectors, and one of the input
-    vectors. Of the softmax, a word's own contexts are scored exactly, and so are those that
-    `gradient` finds; a small sample of all others corrects what the first two moments of the output
-    vectors say of them, which is nearly everything. The gradient is right on average, with so
-    little noise that an iteration comes nearly as far as one of the exact gradient.
+    A word has an input vector u and, as a context, an output vector w. The softmax of ``u_i . w_k
+    + b_k`` over all k models how often context k occurs near word i. All occurrences of a word
+    count as one, with the shares of its contexts ([1]_, equation 9): an iteration goes over
+    distinct words, not over the text, and takes one step of the output vectors and one of the
+    input vectors. In the softmax, a word's own contexts and those that `gradient` finds are scored
+    exactly. All others are estimated from the first two moments of the output vectors, which tell
+    nearly everything about them; a small sample corrects the rest. The gradient is right on
+    average, with so little noise that an iteration gets nearly as far as one with the exact
+    gradient.
 
     Parameters
     ----------
     embedding_dim : int, default=100
         Dimension of the vectors.
     window : int, default=8
-        Words are contexts of each other up to this distance.
+        Largest distance at which words are contexts of each other.
     min_count : int, default=5
-        Rarer words are left out, and take no place in a window.
+        Rarer words are left out, and take up no place in a window.
     max_words : int or None, default=None
-        Of more words, the most frequent ones are kept.
+        Maximum number of words to keep, the most frequent ones.
     subsample : float or None, default=1e-4
         An occurrence of a word of relative frequency f is left out with probability
-        ``1 - sqrt(subsample / f)``; None keeps all.
+        ``1 - sqrt(subsample / f)``, if that is positive; None keeps all.
     n_subsamples : int, default=3
-        How often occurrences are drawn anew to be counted; counts are means. Of a large corpus, one
-        draw tells as much.
+        How many times to draw and count the occurrences; counts are means over the draws. For a
+        large corpus, one draw tells as much.
     weighting : {"linear", "uniform"}, default="linear"
-        What a pair of words at distance d counts: ``(window - d + 1) / window``, or 1.
+        Weight of a pair of words at distance d: ``(window - d + 1) / window``, or 1.
     gradient : {"sampled", "decomp_mips", "mips", "exact"} or Gradient, default="sampled"
-        Which contexts are scored beside a word's own: drawn ones alone; those of a decomposed
-        search; those of a plain search for large inner products; all.
+        Which contexts are scored beside a word's own: only sampled ones; those found by a
+        decomposed search; those found by a plain search for large inner products; or all.
     index : {"product", "spherical", "exact", "faiss"} or MipsIndex or None, default=None
-        What is searched; None is the gradient's own choice.
+        The index to search; None takes the gradient's own choice.
     n_candidates : int or None, default=None
-        Contexts that a search retrieves for a word. None is a hundredth of them, at least 64.
+        Number of contexts that a search retrieves for a word. None takes a hundredth of all
+        contexts, at least 64.
     n_sampled : int or None, default=None
-        Contexts drawn for each mini-batch to stand for those that were not found. None is a
-        fiftieth, at least 64. With 0 these count nothing, as in [1]_: then start from negative
-        sampling, or training comes to no good.
+        Number of contexts drawn for each mini-batch to stand for those that were not found. None
+        takes a fiftieth of all contexts, at least 64. With 0, contexts that were not found are
+        ignored, as in [1]_: then start from negative sampling, or training goes wrong.
     n_negatives : int, default=0
-        If not 0, training starts from an epoch of skip-gram with so many negative samples [2]_,
+        If not 0, training starts from an epoch of skip-gram with this many negative samples [2]_,
         instead of random vectors; [1]_ has 5 to 25.
     fit_intercept : bool, default=True
-        Whether contexts have intercepts, which start as the logarithms of their frequencies and are
-        trained. Without them vectors spend themselves on frequencies.
+        Whether contexts have intercepts, which start as the logarithms of their frequencies and
+        are trained. Without them, the vectors are used up on modelling frequencies.
     alpha : float, default=10.0
         Ridge: half of it times the squared norms of all vectors is added to the loss, summed over
-        pairs. It keeps rare words, of which little is known, short.
+        pairs. It keeps the vectors of rare words, about which little is known, short.
     learning_rate : float, default=0.5
-        The share of a Newton step that the first iteration takes; iteration t, from 0, takes 1 /
-        (1 + t / 10) of it.
+        The share of a Newton step that the first iteration takes; iteration t, counted from 0,
+        takes 1 / (1 + t / 10) of it.
     max_iter : int, default=10
-        Iterations.
+        Number of iterations.
     vectors : {"sum", "input"}, default="sum"
-        What the vector of a word is: its input and its output vector, each less the mean of its
-        kind, divided by the mean norm, and added; or its input vector alone. The sum needs words
-        and contexts to be the same.
+        What the vector of a word is: the sum of its input and its output vector, each minus the
+        mean of its kind and divided by the mean norm; or its input vector alone. The sum requires
+        words and contexts to be the same.
     handle_unknown : {"error", "zero"}, default="error"
         What ``transform`` does with words that were not seen in training.
     max_memory : int or str, default=None
-        Bytes, or a text as "8GB". While words are counted, what is beyond goes to temporary files;
-        a training that needs more is refused. None is what the machine has.
+        Limit, in bytes or as a string such as "8GB". While words are counted, anything beyond it
+        goes to temporary files; training that needs more is refused. None allows what the machine
+        has.
     n_jobs : int, default=None
-        Threads. The model is the same, bit for bit, for any number.
+        Number of threads. The model is the same, bit for bit, for any number.
     random_state : int, RandomState instance or None, default=None
-        Of subsampling, the start and what is drawn.
+        Seeds subsampling, the start vectors and the sampling of contexts.
     verbose : int, default=0
         If not 0, print progress.
     checkpoint_dir : str or PathLike, default=None
-        A folder in which ``fit`` keeps how far it is; the same call goes on from there, and ends in
+        A folder in which ``fit`` saves its progress; the same call resumes from there and gives
         the same bytes. Words are counted again.
 
     Attributes
     ----------
     words_ : ndarray of str of shape (n_words,)
-        The most frequent first.
+        Most frequent words first.
     contexts_ : ndarray of str of shape (n_contexts,)
         ``words_``, unless other names were given with a matrix of counts.
     word_counts_ : ndarray of int64 of shape (n_words,)
-        Occurrences; of a matrix, its row sums, rounded.
+        Number of occurrences; for a matrix, its row sums, rounded.
     vectors_ : ndarray of float32 of shape (n_words, embedding_dim)
         See `vectors`.
     input_vectors_ : ndarray of float32 of shape (n_words, embedding_dim)
     output_vectors_ : ndarray of float32 of shape (n_contexts, embedding_dim)
     intercept_ : ndarray of float32 of shape (n_contexts,)
     fit_report_ : dict of ndarray of shape (n_iter,)
-        ``loss``, for each pair of a word and a context as seen before the iteration's steps, and
+        ``loss``, per pair of a word and a context, as seen before the iteration's steps; and
         ``seconds``.
     n_iter_ : int
-        Iterations of the last fit, and of calls of partial_fit since.
+        Number of iterations of the last fit and of calls of partial_fit since.
 
     See Also
     --------
-    sklearn_xc.skip_gram.count_contexts : The counts that ``fit`` makes of sentences.
-    sklearn_xc.skip_gram.write_word2vec : Vectors as a file that other programs read.
+    sklearn_xc.skip_gram.count_contexts : Makes the counts that ``fit`` needs from sentences.
+    sklearn_xc.skip_gram.write_word2vec : Writes vectors to a file that other programs read.
 
     Notes
     -----
-    Time of an iteration: some inner products and as many sums for each distinct pair of a word and
-    a context, and for each word and context that is drawn. Memory: the counts, 8 bytes for each
-    distinct pair, and about four times all vectors.
+    Time per iteration: some inner products and as many sums for each distinct pair of a word and a
+    context, and for each word and context that is drawn. Memory: the counts, 8 bytes for each
+    distinct pair, and about four times the size of all vectors.
 
-    Source: [1]_, section 5.3. It differs in that contexts which were not found are not left out,
-    but told from moments and a sample; in intercepts and ridge; and in Newton steps with a
-    curvature that is shared, since the paper does not say what its steps are.
+    Source: [1]_, section 5.3. It differs in that contexts that were not found are not left out but
+    estimated from moments and a sample; in the intercepts and the ridge; and in Newton steps with
+    a shared curvature, since the paper does not say what its steps are.
 
     References
     ----------
@@ -262,19 +265,20 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
     def fit(
         self, X: Any, y: Any = None, *, words: Any = None, contexts: Any = None
     ) -> "DecompMIPSSkipGram":
-        """Learn vectors of words.
+        """Learn word vectors.
 
         Parameters
         ----------
         X : iterable of lists of str; str or PathLike; or matrix of shape (n_words, n_contexts)
-            Sentences; a file with a sentence to a line, which is UTF-8 and may be compressed; or
-            counts, dense or sparse, how often each word has occurred with each context.
+            Sentences; a UTF-8 file with one sentence per line, which may be compressed; or counts,
+            dense or sparse, of how often each word occurs with each context.
         y : None
             Ignored.
         words : array-like of str of shape (n_words,), default=None
-            Names of the rows of a matrix; None takes their numbers, as texts.
+            Names of the rows of a matrix; None takes their numbers, as strings.
         contexts : array-like of str of shape (n_contexts,), default=None
-            Names of its columns; None takes `words`, or numbers if there are not as many.
+            Names of its columns; None takes `words`, or the column numbers if there are not as
+            many columns as words.
 
         Returns
         -------
@@ -284,14 +288,14 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         Raises
         ------
         ValueError, TypeError
-            For an X that is none of these, has no pairs of words, or counts that are negative or
-            not finite; and if training diverges.
+            If X is none of these, has no pairs of words, or has counts that are negative or not
+            finite; and if training diverges.
         MemoryBudgetError
             If the vectors do not fit.
 
         Examples
         --------
-        From counts of words beside contexts:
+        From counts of words with contexts:
 
         >>> import numpy as np
         >>> from sklearn_xc import DecompMIPSSkipGram
@@ -318,15 +322,16 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
     def partial_fit(
         self, X: Any, y: Any = None, *, words: Any = None, contexts: Any = None
     ) -> "DecompMIPSSkipGram":
-        """Take one iteration on further text, or on other counts, of the words that are known.
+        """Run one iteration on further text, or on other counts, of the known words.
 
-        The first call is a ``fit`` of one iteration, and further ones with the same counts and an
-        integer `random_state` are those that follow. Words that are not in ``words_`` are left out.
+        The first call is a ``fit`` of one iteration; further calls with the same counts and an
+        integer `random_state` are the iterations that follow. Words that are not in ``words_`` are
+        left out.
 
         Parameters
         ----------
         X, y, words, contexts
-            As of ``fit``; a matrix has the shape of the first.
+            As in ``fit``; a matrix must have the shape of the first one.
 
         Returns
         -------
@@ -362,12 +367,12 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **names: Any) -> np.ndarray:
-        """Learn vectors of words, and return those of all words, in the order of ``words_``.
+        """Learn word vectors, and return those of all words in the order of ``words_``.
 
         Parameters
         ----------
         X, y, **names
-            As of ``fit``.
+            As in ``fit``.
 
         Returns
         -------
@@ -389,12 +394,12 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
         return kept[2]
 
     def objective(self, X: Any, *, words: Any = None, contexts: Any = None) -> float:
-        """Return the exact loss of counts, for each pair of a word and a context.
+        """Return the exact loss on counts, per pair of a word and a context.
 
         Parameters
         ----------
         X, words, contexts
-            As of ``partial_fit``; subsampled with `random_state`.
+            As in ``partial_fit``; subsampled with `random_state`.
 
         Returns
         -------
@@ -403,7 +408,7 @@ class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, Base
 
         Examples
         --------
-        Of sentences that are like those of the fit, and of others:
+        For sentences like those of the fit, and for others:
 
         >>> from sklearn_xc import DecompMIPSSkipGram
         >>> sentences = [["red", "apple"], ["red", "cherry"], ["grey", "cat"], ["grey", "dog"]] * 50

@@ -49,21 +49,21 @@ def write_word2vec(
     Parameters
     ----------
     path : str or path-like
-        The file. A name that ends in ``.gz``, ``.xz`` or ``.bz2`` compresses.
+        The file. It is compressed if its name ends in ``.gz``, ``.xz`` or ``.bz2``.
     words : array-like of str of shape (n_words,)
-        Distinct, in the order of the file; commonly the most frequent come first.
+        Distinct, in the order of the file; usually the most frequent come first.
     vectors : array-like of shape (n_words, dim)
-        Finite. Written as float32; the text has the fewest digits that give it back.
+        Finite. Written as float32; as text, with the fewest digits that restore each value.
     binary : bool, default=False
-        Whether numbers are bytes, which takes less room and time, or text.
+        Whether numbers are written as bytes, which takes less space and time, or as text.
 
     Raises
     ------
     ValueError
-        For words that are empty, there twice, hold white space or cannot be written in UTF-8, and
-        for vectors that do not fit or are not finite in float32.
+        For words that are empty, repeated, contain white space or cannot be written in UTF-8, and
+        for vectors that do not match the words or are not finite in float32.
     TypeError
-        For words that are no texts, and vectors that are no real numbers.
+        For words that are not strings, and vectors that are not real numbers.
 
     Examples
     --------
@@ -108,33 +108,33 @@ def read_word2vec(
     Parameters
     ----------
     path : str or path-like
-        The file: plain, or compressed with gzip, xz or bzip2, which its first bytes tell.
+        The file: plain, or compressed with gzip, xz or bzip2, as its first bytes tell.
     binary : bool, default=None
-        Whether numbers are bytes or text. None finds it out from the first 64 KiB.
+        Whether numbers are bytes or text. None detects this from the first 64 KiB.
 
     Returns
     -------
     words : ndarray of object of shape (n_words,)
-        Distinct texts, in the order of the file.
+        Distinct strings, in the order of the file.
     vectors : ndarray of float32 of shape (n_words, dim)
         Finite, C-ordered.
 
     Raises
     ------
     DataFormatError
-        If the file breaks the format: no header or a wrong one, more or fewer words or numbers than
-        it says, a number that cannot be read or is not finite in float32, a word that is empty,
-        there twice or not in UTF-8, damaged or cut compressed data. The message names the line, or
-        in a binary file the word.
+        If the file breaks the format: a missing or wrong header, more or fewer words or numbers
+        than it says, a number that cannot be read or is not finite in float32, a word that is
+        empty, repeated or not in UTF-8, or damaged or truncated compressed data. The message names
+        the line, or, in a binary file, the word.
     MemoryBudgetError
         If the vectors do not fit into memory.
     TypeError
-        If `binary` is no bool.
+        If `binary` is not a bool.
 
     Notes
     -----
-    Memory grows with what has been read, whatever the header says. A text that was cut within its
-    very last number has lost digits that nothing can miss.
+    Memory grows with what has been read, whatever the header says. If a text file was truncated
+    within its very last number, the missing digits cannot be noticed.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def to_keyed_vectors(words: Any, vectors: Any, counts: Any = None) -> Any:
     vectors : array-like of shape (n_words, dim)
         Finite; copied as float32.
     counts : array-like of int of shape (n_words,), default=None
-        How often each word occurs, the attribute "count" of gensim's keys.
+        How often each word occurs; becomes the attribute "count" of gensim's keys.
 
     Returns
     -------
@@ -203,16 +203,16 @@ def to_keyed_vectors(words: Any, vectors: Any, counts: Any = None) -> Any:
     Raises
     ------
     ImportError
-        Without gensim.
+        If gensim is not installed.
     ValueError
-        For words that are empty or there twice, vectors that do not fit or are not finite in
-        float32, and counts that are no whole numbers of at least 0.
+        For words that are empty or repeated, vectors that do not match the words or are not finite
+        in float32, and counts that are not whole numbers of at least 0.
     TypeError
-        For words that are no texts, and vectors that are no real numbers.
+        For words that are not strings, and vectors that are not real numbers.
 
     See Also
     --------
-    from_keyed_vectors : The way back.
+    from_keyed_vectors : The reverse.
 
     Examples
     --------
@@ -252,27 +252,27 @@ def from_keyed_vectors(keyed: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray |
     Parameters
     ----------
     keyed : gensim.models.KeyedVectors
-        Of a fitted ``Word2Vec`` these are ``model.wv``.
+        For a fitted ``Word2Vec``, pass ``model.wv``.
 
     Returns
     -------
     words : ndarray of object of shape (n_words,)
-        Texts, in the order of ``keyed.index_to_key``.
+        Strings, in the order of ``keyed.index_to_key``.
     vectors : ndarray of float32 of shape (n_words, dim)
         A copy.
     counts : ndarray of int64 of shape (n_words,), or None
-        The attribute "count", where each key has one.
+        The attribute "count", if each key has one.
 
     Raises
     ------
     TypeError
-        For another object, and keys that are no texts.
+        For any other object, and keys that are not strings.
     ValueError
         For vectors that are not finite.
 
     See Also
     --------
-    to_keyed_vectors : The way back.
+    to_keyed_vectors : The reverse.
 
     Examples
     --------

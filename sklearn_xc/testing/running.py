@@ -83,8 +83,8 @@ def sparse_checks_generator(
         The same instance.
     check : callable
         A function of the estimator, a ``functools.partial`` of a function named ``check_...``. It
-        raises an AssertionError that says what was expected and what came, or the error of a call
-        that should not have failed.
+        raises an AssertionError that tells what was expected and what was returned, or the error
+        of a call that should not have failed.
 
     Raises
     ------
@@ -118,44 +118,45 @@ def check_sparse_targets(
     on_fail: str | None = "raise",
     callback: Callable[..., None] | None = None,
 ) -> list[dict[str, Any]]:
-    """Check what users of a sparse y may ask of an estimator.
+    """Check that an estimator does what users of a sparse y may expect.
 
-    The checks that :func:`sklearn.utils.estimator_checks.check_estimator`, which describes the
-    parameters, does not run: there y is always an array. Optional methods and parameters
+    Runs the checks that :func:`sklearn.utils.estimator_checks.check_estimator`, which documents
+    the parameters, does not run, because its y is always an array. Optional methods and parameters
     (``decision_function``, ``predict_proba``, ``predict_topk``, `sample_weight`, `n_jobs`,
-    `top_k`) are checked where there are any.
+    `top_k`) are checked if the estimator has them.
 
     Parameters
     ----------
     estimator : estimator
         An instance of a classifier that trains in milliseconds on 60 rows; it is cloned.
     expected_failed_checks : mapping of str to str, default=None
-        Names of checks that are expected to fail, and why. The last four, which take minutes or end
-        the process where labels are dense inside or index arrays are trusted, are then not run.
+        Names of checks that are expected to fail, and why. The last four checks are not run if
+        they are named here: they take minutes or end the process if labels are made dense or index
+        arrays are trusted.
     rtol : float, default=1e-6
-        What is trained on the same data in another form may differ by so much of its largest
-        score. For 0, all answers and public fitted attributes, but for durations, must have the
-        same bits, and the data have unpleasant rows and numbers of both signs.
+        How much models trained on the same data in different forms may differ, as a share of the
+        largest score. With 0, all answers and public fitted attributes except durations must be
+        the same, bit for bit, and the data have awkward rows and numbers of both signs.
     on_skip, on_fail, callback
         As in scikit-learn's function.
 
     Returns
     -------
     list of dict
-        One for each check, with the keys of scikit-learn's: "estimator", "check_name", "exception",
-        "status" ("passed", "failed", "xfail" or "skipped"), "expected_to_fail" and
+        One for each check, with the same keys as in scikit-learn: "estimator", "check_name",
+        "exception", "status" ("passed", "failed", "xfail" or "skipped"), "expected_to_fail" and
         "expected_to_fail_reason".
 
     Raises
     ------
     AssertionError
-        For the first check that fails, and is not expected to, where `on_fail` is "raise". An
-        estimator that fails where it should not may raise an error of its own.
+        For the first check that fails unexpectedly, if `on_fail` is "raise". An estimator that
+        fails where it should not may raise its own error.
     TypeError
         If `estimator` is a class.
     ValueError
-        If `expected_failed_checks` names no check, or `on_fail`, `on_skip` and `callback` do not
-        go together.
+        If `expected_failed_checks` has a name that is not a check, or if `on_fail`, `on_skip` and
+        `callback` do not go together.
 
     Examples
     --------
@@ -222,9 +223,9 @@ def parametrize_with_sparse_checks(
     rtol: float = RTOL,
     xfail_strict: bool | None = None,
 ) -> Any:
-    """Return a decorator that has pytest run a test once for each estimator and check.
+    """Return a decorator that makes pytest run a test once for each estimator and check.
 
-    As :func:`sklearn.utils.estimator_checks.parametrize_with_checks`, for
+    Like :func:`sklearn.utils.estimator_checks.parametrize_with_checks`, but for
     :func:`check_sparse_targets`.
 
     Parameters
@@ -232,24 +233,24 @@ def parametrize_with_sparse_checks(
     estimators : iterable of estimator
         Instances of classifiers.
     expected_failed_checks : mapping of str to str or callable, default=None
-        Names of checks that are expected to fail, and why; or a function of an estimator that
-        returns such a mapping, as scikit-learn has it.
+        Names of checks that are expected to fail, and why; or a function that takes an estimator
+        and returns such a mapping, as in scikit-learn.
     rtol : float, default=1e-6
         As in :func:`check_sparse_targets`.
     xfail_strict : bool, default=None
-        Whether a check that passes unexpectedly fails; None for pytest's own setting.
+        Whether a check that passes unexpectedly counts as failed; None uses pytest's own setting.
 
     Returns
     -------
     pytest.MarkDecorator
-        For a function of `estimator` and `check`.
+        For a test function with the arguments `estimator` and `check`.
 
     Raises
     ------
     TypeError
         If an estimator is a class.
     ValueError
-        If `expected_failed_checks` names no check.
+        If `expected_failed_checks` has a name that is not a check.
 
     Examples
     --------

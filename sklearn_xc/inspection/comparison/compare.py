@@ -37,54 +37,55 @@ def compare_models(
     n_resamples: int = 9999,
     random_state: Any = None,
 ) -> ModelComparison:
-    """Return what the second model gains on the first and what it loses, as one report.
+    """Return a report on what the second model gains over the first and what it loses.
 
-    Both are asked about the same instances, which none of them was trained on. The report says
-    which metrics differ by more than luck, for which frequencies of labels, which labels gain and
-    lose most, and shows some instances of which one model alone has the best label right, with an
-    explanation of what the other one says. It prints in a terminal, shows in a notebook, and
-    becomes a page by its method ``to_html``.
+    Both models are given the same instances, on which neither was trained. The report tells which
+    metrics differ by more than luck, for which label frequencies, and which labels gain and lose
+    most. It also shows some instances for which only one model has the best label right, with an
+    explanation of the other one's answer. It prints in a terminal, displays in a notebook, and its
+    method ``to_html`` writes a web page.
 
     Parameters
     ----------
     model_a, model_b : classifiers
-        Fitted: any that :func:`~sklearn_xc.topk` can ask, also Pipelines and searches. Their labels
-        are matched by name; they may be in any order, and need not be the same.
+        Fitted: any that :func:`~sklearn_xc.topk` can query, including Pipelines and searches.
+        Their labels are matched by name; they may be in any order, and need not be the same.
     X : object of n instances
         Input for both models, such as texts.
     y : {array-like, sparse matrix} of shape (n, n_labels) or (n,), or n lists of names
-        True labels, in a form that a model was fitted with. Names that no model knows are missed by
-        both.
+        True labels, in a form that one of the models was fitted with. Names that neither model
+        knows count as missed by both.
     k : int, default=5
-        How many of the best labels of an instance count.
+        Number of best labels of each instance to consider.
     metrics : list of str, default=None
         "P@k", "nDCG@k", "R@k", "PSP@k" or "PSnDCG@k" with a number for k; "micro-F1" and
-        "macro-F1" of what ``predict`` names. None is P@1, P@k, nDCG@k, R@k, PSP@1 and PSP@k (where
-        a model knows ``label_counts_``) and both F1 (where ``predict`` gives label sets, not one
-        class each).
+        "macro-F1" of what ``predict`` returns. None takes P@1, P@k, nDCG@k, R@k, PSP@1 and PSP@k
+        (if a model has ``label_counts_``) and both F1 (if ``predict`` returns label sets, not one
+        class per instance).
     names : tuple of two str, default=("A", "B")
         What the report calls the models.
     classes : array-like of shape (n_labels,), default=None
-        Names of the columns of y where it is an indicator. None takes those of a data frame, else
-        ``classes_`` of the models.
+        Names of the columns of y if it is an indicator. None takes those of a data frame,
+        otherwise ``classes_`` of the models.
     texts : sequence of n texts, default=None
-        What shows an instance in the report. None shows X where it is texts, else the features with
-        the largest values.
+        What to show for each instance in the report. None shows X if it holds texts, otherwise the
+        features with the largest values.
     feature_names : array-like of str of shape (n_features,), default=None
-        Names of the columns of X, or of what transformers in Pipelines make of it. None takes those
-        that Pipelines know.
+        Names of the columns of X, or of the features that the transformers of Pipelines make of
+        it. None takes those that the Pipelines know.
     n_groups : int, default=5
-        Groups of labels by training frequency, each with about the same number of training pairs.
+        Number of groups of labels by training frequency, each with about the same number of
+        training pairs.
     n_labels : int, default=10
-        Labels that gain and labels that lose, in texts and pages.
+        Number of labels that gain, and of labels that lose, to list in texts and pages.
     n_examples : int, default=5
-        Instances drawn of those that gain, and of those that lose.
+        Number of instances drawn from those that gain, and from those that lose.
     confidence : float, default=0.95
-        Of all intervals, in (0, 1).
+        Confidence level of all intervals, in (0, 1).
     n_resamples : int, default=9999
-        Drawings of each bootstrap.
+        Number of resamples of each bootstrap.
     random_state : int, RandomState instance or None, default=None
-        For drawings and examples that can be repeated.
+        Pass an int for reproducible resamples and examples.
 
     Returns
     -------
@@ -93,8 +94,8 @@ def compare_models(
     Raises
     ------
     ValueError, TypeError
-        Where an argument does not fit, and where labels cannot be matched by name: the message says
-        what was expected.
+        If an argument is invalid or labels cannot be matched by name; the message says what was
+        expected.
 
     See Also
     --------
@@ -103,19 +104,20 @@ def compare_models(
 
     Notes
     -----
-    Intervals and p-values are those of :func:`~sklearn_xc.metrics.paired_bootstrap`, which draws
-    instances; for macro-F1, the mean over labels that are true of some instance or that the model
-    names for some, labels are drawn, as rare ones are often true of one instance alone. They speak
-    of these instances or labels, the models taken as they are. Each metric and group is judged by
-    itself: one in twenty of equal models differs clearly at a confidence of 0.95.
+    Intervals and p-values are those of :func:`~sklearn_xc.metrics.paired_bootstrap`, which
+    resamples instances. For macro-F1, the mean over labels that are true for some instance or that
+    the model names for some, labels are resampled, because rare ones are often true for only one
+    instance. The intervals concern these instances or labels, with the models taken as they are.
+    Each metric and group is judged by itself: of equal models, one in twenty differs clearly at a
+    confidence of 0.95.
 
     Single labels differ by chance all the time. The p-value of a label is that of a sign test on
-    the instances in which one model alone finds it, and `q` the rate of false discoveries among all
-    labels with a p-value as small [1]_: lists of gains and losses mark those with q below 0.05, and
-    others are only counts.
+    the instances in which only one model finds it, and `q` is the rate of false discoveries among
+    all labels with a p-value as small [1]_. Lists of gains and losses mark labels with q below
+    0.05; for the others, they only give counts.
 
-    Where both models have ``label_counts_``, the larger count of a label is its frequency. Beyond
-    the two predictions of each model, time and memory grow with instances times k and with the true
+    If both models have ``label_counts_``, the larger count of a label is its frequency. Beyond the
+    two predictions of each model, time and memory grow with instances times k and with the true
     pairs, never with instances times labels.
 
     References

@@ -14,40 +14,43 @@ from sklearn_xc.inspection.comparison.measures import Difference, Group, LabelCh
 
 @dataclass(frozen=True, repr=False)
 class ModelComparison:
-    """Two models on the same instances, as :func:`compare_models` finds them.
+    """Comparison of two models on the same instances, as returned by :func:`compare_models`.
 
     Attributes
     ----------
     names, kinds : tuple of two str
-        What the models are called, and their classes.
+        Names of the models, and of their classes.
     k : int
-        How many of the best labels of an instance count.
+        Number of best labels of each instance that are considered.
     n : int
-        Instances.
+        Number of instances.
     confidence : float
-        Of the intervals.
+        Confidence level of the intervals.
     label_names : list
-        All labels that a model knows, and those that are true of some instance.
+        All labels that a model knows, and those that are true for some instance.
     n_trained : tuple of two int or None
-        Training instances of each model.
+        Number of training instances of each model.
     metrics : list of named tuples
-        ``name``, ``a``, ``b``, ``difference`` (b less a), ``low``, ``high`` and ``p_value``, all
-        fractions; ``is_clear`` where the interval leaves out 0.
+        ``name``, ``a``, ``b``, ``difference`` (b minus a), ``low``, ``high`` and ``p_value``, all
+        fractions; ``is_clear`` tells whether the interval excludes 0.
     groups : list of named tuples
-        Rare labels first: ``lower`` and ``upper`` number of training instances, ``n_labels`` that
-        occur, their ``n_true`` occurrences, and ``recall``, the share of these among the k best, as
-        in `metrics`. Empty where no model has ``label_counts_``.
+        Groups of labels, rare ones first: ``lower`` and ``upper``, the range of training
+        instances; ``n_labels``, the number of labels that occur; ``n_true``, the number of their
+        occurrences; and ``recall``, the share of these among the k best, in the form of `metrics`.
+        Empty if no model has ``label_counts_``.
     labels : named tuple of arrays
-        Of all labels that are true of some instance: ``label`` (positions in `label_names`),
-        ``n_train`` (-1 where no model says), ``n_true``, ``found_a`` and ``found_b`` among the k
-        best, ``only_a`` and ``only_b`` where the other model missed it, ``named_a`` and ``named_b``
-        rightly or not, ``p_value`` of a sign test and ``q_value``, the false discovery rate.
+        All labels that are true for some instance: ``label``, their positions in `label_names`;
+        ``n_train``, their training instances (-1 if no model says); ``n_true``, the instances for
+        which they are true; ``found_a`` and ``found_b``, of these, those that have them among the
+        k best; ``only_a`` and ``only_b``, those in which the other model missed them; ``named_a``
+        and ``named_b``, the instances that have them among the k best, rightly or not; ``p_value``
+        of a sign test; and ``q_value``, the false discovery rate.
     n_right_alone : tuple of two int
-        Instances of which one model alone has the best label right.
+        For each model, the number of instances for which it alone has the best label right.
     cases : list
-        Some of these, drawn at random: those that B has right first.
+        Some of these instances, drawn at random; those that B has right come first.
     n_shown : int
-        Labels that gain and that lose in reports.
+        Number of labels that gain, and of labels that lose, listed in reports.
 
     Examples
     --------
@@ -122,24 +125,24 @@ class ModelComparison:
         return as_fragment(self)
 
     def to_html(self, path: Any) -> None:
-        """Write the report as one page, which needs nothing but a browser.
+        """Write the report as one web page that needs nothing but a browser.
 
         Parameters
         ----------
         path : str or path-like
-            A file, which is replaced when the page is complete.
+            The file; an existing one is replaced when the page is complete.
         """
         with open_atomic(path) as stream:
             stream.write(as_page(self).encode())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as dictionaries, lists, numbers and texts, as JSON takes them.
+        """Return the whole report as dictionaries, lists, numbers and strings, as in JSON.
 
         Returns
         -------
         dict
             ``names``, ``kinds``, ``k``, ``n``, ``confidence``, ``verdict``, ``metrics``,
-            ``groups``, ``labels`` (those in which the models differ, largest gain first), and
+            ``groups``, ``labels`` (those for which the models differ, largest gain first), and
             ``cases``.
         """
         labels = self._label_records()
@@ -164,12 +167,13 @@ class ModelComparison:
         Returns
         -------
         dict of str to DataFrame
-            "metrics", "groups" and "labels", the last of all labels that are true of some instance.
+            "metrics", "groups" and "labels"; the last lists all labels that are true for some
+            instance.
 
         Raises
         ------
         ImportError
-            Without pandas.
+            If pandas is not installed.
         """
         try:
             import pandas as pd
