@@ -111,11 +111,8 @@ def test_contributing_has_every_file_and_layer():
     there = {path.name for path in ROOT.glob("*.py") if not path.name.startswith("__")}
     there |= {f"{path.parent.name}/" for path in ROOT.glob("*/__init__.py")}
     assert named == there
-    for layer, members in {
-        "estimators": ESTIMATORS,
-        "parts": PARTS,
-        "side shelves": SHELVES,
-    }.items():
+    layers = {"estimators": ESTIMATORS, "parts": PARTS, "side shelves": SHELVES}
+    for layer, members in layers.items():
         (row,) = re.findall(rf"^\| {layer} \|([^|]*)", page, re.MULTILINE)
         assert set(re.findall("`([a-z_]+)`", row)) == members
     (row,) = re.findall(r"^\| foundations \|([^|]*)", page, re.MULTILINE)
