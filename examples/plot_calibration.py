@@ -120,7 +120,7 @@ figure.legend(*handles, loc="outside lower center", ncols=3, frameon=False, font
 right.axhline(0, color="#000000", linewidth=1, linestyle=":")
 right.set_xticks(range(len(bin_names)), bin_names, fontsize=11)
 right.set_xlabel("training works of the subject", fontsize=12)
-right.set_ylabel("mean probability less share true, in points", fontsize=12)
+right.set_ylabel("mean probability minus share true, in points", fontsize=12)
 for axes in (left, right):
     axes.grid(axis="y", alpha=0.3)
 figure.savefig("calibration.png", dpi=120)

@@ -181,7 +181,7 @@ print("figure written to hierarchy.png")
 # nodes and from 57.5 to 60.6% for those in the middle. The scores themselves are better, not only
 # the thresholds: P@1 rises from 87.8 to 90.2%, and from 81.1 to 83.6%. A node learns from the works
 # of all subjects below it, including those that occur once, while the largest score below it may
-# come from a single unsure subject. For the subjects nothing is gained: 45.4 and 45.0%.
+# come from a single unsure subject. For the subjects themselves nothing is gained.
 #
 # Learned nodes still need ``with_ancestors``: without it, 30.2% of the answers lack an ancestor.
 #

@@ -136,7 +136,7 @@ for i, (name, (colour, label)) in enumerate(bars.items()):
         )
 middle.axhline(0, color="#000000", linewidth=1)
 middle.set_xticks(range(3), ["P@1", "P@5", "PSP@5"])
-middle.set_ylabel("stack less one-vs-all, in points", fontsize=12)
+middle.set_ylabel("stack minus one-vs-all, in points", fontsize=12)
 middle.legend(title="a stack of", title_fontsize=12, frameon=False, fontsize=12, loc="upper left")
 for ax in (left, middle):
     ax.tick_params(labelsize=12)

@@ -129,8 +129,8 @@ print("figure written to transformer.png")
 # The transformer is better for subjects with up to 20 training works, and much better for those
 # with one, 22.2 against 2.1%: it knows what the subject's name means. One-vs-all is better for
 # those with more works, which make up most of P@1. The stack's P@1 is 4.3 to 6.6 points above the
-# better of the two, and it has the best PSP@5; for subjects with more than 100 works it is 6 points
-# behind.
+# better of the two, and it has the best PSP@5. But for subjects with more than 100 works, the
+# recall of the stack is 6 points below that of one-vs-all.
 #
 # Watch out: titles and glosses in plain words suit a transformer better than these texts, where
 # artist, material and series tell much. So compare on your own texts. And a text longer than
