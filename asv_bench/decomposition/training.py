@@ -10,7 +10,6 @@ from sklearn.base import clone
 
 from sklearn_xc import DecompMIPSClassifier
 from sklearn_xc._seeds import draw_seed
-from sklearn_xc.decomposition._threshold import threshold_of
 from sklearn_xc.decomposition.course import Weights, with_intercepts
 from sklearn_xc.decomposition.fitting import Fitting
 from sklearn_xc.decomposition.start import resume_course, start_course
@@ -126,7 +125,6 @@ class Training:
             weights = Weights(*(None if values is None else values.copy() for values in now))
             course = copy.copy(self.fitting.course)
         self.model._keep(self.fitting, weights, course, is_further=False)
-        self.model.threshold_ = threshold_of(self.model, self.fitting.training, self.fitting.seed)
         return self.model
 
     def next_rows(self, n: int) -> np.ndarray:

@@ -149,8 +149,6 @@ class TrainableModel(HiddenLayerModel):
         with explained(settings.name, self.learning_rate_, training):
             epochs = self._run(fitting, n_epochs, fit, loops.loop("fit"), is_further=is_further)
             self._keep(fitting, *fitting.settle(), is_further=is_further)
-            require_finite_model(self, training)
-            self.threshold_ = threshold_of(self, training, seed)
         self._report(epochs, is_further=is_further)
         self._keep_guide(fitting.trainer.guide, is_partial=is_partial)
         fit.end()
@@ -237,7 +235,6 @@ class TrainableModel(HiddenLayerModel):
             """Return the attributes of a model whose training had ended now, in copies."""
             model = sharing(self, dict(vars(self)))
             model._keep(fitting, *fitting.copied(), is_further=is_further)
-            model.threshold_ = threshold_of(model, fitting.training, fitting.seed)
             model._report(epochs, is_further=is_further)
             model.index_recall_ = fitting.trainer.guide.recall
             return vars(model)
@@ -260,7 +257,13 @@ class TrainableModel(HiddenLayerModel):
     def _keep(
         self, fitting: Fitting, weights: Weights, course: Course, *, is_further: bool
     ) -> None:
-        """Set the weights, and count instances; a label seen in any call is never unseen again."""
+        """Set all that answers need; a label seen in any call is never unseen again.
+
+        Raises
+        ------
+        NotFiniteError
+            If weights, or scores of the training instances, are not finite.
+        """
         training = fitting.training
         self.coef_, self.intercept_, self.feature_embedding_ = weights
         features = self.feature_embedding_
@@ -271,6 +274,8 @@ class TrainableModel(HiddenLayerModel):
         is_seen = self.label_counts_ > 0
         course.is_seen = is_seen if course.is_seen is None else course.is_seen | is_seen
         self._unseen_labels = np.flatnonzero(~course.is_seen)
+        require_finite_model(self, training)
+        self.threshold_ = threshold_of(self, training, fitting.seed)
 
     def _report(self, epochs: list[EpochReport], *, is_further: bool) -> None:
         """Set what the epochs have done, after those of earlier calls."""
