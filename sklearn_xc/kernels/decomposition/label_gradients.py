@@ -19,7 +19,9 @@ _SHARE_MORE = 0.25
 #: A candidate is passed over if its estimated score lies so many standard deviations of the
 #: estimates' errors below what would give it a gradient. What is passed over is often the same
 #: label again: with 100,000 classes, held-out accuracy after three epochs is 0.34 with a half, 0.41
-#: with one, 0.46 with two and with four.
+#: with one, 0.46 with two and with four; with 10,000 classes in 32 dimensions, after five epochs,
+#: 0.50, 0.54, 0.58 and 0.58. In nine other hierarchies two is within half a point of the best, and
+#: four takes up to half as much time again; on texts it hardly matters.
 DEVIATIONS = 2.0
 
 
