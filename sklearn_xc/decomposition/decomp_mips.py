@@ -96,9 +96,9 @@ class DecompMIPSClassifier(TrainableModel):
         is faster at first. Not used with ``metric="mahalanobis"``.
     alpha : float, default=0.0
         Ridge added to the summed loss: half of `alpha` times the squared norms of all label and
-        feature vectors; C = 1 / alpha in scikit-learn's terms. It costs no time. It helps with few
-        instances per label, and with Adagrad; try 0.3 to 3. For proxies, the squared norm of the
-        proxy is added: centre X.
+        feature vectors; C = 1 / alpha in scikit-learn's terms. It costs no time. It helps Adagrad
+        where instances per label are few; try 1 to 3. For proxies, the squared norm of the proxy
+        is added: centre X.
     optimizer : {"sgd", "adagrad"}, default="sgd"
         "adagrad" divides steps by the root of the summed squared gradients.
     learning_rate : float or "auto", default="auto"
