@@ -125,8 +125,8 @@ print("figure written to starts.png")
 # %%
 # The sums of objectives agree to five digits, and P@1 and P@5 within 0.25 points: the start is a
 # matter of time alone. From zero, 5,000 works take about three times as long as with the default,
-# 1,250 works less than twice. The number of steps says little about that: "bias" takes the most,
-# and is second fastest.
+# 1,250 works less than twice. The number of steps says little about that: with 5,000 works, "bias"
+# takes the most, and is second fastest.
 #
 # Rare labels gain most, and most labels here are rare. With more than 100 works, "msi" is still
 # ahead of "zero", but no longer of "bias".

@@ -203,8 +203,8 @@ print(f"figure written to word_vectors.png, {time.perf_counter() - began:.0f} s 
 # the same branch, where chance is 3.0%. Word vectors find more than the counts that they are made
 # from: raw counts reach 18.4%, and PPMI 24.0%. For neighbours alone, though, there is no need to
 # train them: a singular value decomposition of PPMI finds as much, 26.3%, and takes a second. It is
-# a little ahead for subjects with few works, and word vectors are for the 186 with 200 works or
-# more.
+# a little ahead for subjects with fewer than 20 works; word vectors are ahead for the 186 with 200
+# works or more.
 #
 # Company is not likeness. Next to "lion" is "leopard", but also "head" and "roaring", and next to
 # "snow" is Gloucester. Many of these are right in their way and count as wrong here, since the tree

@@ -12,6 +12,10 @@ One process serves a saved model, with a request for each text::
 The model is opened when the process starts, and its pages are shared with other processes on the
 machine that open it. Requests are answered in the server's threads: many threads may ask an
 estimator at once. ``python -m asv_bench serving`` measures it.
+
+Watch out: there is no authentication, and no limit on the length of a text; put the server behind a
+proxy that has both. Scores are probabilities only if the model gives them (``TopKCalibrator``). To
+replace a model that is being served, save over it and restart; do not edit its files.
 """
 
 import os
