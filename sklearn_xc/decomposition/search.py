@@ -9,6 +9,7 @@
 """
 
 from dataclasses import replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -104,9 +105,7 @@ class Search:
         self.is_possible = n_held >= _LEAST
         order = np.random.default_rng((seed, 7)).permutation(n)
         self._held = training.part(np.sort(order[:n_held]))
-        rows, sets = self._held.rows, training.sets
-        at, bounds = entry_places(sets.indptr[rows], np.diff(sets.indptr)[rows])
-        self._own = bounds, sets.labels[at]
+        self._own = _labels_of(training, self._held.rows)
         self._kept = order[n_held:]
         self._winner: Trial | None = None
 
@@ -114,27 +113,30 @@ class Search:
         """Return the best rate, and whether it is at the edge of those that may be tried.
 
         Another rate than the one before it must rank the held-out instances better, by more than
-        twice the standard error of the difference. Where training diverges, a smaller one is tried.
+        twice the standard error of the difference. Where training diverges, or ranks them no better
+        than their frequency ranks the labels, steps may be too long: smaller rates are tried, too.
         """
-        start = place = RATES.index(self._first)
         if not self.is_possible:
             return self._first, False
         part = self._training.part(np.sort(self._kept[:_MOST_TRIED]))
         n_epochs = min(_EPOCHS, max_iter)
-        best = self._tried(RATES[place], part, n_epochs)
-        trial: Trial | None
+        best = self._tried(self._first, part, n_epochs)
         for way in (-1,) if best.has_diverged else (1, -1):
-            while 0 <= place + way < len(RATES):
-                trial = self._tried(RATES[place + way], part, n_epochs, best)
-                is_lost = best.has_diverged and trial.has_diverged
-                if not is_lost and not self._is_ahead(trial.gains[-1], best.gains[-1], _ERRORS):
-                    trial = None  # two are in memory at a time, not three
+            place = RATES.index(self._first) + way
+            while 0 <= place < len(RATES):
+                trial = self._tried(RATES[place], part, n_epochs, best)
+                are_lost = best.has_diverged and trial.has_diverged
+                is_better = are_lost or self._is_ahead(trial.gains[-1], best.gains[-1], _ERRORS)
+                goes_on = is_better or (way < 0 and not self._is_useful(best, trial))
+                best = trial if is_better else best
+                del trial  # two are in memory at a time, not three
+                if not goes_on:
                     break
-                place, best, trial = place + way, trial, None
-            if place != start:
+                place += way
+            if best.rate != self._first:
                 break
         self._winner = best if best.may_stay else None
-        return RATES[place], place in (0, len(RATES) - 1)
+        return best.rate, best.rate in (RATES[0], RATES[-1])
 
     def best_epochs(self, rate: float, max_iter: int, patience: int) -> Choice:
         """Return after how many epochs at a rate the held-out instances were ranked best.
@@ -186,6 +188,19 @@ class Search:
     def held(self) -> TrainingSet:
         """Return the instances held out."""
         return self._held
+
+    @cached_property
+    def _gains_by_frequency(self) -> np.ndarray:
+        """Return nDCG@5 of each held-out instance if labels are ranked by their frequency."""
+        _, labels = _labels_of(self._training, self._training.rows[self._kept])
+        counts = np.bincount(labels, minlength=self._training.n_labels)
+        most = np.argsort(-counts, kind="stable")[:_K]
+        return self.gains(np.tile(most, (len(self._held.rows), 1)))
+
+    def _is_useful(self, *trials: "Trial") -> bool:
+        """Tell whether any of some trials ranks labels better than their frequency does."""
+        by_frequency = self._gains_by_frequency
+        return any(self._is_ahead(trial.gains[-1], by_frequency, _ERRORS) for trial in trials)
 
     def _is_far_behind(self, trial: "Trial", rival: "Trial") -> bool:
         """Tell whether a trial is given up for what its rival had after as many epochs."""
@@ -290,15 +305,20 @@ def _is_over(scores: np.ndarray, patience: int) -> bool:
     return scores[-patience:].max() <= (1 + _WORTH) * before
 
 
+def _labels_of(training: TrainingSet, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the labels of some rows of X in CSR form: bounds, and labels."""
+    indptr = training.sets.indptr
+    at, bounds = entry_places(indptr[rows], np.diff(indptr)[rows])
+    return bounds, training.sets.labels[at]
+
+
 def _best_labels(
     fitting: Fitting, part: TrainingSet, rows: np.ndarray, n_workers: int
 ) -> np.ndarray:
     """Return the best labels of some rows of X, of those that have a training instance."""
     weights = fitting.weights_now()
-    indptr = part.sets.indptr
-    at, _ = entry_places(indptr[part.rows], np.diff(indptr)[part.rows])
     is_seen = np.zeros(len(weights.coef), bool)
-    is_seen[part.sets.labels[at]] = True
+    is_seen[_labels_of(part, part.rows)[1]] = True
     offsets = np.where(is_seen, weights.intercept, -np.inf).astype(weights.coef.dtype)
     index = ExactIndex(n_workers, offsets)
     index.build(np.ascontiguousarray(weights.coef))

@@ -45,8 +45,9 @@ class OvALinearXCCV(OvALinearXC):
 
     An :class:`OvALinearXC` whose ``fit`` scores values of C on held-out rows, then trains on all
     rows with the best one. A race over the folds drops values that have clearly fallen behind: ten
-    values and five folds cost about as much as ten fits. In each fold, a label is solved for one C
-    after another, each time starting from an extrapolation of its last two solutions.
+    values and five folds cost as much as four to eight fits, or up to eighteen if there are
+    thousands of rare labels. In each fold, a label is solved for one C after another, each time
+    starting from an extrapolation of its last two solutions.
 
     Parameters
     ----------

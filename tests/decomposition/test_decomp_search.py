@@ -1,5 +1,7 @@
 """``learning_rate="auto"`` and early stopping: what is tried, what is chosen, what comes of it."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -111,6 +113,69 @@ class TestChoice:
         monkeypatch.setitem(search._FIRST, "no layer", 1e307)
         model = make(embedding_dim=None, gradient="exact").fit(*data)
         assert model.learning_rate_ == 0.3
+
+    @pytest.mark.parametrize(
+        ("shares", "chosen", "tried"),
+        [
+            # The share of held-out instances answered right at 10, 3, 1, 0.3, 0.1 and 0.03; None:
+            # diverged. 1 is the first rate to be tried.
+            ((0.4, 0.6, 0.5, 0.4, 0.3, 0.2), 3.0, [1.0, 3.0, 10.0]),
+            ((0.0, 0.0, 0.0, 0.0, 0.5, 0.5), 0.1, [1.0, 3.0, 0.3, 0.1, 0.03]),
+            ((0.0, 0.0, 0.0, 0.0, 0.0, 0.5), 0.03, [1.0, 3.0, 0.3, 0.1, 0.03]),
+            ((0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 1.0, [1.0, 3.0, 0.3, 0.1, 0.03]),
+            ((None, None, None, None, 0.5, 0.5), 0.1, [1.0, 0.3, 0.1, 0.03]),
+            ((None, None, None, 0.0, 0.0, 0.4), 0.03, [1.0, 0.3, 0.1, 0.03]),
+            ((None, None, None, 0.0, 0.0, 0.0), 0.3, [1.0, 0.3, 0.1, 0.03]),
+        ],
+    )
+    def test_where_training_is_of_no_use_smaller_rates_are_tried(
+        self, data, monkeypatch, shares, chosen, tried
+    ):
+        rates = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+        monkeypatch.setattr(search, "RATES", rates)
+        model = make()
+        training = model._check(*data, None, None, False)
+        of_search = search.Search(model._settings(), training, 0, 0.1, is_dense=False)
+        n, seen = len(of_search.held.rows), []
+
+        def run(rate, *_):
+            seen.append(rate)
+            share = dict(zip(rates[::-1], shares, strict=True))[rate]
+            gains = np.full(n, -1.0) if share is None else np.arange(n) % 10 < 10 * share
+            return SimpleNamespace(
+                rate=rate, gains=[gains.astype(float)], has_diverged=share is None, may_stay=False
+            )
+
+        monkeypatch.setattr(of_search, "_tried", run)
+        monkeypatch.setattr(of_search, "_gains_by_frequency", np.zeros(n), raising=False)
+        assert of_search.best_rate(2) == (chosen, chosen in (0.03, 10.0))
+        assert seen == tried
+
+    def test_what_is_of_use_ranks_labels_better_than_their_frequency(self, data):
+        """By a count of the labels of the instances that are not held out."""
+        X, Y = data
+        model = make()
+        training = model._check(X, Y, None, None, False)
+        of_search = search.Search(model._settings(), training, 0, 0.1, is_dense=False)
+        held = of_search.held.rows
+        counts = Y[np.setdiff1d(training.rows, held)].sum(axis=0)
+        most = np.argsort(-counts, kind="stable")[:5]
+        score = ndcg_at_k(Y[held], np.tile(most, (len(held), 1)), k=5)
+        assert of_search._gains_by_frequency.mean() == pytest.approx(score, abs=1e-12)
+
+    def test_proxies_that_collapse_at_the_first_rate_are_trained_at_a_smaller_one(self):
+        """With steps of 0.1 the proxies of a triplet loss fly apart."""
+        rng = np.random.default_rng(0)
+        centres = rng.normal(size=(300, 16)) / 4
+        y = np.repeat(np.arange(300), 5)
+        X = centres[y] + 0.2 * rng.normal(size=(1500, 16))
+        held = np.arange(1500) % 5 == 0
+        own = {"loss": "triplet", "metric": "euclidean", "embedding_dim": None, "max_iter": 10}
+        fixed = make(learning_rate=0.1, **own).fit(X[~held], y[~held])
+        assert fixed.score(X[held], y[held]) < 0.1
+        model = make(**own).fit(X[~held], y[~held])
+        assert model.learning_rate_ < 0.03
+        assert model.score(X[held], y[held]) > 0.5
 
     def test_training_stops_where_labels_are_noise(self, data):
         X, Y = data
