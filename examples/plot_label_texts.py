@@ -124,10 +124,8 @@ print("figure written to label_texts.png")
 #
 # With 1 to 20 works, "rare first" is ahead of all others or within 1.5 points of the best. It has
 # the highest ``PSP@10``, 38.2%, against 37.0% for the same model ranked for precision and 30.5% for
-# one-vs-all. From 21 works on, and overall,
-# one-vs-all is best in recall, and in P@1.
+# one-vs-all. From 21 works on, and overall, one-vs-all is best in recall, and in P@1.
 #
 # Watch out: "rare first" gains 1.2 points of PSP@10 and costs 19 of P@1, which is 46.7 instead of
-# 65.6%. Use it where ten suggestions
-# are read, not where the first one is taken. And these names are plain words, which titles repeat;
-# names that are codes tell nothing.
+# 65.6%. Use it where ten suggestions are read, not where the first one is taken. And these names
+# are plain words, which titles repeat; names that are codes tell nothing.

@@ -133,5 +133,9 @@ print(f"best by PSP@3: {search.best_params_}")
 print(f"done {time.perf_counter() - began:.0f} s after the start")
 
 # %%
+# Of the first proposals for works with new text, 79.2% are right; names, places, materials and the
+# titles of series decide.
+#
 # Watch out: a text that is also in the training set is no test. Report the rows with new text. And
-# a C chosen on 3,000 works need not be the best for all of them.
+# a C chosen on 3,000 works need not be the best for all of them: here they differ by less than half
+# a point of PSP@3.

@@ -107,10 +107,10 @@ class DecompMIPSClassifier(TrainableModel):
         proxies without one or with a full L), a third and three times as much, and goes on in the
         direction that helps. It trains for two epochs each on part of the instances, and compares
         nDCG@5 on those held out (`validation_fraction`). A rate other than the first must be
-        better by more than twice the standard error of the difference. A rate that ranks labels
-        no better than their frequency does may be too large: smaller ones are tried, too. With
-        fewer than 150 instances, the first rate is taken; if training continues, by `warm_start`
-        or ``partial_fit``, the previous rate.
+        better by more than twice the standard error of the difference. If the best one ranks
+        labels hardly better than their frequency does, or worse than proxies do at their start, it
+        may be too large: smaller ones are tried, too. With fewer than 150 instances, the first rate
+        is taken; if training continues, by `warm_start` or ``partial_fit``, the previous rate.
     decay : float, "1/t" or "auto", default="auto"
         How the learning rate falls: a factor in (0, 1] applied after each epoch, or "1/t", which
         is ``learning_rate / (1 + epochs)`` and falls within an epoch as well. "auto" is "1/t" for

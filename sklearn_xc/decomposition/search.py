@@ -9,7 +9,6 @@
 """
 
 from dataclasses import replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -41,7 +40,7 @@ _MOST_TRIED = 100_000
 #: Labels that held-out instances are ranked by: nDCG at 5.
 _K = 5
 #: Standard errors of a difference: by which a rate must be better than another, and at which it is
-#: given up after its first epoch.
+#: given up after its first epoch, or thought to be of use.
 _ERRORS, _FAR = 2.0, 3.0
 #: By how much of themselves scores must rise for training to go on.
 _WORTH = 0.01
@@ -113,13 +112,14 @@ class Search:
         """Return the best rate, and whether it is at the edge of those that may be tried.
 
         Another rate than the one before it must rank the held-out instances better, by more than
-        twice the standard error of the difference. Where training diverges, or ranks them no better
-        than their frequency ranks the labels, steps may be too long: smaller rates are tried, too.
+        twice the standard error of the difference. Where training diverges, or is of no use, steps
+        may be too long: smaller rates are tried, too.
         """
         if not self.is_possible:
             return self._first, False
         part = self._training.part(np.sort(self._kept[:_MOST_TRIED]))
         n_epochs = min(_EPOCHS, max_iter)
+        untrained = self._gains_untrained(part)
         best = self._tried(self._first, part, n_epochs)
         for way in (-1,) if best.has_diverged else (1, -1):
             place = RATES.index(self._first) + way
@@ -127,7 +127,7 @@ class Search:
                 trial = self._tried(RATES[place], part, n_epochs, best)
                 are_lost = best.has_diverged and trial.has_diverged
                 is_better = are_lost or self._is_ahead(trial.gains[-1], best.gains[-1], _ERRORS)
-                goes_on = is_better or (way < 0 and not self._is_useful(best, trial))
+                goes_on = is_better or (way < 0 and not self._is_useful(best, *untrained))
                 best = trial if is_better else best
                 del trial  # two are in memory at a time, not three
                 if not goes_on:
@@ -189,18 +189,29 @@ class Search:
         """Return the instances held out."""
         return self._held
 
-    @cached_property
-    def _gains_by_frequency(self) -> np.ndarray:
-        """Return nDCG@5 of each held-out instance if labels are ranked by their frequency."""
-        _, labels = _labels_of(self._training, self._training.rows[self._kept])
-        counts = np.bincount(labels, minlength=self._training.n_labels)
-        most = np.argsort(-counts, kind="stable")[:_K]
-        return self.gains(np.tile(most, (len(self._held.rows), 1)))
+    def _gains_untrained(self, part: TrainingSet) -> tuple[np.ndarray, np.ndarray]:
+        """Return nDCG@5 of each held-out instance before there is any training.
 
-    def _is_useful(self, *trials: "Trial") -> bool:
-        """Tell whether any of some trials ranks labels better than their frequency does."""
-        by_frequency = self._gains_by_frequency
-        return any(self._is_ahead(trial.gains[-1], by_frequency, _ERRORS) for trial in trials)
+        If labels are ranked by their frequency, and by the proxies that training starts from; both
+        are the former where there are none.
+        """
+        _, labels = _labels_of(part, part.rows)
+        counts = np.bincount(labels, minlength=part.n_labels)
+        most = np.argsort(-counts, kind="stable")[:_K]
+        by_frequency = self.gains(np.tile(most, (len(self._held.rows), 1)))
+        if self._settings.metric == "inner_product":
+            return by_frequency, by_frequency
+        fitting = Fitting(
+            self._settings, part, start_course(self._settings, part, self.seed), self.seed
+        )
+        found = _best_labels(fitting, part, self._held.rows, self._settings.n_workers)
+        return by_frequency, self.gains(found)
+
+    def _is_useful(self, trial: "Trial", by_frequency: np.ndarray, at_start: np.ndarray) -> bool:
+        """Tell whether a trial is far ahead of frequencies, and no worse than its start."""
+        gains = trial.gains[-1]
+        is_worse = self._is_ahead(at_start, gains, _ERRORS)
+        return self._is_ahead(gains, by_frequency, _FAR) and not is_worse
 
     def _is_far_behind(self, trial: "Trial", rival: "Trial") -> bool:
         """Tell whether a trial is given up for what its rival had after as many epochs."""

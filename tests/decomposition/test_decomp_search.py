@@ -126,6 +126,8 @@ class TestChoice:
             ((None, None, None, None, 0.5, 0.5), 0.1, [1.0, 0.3, 0.1, 0.03]),
             ((None, None, None, 0.0, 0.0, 0.4), 0.03, [1.0, 0.3, 0.1, 0.03]),
             ((None, None, None, 0.0, 0.0, 0.0), 0.3, [1.0, 0.3, 0.1, 0.03]),
+            # Better than frequencies (0), and worse than the start (0.1), with five of 100.
+            ((0.05, 0.05, 0.05, 0.05, 0.05, 0.5), 0.03, [1.0, 3.0, 0.3, 0.1, 0.03]),
         ],
     )
     def test_where_training_is_of_no_use_smaller_rates_are_tried(
@@ -141,13 +143,14 @@ class TestChoice:
         def run(rate, *_):
             seen.append(rate)
             share = dict(zip(rates[::-1], shares, strict=True))[rate]
-            gains = np.full(n, -1.0) if share is None else np.arange(n) % 10 < 10 * share
+            gains = np.full(n, -1.0) if share is None else np.arange(n) % 20 < 20 * share
             return SimpleNamespace(
                 rate=rate, gains=[gains.astype(float)], has_diverged=share is None, may_stay=False
             )
 
         monkeypatch.setattr(of_search, "_tried", run)
-        monkeypatch.setattr(of_search, "_gains_by_frequency", np.zeros(n), raising=False)
+        by_frequency, at_start = np.zeros(n), np.arange(n) % 20 < 2
+        monkeypatch.setattr(of_search, "_gains_untrained", lambda _: (by_frequency, at_start))
         assert of_search.best_rate(2) == (chosen, chosen in (0.03, 10.0))
         assert seen == tried
 
@@ -161,7 +164,25 @@ class TestChoice:
         counts = Y[np.setdiff1d(training.rows, held)].sum(axis=0)
         most = np.argsort(-counts, kind="stable")[:5]
         score = ndcg_at_k(Y[held], np.tile(most, (len(held), 1)), k=5)
-        assert of_search._gains_by_frequency.mean() == pytest.approx(score, abs=1e-12)
+        others = training.part(np.flatnonzero(~np.isin(training.rows, held)))
+        by_frequency, at_start = of_search._gains_untrained(others)
+        assert by_frequency.mean() == pytest.approx(score, abs=1e-12)
+        np.testing.assert_array_equal(at_start, by_frequency)
+
+    def test_proxies_are_of_use_if_they_are_no_worse_than_at_their_start(self, data):
+        """The start is that of a fit whose steps are too short to matter."""
+        X, Y = data
+        own = {"loss": "triplet", "metric": "euclidean", "embedding_dim": None}
+        model = make(**own)
+        training = model._check(X, Y, None, None, False)
+        of_search = search.Search(model._settings(), training, _seed(0), 0.1, is_dense=True)
+        held = of_search.held.rows
+        places = np.flatnonzero(~np.isin(training.rows, held))
+        others = training.rows[places]
+        _, at_start = of_search._gains_untrained(training.part(places))
+        still = make(learning_rate=1e-12, max_iter=1, **own).fit(X[others], Y[others])
+        labels, _ = still.predict_topk(X[held], 5)
+        assert at_start.mean() == pytest.approx(ndcg_at_k(Y[held], labels, k=5), abs=1e-12)
 
     def test_proxies_that_collapse_at_the_first_rate_are_trained_at_a_smaller_one(self):
         """With steps of 0.1 the proxies of a triplet loss fly apart."""
