@@ -110,23 +110,23 @@ figure.savefig("propensity.png", dpi=120)
 print("figure written to propensity.png")
 
 # %%
-# Hiding labels at random halves P@5, from 43.4 to 20.9% with a = 0. But P@5 falls for all systems
+# Hiding labels at random halves P@5, from 43.3 to 20.9% with a = 0. But P@5 falls for all systems
 # alike, and chooses the same one as the truth. What misleads here is the formula, which assumes
-# that rare labels are hidden more. By the formula, a = 1 looks best, which is 0.8 points of true
+# that rare labels are hidden more. By the formula, a = 1 looks best, which is 0.9 points of true
 # P@5 below the best.
 #
 # Where rare labels are hidden more, P@5 favours frequent ones: it chooses a = 0.4, if only just,
-# with a true P@5 of 43.8%, while a = 1 would give 44.5%. Weighting hits by one over the true
+# with a true P@5 of 43.9%, while a = 1 would give 44.5%. Weighting hits by one over the true
 # propensity repairs both the choice and the value, to within 0.3 points. With the formula, computed
-# from the labels that are seen, the choice is nearly right, a = 1.2 with 44.4%, and the value is 4
-# to 6 points too high.
+# from the labels that are seen, the choice is right, too (a = 1 and 1.2 differ by less than the
+# noise), but the value is 4 to 6 points too high.
 #
 # Watch out:
 #
-# - PSP@k is good for comparing systems on the same data, but is no estimate of P@k: it is 31.3%
+# - PSP@k is good for comparing systems on the same data, but is no estimate of P@k: it is 31.4%
 #   with a = 1, where 44.5% of the five best are true. With complete test labels it would be 19.7%.
 # - All of it rests on the propensities. The formula assumes that rare labels are hidden more,
 #   whatever the data, and its counts lack labels themselves. Have some rows labelled completely to
 #   check.
-# - A few rare hits weigh heavily: the standard error of P@5 about doubles, from 0.3 to 0.5 or 0.7
-#   points.
+# - A few rare hits weigh heavily: the standard error of P@5 about doubles, from 0.3 to between 0.5
+#   and 0.7 points.
