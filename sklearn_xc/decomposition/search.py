@@ -3,7 +3,8 @@
 ::
 
     training set -> some instances held out, the others trained on
-    rates         two epochs at each: the middle one, its neighbours, and on while that helps
+    rates         two epochs at each: the middle one, its neighbours, and on while that helps, or,
+                  downwards, while none is of use
     epochs        from the start at the best rate, until held-out instances are ranked no better
     -> a rate and a number of epochs, for a fit of all instances
 """
@@ -27,7 +28,8 @@ from sklearn_xc.solvers.schedule import Schedule
 from sklearn_xc.storage.loops import Loops
 
 #: Rates that may be tried. The search begins in the middle, at 1 with a hidden layer, at 0.3
-#: without, at 0.1 for proxies among the instances, and ends where neither neighbour is better.
+#: without, at 0.1 for proxies among the instances, and ends where neither neighbour is better, if
+#: what it has found is of use.
 RATES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 _FIRST = {"hidden layer": 1.0, "no layer": 0.3, "proxies": 0.1}
 #: Epochs of a trial of a rate. After one, fast rates are ahead that end behind.
@@ -40,7 +42,7 @@ _MOST_TRIED = 100_000
 #: Labels that held-out instances are ranked by: nDCG at 5.
 _K = 5
 #: Standard errors of a difference: by which a rate must be better than another, and at which it is
-#: given up after its first epoch, or thought to be of use.
+#: given up after its first epoch, or ahead of frequencies far enough to be of use.
 _ERRORS, _FAR = 2.0, 3.0
 #: By how much of themselves scores must rise for training to go on.
 _WORTH = 0.01
@@ -201,9 +203,7 @@ class Search:
         by_frequency = self.gains(np.tile(most, (len(self._held.rows), 1)))
         if self._settings.metric == "inner_product":
             return by_frequency, by_frequency
-        fitting = Fitting(
-            self._settings, part, start_course(self._settings, part, self.seed), self.seed
-        )
+        fitting = _begun(self._settings, part, self.seed)
         found = _best_labels(fitting, part, self._held.rows, self._settings.n_workers)
         return by_frequency, self.gains(found)
 
@@ -253,8 +253,7 @@ class Trial:
         schedule = Schedule(rate, settings.schedule.decay)
         self.rate, self.part, self._search = rate, part, search
         settings = replace(settings, schedule=schedule, verbose=0)
-        course = start_course(settings, part, search.seed)
-        self._fitting = Fitting(settings, part, course, search.seed)
+        self._fitting = _begun(settings, part, search.seed)
         self.gains: list[np.ndarray] = []
         self.has_diverged = False
         #: Epochs whose gains are known, but that the weights have not seen.
@@ -314,6 +313,11 @@ def _is_over(scores: np.ndarray, patience: int) -> bool:
         return False
     before = scores[:-patience].max()
     return scores[-patience:].max() <= (1 + _WORTH) * before
+
+
+def _begun(settings: Settings, part: TrainingSet, seed: int) -> Fitting:
+    """Return a training of a part of the instances that has not made a step."""
+    return Fitting(settings, part, start_course(settings, part, seed), seed)
 
 
 def _labels_of(training: TrainingSet, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -47,6 +47,12 @@ def make(**parameters):
     return DecompMIPSClassifier(**{**own, **parameters})
 
 
+def search_of(model, X, Y, seed=0, *, is_dense=False):
+    """Return the training set of a fit, and its search."""
+    training = model._check(X, Y, None, None, False)
+    return training, search.Search(model._settings(), training, seed, 0.1, is_dense=is_dense)
+
+
 def assert_same_model(a, b):
     np.testing.assert_array_equal(a.coef_, b.coef_)
     np.testing.assert_array_equal(a.feature_embedding_, b.feature_embedding_)
@@ -86,8 +92,7 @@ class TestChoice:
         X, Y = data
         model = make(learning_rate=1.0, early_stopping=True, n_iter_no_change=9).fit(X, Y)
         assert len(model.validation_scores_) == 4
-        training = model._check(X, Y, None, None, False)
-        of_search = search.Search(model._settings(), training, _seed(0), 0.1, is_dense=False)
+        training, of_search = search_of(model, X, Y, _seed(0))
         held = of_search.held.rows
         others = np.setdiff1d(training.rows, held)
         assert len(held) == len(training.rows) // 3
@@ -135,9 +140,7 @@ class TestChoice:
     ):
         rates = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
         monkeypatch.setattr(search, "RATES", rates)
-        model = make()
-        training = model._check(*data, None, None, False)
-        of_search = search.Search(model._settings(), training, 0, 0.1, is_dense=False)
+        _, of_search = search_of(make(), *data)
         n, seen = len(of_search.held.rows), []
 
         def run(rate, *_):
@@ -157,9 +160,7 @@ class TestChoice:
     def test_what_is_of_use_ranks_labels_better_than_their_frequency(self, data):
         """By a count of the labels of the instances that are not held out."""
         X, Y = data
-        model = make()
-        training = model._check(X, Y, None, None, False)
-        of_search = search.Search(model._settings(), training, 0, 0.1, is_dense=False)
+        training, of_search = search_of(make(), X, Y)
         held = of_search.held.rows
         counts = Y[np.setdiff1d(training.rows, held)].sum(axis=0)
         most = np.argsort(-counts, kind="stable")[:5]
@@ -173,9 +174,7 @@ class TestChoice:
         """The start is that of a fit whose steps are too short to matter."""
         X, Y = data
         own = {"loss": "triplet", "metric": "euclidean", "embedding_dim": None}
-        model = make(**own)
-        training = model._check(X, Y, None, None, False)
-        of_search = search.Search(model._settings(), training, _seed(0), 0.1, is_dense=True)
+        training, of_search = search_of(make(**own), X, Y, _seed(0), is_dense=True)
         held = of_search.held.rows
         places = np.flatnonzero(~np.isin(training.rows, held))
         others = training.rows[places]
