@@ -1,7 +1,4 @@
-"""Fits of clones to some of the rows, and what these say of others: side by side, or on a cluster.
-
-A job is known by a name, under which the answers are kept where the fit has a ``checkpoint_dir``.
-"""
+"""Fits of clones to some of the rows, and their answers for others, in threads or on a cluster."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -10,9 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 
-from sklearn_xc._kept_fits import KeptFits
 from sklearn_xc._made_features import MadeFeatures, made_from
-from sklearn_xc._out_of_fold import Answers, as_rows, ask, fit_clone, weight_argument
+from sklearn_xc._out_of_fold import as_rows, ask, fit_clone, weight_argument
 from sklearn_xc._pruning_notes import PruningNote, PruningNotes
 from sklearn_xc._shared_memory import Share, array_bytes
 from sklearn_xc._sklearn import safe_indexing
@@ -27,8 +23,6 @@ class Job:
 
     Attributes
     ----------
-    name : str
-        Lower-case letters, digits and hyphens.
     part : str
         What errors call it, such as "estimator 'ova'".
     estimator : estimator
@@ -40,7 +34,6 @@ class Job:
         Which is to fit it, and has not begun.
     """
 
-    name: str
     part: str
     estimator: Any
     rows: np.ndarray | None
@@ -54,8 +47,8 @@ class Watch:
     def begins(self, number: int) -> None:
         """Hear that a job is begun."""
 
-    def ends(self, number: int, *, is_known: bool) -> None:
-        """Hear that it is done, or was known."""
+    def ends(self, number: int) -> None:
+        """Hear that it is done."""
 
 
 class Done(NamedTuple):
@@ -108,83 +101,88 @@ class CloneFits:
     share: Share
     made: MadeFeatures | None = None
 
-    def run(self, jobs: Sequence[Job], kept: KeptFits, n_jobs: Any, watch: Watch) -> list[Done]:
+    def run(self, jobs: Sequence[Job], n_jobs: Any, watch: Watch) -> list[Done]:
         """Do all jobs.
 
         Parameters
         ----------
         jobs : sequence of Job
-        kept : KeptFits
-            Where answers are looked for, and kept.
         n_jobs : int or None
             Threads, where no cluster is at work.
         watch : Watch
             Is told of each.
+
+        Raises
+        ------
+        ValueError
+            If clones with different rows would share a ``checkpoint_dir``.
         """
+        for job in jobs:
+            if job.test is not None:
+                self._refuse_checkpoints(job)
         found: list[Done | None] = [None] * len(jobs)
-        for number, job in enumerate(jobs):
-            known = None if job.test is None else kept.answers(job.name).get()
-            if known is not None:
-                answers, seconds, notes = known
-                found[number] = Done(Answers(*answers), seconds, notes)
-                watch.begins(number)
-                job.task.begin().end()
-                watch.ends(number, is_known=True)
-        rest = [number for number, done in enumerate(found) if done is None]
 
         def keep(number: int, done: Done) -> None:
-            found[number], job = done, jobs[number]
-            if job.test is not None:
-                answers = tuple(done.result)
-                kept.answers(job.name).put(
-                    lambda: (answers, done.seconds, done.notes), is_final=True
-                )
-                kept.forget(job.name)
-            elif self.share.allowed is not None:
+            found[number] = done
+            if jobs[number].test is None and self.share.allowed is not None:
                 self.share.held += array_bytes(done.result)
-            watch.ends(number, is_known=False)
+            watch.ends(number)
 
         engine = engine_at_work()
-        if engine.is_cluster and rest:
-            self._send(engine, {n: jobs[n] for n in rest}, kept, n_jobs, watch, keep)
+        if engine.is_cluster:
+            self._send(engine, jobs, n_jobs, watch, keep)
             return found  # type: ignore[return-value]
-        workers = min(count_threads(n_jobs, f"{self.who}: n_jobs"), len(rest))
+        workers = min(count_threads(n_jobs, f"{self.who}: n_jobs"), len(jobs))
         if self.share.allowed is not None:
             workers = 1
 
         def work(number: int) -> None:
             watch.begins(number)
-            keep(number, self._do(jobs[number], kept))
+            keep(number, self._do(jobs[number]))
 
         if workers < 2:
-            for number in rest:
+            for number in range(len(jobs)):
                 work(number)
         else:
-            Parallel(n_jobs=workers, require="sharedmem")(delayed(work)(one) for one in rest)
+            Parallel(n_jobs=workers, require="sharedmem")(
+                delayed(work)(number) for number in range(len(jobs))
+            )
         return found  # type: ignore[return-value]
 
+    def _refuse_checkpoints(self, job: Job) -> None:
+        for name, value in job.estimator.get_params().items():
+            if value is not None and name.rpartition("__")[2] == "checkpoint_dir":
+                raise ValueError(
+                    f"{self.who}: {job.part}: {name} must be None, because fits to different rows "
+                    f"cannot share a folder. Got {value!r}."
+                )
+
     def _send(
-        self, engine: Engine, jobs: dict[int, Job], kept: KeptFits, n_jobs: Any, watch: Watch,
+        self,
+        engine: Engine,
+        jobs: Sequence[Job],
+        n_jobs: Any,
+        watch: Watch,
         keep: Callable[[int, Done], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Do jobs on a cluster; no callback is told of what goes on within."""
 
-        def orders() -> Iterator[tuple[int, tuple[Job, KeptFits]]]:
-            for number, job in jobs.items():
+        def orders() -> Iterator[tuple[int, tuple[Job]]]:
+            for number, job in enumerate(jobs):
                 watch.begins(number)
                 job.task.begin()
-                yield number, (replace(job, task=Task()), kept)
+                yield number, (replace(job, task=Task()),)
 
         workers, fits = engine.count(n_jobs), self
         if self.share.allowed is not None:  # for all that a process works on at a time
             beside = -(-workers.n // workers.n_processes)
             fits = replace(self, share=Share(self.share.allowed // beside, self.share.held))
         with engine.sharing(fits, self.who) as place:
-            for number, done in place.run(_do_there, orders(), workers.n):
+            for number, done in place.run(CloneFits._do, orders(), workers.n):
                 jobs[number].task.end()
                 keep(number, done)
 
-    def _do(self, job: Job, kept: KeptFits) -> Done:
+    def _do(self, job: Job) -> Done:
         """Do a job."""
         notes, X, y, rows = PruningNotes(), self.X, self.y, job.rows
         weight = weight_argument(job.estimator, self.weight, rows)
@@ -196,7 +194,7 @@ class CloneFits:
         with made_from(made):
             fitted, seconds = fit_clone(
                 job.part, job.estimator, X, y, weight, rows, self.who, job.task,
-                notes=notes, kept=kept, name=job.name, share=self.share,
+                notes=notes, share=self.share,
             )  # fmt: skip
         if job.test is None:
             return Done(fitted, seconds, notes.found)
@@ -208,8 +206,3 @@ class CloneFits:
             job.part, fitted, asked, self.k, self.classes, self.who, are_columns=self.are_columns
         )
         return Done(answers, seconds, notes.found)
-
-
-def _do_there(fits: CloneFits, job: Job, kept: KeptFits) -> Done:
-    """Do a job, in a worker."""
-    return fits._do(job, kept.where_shared())

@@ -15,7 +15,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 
 from sklearn_xc._allowed_labels import AllowedLabels
-from sklearn_xc._kept_fits import KeptFits
 from sklearn_xc._label_names import places_in
 from sklearn_xc._pruning_notes import PruningNotes
 from sklearn_xc._shared_memory import Share
@@ -80,8 +79,6 @@ def fit_clone(
     task: Task | None = None,
     *,
     notes: PruningNotes,
-    kept: KeptFits | None = None,
-    name: str = "",
     share: Share | None = None,
 ) -> tuple[Any, float]:
     """Return a clone fitted to some of the rows, and the seconds that it took.
@@ -103,8 +100,6 @@ def fit_clone(
         Which is to fit it, and has not begun; None tells no callback.
     notes : PruningNotes
         Take up what the fit has to say of pruning, in place of a warning.
-    kept : KeptFits, default=None
-        Where the fit is kept, by a `name`.
     share : Share, default=None
         What the fit may hold; None for no limit.
     """
@@ -113,12 +108,9 @@ def fit_clone(
     if rows is not None:
         X, y = copies = safe_indexing(as_rows(X), rows), safe_indexing(as_rows(y), rows)
     fitted = clone(estimator)
-    task, kept = Task() if task is None else task, KeptFits() if kept is None else kept
+    task = Task() if task is None else task
     limit = (share or Share(None)).limiting(fitted, *copies)
-    with (
-        said_by(part, who), notes.gathering(), task.around(fitted), limit,
-        kept.within(fitted, name),
-    ):  # fmt: skip
+    with said_by(part, who), notes.gathering(), task.around(fitted), limit:
         fitted.fit(X, y, **arguments)
     return fitted, time.perf_counter() - began
 

@@ -16,7 +16,6 @@ from sklearn_xc._data import Targets
 from sklearn_xc._declared_state import Array, Estimator, declares
 from sklearn_xc._explanation import Explanation
 from sklearn_xc._held_out import draw_rows, split
-from sklearn_xc._kept_fits import KeptFits, kept_fits
 from sklearn_xc._made_features import made_features
 from sklearn_xc._out_of_fold import (
     Answers,
@@ -56,7 +55,7 @@ class WrappedClassifier(XCClassifier):
     """Scores and ranks as ``estimator_`` does.
 
     A subclass calls ``_learn_pairs`` in fit, and has the parameters ``estimator``, ``cv``,
-    ``top_k``, ``max_memory``, ``n_jobs``, ``random_state`` and ``checkpoint_dir``.
+    ``top_k``, ``max_memory``, ``n_jobs`` and ``random_state``.
     """
 
     estimator: Any
@@ -65,7 +64,6 @@ class WrappedClassifier(XCClassifier):
     top_k: int
     n_jobs: int | None
     random_state: Any
-    checkpoint_dir: Any
 
     @reads_one_state
     def predict(self, X: Any) -> Any:
@@ -168,10 +166,8 @@ class WrappedClassifier(XCClassifier):
             rows = np.flatnonzero(weight > 0) if learns else np.empty(0, np.int64)
             return self._ask_prefit(X, targets, weight, draw_rows(rows, seed)), np.zeros(1)
         cv = self._folds_of(int(np.count_nonzero(weight > 0)))
-        with kept_fits(self, X, y, given, seed) as (kept, seed):
-            folds = split(cv, X, y, targets, weight, seed, who) if learns else []
-            kept.require_same(folds)
-            return self._train(X, y, targets, given, weight, folds, fit, kept)
+        folds = split(cv, X, y, targets, weight, seed, who) if learns else []
+        return self._train(X, y, targets, given, weight, folds, fit)
 
     def _folds_of(self, n_rows: int) -> Any:
         """Return the `cv` for so many rows: a subclass may know what to take for None."""
@@ -218,7 +214,6 @@ class WrappedClassifier(XCClassifier):
         weight: np.ndarray,
         folds: list[tuple[np.ndarray, np.ndarray]],
         fit: Fit,
-        kept: KeptFits,
     ) -> tuple[ScoredPairs, np.ndarray]:
         who, notes = type(self).__name__, PruningNotes()
         self._require_pairs(sum(len(test) for _, test in folds))
@@ -227,11 +222,11 @@ class WrappedClassifier(XCClassifier):
         progress = fit.parts("fold", len(costs), unit="fit", costs=costs, in_order=False)
         last = len(folds)
         jobs = [
-            Job(f"fold-{number}", "estimator", self.estimator, *rows, progress.part(number))
+            Job("estimator", self.estimator, *rows, progress.part(number))
             for number, rows in enumerate(folds)
         ]
         task = progress.part(last, name="last fit")
-        jobs.append(Job("all", "estimator", self.estimator, None, None, task))
+        jobs.append(Job("estimator", self.estimator, None, None, task))
         texts = [*(f"without {len(test)} rows" for _, test in folds), "with all rows"]
         fits = CloneFits(
             X, y, given, self._depth(), self.classes_, who, self._has_columns,
@@ -240,7 +235,7 @@ class WrappedClassifier(XCClassifier):
         )  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenLabelWarning)  # there is one of our own
-            done = fits.run(jobs, kept, self.n_jobs, _Told(progress, texts))
+            done = fits.run(jobs, self.n_jobs, _Told(progress, texts))
         progress.close()
         notes.found = [note for one in done for note in one.notes]
         notes.tell(who, _STACKLEVEL)
@@ -338,9 +333,6 @@ class _Told(Watch):
     def __init__(self, progress: Progress, texts: list[str]) -> None:
         self._progress, self._texts = progress, texts
 
-    def ends(self, number: int, *, is_known: bool) -> None:
+    def ends(self, number: int) -> None:
         """Print a line."""
-        if is_known:
-            self._progress.passed(number)
-        else:
-            self._progress.ended(self._texts[number], number)
+        self._progress.ended(self._texts[number], number)

@@ -18,7 +18,6 @@ from sklearn.model_selection import (
 from sklearn.utils import indexable, resample, shuffle
 
 from sklearn_xc import LabelFeatures, OvALinearXC, TextsWithFeatures
-from sklearn_xc._kept_fits import kept_fits
 from sklearn_xc._plain_state import as_plain, from_plain
 from sklearn_xc._sklearn import num_samples, safe_indexing
 from sklearn_xc.model_selection import train_test_split as sparse_train_test_split
@@ -246,28 +245,3 @@ class TestErrors:
     def test_labels_of_nothing(self):
         with pytest.raises(ValueError, match="must not be empty"):
             LabelFeatures(TextsWithFeatures([], np.zeros((0, 3))))
-
-
-class Fit:
-    """What keeps fits in a folder."""
-
-    def __init__(self, folder):
-        self.checkpoint_dir = folder
-
-    def get_params(self, deep=True):
-        return {"checkpoint_dir": self.checkpoint_dir}
-
-
-def test_a_kept_fit_knows_both_halves(pair, tmp_path):
-    def keep(x):
-        with kept_fits(Fit(tmp_path / "fit"), x, np.arange(5), None, 0) as (kept, _):
-            kept.answers("a").put(lambda: 1, is_final=True)
-
-    keep(pair)
-    keep(pair[np.arange(5)])
-    other = copy.deepcopy(pair)
-    other.texts[2] = "a slow car"
-    with pytest.raises(ValueError, match="other data: X is not the same"):
-        keep(other)
-    with pytest.raises(ValueError, match="other data: features is not the same"):
-        keep(TextsWithFeatures(TEXTS, values_of(pair) * 2))

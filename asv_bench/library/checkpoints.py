@@ -30,9 +30,6 @@ from sklearn_xc import (
     OvALinearXC,
     OvALinearXCCV,
     SoftmaxUMax,
-    StackingXC,
-    ThresholdTuner,
-    _kept_fits,
 )
 from sklearn_xc.storage import checkpoints, loops
 
@@ -44,12 +41,7 @@ ESTIMATORS: dict[str, Callable[..., Any]] = {
     "ImplicitSoftmaxSGD": lambda **own: ImplicitSoftmaxSGD(max_iter=5, random_state=0, **own),
     "DecompMIPSClassifier": lambda **own: DecompMIPSClassifier(random_state=0, **own),
     "NGAMEEmbeddingXC": lambda **own: NGAMEEmbeddingXC(random_state=0, **own),
-    "StackingXC": lambda **own: StackingXC(
-        [("ova", OvALinearXC()), ("decomp", DecompMIPSClassifier(random_state=0))], cv=0.1,
-        random_state=0, **own,
-    ),
-    "ThresholdTuner": lambda **own: ThresholdTuner(OvALinearXC(), cv=2, random_state=0, **own),
-}  # fmt: skip
+}
 
 _COLUMNS = [
     Column("set", "set"),
@@ -203,7 +195,6 @@ def _fitted(
 
 #: What a fit with checkpoints does beside one without: all of it is in these.
 _PLACES = (
-    (_kept_fits, "data_of_any"),
     (checkpoints, "identity_of"),
     (checkpoints, "_begun"),
     (checkpoints.Checkpoints, "put"),

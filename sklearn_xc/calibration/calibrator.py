@@ -4,7 +4,6 @@ import time
 import warnings
 from dataclasses import replace
 from numbers import Integral, Real
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -91,11 +90,6 @@ class TopKCalibrator(WrappedClassifier):
         Draws the held-out rows. The estimator has a random state of its own.
     verbose : int, default=0
         If not 0, print what the maps were learned from.
-    checkpoint_dir : str or PathLike, default=None
-        A folder in which ``fit`` saves its progress: the answers for held-out rows and, within the
-        folder, the checkpoints of fits that have a `checkpoint_dir` themselves. If the process
-        ends before the fit does, the same call resumes from there and gives the same bytes. Other
-        data, parameters or versions are refused. The folder is yours to remove.
 
     Attributes
     ----------
@@ -189,7 +183,6 @@ class TopKCalibrator(WrappedClassifier):
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
-        "checkpoint_dir": [str, PathLike, None],
     }
 
     def __init__(
@@ -205,7 +198,6 @@ class TopKCalibrator(WrappedClassifier):
         n_jobs=None,
         random_state=None,
         verbose=0,
-        checkpoint_dir=None,
     ):
         self.estimator = estimator
         self.method = method
@@ -217,7 +209,6 @@ class TopKCalibrator(WrappedClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-        self.checkpoint_dir = checkpoint_dir
 
     @fit_context(prefer_skip_nested_validation=False)
     @built_apart

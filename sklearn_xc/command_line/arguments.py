@@ -83,11 +83,6 @@ def _add_fit(commands: Any) -> None:
     )
     command.add_argument("--jobs", type=_jobs, default=-1, metavar="N", help="threads (all cores)")
     command.add_argument("--seed", type=int, default=0, help="for what is random (0)")
-    command.add_argument(
-        "--checkpoints", metavar="FOLDER",
-        help="keep there what is finished; if training ends before that, the same command goes on "
-        "from there",
-    )  # fmt: skip
     _add_common(command)
 
 

@@ -2,7 +2,6 @@
 
 import time
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 from sklearn_xc.command_line.errors import CommandError, listed, say
@@ -65,7 +64,7 @@ def fit(options: Any) -> None:
         )
     if options.holdout:
         _hold_out(model, rows, options)
-    seconds = _train(model, rows, options, "fit")
+    seconds = _train(model, rows, options)
     columns = Columns(options.text, options.labels, options.separator)
     n_bytes = save_model(model, columns, options.out, compact=options.compact)
     n_labels = len(model.classes_)
@@ -115,7 +114,7 @@ def _hold_out(model: Any, rows: LabelledRows, options: Any) -> None:
     if max(Counter(name for names in train.labels for name in names).values()) < least:
         raise CommandError(f"--holdout: no label is in {least} of the rows that are left.")
     model = clone(model)
-    seconds = _train(model, train, options, "holdout")
+    seconds = _train(model, train, options)
     answers = Answers(model)
     for first in range(0, n_held, 8192):
         answers.add(held.texts[first : first + 8192], held.labels[first : first + 8192])
@@ -131,20 +130,14 @@ def _some(rows: LabelledRows, which: Any) -> LabelledRows:
     return LabelledRows([rows.texts[i] for i in which], [rows.labels[i] for i in which], 0)
 
 
-def _train(model: Any, rows: LabelledRows, options: Any, part: str) -> float:
-    """Fit the model, and return the seconds; checkpoints are in the folder of this part."""
+def _train(model: Any, rows: LabelledRows, options: Any) -> float:
+    """Fit the model, and return the seconds."""
     y: Any = rows.labels
     if options.estimator in ONE_LABEL:
         model.set_params(separator=None)
         y = [names[0] for names in rows.labels]
-    if options.checkpoints is not None:
-        folder = Path(options.checkpoints)
-        folder.mkdir(exist_ok=True)
-        model.set_params(classifier__checkpoint_dir=folder / part)
     began = time.perf_counter()
     model.fit(rows.texts, y)
-    for classifier in (model.classifier, model.classifier_):  # of no use to who opens the model
-        classifier.set_params(checkpoint_dir=None)
     return time.perf_counter() - began
 
 

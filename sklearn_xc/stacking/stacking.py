@@ -3,7 +3,6 @@
 import time
 import warnings
 from numbers import Integral, Real
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from sklearn_xc._checks import (
 from sklearn_xc._clone_fits import CloneFits, Job
 from sklearn_xc._data import CsrRows, DenseRows, Targets
 from sklearn_xc._held_out import draw_rows, split
-from sklearn_xc._kept_fits import KeptFits, kept_fits
 from sklearn_xc._made_features import made_features
 from sklearn_xc._objective import OBJECTIVES
 from sklearn_xc._out_of_fold import (
@@ -109,11 +107,6 @@ class StackingXC(StackedModel):
         states of their own.
     verbose : int, default=0
         If not 0, print the results of each member on the held-out rows.
-    checkpoint_dir : str or PathLike, default=None
-        A folder in which ``fit`` saves its progress: the members' answers for held-out rows and,
-        within the folder, the checkpoints of fits that have a `checkpoint_dir` themselves. If the
-        process ends before the fit does, the same call resumes from there and gives the same
-        bytes. Other data, parameters or versions are refused. The folder is yours to remove.
 
     Attributes
     ----------
@@ -195,7 +188,6 @@ class StackingXC(StackedModel):
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
-        "checkpoint_dir": [str, PathLike, None],
     }
 
     def __init__(
@@ -212,7 +204,6 @@ class StackingXC(StackedModel):
         n_jobs=None,
         random_state=None,
         verbose=0,
-        checkpoint_dir=None,
     ):
         self.estimators = estimators
         self.final_estimator = final_estimator
@@ -225,7 +216,6 @@ class StackingXC(StackedModel):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-        self.checkpoint_dir = checkpoint_dir
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters and, with `deep`, those of the members as ``name__parameter``.
@@ -313,15 +303,13 @@ class StackingXC(StackedModel):
             progress = fit.parts("step", 1, in_order=False)
             lesson, seconds = self._ask_prefit(members, X, weight, seed), np.zeros(len(members))
         else:
-            with kept_fits(self, X, y, given, seed) as (kept, seed):
-                folds = split(self.cv, X, y, targets, weight, seed, who)
-                kept.require_same(folds)
-                n_held_out = sum(len(test) for _, test in folds)
-                costs = [*(len(train) for train, _ in folds), n, n_held_out]
-                progress = fit.parts("step", len(costs), costs=costs, in_order=False)
-                lesson, seconds = self._train_members(
-                    members, X, y, targets, given, weight, folds, progress, kept
-                )
+            folds = split(self.cv, X, y, targets, weight, seed, who)
+            n_held_out = sum(len(test) for _, test in folds)
+            costs = [*(len(train) for train, _ in folds), n, n_held_out]
+            progress = fit.parts("step", len(costs), costs=costs, in_order=False)
+            lesson, seconds = self._train_members(
+                members, X, y, targets, given, weight, folds, progress
+            )
         self._keep_frequencies(instances, indptr, labels, weight)
         names = [name for name, _ in members]
         teacher = Teacher(self.final_estimator, lesson, targets, weight, seed, who)
@@ -351,7 +339,6 @@ class StackingXC(StackedModel):
         weight: np.ndarray,
         folds: list[tuple[np.ndarray, np.ndarray]],
         progress: Progress,
-        kept: KeptFits,
     ) -> tuple[Lesson, np.ndarray]:
         """Train the members without held-out rows, ask them, and train them on all rows."""
         who, n_held_out = type(self).__name__, sum(len(test) for _, test in folds)
@@ -362,18 +349,20 @@ class StackingXC(StackedModel):
         )  # fmt: skip
         texts = [f"members without {len(test)} rows" for _, test in folds]
         told = Steps(progress, len(members), [*texts, "members with all rows"])
-        every: list[tuple[str, Any, Any]] = [(f"fold-{i}", *rows) for i, rows in enumerate(folds)]
         jobs = [
             Job(
-                f"{step}-{at}", f"estimator {name!r}", estimator, train, test,
+                f"estimator {name!r}",
+                estimator,
+                train,
+                test,
                 told.task(number).part(f"member {name}", at),
             )
-            for number, (step, train, test) in enumerate([*every, ("all", None, None)])
+            for number, (train, test) in enumerate([*folds, (None, None)])
             for at, (name, estimator) in enumerate(members)
-        ]  # fmt: skip
+        ]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenLabelWarning)  # the stack has one of its own
-            done = fits.run(jobs, kept, self.n_jobs, told)
+            done = fits.run(jobs, self.n_jobs, told)
         notes = PruningNotes()
         notes.found = [note for one in done for note in one.notes]
         notes.tell(who, _STACKLEVEL)

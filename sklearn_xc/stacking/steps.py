@@ -45,7 +45,7 @@ class Steps(Watch):
                 self._has_begun[step] = True
                 self._tasks[step].begin()
 
-    def ends(self, number: int, *, is_known: bool) -> None:
+    def ends(self, number: int) -> None:
         """End the step of a member, if it is the last."""
         step = number // self._n_members
         with self._lock:

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from sklearn_xc._atomic_files import open_atomic
 from sklearn_xc._data import CsrRows, DenseRows, Targets
@@ -35,9 +34,7 @@ FORMAT = 2
 FIT = "fit.json"
 _WHAT = "a fit of sklearn_xc on its way"
 _PART = ".part"
-#: The folder of fits within a fit.
-FITS = "fits"
-_OURS = re.compile(rf"{re.escape(FIT)}|{FITS}|[a-z0-9.-]+{re.escape(_PART)}|\..*\.tmp")
+_OURS = re.compile(rf"{re.escape(FIT)}|[a-z0-9.-]+{re.escape(_PART)}|\..*\.tmp")
 _ADVICE = "Give each fit a folder of its own, or remove this one."
 #: Parameters that change no byte of a model.
 _APART = {
@@ -94,23 +91,6 @@ def data_of(
         "y": (targets.indptr, targets.rows),
         "sample_weight": None if weight is None else (weight,),
     }
-
-
-def data_of_any(X: Any, y: Any, weight: np.ndarray | None) -> dict[str, Iterable[Any] | None]:
-    """Return the same of an X and y of any kind, such as texts or a data frame."""
-    return {
-        "X": _content(X),
-        "y": _content(y),
-        "sample_weight": None if weight is None else (weight,),
-    }
-
-
-def _content(data: Any) -> list[np.ndarray]:
-    if sp.issparse(data):
-        rows = data.tocsr()
-        return [rows.indptr, rows.indices, rows.data, np.array(rows.shape)]
-    names = [np.array(list(data.columns), object)] if hasattr(data, "columns") else []
-    return [*names, np.asarray(data) if hasattr(data, "__array__") else np.array(data, object)]
 
 
 def _node(value: Any) -> Any:
@@ -212,7 +192,7 @@ class Checkpoints:
     @property
     def has_parts(self) -> bool:
         """Whether there is anything to go on from."""
-        return (self.folder / FITS).exists() or any(self.folder.glob(f"*{_PART}"))
+        return any(self.folder.glob(f"*{_PART}"))
 
     def remove(self, names: str) -> None:
         """Forget the parts of a name, in which * stands for anything."""

@@ -11,7 +11,6 @@ import sklearn_xc
 from sklearn_xc import OvALinearXC, TextClassifierXC, TopKCalibrator
 from sklearn_xc.command_line.cells import names_of, text_of
 from sklearn_xc.command_line.estimators import make_model
-from sklearn_xc.storage.checkpoints import Checkpoints
 
 ASKED = ["--text", "text", "--labels", "tags", "--separator", ";", "--jobs", 1]
 
@@ -344,41 +343,3 @@ def test_names_in_a_cell(cell, separator, names):
 def test_texts_of_several_cells():
     row = {"a": "one", "b": None, "c": 2, "d": ["x", "é"], "e": ""}
     assert text_of(row, ["a", "b", "c", "d", "e", "f"]) == 'one 2 ["x", "é"]'
-
-
-class TestCheckpoints:
-    """An interrupted command goes on from what is finished, and ends in the same files."""
-
-    @staticmethod
-    def arrays(folder):
-        """Return the arrays of a model but for its times."""
-        paths = [path for path in folder.glob("*.npy") if "seconds" not in path.name]
-        return {path.name: path.read_bytes() for path in paths}
-
-    def test_it_goes_on(self, run, train, tmp_path, monkeypatch):
-        plain, n, last = Checkpoints.put, 0, 2
-
-        def counted(*args):
-            nonlocal n
-            plain(*args)
-            n += 1
-            if n == last:
-                raise KeyboardInterrupt
-
-        monkeypatch.setattr(Checkpoints, "put", counted)
-        asked = ["fit", train, *ASKED, "--holdout", 0.2]
-        assert run(*asked, "--out", tmp_path / "plain")[0] == 0
-        kept = ["--checkpoints", tmp_path / "kept", "--out", tmp_path / "again"]
-        code, _, err = run(*asked, *kept)
-        assert (code, n) == (130, 2)
-        assert "again was not written" in err
-        while last is not None:
-            last = last + 3 if n == last else None
-            run(*asked, *kept)
-        assert self.arrays(tmp_path / "again") == self.arrays(tmp_path / "plain")
-        n = 0
-        assert run(*asked, *kept)[0] == 0
-        assert n == 0
-        refused = run(*asked, "--set", "classifier__C=2", *kept)
-        assert refused[0] == 2
-        assert "estimator.C was 0.5, is 2" in refused[2]

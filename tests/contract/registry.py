@@ -38,7 +38,6 @@ COMMON = {
     "n_jobs": [0, True, 1.5, "all", 2**70],
     "max_memory": [0, -1, NAN, INF, "much", "-1GB", "0GB", "", "1e400GB", "inf", True, [1]],
     "verbose": [-1, "a", 0.5],
-    "checkpoint_dir": [3, True, ["a"], b"x"],
 }
 COUNT = [0, -1, 1.5, "few", True, None, 2**63]
 RATE = [0, -1.0, NAN, INF, "fast", True, None]
@@ -75,6 +74,7 @@ OVA = {
     "prune": [-0.1, NAN, INF, "a"],
     "max_drift": [-0.1, NAN, INF, "a", True],
     "history_dir": [3, True, ["a"], b"x"],
+    "checkpoint_dir": [3, True, ["a"], b"x"],
 }
 SOFTMAX = {
     **COMMON,
@@ -382,6 +382,7 @@ ENTRIES = {
             "learning_rate": RATE,
             "classifier_learning_rate": RATE,
             "n_candidates": [*COUNT, 2**62],
+            "checkpoint_dir": [3, True, ["a"], b"x"],
             "fusion": ["forest", 2, True],
             "objective": ["recall", None, 1],
             "validation_fraction": [1.0, -0.1, NAN, True],

@@ -53,6 +53,9 @@ class Lost(BaseException):
     """The end of a process."""
 
 
+@pytest.mark.parametrize(
+    "pair", [pair for pair in PAIRS if ENTRIES[pair[0]].has("checkpoint_dir")], ids=", ".join
+)
 def test_a_fit_goes_on_elsewhere_and_here(pair, tmp_path, monkeypatch):
     """Part of it is done on workers, the rest here, and it is the model of one call."""
     expected = of_variant(*pair).fit(X, Y)

@@ -16,16 +16,12 @@ from small_data import awkward
 
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.storage import loops
-from sklearn_xc.storage.checkpoints import FITS, Checkpoints
+from sklearn_xc.storage.checkpoints import Checkpoints
 
 X, Y = awkward()
 #: What is told apart by when it was, and by where checkpoints are.
 BUT = ("fit_report_", "path_report_")
-#: Learners and orders of a stack come after what is kept.
-KEPT = [
-    pair for pair in VARIANTS
-    if pair[1] != "prefit" and (pair[0] != "StackingXC" or pair[1] in ("", "folds"))
-]  # fmt: skip
+KEPT = [pair for pair in VARIANTS if pair[0] in having("checkpoint_dir")]
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -146,7 +142,7 @@ def test_a_warm_start_goes_on_from_the_same_model(name, puts, tmp_path):
         fit(other)
 
 
-@pytest.mark.parametrize("name", having("random_state"))
+@pytest.mark.parametrize("name", sorted({*having("random_state")} & {*having("checkpoint_dir")}))
 def test_the_seed_of_the_first_call_counts(name, puts, tmp_path):
     def make():
         return ENTRIES[name].make(random_state=None, checkpoint_dir=tmp_path / "fit")
@@ -158,18 +154,6 @@ def test_the_seed_of_the_first_call_counts(name, puts, tmp_path):
         make().fit(X, Y)
     puts.last = None
     assert_same_fit(make().fit(X, Y), make().fit(X, Y))
-
-
-def test_other_folds_are_refused(tmp_path):
-    def fit():
-        from sklearn.model_selection import KFold
-
-        cv = KFold(2, shuffle=True)  # draws anew in each call
-        return ENTRIES["ThresholdTuner"].make(cv=cv, checkpoint_dir=tmp_path / "fit").fit(X, Y)
-
-    fit()
-    with pytest.raises(ValueError, match="cv holds out other rows than in the call that began"):
-        fit()
 
 
 @pytest.mark.parametrize("name", having("checkpoint_dir"))
@@ -191,12 +175,6 @@ def test_what_cannot_be_kept_is_told(puts, tmp_path):
     model = ENTRIES["NGAMEEmbeddingXC"].make(encoder=Listening(), checkpoint_dir=tmp_path / "fit")
     with pytest.raises(TypeError, match="checkpoint_dir cannot keep the state of this training"):
         model.fit(X, Y)
-
-
-def test_folders_of_folds_are_removed(tmp_path):
-    ENTRIES["StackingXC"].make(cv=2, checkpoint_dir=tmp_path / "fit").fit(X, Y)
-    left = {path.name.split("-")[0] for path in (tmp_path / "fit" / FITS).iterdir()}
-    assert left == {"all"}
 
 
 # SIGKILL

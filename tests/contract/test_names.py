@@ -24,9 +24,7 @@ WORDS = {
     "history_dir",
 }  # fmt: skip
 #: Of all estimators, with the same default.
-OF_ALL = {
-    "top_k": 100, "max_memory": None, "n_jobs": None, "verbose": 0, "checkpoint_dir": None,
-}  # fmt: skip
+OF_ALL = {"top_k": 100, "max_memory": None, "n_jobs": None, "verbose": 0}
 #: Fitted attributes of all estimators; the registry says what one may lack.
 FITTED = {"classes_", "coef_", "fit_report_", "label_counts_", "n_features_in_", "n_iter_"}
 FITTED |= {"n_samples_fit_"}

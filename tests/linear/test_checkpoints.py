@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
 
-from sklearn_xc import OvALinearXC, OvALinearXCCV
+from sklearn_xc import OvALinearXC, OvALinearXCCV, StackingXC, ThresholdTuner, TopKCalibrator
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.exceptions import SavedModelError
 from sklearn_xc.linear import path as along
@@ -261,3 +262,19 @@ def test_killed_at_any_moment(n_kills, expected, tmp_path):
             process.join()
         assert all_bytes(fitted(place / "fit")) == expected
     print(f"{n_done} kills")
+
+
+@pytest.mark.parametrize(
+    ("around", "name"),
+    [
+        (lambda model: ThresholdTuner(model), "checkpoint_dir"),
+        (lambda model: TopKCalibrator(make_pipeline(model)), "ovalinearxc__checkpoint_dir"),
+        (lambda model: StackingXC([("ova", model)]), "checkpoint_dir"),
+    ],
+    ids=["tuner", "calibrator", "stack"],
+)
+def test_clones_do_not_share_a_folder(around, name, tmp_path):
+    message = f"{name} must be None, because fits to different rows cannot share a folder"
+    with pytest.raises(ValueError, match=f"estimator.*: {message}"):
+        around(OvALinearXC(checkpoint_dir=tmp_path / "fit")).fit(X, Y)
+    assert not (tmp_path / "fit").exists()

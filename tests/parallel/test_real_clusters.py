@@ -233,6 +233,8 @@ def test_it_goes_on_from_a_shared_folder(cluster, tmp_path, name, expected):
     """The process that asked is killed; another one asks again, on the cluster and without."""
     if cluster.backend == "ray":
         pytest.skip("its processes belong to the driver")
+    if name in ("stack", "thresholds", "calibrated"):
+        pytest.skip("has no checkpoint_dir")
     folder = tmp_path / "fit"
     code = (
         "import sys, joblib; sys.path.insert(0, sys.argv[1])\n"
