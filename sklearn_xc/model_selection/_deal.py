@@ -1,11 +1,11 @@
-"""Rows dealt out to folds, every label in its share: what the splitters have in common."""
+"""Rows or groups assigned to folds, every label in its share: common code of the splitters."""
 
 import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 
 from sklearn_xc._checks import check_targets
 from sklearn_xc._name_lists import are_name_lists, likely_separator
@@ -73,10 +73,42 @@ def read_labels(
     return check_targets(splitter, y, n).by_instance(n)
 
 
+def merge_groups(
+    who: str, labels: tuple[np.ndarray, np.ndarray], groups: Any
+) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    """Return the number of each row's group, and the labels of each group, CSR.
+
+    Without groups every row is one.
+
+    Raises
+    ------
+    ValueError
+        For groups that are not one value for each row.
+    """
+    n = len(labels[0]) - 1
+    if groups is None:
+        return np.arange(n), labels
+    groups = check_array(groups, ensure_2d=False, dtype=None, input_name="groups")
+    if groups.shape != (n,):
+        raise ValueError(f"{who}: groups must have shape ({n},). Got {groups.shape}.")
+    _, group = np.unique(groups, return_inverse=True)
+    rows = np.repeat(group, np.diff(labels[0]))
+    n_labels = labels[1].max(initial=0) + 1
+    merged = sp.coo_array(
+        (np.ones(len(rows), bool), (rows, labels[1])), shape=(group.max() + 1, n_labels)
+    ).tocsr()
+    return group, (merged.indptr.astype(np.int64), merged.indices.astype(np.int64))
+
+
 def deal(
-    splitter: Any, labels: tuple[np.ndarray, np.ndarray], sizes: Any, kind: Any, seed: int | None
+    splitter: Any,
+    labels: tuple[np.ndarray, np.ndarray],
+    sizes: Any,
+    kind: Any,
+    seed: int | None,
+    n_rows: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the fold of each row.
+    """Return the fold of each row or group.
 
     Folds of different sizes are put together from pieces of about one size, see `assign_rows`.
 
@@ -87,12 +119,14 @@ def deal(
     labels : tuple of ndarray
         ``(indptr, labels)`` of each row, CSR.
     sizes : array-like of int of shape (n_folds,)
-        Rows of each fold, which sum up to n.
+        Rows of each fold; groups may not fit exactly.
     kind : array-like of int of shape (n_folds,)
         Folds of one kind should not have all positives of a label that has two; -1 is a fold that
         may.
     seed : int or None
         Of the order in which rows are dealt out; None takes them as they come.
+    n_rows : ndarray of int64 of shape (n,), default=None
+        Rows of each group, the largest of which are dealt out first; None for single rows.
 
     Returns
     -------
@@ -106,6 +140,8 @@ def deal(
     name = type(splitter).__name__
     n = len(labels[0]) - 1
     order = np.arange(n) if seed is None else np.random.default_rng(seed).permutation(n)
+    n_rows = np.ones(n, np.int64) if n_rows is None else n_rows
+    order = order[np.argsort(-n_rows[order], kind="stable")]
     by_row, by_label = _repeated_labels(*labels, order)
     n_labels = len(by_label[0]) - 1
     pieces = _pieces(np.asarray(sizes), min(_MOST_PIECES, _LARGE_TABLE // (4 * n_labels + 1)))
@@ -119,7 +155,7 @@ def deal(
         [size // m + (np.arange(m) < size % m) for size, m in zip(sizes, pieces, strict=True)]
     )
     piece_kind, fold = np.repeat(kind, pieces), np.empty(n, np.int64)
-    assign_rows(by_row, by_label, _shares(room), piece_kind, room, fold)
+    assign_rows(by_row, by_label, _shares(room), piece_kind, room, n_rows[order], fold)
     fold, kind = np.repeat(np.arange(len(pieces)), pieces)[fold], np.array(kind, np.int64)
     is_lost = np.empty(n_labels, bool)
     find_lost_labels(by_label, kind, fold, is_lost)
@@ -132,8 +168,8 @@ def deal(
     if n_lost:
         warnings.warn(
             f"{name}: {n_lost} labels have no training instance in some split, though they have "
-            "two positives or more: no split of these sizes was found in which all have one. More "
-            "rows for training, or larger n_splits, leave more choice.",
+            "positives in two rows, or groups, or more: no split of these sizes was found in which "
+            "all have one. More rows for training, or larger n_splits, leave more choice.",
             UnseenLabelWarning,
             stacklevel=4,
         )

@@ -1,7 +1,7 @@
 """Splitters that keep rare labels in the training rows."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator, BaseShuffleSplit
@@ -9,7 +9,7 @@ from sklearn.model_selection import BaseCrossValidator, BaseShuffleSplit
 from sklearn_xc._arguments import check_count
 from sklearn_xc._name_lists import check_separator
 from sklearn_xc._sklearn import num_samples, shuffle_split_sizes
-from sklearn_xc.model_selection._deal import deal, read_labels, seeds_of
+from sklearn_xc.model_selection._deal import deal, merge_groups, read_labels, seeds_of
 
 
 class RareLabelSplit(BaseCrossValidator):
@@ -20,6 +20,10 @@ class RareLabelSplit(BaseCrossValidator):
     over the folds as evenly as the other labels of its rows allow; and the numbers of rows of two
     folds differ by at most one. A 1-D y of classes is split likewise: no class with two rows or
     more is ever missing in training.
+
+    If ``split`` gets `groups`, no group is divided. What is said of rows above then holds for
+    groups: no fold gets all groups of a label that has two or more. Folds have about equal numbers
+    of rows.
 
     Parameters
     ----------
@@ -78,6 +82,8 @@ class RareLabelSplit(BaseCrossValidator):
     [1 3 5] [1 1 1]
     """
 
+    __metadata_request__split: ClassVar = {"groups": True}  # read by scikit-learn
+
     def __init__(
         self,
         n_splits: int = 5,
@@ -109,8 +115,8 @@ class RareLabelSplit(BaseCrossValidator):
             Only its length is used.
         y : {array-like, sparse matrix} of shape (n_samples, n_labels) or (n_samples,)
             A binary indicator, a list of names for each row, or classes.
-        groups : object, default=None
-            Not used.
+        groups : array-like of shape (n_samples,), default=None
+            The group of each row. All rows of a group are on the same side of a split.
 
         Yields
         ------
@@ -120,19 +126,25 @@ class RareLabelSplit(BaseCrossValidator):
         Raises
         ------
         ValueError
-            If there are fewer rows than folds, or for a y that no classifier would accept.
+            If there are fewer rows, or groups, than folds, for a y that no classifier would accept,
+            or for groups of another length or with missing values.
         """
         n = num_samples(X)
         labels = read_labels(self, y, n, self.separator)
-        if self.n_splits > n:
+        group, labels = merge_groups("RareLabelSplit", labels, groups)
+        n_rows = np.bincount(group)
+        if self.n_splits > len(n_rows):
+            kind = "rows" if groups is None else "groups"
             raise ValueError(
-                f"RareLabelSplit: n_splits must be at most the number of rows, {n}. Got "
-                f"n_splits={self.n_splits}."
+                f"RareLabelSplit: n_splits must be at most the number of {kind}, {len(n_rows)}. "
+                f"Got n_splits={self.n_splits}."
             )
-        sizes = np.full(self.n_splits, n // self.n_splits)
-        sizes[: n % self.n_splits] += 1
+        if groups is None:
+            sizes = (n + self.n_splits - 1 - np.arange(self.n_splits)) // self.n_splits
+        else:  # equal room: a group then prefers an empty fold, so that none stays empty
+            sizes = np.full(self.n_splits, -(-n // self.n_splits))
         seed = seeds_of(self.random_state, 1)[0] if self.shuffle else None
-        fold = deal(self, labels, sizes, np.arange(self.n_splits), seed)
+        fold = deal(self, labels, sizes, np.arange(self.n_splits), seed, n_rows)[group]
         for j in range(self.n_splits):
             yield np.flatnonzero(fold != j), np.flatnonzero(fold == j)
 
@@ -152,6 +164,9 @@ class RareLabelShuffleSplit(BaseShuffleSplit):
 
     Otherwise like :class:`RareLabelSplit`: training and test rows each have their share of the
     positives of each label. Splits are drawn independently of each other.
+
+    If ``split`` gets `groups`, no group is divided, and `test_size` and `train_size` count groups,
+    as in :class:`sklearn.model_selection.GroupShuffleSplit`.
 
     Parameters
     ----------
@@ -194,6 +209,8 @@ class RareLabelShuffleSplit(BaseShuffleSplit):
     [1. 1. 1. 1.] [1. 1. 1. 1.]
     """
 
+    __metadata_request__split: ClassVar = {"groups": True}  # read by scikit-learn
+
     def __init__(
         self,
         n_splits: int = 10,
@@ -223,8 +240,8 @@ class RareLabelShuffleSplit(BaseShuffleSplit):
             Only its length is used.
         y : {array-like, sparse matrix} of shape (n_samples, n_labels) or (n_samples,)
             A binary indicator, a list of names for each row, or classes.
-        groups : object, default=None
-            Not used.
+        groups : array-like of shape (n_samples,), default=None
+            The group of each row. All rows of a group are on the same side of a split.
 
         Yields
         ------
@@ -234,18 +251,20 @@ class RareLabelShuffleSplit(BaseShuffleSplit):
         Raises
         ------
         ValueError
-            For sizes that leave no training or test rows, or for a y that no classifier would
-            accept.
+            For sizes that leave no training or test rows, for a y that no classifier would accept,
+            or for groups of another length or with missing values.
         """
         n = num_samples(X)
         labels = read_labels(self, y, n, self.separator)
+        group, labels = merge_groups("RareLabelShuffleSplit", labels, groups)
+        n_groups = len(labels[0]) - 1
         n_train, n_test = shuffle_split_sizes(
-            n, self.test_size, self.train_size, self._default_test_size
+            n_groups, self.test_size, self.train_size, self._default_test_size
         )
         sizes, kind = [n_train, n_test], [-1, 0]
-        if n_train + n_test < n:  # rows that are in neither part
-            sizes, kind = [*sizes, n - n_train - n_test], [-1, 0, 0]
+        if n_train + n_test < n_groups:  # groups that are in neither part
+            sizes, kind = [*sizes, n_groups - n_train - n_test], [-1, 0, 0]
         for seed in seeds_of(self.random_state, self.n_splits):
-            fold = deal(self, labels, sizes, kind, seed)
+            fold = deal(self, labels, sizes, kind, seed)[group]
             shuffled = np.random.default_rng((seed, 1)).permutation(n)
             yield shuffled[fold[shuffled] == 0], shuffled[fold[shuffled] == 1]

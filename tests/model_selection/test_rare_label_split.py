@@ -5,14 +5,16 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from sklearn_xc import OvALinearXCCV
 from sklearn_xc.exceptions import UnseenLabelWarning
-from sklearn_xc.model_selection import RareLabelShuffleSplit, RareLabelSplit
+from sklearn_xc.model_selection import RareLabelShuffleSplit, RareLabelSplit, cross_validate
 
 
 def power_law(n, n_labels, mean, seed=0):
@@ -231,6 +233,66 @@ class TestSameBytes:
         bytes_of(make(0), Y)
         for old, new in zip(before, (Y.data, Y.indices, Y.indptr), strict=True):
             np.testing.assert_array_equal(old, new)
+
+
+class TestGroups:
+    @settings(max_examples=100, deadline=None)
+    @given(Y=indicators, n_groups=st.integers(2, 12), seed=st.integers(0, 99))
+    def test_promises(self, Y, n_groups, seed):
+        """No group on both sides, and labels of two groups in training, or counted in a warning."""
+        rng = np.random.default_rng(seed)
+        groups = np.char.add("author ", rng.zipf(1.5, len(Y)).clip(max=n_groups).astype(str))
+        names, numbers = np.unique(groups, return_inverse=True)
+        if len(names) < 2:
+            return
+        of_group = np.array([Y[numbers == number].any(axis=0) for number in range(len(names))])
+        folds = RareLabelSplit(rng.integers(2, min(4, len(names)) + 1))
+        for splitter in (folds, RareLabelShuffleSplit(3, test_size=0.4, random_state=seed)):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", UnseenLabelWarning)
+                splits = list(splitter.split(Y, Y, groups))
+            lost = [(of_group.sum(axis=0) >= 2) & ~Y[train].any(axis=0) for train, _ in splits]
+            for train, test in splits:
+                assert len(test)
+                assert not set(groups[train]) & set(groups[test])
+                assert len(train) + len(test) == len(Y)
+            told = sum(int(str(one.message).split(":")[1].split()[0]) for one in caught)
+            assert told == (np.any(lost, axis=0).sum() if splitter is folds else np.sum(lost))
+        assert sum(len(test) for _, test in folds.split(Y, Y, groups)) == len(Y)
+
+    def test_rare_labels_and_even_folds(self):
+        Y, groups = power_law(2000, 800, 4), np.random.default_rng(0).integers(0, 150, 2000)
+        of_group = sp.csr_array((np.ones(2000), (groups, np.arange(2000)))) @ Y > 0
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            splits = list(RareLabelSplit(5).split(Y, Y, groups))
+        for train, test in splits:
+            assert (Y[train].sum(axis=0)[of_group.sum(axis=0) >= 2] > 0).all()
+            assert abs(len(test) - 400) < 20
+
+    @pytest.mark.parametrize("splitter", [RareLabelSplit(3), RareLabelShuffleSplit(3)], ids=str)
+    def test_metadata_routing(self, splitter):
+        Y, groups = power_law(40, 6, 3), np.arange(40) // 4
+        model = DummyClassifier()
+        with sklearn.config_context(enable_metadata_routing=True):
+            params, y = {"groups": groups}, Y.toarray()[:, 0]
+            found = cross_validate(model, Y, y, cv=splitter, params=params, return_indices=True)
+        for train in found["indices"]["train"]:
+            assert np.isin(groups, groups[train]).sum() == len(train)
+
+    @pytest.mark.parametrize(
+        ("groups", "message"),
+        [
+            (np.arange(5), r"groups must have shape \(6,\). Got \(5,\)"),
+            (np.ones((6, 2)), r"groups must have shape \(6,\). Got \(6, 2\)"),
+            ([1, 1, 2, 2, np.nan, np.nan], "groups contains NaN"),
+            ([0, 0, 0, 1, 1, 1], "at most the number of groups, 2. Got n_splits=3"),
+        ],
+    )
+    def test_wrong_groups(self, groups, message):
+        Y = np.eye(6, dtype=int)
+        with pytest.raises(ValueError, match=message):
+            list(RareLabelSplit(3).split(Y, Y, groups))
 
 
 def test_a_wide_indicator():

@@ -28,14 +28,15 @@ def _is_better(j, best, barred, lacks, room):
 
 
 @kernel
-def assign_rows(Y, columns, share, kind, room, fold):
+def assign_rows(Y, columns, share, kind, room, size, fold):
     """Assign each row to the fold that lacks its labels most, rows of rare labels first.
 
     What a fold lacks of a label is the share of positives that it is to have less the one that it
     has; what it lacks of a row is the sum over the row's labels. Folds should be of about one size:
     a small one lacks little of each label, and would be left the rows of frequent ones. A fold
     that would take the last positive of a label that has all others too is left out where another
-    one has room. Ties go to the fold with more room, then to the first.
+    one has room. Ties go to the fold with more room, then to the first. A "row" may stand for a
+    group of rows; one that fits nowhere goes to the fold with most room.
 
     Parameters
     ----------
@@ -49,7 +50,10 @@ def assign_rows(Y, columns, share, kind, room, fold):
     kind : ndarray of int64 of shape (n_folds,)
         Folds of one kind must not have all positives of a label; -1 is a fold that may.
     room : ndarray of int64 of shape (n_folds,)
-        Numbers of rows, which sum up to n. Ends at zero.
+        Rows that each fold can take; together at least the sum of `size`. What is left at the end,
+        negative where a group did not fit.
+    size : ndarray of int64 of shape (n,)
+        Rows that each one stands for.
     fold : ndarray of int64 of shape (n,)
         Overwritten.
     """
@@ -81,13 +85,15 @@ def assign_rows(Y, columns, share, kind, room, fold):
         # 2. The best fold with room.
         best = -1
         for j in range(n_folds):
-            if room[j] == 0:
+            if room[j] < size[i]:
                 continue
             if best < 0 or _is_better(j, best, barred, lacks, room):
                 best = j
+        if best < 0:
+            best = np.argmax(room)
         # 3. What it has now.
         fold[i] = best
-        room[best] -= 1
+        room[best] -= size[i]
         for t in range(indptr[i], indptr[i + 1]):
             label = labels[t]
             left[label] -= 1
@@ -97,13 +103,10 @@ def assign_rows(Y, columns, share, kind, room, fold):
             elif only[label] != kind[best]:
                 only[label] = -1
     # 4. Rows without labels fill up.
-    j = 0
     for i in range(n):
         if fold[i] < 0:
-            while room[j] == 0:
-                j += 1
-            fold[i] = j
-            room[j] -= 1
+            fold[i] = np.argmax(room)
+            room[fold[i]] -= size[i]
 
 
 @inlined

@@ -33,7 +33,7 @@ def lost_labels(Y, kind, fold):
     return [len(found) == 1 and -1 not in found for found in kinds]
 
 
-def assigned_slowly(Y, share, kind, room):
+def assigned_slowly(Y, share, kind, room, size):
     """Return the folds as the docstring tells them, of Python's integers."""
     n, n_labels = Y.shape
     fold, room = np.full(n, -1), [int(one) for one in room]
@@ -52,11 +52,12 @@ def assigned_slowly(Y, share, kind, room):
                     is_last = all(fold[p] >= 0 for p in rest)
                     kinds = {int(kind[fold[p]]) for p in rest if fold[p] >= 0}
                     barred[j] += is_last and kinds == {int(kind[j])} and kind[j] >= 0
-            open_folds = [j for j in folds if room[j]]
+            open_folds = [j for j in folds if room[j] >= size[i]] or [np.argmax(room)]
             fold[i] = min(open_folds, key=lambda j: (barred[j], -lacks[j], -room[j], j))
-            room[fold[i]] -= 1
-    rest = np.repeat(folds, room)
-    fold[fold < 0] = rest
+            room[fold[i]] -= size[i]
+    for i in np.flatnonzero(fold < 0):
+        fold[i] = np.argmax(room)
+        room[fold[i]] -= size[i]
     return fold
 
 
@@ -77,11 +78,15 @@ def test_rows_go_where_they_lack_most(case, density):
     for seed in range(5):
         Y = indicator(60, 40, density, seed)
         by_row, by_label = arrays_of(Y)
-        fold, room = np.empty(60, np.int64), sizes.copy()
-        assign_rows(by_row, by_label, share, kind, room, fold)
-        np.testing.assert_array_equal(fold, assigned_slowly(Y, share, kind, sizes))
+        fold, room, size = np.empty(60, np.int64), sizes.copy(), np.ones(60, np.int64)
+        assign_rows(by_row, by_label, share, kind, room, size, fold)
+        np.testing.assert_array_equal(fold, assigned_slowly(Y, share, kind, sizes, size))
         assert not room.any()
         np.testing.assert_array_equal(np.bincount(fold, minlength=len(sizes)), sizes)
+        size = np.random.default_rng(seed).integers(1, 9, 60)
+        room = sizes * 5
+        assign_rows(by_row, by_label, share, kind, room, size, fold)
+        np.testing.assert_array_equal(fold, assigned_slowly(Y, share, kind, sizes * 5, size))
 
 
 @pytest.mark.parametrize("case", CASES)
