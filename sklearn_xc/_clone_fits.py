@@ -1,17 +1,17 @@
 """Fits of clones to some of the rows, and their answers for others, in threads or on a cluster."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_xc._made_features import MadeFeatures, made_from
-from sklearn_xc._out_of_fold import as_rows, ask, fit_clone, weight_argument
+from sklearn_xc._out_of_fold import as_rows, ask, fit_clone
 from sklearn_xc._pruning_notes import PruningNote, PruningNotes
 from sklearn_xc._shared_memory import Share, array_bytes
-from sklearn_xc._sklearn import safe_indexing
+from sklearn_xc._sklearn import check_method_params, safe_indexing
 from sklearn_xc.parallel.engines import Engine, engine_at_work
 from sklearn_xc.parallel.tasks import Task
 from sklearn_xc.parallel.threads import count_threads
@@ -76,7 +76,8 @@ class CloneFits:
     ----------
     X, y : object
         All instances and their labels.
-    weight : ndarray of shape (n,) or None
+    params : dict of str to dict
+        Further arguments of ``fit`` for each `part`; those with an entry for each row are cut.
     k : int
         Labels that are asked for of each instance.
     classes : ndarray of shape (n_labels,)
@@ -93,7 +94,7 @@ class CloneFits:
 
     X: Any
     y: Any
-    weight: np.ndarray | None
+    params: Mapping[str, Mapping[str, Any]]
     k: int
     classes: np.ndarray
     who: str
@@ -185,7 +186,7 @@ class CloneFits:
     def _do(self, job: Job) -> Done:
         """Do a job."""
         notes, X, y, rows = PruningNotes(), self.X, self.y, job.rows
-        weight = weight_argument(job.estimator, self.weight, rows)
+        params = check_method_params(X, self.params[job.part], rows)
         made = self.made
         refitted = None if made is None or rows is None else made.refitted(rows)
         if refitted is not None:
@@ -193,7 +194,7 @@ class CloneFits:
             X, y, rows = made.features, safe_indexing(as_rows(y), rows), None
         with made_from(made):
             fitted, seconds = fit_clone(
-                job.part, job.estimator, X, y, weight, rows, self.who, job.task,
+                job.part, job.estimator, X, y, params, rows, self.who, job.task,
                 notes=notes, share=self.share,
             )  # fmt: skip
         if job.test is None:

@@ -1,5 +1,6 @@
 """Which rows are held out of training, so that something can be learned from answers to them."""
 
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -19,7 +20,14 @@ MOST_ROWS = 20_000
 
 
 def split(
-    cv: Any, X: Any, y: Any, targets: Targets, weight: np.ndarray, seed: int, who: str
+    cv: Any,
+    X: Any,
+    y: Any,
+    targets: Targets,
+    weight: np.ndarray,
+    seed: int,
+    who: str,
+    params: Mapping[str, Any],
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the rows that are trained on, and those that are asked about, for each fold.
 
@@ -36,6 +44,8 @@ def split(
     seed : int
     who : str
         Named in messages.
+    params : dict
+        Further arguments of ``cv.split``.
 
     Returns
     -------
@@ -72,7 +82,7 @@ def split(
                 f"{cv!r}."
             )
         with said_by("cv", who):  # of a splitter that y does not suit
-            given = list(splitter.split(as_rows(X), y))
+            given = list(splitter.split(as_rows(X), y, **params))
         given = check_folds(given, len(weight), who, cv)
         folds = [(a[weight[a] > 0], b[weight[b] > 0]) for a, b in given]
         if any(not len(train) or not len(test) for train, test in folds):

@@ -5,14 +5,17 @@ What stacks, thresholds, calibration and ``cross_val_topk`` do alike. Which rows
 """
 
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
 import sklearn
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
+from sklearn.utils import Bunch
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from sklearn_xc._allowed_labels import AllowedLabels
 from sklearn_xc._label_names import places_in
@@ -126,45 +129,78 @@ def refuse_slice(estimator: Any, part: str, who: str) -> None:
         )
 
 
+class RoutesFit:
+    """Passes arguments of ``fit`` on to the estimators inside and to `cv`.
+
+    The rules are those of :class:`sklearn.calibration.CalibratedClassifierCV`, but without metadata
+    routing weights reach the last step of a Pipeline, too.
+    """
+
+    def _routed_parts(self) -> dict[str, Any]:
+        """Return the estimators to be fitted, by name; None for a default, which takes weights."""
+        raise NotImplementedError
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return what ``fit`` passes on: what the estimators inside and the splitter request.
+
+        Returns
+        -------
+        sklearn.utils.metadata_routing.MetadataRouter
+        """
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        to_split = MethodMapping().add(caller="fit", callee="split")
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        router.add(method_mapping=to_fit, **self._routed_parts())
+        return router.add(cv=getattr(self, "cv", None), method_mapping=to_split)
+
+    def _routed(self, sample_weight: np.ndarray | None, params: Mapping[str, Any]) -> Bunch:
+        """Return the arguments of ``fit`` of each part, by its name, and of ``cv.split``."""
+        parts, who = self._routed_parts(), type(self).__name__
+        if sklearn.get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
+        else:
+            if params and isinstance(getattr(self, "cv", None), str):
+                raise TypeError(
+                    f"{who}: fit must get no further arguments with cv='prefit', because nothing "
+                    f"is fitted that takes them. Got {sorted(params)}."
+                )
+            routed = Bunch(cv=Bunch(split={}))
+            for name, part in parts.items():
+                weight = {} if part is None else weight_argument(part, sample_weight, name, who)
+                further = {} if name == "final_estimator" else params
+                routed[name] = Bunch(fit={**further, **weight})
+        for name, part in parts.items():
+            if part is None and sample_weight is not None:
+                routed[name] = Bunch(fit={"sample_weight": sample_weight})
+        return routed
+
+
 def weight_argument(
-    estimator: Any, weight: np.ndarray | None, rows: np.ndarray | None = None
+    estimator: Any, weight: np.ndarray | None, part: str, who: str
 ) -> dict[str, np.ndarray]:
-    """Return the weights of some rows (None: all) as an argument of ``fit``.
+    """Return weights as an argument of ``fit``, in a Pipeline of its last step.
 
-    None without any, or where metadata routing is on and the estimator declines them.
+    Warns
+    -----
+    UserWarning
+        If it takes none.
     """
-    if weight is None or _declines_weights(estimator):
+    if weight is None:
         return {}
-    return {weight_name(estimator): weight if rows is None else weight[rows]}
-
-
-def _declines_weights(estimator: Any) -> bool:
-    """Return whether metadata routing is on, and no part of an estimator may get weights.
-
-    An estimator that says nothing gets them, as without routing; a Pipeline whose steps say nothing
-    raises an error that tells what to say.
-    """
-    if not sklearn.get_config()["enable_metadata_routing"]:
-        return False
-    routing = get_routing_for_object(estimator)
-    if isinstance(routing, MetadataRequest):
-        return routing.fit.requests.get("sample_weight") is False
-    try:
-        routing.validate_metadata(method="fit", params={"sample_weight": None})
-    except TypeError:
-        return True
-    return False
-
-
-def weight_name(estimator: Any) -> str:
-    """Return the argument of ``fit`` by which weights reach the last step of a Pipeline."""
-    if sklearn.get_config()["enable_metadata_routing"]:
-        return "sample_weight"  # steps say whether they want it
     prefix = ""
     while hasattr(estimator, "steps"):
         name, estimator = estimator.steps[-1]
         prefix += f"{name}__"
-    return f"{prefix}sample_weight"
+    taken = signature(estimator.fit).parameters.values()
+    if not any(one.name == "sample_weight" or one.kind is one.VAR_KEYWORD for one in taken):
+        warnings.warn(
+            f"{who}: {part} does not take sample_weight: it is trained without weights, and only "
+            "what is learned from its scores is weighted.",
+            UserWarning,
+            stacklevel=7,
+        )
+        return {}
+    return {f"{prefix}sample_weight": weight}
 
 
 def ask(

@@ -19,6 +19,7 @@ from sklearn_xc._held_out import draw_rows, split
 from sklearn_xc._made_features import made_features
 from sklearn_xc._out_of_fold import (
     Answers,
+    RoutesFit,
     as_rows,
     ask,
     classes_of,
@@ -51,7 +52,7 @@ _STACKLEVEL = 6
         "int64", None, least=1, rises=True, below=lambda model: model.n_samples_fit_ + 1
     ),
 )
-class WrappedClassifier(XCClassifier):
+class WrappedClassifier(RoutesFit, XCClassifier):
     """Scores and ranks as ``estimator_`` does.
 
     A subclass calls ``_learn_pairs`` in fit, and has the parameters ``estimator``, ``cv``,
@@ -125,13 +126,23 @@ class WrappedClassifier(XCClassifier):
         """The estimator, fitted or not."""
         return getattr(self, "estimator_", self.estimator)
 
-    def _learn_pairs(
-        self, X: Any, y: Any, sample_weight: Any, fit: Fit, *, of_classes: bool = True
-    ) -> tuple[ScoredPairs, np.ndarray]:
-        """Fit ``estimator_``, and return what models without some rows say of these.
+    def _routed_parts(self) -> dict[str, Any]:
+        return {} if isinstance(self.cv, str) else {"estimator": self.estimator}
 
-        Without `of_classes` no row is held out of a 1-D y, and there are no pairs. `fit` is told of
-        the fits.
+    def _learn_pairs(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        params: dict[str, Any],
+        fit: Fit,
+        *,
+        of_classes: bool = True,
+    ) -> tuple[ScoredPairs, np.ndarray]:
+        """Fit ``estimator_``, and return out-of-fold answers.
+
+        Without `of_classes` no row is held out of a 1-D y, and there are no pairs. `params` are
+        further arguments of ``fit``; `fit` is told of the fits.
 
         Returns
         -------
@@ -161,13 +172,14 @@ class WrappedClassifier(XCClassifier):
         seed = draw_seed(self.random_state)
         self._keep_targets(targets)
         self._count_instances(targets, weight)
-        learns = of_classes or self._has_columns
+        learns, routed = of_classes or self._has_columns, self._routed(given, params)
         if is_prefit:
             rows = np.flatnonzero(weight > 0) if learns else np.empty(0, np.int64)
             return self._ask_prefit(X, targets, weight, draw_rows(rows, seed)), np.zeros(1)
         cv = self._folds_of(int(np.count_nonzero(weight > 0)))
-        folds = split(cv, X, y, targets, weight, seed, who) if learns else []
-        return self._train(X, y, targets, given, weight, folds, fit)
+        of_split = routed.cv.split
+        folds = split(cv, X, y, targets, weight, seed, who, of_split) if learns else []
+        return self._train(X, y, targets, routed.estimator.fit, weight, folds, fit)
 
     def _folds_of(self, n_rows: int) -> Any:
         """Return the `cv` for so many rows: a subclass may know what to take for None."""
@@ -210,7 +222,7 @@ class WrappedClassifier(XCClassifier):
         X: Any,
         y: Any,
         targets: Targets,
-        given: np.ndarray | None,
+        params: dict[str, Any],
         weight: np.ndarray,
         folds: list[tuple[np.ndarray, np.ndarray]],
         fit: Fit,
@@ -229,7 +241,7 @@ class WrappedClassifier(XCClassifier):
         jobs.append(Job("estimator", self.estimator, None, None, task))
         texts = [*(f"without {len(test)} rows" for _, test in folds), "with all rows"]
         fits = CloneFits(
-            X, y, given, self._depth(), self.classes_, who, self._has_columns,
+            X, y, {"estimator": params}, self._depth(), self.classes_, who, self._has_columns,
             Share(self._allowed_bytes(), self._pairs_bytes(sum(len(test) for _, test in folds))),
             made_features(X),
         )  # fmt: skip

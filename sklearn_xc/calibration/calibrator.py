@@ -212,7 +212,7 @@ class TopKCalibrator(WrappedClassifier):
 
     @fit_context(prefer_skip_nested_validation=False)
     @built_apart
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "TopKCalibrator":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> "TopKCalibrator":
         """Train the estimator and learn the maps.
 
         Parameters
@@ -222,8 +222,12 @@ class TopKCalibrator(WrappedClassifier):
         y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
             One class per instance, or a binary indicator, dense or sparse.
         sample_weight : array-like of shape (n,), default=None
-            Weights of the instances, for the estimator and for the maps. The estimator must take
-            them; in a Pipeline they reach the last step.
+            Weights of the instances, for the maps and, if it takes them, for the estimator; in a
+            Pipeline they reach the last step. With metadata routing enabled the estimator gets
+            them if it requests them.
+        **fit_params : dict
+            Further arguments for ``fit`` of the estimator; with metadata routing enabled, for the
+            estimator and `cv` as requested, such as `groups`.
 
         Returns
         -------
@@ -255,7 +259,7 @@ class TopKCalibrator(WrappedClassifier):
                 "'isotonic' or 'sigmoid'."
             )
         fit = Fit(self, X, y, sample_weight)
-        pairs, _ = self._learn_pairs(X, y, sample_weight, fit)
+        pairs, _ = self._learn_pairs(X, y, sample_weight, fit_params, fit)
         self.group_edges_ = frequency_edges(self.label_counts_, self.n_groups)
         depth = min(self.n_candidates, self._depth())
         if self.method == "temperature":

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import sklearn
-from joblib import Parallel, delayed
 from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_xc._arguments import check_count, refuse_disguised
 from sklearn_xc._checks import check_targets

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import sklearn.model_selection
-from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_xc._arguments import check_count
 from sklearn_xc._folds import ListedFolds, is_list_of_folds

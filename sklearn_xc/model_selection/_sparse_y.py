@@ -61,12 +61,9 @@ class _CheckedSplitter:
     def __init__(self, splitter: Any, who: str, cv: Any) -> None:
         self._splitter, self._who, self._cv = splitter, who, cv
 
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple]:
-        folds = self._splitter.split(X, y, groups)
+    def split(self, X: Any, *args: Any, **params: Any) -> Iterator[tuple]:
+        folds = self._splitter.split(X, *args, **params)
         return iter(check_folds(folds, num_samples(X), self._who, self._cv))
-
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        return self._splitter.get_n_splits(X, y, groups)
 
     def __getattr__(self, name: str) -> Any:
         if name == "_splitter":  # a copy in the making has none yet

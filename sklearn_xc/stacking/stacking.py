@@ -22,11 +22,7 @@ from sklearn_xc._data import CsrRows, DenseRows, Targets
 from sklearn_xc._held_out import draw_rows, split
 from sklearn_xc._made_features import made_features
 from sklearn_xc._objective import OBJECTIVES
-from sklearn_xc._out_of_fold import (
-    as_rows,
-    known_counts,
-    n_rows,
-)
+from sklearn_xc._out_of_fold import RoutesFit, as_rows, known_counts, n_rows
 from sklearn_xc._pruning_notes import PruningNotes
 from sklearn_xc._seeds import draw_seed
 from sklearn_xc._shared_memory import Share
@@ -54,7 +50,7 @@ from sklearn_xc.stacking.training import Lesson, Teacher, joined, make_lesson
 _STACKLEVEL = 5
 
 
-class StackingXC(StackedModel):
+class StackingXC(RoutesFit, StackedModel):
     """Several classifiers as one, which re-ranks the labels that each of them ranks high.
 
     This is scikit-learn's ``StackingClassifier`` for label sets of any size. The candidates of an
@@ -261,7 +257,7 @@ class StackingXC(StackedModel):
 
     @fit_context(prefer_skip_nested_validation=False)
     @built_apart
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "StackingXC":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> "StackingXC":
         """Train the members and the classifier of pairs.
 
         Parameters
@@ -271,8 +267,11 @@ class StackingXC(StackedModel):
         y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
             One class per instance, or a binary indicator, dense or sparse.
         sample_weight : array-like of shape (n,), default=None
-            Weights of the instances, for members and for pairs. Members must take them; in a
-            Pipeline they reach the last step.
+            Weights of the instances, for the pairs and for members that take them; in a Pipeline
+            they reach the last step. With metadata routing enabled they reach what requests them.
+        **fit_params : dict
+            Further arguments for ``fit`` of every member; with metadata routing enabled, for
+            members and `cv` as requested, such as `groups`.
 
         Returns
         -------
@@ -298,21 +297,24 @@ class StackingXC(StackedModel):
         seed = draw_seed(self.random_state)
         self._keep_targets(targets)
         self._count_instances(targets, weight)
+        routed = self._routed(given, fit_params)
         fit = Fit(self, X, y, sample_weight)
         if isinstance(self.cv, str):
             progress = fit.parts("step", 1, in_order=False)
             lesson, seconds = self._ask_prefit(members, X, weight, seed), np.zeros(len(members))
         else:
-            folds = split(self.cv, X, y, targets, weight, seed, who)
+            folds = split(self.cv, X, y, targets, weight, seed, who, routed.cv.split)
             n_held_out = sum(len(test) for _, test in folds)
             costs = [*(len(train) for train, _ in folds), n, n_held_out]
             progress = fit.parts("step", len(costs), costs=costs, in_order=False)
             lesson, seconds = self._train_members(
-                members, X, y, targets, given, weight, folds, progress
+                members, X, y, targets, routed, weight, folds, progress
             )
         self._keep_frequencies(instances, indptr, labels, weight)
         names = [name for name, _ in members]
-        teacher = Teacher(self.final_estimator, lesson, targets, weight, seed, who)
+        teacher = Teacher(
+            self.final_estimator, routed.final_estimator.fit, lesson, targets, weight, seed, who
+        )
         task = progress.part(progress.n_ended, name="learner of pairs").begin()
         with openmp_threads(1):  # gradient boosting keeps their number, and its bytes would differ
             self.final_estimator_, chances = teacher.teach()
@@ -329,13 +331,18 @@ class StackingXC(StackedModel):
         self._warn_of_unseen()
         return self
 
+    def _routed_parts(self) -> dict[str, Any]:
+        members = [] if isinstance(self.cv, str) else self.estimators
+        kept = {name: member for name, member in members if not isinstance(member, str)}
+        return {**kept, "final_estimator": self.final_estimator}
+
     def _train_members(
         self,
         members: list[tuple[str, Any]],
         X: Any,
         y: Any,
         targets: Targets,
-        given: np.ndarray | None,
+        routed: Bunch,
         weight: np.ndarray,
         folds: list[tuple[np.ndarray, np.ndarray]],
         progress: Progress,
@@ -343,8 +350,9 @@ class StackingXC(StackedModel):
         """Train the members without held-out rows, ask them, and train them on all rows."""
         who, n_held_out = type(self).__name__, sum(len(test) for _, test in folds)
         self._require_bytes(len(members), n_held_out)
+        params = {f"estimator {name!r}": routed[name].fit for name, _ in members}
         fits = CloneFits(
-            X, y, given, min(self._depth(), len(self.classes_)), self.classes_, who,
+            X, y, params, min(self._depth(), len(self.classes_)), self.classes_, who,
             self._targets_kind != "classes", Share(self._allowed_bytes()), made_features(X),
         )  # fmt: skip
         texts = [f"members without {len(test)} rows" for _, test in folds]

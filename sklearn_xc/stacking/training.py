@@ -7,7 +7,8 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from sklearn_xc._data import Targets
-from sklearn_xc._out_of_fold import Answers, said_by, weight_argument
+from sklearn_xc._out_of_fold import Answers, said_by
+from sklearn_xc._sklearn import check_method_params
 from sklearn_xc.metrics import precision_at_k, psp_at_k
 from sklearn_xc.stacking.candidates import (
     Candidates,
@@ -99,6 +100,8 @@ class Teacher:
     ----------
     final_estimator : classifier or None
         The parameter of the stack.
+    params : dict
+        Further arguments of its ``fit``, of all instances.
     lesson : Lesson
     targets : Targets
         Of all instances.
@@ -118,6 +121,7 @@ class Teacher:
     def __init__(
         self,
         final_estimator: Any,
+        params: dict[str, Any],
         lesson: Lesson,
         targets: Targets,
         weight: np.ndarray,
@@ -126,7 +130,8 @@ class Teacher:
     ) -> None:
         self.final_estimator, self.lesson = final_estimator, lesson
         self.seed, self.who = seed, who
-        self.weight = weight[lesson.rows]
+        self.weight, self.n = weight[lesson.rows], len(weight)
+        self.params = {} if (self.weight == 1.0).all() else params
         indptr, labels = targets.by_instance(len(weight))
         ones = np.ones(len(labels), np.int8)
         shape = (len(weight), len(targets.classes))
@@ -155,8 +160,8 @@ class Teacher:
         relevant = self.relevant[kept]
         if not relevant.any() or relevant.all():
             return Votes()
-        weight = self.weight[self.lesson.pairs.rows[kept]]
-        given = weight_argument(learner, None if (weight == 1.0).all() else weight)
+        of_pairs = self.lesson.rows[self.lesson.pairs.rows[kept]]
+        given = check_method_params(np.empty(self.n), self.params, of_pairs)
         features = self.lesson.features[kept]
         with said_by("final_estimator", self.who):
             return clone(learner).fit(features, relevant.astype(np.int8), **given)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+import sklearn
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.metaestimators import available_if
@@ -19,7 +20,7 @@ from sklearn_xc._label_features import LabelFeatures
 from sklearn_xc._label_names import as_name_array
 from sklearn_xc._made_features import MadeFeatures, fit_transform, is_bound_to_columns, made_from
 from sklearn_xc._name_lists import are_name_lists, likely_separator
-from sklearn_xc._out_of_fold import refuse_slice, weight_argument
+from sklearn_xc._out_of_fold import RoutesFit, refuse_slice
 from sklearn_xc._saved import SavedEstimator
 from sklearn_xc._sklearn import CallbackSupportMixin, HasMethods, Interval, fit_context, num_samples
 from sklearn_xc._some_labels import estimator_of_labels, estimator_with_classes
@@ -57,7 +58,9 @@ def _has_words(vectorizer: Any, require: Callable[[str, int], bool]) -> bool:
     vectorizer_=Tested("a vectorizer of as many words as are known", _has_words, optional=True),
     _known_words=Tested("counts of the words", KnownWords.fits, optional=True),
 )
-class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, BaseEstimator):
+class TextClassifierXC(
+    RoutesFit, ChangeableLabels, SavedEstimator, CallbackSupportMixin, BaseEstimator
+):
     """Classifier from texts to names of labels.
 
     It holds a vectorizer, a classifier and the names, which are cloned, searched, cross-validated
@@ -157,7 +160,8 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
         y : sequence of n lists of names, or of n texts; or an indicator of shape (n, n_labels)
             The labels of each instance.
         sample_weight : array-like of shape (n,), default=None
-            Passed to the classifier.
+            Passed to the classifier if it takes them or, with metadata routing enabled, requests
+            them.
 
         Returns
         -------
@@ -205,14 +209,20 @@ class TextClassifierXC(ChangeableLabels, SavedEstimator, CallbackSupportMixin, B
         self._known_words = None if known_words is None else vars(known_words)
         refuse_slice(self.classifier, "classifier", type(self).__name__)
         self.classifier_ = self._with_labels(y)
-        weight = weight_argument(self.classifier_, sample_weight)
+        params = self._routed(sample_weight, {}).classifier.fit
         made = None
         if self.vectorizer_ is not None and not is_bound_to_columns(self.classifier_, features):
             made = MadeFeatures(features, X, vectorizer)
-        with progress.part(name="classifier").around(self.classifier_), made_from(made):
-            self.classifier_.fit(features, y, **weight)
+        # A default classifier has no requests: it gets the weights.
+        is_default = self.classifier is None
+        routing = sklearn.config_context(enable_metadata_routing=False if is_default else None)
+        with routing, progress.part(name="classifier").around(self.classifier_), made_from(made):
+            self.classifier_.fit(features, y, **params)
         fit.end()
         return self
+
+    def _routed_parts(self) -> dict[str, Any]:
+        return {"classifier": self.classifier}
 
     def predict(self, X: Any) -> Any:
         """Return the labels of each instance, those that pass the threshold of the classifier.

@@ -199,7 +199,7 @@ class ThresholdTuner(WrappedClassifier):
 
     @fit_context(prefer_skip_nested_validation=False)
     @built_apart
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "ThresholdTuner":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> "ThresholdTuner":
         """Train the estimator and find the thresholds.
 
         Parameters
@@ -210,8 +210,12 @@ class ThresholdTuner(WrappedClassifier):
             A binary indicator, dense or sparse. With one class per instance there is nothing to
             tune: the estimator is trained and answers as it is.
         sample_weight : array-like of shape (n,), default=None
-            Weights of the instances, for the estimator and for the thresholds. The estimator must
-            take them; in a Pipeline they reach the last step.
+            Weights of the instances, for the thresholds and, if it takes them, for the estimator;
+            in a Pipeline they reach the last step. With metadata routing enabled the estimator
+            gets them if it requests them.
+        **fit_params : dict
+            Further arguments for ``fit`` of the estimator; with metadata routing enabled, for the
+            estimator and `cv` as requested, such as `groups`.
 
         Returns
         -------
@@ -227,7 +231,7 @@ class ThresholdTuner(WrappedClassifier):
         """
         began = time.perf_counter()
         fit = Fit(self, X, y, sample_weight)
-        pairs, _ = self._learn_pairs(X, y, sample_weight, fit, of_classes=False)
+        pairs, _ = self._learn_pairs(X, y, sample_weight, fit_params, fit, of_classes=False)
         self.group_edges_ = frequency_edges(self.label_counts_, self.n_groups)
         if self._has_columns:
             self._tune(pairs)

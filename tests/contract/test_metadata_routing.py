@@ -1,7 +1,7 @@
 """Weights of instances reach what is inside a meta-estimator, with metadata routing and without.
 
-The rule with routing: the outermost estimator says whether it wants weights. It uses them itself,
-and passes them on to what is inside, unless that declines them by ``set_fit_request``.
+With routing they reach an estimator inside only if it requests them by ``set_fit_request``, and
+other arguments of fit reach the splitter.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ import sklearn
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from small_data import awkward
@@ -59,6 +59,13 @@ def inner(**parameters):
     return Recorder(tol=1e-3, prune=0.001, **parameters)
 
 
+def asking(estimator, *, wanted=True):
+    """Have an estimator request weights, with routing."""
+    if sklearn.get_config()["enable_metadata_routing"]:
+        estimator.set_fit_request(sample_weight=wanted)
+    return estimator
+
+
 #: Meta-estimators around a classifier: how they are made, and where what is inside is afterwards.
 AROUND = {
     "ThresholdTuner": (
@@ -68,14 +75,16 @@ AROUND = {
         lambda part: TopKCalibrator(part, cv=2, random_state=0), lambda model: model.estimator_,
     ),
     "StackingXC": (
-        lambda part: StackingXC([("a", part), ("b", OvALinearXC(C=3.0))], cv=2, random_state=0),
+        lambda part: StackingXC(
+            [("a", part), ("b", asking(OvALinearXC(C=3.0)))], cv=2, random_state=0
+        ),
         lambda model: model.estimators_[0],
     ),
     "TextClassifierXC": (
         lambda part: TextClassifierXC(Same(), part), lambda model: model.classifier_,
     ),
     "TextClassifierXC, ThresholdTuner": (
-        lambda part: TextClassifierXC(Same(), ThresholdTuner(part, cv=2, random_state=0)),
+        lambda part: TextClassifierXC(Same(), asking(ThresholdTuner(part, cv=2, random_state=0))),
         lambda model: model.classifier_.estimator_,
     ),
 }  # fmt: skip
@@ -92,18 +101,14 @@ def around(request):
     return AROUND[request.param]
 
 
-def asking(estimator, routing, *, wanted=True):
-    """Have an estimator ask for weights, where it can be asked."""
-    return estimator.set_fit_request(sample_weight=wanted) if routing else estimator
-
-
 def test_weights_reach_what_is_inside(around, routing):
     make, inside = around
-    model = make(inner()).fit(X, Y, sample_weight=WEIGHT)
-    np.testing.assert_array_equal(inside(model).seen_, WEIGHT)
-    model = make(asking(inner(), routing)).fit(X, Y, sample_weight=WEIGHT)
+    model = make(asking(inner())).fit(X, Y, sample_weight=WEIGHT)
     np.testing.assert_array_equal(inside(model).seen_, WEIGHT)
     assert inside(make(inner()).fit(X, Y)).seen_ is None
+    if routing:
+        with pytest.raises(UnsetMetadataPassedError, match=r"not explicitly .* Recorder.fit"):
+            make(inner()).fit(X, Y, sample_weight=WEIGHT)
 
 
 def test_what_is_inside_may_decline(around):
@@ -117,7 +122,7 @@ def test_what_is_inside_may_decline(around):
 
 def test_a_pipeline_inside(around, routing):
     make, inside = around
-    steps = make_pipeline(MaxAbsScaler(), asking(inner(), routing))
+    steps = make_pipeline(MaxAbsScaler(), asking(inner()))
     model = make(steps).fit(X, Y, sample_weight=WEIGHT)
     np.testing.assert_array_equal(inside(model)[-1].seen_, WEIGHT)
     if routing:  # a step that says nothing
@@ -128,14 +133,14 @@ def test_a_pipeline_inside(around, routing):
 
 def test_from_a_pipeline_outside(around, routing):
     make, inside = around
-    model = asking(make(inner()), routing)
+    model = asking(make(asking(inner())))
     pipeline = make_pipeline(MaxAbsScaler(), model)
     name = "sample_weight" if routing else f"{pipeline.steps[-1][0]}__sample_weight"
     pipeline.fit(X, Y, **{name: WEIGHT})
     np.testing.assert_array_equal(inside(pipeline[-1]).seen_, WEIGHT)
     if routing:
         with pytest.raises(UnsetMetadataPassedError):
-            make_pipeline(MaxAbsScaler(), make(inner())).fit(X, Y, sample_weight=WEIGHT)
+            make_pipeline(MaxAbsScaler(), make(asking(inner()))).fit(X, Y, sample_weight=WEIGHT)
 
 
 def test_in_cross_validation(around, routing):
@@ -144,18 +149,18 @@ def test_in_cross_validation(around, routing):
     with_scores = get_scorer("P@1")
     if routing:
         with_scores = with_scores.set_score_request(sample_weight=False)
-    model = asking(make(inner()), routing)
+    model = asking(make(asking(inner())))
     given = {"cv": cv, "params": {"sample_weight": WEIGHT}}
     result = cross_validate(
         model, X, Y, scoring=with_scores, return_estimator=True, error_score="raise", **given
     )
     for fitted, (train, _) in zip(result["estimator"], cv.split(X), strict=True):
         np.testing.assert_array_equal(inside(fitted).seen_, WEIGHT[train])
-        own = make(inner()).fit(X[train], Y[train], sample_weight=WEIGHT[train])
+        own = make(asking(inner())).fit(X[train], Y[train], sample_weight=WEIGHT[train])
         np.testing.assert_array_equal(fitted.predict_topk(X, 5), own.predict_topk(X, 5))
     found = cross_val_topk(model, X, Y, k=5, **given)
     train, test = next(cv.split(X))
-    own = make(inner()).fit(X[train], Y[train], sample_weight=WEIGHT[train])
+    own = make(asking(inner())).fit(X[train], Y[train], sample_weight=WEIGHT[train])
     labels, scores = own.predict_topk(X[test], 5)
     at = np.repeat(test, 5), labels.ravel()
     np.testing.assert_array_equal(found.toarray()[at], scores.ravel())
@@ -163,7 +168,7 @@ def test_in_cross_validation(around, routing):
 
 def test_in_a_search(around, routing):
     make, inside = around
-    model = asking(make(inner()), routing)
+    model = asking(make(asking(inner())))
     name = next(key for key in model.get_params() if key.split("__")[-1] == "C")
     scorer = get_scorer("P@1")
     if routing:
@@ -173,14 +178,13 @@ def test_in_a_search(around, routing):
     np.testing.assert_array_equal(inside(search.best_estimator_).seen_, WEIGHT)
     assert search.cv_results_["mean_test_score"].min() > 0
     if routing:
-        search.set_params(estimator=make(inner()))
+        search.set_params(estimator=make(asking(inner())))
         with pytest.raises(UnsetMetadataPassedError):
             search.fit(X, Y, sample_weight=WEIGHT)
 
 
 def test_texts_and_names(routing):
-    tagger = TextClassifierXC(TfidfVectorizer(dtype=np.float32), inner())
-    model = asking(tagger, routing)
+    model = asking(TextClassifierXC(TfidfVectorizer(dtype=np.float32), asking(inner())))
     if routing:
         model.set_score_request(sample_weight=False)
     given = {"cv": KFold(2), "params": {"sample_weight": WEIGHT}}
@@ -204,3 +208,66 @@ def test_weights_of_scores(around):
         labels = steps[-1].predict_topk(scaled, 1)[0][:, 0]
         expected = np.average(Y.toarray()[np.arange(60), labels], weights=WEIGHT)
         assert steps.score(X, Y, sample_weight=WEIGHT) == pytest.approx(expected)
+
+
+def test_weights_reach_default_parts(routing):
+    """A tagger's own classifier, and a stack's own learner of pairs, request nothing."""
+    plain = TextClassifierXC().fit(WORDS, NAMES).predict_topk(WORDS, 5)[1]
+    weighted = TextClassifierXC().fit(WORDS, NAMES, sample_weight=WEIGHT).predict_topk(WORDS, 5)[1]
+    assert not np.array_equal(plain, weighted)
+    if routing:
+        members = [("a", OvALinearXC().set_fit_request(sample_weight=False))]
+        stack = StackingXC(members, cv=2, random_state=0)
+        plain = stack.fit(X, Y).predict_topk(X, 5)[1]
+        weighted = stack.fit(X, Y, sample_weight=WEIGHT).predict_topk(X, 5)[1]
+        assert not np.array_equal(plain, weighted)
+
+
+class Shaded(OvALinearXC):
+    """One-vs-all without weights, with another argument for each row."""
+
+    def fit(self, X, y, *, shade=None):
+        assert shade is None or len(shade) == X.shape[0]
+        self.shade_ = shade
+        return super().fit(X, y)
+
+
+class Sides(GroupKFold):
+    """Remembers its groups."""
+
+    def split(self, X, y=None, groups=None):
+        self.groups = groups
+        return super().split(X, y, groups)
+
+
+@pytest.mark.parametrize("name", ["ThresholdTuner", "TopKCalibrator", "StackingXC"])
+class TestOtherArguments:
+    def test_reach_the_estimator_and_the_splitter(self, name, routing):
+        make, inside = AROUND[name]
+        part, cv, shade = Shaded(), Sides(2), np.arange(60)
+        if routing:
+            model = make(part.set_fit_request(shade=True)).set_params(cv=cv)
+            model.fit(X, Y, shade=shade, groups=shade % 3)
+            np.testing.assert_array_equal(cv.groups, shade % 3)
+            with pytest.raises(TypeError, match=r"fit got unexpected argument.*tint"):
+                model.fit(X, Y, tint=shade)
+        else:
+            model = make(part)
+            if name == "StackingXC":  # all members get them
+                model.set_params(b=Shaded())
+            model.fit(X, Y, shade=shade)
+        np.testing.assert_array_equal(inside(model).shade_, shade)
+
+    def test_weights_that_an_estimator_does_not_take(self, name):
+        make, inside = AROUND[name]
+        with pytest.warns(UserWarning, match=rf"{name}: \w+ does not take sample_weight"):
+            assert inside(make(Shaded()).fit(X, Y, sample_weight=WEIGHT)).shade_ is None
+
+    def test_prefit(self, name):
+        make, _ = AROUND[name]
+        model = make(inner().fit(X, Y)).set_params(cv="prefit")
+        if name == "StackingXC":
+            model.estimators[1][1].fit(X, Y)
+        with pytest.raises(TypeError, match=rf"{name}: fit must get no .*Got \['shade'\]"):
+            model.fit(X, Y, shade=WEIGHT)
+        model.fit(X, Y, sample_weight=WEIGHT)

@@ -11,7 +11,12 @@ from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit, TimeSeri
 
 from sklearn_xc import OvALinearXC, OvALinearXCCV
 from sklearn_xc._folds import check_folds
-from sklearn_xc.model_selection import cross_val_score, cross_validate, learning_curve
+from sklearn_xc.model_selection import (
+    GridSearchCV,
+    cross_val_score,
+    cross_validate,
+    learning_curve,
+)
 
 N = 30
 FOLDS = [(np.arange(10, 30), np.arange(10)), (np.arange(20), np.arange(20, 30))]
@@ -176,16 +181,28 @@ def test_rows_may_come_several_times():
     assert train.dtype == np.int64
 
 
-def test_groups_are_routed_to_the_splitter(data):
-    groups = np.arange(N) % 3
-    expected = cross_val_score(
-        OvALinearXC(prune=0), *data, groups=groups, cv=GroupKFold(3), scoring="P@1"
-    )
+class Coloured(GroupKFold):
+    """Splits by groups, and asks for one more argument."""
+
+    def split(self, X, y=None, groups=None, colour=None):
+        assert len(colour) == len(X)
+        return super().split(X, y, groups)
+
+    def get_n_splits(self, X=None, y=None, groups=None, colour=None):
+        assert len(colour) == len(X)
+        return super().get_n_splits(X, y, groups)
+
+
+def test_all_that_a_splitter_requests_is_routed_to_it(data):
+    (X, Y), model, groups = data, OvALinearXC(prune=0), np.arange(N) % 3
+    expected = cross_val_score(model, X, Y, groups=groups, cv=GroupKFold(3), scoring="P@1")
     with sklearn.config_context(enable_metadata_routing=True):
-        routed = cross_val_score(
-            OvALinearXC(prune=0), *data, params={"groups": groups}, cv=GroupKFold(3), scoring="P@1"
-        )
+        cv = Coloured(3).set_split_request(colour=True)
+        params = {"groups": groups, "colour": groups}
+        routed = cross_val_score(model, X, Y, params=params, cv=cv, scoring="P@1")
+        search = GridSearchCV(model, {"C": [0.5]}, scoring="P@1", cv=cv).fit(X, Y, **params)
     np.testing.assert_array_equal(routed, expected)
+    assert search.best_score_ == pytest.approx(expected.mean())
 
 
 @pytest.mark.parametrize("function", [cross_validate, cross_val_score, learning_curve])
