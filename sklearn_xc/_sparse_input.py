@@ -1,9 +1,9 @@
-"""The one door for sparse matrices: their index arrays lie inside their shape.
+"""Validation of sparse matrices: index arrays inside the shape, native byte order.
 
-scipy's constructors trust index arrays, as do its conversions, which read and write memory by them.
-A column index beyond the shape (a test file with a new feature, an array that was edited in place)
-then crashes the process or answers wrongly. Every public function calls ``check_sparse`` on each
-sparse matrix it takes, before anything is made of it.
+scipy's constructors and conversions trust index arrays, and read all arrays in the processor's byte
+order. A column index beyond the shape (a test file with a new feature, an array edited in place) or
+a big-endian array then crashes the process or gives a wrong answer. Every public function calls
+``check_sparse`` on each sparse matrix that it takes, before using it.
 """
 
 from itertools import chain
@@ -19,12 +19,12 @@ _LONG_PIECE = 2**20
 
 
 def check_sparse(matrix: Any, name: str, who: str = "") -> None:
-    """Raise unless `matrix`, if it is sparse, is two-dimensional with indices inside its shape.
+    """Raise ValueError if `matrix` is sparse and malformed.
 
     Parameters
     ----------
     matrix : object
-        Anything; what is not sparse is not looked at. Never changed.
+        Objects that are not sparse pass unchecked. Never changed.
     name : str
         The argument's name for the message.
     who : str, default=""
@@ -33,8 +33,9 @@ def check_sparse(matrix: Any, name: str, who: str = "") -> None:
     Raises
     ------
     ValueError
-        For index arrays of the wrong number, type or length, that fall where they must not, or that
-        point outside the shape.
+        For a matrix that is not two-dimensional; for index arrays of the wrong number, type or
+        length, that decrease where they must not, or point outside the shape; and for arrays that
+        are masked or not in native byte order.
 
     Notes
     -----
@@ -48,17 +49,14 @@ def check_sparse(matrix: Any, name: str, who: str = "") -> None:
 
 
 def problem_of(matrix: Any) -> str:
-    """Return what is wrong with a sparse matrix, in words, or an empty text."""
+    """Describe what is wrong with a sparse matrix; empty if nothing is."""
     if len(matrix.shape) != 2:
         return f"a sparse matrix of 2 dimensions was expected. Got shape {tuple(matrix.shape)}."
     try:
         _CHECKS[matrix.format](matrix)
+        _check_byte_order("data", matrix.dtype)
     except _MalformedError as error:
-        kind = type(matrix).__name__
-        return (
-            f"this {kind} of shape {tuple(matrix.shape)} is malformed: {error}. Its index arrays "
-            "were set or changed by hand, or read with a shape that is too small."
-        )
+        return f"this {type(matrix).__name__} of shape {tuple(matrix.shape)} is malformed: {error}"
     return ""
 
 
@@ -84,7 +82,19 @@ class _MalformedError(Exception):
 
 
 def _fail(problem: str) -> NoReturn:
-    raise _MalformedError(problem)
+    raise _MalformedError(
+        f"{problem}. Its arrays were set or changed by hand, or read with a shape that is too "
+        "small."
+    )
+
+
+def _check_byte_order(name: str, dtype: Any) -> None:
+    if not np.dtype(dtype).isnative:
+        raise _MalformedError(
+            f"{name} must be in native byte order, the only one that scipy supports. Got dtype "
+            f"{np.dtype(dtype).str!r}: convert arrays before the matrix is made of them, "
+            "array.astype(array.dtype.newbyteorder('='))."
+        )
 
 
 def _check_compressed(matrix: Any) -> None:
@@ -99,8 +109,7 @@ def _check_compressed(matrix: Any) -> None:
 
 def _check_blocks(matrix: Any) -> None:
     data = matrix.data
-    if getattr(data, "ndim", 0) != 3:
-        _fail(f"data must have 3 dimensions. Got {np.ndim(data)}")
+    _check_array("data", data, 3)
     rows, columns = data.shape[1:]
     if not (rows and columns) or matrix.shape[0] % rows or matrix.shape[1] % columns:
         _fail(f"blocks of {rows} x {columns} do not fill the shape")
@@ -124,8 +133,7 @@ def _check_coordinates(matrix: Any) -> None:
 
 
 def _check_diagonals(matrix: Any) -> None:
-    if getattr(matrix.data, "ndim", 0) != 2:
-        _fail(f"data must have 2 dimensions. Got {np.ndim(matrix.data)}")
+    _check_array("data", matrix.data, 2)
     offsets = matrix.offsets
     _check_vectors(matrix.data[:, 0] if matrix.data.shape[1] else offsets, offsets=offsets)
     if len(offsets) != len(matrix.data):
@@ -176,19 +184,23 @@ _CHECKS = {
 
 
 def _check_vectors(data: Any, **arrays: Any) -> None:
-    for name, array in arrays.items():
-        if type(array) is not np.ndarray and not isinstance(array, np.memmap):
-            _fail(f"{name} must be an array. Got {type(array).__name__}")
-        if array.ndim != 1:
-            _fail(f"{name} must have 1 dimension. Got {array.ndim}")
-        _check_integers(name, array)
-    if getattr(data, "ndim", 0) != 1:
-        _fail(f"data must have 1 dimension. Got {np.ndim(data)}")
+    for name, array in {"data": data, **arrays}.items():
+        _check_array(name, array, 1)
+        if name != "data":
+            _check_integers(name, array)
+
+
+def _check_array(name: str, array: Any, n_dimensions: int) -> None:
+    if type(array) is not np.ndarray and not isinstance(array, np.memmap):
+        _fail(f"{name} must be an array. Got {type(array).__name__}")
+    if array.ndim != n_dimensions:
+        _fail(f"{name} must have {n_dimensions} dimensions. Got {array.ndim}")
 
 
 def _check_integers(name: str, array: np.ndarray) -> None:
     if array.dtype.kind not in "iu":
         _fail(f"{name} must hold integers. Got dtype {array.dtype}")
+    _check_byte_order(name, array.dtype)
 
 
 def _check_pointers(indptr: np.ndarray, n: int) -> int:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn_xc._sparse_input import check_sparse, problem_of, rows_are_canonical
 
 sys.path.insert(0, str(Path(__file__).parent / "hostile"))
-from hostile_matrices import FAULTS, ODDITIES, stored, well_formed
+from hostile_matrices import ARRAY_ODDITIES, FAULTS, ODDITIES, stored, well_formed
 
 ALL_FAULTS = [(fmt, what) for fmt, faults in FAULTS.items() for what in faults]
 
@@ -30,13 +30,34 @@ def test_each_fault_is_found(fmt, what, kind):
             check_sparse(matrix, "X", "Someone")
 
 
-@pytest.mark.parametrize("what", ODDITIES)
+@pytest.mark.parametrize("what", {*ODDITIES, *ARRAY_ODDITIES} - {"foreign byte order"})
 @pytest.mark.parametrize("fmt", ["csr", "csc"])
 def test_what_is_odd_but_right_passes(fmt, what):
     rng = np.random.default_rng(0)
     matrix = stored(well_formed(rng, (9, 7), False), fmt, "array")
-    ODDITIES[what](matrix, rng)
+    (ODDITIES | ARRAY_ODDITIES)[what](matrix, rng)
     check_sparse(matrix, "X")
+
+
+@pytest.mark.parametrize(
+    ("fmt", "name"),
+    [
+        ("csr", "data"),
+        ("csr", "indices"),
+        ("csc", "indptr"),
+        ("bsr", "indices"),
+        ("coo", "data"),
+        ("dia", "offsets"),
+        ("dia", "data"),
+    ],
+)
+def test_foreign_byte_order_is_refused(fmt, name):
+    matrix = sp.csr_matrix(np.eye(4)).asformat(fmt)
+    array = getattr(matrix, name)
+    setattr(matrix, name, array.astype(array.dtype.newbyteorder()))
+    message = rf"malformed: {name} must be in native byte order.* Got dtype '[<>]{array.dtype.kind}"
+    with pytest.raises(ValueError, match=message):
+        check_sparse(matrix, "X")
 
 
 @pytest.mark.parametrize("fmt", FAULTS)

@@ -11,7 +11,14 @@ import warnings
 
 import numpy as np
 from hostile_calls import arrays_of, calls
-from hostile_matrices import FAULTS, ODDITIES, stored, well_formed
+from hostile_matrices import (
+    ARRAY_ODDITIES,
+    CONTENTS,
+    FAULTS,
+    ODDITIES,
+    stored,
+    well_formed,
+)
 
 #: Errors that say no; all others are accidents.
 REFUSALS = (ValueError, TypeError)
@@ -19,29 +26,44 @@ REFUSALS = (ValueError, TypeError)
 
 def outcome_of(call, case):
     rng = np.random.default_rng(case["seed"])
-    values = well_formed(rng, call.shape, call.is_indicator)
+    shape = tuple(n + more for n, more in zip(call.shape, case["grown"], strict=True))
+    values = well_formed(rng, shape, call.is_indicator)
+    CONTENTS[case["content"]](values, rng)
     matrix = stored(values, case["format"], case["kind"])
-    is_fault = case["what"] in FAULTS[case["format"]]
-    change = (FAULTS[case["format"]] if is_fault else ODDITIES)[case["what"]]
-    change(matrix, rng)
+    for what in case["oddities"]:
+        (ODDITIES | ARRAY_ODDITIES)[what](matrix, rng)
+    dtype = matrix.dtype.newbyteorder("=")
+    if case["fault"]:
+        FAULTS[case["format"]][case["fault"]](matrix, rng)
+    answer = answer_of(call, matrix)
+    if not isinstance(answer, list):
+        return answer
+    if case["fault"]:
+        return {"end": "answered", "says": "an answer to a malformed matrix"}
+    right = answer_of(call, stored(values.astype(dtype), "csr", case["kind"]))
+    if not isinstance(right, list):
+        return {"end": "wrong", "says": f"the same as a native CSR: {right['says']}"}
+    if call.has_gaps and "zeros are stored" in case["oddities"]:
+        return {"end": "right"}
+    same = len(answer) == len(right) and all(map(are_equal, answer, right))
+    return {"end": "right"} if same else {"end": "wrong", "says": "another answer"}
+
+
+def answer_of(call, matrix):
+    """Return the arrays that a call answers, or how it ended without an answer."""
     try:
-        answer = arrays_of(call.run(matrix))
+        return arrays_of(call.run(matrix))
     except REFUSALS as error:
         named = re.search(rf"\b({call.argument})\b", str(error)) is not None
         return {"end": "refused", "named": named, "says": f"{type(error).__name__}: {error}"}
     except BaseException as error:
         return {"end": "accident", "says": f"{type(error).__name__}: {error}"}
-    if is_fault:
-        return {"end": "answered", "says": "an answer to what has no meaning"}
-    right = arrays_of(call.run(stored(values, "csr", case["kind"])))
-    if call.has_gaps and case["what"] == "zeros are stored":
-        return {"end": "right"}
-    same = len(answer) == len(right) and all(
-        a.shape == b.shape
-        and (np.allclose(a, b, 1e-5, 1e-6) if a.dtype.kind in "fiub" else (a == b).all())
-        for a, b in zip(answer, right, strict=True)
-    )
-    return {"end": "right"} if same else {"end": "wrong", "says": "another answer"}
+
+
+def are_equal(a, b):
+    if a.shape != b.shape or a.dtype.kind not in "fciub":
+        return a.shape == b.shape and (a == b).all()
+    return np.allclose(a, b, 1e-5, 1e-6, equal_nan=True)
 
 
 def main(cases, outcomes):

@@ -1,7 +1,8 @@
-"""Sparse matrices that scipy lets exist and that nobody should trust, and odd ones that are right.
+"""Malformed sparse matrices that scipy does not refuse, and well-formed ones stored in odd ways.
 
 Each fault is made by hand from a well-formed matrix: ``FAULTS[format][name](matrix, rng)`` changes
-it in place. ``ODDITIES`` change how a matrix is stored, not what it holds.
+it in place. ``CONTENTS`` change the values before they are stored; ``ODDITIES`` and
+``ARRAY_ODDITIES`` change how a matrix is stored, not what it holds.
 """
 
 import numpy as np
@@ -17,8 +18,25 @@ def well_formed(rng, shape, is_indicator):
         values[np.arange(shape[0]), np.arange(shape[0]) % shape[1]] = 1
         return values
     is_there = rng.random(shape) < 0.4
-    is_there[0, rng.integers(shape[1])] = True
+    is_there[:1, rng.integers(shape[1])] = True
     return rng.integers(1, 9, shape) / 8 * is_there
+
+
+def _put_value(value):
+    def change(values, rng):
+        if values.size:
+            values.flat[rng.integers(values.size)] = value
+
+    return change
+
+
+CONTENTS = {
+    "plain": lambda values, rng: None,
+    "NaN": _put_value(np.nan),
+    "inf": _put_value(-np.inf),
+    "no entries": lambda values, rng: values.fill(0),
+    "a seven": _put_value(7.0),
+}
 
 
 def stored(values, fmt, kind):
@@ -72,6 +90,8 @@ _COMPRESSED = {
     "data too few": _replace("data", lambda a, m, r: a[: -1 - int(r.integers(2))]),
     "data in one dimension too many": _replace("data", lambda a, m, r: a[..., None]),
     "no data": _replace("data", lambda a, m, r: None),
+    "data masked": _replace("data", lambda a, m, r: np.ma.masked_array(a, a > np.median(a))),
+    "indices masked": _replace("indices", lambda a, m, r: np.ma.masked_array(a, a == 0)),
     "pointers fall": _replace("indptr", _swap_pointers),
     "last pointer too large": _replace(
         "indptr", lambda a, m, r: np.append(a[:-1], a[-1] + int(10 ** r.integers(0, 9)))
@@ -128,6 +148,7 @@ _COORDINATES = {
     }.items()
 } | {
     "data too few": _replace("data", lambda a, m, r: a[:-1]),
+    "data masked": _replace("data", lambda a, m, r: np.ma.masked_array(a, a > np.median(a))),
     "three coordinates": _replace("coords", lambda a, m, r: (*m.coords, m.coords[0])),
 }
 
@@ -166,6 +187,7 @@ FAULTS = {
         "offsets too few": _replace("offsets", lambda a, m, r: a[:-1]),
         "offsets too many": _replace("offsets", lambda a, m, r: np.append(a, 0)),
         "offsets of floats": _replace("offsets", lambda a, m, r: a.astype(np.float64)),
+        "data masked": _replace("data", lambda a, m, r: np.ma.masked_array(a, a > np.median(a))),
         "data in one dimension": _replace("data", lambda a, m, r: a[0]),
         "data too few": _replace("data", lambda a, m, r: a[:-1]),
     },
@@ -230,13 +252,56 @@ def _longer(matrix, rng):
     matrix.data = np.append(matrix.data, [7, 7]).astype(matrix.dtype)
 
 
-def _wide(matrix, rng):
-    matrix.indices, matrix.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+def _of_some(make):
+    """Return an oddity that replaces some of a matrix's arrays by ``make(array, rng)``."""
+
+    def oddity(matrix, rng):
+        if matrix.format in ("lil", "dok"):  # no arrays of numbers
+            matrix.dtype = make(np.ones(1, matrix.dtype), rng).dtype
+            return
+        names = [name for name in ("data", "indices", "indptr", "offsets") if hasattr(matrix, name)]
+        for name in names:
+            if rng.random() < 0.5:
+                setattr(matrix, name, make(getattr(matrix, name), rng))
+        if matrix.format == "coo":
+            matrix.coords = tuple(
+                make(one, rng) if rng.random() < 0.5 else one for one in matrix.coords
+            )
+
+    return oddity
 
 
-def _frozen(matrix, rng):
-    for array in (matrix.data, matrix.indices, matrix.indptr):
-        array.flags.writeable = False
+def _foreign(array, rng):
+    return array.astype(array.dtype.newbyteorder())
+
+
+def _other_type(array, rng):
+    """Return the array in any dtype that holds its values."""
+    integers = [f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)]
+    dtypes = integers if array.dtype.kind in "iu" else [*integers, "?", "f4", "f8", "g", "c16"]
+    with np.errstate(invalid="ignore"):
+        fits = [d for d in dtypes if np.array_equal(array.astype(d), array, equal_nan=True)]
+    return array.astype(rng.choice(fits))
+
+
+def _strided(array, rng):
+    step = int(rng.choice([2, -1]))
+    wide = np.full((abs(step) * len(array), *array.shape[1:]), 7, array.dtype)
+    wide[::step] = array
+    return wide[::step]
+
+
+def _unaligned(array, rng):
+    room = np.zeros(array.nbytes + 1, np.uint8)[1:]
+    odd = room.view(array.dtype).reshape(array.shape)
+    odd[...] = array
+    return odd
+
+
+def _frozen(array, rng):
+    array = array.copy()
+    array.flags.writeable = False
+    return array
 
 
 ODDITIES = {
@@ -244,6 +309,12 @@ ODDITIES = {
     "zeros are stored": _zeros,
     "entries in halves": _halves,
     "arrays longer than pointers say": _longer,
-    "int64 indices": _wide,
-    "read-only": _frozen,
+}
+#: Oddities of arrays, for all formats that have some.
+ARRAY_ODDITIES = {
+    "foreign byte order": _of_some(_foreign),
+    "other dtypes": _of_some(_other_type),
+    "strided": _of_some(_strided),
+    "unaligned": _of_some(_unaligned),
+    "read-only": _of_some(_frozen),
 }
