@@ -13,13 +13,13 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_xc._arguments import check_count, refuse_disguised
+from sklearn_xc._arguments import check_count
 from sklearn_xc._declared_state import Array, Holds, declares
 from sklearn_xc._label_names import as_name_array, check_label_names
 from sklearn_xc._name_lists import check_separator, likely_separator, read_name_lists
 from sklearn_xc._sklearn import Interval, StrOptions, fit_context
-from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc.exceptions import UnknownLabelWarning
+from sklearn_xc.metrics.check import as_array, pairs_of_dense, pairs_of_sparse
 
 #: From what warns to the caller of ``fit``: a decorator, fit and ``_fit`` are between.
 _STACKLEVEL = 5
@@ -256,7 +256,7 @@ class LabelBinarizerXC(BaseEstimator):
         Parameters
         ----------
         Y : {array-like, sparse matrix} of shape (n, n_labels)
-            The row has the labels whose entries are not zero.
+            Binary indicator.
 
         Returns
         -------
@@ -266,21 +266,19 @@ class LabelBinarizerXC(BaseEstimator):
         Raises
         ------
         ValueError
-            For another number of columns.
+            For another number of columns, or values other than 0 and 1.
         """
         check_is_fitted(self)
-        check_sparse(Y, "Y", type(self).__name__)
-        refuse_disguised(Y, f"{type(self).__name__}: Y")
-        csr = sp.csr_array(Y, copy=True)
-        if csr.ndim != 2 or csr.shape[1] != len(self.classes_):
+        name = f"{type(self).__name__}: Y"
+        Y = Y if sp.issparse(Y) else as_array(Y, name, "a binary indicator")
+        if Y.ndim != 2 or Y.shape[1] != len(self.classes_):
             raise ValueError(
-                f"{type(self).__name__}: Y must have {len(self.classes_)} columns, one for each "
-                f"label. Got shape {csr.shape}."
+                f"{name} must have {len(self.classes_)} columns, one for each label. Got shape "
+                f"{Y.shape}."
             )
-        csr.eliminate_zeros()
-        csr.sort_indices()
-        names = self.classes_[csr.indices].tolist()
-        ends = csr.indptr.tolist()
+        labels = pairs_of_sparse(Y, name) if sp.issparse(Y) else pairs_of_dense(Y, name)
+        names = self.classes_[labels.columns].tolist()
+        ends = [0, *np.cumsum(labels.counts).tolist()]
         return [names[a:b] for a, b in pairwise(ends)]
 
     def encode(self, y: Any) -> tuple[sp.csr_array, np.ndarray]:

@@ -166,7 +166,16 @@ def test_wrong_width_of_an_indicator():
         binarizer.inverse_transform(np.eye(4))
 
 
-def test_stored_zeros_are_no_labels():
-    Y = sp.csr_array(([1, 0], ([0, 0], [2, 1])), shape=(1, 3))
-    assert LabelBinarizerXC().fit(TAGS).inverse_transform(Y) == [["soup"]]
-    assert Y.nnz == 2
+def test_stored_zeros_and_duplicates_are_added_up():
+    Y = sp.csr_array((np.array([1, 0, 2, -1, 1, -1]), [2, 1, 0, 0, 1, 1], [0, 2, 6]), shape=(2, 3))
+    binarizer = LabelBinarizerXC().fit(TAGS)
+    assert binarizer.inverse_transform(Y) == [["soup"], [binarizer.classes_[0]]]
+    assert Y.nnz == 6
+
+
+@pytest.mark.parametrize("value", [7, np.nan, -1])
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_only_zeros_and_ones_are_an_indicator(container, value):
+    Y = container(np.array([[1, 0, value]]))
+    with pytest.raises(ValueError, match=r"Y: an indicator holds only 0 and 1\. Got"):
+        LabelBinarizerXC().fit(TAGS).inverse_transform(Y)
