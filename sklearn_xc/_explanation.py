@@ -175,6 +175,8 @@ def by_omission(
 
 def as_row(x: Any, who: str) -> Any:
     """Return one instance in two dimensions; anything else as it is."""
+    if sp.issparse(x) and x.ndim == 1:  # a row of a sparse array
+        return x.reshape(1, -1)
     try:
         is_flat = not sp.issparse(x) and np.ndim(x) == 1
     except ValueError as error:  # rows of different lengths
