@@ -109,8 +109,8 @@ def frequency_edges(label_counts: np.ndarray, n_groups: int) -> np.ndarray:
     if not counts.size:
         return np.empty(0, np.int64)
     pairs = np.cumsum(counts, dtype=np.float64)
-    wanted = pairs[-1] * np.arange(1, n_groups) / n_groups
-    edges = np.unique(counts[np.searchsorted(pairs, wanted)])
+    full = np.minimum(pairs * n_groups // pairs[-1], n_groups - 1)  # groups up to each label
+    edges = np.unique(counts[np.diff(full, prepend=0.0) > 0])
     return edges[edges > counts[0]].astype(np.int64)
 
 

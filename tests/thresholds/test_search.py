@@ -1,5 +1,6 @@
 """Thresholds against exhaustive search."""
 
+import tracemalloc
 from itertools import product
 
 import numpy as np
@@ -143,3 +144,12 @@ def test_groups_share_the_pairs(counts, n_groups):
     assert (np.diff(groups[np.argsort(counts, kind="stable")]) >= 0).all()
     if counts.any():  # no group is empty, and none but that of its most frequent label is too large
         assert set(groups[counts > 0]) == set(range(len(edges) + 1))
+
+
+def test_more_groups_than_pairs_take_no_memory():
+    tracemalloc.start()
+    try:
+        assert frequency_edges(np.array([1, 2, 0, 2, 5]), 2**61).tolist() == [2, 5]
+        assert tracemalloc.get_traced_memory()[1] < 1e6
+    finally:
+        tracemalloc.stop()
