@@ -10,6 +10,49 @@ from sklearn.base import clone
 _PARAMETERS = ("get_params", "set_params")
 
 
+class ParameterizedParts:
+    """Sets parameters of parts, also of a part that is None and has a default."""
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters; those of a part are named ``part__parameter``.
+
+        Parameters
+        ----------
+        **params : dict
+            Names and values. If a part is None and has a default, the default takes its place
+            before its parameters are set.
+
+        Returns
+        -------
+        estimator
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            For an unknown name, and for parameters of a part that is given by its name: pass an
+            object instead.
+        """
+        own: Any = self
+        for key in list(params):
+            name, nested, _ = key.partition("__")
+            if not nested or name not in own._get_param_names():
+                continue
+            part = params.get(name, getattr(self, name))
+            if part is None:
+                part = params[name] = self._default_part(name)
+            if not hasattr(part, "set_params"):
+                raise ValueError(
+                    f"{type(self).__name__}: to set {key}, {name} must be an object with "
+                    f"parameters. Got {part!r}."
+                )
+        return super().set_params(**params)  # type: ignore[misc]
+
+    def _default_part(self, name: str) -> Any:
+        """Return a new default of a part that is None; None if it has no default."""
+        return None
+
+
 def check_part(
     part: Any,
     who: str,

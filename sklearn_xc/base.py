@@ -20,6 +20,7 @@ from sklearn_xc._explanation import Explanation, as_row, by_omission, check_name
 from sklearn_xc._label_changes import ChangeableLabels
 from sklearn_xc._label_names import place_of
 from sklearn_xc._out_of_fold import in_parts, n_rows
+from sklearn_xc._parts import ParameterizedParts
 from sklearn_xc._saved import SavedEstimator, read_all
 from sklearn_xc._sklearn import CallbackSupportMixin, Options
 from sklearn_xc._sparse_input import check_sparse
@@ -52,7 +53,12 @@ def _param_names(kind: Any) -> tuple[str, ...]:
     _unseen_labels=Array("int64", None, below="labels", rises=True),
 )
 class XCClassifier(
-    ChangeableLabels, SavedEstimator, CallbackSupportMixin, ClassifierMixin, BaseEstimator
+    ParameterizedParts,
+    ChangeableLabels,
+    SavedEstimator,
+    CallbackSupportMixin,
+    ClassifierMixin,
+    BaseEstimator,
 ):
     """Answers of a classifier over many labels, all derived from its best-scored labels.
 

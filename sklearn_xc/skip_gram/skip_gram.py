@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._declared_state import Array, declares
+from sklearn_xc._parts import ParameterizedParts
 from sklearn_xc._saved import SavedEstimator
 from sklearn_xc._seeds import draw_seed
 from sklearn_xc._sklearn import CallbackSupportMixin, Interval, StrOptions, fit_context
@@ -45,7 +46,9 @@ _CANDIDATES, _SAMPLED, _LEAST = 0.01, 0.02, 64
     _output_moves=Array("float32", "contexts", "dim"),
     _intercept_moves=Array("float32", "contexts"),
 )
-class DecompMIPSSkipGram(WordVectors, SavedEstimator, CallbackSupportMixin, BaseEstimator):
+class DecompMIPSSkipGram(
+    ParameterizedParts, WordVectors, SavedEstimator, CallbackSupportMixin, BaseEstimator
+):
     """Word vectors by the skip-gram model, trained on its softmax over all contexts.
 
     A word has an input vector u and, as a context, an output vector w. The softmax of ``u_i . w_k

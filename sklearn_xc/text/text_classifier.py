@@ -1,7 +1,7 @@
 """A vectorizer, a classifier and the names of labels, as one estimator."""
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -21,6 +21,7 @@ from sklearn_xc._label_names import as_name_array
 from sklearn_xc._made_features import MadeFeatures, fit_transform, is_bound_to_columns, made_from
 from sklearn_xc._name_lists import are_name_lists, likely_separator
 from sklearn_xc._out_of_fold import RoutesFit, refuse_slice
+from sklearn_xc._parts import ParameterizedParts
 from sklearn_xc._saved import SavedEstimator
 from sklearn_xc._sklearn import CallbackSupportMixin, HasMethods, Interval, fit_context, num_samples
 from sklearn_xc._some_labels import estimator_of_labels, estimator_with_classes
@@ -47,6 +48,13 @@ def _has(method: str) -> Any:
     return check
 
 
+def _inside_tuner(name: str, own: Sequence[str]) -> str:
+    """Return where a parameter is that a ThresholdTuner as the classifier does not have itself."""
+    part, nested, rest = name.partition("__")
+    is_inside = part == "classifier" and nested and rest.partition("__")[0] not in own
+    return f"classifier__estimator__{rest}" if is_inside else name
+
+
 def _has_words(vectorizer: Any, require: Callable[[str, int], bool]) -> bool:
     words = getattr(vectorizer, "vocabulary_", None)
     return not isinstance(words, dict) or require("words", len(words))
@@ -59,7 +67,12 @@ def _has_words(vectorizer: Any, require: Callable[[str, int], bool]) -> bool:
     _known_words=Tested("counts of the words", KnownWords.fits, optional=True),
 )
 class TextClassifierXC(
-    RoutesFit, ChangeableLabels, SavedEstimator, CallbackSupportMixin, BaseEstimator
+    RoutesFit,
+    ParameterizedParts,
+    ChangeableLabels,
+    SavedEstimator,
+    CallbackSupportMixin,
+    BaseEstimator,
 ):
     """Classifier from texts to names of labels.
 
@@ -148,6 +161,44 @@ class TextClassifierXC(
         self.min_count = min_count
         self.label_texts = label_texts
 
+    def set_params(self, **params: Any) -> "TextClassifierXC":
+        """Set parameters; those of a part are named ``part__parameter``.
+
+        Parameters
+        ----------
+        **params : dict
+            Names and values. A default part takes the place of None before its parameters are set;
+            ``classifier__C`` is then, and for any :class:`~sklearn_xc.ThresholdTuner`, the `C` of
+            the classifier inside.
+
+        Returns
+        -------
+        TextClassifierXC
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            For an unknown name.
+
+        Examples
+        --------
+        >>> from sklearn_xc import TextClassifierXC
+        >>> tagger = TextClassifierXC(separator=";").set_params(classifier__C=1.0)
+        >>> tagger.classifier
+        ThresholdTuner(estimator=OvALinearXC(C=1.0), random_state=0)
+        """
+        tuner = params.get("classifier", self.classifier)
+        if tuner is None or isinstance(tuner, ThresholdTuner):
+            own = ThresholdTuner._get_param_names()
+            params = {_inside_tuner(name, own): value for name, value in params.items()}
+        return super().set_params(**params)
+
+    def _default_part(self, name: str) -> Any:
+        if name == "vectorizer":
+            return TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
+        return ThresholdTuner(OvALinearXC(), random_state=0) if name == "classifier" else None
+
     @fit_context(prefer_skip_nested_validation=False)
     @built_apart
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "TextClassifierXC":
@@ -195,7 +246,7 @@ class TextClassifierXC(
             raise ValueError(f"{who}: y has {num_samples(y)} rows and X has {n}.")
         vectorizer = self.vectorizer
         if vectorizer is None and not reads_texts(self.classifier):
-            vectorizer = TfidfVectorizer(sublinear_tf=True, dtype=np.float32)
+            vectorizer = self._default_part("vectorizer")
         self.vectorizer_ = None if vectorizer is None else clone(vectorizer)
         self._check_entries(X)
         progress = fit.parts("step", 1 if self.vectorizer_ is None else 2)
@@ -684,9 +735,8 @@ class TextClassifierXC(
         """Return a clone of the classifier that knows the names, and what their texts say."""
         classifier = self.classifier
         if classifier is None:
-            classifier = OvALinearXC()
-            if len(np.shape(y)) != 1:
-                classifier = ThresholdTuner(classifier, random_state=0)
+            is_one_class = len(np.shape(y)) == 1
+            classifier = OvALinearXC() if is_one_class else self._default_part("classifier")
         classifier = clone(classifier)
         parameters = classifier.get_params(deep=True)
         given = {}

@@ -390,6 +390,9 @@ class TestParameters:
         assert model.get_params(deep=False) == {**defaults, "top_k": 7}
         with pytest.raises(ValueError, match="Invalid parameter 'nonsense'"):
             model.set_params(nonsense=1)
+        for name in (name for name, value in defaults.items() if isinstance(value, str)):
+            with pytest.raises(ValueError, match=f"{name} must be an object with parameters"):
+                model.set_params(**{f"{name}__nonsense": 1})
         needed = ", ".join(f"{name}={getattr(entry.bare(), name)!r}" for name in entry.needed)
         shown = "".join(repr(entry.bare()).split())
         assert shown == "".join(f"{entry.estimator.__name__}({needed})".split())

@@ -145,6 +145,12 @@ def test_folds_and_searches():
         {"vectorizer__min_df": [1, 2], "classifier__C": [0.5, 1]}, cv=2,
     )  # fmt: skip
     assert nested.fit(TEXTS, NAMES).score(NEW, NEW_NAMES) == 1.0
+    defaults = GridSearchCV(
+        TextClassifierXC(), {"vectorizer__min_df": [1], "classifier__C": [0.5, 1]}, cv=2
+    )
+    defaults.fit(TEXTS, NAMES)
+    assert defaults.best_estimator_.get_params()["classifier__estimator__C"] == 0.5
+    assert defaults.predict(NEW) == TextClassifierXC().fit(TEXTS, NAMES).predict(NEW)
     scores = cross_validate(TextClassifierXC(), TEXTS, NAMES, scoring=["P@1", "PSP@3"], cv=3)
     np.testing.assert_array_equal(
         scores["test_P@1"], cross_val_score(TextClassifierXC(), TEXTS, NAMES, cv=3)
@@ -278,6 +284,8 @@ def test_it_is_cloned_and_pickled(tagger):
     parts = clone(TextClassifierXC(TfidfVectorizer(min_df=2), OvALinearXC(C=3), separator="|"))
     assert parts.get_params()["vectorizer__min_df"] == 2
     assert parts.get_params()["classifier__C"] == 3
+    assert clone(parts.set_params(classifier=None, classifier__C=4)).classifier.estimator.C == 4
+    assert parts.set_params(classifier__C=5, classifier__beta=2).classifier.estimator.C == 5
 
 
 def test_a_failed_fit_leaves_the_model_as_it_was():
