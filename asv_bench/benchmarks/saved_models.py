@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import sklearn_xc
-from sklearn_xc import DecompMIPSClassifier, NGAMEEmbeddingXC, OvALinearXC, SoftmaxUMax
+from sklearn_xc import NGAMEEmbeddingXC, OvALinearXC
 from sklearn_xc.weights.tensors import Tensors
 
 from ._common import small_data
@@ -88,7 +88,7 @@ class Checkpoints:
     """A fit that keeps nothing, one that keeps how far it is, and one that finds all kept."""
 
     params = (
-        ["one-vs-all", "softmax", "decomposition", "embedding"],
+        ["one-vs-all", "embedding"],
         ["nothing", "all", "finds all"],
     )
     param_names = ("classifier", "keeps")
@@ -100,8 +100,6 @@ class Checkpoints:
         self.folder = Path("checkpoints")
         self.clf = {
             "one-vs-all": OvALinearXC(),
-            "softmax": SoftmaxUMax(max_iter=2, learning_rate=0.1, random_state=0),
-            "decomposition": DecompMIPSClassifier(max_iter=2, learning_rate=0.1, random_state=0),
             "embedding": NGAMEEmbeddingXC(
                 embedding_dim=32, max_iter=2, classifier_max_iter=2, random_state=0
             ),

@@ -23,23 +23,13 @@ import numpy as np
 from asv_bench.common.data import load_set
 from asv_bench.common.measure import fit_quietly, warm_up
 from asv_bench.common.report import Column, Report
-from sklearn_xc import (
-    DecompMIPSClassifier,
-    ImplicitSoftmaxSGD,
-    NGAMEEmbeddingXC,
-    OvALinearXC,
-    OvALinearXCCV,
-    SoftmaxUMax,
-)
+from sklearn_xc import NGAMEEmbeddingXC, OvALinearXC, OvALinearXCCV
 from sklearn_xc.storage import checkpoints, loops
 
 #: Fits of about ten seconds to a minute.
 ESTIMATORS: dict[str, Callable[..., Any]] = {
     "OvALinearXC": OvALinearXC,
     "OvALinearXCCV": lambda **own: OvALinearXCCV(Cs=[0.3, 1.0], cv=2, **own),
-    "SoftmaxUMax": lambda **own: SoftmaxUMax(max_iter=5, random_state=0, **own),
-    "ImplicitSoftmaxSGD": lambda **own: ImplicitSoftmaxSGD(max_iter=5, random_state=0, **own),
-    "DecompMIPSClassifier": lambda **own: DecompMIPSClassifier(random_state=0, **own),
     "NGAMEEmbeddingXC": lambda **own: NGAMEEmbeddingXC(random_state=0, **own),
 }
 

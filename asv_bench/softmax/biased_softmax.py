@@ -43,7 +43,7 @@ class SampledSoftmax(SoftmaxClassifier):
         As of :class:`sklearn_xc.SoftmaxUMax`.
     alpha, init, u_init, learning_rate, decay, average, max_iter, multilabel, early_stopping, \
 validation_fraction, n_iter_no_change, tol, top_k, warm_start, max_memory, n_jobs, random_state, \
-verbose, checkpoint_dir
+verbose
         As of :class:`sklearn_xc.SoftmaxUMax`.
     """
 
@@ -84,7 +84,6 @@ verbose, checkpoint_dir
         n_jobs=None,
         random_state=None,
         verbose=0,
-        checkpoint_dir=None,
     ):
         super().__init__(
             alpha=alpha, fit_intercept=fit_intercept, n_negatives=n_negatives, sampling=sampling,
@@ -93,7 +92,7 @@ verbose, checkpoint_dir
             early_stopping=early_stopping, validation_fraction=validation_fraction,
             n_iter_no_change=n_iter_no_change, tol=tol, label_names=label_names, top_k=top_k,
             warm_start=warm_start, max_memory=max_memory, n_jobs=n_jobs,
-            random_state=random_state, verbose=verbose, checkpoint_dir=checkpoint_dir,
+            random_state=random_state, verbose=verbose,
         )  # fmt: skip
         self.method = method
         self.batch_size = batch_size

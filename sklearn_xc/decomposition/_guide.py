@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -94,22 +93,6 @@ class Guide:
         other._asked = self._asked.following(W)
         other._early = other._asked if self._early is self._asked else self._early.following(W)
         return other
-
-    def kept(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps."""
-        is_one = self._early is self._asked
-        return {
-            "asked": self._asked.kept(),
-            "early": None if is_one else self._early.kept(),
-            "counts": (self.recall, self.n_builds, self._n_moved, self._build_at, self._scale),
-        }
-
-    def go_on(self, kept: dict[str, Any], W: np.ndarray) -> None:
-        """Go on from what was kept, with the weights of then."""
-        is_one = self._early is self._asked
-        self._asked = self._asked.going_on(kept["asked"], W)
-        self._early = self._asked if is_one else self._early.going_on(kept["early"], W)
-        self.recall, self.n_builds, self._n_moved, self._build_at, self._scale = kept["counts"]
 
     def method(self, weights: MovingRows, is_early: bool) -> GradientMethod:
         """Return what gives the next gradient."""

@@ -45,8 +45,6 @@ from sklearn_xc.mips.recall import warn_of_recall
 from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.parallel.threads import count_threads
 from sklearn_xc.solvers.schedule import Schedule
-from sklearn_xc.storage.checkpoints import data_of
-from sklearn_xc.storage.loops import Loop, Loops, kept_loops
 
 #: What nDCG@5 of the held-out instances gains in the last epoch, where a warning says that there
 #: should be more of them.
@@ -116,23 +114,11 @@ class TrainableModel(HiddenLayerModel):
     ) -> None:
         """Train, and set all fitted attributes; callbacks are told of the X, y, weight `given`."""
         seed = draw_seed(self.random_state)
-        what = training.instances, training.targets, training.given_weight
-        data = None if is_partial else data_of(*what)
-        with kept_loops(self, data, seed, goes_on=goes_on) as (loops, seed):
-            self._run_all(
-                training, n_epochs, given, seed, loops, goes_on=goes_on, is_partial=is_partial
-            )
-
-    def _run_all(
-        self, training: TrainingSet, n_epochs: int, given: tuple[Any, Any, Any] | None, seed: int,
-        loops: Loops, *, goes_on: bool, is_partial: bool,
-    ) -> None:  # fmt: skip
-        """Choose the rate and the number of epochs, and train."""
         searches = self._searches(goes_on=goes_on, is_partial=is_partial)
         fit = Fit.untold(self) if given is None else Fit(self, *given, n_stages=1 + any(searches))
         if not goes_on:
             require_room(self._settings(), training, 1 + searches[0])
-        choice = self._choose(training, n_epochs, seed, *searches, fit, loops)
+        choice = self._choose(training, n_epochs, seed, *searches, fit)
         self.learning_rate_, self.validation_scores_ = choice.rate, choice.scores
         settings, n_epochs = self._settings(), choice.n_epochs
         is_further = goes_on and is_partial
@@ -147,7 +133,7 @@ class TrainableModel(HiddenLayerModel):
             self._keep_targets(training.targets)
         fitting = Fitting(settings, training, course, seed, weights)
         with explained(settings.name, self.learning_rate_, training):
-            epochs = self._run(fitting, n_epochs, fit, loops.loop("fit"), is_further=is_further)
+            epochs = self._run(fitting, n_epochs, fit, is_further=is_further)
             self._keep(fitting, *fitting.settle(), is_further=is_further)
         self._report(epochs, is_further=is_further)
         self._keep_guide(fitting.trainer.guide, is_partial=is_partial)
@@ -171,7 +157,6 @@ class TrainableModel(HiddenLayerModel):
         is_auto: bool,
         stops: bool,
         fit: Fit,
-        loops: Loops,
     ) -> Choice:
         """Return the rate and the number of epochs: the parameters, or what held-out rows say."""
         settings = self._settings()
@@ -184,7 +169,7 @@ class TrainableModel(HiddenLayerModel):
         is_identity = settings.metric == "mahalanobis" and dim >= n_features
         search = Search(
             settings, training, seed, self.validation_fraction, progress,
-            is_dense=is_identity or not dim, loops=loops,
+            is_dense=is_identity or not dim,
         )  # fmt: skip
         is_edge = False
         with explained(settings.name, rate, training):
@@ -206,7 +191,7 @@ class TrainableModel(HiddenLayerModel):
                 "it tries: a better one may lie beyond. Scale X (sklearn.preprocessing.normalize), "
                 "or set learning_rate.",
                 ConvergenceWarning,
-                stacklevel=7,
+                stacklevel=6,
             )
         if scores is not None and len(scores) == self.max_iter > 1:
             gain = float(scores[-1] - scores[:-1].max())
@@ -216,20 +201,15 @@ class TrainableModel(HiddenLayerModel):
                     f"nDCG@5, in the last of max_iter={self.max_iter} epochs. Raise max_iter or "
                     "learning_rate.",
                     ConvergenceWarning,
-                    stacklevel=7,
+                    stacklevel=6,
                 )
 
     def _run(
-        self, fitting: Fitting, n_epochs: int, fit: Fit, loop: Loop, *, is_further: bool
+        self, fitting: Fitting, n_epochs: int, fit: Fit, *, is_further: bool
     ) -> list[EpochReport]:
         """Return what the epochs have done; there are fewer of them if a callback asks for it."""
         progress = fit.parts("epoch", n_epochs, stage="training")
         epochs: list[EpochReport] = []
-        if (kept := loop.get()) is not None:
-            epochs, its_fitting = kept
-            fitting.go_on(its_fitting)
-        for _ in epochs:
-            progress.known()
 
         def model_now() -> dict[str, Any]:
             """Return the attributes of a model whose training had ended now, in copies."""
@@ -239,18 +219,13 @@ class TrainableModel(HiddenLayerModel):
             model.index_recall_ = fitting.trainer.guide.recall
             return vars(model)
 
-        def reached() -> tuple[Any, ...]:
-            return epochs, fitting.kept()
-
-        for _ in range(len(epochs), n_epochs):
+        for _ in range(n_epochs):
             task = progress.begin()
             epochs.append(fitting.epoch())
-            loop.put(reached)
             recall = fitting.trainer.guide.recall
             found = "" if recall is None else f", recall@{RECALL_K} of the index {recall:.3f}"
             if progress.end(task, f"loss {epochs[-1].loss:.4g}{found}", model_now):
                 break
-        loop.put(reached, is_final=True)
         progress.close()
         return epochs
 

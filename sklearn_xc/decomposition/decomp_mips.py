@@ -1,7 +1,6 @@
 """Classification over many labels, trained on those that a decomposed search finds."""
 
 from numbers import Integral, Real
-from os import PathLike
 from typing import Any
 
 from sklearn_xc._sklearn import Interval, StrOptions, fit_context
@@ -163,13 +162,6 @@ class DecompMIPSClassifier(TrainableModel):
         labels drawn, and the centroids.
     verbose : int, default=0
         If not 0, print progress.
-    checkpoint_dir : str or PathLike, default=None
-        A folder in which ``fit`` saves its progress: finished trials, and the weights after an
-        epoch, as often as saving takes at most a fiftieth of the time. If the process ends before
-        the fit does, the same call resumes from there and gives the same bytes, with any `n_jobs`.
-        Other data, parameters or versions are refused. The folder stays after the fit, takes about
-        as much room as training does in memory, and is yours to remove. Use one folder per fit; it
-        is not for searches, whose candidates would share it.
 
     Attributes
     ----------
@@ -294,7 +286,6 @@ class DecompMIPSClassifier(TrainableModel):
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
-        "checkpoint_dir": [str, PathLike, None],
     }
 
     def __init__(
@@ -328,7 +319,6 @@ class DecompMIPSClassifier(TrainableModel):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        checkpoint_dir: Any = None,
     ) -> None:
         self.loss = loss
         self.gradient = gradient
@@ -358,7 +348,6 @@ class DecompMIPSClassifier(TrainableModel):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-        self.checkpoint_dir = checkpoint_dir
 
     @fit_context(prefer_skip_nested_validation=True)
     @built_apart
@@ -384,12 +373,10 @@ class DecompMIPSClassifier(TrainableModel):
         Raises
         ------
         ValueError
-            For NaN, a y that is not binary, incompatible parameters, a learning rate at which
-            training diverges, or a `checkpoint_dir` of another fit.
+            For NaN, a y that is not binary, incompatible parameters, or a learning rate at which
+            training diverges.
         MemoryBudgetError
             If the weights do not fit into memory; raised before anything is allocated.
-        OSError
-            If `checkpoint_dir` cannot be written; what it already holds stays.
 
         Warns
         -----

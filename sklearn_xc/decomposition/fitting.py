@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -108,26 +108,6 @@ class Fitting:
         recall = trainer.guide.recall if trainer.guide.n_builds > n_builds else None
         seconds = time.perf_counter() - began
         return EpochReport(loss, rate, np.nan if recall is None else recall, seconds)
-
-    def kept(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps between epochs."""
-        trainer = self.trainer
-        return {
-            "moving": [rows.kept() for rows in (trainer.weights, *trainer.layer.moving)],
-            "averages": trainer.averages.kept(),
-            "guide": trainer.guide.kept(),
-            "counts": (self.course.n_passes, trainer.visits),
-        }
-
-    def go_on(self, kept: dict[str, Any]) -> None:
-        """Go on from what was kept of a training that began like this one."""
-        trainer = self.trainer
-        moving = trainer.weights, *trainer.layer.moving
-        for rows, as_kept in zip(moving, kept["moving"], strict=True):
-            rows.go_on(as_kept)
-        trainer.averages.go_on(kept["averages"])
-        trainer.guide.go_on(kept["guide"], trainer.weights.values)
-        self.course.n_passes, trainer.visits = kept["counts"]
 
     def weights_now(self) -> Weights:
         """Return the weights of the model if training ended now: to be read, and not kept."""

@@ -25,7 +25,6 @@ from sklearn_xc.parallel.progress import Progress
 from sklearn_xc.parallel.tasks import Task
 from sklearn_xc.solvers.moving_rows import entry_places
 from sklearn_xc.solvers.schedule import Schedule
-from sklearn_xc.storage.loops import Loops
 
 #: Rates that may be tried. The search begins in the middle, at 1 with a hidden layer, at 0.3
 #: without, at 0.1 for proxies among the instances, and ends where neither neighbour is better, if
@@ -87,15 +86,12 @@ class Search:
         Is told of the trials.
     is_dense : bool
         Whether instances are their own vectors, at least at the start.
-    loops : Loops, default=None
-        Keep trials, which are not run again.
     """
 
     def __init__(
         self, settings: Settings, training: TrainingSet, seed: int, fraction: float,
-        progress: Progress | None = None, *, is_dense: bool, loops: Loops | None = None,
+        progress: Progress | None = None, *, is_dense: bool,
     ) -> None:  # fmt: skip
-        self.loops = Loops() if loops is None else loops
         self._settings, self._training, self.seed = settings, training, seed
         self._progress = Progress(Task(), None, "trial", None) if progress is None else progress
         n = len(training.rows)
@@ -150,13 +146,10 @@ class Search:
         trial = self._winner
         if trial is None or trial.rate != rate or len(trial.part.rows) < len(self._kept):
             part = self._training.part(np.sort(self._kept))
-            trial = Trial(self._settings, part, rate, self, "rest")
-        else:
-            trial.go_on_as("rest")
+            trial = Trial(self._settings, part, rate, self)
         self._winner, task = None, self._progress.begin()
         while len(trial.gains) < max_iter and not _is_over(trial.scores, patience):
             trial.epoch()
-        trial.end()
         scores = trial.scores
         n_epochs = len(scores) - int(np.argmax(scores[::-1]))
         best = f"best after {n_epochs} epochs, of {len(scores)} run"
@@ -169,13 +162,11 @@ class Search:
         self, rate: float, part: TrainingSet, n_epochs: int, rival: "Trial | None" = None
     ) -> "Trial":
         """Return a trial of a rate, which ends early where it is far behind another one."""
-        name = f"trial-{rate:g}"
-        trial, task = Trial(self._settings, part, rate, self, name), self._progress.begin()
+        trial, task = Trial(self._settings, part, rate, self), self._progress.begin()
         while len(trial.gains) < n_epochs and not trial.has_diverged:
             if rival is not None and self._is_far_behind(trial, rival):
                 break
             trial.epoch()
-        trial.end()
         score = f"held-out nDCG@{_K} {trial.scores[-1]:.4f}"
         ended = "diverged" if trial.has_diverged else score
         text = f"learning rate {rate:g}, epoch {len(trial.gains)}: {ended}"
@@ -237,8 +228,6 @@ class Trial:
     rate : float
     search : Search
         Knows what is held out.
-    name : str
-        By which it is kept.
 
     Attributes
     ----------
@@ -247,35 +236,13 @@ class Trial:
     has_diverged : bool
     """
 
-    def __init__(
-        self, settings: Settings, part: TrainingSet, rate: float, search: Search, name: str
-    ) -> None:
+    def __init__(self, settings: Settings, part: TrainingSet, rate: float, search: Search) -> None:
         schedule = Schedule(rate, settings.schedule.decay)
         self.rate, self.part, self._search = rate, part, search
         settings = replace(settings, schedule=schedule, verbose=0)
         self._fitting = _begun(settings, part, search.seed)
         self.gains: list[np.ndarray] = []
         self.has_diverged = False
-        #: Epochs whose gains are known, but that the weights have not seen.
-        self._behind = 0
-        self.go_on_as(name)
-
-    def go_on_as(self, name: str) -> None:
-        """Go on from what was kept by a name, if there is something, and be kept by it."""
-        self._loop = self._search.loops.loop(name)
-        kept = self._loop.get()
-        if kept is None:
-            return
-        self.gains, self.has_diverged, fitting = kept
-        self._behind = len(self.gains)
-        if fitting is not None:
-            self._fitting.go_on(fitting)
-            self._behind = 0
-
-    def end(self) -> None:
-        """Have it kept as it is, with weights only if it may be asked to go on from them."""
-        state = self.gains, self.has_diverged, self._fitting.kept() if self.may_stay else None
-        self._loop.put(lambda: state, is_final=True)
 
     @property
     def scores(self) -> np.ndarray:
@@ -293,9 +260,6 @@ class Trial:
     def epoch(self) -> None:
         """Train for an epoch."""
         held, n_workers = self._search.held, self._fitting.settings.n_workers
-        for _ in range(self._behind):
-            self._fitting.epoch()
-        self._behind = 0
         try:
             self._fitting.epoch()
             labels = _best_labels(self._fitting, self.part, held.rows, n_workers)
@@ -304,7 +268,6 @@ class Trial:
             self.gains.append(np.full(len(held.rows), -1.0))
         else:
             self.gains.append(self._search.gains(labels))
-            self._loop.put(lambda: (self.gains, False, self._fitting.kept()))
 
 
 def _is_over(scores: np.ndarray, patience: int) -> bool:

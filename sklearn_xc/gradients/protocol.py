@@ -4,7 +4,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -199,29 +199,6 @@ class GradientMethod(ABC):
             Of the same class.
         """
         return copy.copy(self)
-
-    def kept(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps: by default, all attributes except ``loss``."""
-        return {name: value for name, value in vars(self).items() if name != "loss"}
-
-    def going_on(self: Method, kept: dict[str, Any], W: np.ndarray) -> Method:
-        """Return one that continues from what another one kept.
-
-        Parameters
-        ----------
-        kept : dict
-            As ``kept`` returned it.
-        W : ndarray of float of shape (n_labels, dim)
-            The weights, as they were then.
-
-        Returns
-        -------
-        GradientMethod
-            Of the same class.
-        """
-        other = copy.copy(self)
-        vars(other).update(kept)
-        return other.following(W)
 
 
 @runtime_checkable

@@ -1,7 +1,6 @@
 """Word vectors from the softmax over all contexts."""
 
 from numbers import Integral, Real
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,6 @@ from sklearn_xc.skip_gram.queries import WordVectors
 from sklearn_xc.skip_gram.sampling import ContextSampler
 from sklearn_xc.skip_gram.start import negative_sampling_start, random_start
 from sklearn_xc.skip_gram.training import Training, count_batches
-from sklearn_xc.storage.loops import Loops, kept_loops
 
 #: n_candidates=None and n_sampled=None: shares of the contexts, and the least of each.
 _CANDIDATES, _SAMPLED, _LEAST = 0.01, 0.02, 64
@@ -121,9 +119,6 @@ class DecompMIPSSkipGram(
         Seeds subsampling, the start vectors and the sampling of contexts.
     verbose : int, default=0
         If not 0, print progress.
-    checkpoint_dir : str or PathLike, default=None
-        A folder in which ``fit`` saves its progress; the same call resumes from there and gives
-        the same bytes. Words are counted again.
 
     Attributes
     ----------
@@ -202,7 +197,6 @@ class DecompMIPSSkipGram(
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
-        "checkpoint_dir": [str, PathLike, None],
     }
 
     def __init__(
@@ -230,7 +224,6 @@ class DecompMIPSSkipGram(
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-        checkpoint_dir: Any = None,
     ) -> None:
         self.embedding_dim = embedding_dim
         self.window = window
@@ -254,7 +247,6 @@ class DecompMIPSSkipGram(
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-        self.checkpoint_dir = checkpoint_dir
 
     words_: np.ndarray
     word_counts_: np.ndarray
@@ -310,13 +302,10 @@ class DecompMIPSSkipGram(
         """
         seed = draw_seed(self.random_state)
         counted = self._read(X, words, contexts, seed)
-        counts = counted.counts
-        data = {"X": [counts.indptr, counts.contexts, counts.counts]}
         fit = Fit(self, X, y)
-        with kept_loops(self, data, seed) as (loops, seed):
-            training = self._training(counted, None, seed)
-            self._keep_names(counted)
-            self._run(training, int(self.max_iter), fit, loops, is_further=False)
+        training = self._training(counted, None, seed)
+        self._keep_names(counted)
+        self._run(training, int(self.max_iter), fit, is_further=False)
         fit.end()
         return self
 
@@ -357,7 +346,7 @@ class DecompMIPSSkipGram(
             counted = self._read(X, words, contexts, seed)
             training = self._training(counted, None, seed)
             self._keep_names(counted)
-            self._run(training, 1, fit, Loops(), is_further=False)
+            self._run(training, 1, fit, is_further=False)
             return self
         counted = read_known_counts(self, X, words, contexts, seed, self._allowed_bytes())
         W = np.column_stack((self.output_vectors_, self.intercept_))
@@ -366,7 +355,7 @@ class DecompMIPSSkipGram(
         outputs = Vectors(np.ascontiguousarray(W), np.ascontiguousarray(moves))
         training = self._training(counted, (inputs, outputs), seed, self.n_iter_)
         self.word_counts_ = self.word_counts_ + counted.word_counts
-        self._run(training, 1, fit, Loops(), is_further=True)
+        self._run(training, 1, fit, is_further=True)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **names: Any) -> np.ndarray:
@@ -490,20 +479,10 @@ class DecompMIPSSkipGram(
             count_threads(self.n_jobs, f"{who}: n_jobs"), n_iter,
         )  # fmt: skip
 
-    def _run(
-        self, training: Training, n_iter: int, fit: Fit, loops: Loops, *, is_further: bool
-    ) -> None:
+    def _run(self, training: Training, n_iter: int, fit: Fit, *, is_further: bool) -> None:
         """Take iterations, and set the fitted attributes."""
         progress = fit.parts("iteration", n_iter)
-        loop, report = loops.loop("fit"), []
-        if (kept := loop.get()) is not None:
-            report, state = kept
-            training.go_on(state)
-        for _ in report:
-            progress.known()
-
-        def reached() -> tuple[list[tuple[float, float]], dict[str, Any]]:
-            return report, training.kept()
+        report: list[tuple[float, float]] = []
 
         def model_now() -> dict[str, Any]:
             model = self._with_vectors(training, report, is_further=is_further)
@@ -518,10 +497,8 @@ class DecompMIPSSkipGram(
                         f"{type(self).__name__}: training diverged at learning_rate="
                         f"{self.learning_rate:g}. Lower it, raise alpha, or raise n_sampled."
                     )
-                loop.put(reached)
                 if progress.end(task, f"loss {report[-1][0]:.4g}", model_now):
                     break
-        loop.put(reached, is_final=True)
         progress.close()
         self.__dict__.update(self._with_vectors(training, report, is_further=is_further))
 

@@ -18,7 +18,6 @@ the softmax is at most the diagonal of its probabilities.)
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -93,22 +92,6 @@ class Training:
     def __post_init__(self) -> None:
         self.log_shares = self.counts.log_shares
         self._scores_all = isinstance(self.method, Exact)
-
-    def kept(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps."""
-        vectors = self.inputs, self.outputs
-        return {
-            "vectors": [(one.values, one.moves) for one in vectors],
-            "method": self.method.kept(),
-            "n_iter": self.n_iter,
-        }
-
-    def go_on(self, kept: dict[str, Any]) -> None:
-        """Go on from what was kept of a training that began like this one."""
-        for one, (values, moves) in zip((self.inputs, self.outputs), kept["vectors"], strict=True):
-            one.values[...], one.moves[...] = values, moves
-        self.method = self.method.going_on(kept["method"], self.outputs.values)
-        self.n_iter = kept["n_iter"]
 
     def is_finite(self) -> bool:
         """Tell whether all vectors are finite."""

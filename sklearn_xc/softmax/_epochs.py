@@ -27,7 +27,6 @@ from sklearn_xc.solvers.softmax_sgd import (
     run_epoch,
     search_hard_negatives,
 )
-from sklearn_xc.storage.loops import Loop, Loops
 from sklearn_xc.weights.class_weights import ClassWeights
 
 #: Training pairs whose log-loss is followed, where no pairs are held out.
@@ -50,7 +49,6 @@ def find_rate(
     stops: bool = True,
     by_rank: bool = False,
     rate: float | None = None,
-    loops: Loops | None = None,
 ) -> Trial:
     """Return the trial whose learning rate, and number of epochs, suit held-out pairs best.
 
@@ -77,8 +75,6 @@ def find_rate(
         Whether held-out pairs judge by ranks.
     rate : float, default=None
         The only learning rate to try.
-    loops : Loops, default=None
-        Keep trials, which are not run again.
     """
     name, max_iter = type(estimator).__name__, estimator.max_iter
     progress = fit.parts("trial", None, stage="search")
@@ -88,20 +84,9 @@ def find_rate(
     everything = np.arange(problem.n_pairs)
     if settings.n_hard and start.V.any():  # the same for all trials
         search_hard_negatives(problem, start, settings, estimator.n_jobs)
-    stop, loops = StopFlag(), Loops() if loops is None else loops
+    stop = StopFlag()
 
     def run(rate: float, target: float) -> Trial:
-        name = f"trial-{rate:g}".replace("+", "")
-        ended, loop = loops.loop(name), loops.loop(f"{name}-epochs")
-        trial = ended.get()
-        if trial is None:
-            trial = run_epochs(rate, target, loop)
-            if not stop.is_set():
-                ended.put(lambda: trial, is_final=True)
-                loop.forget()
-        return trial
-
-    def run_epochs(rate: float, target: float, loop: Loop) -> Trial:
         state, verdicts = start.copy_of(everything), list[tuple[float, float]]()
 
         def monitor(weights: ClassWeights) -> float:
@@ -114,8 +99,7 @@ def find_rate(
                 first_epoch=first_epoch, average=Average() if estimator.average else None,
                 monitor=monitor if stops else None,
                 patience=estimator.n_iter_no_change if stops else None,
-                tol=estimator.tol, target=target, n_jobs=n_threads, stop=stop, loop=loop,
-                beside=verdicts,
+                tol=estimator.tol, target=target, n_jobs=n_threads, stop=stop,
             )  # fmt: skip
             if stop.is_set():
                 return Trial(rate, ())
@@ -173,7 +157,6 @@ def run_again(
     settings: SgdSettings,
     trial: Trial,
     first_epoch: int,
-    loop: Loop,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the weights and intercepts that a trial had after its best epoch.
 
@@ -189,13 +172,11 @@ def run_again(
         That judged each epoch.
     first_epoch : int
         As in ``find_rate``.
-    loop : Loop
-        Keeps the epochs.
     """
     W, intercept, _ = train(
         problem, start.copy_of(np.arange(problem.n_pairs)), settings,
         Schedule(trial.rate, estimator.decay), trial.n_epochs, first_epoch=first_epoch,
-        average=Average() if estimator.average else None, n_jobs=estimator.n_jobs, loop=loop,
+        average=Average() if estimator.average else None, n_jobs=estimator.n_jobs,
     )  # fmt: skip
     return W, intercept
 
@@ -253,7 +234,6 @@ def run_fit(
     average: Average | None,
     fit: Fit,
     model: Callable[[History], dict[str, Any]],
-    loop: Loop,
 ) -> tuple[np.ndarray, np.ndarray, History, bool]:
     """Run all epochs of a fit at ``learning_rate_``; see ``train`` for what is returned.
 
@@ -272,7 +252,6 @@ def run_fit(
     fit : Fit
         Is told of the epochs.
     model : callable
-    loop : Loop
         As of ``train``.
 
     Returns
@@ -305,8 +284,7 @@ def run_fit(
         W, intercept, history = train(
             problem, state, settings, Schedule(estimator.learning_rate_, estimator.decay),
             max_iter, first_epoch=first_epoch, average=average, monitor=monitor,
-            progress=progress, model=model, n_jobs=estimator.n_jobs, loop=loop,
-            beside=known,
+            progress=progress, model=model, n_jobs=estimator.n_jobs,
         )  # fmt: skip
     except FloatingPointError:  # another rate may be tried
         progress.close()

@@ -2,7 +2,6 @@
 
 import textwrap
 from numbers import Integral, Real
-from os import PathLike
 from typing import TypeVar
 
 from sklearn_xc._sklearn import Interval, StrOptions
@@ -38,7 +37,6 @@ class SoftmaxParameters(SoftmaxModel):
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
-        "checkpoint_dir": [str, PathLike, None],
     }
 
     def __init__(
@@ -67,7 +65,6 @@ class SoftmaxParameters(SoftmaxModel):
         n_jobs,
         random_state,
         verbose,
-        checkpoint_dir,
     ):
         self.alpha = alpha
         self.fit_intercept = fit_intercept
@@ -92,7 +89,6 @@ class SoftmaxParameters(SoftmaxModel):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-        self.checkpoint_dir = checkpoint_dir
 
 
 def documented(estimator: Estimator) -> Estimator:
@@ -204,14 +200,7 @@ max_memory : int or str, default=None
 random_state : int, RandomState instance or None, default=None
     Seeds the order of the instances and the sampled classes.
 verbose : int, default=0
-    If not 0, print progress.
-checkpoint_dir : str or PathLike, default=None
-    A folder in which ``fit`` saves its progress: finished trials, and the weights after an epoch,
-    as often as saving takes at most a fiftieth of the time. If the process ends before the fit
-    does, the same call resumes from there and gives the same bytes, with any `n_jobs`. Other data,
-    parameters or versions are refused. The folder stays after the fit, takes about as much room as
-    the model does in memory, and is yours to remove. Use one folder per fit; it is not for
-    searches, whose candidates would share it.""",
+    If not 0, print progress.""",
     "attributes": """\
 classes_ : ndarray of shape (n_classes,)
     Class labels after a 1-D y, otherwise the names or numbers of the columns.

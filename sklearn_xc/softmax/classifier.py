@@ -40,8 +40,6 @@ from sklearn_xc.softmax.start import start_at_means
 from sklearn_xc.softmax.training import Average, History
 from sklearn_xc.solvers.softmax_problem import Population, SoftmaxProblem
 from sklearn_xc.solvers.softmax_sgd import SgdSettings, SoftmaxState, require_finite
-from sklearn_xc.storage.checkpoints import data_of
-from sklearn_xc.storage.loops import Loops, kept_loops
 from sklearn_xc.weights.class_weights import ClassWeights
 
 #: Hard negatives of a step with ``n_hard_negatives="auto"``.
@@ -108,12 +106,9 @@ class SoftmaxClassifier(SoftmaxParameters):
         Raises
         ------
         ValueError
-            For NaN, a y that is not binary, a learning rate at which training diverges, or a
-            `checkpoint_dir` of another fit.
+            For NaN, a y that is not binary, or a learning rate at which training diverges.
         MemoryBudgetError
             If the weights do not fit into memory; raised before anything is allocated.
-        OSError
-            If `checkpoint_dir` cannot be written; what it already holds stays.
 
         Warns
         -----
@@ -139,12 +134,8 @@ class SoftmaxClassifier(SoftmaxParameters):
         instances = check_instances(self, X, reset=not is_warm).without_zeros()
         targets = self._check_targets(y, instances.shape[0], None, is_warm)
         weight, pairs = check_pairs(self, targets, instances.shape[0], sample_weight)
-        data = data_of(instances, targets, weight)
         seed = draw_seed(self.random_state)
-        with kept_loops(self, data, seed, goes_on=is_warm) as (loops, seed):
-            found = self._train(
-                instances, targets, weight, pairs, is_warm, seed, (X, y, sample_weight), loops
-            )
+        found = self._train(instances, targets, weight, pairs, is_warm, seed, (X, y, sample_weight))
         warn_of_fit(self, found, stacklevel=4)
         self._warn_of_unseen()
         return self
@@ -267,7 +258,6 @@ class SoftmaxClassifier(SoftmaxParameters):
         is_warm: bool,
         seed: int,
         given: tuple[Any, Any, Any],
-        loops: Loops,
     ) -> Trial | None:
         """Set the fitted attributes; return the trial that said how many epochs to run.
 
@@ -341,26 +331,24 @@ class SoftmaxClassifier(SoftmaxParameters):
             self._confidence = Confidence()
         rate = 0.0 if self.learning_rate == "auto" else float(self.learning_rate)
         retries = (True, True, True, False) if stops and not rate else (False,)
-        for attempt, may_retry in enumerate(retries):
-            own = loops.within(f"{attempt}")
+        for may_retry in retries:
             if held_out is not None:
                 begun = start(kept)
                 trial = find_rate(
                     self, *begun, held_out, fit, first_epoch, stops=stops, by_rank=by_rank,
-                    rate=rate or None, loops=own,
+                    rate=rate or None,
                 )  # fmt: skip
                 rate, found = trial.rate, trial if stops else None
                 if stops and not is_warm:
-                    self._confidence = self._learn_confidence(merged, kept, *begun, trial, own)
+                    self._confidence = self._learn_confidence(merged, kept, *begun, trial)
                 del begun
             self.learning_rate_ = rate
             problem, state, settings = start(np.arange(len(merged.rows)))
             average = Average() if self.average else None
             try:
                 W, b, history, was_stopped = run_fit(
-                    self, problem, state, settings, found, first_epoch, average, fit, model_now,
-                    own.loop("epochs"),
-                )  # fmt: skip
+                    self, problem, state, settings, found, first_epoch, average, fit, model_now
+                )
                 weights = ClassWeights(W, intercept=b)
                 if (
                     was_stopped
@@ -385,26 +373,18 @@ class SoftmaxClassifier(SoftmaxParameters):
         start: SoftmaxState,
         settings: SgdSettings,
         trial: Trial,
-        loops: Loops,
     ) -> Confidence:
         """Return what the pairs that were not kept say of a model trained on the others."""
         is_held = np.ones(len(pairs.rows), bool)
         is_held[kept] = False
         if not is_held.any():  # so few that trials were judged on what they were trained on
             return Confidence()
-        ended, loop = loops.loop("confidence"), loops.loop("again")
-        found: Confidence | None = ended.get()
-        if found is not None:
-            return found
-        W, b = run_again(self, problem, start, settings, trial, 0, loop)
+        W, b = run_again(self, problem, start, settings, trial, 0)
         unseen = np.ones(problem.n_classes, bool)
         unseen[pairs.classes[kept]] = False
         weights = ClassWeights(W, intercept=b, unseen=np.flatnonzero(unseen))
         with self._in_range(problem.instances):
-            found = learn_confidence(weights, problem.instances, pairs.take(is_held), self.n_jobs)
-        ended.put(lambda: found, is_final=True)
-        loop.forget()
-        return found
+            return learn_confidence(weights, problem.instances, pairs.take(is_held), self.n_jobs)
 
     def _rate_of_pass(
         self, problem: SoftmaxProblem, state: SoftmaxState, settings: SgdSettings

@@ -115,7 +115,6 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
         n_jobs=None,
         random_state=None,
         verbose=0,
-        checkpoint_dir=None,
     ):
         super().__init__(
             alpha=alpha, fit_intercept=fit_intercept, n_negatives=n_negatives, sampling=sampling,
@@ -125,7 +124,6 @@ class ImplicitSoftmaxSGD(SoftmaxClassifier):
             validation_fraction=validation_fraction, n_iter_no_change=n_iter_no_change, tol=tol,
             label_names=label_names, top_k=top_k, warm_start=warm_start, max_memory=max_memory,
             n_jobs=n_jobs, random_state=random_state, verbose=verbose,
-            checkpoint_dir=checkpoint_dir,
         )  # fmt: skip
         self.batch_size = batch_size
 

@@ -20,7 +20,6 @@ from sklearn_xc.solvers.softmax_sgd import (
     run_epoch,
     search_hard_negatives,
 )
-from sklearn_xc.storage.loops import Loop
 from sklearn_xc.weights.class_weights import ClassWeights
 
 #: With more classes a search costs more than all other work of an epoch many times over, and hard
@@ -125,8 +124,6 @@ def train(
     model: Callable[[History], dict[str, Any]] | None = None,
     n_jobs: int | None = None,
     stop: StopFlag | None = None,
-    loop: Loop | None = None,
-    beside: list[Any] | None = None,
 ) -> tuple[np.ndarray, np.ndarray, History]:
     """Run epochs; return the weights, the intercepts and what was seen.
 
@@ -166,10 +163,6 @@ def train(
         Threads of mini-batches and of the searches for hard negatives.
     stop : StopFlag, default=None
         Once it is set, training ends early.
-    loop : Loop, default=None
-        Keeps the epochs, and may know some from an earlier call, which are not run again.
-    beside : list, default=None
-        What `monitor` notes by the way; kept with the epochs.
 
     Returns
     -------
@@ -185,19 +178,9 @@ def train(
     FloatingPointError
         If weights are no longer finite.
     """
-    loop, beside = Loop() if loop is None else loop, [] if beside is None else beside
-    history = _go_on(loop, state, average, beside)
+    history = History()
     W, intercept = state.V, state.intercept
-    if average is not None and average.mean is not None and average.intercept is not None:
-        W, intercept = average.mean, average.intercept
-    if progress is not None:
-        for _ in history.loss:
-            progress.known()
-
-    def reached() -> tuple[Any, ...]:
-        return state, average, history, beside
-
-    for epoch in range(len(history.loss), max_iter):
+    for epoch in range(max_iter):
         if patience is not None and (
             _epochs_without_gain(history.log_loss, tol) >= patience
             or _is_out_of_reach(target, history.log_loss, schedule, max_iter)
@@ -225,28 +208,13 @@ def train(
             if not np.isfinite(loss):
                 raise FloatingPointError("the weights are no longer finite")
         history.add(objective, loss, rate, seconds)
-        loop.put(reached)
         if progress is not None and task is not None:
             attributes = None if model is None else functools.partial(model, history)
             if progress.end(task, f"log-loss {loss:.4g}", attributes):
                 break
-    loop.put(reached, is_final=True)
     state.fold()
     require_finite(state.V, W)
     return W, intercept, history
-
-
-def _go_on(loop: Loop, state: SoftmaxState, average: Average | None, beside: list[Any]) -> History:
-    """Return what an earlier call saw, and bring all to where it was."""
-    kept = loop.get()
-    if kept is None:
-        return History()
-    its_state, its_average, history, its_beside = kept
-    vars(state).update(vars(its_state))
-    if average is not None:
-        vars(average).update(vars(its_average))
-    beside[:] = its_beside
-    return history
 
 
 def _epochs_without_gain(losses: list[float], tol: float) -> int:

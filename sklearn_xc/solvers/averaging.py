@@ -56,18 +56,6 @@ class CourseAverages:
         self.last_look, self.intercept = last_look, intercept
         self.interval = sum(len(mean) for _, mean in matrices) / _LOOKS
 
-    def kept(self) -> tuple[list[np.ndarray], int, np.ndarray | None]:
-        """Return what a checkpoint keeps."""
-        return self.means, self.last_look, self.intercept
-
-    def go_on(self, kept: tuple[list[np.ndarray], int, np.ndarray | None]) -> None:
-        """Go on from what was kept, in place."""
-        means, self.last_look, intercept = kept
-        for mean, as_kept in zip(self.means, means, strict=True):
-            mean[...] = as_kept
-        if self.intercept is not None:
-            self.intercept[...] = intercept
-
     def visited(self, visits: int) -> None:
         """Take notice of the visits so far; now and then look at the weights."""
         if self._matrices and visits - self.last_look >= self.interval:

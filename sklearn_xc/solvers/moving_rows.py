@@ -82,14 +82,6 @@ class MovingRows:
         self._squares = np.empty((0, 0), values.dtype) if squares is None else squares
         self._slots = np.full(len(values), -1, np.int32)
 
-    def kept(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return what a checkpoint keeps."""
-        return self.values, self._squares, self.scale
-
-    def go_on(self, kept: tuple[np.ndarray, np.ndarray, float]) -> None:
-        """Go on from what was kept, in place."""
-        self.values[...], self._squares[...], self.scale = kept
-
     def scaled(self, V: np.ndarray) -> np.ndarray:
         """Return queries: their inner products with the values are the scores of the rows.
 

@@ -199,11 +199,6 @@ def test_searches_and_saved_models(make, data, vectors, skip_gram, kind, tmp_pat
     loaded = sklearn_xc.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict(frame), best.predict(frame))
     assert clone(loaded).fit(frame, y).coef_.tobytes() == best.coef_.tobytes()
-    kept = model.set_params(checkpoint_dir=tmp_path / "kept", learning_rate=1.0).fit(frame, y)
-    again = clone(kept).fit(frame, y)
-    assert again.coef_.tobytes() == kept.coef_.tobytes()
-    with pytest.raises(ValueError, match="embedding_init"):
-        clone(kept).set_params(embedding_init=2.5 * vectors).fit(frame, y)
 
 
 def test_vectors_are_saved_beside(make, data, skip_gram, tmp_path):

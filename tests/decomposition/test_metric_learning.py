@@ -11,7 +11,6 @@ from scipy.spatial.distance import cdist
 import sklearn_xc
 from sklearn_xc import DecompMIPSClassifier
 from sklearn_xc._data import CsrRows, DenseRows
-from sklearn_xc.decomposition.fitting import Fitting
 from sklearn_xc.gradients import SetLoss, sharing
 from sklearn_xc.gradients.exact import Exact
 from sklearn_xc.losses import LABEL_SET_LOSSES, MaxMargin, make_label_set_loss
@@ -19,7 +18,6 @@ from sklearn_xc.parallel.team import Team
 from sklearn_xc.solvers.batch_sgd import LabelSets, take_steps
 from sklearn_xc.solvers.layers import HiddenLayer, IdentityLayer
 from sklearn_xc.solvers.moving_rows import MovingProxies, MovingRows
-from sklearn_xc.storage import loops
 
 N, D, K = 90, 6, 9
 LOSSES = sorted(LABEL_SET_LOSSES)
@@ -320,29 +318,6 @@ class TestTraining:
         # What an answer is follows from the fit, not from a parameter set later.
         loaded.set_params(metric="inner_product")
         assert np.array_equal(loaded.decision_function(X), model.decision_function(X))
-
-    @pytest.mark.parametrize("metric", METRICS)
-    @pytest.mark.parametrize("average", [False, True])
-    def test_goes_on_from_a_checkpoint(self, average, metric, tmp_path, monkeypatch):
-        X, y = make_points()
-        how = {"average": average, "alpha": 0.2, "optimizer": "adagrad", "max_iter": 4}
-        how |= {"gradient": "mips", "n_candidates": 3, "checkpoint_dir": tmp_path}
-        expected = make(metric, **{**how, "checkpoint_dir": None}).fit(X, y)
-        monkeypatch.setattr(loops, "SHARE", np.inf)  # each epoch is kept
-        epochs, plain = [], Fitting.epoch
-
-        def epoch(fitting):
-            if len(epochs) == 2:
-                raise KeyboardInterrupt
-            epochs.append(plain(fitting))
-            return epochs[-1]
-
-        monkeypatch.setattr(Fitting, "epoch", epoch)
-        with pytest.raises(KeyboardInterrupt):
-            make(metric, **how).fit(X, y)
-        monkeypatch.setattr(Fitting, "epoch", plain)
-        assert_same(make(metric, **how).fit(X, y), expected)
-        assert len(epochs) == 2
 
     @pytest.mark.parametrize("metric", METRICS)
     @pytest.mark.parametrize("how", [{}, {"alpha": 0.3, "optimizer": "adagrad"},

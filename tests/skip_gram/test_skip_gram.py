@@ -194,38 +194,6 @@ class TestSameBytes:
         with pytest.raises(SavedModelError, match="input_vectors"):
             load(tmp_path / "model").transform(["cat"])
 
-    @pytest.mark.parametrize("n_done", [1, 4])
-    def test_a_fit_goes_on(self, n_done, tmp_path, monkeypatch):
-        from sklearn_xc.skip_gram.training import Training
-
-        expected = state(quick(max_iter=6).fit(SENTENCES))
-        model, iterate, done = (
-            quick(max_iter=6, checkpoint_dir=tmp_path / "fit"),
-            Training.iterate,
-            [],
-        )
-
-        def stopped(training):
-            if len(done) == n_done:
-                raise KeyboardInterrupt
-            done.append(1)
-            return iterate(training)
-
-        monkeypatch.setattr("sklearn_xc.storage.loops.SHARE", 1e9)
-        monkeypatch.setattr(Training, "iterate", stopped)
-        with pytest.raises(KeyboardInterrupt):
-            model.fit(SENTENCES)
-        assert not hasattr(model, "words_")
-        monkeypatch.setattr(Training, "iterate", iterate)
-        counted = []
-        monkeypatch.setattr(
-            Training, "iterate", lambda training: counted.append(1) or iterate(training)
-        )
-        assert state(model.fit(SENTENCES)) == expected
-        assert len(counted) == 6 - n_done
-        with pytest.raises(ValueError, match="checkpoint_dir"):
-            model.set_params(alpha=3.0).fit(SENTENCES)
-
 
 class TestPartialFit:
     @pytest.mark.parametrize("gradient", ["sampled", "decomp_mips", "mips", "exact"])
