@@ -37,9 +37,10 @@ from sklearn_xc.encoders import ENCODERS
 from sklearn_xc.mips import make_index
 from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.parallel.ranks import ALONE, ranks
+from sklearn_xc.samplers import SAMPLERS
 from sklearn_xc.solvers.adam import LazyAdam
 from sklearn_xc.storage.checkpoints import data_of
-from sklearn_xc.storage.loops import Loop, Loops, kept_loops
+from sklearn_xc.storage.loops import Loop, kept_loops
 
 #: What every encoder has; see `Encoder`.
 _ENCODER_METHODS = ("start", "encode", "forward", "learn")
@@ -62,6 +63,7 @@ class FittableEmbedding(TrainableEmbedding):
     """A model that is fitted; a subclass has the parameters."""
 
     encoder: Any
+    checkpoint_dir: Any
     label_features: Any
     label_vectorizer: Any
     vectorizer: Any
@@ -100,9 +102,24 @@ class FittableEmbedding(TrainableEmbedding):
             "X": content_of(instances), "label_features": None if Z is None else content_of(Z)
         }  # fmt: skip
         together = ranks() if getattr(self.encoder_, "trains_together", False) else ALONE
-        kept = kept_loops(self, data if is_told else None, seed, together=together)
-        with kept as (loops, seed):
-            self._fit_examples(examples, targets, weight, Z, seed, told, loops)
+        self._require_own_parts()
+        kept = kept_loops(self, data if is_told else None, seed, together)
+        with kept as (loop, seed):
+            self._fit_examples(examples, targets, weight, Z, seed, told, loop)
+
+    def _require_own_parts(self) -> None:
+        """Raise TypeError where what a part learns cannot be kept in ``checkpoint_dir``."""
+        if self.checkpoint_dir is None:
+            return
+        sampler = self._new_sampler().kind
+        parts = (("encoder", type(self.encoder_), ENCODERS), ("sampler", sampler, SAMPLERS))
+        for name, kind, known in parts:
+            if kind not in known.values():
+                raise TypeError(
+                    f"{type(self).__name__}: with checkpoint_dir, {name} must be one of "
+                    f"{sorted(known)}, or an object of their classes: what others learn cannot be "
+                    f"saved. Fit without checkpoint_dir. Got {kind.__name__}."
+                )
 
     def _check_vectorizer(self) -> None:
         """Raise ValueError for a vectorizer beside an encoder that reads rows."""
@@ -130,7 +147,7 @@ class FittableEmbedding(TrainableEmbedding):
 
     def _fit_examples(
         self, examples: Examples, targets: Targets, weight: np.ndarray, Z: CsrRows | None,
-        seed: int, told: tuple[Any, Any, Any] | None, loops: Loops,
+        seed: int, told: tuple[Any, Any, Any] | None, loop: Loop,
     ) -> None:  # fmt: skip
         """Train on examples; callbacks are `told` of the X, y and weights that they are of."""
         self._seed = seed
@@ -139,13 +156,13 @@ class FittableEmbedding(TrainableEmbedding):
         # Encoder, classifiers and fusion, and with the held-out rows both or these once more.
         n_stages = 3 + (0 if not len(chosen) else 2 if self._learns_anew(chosen, n) else 1)
         fit = Fit.untold(self) if told is None else Fit(self, *told, n_stages)
-        self._train(examples, train, chosen, Z, seed, fit, loops.within("held-out"))
+        self._train(examples, train, chosen, Z, seed, fit, loop.within("held-out"))
         self._seen = examples.frequencies(n_labels)
         self._count_instances(targets, weight)
         progress = fit.parts("fusion", 0, stage="fusion")
-        self._fuse(examples, train, chosen, seed, loops.loop("fusion"))
+        self._fuse(examples, train, chosen, seed)
         progress.close()
-        self._learn_of_held_out(examples, chosen, Z, seed, fit, loops.within("all"))
+        self._learn_of_held_out(examples, chosen, Z, seed, fit, loop.within("all"))
         self._n_further, self._steps = 0, None
         self.__dict__.pop("_remembered", None)
         getattr(self.encoder_, "finish", lambda: None)()
@@ -189,7 +206,7 @@ class FittableEmbedding(TrainableEmbedding):
 
     def _train(
         self, every: Examples, train: np.ndarray, chosen: np.ndarray, Z: CsrRows | None, seed: int,
-        fit: Fit, loops: Loops,
+        fit: Fit, loop: Loop,
     ) -> None:  # fmt: skip
         """Train encoder and classifiers on some of the examples; the others are held out."""
         n_labels = len(self.classes_)
@@ -206,7 +223,7 @@ class FittableEmbedding(TrainableEmbedding):
             Z = mean_rows(examples.X, *examples.positives, n_labels, examples.weight)
         with_features = examples.with_features()
         self._start_encoder(with_features.X, seed)
-        epochs = self._train_encoder(with_features, Z, seed, fit, loops.loop("encoder"))
+        epochs = self._train_encoder(with_features, Z, seed, fit, loop.within("encoder"))
         self._report(None, "encoder", epochs)
         if isinstance(every.X, TextRows):
             is_told = self._is_frozen and bool(self.verbose)
@@ -215,7 +232,7 @@ class FittableEmbedding(TrainableEmbedding):
             )
         self.label_embeddings_ = self._encode(Z, self._dim, Z.dtype)
         self._require_unit_rows(self.label_embeddings_)
-        self._train_labels(examples, seed, fit, loops)
+        self._train_labels(examples, seed, fit, loop)
 
     def _start_encoder(self, X: CsrRows, seed: int) -> None:
         """Start the encoder, which is told what features are called; vectors it has are known."""
@@ -239,26 +256,26 @@ class FittableEmbedding(TrainableEmbedding):
                 names = vectorizer.get_feature_names_out()
         return None if names is None or len(names) != self.n_features_in_ else np.asarray(names)
 
-    def _train_labels(self, examples: Examples, seed: int, fit: Fit, loops: Loops) -> None:
+    def _train_labels(self, examples: Examples, seed: int, fit: Fit, loop: Loop) -> None:
         """Train classifiers, and find means, for the encoder that there is."""
         self._trained_counts = examples.frequencies(len(self.classes_)).counts
         examples = examples.with_features()
         self.coef_ = self.label_embeddings_.copy()
-        epochs = self._train_classifiers(examples, seed + 1, fit, loops)
+        epochs = self._train_classifiers(examples, seed + 1, fit, loop)
         self._report(of_module(self.fit_report_, "encoder"), "classifier", epochs)
         self._require_finite("classifier_learning_rate", self.coef_)
         self._means = self._means_of(examples)
 
     def _learn_of_held_out(
         self, every: Examples, chosen: np.ndarray, Z: CsrRows | None, seed: int, fit: Fit,
-        loops: Loops,
+        loop: Loop,
     ) -> None:  # fmt: skip
         """Train again with all instances: the encoder only if it lacked many."""
         if self._learns_anew(chosen, len(every.weight)):
             everything = np.arange(len(every.weight))
-            self._train(every, everything, everything[:0], Z, seed, fit, loops)
+            self._train(every, everything, everything[:0], Z, seed, fit, loop)
         elif len(chosen):
-            self._train_labels(every, seed, fit, loops)
+            self._train_labels(every, seed, fit, loop)
         self._fill_means()
 
     def _learns_anew(self, chosen: np.ndarray, n: int) -> bool:
@@ -295,14 +312,8 @@ class FittableEmbedding(TrainableEmbedding):
         texts = label_texts(name, given, vectorizer, n_labels, width)
         return self._with_features(texts, n_features)
 
-    def _fuse(
-        self, examples: Examples, train: np.ndarray, chosen: np.ndarray, seed: int, loop: Loop
-    ) -> None:
+    def _fuse(self, examples: Examples, train: np.ndarray, chosen: np.ndarray, seed: int) -> None:
         """Fuse scores by held-out instances, and set the threshold of predictions."""
-        if (kept := loop.get()) is not None:
-            self.fusion_, self._stand_ins, self.threshold_ = kept
-            self._fill_means()
-            return
         self.fusion_ = None
         rng = np.random.default_rng((seed, 2))
         rows = chosen if len(chosen) else np.sort(rng.permutation(train)[:_MOST_HELD_OUT])
@@ -316,7 +327,6 @@ class FittableEmbedding(TrainableEmbedding):
             n = self._n_considered()
             _, scores = self._topk_of(unseen.X, n, "fused", n_copies=2, with_gains=False)
             self.threshold_ = threshold_for(scores, len(unseen.positives.labels))
-        loop.put(lambda: (self.fusion_, self._stand_ins, self.threshold_), is_final=True)
 
     def _find_stand_ins(self, examples: Examples) -> StandIns:
         """Return how long what stands in for means is, by instances held out."""

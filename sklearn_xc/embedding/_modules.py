@@ -15,13 +15,9 @@ from sklearn_xc.embedding._encoding import (
 )
 from sklearn_xc.encoders.protocol import Encoder
 from sklearn_xc.parallel.team import Team
-from sklearn_xc.solvers.adam import LazyAdam
+from sklearn_xc.solvers.adam import LazyAdam, kept_steps, resume_steps
 from sklearn_xc.solvers.batch_sgd import Entries
-
-
-def state_of(encoder: Any) -> dict[str, Any]:
-    """Return what an encoder is, and has learnt: what pickle would keep of it."""
-    return dict(encoder.__getstate__() or {})
+from sklearn_xc.storage.loops import restore
 
 
 class Module(Protocol):
@@ -37,11 +33,11 @@ class Module(Protocol):
     ) -> None:
         """Take a step with the gradients by what ``begin`` has returned."""
 
-    def kept(self) -> Any:
+    def kept(self) -> dict[str, np.ndarray]:
         """Return what a checkpoint keeps between epochs."""
 
-    def go_on(self, kept: Any) -> None:
-        """Go on from what was kept, in place."""
+    def resume(self, found: dict[str, np.ndarray]) -> None:
+        """Continue from what was kept, in place."""
 
     @property
     def moves_instances(self) -> bool:
@@ -122,14 +118,18 @@ class SiameseModule:
         gradient = np.concatenate([by_instances, by_labels])
         self._encoder.learn(self._passed, gradient, rate, n_jobs=team.n_workers)
 
-    def kept(self) -> tuple[dict[str, Any], np.ndarray | None, np.ndarray]:
-        """Return what a checkpoint keeps: all that the encoder has, and what was seen last."""
-        return state_of(self._encoder), self._seen, self._is_new
+    def kept(self) -> dict[str, np.ndarray]:
+        """Return what a checkpoint keeps: what the encoder has learnt, and what was seen last."""
+        seen = {} if self._seen is None else {"seen": self._seen}
+        return {**self._encoder._kept(), **seen}  # type: ignore[attr-defined]
 
-    def go_on(self, kept: tuple[dict[str, Any], np.ndarray | None, np.ndarray]) -> None:
-        """Go on from what was kept."""
-        of_encoder, self._seen, self._is_new = kept
-        vars(self._encoder).update(of_encoder)
+    def resume(self, found: dict[str, np.ndarray]) -> None:
+        """Continue from what was kept, in place."""
+        if len(self._is_new):
+            self._seen = np.zeros((len(self._is_new), self._dim), self._X.dtype)
+            restore({"seen": self._seen}, found)
+            self._is_new[:] = False  # each instance is in a mini-batch of every epoch
+        self._encoder._resume(found)  # type: ignore[attr-defined]
         self._has_learnt = True
 
     def instances(self) -> np.ndarray:
@@ -197,13 +197,13 @@ class ClassifierModule:
         norms[np.isinf(norms)] = np.nan  # 0 would be a label that nothing is known of
         W[self._at] = w / np.where(norms == 0, 1, norms)[:, None]
 
-    def kept(self) -> tuple[np.ndarray, LazyAdam]:
+    def kept(self) -> dict[str, np.ndarray]:
         """Return what a checkpoint keeps."""
-        return self._W, self._steps
+        return kept_steps([self._W], [self._steps])
 
-    def go_on(self, kept: tuple[np.ndarray, LazyAdam]) -> None:
-        """Go on from what was kept."""
-        self._W[...], self._steps = kept
+    def resume(self, found: dict[str, np.ndarray]) -> None:
+        """Continue from what was kept, in place."""
+        resume_steps([self._W], [self._steps], found)
 
     def instances(self) -> np.ndarray:
         """Return the embeddings of all instances."""

@@ -53,13 +53,19 @@ class CheckedSampler:
             )
         self.n_negatives = int(n_negatives)
 
-    def kept(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps: all that the sampler has."""
-        return vars(self._sampler)
+    @property
+    def kind(self) -> type:
+        """The sampler's class."""
+        return type(self._sampler)
 
-    def go_on(self, kept: dict[str, Any]) -> None:
-        """Go on from what was kept, after ``start``."""
-        vars(self._sampler).update(kept)
+    def kept(self) -> dict[str, np.ndarray]:
+        """Return what a checkpoint keeps of a sampler of this package."""
+        return self._sampler._kept()  # type: ignore[attr-defined,no-any-return]
+
+    def resume(self, found: dict[str, np.ndarray], epoch: int, state: TrainingState) -> None:
+        """Continue, after ``start``, as after an epoch whose ``kept`` is `found`."""
+        self._n, self._n_labels = state.n, state.n_labels
+        self._sampler._resume(found, epoch, state)  # type: ignore[attr-defined]
 
     def refresh(self, epoch: int, state: TrainingState) -> None:
         """Let the sampler look at the training; see `BatchSampler.refresh`."""

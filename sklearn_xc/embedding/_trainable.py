@@ -22,7 +22,7 @@ from sklearn_xc.parallel.engines import Engine, engine_at_work
 from sklearn_xc.parallel.progress import Fit, Progress
 from sklearn_xc.parallel.row_ranges import for_row_ranges
 from sklearn_xc.parallel.threads import count_threads
-from sklearn_xc.storage.loops import Loop, Loops
+from sklearn_xc.storage.loops import Loop
 
 #: Instances of a mini-batch by default: an epoch has 200 of them, except with very few or many
 #: instances. The largest is the paper's.
@@ -49,14 +49,14 @@ class _Shards(NamedTuple):
 
 
 def _train_shard(
-    shared: _Shards, s: int, W: np.ndarray, loops: Loops
+    shared: _Shards, s: int, W: np.ndarray, loop: Loop
 ) -> tuple[np.ndarray, list[EpochReport]]:
     """Return the classifiers of a shard, and what its epochs were, in a worker."""
     rows, own = shared.examples.of_labels(shared.shards[s], shared.n_labels)
-    W, loop = np.array(W), loops.where_shared().loop(f"shard-{s}")
+    W = np.array(W)
     reports = shared.estimator._run(
         ClassifierModule(shared.V[rows], W), own, shared.seed + s, Fit.untold(shared.estimator),
-        loop, shared.n_epochs, n_workers=1,
+        loop.where_shared(), shared.n_epochs, n_workers=1,
     )  # fmt: skip
     return W, reports
 
@@ -88,7 +88,7 @@ class TrainableEmbedding(RankingModel):
         return self._run(module, examples, seed, fit, loop)
 
     def _train_classifiers(
-        self, examples: Examples, seed: int, fit: Fit, loops: Loops
+        self, examples: Examples, seed: int, fit: Fit, loop: Loop
     ) -> list[EpochReport]:
         """Train the classifiers, of all labels together or shard by shard."""
         V = self._encode(examples.X, self.coef_.shape[1], self.coef_.dtype)
@@ -96,7 +96,7 @@ class TrainableEmbedding(RankingModel):
         n_labels, n_epochs = len(self.classes_), self._epochs_for("classifier", examples)
         if min(self.n_shards, n_labels) < 2:
             module = ClassifierModule(V, self.coef_)
-            return self._run(module, examples, seed, fit, loops.loop("classifiers"), n_epochs)
+            return self._run(module, examples, seed, fit, loop.within("classifiers"), n_epochs)
         shards = label_shards(n_labels, min(self.n_shards, n_labels), seed)
         reports: list[list[EpochReport]] = [[] for _ in shards]
         progress = fit.parts(
@@ -105,9 +105,9 @@ class TrainableEmbedding(RankingModel):
 
         engine = engine_at_work()
         if engine.is_cluster:
-            self._send_shards(engine, examples, V, shards, n_epochs, seed, loops, progress, reports)
+            self._send_shards(engine, examples, V, shards, n_epochs, seed, loop, progress, reports)
         else:
-            self._train_shards(examples, V, shards, n_epochs, seed, fit, loops, progress, reports)
+            self._train_shards(examples, V, shards, n_epochs, seed, fit, loop, progress, reports)
         progress.close()
         # Shards may have different numbers of epochs only where a callback has stopped some.
         return [
@@ -117,7 +117,7 @@ class TrainableEmbedding(RankingModel):
 
     def _train_shards(
         self, examples: Examples, V: np.ndarray, shards: list[np.ndarray], n_epochs: int,
-        seed: int, fit: Fit, loops: Loops, progress: Progress, reports: list[list[EpochReport]],
+        seed: int, fit: Fit, loop: Loop, progress: Progress, reports: list[list[EpochReport]],
     ) -> None:  # fmt: skip
         """Train the classifiers of all shards in threads."""
         n_labels = len(self.classes_)
@@ -131,7 +131,7 @@ class TrainableEmbedding(RankingModel):
                 )
                 W = self.coef_[shards[s]]
                 reports[s] = self._run(
-                    ClassifierModule(V[rows], W), own, seed + s, fit, loops.loop(f"shard-{s}"),
+                    ClassifierModule(V[rows], W), own, seed + s, fit, loop.within(f"shard-{s}"),
                     n_epochs, n_workers=1, progress=of_shard,
                 )  # fmt: skip
                 self.coef_[shards[s]] = W
@@ -141,7 +141,7 @@ class TrainableEmbedding(RankingModel):
 
     def _send_shards(
         self, engine: Engine, examples: Examples, V: np.ndarray, shards: list[np.ndarray],
-        n_epochs: int, seed: int, loops: Loops, progress: Progress,
+        n_epochs: int, seed: int, loop: Loop, progress: Progress,
         reports: list[list[EpochReport]],
     ) -> None:  # fmt: skip
         """Train the classifiers of all shards on a cluster; callbacks hear of no epochs."""
@@ -153,7 +153,7 @@ class TrainableEmbedding(RankingModel):
         def begun() -> Iterator[tuple[int, tuple[Any, ...]]]:
             for s, task in tasks.items():
                 task.begin()
-                yield s, (s, self.coef_[shards[s]], loops)
+                yield s, (s, self.coef_[shards[s]], loop.within(f"shard-{s}"))
 
         shared = _Shards(like_this, examples, V, shards, len(self.classes_), n_epochs, seed)
         with engine.sharing(shared, type(self).__name__) as place:
@@ -190,15 +190,14 @@ class TrainableEmbedding(RankingModel):
             TripletLoss(float(margin), self.radius), rate, n_epochs, seed, n_workers or n_jobs,
             lambda: inputs_of(examples.X),
         )  # fmt: skip
-        reports: list[EpochReport] = []
-        if (kept := loop.get()) is not None:
-            reports, its_training = kept
-            training.go_on(its_training)
+        found = loop.get()
+        reports: list[EpochReport] = [] if found is None else training.resume(found)
         for _ in reports:
             progress.known()
+        n_known = len(reports)
 
-        def reached() -> tuple[Any, ...]:
-            return reports, training.kept()
+        def reached() -> dict[str, np.ndarray]:
+            return training.kept(reports)
 
         with contextlib.closing(training.run(len(reports))) as epochs:
             for _ in range(len(reports), n_epochs):
@@ -207,7 +206,8 @@ class TrainableEmbedding(RankingModel):
                 loop.put(reached)
                 if progress.end(task, str(reports[-1])):
                     break
-        loop.put(reached, is_final=True)
+        if len(reports) > n_known:
+            loop.put(reached, is_final=True)
         progress.close()
         return reports
 

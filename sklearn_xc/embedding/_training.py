@@ -22,6 +22,7 @@ from sklearn_xc.embedding._sampling import CheckedSampler
 from sklearn_xc.kernels.embedding.triplet_batch import triplet_gradient
 from sklearn_xc.parallel.team import Team
 from sklearn_xc.samplers.protocol import Positives, TrainingState
+from sklearn_xc.storage.loops import restore
 
 #: Scores whose gradients are worth a second thread.
 _LEAST_WORK = 200_000
@@ -111,7 +112,7 @@ class SiameseTraining:
         self._columns = np.full(module.n_labels, -1, np.int32)
         n = len(positives.indptr) - 1
         # What embeddings were when first asked for: before they move, at epoch 0.
-        self._initial = initial_embeddings = list[np.ndarray]()
+        initial_embeddings = list[np.ndarray]()
 
         def initial() -> np.ndarray:  # no method, or this object, with all that it holds, would be
             if not initial_embeddings:  # there until Python looks for cycles
@@ -129,15 +130,24 @@ class SiameseTraining:
             for epoch in range(first, self._n_epochs):
                 yield self._epoch(epoch, team)
 
-    def kept(self) -> tuple[Any, ...]:
-        """Return what a checkpoint keeps between epochs."""
-        return self._module.kept(), self._sampler.kept(), self._initial
+    def kept(self, reports: list[EpochReport]) -> dict[str, np.ndarray]:
+        """Return what a checkpoint keeps after the epochs of these reports."""
+        return {**self._module.kept(), **self._sampler.kept(), "reports": np.array(reports)}
 
-    def go_on(self, kept: tuple[Any, ...]) -> None:
-        """Go on from what was kept of a training that began like this one."""
-        of_module, of_sampler, self._initial[:] = kept
-        self._module.go_on(of_module)
-        self._sampler.go_on(of_sampler)
+    def resume(self, found: dict[str, np.ndarray]) -> list[EpochReport]:
+        """Continue from what was kept of a training that began like this one; return the reports.
+
+        Raises
+        ------
+        SavedModelError
+            If it does not fit this training.
+        """
+        n_done = len(np.atleast_1d(found.get("reports", 0)))
+        reports = np.empty((min(n_done, self._n_epochs), len(EpochReport._fields)))
+        restore({"reports": reports}, found)
+        self._sampler.resume(found, n_done - 1, self._state)
+        self._module.resume(found)
+        return [EpochReport(*row) for row in reports.tolist()]
 
     def _epoch(self, epoch: int, team: Team) -> EpochReport:
         began = time.perf_counter()

@@ -23,7 +23,7 @@ from sklearn_xc.kernels.steps.row_moves import add_rows, squared_norms
 from sklearn_xc.parallel.row_ranges import for_row_ranges, one_blas_thread
 from sklearn_xc.parallel.team import Team
 from sklearn_xc.parallel.threads import count_threads
-from sklearn_xc.solvers.adam import Adam, LazyAdam
+from sklearn_xc.solvers.adam import Adam, LazyAdam, kept_steps, resume_steps
 from sklearn_xc.solvers.batch_sgd import Entries
 
 #: Inputs that a thread encodes together: 512 kB of float32 at 128 dimensions.
@@ -230,6 +230,18 @@ class BagOfEmbeddings(BaseEstimator):
             step.first.shape == step.second.shape == part.shape
             for step, part in zip(steps, parts, strict=True)
         )
+
+    def _kept(self) -> dict[str, np.ndarray]:
+        """Return what a checkpoint keeps."""
+        return kept_steps(*self._learning())
+
+    def _resume(self, found: dict[str, np.ndarray]) -> None:
+        """Continue from what was kept after ``start`` with the same arguments, in place."""
+        resume_steps(*self._learning(), found)
+
+    def _learning(self) -> tuple[list[np.ndarray], list[Adam | LazyAdam]]:
+        steps = [self.embedding_steps_, *self.block_steps_]
+        return [self.embeddings_, *(self.block_ or ())], steps
 
     def parameter_shapes(self, n_features: int, dim: int) -> list[tuple[str, tuple[int, ...], int]]:
         """Return what ``start`` will allocate; see `Encoder.parameter_shapes`."""

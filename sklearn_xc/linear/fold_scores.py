@@ -81,7 +81,10 @@ class FoldScores:
         self._n_paths += 1
         if number != self._last:
             self._last, self._not_run, self.fold = number, [], None  # not two folds at a time
-        found = None if self.store is None else self.store.get_scored(call, number, values)
+        found = None
+        if self.store is not None:
+            n_rows = len(self.folds[number][1]) if self.by_rows else None
+            found = self.store.get_scored(call, number, values, n_rows)
         if found is None:
             for missed in self._not_run:  # the path goes on where these have ended
                 self._run(number, missed, None)

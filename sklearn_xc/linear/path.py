@@ -141,8 +141,8 @@ def solve_path(
     plan = planned(cut_for, engine.count(n_jobs), store)
     known = {}
     for number, labels in enumerate(plan.blocks if store is not None else []):
-        there = store.get(number, labels)  # type: ignore[union-attr]
-        if there is not None and len(there[0]) == len(Cs) and keep_end == (there[1] is not None):
+        there = store.get(number, labels, problem, len(Cs), has_end=keep_end)  # type: ignore[union-attr]
+        if there is not None:
             known[number] = there
 
     def keep(number: int, found: tuple) -> tuple:

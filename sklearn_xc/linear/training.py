@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_xc.exceptions import MemoryBudgetError
 from sklearn_xc.initialisers import Given, Initialiser
 from sklearn_xc.linear.along_tree import Starts, Tree, parents_of
 from sklearn_xc.linear.assembly import group_identical_labels, in_callers_features
@@ -105,7 +106,7 @@ def solve_all(
         n_here = 0 if engine.is_cluster else plan.n_workers
         max_memory = max(0, max_memory - held - n_here * workspace) // 2
     keeper = _Keeper(Spill(max_memory, problem.owner), store)
-    known = keeper.known(plan)
+    known = keeper.known(plan, problem)
     watch = _Watch(fit, problem, group[wanted], plan, known)
     solutions, row_of_label = solve_blocks(
         problem, initialiser, group, plan, functools.partial(_solve_block, plan.n_lanes), engine,
@@ -131,7 +132,10 @@ def planned(
     plan = cut_for(workers)
     if store is None or store.workers == workers:
         return plan
-    return replace(cut_for(store.workers), n_workers=plan.n_workers)
+    try:
+        return replace(cut_for(store.workers), n_workers=plan.n_workers)
+    except MemoryBudgetError:  # then blocks are solved again
+        return plan
 
 
 def same_problems(problem: OneVsAllProblem, initialiser: Initialiser) -> np.ndarray:
@@ -213,11 +217,11 @@ class _Keeper:
         self.spill, self.store = spill, store
         self.sample: SampleScores | None = None
 
-    def known(self, plan: BlockPlan) -> dict[int, BlockSolution]:
+    def known(self, plan: BlockPlan, problem: OneVsAllProblem) -> dict[int, BlockSolution]:
         """Return the blocks that were finished before, by number."""
         found = {}
         for number, labels in enumerate(plan.blocks if self.store is not None else []):
-            there = self.store.get(number, labels)  # type: ignore[union-attr]
+            there = self.store.get(number, labels, problem)  # type: ignore[union-attr]
             if there is not None:
                 found[number] = self._out_of_heap(there[0][0])
         return found

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sklearn_xc.exceptions import SavedModelError
 from sklearn_xc.samplers.balanced import clusters_of
 
 #: What random numbers are for: clusters and batches of one epoch have their own.
@@ -44,6 +45,32 @@ class Clusters:
             cluster = clusters_of(V, n_clusters, int(number), n_jobs)
         self.rows = np.argsort(cluster, kind="stable")
         self.starts = np.concatenate([[0], np.cumsum(np.bincount(cluster, minlength=n_clusters))])
+
+    @classmethod
+    def kept(cls, n: int, rows: np.ndarray | None, starts: np.ndarray | None) -> "Clusters":
+        """Return clusters of a checkpoint, of n rows.
+
+        Raises
+        ------
+        SavedModelError
+            Unless each row is in one of the clusters, whose sizes differ by one at most.
+        """
+        fits = (
+            rows is not None
+            and starts is not None
+            and rows.dtype == starts.dtype == np.int64
+            and np.array_equal(np.sort(rows, axis=None), np.arange(n))
+            and starts.ndim == rows.ndim == 1
+            and len(starts) > 1
+            and (starts[0], starts[-1]) == (0, n)
+            and (np.diff(starts) > 0).all()
+            and np.ptp(np.diff(starts)) <= 1
+        )
+        if not fits:
+            raise SavedModelError(f"its clusters are not those of {n} instances.")
+        made = cls.__new__(cls)
+        made.rows, made.starts = rows, starts  # type: ignore[assignment]
+        return made
 
     def merged(self, n_together: int) -> "Clusters":
         """Return larger clusters, each of so many that follow one another: they are near, too."""

@@ -10,6 +10,7 @@ from sklearn_xc.kernels.rows.positives import drop_positives
 from sklearn_xc.mips import MipsIndex, make_index
 from sklearn_xc.samplers.in_batch import InBatchSampler
 from sklearn_xc.samplers.protocol import TrainingState
+from sklearn_xc.storage.loops import restore
 
 #: Queries of a search.
 _TOGETHER = 8192
@@ -103,6 +104,15 @@ class AnceSampler(InBatchSampler):
     def negatives(self, rows: np.ndarray) -> np.ndarray:
         """Return the negatives that the last search found; see `BatchSampler.negatives`."""
         return self._negatives[rows]
+
+    def _kept(self) -> dict[str, np.ndarray]:
+        return {"negatives": self._negatives + 1}  # 0 for none: no integer is negative there
+
+    def _resume(self, found: dict[str, np.ndarray], epoch: int, state: TrainingState) -> None:
+        super()._resume(found, epoch, state)
+        self._negatives = np.empty((state.n, self.n_negatives), np.int32)
+        restore({"negatives": self._negatives}, found)
+        self._negatives -= 1
 
     def _due(self, epoch: int, state: TrainingState) -> int:
         return epoch - epoch % self.refresh_interval

@@ -82,6 +82,15 @@ class InBatchSampler(BaseEstimator):
         """Return None: all instances count."""
         return None
 
+    def _kept(self) -> dict[str, np.ndarray]:
+        """Return what a checkpoint keeps after an epoch, without what ``start`` sets."""
+        return {}
+
+    def _resume(self, found: dict[str, np.ndarray], epoch: int, state: TrainingState) -> None:
+        """Continue as after an epoch of which `found` was kept."""
+        self._n = state.n
+        self._refreshed = self._due(epoch, state)
+
     def _due(self, epoch: int, state: TrainingState) -> int:
         """Return the epoch of the last refresh that should have been, or should be now."""
         return 0

@@ -108,6 +108,15 @@ class NgameSampler(ClusterSampler):
             return shuffled_batches(self._n, self.batch_size_, (self.seed_, epoch))
         return super().batches(epoch)
 
+    def _kept(self) -> dict[str, np.ndarray]:
+        return {} if self._is_random else super()._kept()
+
+    def _resume(self, found: dict[str, np.ndarray], epoch: int, state: TrainingState) -> None:
+        if state.moves and epoch == 0:
+            self._refreshed = None
+        else:
+            super()._resume(found, epoch, state)
+
     def _n_clusters(self, epoch: int, state: TrainingState) -> int:
         n_clusters = -(-state.n // self.cluster_size_at(epoch))
         if self.cluster_size is None:

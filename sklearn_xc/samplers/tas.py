@@ -64,4 +64,4 @@ class TasSampler(ClusterSampler):
     def _look(self, epoch: int, state: TrainingState) -> None:
         size = self.batch_size_ if self.cluster_size is None else self.cluster_size
         n_clusters = -(-state.n // min(size, self.batch_size_))
-        self._clusters = self._clustered(state.initial(), n_clusters, epoch)
+        self._clusters = self._found = self._clustered(state.initial(), n_clusters, epoch)

@@ -5,6 +5,8 @@ References
 .. [1] D. P. Kingma and J. Ba, "Adam: a method for stochastic optimization", ICLR 2015.
 """
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from sklearn_xc._data import read_only
@@ -13,6 +15,7 @@ from sklearn_xc.kernels.steps.adam import adam_rows, adam_step
 from sklearn_xc.kernels.steps.row_moves import group_entries
 from sklearn_xc.parallel.team import Team
 from sklearn_xc.solvers.batch_sgd import Entries
+from sklearn_xc.storage.loops import restore
 
 #: The paper's: how much of the means is kept at a step.
 _KEPT_FIRST, _KEPT_SECOND = 0.9, 0.999
@@ -158,3 +161,33 @@ class LazyAdam:
             adam_rows(*matrices, groups, begin, end, factors, V, shares, step, epsilon)
 
         team.run(share)
+
+
+def kept_steps(
+    values: Sequence[np.ndarray], steps: Sequence[Adam | LazyAdam]
+) -> dict[str, np.ndarray]:
+    """Return what a checkpoint keeps of arrays that have taken equally many steps together."""
+    named = {
+        f"{name}.{i}": array
+        for i, (value, step) in enumerate(zip(values, steps, strict=True))
+        for name, array in (("values", value), ("first", step.first), ("second", step.second))
+    }
+    return {**named, "n_steps": np.array(steps[0].n_steps)}
+
+
+def resume_steps(
+    values: Sequence[np.ndarray],
+    steps: Sequence[Adam | LazyAdam],
+    found: Mapping[str, np.ndarray],
+) -> None:
+    """Continue from what ``kept_steps`` returned, in place.
+
+    Raises
+    ------
+    SavedModelError
+        If it does not fit the arrays.
+    """
+    arrays = kept_steps(values, steps)
+    restore(arrays, found)
+    for step in steps:
+        step.n_steps = int(arrays["n_steps"])

@@ -211,6 +211,11 @@ def _ranks(place: np.ndarray, scores: np.ndarray, best: np.ndarray) -> np.ndarra
     return np.where(scores > -np.inf, ranks, len(place) + max(KS))
 
 
+def sample_size(problem: OneVsAllProblem) -> int:
+    """Return the number of instances in the sample."""
+    return len(_draw(problem)[0])
+
+
 def _draw(problem: OneVsAllProblem) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows of the sample, and the place of each row in it, -1 for none."""
     n = problem.n_samples

@@ -9,9 +9,7 @@ import hashlib
 import json
 import math
 import os
-import pickle
 import re
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,14 +25,26 @@ from sklearn_xc.kernels.compiling.cache import processor
 from sklearn_xc.storage.folder import versions
 from sklearn_xc.storage.locks import locked
 from sklearn_xc.storage.nodes import Writer, readable
-from sklearn_xc.storage.places import named_in_errors, own_folder
+from sklearn_xc.storage.places import named_in_errors, open_regular, own_folder
 from sklearn_xc.storage.signed_json import read_json, write_json
 
-FORMAT = 2
+FORMAT = 3
 FIT = "fit.json"
 _WHAT = "a fit of sklearn_xc on its way"
 _PART = ".part"
 _OURS = re.compile(rf"{re.escape(FIT)}|[a-z0-9.-]+{re.escape(_PART)}|\..*\.tmp")
+#: Where functions, their partial applications, methods and cells hold what they need.
+_OF_FUNCTIONS = (
+    "__closure__",
+    "__defaults__",
+    "__kwdefaults__",
+    "__func__",
+    "__self__",
+    "args",
+    "cell_contents",
+    "func",
+    "keywords",
+)
 _ADVICE = "Give each fit a folder of its own, or remove this one."
 #: Parameters that change no byte of a model.
 _APART = {
@@ -49,10 +59,12 @@ _APART = {
 }
 #: Of a part: its checksum comes first, then a table of its arrays, which begin at such multiples.
 _DIGEST, _ALIGNED = 32, 64
+#: Dtypes of arrays in parts: numbers and truth values.
+_DTYPE = re.compile(r"[<>]([iu][248]|f[48])|\|([iu]1|b1)")
 
 
 def identity_of(
-    estimator: Any, data: Mapping[str, Iterable[Any] | None], *, goes_on: bool = False
+    estimator: Any, data: Mapping[str, Iterable[Any] | None]
 ) -> dict[str, dict[str, Any]]:
     """Return what decides on the bytes of a fit.
 
@@ -62,8 +74,6 @@ def identity_of(
         Its class and parameters count.
     data : dict
         By the name of an argument, the arrays that it became; None where it was not given.
-    goes_on : bool, default=False
-        Whether what it has learnt counts too.
     """
     given = {
         name: value
@@ -71,9 +81,6 @@ def identity_of(
         if name not in _APART
     }
     found = {name: None if arrays is None else digest(arrays) for name, arrays in data.items()}
-    if goes_on:
-        learnt = {name: held for name, held in vars(estimator).items() if name not in _APART}
-        found["model"] = _checksum(json.dumps(_node(learnt), sort_keys=True).encode())
     return {
         "data": found,
         "parameters": {name: _node(value) for name, value in given.items()},
@@ -93,22 +100,34 @@ def data_of(
     }
 
 
-def _node(value: Any) -> Any:
+def _node(value: Any, met: tuple[int, ...] = ()) -> Any:
+    """Return JSON that tells a value from others; `met` are the objects that hold it."""
     try:
         return Writer(lambda array, name: digest([array])).node(as_plain(value))
-    except TypeError:  # a part of the user's own
-        pass
-    try:
-        return {"pickle": _checksum(pickle.dumps(value))}
-    except (TypeError, AttributeError, pickle.PicklingError):  # of a class in a function, say
-        kind, code = type(value), getattr(value, "__code__", None)
-        return {
-            "class": f"{kind.__module__}.{kind.__qualname__}",
-            "code": None
-            if code is None
-            else _checksum(code.co_code + repr(code.co_consts).encode()),
-            "state": {name: _node(held) for name, held in getattr(value, "__dict__", {}).items()},
-        }
+    except TypeError:  # it is, or holds, an object of the user's own
+        kind, met = type(value), (*met, id(value))
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    if id(value) in met[:-1]:
+        return {"class": name}
+    if kind in (list, tuple, set, frozenset):
+        return {name: [_node(item, met) for item in value]}
+    if kind is dict:
+        return {name: [[_node(key, met), _node(item, met)] for key, item in value.items()]}
+    state = {key: getattr(value, key) for key in _OF_FUNCTIONS if hasattr(value, key)}
+    state |= getattr(value, "__dict__", {})
+    code, text = getattr(value, "__code__", None), repr(value)
+    return {
+        "class": name,
+        "code": None if code is None else _checksum(_code(code).encode()),
+        "text": None if " at 0x" in text else text,
+        "state": {key: _node(held, met) for key, held in state.items()},
+    }
+
+
+def _code(code: Any) -> str:
+    """Return a function's code as text, the same in each process."""
+    held = [_code(one) if hasattr(one, "co_code") else repr(one) for one in code.co_consts]
+    return repr((code.co_code, code.co_names, held))
 
 
 def _checksum(content: bytes) -> str:
@@ -140,24 +159,18 @@ class Checkpoints:
     folder : Path
     who : str
         The estimator, for messages.
-    settings : dict
-        What the first call of this fit was told of how to go about it, also where this one was told
-        otherwise.
+    settings : list of int
+        Those of the first call of this fit.
     """
 
-    def __init__(self, folder: Path, who: str, settings: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, who: str, settings: list[int]) -> None:
         self.folder, self.who, self.settings = folder, who, settings
         #: Checksum of what says which fit it is; "" if nothing does.
         self.fit = ""
-        #: When this call of the fit began, and how long its loops have been writing since.
-        self.began, self.seconds_in_loops = time.perf_counter(), 0.0
+        #: Whether a part was found.
+        self.was_read = False
         #: Not after an error, when threads of the fit may still be at work.
         self.is_open = True
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        # Of another machine, perhaps, whose clock began elsewhere.
-        self.began, self.seconds_in_loops = time.perf_counter(), 0.0
 
     def put(self, name: str, arrays: Mapping[str, np.ndarray]) -> None:
         """Keep a part; it is there once this returns, or not at all.
@@ -197,18 +210,27 @@ class Checkpoints:
     def remove(self, names: str) -> None:
         """Forget the parts of a name, in which * stands for anything."""
         for path in self.folder.glob(f"{names}{_PART}"):
-            path.unlink(missing_ok=True)
+            with suppress(OSError):
+                path.unlink()
 
     def get(self, name: str) -> dict[str, np.ndarray] | None:
-        """Return a part, in arrays that may be written; None if it is not there, or damaged."""
+        """Return a part, in arrays that may be written; None if it is not there, or damaged.
+
+        Raises
+        ------
+        SavedModelError
+            If it is no regular file.
+        """
         try:
-            with open(self.folder / f"{name}{_PART}", "rb") as stream:
-                return _read(stream, os.fstat(stream.fileno()).st_size)
+            with open_regular(self.folder / f"{name}{_PART}") as stream:
+                found = _read(stream, os.fstat(stream.fileno()).st_size)
         except FileNotFoundError:
             return None
+        self.was_read |= found is not None
+        return found
 
 
-def _read(stream: IO[bytes], n_bytes: int) -> dict[str, np.ndarray] | None:
+def _read(stream: IO[bytes], n_left: int) -> dict[str, np.ndarray] | None:
     """Return the arrays of a part, each in memory of its own; None if it is damaged."""
     digest, checksum = stream.read(_DIGEST), hashlib.sha256()
 
@@ -218,21 +240,27 @@ def _read(stream: IO[bytes], n_bytes: int) -> dict[str, np.ndarray] | None:
         return content
 
     size = int.from_bytes(take(8), "little")
-    if size > n_bytes:
+    if size > n_left:
         return None
     arrays = {}
     try:
         for name, (dtype, shape, order) in json.loads(take(size)).items():
             take(-stream.tell() % _ALIGNED)
-            if math.prod(shape) * np.dtype(dtype).itemsize > n_bytes:
+            if _DTYPE.fullmatch(dtype) is None:
                 return None
+            n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
+            if n_bytes > n_left:
+                return None
+            n_left -= n_bytes
             arrays[name] = array = np.empty(shape, dtype, order)
-            if array.nbytes:
-                held = array.ravel(order="K").view(np.uint8).data
-                stream.readinto(held)  # type: ignore[attr-defined]
-                checksum.update(held)
-    except (ValueError, TypeError, AttributeError):  # the table is damaged
-        return None
+            if n_bytes:
+                held = array.ravel(order="K").view(np.uint8)
+                stream.readinto(held.data)  # type: ignore[attr-defined]
+                checksum.update(held.data)
+                if array.dtype.kind == "b" and held.max() > 1:
+                    return None
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+        return None  # the table is damaged
     return arrays if checksum.digest() == digest and not stream.read(1) else None
 
 
@@ -263,17 +291,15 @@ def _is_by_column(array: np.ndarray) -> bool:
 def checkpoints_of(
     estimator: Any,
     data: Mapping[str, Iterable[Any] | None],
-    settings: dict[str, Any],
-    *,
-    goes_on: bool = False,
+    settings: list[int],
 ) -> Iterator[Checkpoints | None]:
     """Open the folder ``checkpoint_dir`` of an estimator; yields None where there is none.
 
     Parameters
     ----------
-    estimator, data, goes_on
+    estimator, data
         As of :func:`identity_of`.
-    settings : dict
+    settings : list of int
         As of :func:`opened`.
 
     Raises
@@ -284,7 +310,7 @@ def checkpoints_of(
     if estimator.checkpoint_dir is None:
         yield None
         return
-    identity = identity_of(estimator, data, goes_on=goes_on)
+    identity = identity_of(estimator, data)
     path, who = estimator.checkpoint_dir, type(estimator).__name__
     with opened(path, who, identity, settings) as checkpoints:
         yield checkpoints
@@ -295,7 +321,7 @@ def opened(
     path: str | os.PathLike[str],
     who: str,
     identity: dict[str, dict[str, Any]],
-    settings: dict[str, Any],
+    settings: list[int],
 ) -> Iterator[Checkpoints]:
     """Open the folder of a fit, for one process.
 
@@ -307,13 +333,13 @@ def opened(
         Name of the estimator, for messages.
     identity : dict
         As ``identity_of`` returns it.
-    settings : dict
-        How the fit is cut, unless it has begun before.
+    settings : list of int
+        How the fit is cut, or its seed, unless it has begun before.
 
     Raises
     ------
-    ValueError
-        If the folder is that of another fit, with what differs.
+    SavedModelError
+        If the folder is that of another fit, with what differs, or damaged.
     OSError
         If it cannot be written, holds other files, or another process is training there.
     """
@@ -339,22 +365,30 @@ def opened(
 
 
 def _begun(
-    folder: Path, where: str, identity: dict[str, dict[str, Any]], settings: dict[str, Any]
-) -> dict[str, Any]:
+    folder: Path, where: str, identity: dict[str, dict[str, Any]], settings: list[int]
+) -> list[int]:
     """Return the settings of the fit that began there, which must be this one, or begin it."""
+    path = folder / FIT
     try:
-        known = read_json(folder / FIT, _WHAT)
+        if path.is_symlink():  # else files elsewhere might be written
+            raise SavedModelError(f"{path}: is a link.")
+        known = read_json(path, _WHAT)
     except FileNotFoundError:
-        with named_in_errors(folder / FIT):
-            write_json(
-                folder / FIT,
-                {"what": _WHAT, "format": FORMAT, **identity, "settings": settings},
-            )
+        with named_in_errors(path):
+            write_json(path, {"what": _WHAT, "format": FORMAT, **identity, "settings": settings})
         return settings
     except SavedModelError as error:
         raise SavedModelError(f"{where}: {error} Remove the folder.") from None
     if known["format"] != FORMAT:
-        raise ValueError(f"{where}: is of format {known['format']}, not {FORMAT}. {_ADVICE}")
+        raise SavedModelError(f"{where}: is of format {known['format']}, not {FORMAT}. {_ADVICE}")
+    begun, groups = known.get("settings"), [known.get(group) for group in identity]
+    if not (
+        all(type(group) is dict for group in groups)
+        and type(begun) is list
+        and len(begun) == len(settings)
+        and all(type(number) is int and 0 <= number < 2**63 for number in begun)
+    ):
+        raise SavedModelError(f"{where}: {FIT} is not what was written. Remove the folder.")
     for group, says in (("versions", "version"), ("parameters", "parameter"), ("data", "data")):
         was, now = known[group], identity[group]
         for name in sorted(was.keys() | now.keys()):
@@ -362,11 +396,11 @@ def _begun(
                 change = f"{name} is not the same"
                 if group != "data":
                     change = _first_change((name,), was.get(name), now.get(name))
-                raise ValueError(
+                raise SavedModelError(
                     f"{where} holds a fit with other {says}{'' if group == 'data' else 's'}: "
                     f"{change}. {_ADVICE}"
                 )
-    return dict(known["settings"])
+    return begun
 
 
 def _first_change(path: tuple[str, ...], was: Any, now: Any) -> str:

@@ -1,26 +1,26 @@
-"""How far the loops of a fit are, kept where it may go on after the process has ended.
+"""Training loops that resume from ``checkpoint_dir``.
 
-A loop keeps its state under a name: after each epoch, as long as all loops together write for no
-more than a share of the time; and always at its end. A fit without a folder keeps nothing.
+A loop keeps named arrays: after an epoch, at most once a minute, and at its end. A fit without a
+folder keeps nothing.
 """
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pickle import PicklingError
 from typing import Any
 
+import numpy as np
+
+from sklearn_xc.exceptions import SavedModelError
 from sklearn_xc.parallel.ranks import ALONE, Ranks
 from sklearn_xc.storage.checkpoints import Checkpoints, checkpoints_of, where_shared
-from sklearn_xc.storage.packed import pack, unpack
 
-#: The share of the time that may go into writing epochs. What ends a loop comes on top: together
-#: less than a fiftieth.
-SHARE = 0.012
+#: Seconds between the epochs that a loop keeps.
+INTERVAL = 60.0
 
 
 class Loop:
-    """A loop that may go on where it was; see the module.
+    """A loop, or the loops of a part of a fit; see the module.
 
     Parameters
     ----------
@@ -28,102 +28,70 @@ class Loop:
         None keeps nothing.
     name : str
         Lower-case letters, digits, dots and hyphens.
-    own : collection of str
-        As of ``pack``.
     together : Ranks
-        Processes that train together: the first keeps states, and all go on from them.
+        Processes that train together: the first keeps states, and all resume from them.
     """
 
     def __init__(
-        self, checkpoints: Checkpoints | None = None, name: str = "", own: Collection[str] = (),
-        together: Ranks = ALONE,
-    ) -> None:  # fmt: skip
-        self._checkpoints, self._name, self._own = checkpoints, name, own
-        self._together = together
-        #: What writing took last, in seconds.
-        self._took = 0.0
-        #: Whether the folder holds the state of now.
-        self._is_kept = False
+        self, checkpoints: Checkpoints | None = None, name: str = "", together: Ranks = ALONE
+    ) -> None:
+        self._checkpoints, self._name, self._together = checkpoints, name, together
+        self._due = time.monotonic() + INTERVAL
 
-    def get(self) -> Any:
+    def within(self, name: str) -> "Loop":
+        """Return a loop of this part of the fit."""
+        name = f"{self._name}-{name}" if self._name else name
+        return Loop(self._checkpoints, name, self._together)
+
+    def where_shared(self) -> "Loop":
+        """Return this loop in a worker of a cluster; without a folder that the worker sees."""
+        return Loop(where_shared(self._checkpoints), self._name)
+
+    def get(self) -> dict[str, np.ndarray] | None:
         """Return the last state that was kept; None if there is none, or if it is damaged."""
-        arrays = None if self._checkpoints is None else self._checkpoints.get(self._name)
-        arrays = self._together.from_first(arrays)
-        if arrays is None:
-            return None
-        self._is_kept = True
-        return unpack(arrays, self._own)
+        found = None if self._checkpoints is None else self._checkpoints.get(self._name)
+        return self._together.from_first(found)  # type: ignore[no-any-return]
 
-    def put(self, state: Callable[[], Any], *, is_final: bool = False) -> None:
-        """Keep what `state` returns, if it is time to; or if it is final, and not kept yet.
+    def put(self, state: Callable[[], Mapping[str, np.ndarray]], *, is_final: bool = False) -> None:
+        """Keep what `state` returns, if a minute has passed or it is final.
 
         Raises
         ------
-        TypeError
-            If it holds what cannot be kept, such as an object of a foreign class.
         OSError
             If it cannot be written; what was kept before stays.
         """
-        if self._checkpoints is None:
-            return
-        began = time.perf_counter()
-        if is_final and self._is_kept:
-            return
-        may_take = SHARE * (began - self._checkpoints.began) - self._checkpoints.seconds_in_loops
-        if not is_final and may_take < self._took:
-            self._is_kept = False
-            return
-        try:
-            arrays = pack(state(), self._own)
-        except (TypeError, AttributeError, PicklingError) as error:
-            raise TypeError(
-                f"{self._checkpoints.who}: checkpoint_dir cannot keep the state of this training: "
-                f"{error}. Fit without checkpoint_dir."
-            ) from error
-        self._checkpoints.put(self._name, arrays)
-        self._is_kept = True
-        self._took = time.perf_counter() - began
-        self._checkpoints.seconds_in_loops += self._took
-
-    def forget(self) -> None:
-        """Remove what was kept."""
-        if self._checkpoints is not None:
-            self._checkpoints.remove(self._name)
+        if self._checkpoints is not None and (is_final or time.monotonic() >= self._due):
+            self._checkpoints.put(self._name, state())
+            self._due = time.monotonic() + INTERVAL
 
 
-class Loops:
-    """The loops of a fit, by name.
+def restore(arrays: Mapping[str, np.ndarray], found: Mapping[str, np.ndarray]) -> None:
+    """Write arrays of a checkpoint over those of a training that began alike.
 
     Parameters
     ----------
-    checkpoints : Checkpoints or None
-    own : collection of str
-        As of ``pack``.
-    prefix : str
-        What all names begin with.
-    together : Ranks
-        As of `Loop`.
+    arrays : dict of ndarray
+        Changed in place.
+    found : dict of ndarray
+        May hold others, too.
+
+    Raises
+    ------
+    SavedModelError
+        If an array is missing, has another dtype or shape, or holds what training never does: NaN,
+        infinity or a negative integer. Nothing is written then.
     """
-
-    def __init__(
-        self, checkpoints: Checkpoints | None = None, own: Collection[str] = (), prefix: str = "",
-        together: Ranks = ALONE,
-    ) -> None:  # fmt: skip
-        self._checkpoints, self._own, self._prefix = checkpoints, own, prefix
-        self._together = together
-
-    def loop(self, name: str) -> Loop:
-        """Return a loop."""
-        return Loop(self._checkpoints, self._prefix + name, self._own, self._together)
-
-    def where_shared(self) -> "Loops":
-        """Return these in a worker of a cluster, if it sees the folder; else some without one."""
-        return Loops(where_shared(self._checkpoints), self._own, self._prefix)
-
-    def within(self, name: str) -> "Loops":
-        """Return the loops of a part of the fit."""
-        prefix = f"{self._prefix}{name}-"
-        return Loops(self._checkpoints, self._own, prefix, self._together)
+    for name, array in arrays.items():
+        new = found.get(name)
+        if (
+            new is None
+            or (new.dtype, new.shape) != (array.dtype, array.shape)
+            or not np.isfinite(new).all()
+            or (new.dtype.kind == "i" and (new < 0).any())
+        ):
+            raise SavedModelError(f"{name!r} does not fit this training.")
+    for name, array in arrays.items():
+        array[...] = found[name]
 
 
 @contextmanager
@@ -131,10 +99,8 @@ def kept_loops(
     estimator: Any,
     data: Mapping[str, Iterable[Any] | None] | None,
     seed: int,
-    *,
-    goes_on: bool = False,
     together: Ranks = ALONE,
-) -> Iterator[tuple[Loops, int]]:
+) -> Iterator[tuple[Loop, int]]:
     """Open the folder ``checkpoint_dir`` of an estimator, if it has one.
 
     Parameters
@@ -143,15 +109,13 @@ def kept_loops(
     data : dict or None
         As of ``identity_of``; None keeps nothing, as where a call is no ``fit``.
     seed : int
-        Which was drawn for the fit.
-    goes_on : bool
-        Whether it goes on from what the estimator has learnt, which counts then.
+        Drawn for the fit.
     together : Ranks
         Processes that train together; the folder is the first's.
 
     Yields
     ------
-    loops : Loops
+    loop : Loop
     seed : int
         That of the call that began the fit.
 
@@ -159,13 +123,21 @@ def kept_loops(
     ------
     ValueError, OSError
         As of :func:`~sklearn_xc.storage.checkpoints.opened`.
+    SavedModelError
+        For any ValueError of a fit that has resumed.
     """
     if data is None or together.rank > 0:
-        yield Loops(together=together), int(together.from_first(seed))
+        yield Loop(together=together), int(together.from_first(seed))
         return
-    parts = estimator.get_params(deep=False).values()
-    own = {type(part).__module__ for part in parts} - {"builtins", "numpy"}
-    with checkpoints_of(estimator, data, {"seed": seed}, goes_on=goes_on) as checkpoints:
-        settings = {"seed": seed} if checkpoints is None else checkpoints.settings
-        seed = int(together.from_first(settings["seed"]))
-        yield Loops(checkpoints, own, together=together), seed
+    with checkpoints_of(estimator, data, [seed]) as checkpoints:
+        if checkpoints is not None:
+            (seed,) = checkpoints.settings
+        try:
+            yield Loop(checkpoints, together=together), int(together.from_first(seed))
+        except ValueError as error:
+            if checkpoints is None or not checkpoints.was_read:
+                raise
+            raise SavedModelError(
+                f"{checkpoints.who}: the fit resumed from checkpoint_dir "
+                f"{str(checkpoints.folder)!r} and failed: {error} Remove the folder to begin anew."
+            ) from error

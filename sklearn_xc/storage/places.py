@@ -2,9 +2,13 @@
 
 import os
 import re
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
+
+from sklearn_xc.exceptions import SavedModelError
 
 
 def own_folder(
@@ -47,6 +51,29 @@ def own_folder(
             f"{where} holds files that are no part of {what}, such as {found[0]!r}. {others}"
         )
     return folder
+
+
+def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
+    """Open a file for reading.
+
+    Raises
+    ------
+    SavedModelError
+        If something else has its name: a link, a folder, a pipe, a device.
+    """
+    flags = ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")  # not to wait for who writes to a pipe
+    try:
+        number = os.open(path, sum((getattr(os, flag, 0) for flag in flags), os.O_RDONLY))
+    except (FileNotFoundError, PermissionError):
+        raise
+    except OSError as error:
+        raise SavedModelError(
+            f"{os.fspath(path)}: is no regular file ({error.strerror})."
+        ) from error
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise SavedModelError(f"{os.fspath(path)}: is no regular file.")
+    return os.fdopen(number, "rb")
 
 
 @contextmanager

@@ -15,6 +15,8 @@ from registry import ENTRIES, VARIANTS, having, of_variant
 from small_data import awkward
 
 from sklearn_xc.datasets import make_xc_classification
+from sklearn_xc.encoders import BagOfEmbeddings
+from sklearn_xc.samplers import InBatchSampler
 from sklearn_xc.storage import loops
 from sklearn_xc.storage.checkpoints import Checkpoints
 
@@ -49,7 +51,7 @@ def puts(monkeypatch):
             raise Stopped
 
     monkeypatch.setattr(Checkpoints, "put", counted)
-    monkeypatch.setattr(loops, "SHARE", np.inf)  # each epoch is kept
+    monkeypatch.setattr(loops, "INTERVAL", 0.0)  # each epoch is kept
     return Puts
 
 
@@ -124,24 +126,6 @@ def test_another_fit_is_refused_by_name(name, tmp_path):
         fit(max_memory="1GB")
 
 
-@pytest.mark.parametrize("name", having("warm_start"))
-def test_a_warm_start_goes_on_from_the_same_model(name, puts, tmp_path):
-    def fit(model, seed=0):
-        again = ENTRIES[name].make(warm_start=True, checkpoint_dir=tmp_path / "fit")
-        again.__dict__.update(
-            {k: v for k, v in vars(model).items() if k.endswith("_") or k[0] == "_"}
-        )
-        return again.set_params(random_state=seed).fit(X, Y)
-
-    first, other = (ENTRIES[name].make(random_state=seed).fit(X, Y) for seed in (0, 1))
-    warm = fit(first)
-    puts.n = 0
-    assert_same_fit(fit(first), warm)
-    assert puts.n == 0
-    with pytest.raises(ValueError, match="other data: model is not the same"):
-        fit(other)
-
-
 @pytest.mark.parametrize("name", sorted({*having("random_state")} & {*having("checkpoint_dir")}))
 def test_the_seed_of_the_first_call_counts(name, puts, tmp_path):
     def make():
@@ -164,17 +148,18 @@ def test_a_full_disk_is_told_and_what_is_finished_stays(name, puts, full_disk, t
     assert_same_fit(entry.make(checkpoint_dir=folder).fit(X, Y), entry.make().fit(X, Y))
 
 
-def test_what_cannot_be_kept_is_told(puts, tmp_path):
-    from sklearn_xc.encoders import BagOfEmbeddings
-
+def test_parts_of_other_classes_are_refused(tmp_path):
     class Listening(BagOfEmbeddings):
-        def start(self, inputs, dim, seed):
-            super().start(inputs, dim, seed)
-            self.hook_ = lambda: None
+        pass
 
-    model = ENTRIES["NGAMEEmbeddingXC"].make(encoder=Listening(), checkpoint_dir=tmp_path / "fit")
-    with pytest.raises(TypeError, match="checkpoint_dir cannot keep the state of this training"):
-        model.fit(X, Y)
+    class Random(InBatchSampler):
+        pass
+
+    for name, part in (("encoder", Listening()), ("sampler", Random())):
+        given = {name: part, "checkpoint_dir": tmp_path / "fit"}
+        with pytest.raises(TypeError, match=f"{name} must be one of .* Fit without checkpoint_dir"):
+            ENTRIES["NGAMEEmbeddingXC"].make(**given).fit(X, Y)
+    assert not (tmp_path / "fit").exists()
 
 
 # SIGKILL
@@ -183,10 +168,6 @@ def test_what_cannot_be_kept_is_told(puts, tmp_path):
 LARGE = make_xc_classification(n_samples=600, n_features=300, n_labels=200, random_state=0)
 LONGER = {
     "OvALinearXC": {"tol": 1e-4},
-    "SoftmaxUMax": {"max_iter": 20},
-    "ImplicitSoftmaxSGD": {"max_iter": 20},
-    "DecompMIPSClassifier": {"max_iter": 10, "learning_rate": "auto"},
-    "DecompMIPSClassifier without layer": {"max_iter": 5},
     "NGAMEEmbeddingXC": {"max_iter": 6, "classifier_max_iter": 6, "embedding_dim": 16},
     "NGAMEEmbeddingXC transformer": {"max_iter": 2, "classifier_max_iter": 6, "batch_size": 32},
 }

@@ -479,7 +479,7 @@ class TestKept:
             pass
 
         kept = {"n": 0, "last": None}
-        monkeypatch.setattr(loops, "SHARE", np.inf)
+        monkeypatch.setattr(loops, "INTERVAL", 0.0)
 
         def put(checkpoints, name, arrays, plain=Checkpoints.put):
             plain(checkpoints, name, arrays)

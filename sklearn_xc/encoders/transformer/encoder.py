@@ -322,6 +322,14 @@ class TransformerEncoder(BaseEstimator):
         with one_thread():
             network.step(by_weights, rate * warmth, self.weight_decay)
 
+    def _kept(self) -> dict[str, np.ndarray]:
+        """Return what a checkpoint keeps."""
+        return self.network_.kept()
+
+    def _resume(self, found: dict[str, np.ndarray]) -> None:
+        """Continue from what was kept after ``start`` with the same arguments."""
+        self.network_.resume(found, self._settings().device)
+
     def finish(self) -> None:
         """Drop what only training needs; see `Encoder.finish`."""
         self.network_.forget_steps()

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn_xc._declared_state import Choice, Looking, Number, Record, Tested, declares
 from sklearn_xc.encoders.transformer.libraries import torch, transformers
 from sklearn_xc.encoders.transformer.pretrained import ACTIVATIONS, BESIDE, POOLINGS, Pretrained
+from sklearn_xc.storage.loops import restore
 from sklearn_xc.weights.tensors import Tensors
 
 #: Of AdamW. Source: I. Loshchilov and F. Hutter, "Decoupled weight decay regularization", 2019.
@@ -22,6 +23,9 @@ _COPIES = 8
 _OWN = {"return_dict": True, "output_attentions": False, "output_hidden_states": False,
         "use_cache": False}  # fmt: skip
 _NOT_TAKEN = ("attn_implementation", "experts_implementation", "quantization_config", "auto_map")
+
+#: Attributes that training changes, beside `n_steps`: arrays by name.
+_LEARNT = ("weights", "first", "second")
 
 _building = threading.Lock()
 #: The generator that draws the units which this thread leaves out, if any.
@@ -255,6 +259,40 @@ class Network:
             _our_name(name): value.detach().cpu().numpy()
             for name, value in self._module.state_dict().items()
         })  # fmt: skip
+
+    def kept(self) -> dict[str, np.ndarray]:
+        """Return what a checkpoint keeps: the weights, and how far AdamW is."""
+        state = self.__getstate__()
+        return {"n_steps": np.array(self.n_steps)} | {
+            f"{part}/{name}": array
+            for part in _LEARNT
+            if state[part] is not None
+            for name, array in state[part].arrays.items()
+        }
+
+    def resume(self, found: dict[str, np.ndarray], device: Any) -> None:
+        """Continue from what was kept of layers that started alike.
+
+        Raises
+        ------
+        SavedModelError
+            If it does not fit the layers.
+        """
+        self.module(device)
+        parameters = {name: one.detach().cpu().numpy() for name, one in self.parameters().items()}
+        held = dict(zip(_LEARNT, (self.tensors().arrays, parameters, parameters), strict=True))
+        arrays = {
+            part: {name: np.empty_like(array) for name, array in of.items()}
+            for part, of in held.items()
+        }
+        n_steps = np.array(0)
+        restore(
+            {"n_steps": n_steps}
+            | {f"{part}/{name}": one for part, of in arrays.items() for name, one in of.items()},
+            found,
+        )
+        state = {part: Tensors(of) for part, of in arrays.items()}
+        self.__setstate__(self.__getstate__() | state | {"n_steps": int(n_steps)})
 
     def __getstate__(self) -> dict[str, Any]:
         state = {**vars(self), "weights": self.tensors()}
