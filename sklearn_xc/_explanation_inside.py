@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._explanation import Explanation, as_row
-from sklearn_xc._topk import unwrap
+from sklearn_xc._topk import transformers_of, unwrap
 
 
 def explain_inside(
@@ -56,11 +56,11 @@ def _names_within(estimator: Any) -> np.ndarray | None:
         if hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
         elif hasattr(estimator, "steps"):
-            if len(estimator.steps) > 1:
-                try:
-                    names = estimator[:-1].get_feature_names_out()
-                except (AttributeError, ValueError):  # some step gives its features no names
-                    names = None
+            try:
+                for step in transformers_of(estimator):
+                    names = step.get_feature_names_out(names)
+            except (AttributeError, ValueError):  # some step gives its features no names
+                names = None
             estimator = estimator[-1]
         else:
             return names

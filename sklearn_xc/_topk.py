@@ -76,13 +76,22 @@ def unwrap(estimator: Any, X: Any) -> tuple[Any, Any]:
         if hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
         elif hasattr(estimator, "steps"):
-            if len(estimator.steps) > 1 and X is not None:
-                X = estimator[:-1].transform(X)
+            for step in transformers_of(estimator) if X is not None else ():
+                X = step.transform(X)
             estimator = estimator[-1]
         elif _is_wrapper(estimator):
             estimator = estimator.estimator_
         else:
             return estimator, X
+
+
+def transformers_of(pipeline: Any) -> list[Any]:
+    """Return the steps of a Pipeline that an X to be predicted passes before the last one.
+
+    Samplers of imbalanced-learn, which have ``fit_resample``, change training rows only.
+    """
+    steps = [step for _, step in pipeline.steps[:-1] if step not in (None, "passthrough")]
+    return [step for step in steps if not hasattr(step, "fit_resample")]
 
 
 def _is_wrapper(estimator: Any) -> bool:

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 from sklearn.ensemble import IsolationForest, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
@@ -11,11 +12,12 @@ from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
-from sklearn_xc import OvALinearXC, _topk, topk
+from sklearn_xc import OvALinearXC, TopKCalibrator, _topk, topk, topk_names
 from sklearn_xc.exceptions import MemoryBudgetError
+from sklearn_xc.inspection import similar_instances
 
 
 def slow_topk(scores, k):
@@ -105,6 +107,46 @@ def test_pipelines_searches_and_wrappers_are_looked_into(xy):
     expected = found.predict_topk(transformed, 3)
     for a, b in zip(topk(outer, X, 3), expected, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+class _EveryOtherRow(BaseEstimator):
+    """A sampler as imbalanced-learn has them."""
+
+    def fit_resample(self, X, y):
+        return X[::2], y[::2]
+
+
+class _ResamplingPipeline(Pipeline):
+    def fit(self, X, y):
+        for _, step in self.steps[:-1]:
+            resamples = hasattr(step, "fit_resample")
+            X, y = step.fit_resample(X, y) if resamples else (step.fit_transform(X, y), y)
+        self.steps[-1][1].fit(X, y)
+        return self
+
+
+def test_steps_that_resample_training_rows_are_passed_over(xy, classes):
+    X, model = xy[0], OvALinearXC(prune=0)
+    pipeline = _ResamplingPipeline([("x", MaxAbsScaler()), ("y", _EveryOtherRow()), ("z", model)])
+    pipeline.fit(X, classes)
+    expected = pipeline[-1].predict_topk(pipeline[0].transform(X), 2)[0]
+    np.testing.assert_array_equal(topk(pipeline, X, 2)[0], expected)
+    calibrated = TopKCalibrator(pipeline, cv="prefit").fit(X, classes)
+    np.testing.assert_array_equal(calibrated.predict_topk(X, 2)[0], expected)
+    assert similar_instances(pipeline, X, X[[0]], k=1)[0][0, 0] == 0
+
+
+def test_samplers_of_imbalanced_learn(xy, classes):
+    sampling, pipelines = (
+        pytest.importorskip(f"imblearn.{name}") for name in ("under_sampling", "pipeline")
+    )
+    sampler = sampling.RandomUnderSampler(random_state=0)
+    pipeline = pipelines.make_pipeline(MaxAbsScaler(), sampler, OvALinearXC(prune=0))
+    pipeline.fit(xy[0], classes)
+    labels = topk(pipeline, xy[0], 1)[0]
+    np.testing.assert_array_equal(pipeline.classes_[labels[:, 0]], pipeline.predict(xy[0]))
+    model = TopKCalibrator(pipeline, cv=2, random_state=0).fit(xy[0], classes)
+    assert topk_names(model, xy[0], 1, return_probabilities=True)[0][0][1] > 1 / 3
 
 
 def test_a_pipeline_of_one_step(xy):

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from sklearn_xc._checks import check_instances
 from sklearn_xc._label_names import places_in
 from sklearn_xc._sparse_input import check_sparse
-from sklearn_xc._topk import classes_of
+from sklearn_xc._topk import classes_of, transformers_of
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.text import TextClassifierXC
 
@@ -39,8 +39,8 @@ def innermost(model: Any, *inputs: Any) -> tuple[Any, tuple[Any, ...]]:
         elif hasattr(model, "best_estimator_"):
             model = model.best_estimator_
         elif hasattr(model, "steps"):
-            if len(model.steps) > 1:
-                inputs = tuple(model[:-1].transform(one) for one in inputs)
+            for step in transformers_of(model):
+                inputs = tuple(step.transform(one) for one in inputs)
             model = model[-1]
         elif hasattr(model, "final_estimator_") and hasattr(model, "estimators_"):
             members = list(model.estimators_)

@@ -4,6 +4,8 @@ from typing import Any
 
 from sklearn.utils import get_tags
 
+from sklearn_xc._topk import transformers_of
+
 
 def reads_texts(estimator: Any) -> bool:
     """Return whether an estimator is given texts, and not what a vectorizer makes of them.
@@ -15,7 +17,7 @@ def reads_texts(estimator: Any) -> bool:
         must read texts; a search, and what wraps a classifier, reads what that one reads.
     """
     if hasattr(estimator, "steps"):
-        return reads_texts(estimator.steps[0][1])
+        return reads_texts([*transformers_of(estimator), estimator.steps[-1][1]][0])
     members = getattr(estimator, "estimators", None)
     if isinstance(members, list | tuple) and members:
         return all(reads_texts(member) for _, member in members)
