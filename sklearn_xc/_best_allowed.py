@@ -14,7 +14,7 @@ import numpy as np
 from sklearn_xc._allowed_labels import AllowedLabels
 from sklearn_xc._out_of_fold import as_rows, n_rows
 from sklearn_xc._sklearn import safe_indexing
-from sklearn_xc._topk import first_kept, padded
+from sklearn_xc._topk import first_kept, just_below, padded
 from sklearn_xc.kernels.prediction.class_scores import topk_scores
 
 Found = tuple[np.ndarray, np.ndarray]
@@ -191,11 +191,6 @@ class BestAllowed:
     def _nothing(self, n: int) -> Found:
         dtype = np.float32  # joined with others, it takes their dtype
         return np.full((n, self._k), -1, np.int64), np.full((n, self._k), -np.inf, dtype)
-
-
-def just_below(scores: np.ndarray) -> np.ndarray:
-    """Return scores lower by 1, or by the least that their dtype can tell."""
-    return np.minimum(scores - scores.dtype.type(1), np.nextafter(scores, -np.inf))
 
 
 def joined(parts: list[Found]) -> Found:

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
+from sklearn_xc._data import Targets
 from sklearn_xc._made_features import MadeFeatures, made_from
-from sklearn_xc._out_of_fold import as_rows, ask, fit_clone
+from sklearn_xc._out_of_fold import as_rows, ask, fit_clone, n_rows
 from sklearn_xc._pruning_notes import PruningNote, PruningNotes
 from sklearn_xc._shared_memory import Share, array_bytes
 from sklearn_xc._sklearn import check_method_params, safe_indexing
@@ -83,8 +84,8 @@ class CloneFits:
     classes : ndarray of shape (n_labels,)
     who : str
         Named in messages.
-    are_columns : bool
-        As of ``ask``.
+    targets : Targets
+        y, checked.
     share : Share
         What fits may hold; if that is limited, they are made one after the other, and clones that
         were returned count as held.
@@ -98,7 +99,7 @@ class CloneFits:
     k: int
     classes: np.ndarray
     who: str
-    are_columns: bool
+    targets: Targets
     share: Share
     made: MadeFeatures | None = None
 
@@ -203,7 +204,10 @@ class CloneFits:
             asked = safe_indexing(as_rows(self.X), job.test)
         else:
             asked = refitted.of(job.test)
-        answers = ask(
-            job.part, fitted, asked, self.k, self.classes, self.who, are_columns=self.are_columns
-        )
+        counts = self.targets.counts_among(job.rows, n_rows(self.X, self.who))
+        of_y: Any = {
+            "are_columns": self.targets.kind != "classes",
+            "unseen": np.flatnonzero(counts == 0),
+        }
+        answers = ask(job.part, fitted, asked, self.k, self.classes, self.who, **of_y)
         return Done(answers, seconds, notes.found)

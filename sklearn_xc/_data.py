@@ -290,3 +290,9 @@ class Targets:
         if self.kind == "classes" and len(self.classes) == 2:
             return np.array([np.count_nonzero(kept) - counts[0], counts[0]])
         return counts
+
+    def counts_among(self, rows: np.ndarray, n: int) -> np.ndarray:
+        """Return the instances of each class among some of n rows."""
+        kept = np.zeros(n, bool)
+        kept[rows] = True
+        return self.label_counts(kept)

@@ -101,9 +101,7 @@ def split(
 
 def _can_be_trained_on(rows: np.ndarray, targets: Targets, n: int) -> bool:
     """Return whether some of n rows hold two classes, or a label of an indicator."""
-    is_there = np.zeros(n, bool)
-    is_there[rows] = True
-    n_found = np.count_nonzero(targets.label_counts(is_there))
+    n_found = np.count_nonzero(targets.counts_among(rows, n))
     return bool(n_found >= (2 if targets.kind == "classes" else 1))
 
 

@@ -22,7 +22,7 @@ from sklearn_xc._label_names import places_in
 from sklearn_xc._pruning_notes import PruningNotes
 from sklearn_xc._shared_memory import Share
 from sklearn_xc._sklearn import num_samples, safe_indexing
-from sklearn_xc._topk import classes_of, topk_allowed, unwrap
+from sklearn_xc._topk import classes_of, never_seen, topk_allowed, unwrap
 from sklearn_xc.exceptions import MemoryBudgetError, SavedModelError
 from sklearn_xc.parallel.tasks import Task
 
@@ -213,11 +213,13 @@ def ask(
     *,
     are_columns: bool,
     allowed: AllowedLabels | None = None,
+    unseen: np.ndarray,
 ) -> Answers:
     """Return the k best labels of each instance, as positions in `classes`.
 
     `are_columns` is whether these are the columns of an indicator, which the classifier may number
-    where they have names. `allowed` are positions in `classes` too.
+    where they have names. `allowed` and `unseen`, the labels without a training instance, are
+    positions in `classes` too.
 
     Raises
     ------
@@ -231,7 +233,8 @@ def ask(
         places[at] = np.arange(len(own))
         allowed = allowed.moved(places[:-1], len(own))
     with said_by(part, who):
-        labels, scores = topk_allowed(fitted, X, k, allowed)
+        # Of a 1-D y, a classifier has the classes of its training rows only.
+        labels, scores = topk_allowed(fitted, X, k, allowed, unseen if are_columns else ())
         known = classes_of(fitted)
     place = places_in(classes, known, are_columns=are_columns)
     if (place < 0).any():
@@ -265,17 +268,33 @@ def known_counts(
     return None
 
 
-def known_to(fitted: Any, n_labels: int) -> np.ndarray:
-    """Return which labels a fitted classifier of this package knows anything of, bool (n_labels,).
+def unknown_to(members: Sequence[Any], label_counts: np.ndarray, *, is_prefit: bool) -> np.ndarray:
+    """Return the labels without a training instance of which no fitted member knows anything.
 
-    None of a foreign one, which does not say so, or of one with other classes.
+    Parameters
+    ----------
+    members : sequence of estimators
+    label_counts : ndarray of int64 of shape (n_labels,)
+        Training instances of each label; of other rows for prefit members that did not count.
+    is_prefit : bool
+
+    Returns
+    -------
+    ndarray of int64
+        Rising.
     """
-    of_member = getattr(fitted, "_unseen_labels", None)
-    if of_member is None or len(fitted.classes_) != n_labels:
-        return np.zeros(n_labels, bool)
-    is_known = np.ones(n_labels, bool)
-    is_known[of_member] = False
-    return is_known
+    inner = [unwrap(member, None)[0] for member in members]
+    are_counted = not is_prefit or not inner or any(hasattr(one, "label_counts_") for one in inner)
+    unseen = np.flatnonzero(label_counts == 0) if are_counted else np.arange(len(label_counts))
+    for one in inner:
+        if hasattr(one, "predict_topk") and len(classes_of(one)) == len(label_counts):
+            own = getattr(one, "_unseen_labels", ())
+        elif are_counted:  # it has learnt from the counted rows only
+            continue
+        else:
+            own = never_seen(one)
+        unseen = unseen[np.isin(unseen, own)]
+    return unseen
 
 
 #: Errors that say themselves what they are of.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import _fit_context as fit_context
 from sklearn.model_selection._split import _validate_shuffle_split as shuffle_split_sizes
+from sklearn.multiclass import _ConstantPredictor as ConstantPredictor
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
@@ -42,6 +43,7 @@ except ImportError:  # training goes without
 
 __all__ = [
     "CallbackSupportMixin",
+    "ConstantPredictor",
     "HasMethods",
     "Interval",
     "InvalidParameterError",

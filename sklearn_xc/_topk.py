@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from sklearn_xc._allowed_labels import AllowedLabels, read_allowed
 from sklearn_xc._arguments import check_count, refuse_disguised
-from sklearn_xc._sklearn import num_samples, safe_indexing
+from sklearn_xc._sklearn import ConstantPredictor, num_samples, safe_indexing
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc.parallel.memory import require_bytes
 
@@ -103,9 +103,32 @@ def _is_wrapper(estimator: Any) -> bool:
 def classes_of(fitted: Any) -> np.ndarray:
     """Return the classes of a fitted classifier, the columns of one that has classes of each."""
     known = unwrap(fitted, None)[0].classes_
-    if isinstance(known, list) and len(known) and isinstance(known[0], np.ndarray):
-        return np.arange(len(known))  # as random forests say it of an indicator
-    return np.asarray(known)
+    return np.arange(len(known)) if _are_of_each_label(known) else np.asarray(known)
+
+
+def _are_of_each_label(classes: Any) -> bool:
+    # A random forest fitted to an indicator has the classes of each column.
+    return isinstance(classes, list) and bool(classes) and isinstance(classes[0], np.ndarray)
+
+
+def never_seen(classifier: Any) -> np.ndarray:
+    """Return the labels that no training row of a foreign classifier had, where it shows.
+
+    It shows in a classifier that keeps the classes of each label, such as a random forest, or an
+    estimator for each label, as ``OneVsRestClassifier`` does.
+
+    Returns
+    -------
+    ndarray of int64
+        Positions in ``classes_``, rising.
+    """
+    of_each = classifier.classes_
+    if not _are_of_each_label(of_each):
+        members = getattr(classifier, "estimators_", ())
+        of_each = [one.y_ if isinstance(one, ConstantPredictor) else () for one in members]
+    if len(of_each) < 2:  # of the only class of a 1-D y
+        return np.empty(0, np.int64)
+    return np.flatnonzero([len(own) == 1 and not own[0] for own in of_each])
 
 
 def topk(
@@ -115,7 +138,8 @@ def topk(
 
     Pipelines and searches do not forward ``predict_topk``; this function looks inside them. For a
     classifier without that method, it calls ``decision_function`` or ``predict_proba`` on a part
-    of the rows at a time.
+    of the rows at a time. Labels that no training row had then come last, as far as the classifier
+    shows which these are: ``OneVsRestClassifier`` scores them 0, above most other labels.
 
     Parameters
     ----------
@@ -182,6 +206,7 @@ def topk_allowed(
     X: Any,
     k: int,
     allowed: Allowed,
+    unseen: Any = (),
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return what ``topk`` does, for labels that have been read or can be.
 
@@ -191,6 +216,9 @@ def topk_allowed(
         As of ``topk``.
     allowed : AllowedLabels, callable or None
         Of positions in the classifier's ``classes_``, or what reads them, given n and these.
+    unseen : sequence of int, default=()
+        Positions of labels without a training instance. They come last, unless the classifier has
+        a ``predict_topk`` of its own.
     """
     check_sparse(X, "X", "topk")
     if np.ma.isMaskedArray(X):
@@ -217,7 +245,9 @@ def topk_allowed(
     parts, first = [], 0
     for scores in _dense_scores(classifier, method, X):
         rows = np.arange(first, first := first + len(scores))
-        parts.append(_best_of_dense(scores, k, None if allowed is None else allowed.take(rows)))
+        scores, last = _with_unseen(scores, classifier, method, unseen)
+        own = None if allowed is None else allowed.take(rows)
+        parts.append(_best_of_dense(scores, k, own, last))
     return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
 
@@ -302,16 +332,40 @@ def _dense_scores(classifier: Any, method: str, X: Any) -> Iterator[np.ndarray]:
             both = zip(scores, classifier.classes_, strict=True)
             scores = np.column_stack([s @ np.asarray(classes, bool) for s, classes in both])
         scores = np.asarray(scores)
-        yield np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
+        scores = scores.astype(np.result_type(scores, np.float16), copy=False)  # not integers
+        if scores.ndim == 1:  # of the second of two classes, or of the only one
+            scores = np.column_stack([-scores, scores])[:, -len(classes_of(classifier)) :]
+        yield scores
+
+
+def _with_unseen(
+    scores: np.ndarray, classifier: Any, method: str, unseen: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return dense scores in which unseen labels have the lowest, and the unseen labels."""
+    last = np.union1d(np.asarray(unseen, np.int64), never_seen(classifier))
+    if not 0 < len(last) < scores.shape[1]:
+        return scores, last[:0]
+    lowest = np.delete(scores, last, axis=1).min(axis=1, keepdims=True)
+    scores = scores.copy()
+    scores[:, last] = 0 if method == "predict_proba" else just_below(lowest)
+    return scores, last
 
 
 def _best_of_dense(
-    scores: np.ndarray, k: int, allowed: AllowedLabels | None
+    scores: np.ndarray, k: int, allowed: AllowedLabels | None, last: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     order = np.argsort(-scores, axis=1, kind="stable")
+    if last.size:
+        is_last = np.isin(order, last)
+        order = np.take_along_axis(order, np.argsort(is_last, axis=1, kind="stable"), axis=1)
     if allowed is None:
         return padded(order[:, :k], np.take_along_axis(scores, order[:, :k], axis=1), k)
     return first_kept(order, np.take_along_axis(scores, order, axis=1), allowed.has(order), k)
+
+
+def just_below(scores: np.ndarray) -> np.ndarray:
+    """Return scores lower by 1, or by the least that their dtype can tell."""
+    return np.minimum(scores - scores.dtype.type(1), np.nextafter(scores, -np.inf))
 
 
 def takes_candidates(method: Any) -> bool:

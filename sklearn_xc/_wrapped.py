@@ -24,9 +24,9 @@ from sklearn_xc._out_of_fold import (
     ask,
     classes_of,
     known_counts,
-    known_to,
     n_rows,
     refuse_slice,
+    unknown_to,
 )
 from sklearn_xc._pruning_notes import PruningNotes
 from sklearn_xc._scored_pairs import PAIR_BYTES, ScoredPairs, scored_pairs
@@ -241,7 +241,7 @@ class WrappedClassifier(RoutesFit, XCClassifier):
         jobs.append(Job("estimator", self.estimator, None, None, task))
         texts = [*(f"without {len(test)} rows" for _, test in folds), "with all rows"]
         fits = CloneFits(
-            X, y, {"estimator": params}, self._depth(), self.classes_, who, self._has_columns,
+            X, y, {"estimator": params}, self._depth(), self.classes_, who, targets,
             Share(self._allowed_bytes(), self._pairs_bytes(sum(len(test) for _, test in folds))),
             made_features(X),
         )  # fmt: skip
@@ -253,16 +253,12 @@ class WrappedClassifier(RoutesFit, XCClassifier):
         notes.tell(who, _STACKLEVEL)
         found, seconds, _ = zip(*done, strict=True)
         self._keep_estimator(found[-1])
-        counts = weight > 0
-        n = np.count_nonzero(counts)
         frequencies = []
         for train, _ in folds:
-            is_there = np.zeros(len(weight), bool)
-            is_there[train] = True
-            is_there &= counts
             # Of all rows: frequent labels would fall among rarer ones otherwise.
-            scale = n / np.count_nonzero(is_there)
-            frequencies.append(np.rint(targets.label_counts(is_there) * scale).astype(np.int64))
+            scale = np.count_nonzero(weight) / len(np.unique(train))
+            counts = targets.counts_among(train, len(weight))
+            frequencies.append(np.rint(counts * scale).astype(np.int64))
         rows = [test for _, test in folds]
         pairs = scored_pairs(list(found[:-1]), rows, frequencies, targets, weight)
         return pairs, np.array(seconds)
@@ -293,18 +289,14 @@ class WrappedClassifier(RoutesFit, XCClassifier):
                 setattr(self, name, getattr(fitted, name))
 
     def _find_unseen(self) -> np.ndarray:
-        """Return the labels that ``estimator_`` says it knows nothing of."""
-        classifier = unwrap(getattr(self, "estimator_", None), None)[0]
-        if not isinstance(classifier, XCClassifier):
-            return np.empty(0, np.int64)
-        unseen = self.label_counts_ == 0
-        return np.flatnonzero(unseen & ~known_to(classifier, len(unseen)))
+        """Return the labels that ``estimator_`` knows nothing of."""
+        fitted = [self.estimator_] if hasattr(self, "estimator_") else []
+        return unknown_to(fitted, self.label_counts_, is_prefit=isinstance(self.cv, str))
 
     def _ask(self, fitted: Any, X: Any, k: int, allowed: AllowedLabels | None = None) -> Answers:
-        who, are_columns = type(self).__name__, self._has_columns
-        return ask(
-            "estimator", fitted, X, k, self.classes_, who, are_columns=are_columns, allowed=allowed
-        )
+        how: Any = {"are_columns": self._has_columns, "unseen": self._unseen_labels}
+        who = type(self).__name__
+        return ask("estimator", fitted, X, k, self.classes_, who, allowed=allowed, **how)
 
     def _allowed_topk(
         self, X: Any, k: int, allowed: AllowedLabels, **how: Any

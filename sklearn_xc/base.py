@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._allowed_labels import AllowedLabels, read_allowed
 from sklearn_xc._arguments import check_count
-from sklearn_xc._best_allowed import BestAllowed, Scorer, just_below
+from sklearn_xc._best_allowed import BestAllowed, Scorer
 from sklearn_xc._checks import check_classes, check_indicator, check_instances, check_weights
 from sklearn_xc._data import CsrRows, Targets
 from sklearn_xc._declared_state import Array, Choice, Number, declares
@@ -25,7 +25,7 @@ from sklearn_xc._saved import SavedEstimator, read_all
 from sklearn_xc._sklearn import CallbackSupportMixin, Options
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc._state import reads_one_state, sharing
-from sklearn_xc._topk import check_topk_size
+from sklearn_xc._topk import check_topk_size, just_below
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.metrics import precision_at_k
 from sklearn_xc.parallel.memory import parse_bytes

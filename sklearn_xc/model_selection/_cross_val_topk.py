@@ -118,7 +118,10 @@ def cross_val_topk(
     )  # fmt: skip
     of_fit, of_split = _routed(estimator, cv, params, groups)
     folds = _folds(X, y, targets, cv, of_split)
-    done = _answers((estimator, X, y, classes, k, of_fit), folds, n_jobs)
+    are_columns = targets.kind != "classes"
+    shared = (estimator, X, y, classes, are_columns, k, of_fit)
+    parts = [(*fold, np.flatnonzero(targets.counts_among(fold[0], n) == 0)) for fold in folds]
+    done = _answers(shared, parts, n_jobs)
     answers, found = map(list, zip(*done, strict=True))
     notes = PruningNotes()
     notes.found = [note for of_fold in found for note in of_fold]
@@ -179,7 +182,7 @@ def _folds(
 
 
 def _answers(
-    shared: tuple[Any, ...], folds: list[tuple[np.ndarray, np.ndarray]], n_jobs: int | None
+    shared: tuple[Any, ...], folds: list[tuple[np.ndarray, ...]], n_jobs: int | None
 ) -> list[tuple[Answers, list[PruningNote]]]:
     """Return what `_answer` does of each fold."""
     engine = engine_at_work()
@@ -199,18 +202,19 @@ def _answer(
     X: Any,
     y: Any,
     classes: np.ndarray,
+    are_columns: bool,
     k: int,
     params: dict[str, Any],
     train: np.ndarray,
     test: np.ndarray,
+    unseen: np.ndarray,
 ) -> tuple[Answers, list[PruningNote]]:
     """Return what a model without a fold says of it, and what its fit has to say of pruning."""
     part, notes = type(estimator).__name__, PruningNotes()
     arguments = check_method_params(X, params, train)
     fitted, _ = fit_clone(part, estimator, X, y, arguments, train, _WHO, notes=notes)
-    answers = ask(
-        part, fitted, safe_indexing(X, test), k, classes, _WHO, are_columns=len(np.shape(y)) == 2
-    )
+    of_y: Any = {"are_columns": are_columns, "unseen": unseen}
+    answers = ask(part, fitted, safe_indexing(X, test), k, classes, _WHO, **of_y)
     return answers, notes.found
 
 

@@ -14,7 +14,7 @@ from sklearn_xc._checks import check_rows
 from sklearn_xc._data import CsrRows, DenseRows
 from sklearn_xc._declared_state import Array, Estimator, Number, Record, Texts, declares
 from sklearn_xc._objective import gains_of, propensities_of
-from sklearn_xc._out_of_fold import Answers, as_rows, ask, in_parts, known_to, n_rows
+from sklearn_xc._out_of_fold import Answers, as_rows, ask, in_parts, n_rows, unknown_to
 from sklearn_xc._sklearn import safe_indexing
 from sklearn_xc._some_labels import estimator_of_labels, estimator_with_classes
 from sklearn_xc._sparse_input import check_sparse
@@ -140,7 +140,7 @@ class StackedModel(XCClassifier):
         def ask_member(name: str, fitted: Any) -> Answers:
             return ask(
                 f"estimator {name!r}", fitted, X, k, self.classes_, who, are_columns=are_columns,
-                allowed=allowed,
+                allowed=allowed, unseen=self._unseen_labels,
             )  # fmt: skip
 
         return side_by_side(ask_member, members, self.n_jobs, who)
@@ -161,10 +161,8 @@ class StackedModel(XCClassifier):
 
     def _find_unseen(self) -> np.ndarray:
         """Return the labels without a training instance that no member knows anything of."""
-        unseen = self.label_counts_ == 0
-        for member in getattr(self, "estimators_", ()):
-            unseen &= ~known_to(member, len(unseen))
-        return np.flatnonzero(unseen)
+        members = getattr(self, "estimators_", ())
+        return unknown_to(members, self.label_counts_, is_prefit=isinstance(self.cv, str))
 
     def _topk_scores(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         return self._topk_of(X, k, self._worth)

@@ -353,7 +353,7 @@ class StackingXC(RoutesFit, StackedModel):
         params = {f"estimator {name!r}": routed[name].fit for name, _ in members}
         fits = CloneFits(
             X, y, params, min(self._depth(), len(self.classes_)), self.classes_, who,
-            self._targets_kind != "classes", Share(self._allowed_bytes()), made_features(X),
+            targets, Share(self._allowed_bytes()), made_features(X),
         )  # fmt: skip
         texts = [f"members without {len(test)} rows" for _, test in folds]
         told = Steps(progress, len(members), [*texts, "members with all rows"])
@@ -379,9 +379,7 @@ class StackingXC(RoutesFit, StackedModel):
         ]
         lessons = []
         for (train, test), of_fold in zip(folds, by_step[:-1], strict=True):
-            is_there = np.zeros(len(weight), bool)
-            is_there[train] = True
-            frequencies = targets.label_counts(is_there & (weight > 0))
+            frequencies = targets.counts_among(train, len(weight))
             answers = [one.result for one in of_fold]
             lessons.append(make_lesson(answers, test, frequencies, self.n_candidates))
         self._keep_members(
@@ -398,7 +396,6 @@ class StackingXC(RoutesFit, StackedModel):
             check_is_fitted(estimator, msg=f"{who}: cv is 'prefit', and {name!r} is not fitted.")
         rows = draw_rows(np.flatnonzero(weight > 0), seed)
         self._require_bytes(len(members), len(rows))
-        answers = self._ask(members, safe_indexing(as_rows(X), rows))
         counted = known_counts(
             [one for _, one in members],
             self.classes_,
@@ -407,6 +404,7 @@ class StackingXC(RoutesFit, StackedModel):
         if counted is not None:
             self.label_counts_, self.n_samples_fit_ = counted
         self._keep_members([(name, apart(estimator)) for name, estimator in members])
+        answers = self._ask(members, safe_indexing(as_rows(X), rows))
         return make_lesson(answers, rows, self.label_counts_, self.n_candidates)
 
     def _require_bytes(self, n_members: int, n_rows: int) -> None:

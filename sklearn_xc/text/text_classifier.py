@@ -14,7 +14,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._allowed_labels import AllowedLabels, read_allowed
-from sklearn_xc._declared_state import Estimator, Tested, declares
+from sklearn_xc._checks import check_targets
+from sklearn_xc._declared_state import Array, Estimator, Tested, declares
 from sklearn_xc._label_changes import ChangeableLabels
 from sklearn_xc._label_features import LabelFeatures
 from sklearn_xc._label_names import as_name_array
@@ -27,7 +28,7 @@ from sklearn_xc._sklearn import CallbackSupportMixin, HasMethods, Interval, fit_
 from sklearn_xc._some_labels import estimator_of_labels, estimator_with_classes
 from sklearn_xc._state import built_apart, reads_one_state
 from sklearn_xc._texts_with_features import TextsWithFeatures, as_texts, is_sequence
-from sklearn_xc._topk import topk, topk_allowed, topk_chances, unwrap
+from sklearn_xc._topk import topk_allowed, topk_chances, unwrap
 from sklearn_xc.linear import OvALinearXC
 from sklearn_xc.metrics import precision_at_k
 from sklearn_xc.parallel.progress import Fit
@@ -65,6 +66,7 @@ def _has_words(vectorizer: Any, require: Callable[[str, int], bool]) -> bool:
     classifier_=Estimator(labels="labels"),
     vectorizer_=Tested("a vectorizer of as many words as are known", _has_words, optional=True),
     _known_words=Tested("counts of the words", KnownWords.fits, optional=True),
+    _unseen_labels=Array("int64", None, below="labels", rises=True, optional=True),
 )
 class TextClassifierXC(
     RoutesFit,
@@ -137,6 +139,9 @@ class TextClassifierXC(
     >>> topk_names(tagger, ["freeze the soup"], k=2)
     [['soup', 'freezing']]
     """
+
+    #: Of a classifier that does not rank them last itself.
+    _unseen_labels: np.ndarray = np.empty(0, np.int64)
 
     _parameter_constraints: dict = {  # noqa: RUF012
         "vectorizer": [HasMethods(["fit", "transform"]), None],
@@ -269,6 +274,10 @@ class TextClassifierXC(
         routing = sklearn.config_context(enable_metadata_routing=False if is_default else None)
         with routing, progress.part(name="classifier").around(self.classifier_), made_from(made):
             self.classifier_.fit(features, y, **params)
+        self._unseen_labels = np.empty(0, np.int64)
+        if not hasattr(unwrap(self.classifier_, None)[0], "predict_topk"):  # one that ranks them
+            counts = check_targets(self, y, n).label_counts(np.ones(n, bool))
+            self._unseen_labels = np.flatnonzero(counts == 0)
         fit.end()
         return self
 
@@ -350,7 +359,8 @@ class TextClassifierXC(
         [['freezing']]
         """
         features = self._features(X)
-        return topk_allowed(self.classifier_, features, k, self._allowed(X, candidates, exclude))
+        allowed = self._allowed(X, candidates, exclude)
+        return topk_allowed(self.classifier_, features, k, allowed, self._unseen_labels)
 
     @available_if(_has("predict_proba_topk"))
     def predict_proba_topk(
@@ -551,8 +561,9 @@ class TextClassifierXC(
         if self.binarizer_ is None:
             return self.classifier_.score(features, y, sample_weight=sample_weight)
         return precision_at_k(
-            self.encode_targets(y), topk(self.classifier_, features, 1)[0], k=1,
-            sample_weight=sample_weight,
+            self.encode_targets(y),
+            topk_allowed(self.classifier_, features, 1, None, self._unseen_labels)[0],
+            k=1, sample_weight=sample_weight,
         )  # fmt: skip
 
     def encode_targets(self, y: Any) -> Any:

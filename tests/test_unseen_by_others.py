@@ -1,0 +1,104 @@
+"""Labels that no training row has, in classifiers of other packages: they come last."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+
+from sklearn_xc import StackingXC, TextClassifierXC, ThresholdTuner, TopKCalibrator, topk
+from sklearn_xc.datasets import make_xc_classification
+from sklearn_xc.metrics import get_scorer, precision_at_k
+from sklearn_xc.model_selection import GridSearchCV, cross_val_topk
+
+#: Columns without an instance, between others.
+UNSEEN = [0, 3, 11]
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Label not"),
+    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.UnseenLabelWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn_xc.exceptions.SmallGroupWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, Y = make_xc_classification(
+        n_samples=300, n_features=150, n_labels=20, random_state=0, return_X_y=True
+    )
+    return X.toarray(), np.insert(Y.toarray(), [0, 2, 9], 0, axis=1)
+
+
+@pytest.fixture(scope="module")
+def one_vs_rest():
+    return OneVsRestClassifier(LogisticRegression())
+
+
+def test_they_take_no_hit_from_the_others(data, one_vs_rest):
+    X, Y = data
+    model = make_pipeline(MaxAbsScaler(), one_vs_rest).fit(X[:200], Y[:200])
+    best = np.delete(model.decision_function(X[200:]), UNSEEN, axis=1).argmax(axis=1)
+    expected = np.delete(Y[200:], UNSEEN, axis=1)[np.arange(100), best].mean()
+    assert precision_at_k(Y[200:], topk(model, X[200:], 1), k=1) == expected > 0.3
+    assert get_scorer("P@1")(model, X[200:], Y[200:]) == expected
+    search = GridSearchCV(one_vs_rest, {"estimator__C": [1.0]}, scoring="P@1", cv=2).fit(X, Y)
+    seen = GridSearchCV(one_vs_rest, {"estimator__C": [1.0]}, scoring="P@1", cv=2)
+    assert search.best_score_ == seen.fit(X, np.delete(Y, UNSEEN, axis=1)).best_score_
+
+
+@pytest.mark.parametrize("name", ["margins", "probabilities"])
+def test_scores_of_such_labels(name, data, one_vs_rest):
+    X, Y = data
+    model = {"margins": one_vs_rest, "probabilities": KNeighborsClassifier()}[name].fit(X, Y)
+    labels, scores = topk(model, X, 30)
+    assert (labels[:, 20:23] == UNSEEN).all()
+    below = scores[:, 19] - 1 if name == "margins" else np.zeros(300)
+    np.testing.assert_allclose(scores[:, 20:23], np.tile(below[:, None], 3))
+    few, _ = topk(model, X, 21, candidates=[0, 1, 2, 3])
+    assert (few[:, 2:4] == [0, 3]).all()
+
+
+@pytest.mark.parametrize("cv", [2, "prefit"])
+@pytest.mark.parametrize(
+    "wrap",
+    [ThresholdTuner, TopKCalibrator, lambda one, cv: StackingXC([("one", one)], cv=cv)],
+    ids=["tuner", "calibrator", "stack"],
+)
+def test_wrappers(wrap, cv, data, one_vs_rest):
+    """A ridge shows nothing: those who train it count."""
+    X, Y = data
+    inner = one_vs_rest.fit(X, Y) if cv == "prefit" else RidgeClassifier()
+    model = wrap(inner, cv=cv).fit(X, Y)
+    assert (model.predict_topk(X, 23)[0][:, 20:] == UNSEEN).all()
+    assert not model.predict(X)[:, UNSEEN].any()
+    if hasattr(model, "predict_proba"):
+        assert not model.predict_proba(X)[:, UNSEEN].any()
+
+
+def test_taggers(data):
+    X, Y = data
+    texts = [" ".join(f"word{j}" for j in np.flatnonzero(row)) for row in X]
+    tagger = TextClassifierXC(classifier=RidgeClassifier()).fit(texts, Y)
+    assert (tagger.predict_topk(texts, 23)[0][:, 20:] == UNSEEN).all()
+
+
+def test_prefit_estimators_know_more_labels_than_the_rows_of_fit(data, one_vs_rest):
+    X, Y = data
+    fitted, rows = one_vs_rest.fit(X, Y), np.flatnonzero(Y[:, 5] == 0)
+    for model in (
+        TopKCalibrator(fitted, cv="prefit"),
+        StackingXC([("one", fitted)], cv="prefit"),
+    ):
+        model.fit(X[rows], Y[rows])
+        assert model._unseen_labels.tolist() == UNSEEN
+
+
+def test_folds_without_a_label(data):
+    X, Y = data
+    Y = Y.copy()
+    Y[:150, 5] = 0  # in the second fold only, whose model does not know it
+    scores = cross_val_topk(RidgeClassifier(), X, Y, cv=2, k=23)
+    scores = scores.toarray()[150:]
+    assert (scores[:, [*UNSEEN, 5]].max(axis=1) < np.delete(scores, [*UNSEEN, 5], 1).min(1)).all()
