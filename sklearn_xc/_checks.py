@@ -60,7 +60,7 @@ def _checked(estimator: Any, X: Any, reset: bool) -> Any:
     if is_list and isinstance(next(iter(X), None), str):
         raise ValueError(
             f"{name}: X must be a matrix of features. Got texts: put a vectorizer before the "
-            f"classifier, make_pipeline(TfidfVectorizer(), {name}())."
+            f"classifier, make_pipeline(TfidfVectorizer(), {name}(...))."
         )
     X = validate_data(
         estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"

@@ -291,8 +291,8 @@ class Targets:
             return np.array([np.count_nonzero(kept) - counts[0], counts[0]])
         return counts
 
-    def counts_among(self, rows: np.ndarray, n: int) -> np.ndarray:
-        """Return the instances of each class among some of n rows."""
+    def counts_among(self, rows: np.ndarray | None, n: int) -> np.ndarray:
+        """Return the instances of each class among some of n rows, None for all."""
         kept = np.zeros(n, bool)
         kept[rows] = True
         return self.label_counts(kept)

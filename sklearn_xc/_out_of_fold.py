@@ -118,6 +118,14 @@ def fit_clone(
     return fitted, time.perf_counter() - began
 
 
+def tagger_in(estimator: Any) -> Any:
+    """Return the ``TextClassifierXC`` inside Pipelines and searches, fitted or not, or None."""
+    while estimator is not None and not hasattr(estimator, "encode_targets"):
+        is_pipeline = hasattr(estimator, "steps")
+        estimator = estimator.steps[-1][1] if is_pipeline else getattr(estimator, "estimator", None)
+    return estimator
+
+
 def refuse_slice(estimator: Any, part: str, who: str) -> None:
     """Raise ValueError for a classifier, fitted or not, of some of the labels of y only."""
     inner = unwrap(estimator, None)[0]

@@ -280,10 +280,16 @@ def topk_chances(estimator: Any, X: Any, k: int, allowed: Allowed) -> tuple[np.n
         arguments = {} if allowed is None else allowed.as_arguments(classes_of(classifier))
         return classifier.predict_proba_topk(X, k, **arguments)
     if not hasattr(classifier, "predict_proba"):
+        name = type(classifier).__name__
+        reads_names = hasattr(classifier, "encode_targets")  # such as a TextClassifierXC
+        both = (
+            f"{name}(classifier=TopKCalibrator(...))"
+            if reads_names
+            else f"TopKCalibrator({name}(...))"
+        )
         raise TypeError(
             "return_probabilities=True needs a classifier with predict_proba_topk or "
-            f"predict_proba: TopKCalibrator({type(classifier).__name__}()) has both. Got "
-            f"{type(classifier).__name__}."
+            f"predict_proba: {both} has both. Got {name}."
         )
     labels, _ = topk_allowed(classifier, X, k, allowed)
     chances = np.zeros(labels.shape)

@@ -26,6 +26,7 @@ from sklearn_xc._out_of_fold import (
     known_counts,
     n_rows,
     refuse_slice,
+    tagger_in,
     unknown_to,
 )
 from sklearn_xc._pruning_notes import PruningNotes
@@ -36,7 +37,6 @@ from sklearn_xc._sklearn import safe_indexing
 from sklearn_xc._some_labels import apart, estimator_with_classes
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc._state import reads_one_state
-from sklearn_xc._topk import unwrap
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.parallel.memory import require_bytes
@@ -154,7 +154,7 @@ class WrappedClassifier(RoutesFit, XCClassifier):
         who = type(self).__name__
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
             raise TypeError(f"{who}: estimator must be a classifier. Got {self.estimator!r}.")
-        if hasattr(unwrap(self.estimator, None)[0], "encode_targets"):
+        if tagger_in(self.estimator) is not None:
             raise TypeError(
                 f"{who}: estimator must take y as a classifier does, and this one takes names. Put "
                 f"{who} inside: TextClassifierXC(vectorizer, {who}(classifier))."

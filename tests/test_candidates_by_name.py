@@ -177,8 +177,10 @@ def test_probabilities_of_a_tagger_and_of_none(tagger):
     expected = [c for one, c in zip(labels.ravel(), chances.ravel(), strict=True) if one >= 0]
     assert [chance for row in found for _, chance in row] == pytest.approx(expected)
     assert not hasattr(tagger, "predict_proba_topk")
-    with pytest.raises(TypeError, match=r"needs a classifier with .* Got (TextC|OvAL)"):
+    with pytest.raises(TypeError, match=r": TextClassifierXC\(classifier=TopKCalibrator\("):
         topk_names(tagger, TEXTS, return_probabilities=True)
+    with pytest.raises(TypeError, match="Put TopKCalibrator inside: TextClassifierXC"):
+        TopKCalibrator(GridSearchCV(tagger, {"min_count": [1]})).fit(TEXTS, TAGS)
     with pytest.raises(ValueError, match="must not be True together"):
         topk_names(model, TEXTS, return_probabilities=True, return_scores=True)
 

@@ -1,5 +1,6 @@
 """Out-of-fold scores of the best labels of each row."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn_xc._arguments import check_count, refuse_disguised
 from sklearn_xc._checks import check_targets
 from sklearn_xc._data import Targets
 from sklearn_xc._folds import ListedFolds, check_folds, is_list_of_folds
-from sklearn_xc._out_of_fold import Answers, as_rows, ask, fit_clone, n_rows, said_by
+from sklearn_xc._out_of_fold import Answers, as_rows, ask, fit_clone, n_rows, said_by, tagger_in
 from sklearn_xc._pruning_notes import PruningNote, PruningNotes
 from sklearn_xc._sklearn import check_method_params, safe_indexing
 from sklearn_xc._sparse_input import check_sparse
@@ -50,8 +51,9 @@ def cross_val_topk(
         and fitted in each fold.
     X : {array-like, sparse matrix} of shape (n, n_features), data frame or list of str
         Whatever the estimator accepts.
-    y : {array-like, sparse matrix} of shape (n,) or (n, n_labels)
-        One class per row, or a binary indicator, dense or sparse.
+    y : {array-like, sparse matrix} of shape (n,) or (n, n_labels), or names
+        One class per row, or a binary indicator, dense or sparse; for a ``TextClassifierXC``, also
+        lists of names, or strings of names with its `separator` between them.
     groups : array-like of shape (n,), default=None
         Groups for the splitter.
     cv : int, splitter or iterable, default=None
@@ -68,9 +70,10 @@ def cross_val_topk(
     Returns
     -------
     csr_array of float of shape (n, n_labels)
-        Columns are the labels of the whole `y`: the sorted distinct classes of a 1-D y, even if a
-        fold's training rows lack some of them. A missing entry was not scored and is not zero; a
-        stored zero is a score. Rows that are in no test fold are empty.
+        Columns are the labels of the whole `y`, even if a fold's training rows lack some of them:
+        the sorted distinct classes of a 1-D y; for names, the ``classes_`` of the estimator fitted
+        to all rows. A missing entry was not scored and is not zero; a stored zero is a score. Rows
+        that are in no test fold are empty.
 
     Raises
     ------
@@ -109,16 +112,18 @@ def cross_val_topk(
         if np.ma.isMaskedArray(values):
             refuse_disguised(values, f"{_WHO}: {name}")
     X, n = as_rows(X), n_rows(X, _WHO)
-    targets = check_targets(estimator, y, n)
+    tagger = tagger_in(estimator)
+    names, Y = (None, y) if tagger is None else tagger._read_targets(y)
+    targets = check_targets(estimator, Y, n)
     y = as_rows(y)
-    classes = np.asarray(targets.classes)
+    classes = np.asarray(targets.classes if names is None else names.classes_)
     k = min(k, len(classes))
     require_bytes(
         n * k * _ENTRY_BYTES, None, f"the scores, {n} rows x k={k}", "Lower k.", _WHO
     )  # fmt: skip
     of_fit, of_split = _routed(estimator, cv, params, groups)
-    folds = _folds(X, y, targets, cv, of_split)
-    are_columns = targets.kind != "classes"
+    folds = _folds(X, as_rows(Y), targets, cv, of_split)
+    are_columns = targets.kind != "classes" and names is None
     shared = (estimator, X, y, classes, are_columns, k, of_fit)
     parts = [(*fold, np.flatnonzero(targets.counts_among(fold[0], n) == 0)) for fold in folds]
     done = _answers(shared, parts, n_jobs)
@@ -182,7 +187,7 @@ def _folds(
 
 
 def _answers(
-    shared: tuple[Any, ...], folds: list[tuple[np.ndarray, ...]], n_jobs: int | None
+    shared: tuple[Any, ...], folds: Sequence[tuple[np.ndarray, ...]], n_jobs: int | None
 ) -> list[tuple[Answers, list[PruningNote]]]:
     """Return what `_answer` does of each fold."""
     engine = engine_at_work()

@@ -237,14 +237,8 @@ class TextClassifierXC(
         refuse_swapped(
             X, y, self.separator, who, may_be_alone=self.label_texts is not None, stacklevel=4
         )
-        self.binarizer_ = None
-        if self.separator is not None or are_name_lists(y):
-            self.binarizer_ = LabelBinarizerXC(separator=self.separator, min_count=self.min_count)
-            y = self.binarizer_.fit_transform(y)
-            if self.label_texts is not None:
-                self.binarizer_.add_names(name for name, _ in self.label_texts.items())
-                y.resize(y.shape[0], len(self.binarizer_.classes_))
-        else:
+        self.binarizer_, y = self._read_targets(y)
+        if self.binarizer_ is None:
             self._warn_of_separator(y)
         n = int(num_samples(X))
         if num_samples(y) != n:
@@ -283,6 +277,20 @@ class TextClassifierXC(
 
     def _routed_parts(self) -> dict[str, Any]:
         return {"classifier": self.classifier}
+
+    def _read_targets(self, y: Any) -> tuple[LabelBinarizerXC | None, Any]:
+        """Return a binarizer and the indicator that it makes of names; without names, None and y.
+
+        Also for a tagger that is not fitted.
+        """
+        if self.separator is None and not are_name_lists(y):
+            return None, y
+        binarizer = LabelBinarizerXC(separator=self.separator, min_count=self.min_count)
+        Y = binarizer.fit_transform(y)
+        if self.label_texts is not None:
+            binarizer.add_names(name for name, _ in self.label_texts.items())
+            Y.resize(Y.shape[0], len(binarizer.classes_))
+        return binarizer, Y
 
     def predict(self, X: Any) -> Any:
         """Return the labels of each instance, those that pass the threshold of the classifier.

@@ -20,7 +20,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
-from sklearn_xc import ImplicitSoftmaxSGD, OvALinearXC, topk
+from sklearn_xc import ImplicitSoftmaxSGD, OvALinearXC, TextClassifierXC, topk
 from sklearn_xc.datasets import make_xc_classification
 from sklearn_xc.metrics import precision_at_k
 from sklearn_xc.model_selection import cross_val_topk
@@ -108,6 +108,26 @@ def test_texts_and_searches():
     for estimator in (model, search):
         scores = cross_val_topk(estimator, words, Y, cv=3)
         assert precision_at_k(Y, scores, k=1) == 1.0
+
+
+@pytest.mark.parametrize("is_joined", [True, False])
+def test_names_that_a_tagger_takes(is_joined):
+    texts = ["freeze soup", "freeze bread", "soup stock", "rye bread", "apple pie"] * 4
+    lists = [["cold", "soup"], ["cold", "bread"], ["soup"], ["bread"], ["pie"]] * 4
+    lists[0] = ["cold", "single"]  # known to the second model only
+    y = [";".join(names) for names in lists] if is_joined else lists
+    tagger = TextClassifierXC(classifier=OvALinearXC(), separator=";" if is_joined else None)
+    search = GridSearchCV(tagger, {"min_count": [1]}, scoring=lambda one, X, y: one.score(X, y))
+    scores = cross_val_topk(search, texts, y, cv=2, k=9)
+    classes = np.array(["bread", "cold", "pie", "single", "soup"])
+    expected = np.full((20, 5), np.nan)
+    for train, test in KFold(2).split(texts):
+        fitted = sklearn.clone(tagger).fit([texts[i] for i in train], [y[i] for i in train])
+        labels, found = fitted.predict_topk([texts[i] for i in test], len(fitted.classes_))
+        columns = np.searchsorted(classes, fitted.classes_[labels])
+        expected[test[:, None], columns] = found
+    assert np.isnan(expected).sum() == 10
+    np.testing.assert_array_equal(with_gaps(scores), expected)
 
 
 def test_forests_have_classes_of_each_label(data):
