@@ -167,10 +167,11 @@ class RoutesFit:
         if sklearn.get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
         else:
-            if params and isinstance(getattr(self, "cv", None), str):
+            if params and not parts.keys() - {"final_estimator"}:
                 raise TypeError(
-                    f"{who}: fit must get no further arguments with cv='prefit', because nothing "
-                    f"is fitted that takes them. Got {sorted(params)}."
+                    f"{who}: fit got {sorted(params)}, but trains no estimator that takes them. "
+                    "Arguments for cv need metadata routing: "
+                    "sklearn.set_config(enable_metadata_routing=True)."
                 )
             routed = Bunch(cv=Bunch(split={}))
             for name, part in parts.items():

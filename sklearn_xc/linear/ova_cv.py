@@ -1,7 +1,7 @@
 """One-vs-all linear classification with C chosen by cross-validation."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
@@ -20,6 +20,7 @@ from sklearn_xc._arguments import check_count, check_numbers
 from sklearn_xc._checks import check_targets, check_training_instances, check_weights
 from sklearn_xc._data import Targets
 from sklearn_xc._folds import ListedFolds, check_folds, is_list_of_folds
+from sklearn_xc._out_of_fold import RoutesFit
 from sklearn_xc._sklearn import Interval, fit_context
 from sklearn_xc._state import built_apart
 from sklearn_xc.exceptions import ConvergenceWarning, GridEdgeWarning
@@ -40,7 +41,7 @@ _STRATIFIED = (
 )  # fmt: skip
 
 
-class OvALinearXCCV(OvALinearXC):
+class OvALinearXCCV(RoutesFit, OvALinearXC):
     """One-vs-all linear classifier that chooses C by cross-validation.
 
     An :class:`OvALinearXC` whose ``fit`` scores values of C on held-out rows, then trains on all
@@ -213,7 +214,7 @@ negative_weight, prune, max_drift, label_names, top_k, max_memory, n_jobs, numa,
 
     @fit_context(prefer_skip_nested_validation=True)
     @built_apart
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "OvALinearXCCV":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> "OvALinearXCCV":
         """Choose C by cross-validation and train with it on all rows.
 
         Parameters
@@ -224,6 +225,8 @@ negative_weight, prune, max_drift, label_names, top_k, max_memory, n_jobs, numa,
             One class per instance, or a binary indicator, dense or sparse.
         sample_weight : array-like of shape (n,), default=None
             Weights of the instances, for the fits and for the scores.
+        **fit_params : dict
+            With metadata routing enabled, what `cv` requests, such as `groups`.
 
         Returns
         -------
@@ -250,19 +253,30 @@ negative_weight, prune, max_drift, label_names, top_k, max_memory, n_jobs, numa,
         PruningWarning, UnseenLabelWarning
             For the final fit, as in :class:`OvALinearXC`.
         """
-        with self._first_fit(X, y, sample_weight):
+        of_split = self._routed(sample_weight, fit_params).cv.split
+        with self._first_fit(X, y, sample_weight, of_split=of_split):
             self._warn()
             self._warn_of_unseen()
         return self
 
+    def _routed_parts(self) -> dict[str, Any]:
+        return {}
+
     @contextmanager
-    def _first_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Iterator[None]:
+    def _first_fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        classes: Any = None,
+        of_split: Mapping[str, Any] | None = None,
+    ) -> Iterator[None]:
         instances = check_training_instances(self, X)
         targets = check_targets(self, y, instances.shape[0], classes)
         weight = check_weights(self, sample_weight, instances.shape[0])
         Cs, grid = self._check_grid()
         scorer = check_scoring(self.scoring)
-        folds = self._split(X, y, targets)
+        folds = self._split(X, y, targets, of_split or {})
         for fold, (train, test) in enumerate(folds):
             _check_fold_weight(weight, train, f"training rows of fold {fold}")
             _check_fold_weight(weight, test, f"test rows of fold {fold}")
@@ -301,7 +315,9 @@ negative_weight, prune, max_drift, label_names, top_k, max_memory, n_jobs, numa,
         Cs = np.unique(Cs)
         return Cs, range(len(Cs))
 
-    def _split(self, X: Any, y: Any, targets: Targets) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _split(
+        self, X: Any, y: Any, targets: Targets, params: Mapping[str, Any]
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return the row numbers of each fold's training and test rows."""
         cv: Any = 5 if self.cv is None else self.cv
         if isinstance(cv, Integral):
@@ -322,7 +338,7 @@ negative_weight, prune, max_drift, label_names, top_k, max_memory, n_jobs, numa,
                 "have. Use KFold, ShuffleSplit or a number of folds."
             )
         X, y = with_rows(X), with_rows(y)
-        return check_folds(cv.split(X, y), X.shape[0], "OvALinearXCCV", self.cv)
+        return check_folds(cv.split(X, y, **params), X.shape[0], "OvALinearXCCV", self.cv)
 
     def _choose(self, Cs: np.ndarray, grid: range, score: FoldScores, fit: Fit) -> None:
         """Score values of C on the folds, and set what follows from the scores."""

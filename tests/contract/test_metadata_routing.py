@@ -17,6 +17,7 @@ from small_data import awkward
 
 from sklearn_xc import (
     OvALinearXC,
+    OvALinearXCCV,
     StackingXC,
     TextClassifierXC,
     ThresholdTuner,
@@ -268,6 +269,17 @@ class TestOtherArguments:
         model = make(inner().fit(X, Y)).set_params(cv="prefit")
         if name == "StackingXC":
             model.estimators[1][1].fit(X, Y)
-        with pytest.raises(TypeError, match=rf"{name}: fit must get no .*Got \['shade'\]"):
+        with pytest.raises(TypeError, match=rf"{name}: fit got \['shade'\], but trains no"):
             model.fit(X, Y, shade=WEIGHT)
         model.fit(X, Y, sample_weight=WEIGHT)
+
+
+def test_groups_reach_the_folds_that_choose_c(routing):
+    model, groups = OvALinearXCCV([0.1, 1.0], cv=GroupKFold(2), prune=0), np.arange(60) % 3
+    if routing:
+        folds = GroupKFold(2).split(X, groups=groups)
+        expected = OvALinearXCCV([0.1, 1.0], cv=folds, prune=0).fit(X, Y).scores_
+        np.testing.assert_array_equal(model.fit(X, Y, groups=groups).scores_, expected)
+    else:
+        with pytest.raises(TypeError, match=r"Arguments for cv need metadata routing"):
+            model.fit(X, Y, groups=groups)
