@@ -28,6 +28,9 @@ class StopFlag:
     def __reduce__(self) -> tuple[type, tuple]:
         return StopFlag, ()
 
+    def __deepcopy__(self, memo: object) -> "StopFlag":
+        return self  # in one process all hear of the same stop
+
 
 @contextmanager
 def heard_of(ask: Callable[[], bool]) -> Iterator[None]:

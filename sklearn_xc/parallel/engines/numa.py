@@ -11,19 +11,16 @@ References
    via mean-separating initialization", Machine Learning 111, 2022.
 """
 
-import io
-import mmap
-import pickle
+import copy
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from sklearn_xc._shared_memory import arrays_in, holds_files
 from sklearn_xc.parallel.engines.protocol import Numbered, Work, Workers
-from sklearn_xc.parallel.interrupt import StopFlag
 from sklearn_xc.parallel.memory import available_bytes, format_bytes
 from sklearn_xc.parallel.numa import Node, pin, spread
 from sklearn_xc.parallel.progress import say
@@ -74,11 +71,13 @@ class NumaEngine:
         """Return what the threads of each node read."""
         arrays = arrays_in(shared)
         size = sum(array.nbytes for array in arrays)
-        written = _written(shared) if self._may_copy and not holds_files(shared) else None
-        if written is not None and self._has_room(sum(b.nbytes for b in written[1])):
-            copies = [pool.submit(_read, *written) for pool in pools]
-            self._tell(who, f"each of {len(pools)} NUMA nodes has a copy of {format_bytes(size)}")
-            return [copy.result() for copy in copies]
+        if self._may_copy and not holds_files(shared) and self._has_room(size):
+            copies = [pool.submit(copy.deepcopy, shared) for pool in pools]  # first touched there
+            with suppress(TypeError):  # of an initialiser with a lock, say
+                found = [of_node.result() for of_node in copies]
+                text = f"each of {len(pools)} NUMA nodes has a copy of {format_bytes(size)}"
+                self._tell(who, text)
+                return found
         done = spread(arrays, [node.number for node in self._nodes])
         how = "is spread over" if done else "stays where it is: it could not be spread over"
         self._tell(who, f"{format_bytes(size)} that all read {how} {len(pools)} NUMA nodes")
@@ -164,45 +163,3 @@ class _NumaPlace:
                     left[at] -= 1
                     places.append(at)
         return places
-
-
-def _written(shared: Any) -> tuple[bytes, list[memoryview], list[StopFlag]] | None:
-    """Return an object as bytes; what its arrays hold and flags, which all look at, are beside.
-
-    None if it holds what cannot be written, such as an initialiser with a lock.
-    """
-    flags: list[StopFlag] = []
-    buffers: list[memoryview] = []
-
-    class Pickler(pickle.Pickler):
-        def persistent_id(self, obj: Any) -> int | None:
-            if type(obj) is not StopFlag:
-                return None
-            flags.append(obj)
-            return len(flags) - 1
-
-    stream = io.BytesIO()
-    try:
-        Pickler(stream, protocol=5, buffer_callback=lambda b: buffers.append(b.raw())).dump(shared)
-    except (pickle.PicklingError, TypeError, AttributeError):
-        return None
-    return stream.getvalue(), buffers, flags
-
-
-def _read(content: bytes, buffers: list[memoryview], flags: list[StopFlag]) -> Any:
-    """Return the object; its memory is this thread's."""
-
-    class Unpickler(pickle.Unpickler):
-        def persistent_load(self, pid: Any) -> StopFlag:
-            return flags[pid]
-
-    return Unpickler(io.BytesIO(content), buffers=map(_copied, buffers)).load()
-
-
-def _copied(buffer: memoryview) -> memoryview:
-    """Return a copy on pages that nobody has had before: who writes first has them near."""
-    if not buffer.nbytes:
-        return memoryview(b"")
-    place = memoryview(mmap.mmap(-1, buffer.nbytes))
-    place[:] = buffer
-    return place.toreadonly()
