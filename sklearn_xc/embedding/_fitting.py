@@ -114,7 +114,7 @@ class FittableEmbedding(TrainableEmbedding):
         sampler = self._new_sampler().kind
         parts = (("encoder", type(self.encoder_), ENCODERS), ("sampler", sampler, SAMPLERS))
         for name, kind, known in parts:
-            if kind not in known.values():
+            if "_kept" not in vars(kind) and kind not in known.values():
                 raise TypeError(
                     f"{type(self).__name__}: with checkpoint_dir, {name} must be one of "
                     f"{sorted(known)}, or an object of their classes: what others learn cannot be "

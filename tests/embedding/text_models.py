@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from sklearn_xc import LabelFeatures, NGAMEEmbeddingXC
+from sklearn_xc.storage.loops import restore
 
 NAMES = ["apple", "pear", "plum", "car", "train", "ship", "cat", "dog"]
 TOPICS = ["fruit ripe"] * 3 + ["wheels road"] * 3 + ["fur paws"] * 2
@@ -27,6 +28,12 @@ class HashedWords(BaseEstimator):
         assert inputs.dtype == object
         assert all(type(text) is str and text for text in inputs)
         self.vectors_ = np.random.default_rng(seed).normal(size=(self.n_buckets, dim))
+
+    def _kept(self):
+        return {"vectors": self.vectors_}
+
+    def _resume(self, found):
+        restore(self._kept(), found)
 
     def _sums(self, inputs):
         words = [[crc32(w.encode()) % self.n_buckets for w in text.split()] for text in inputs]
