@@ -2,7 +2,8 @@
 
 numba trusts the files of its cache: it unpickles whatever it finds there and links it into the
 process, so that a damaged file is an error for good, or the end of the process. Here every file
-carries a checksum, and what does not match is compiled anew and replaced.
+carries a checksum, and what does not match is compiled anew and replaced. This is no protection
+against others: whoever may write to the folder can run code in this process.
 
 It stands in for numba's cache in the dispatchers of this package alone.
 """
@@ -13,6 +14,7 @@ import inspect
 import os
 import pickle
 import secrets
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -35,6 +37,8 @@ from sklearn_xc.kernels.compiling.numba_private import (
 )
 
 _DIGEST_BYTES = 32
+#: Opens a pipe without waiting for somebody to write to it.
+_NO_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 class KernelCache(FunctionCache):
@@ -242,9 +246,13 @@ class _Files:
         """Return the code for `key`, None if there is none of this version."""
         path = self._path(key)
         try:
-            content = path.read_bytes()
+            number = os.open(path, os.O_RDONLY | _NO_WAITING)
         except FileNotFoundError:
             return None
+        with open(number, "rb") as stream:
+            if not stat.S_ISREG(os.fstat(number).st_mode):
+                raise ValueError(f"{path.name} is no regular file")
+            content = stream.read()
         digest, content = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
         if digest != _checksum(content):
             raise ValueError(f"{path.name} does not match its checksum")

@@ -309,3 +309,13 @@ def test_flushed_code_is_gone_and_that_of_others_is_not(tmp_path):
     mine.flush()
     assert [mine.load("int64"), mine.load("float64")] == [None, None]
     assert others.load("float64") == 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="makes a pipe")
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path):
+    files = _Files(str(tmp_path), "probe", "sources")
+    os.mkfifo(files._path("key"))
+    with pytest.raises(ValueError, match=r"nbc is no regular file"):
+        files.load("key")
+    files.save("key", 1)
+    assert files.load("key") == 1
