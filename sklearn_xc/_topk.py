@@ -122,7 +122,7 @@ def never_seen(classifier: Any) -> np.ndarray:
     ndarray of int64
         Positions in ``classes_``, rising.
     """
-    of_each = classifier.classes_
+    of_each = getattr(classifier, "classes_", None)
     if not _are_of_each_label(of_each):
         members = getattr(classifier, "estimators_", ())
         of_each = [one.y_ if isinstance(one, ConstantPredictor) else () for one in members]
@@ -247,7 +247,7 @@ def topk_allowed(
         rows = np.arange(first, first := first + len(scores))
         scores, last = _with_unseen(scores, classifier, method, unseen)
         own = None if allowed is None else allowed.take(rows)
-        parts.append(_best_of_dense(scores, k, own, last))
+        parts.append(best_of_dense(scores, k, own, last))
     return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
 
@@ -297,8 +297,8 @@ def topk_chances(estimator: Any, X: Any, k: int, allowed: Allowed) -> tuple[np.n
         X = X.tocsr()
     step = max(1, _PIECE // max(1, len(classes_of(classifier))))
     for first in range(0, len(labels), step):
-        part = _as_matrix(classifier.predict_proba(safe_indexing(X, slice(first, first + step))),
-                          classifier)  # fmt: skip
+        part = classifier.predict_proba(safe_indexing(X, slice(first, first + step)))
+        part = as_matrix(part, classifier)
         own = labels[first : first + step]
         rows = np.repeat(np.arange(len(own)), k)
         at = np.where(own >= 0, own, 0).ravel()
@@ -314,12 +314,12 @@ def topk_chances(estimator: Any, X: Any, k: int, allowed: Allowed) -> tuple[np.n
     return labels, chances
 
 
-def _as_matrix(chances: Any, classifier: Any) -> Any:
-    """Return what ``predict_proba`` gives as one matrix, a column for each class."""
-    if isinstance(chances, list):  # of one array (n, n_classes) per label, as random forests do
-        both = zip(chances, classifier.classes_, strict=True)
-        return np.column_stack([c @ np.asarray(classes, bool) for c, classes in both])
-    return chances.tocsr() if sp.issparse(chances) else np.asarray(chances)
+def as_matrix(scores: Any, classifier: Any) -> Any:
+    """Return scores or probabilities of a classifier as one matrix, a column for each class."""
+    if isinstance(scores, list):  # of one array (n, n_classes) per label, as random forests do
+        both = zip(scores, classifier.classes_, strict=True)
+        return np.column_stack([s @ np.asarray(classes, bool) for s, classes in both])
+    return scores.tocsr() if sp.issparse(scores) else np.asarray(scores)
 
 
 def _dense_scores(classifier: Any, method: str, X: Any) -> Iterator[np.ndarray]:
@@ -334,10 +334,7 @@ def _dense_scores(classifier: Any, method: str, X: Any) -> Iterator[np.ndarray]:
             raise TypeError(
                 f"topk needs a classifier, {type(classifier).__name__} has no classes_."
             )
-        if isinstance(scores, list):  # of one array (n, n_classes) per label, as random forests do
-            both = zip(scores, classifier.classes_, strict=True)
-            scores = np.column_stack([s @ np.asarray(classes, bool) for s, classes in both])
-        scores = np.asarray(scores)
+        scores = np.asarray(as_matrix(scores, classifier))
         scores = scores.astype(np.result_type(scores, np.float16), copy=False)  # not integers
         if scores.ndim == 1:  # of the second of two classes, or of the only one
             scores = np.column_stack([-scores, scores])[:, -len(classes_of(classifier)) :]
@@ -357,9 +354,10 @@ def _with_unseen(
     return scores, last
 
 
-def _best_of_dense(
+def best_of_dense(
     scores: np.ndarray, k: int, allowed: AllowedLabels | None, last: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k best labels of each row of dense scores, the labels in `last` below others."""
     order = np.argsort(-scores, axis=1, kind="stable")
     if last.size:
         is_last = np.isin(order, last)

@@ -8,7 +8,14 @@ import scipy.sparse as sp
 from sklearn_xc._arguments import check_count, refuse_disguised
 from sklearn_xc._label_names import refuse_other_columns
 from sklearn_xc._sparse_input import check_sparse
-from sklearn_xc._topk import check_topk_size, padded, topk, unwrap
+from sklearn_xc._topk import (
+    as_matrix,
+    best_of_dense,
+    check_topk_size,
+    never_seen,
+    topk,
+    unwrap,
+)
 from sklearn_xc.metrics.check import TrueLabels, canonical_csr, check_y_true
 from sklearn_xc.metrics.hits import find_hits
 
@@ -150,13 +157,9 @@ def _most_likely(estimator: Any, X: Any, k: int) -> tuple[np.ndarray, np.ndarray
 
 
 def _best(classifier: Any, chances: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-    if isinstance(chances, list):  # one array (n, n_classes) for each label
-        both = zip(chances, classifier.classes_, strict=True)
-        chances = np.column_stack([c @ np.asarray(classes, bool) for c, classes in both])
+    chances = as_matrix(chances, classifier)
     if not sp.issparse(chances):
-        chances = np.asarray(chances)
-        order = np.argsort(-chances, axis=1, kind="stable")[:, :k]
-        return padded(order, np.take_along_axis(chances, order, axis=1), k)
+        return best_of_dense(chances, k, None, never_seen(classifier))
     chances = canonical_csr(chances)
     rows = np.repeat(np.arange(chances.shape[0]), np.diff(chances.indptr))
     order = np.lexsort((-chances.data, rows))  # stable: ties go to the smaller label

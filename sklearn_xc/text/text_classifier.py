@@ -278,20 +278,6 @@ class TextClassifierXC(
     def _routed_parts(self) -> dict[str, Any]:
         return {"classifier": self.classifier}
 
-    def _read_targets(self, y: Any) -> tuple[LabelBinarizerXC | None, Any]:
-        """Return a binarizer and the indicator that it makes of names; without names, None and y.
-
-        Also for a tagger that is not fitted.
-        """
-        if self.separator is None and not are_name_lists(y):
-            return None, y
-        binarizer = LabelBinarizerXC(separator=self.separator, min_count=self.min_count)
-        Y = binarizer.fit_transform(y)
-        if self.label_texts is not None:
-            binarizer.add_names(name for name, _ in self.label_texts.items())
-            Y.resize(Y.shape[0], len(binarizer.classes_))
-        return binarizer, Y
-
     def predict(self, X: Any) -> Any:
         """Return the labels of each instance, those that pass the threshold of the classifier.
 
@@ -749,6 +735,20 @@ class TextClassifierXC(
                     + (": table['text'].fillna('') makes empty texts of missing ones."
                        if text is None or text != text else ".")
                 )  # fmt: skip
+
+    def _read_targets(self, y: Any) -> tuple[LabelBinarizerXC | None, Any]:
+        """Return a binarizer and the indicator that it makes of names; without names, None and y.
+
+        Also for a tagger that is not fitted.
+        """
+        if self.separator is None and not are_name_lists(y):
+            return None, y
+        binarizer = LabelBinarizerXC(separator=self.separator, min_count=self.min_count)
+        Y = binarizer.fit_transform(y)
+        if self.label_texts is not None:
+            binarizer.add_names(name for name, _ in self.label_texts.items())
+            Y.resize(Y.shape[0], len(binarizer.classes_))
+        return binarizer, Y
 
     def _with_labels(self, y: Any) -> Any:
         """Return a clone of the classifier that knows the names, and what their texts say."""
