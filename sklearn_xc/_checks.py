@@ -318,7 +318,8 @@ def _sparse_indicator(y: Any, name: str) -> Targets:
     kind = y.dtype.kind
     if kind not in "biuf":
         raise ValueError(f"{name}: a sparse y must be a binary indicator. Got dtype {y.dtype}.")
-    container, dtype = type(y), y.dtype
+    container = sp.csr_matrix if isinstance(y, sp.spmatrix) else sp.csr_array
+    dtype = y.dtype
     # Sums are taken in a wide dtype: a duplicated int8 or bool entry must not wrap to 0 or 1.
     csc = sp.csc_array(y.astype(np.float64 if kind == "f" else np.int64))
     # A new one knows nothing of the order that `y` may claim.

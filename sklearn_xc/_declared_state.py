@@ -31,7 +31,8 @@ SHARED_LENGTHS = ("labels", "features", "dim", "dtype")
 _TOGETHER = 2**20
 _MISSING = object()
 Kind = TypeVar("Kind", bound=type)
-_OF_OTHERS: dict[str, Mapping[str, Any]] = {}
+#: By the name of a class of scikit-learn, where it is imported from, and its attributes.
+OF_OTHERS: dict[str, tuple[str, Mapping[str, Any]]] = {}
 
 
 class MisfitError(SavedModelError):
@@ -136,11 +137,11 @@ class Held(ABC):
 
     Attributes
     ----------
-    optional : bool
-        Whether it may be None, (), or not be there.
+    optional : bool or callable
+        Whether it may be None, (), or not be there; or what tells that of its owner.
     """
 
-    optional = False
+    optional: bool | Callable[[Any], bool] = False
 
     @abstractmethod
     def check(self, value: Any, place: Looking) -> None:
@@ -169,7 +170,8 @@ class Array(Held):
 
     def __init__(
         self, dtype: str, *shape: Length, below: Length = None, least: float | None = None,
-        finite: bool | str = True, rises: bool = False, optional: bool = False,
+        finite: bool | str = True, rises: bool = False,
+        optional: bool | Callable[[Any], bool] = False,
     ) -> None:  # fmt: skip
         self.name, self.shape, self.below = dtype, shape, below
         self.least = 0 if least is None and below is not None else least
@@ -394,8 +396,8 @@ class Record(Held):
         Whether it is a list or tuple of such objects.
     n : int, str, callable or None, default=None
         How many, in a list.
-    foreign : bool, default=False
-        Whether it may be of a class that declares nothing, which has checks of its own.
+    foreign : str, default=None
+        It may be of another class, which has checks of its own and this method.
     **names : str, int or callable
         By what a length is called there, what it is called here. "labels", "features", "dim" and
         the dtype are the same without a word, other names are the record's own.
@@ -403,7 +405,7 @@ class Record(Held):
 
     def __init__(
         self, *kinds: str, optional: bool = False, lists: bool = False, n: Length = None,
-        foreign: bool = False, **names: Length,
+        foreign: str | None = None, **names: Length,
     ) -> None:  # fmt: skip
         self.kinds, self.optional, self.lists, self.n = kinds, optional, lists, n
         self.foreign, self.names = foreign, names
@@ -422,7 +424,8 @@ class Record(Held):
     def _check_one(self, value: Any, place: Looking) -> None:
         name = type(value).__name__
         declares = hasattr(type(value), "_fits")
-        if (name not in self.kinds or not declares) and (declares or not self.foreign):
+        is_foreign = not declares and self.foreign is not None and hasattr(value, self.foreign)
+        if not (declares and name in self.kinds) and not is_foreign:
             raise place.misfit(" or ".join(self.kinds), value)
         if not declares:
             return
@@ -437,8 +440,15 @@ class Record(Held):
 class Estimator(Held):
     """An estimator, which was checked when it was read, and may have lengths in common."""
 
-    def __init__(self, *, lists: bool = False, optional: bool = False, **names: Length) -> None:
-        self.lists, self.optional, self.names = lists, optional, names
+    def __init__(
+        self,
+        method: str = "predict",
+        *,
+        lists: bool = False,
+        optional: bool = False,
+        **names: Length,
+    ) -> None:
+        self.method, self.lists, self.optional, self.names = method, lists, optional, names
 
     def check(self, value: Any, place: Looking) -> None:
         """See `Held`."""
@@ -448,8 +458,8 @@ class Estimator(Held):
         if self.lists:
             held = value.values() if isinstance(value, Mapping) else value
         for one in held:
-            if not hasattr(one, "get_params"):
-                raise place.misfit("an estimator", one)
+            if isinstance(one, type) or not hasattr(one, self.method):
+                raise place.misfit(f"an estimator with {self.method}", one)
             theirs = place.lengths_of(one)
             for name, length in self.names.items():
                 if not theirs.join(name, place.lengths, place.resolved(length)):
@@ -469,15 +479,15 @@ def declares(**held: Held) -> Callable[[Kind], Kind]:
     return decorate
 
 
-def declare_other(name: str, **held: Held) -> None:
-    """Say what attributes of a class of scikit-learn are."""
-    _OF_OTHERS[name] = held
+def declare_other(home: str, *names: str, **held: Held) -> None:
+    """List classes of scikit-learn that a model may hold, and all attributes that they may have."""
+    OF_OTHERS.update({name: (home, held) for name in names})
 
 
 def declarations(kind: type) -> Mapping[str, Held]:
     """Return what a class and those that it derives from say of attributes."""
     if kind.__module__.startswith("sklearn."):
-        return _OF_OTHERS.get(kind.__qualname__, {})
+        return OF_OTHERS[kind.__qualname__][1]
     return getattr(kind, "_fits", {})
 
 
@@ -507,7 +517,7 @@ def check_attribute(
     place = Looking(owner, lengths, lengths_of, f"{where}{'.' if where else ''}{name.strip('_')}")
     (found,) = value or (getattr(owner, name, _MISSING),)
     is_none = found is None or found is _MISSING or (type(found) is tuple and not found)
-    if held.optional and is_none:
+    if is_none and place.resolved(held.optional):
         return
     if found is _MISSING:
         raise MisfitError(f"{place.where}: is missing.")

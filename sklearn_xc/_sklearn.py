@@ -18,6 +18,7 @@ from sklearn.utils._param_validation import (
     InvalidParameterError,
     Options,
     StrOptions,
+    validate_parameter_constraints,
 )
 from sklearn.utils.validation import _check_method_params as check_method_params
 from sklearn.utils.validation import _num_samples as num_samples
@@ -56,6 +57,7 @@ __all__ = [
     "num_samples",
     "safe_indexing",
     "shuffle_split_sizes",
+    "validate_parameter_constraints",
     "validate_params",
 ]
 

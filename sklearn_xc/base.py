@@ -15,7 +15,7 @@ from sklearn_xc._arguments import check_count
 from sklearn_xc._best_allowed import BestAllowed, Scorer
 from sklearn_xc._checks import check_classes, check_indicator, check_instances, check_weights
 from sklearn_xc._data import CsrRows, Targets
-from sklearn_xc._declared_state import Array, Choice, Number, declares
+from sklearn_xc._declared_state import Array, Choice, Number, Tested, declares
 from sklearn_xc._explanation import Explanation, as_row, by_omission, check_names, of_weights
 from sklearn_xc._label_changes import ChangeableLabels
 from sklearn_xc._label_names import place_of
@@ -50,6 +50,8 @@ def _param_names(kind: Any) -> tuple[str, ...]:
     n_features_in_=Number("int", "features", optional=True),
     feature_names_in_=Array("any", "features", optional=True),
     _targets_kind=Choice("classes", "dense", "sparse"),
+    _targets_container=Choice(None, sp.csr_array, sp.csc_array, sp.csr_matrix, sp.csc_matrix),
+    _targets_dtype=Tested("a dtype", lambda value, require: isinstance(value, np.dtype)),
     _unseen_labels=Array("int64", None, below="labels", rises=True),
 )
 class XCClassifier(
@@ -541,7 +543,7 @@ class XCClassifier(
         )
         indptr = np.concatenate(([0], np.cumsum(kept.sum(axis=1))))
         shape = (len(labels), len(self.classes_))
-        matrix = issubclass(self._targets_container, sp.spmatrix)
+        matrix = issubclass(self._targets_container or sp.csr_array, sp.spmatrix)
         make = sp.csr_matrix if matrix else sp.csr_array
         return make((values[kept], labels[kept], indptr), shape=shape)
 

@@ -37,7 +37,7 @@ _CHARACTERS = 4
 
 
 @declares(
-    encoder_=Record("BagOfEmbeddings", "TransformerEncoder", foreign=True),
+    encoder_=Record("BagOfEmbeddings", "TransformerEncoder", foreign="encode"),
     label_embeddings_=Array("real", "labels", "dim"),
     coef_=Array("real", "labels", "dim"),
     threshold_=Number(),

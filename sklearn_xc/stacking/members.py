@@ -71,7 +71,7 @@ def composed_params(params: dict[str, Any], estimators: Any) -> dict[str, Any]:
     if not isinstance(estimators, list | tuple):
         return params
     for pair in estimators:
-        if not isinstance(pair, list | tuple) or len(pair) != 2:
+        if not isinstance(pair, list | tuple) or len(pair) != 2 or not isinstance(pair[0], str):
             continue  # fit says what is wrong
         name, member = pair
         params[name] = member

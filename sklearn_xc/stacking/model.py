@@ -41,7 +41,7 @@ Values = Callable[[Candidates, np.ndarray], np.ndarray]
     named_estimators_=Estimator(lists=True),
     estimators_=Estimator(lists=True),
     pair_features_=Texts("inputs"),
-    final_estimator_=Record("Mixture", "Votes", foreign=True, inputs="inputs"),
+    final_estimator_=Record("Mixture", "Votes", foreign="predict_proba", inputs="inputs"),
     threshold_=Number(),
     _frequencies=Record("LabelFrequencies", optional=True),
     _known_features=Array("bool", lambda stack: stack._n_known()),

@@ -34,11 +34,10 @@ FORMAT = 3
 META = "meta.json"
 _WHAT = "a model of sklearn_xc"
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
+#: The names of arrays' files.
+_NAMES = re.compile(rf"[A-Za-z0-9_+-][A-Za-z0-9_.+-]*-[0-9a-f]{{8}}(\.npy|{re.escape(TENSORS)})")
 #: Files that a save may leave behind that was ended.
-_OURS = re.compile(
-    rf"{re.escape(META)}|.*-[0-9a-f]{{8}}(\.npy|{re.escape(TENSORS)})"
-    rf"|\..*({re.escape(WRITING)}|\.tmp)"
-)
+_OURS = re.compile(rf"{re.escape(META)}|{_NAMES.pattern}|\..*({re.escape(WRITING)}|\.tmp)")
 
 
 def versions() -> dict[str, str]:
@@ -171,19 +170,18 @@ def read_meta(folder: Path) -> dict[str, Any]:
         meta = read_json(path, _WHAT)
     except (FileNotFoundError, NotADirectoryError):
         raise SavedModelError(_why_no_model(folder)) from None
+    if any(type(meta.get(name)) is not dict for name in ("model", "files", "versions")):
+        raise SavedModelError(f"{path}: must name a model, its files and versions.")
     if meta["format"] not in range(1, FORMAT + 1):
         raise SavedModelError(
             f"{folder}: is a model in format {meta['format']}, of sklearn_xc "
-            f"{meta.get('versions', {}).get('sklearn_xc', 'unknown')}. This is "
+            f"{meta['versions'].get('sklearn_xc', 'unknown')}. This is "
             f"{sklearn_xc.__version__}, which reads formats 1 to {FORMAT}. Upgrade it."
         )
-    try:
-        files = {name: ArrayFile.from_json(name, file) for name, file in meta["files"].items()}
-    except AttributeError:
-        raise SavedModelError(f"{path}: does not say which arrays there are.") from None
-    for name in files:
-        if os.path.basename(name) != name or not _OURS.fullmatch(name) or name == META:
+    for name in meta["files"]:
+        if not _NAMES.fullmatch(name):
             raise SavedModelError(f"{path}: {name!r} is no name of an array's file.")
+    files = {name: ArrayFile.from_json(name, file) for name, file in meta["files"].items()}
     return {**meta, "files": files}
 
 
@@ -193,6 +191,8 @@ def _why_no_model(folder: Path) -> str:
             f"{folder}: is a file, a saved model is a folder. Was it written by joblib.dump or "
             "pickle? These are loaded by joblib.load and pickle.load."
         )
+    if folder.exists() and not folder.is_dir():
+        return f"{folder}: is no folder."
     if not folder.is_dir():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
     names = os.listdir(folder)

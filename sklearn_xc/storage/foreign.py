@@ -10,8 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._data import CsrRows
-from sklearn_xc._plain_state import Restoring
+from sklearn_xc._label_features import LabelFeatures
+from sklearn_xc._plain_state import KIND, STATE, Restoring
 from sklearn_xc.exceptions import SavedModelError
+from sklearn_xc.storage.array_files import DTYPES
 
 
 def from_foreign(state: Any) -> Any:
@@ -25,14 +27,31 @@ def from_foreign(state: Any) -> Any:
     return _Checking().of(state)
 
 
+def known_dtype(name: str) -> np.dtype:
+    """Return the dtype of a name.
+
+    Raises
+    ------
+    ValueError
+        Unless it is that of an array that a model may hold, or of such an array's attributes.
+    """
+    if name != "|O" and not DTYPES.fullmatch(name.replace(">", "<")):
+        raise ValueError(f"{name!r:.50} is no dtype of a saved model")
+    return np.dtype(name)
+
+
 class _Checking(Restoring):
     def replaced(self, value: Any) -> Any:
+        if type(value) is dict and value.get(KIND) == "dtype":
+            return known_dtype(value[STATE])
         made = super().replaced(value)
         name = type(made).__name__
         if sp.issparse(made) or isinstance(made, CsrRows):
             _check_sparse(made, name)
         elif name in ("Trees", "BoostedTrees"):
             _check_trees(made, name)
+        elif name == "LabelFeatures":
+            made = LabelFeatures(made.features, made.classes)
         return made
 
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sklearn_xc._plain_state import KIND, STATE, as_plain, from_plain
 from sklearn_xc.weights import compact
@@ -15,26 +15,14 @@ from sklearn_xc.weights.tensors import Tensors
 _BESIDE = ("intercept", "prior", "unseen")
 
 
-@dataclass(frozen=True)
-class ByPart:
-    """An array of which a part is checked when it is read.
-
-    Attributes
-    ----------
-    array : ndarray
-    """
+class ByPart(NamedTuple):
+    """An array of which a part is checked when it is read."""
 
     array: Any
 
 
-@dataclass(frozen=True)
-class OneFile:
-    """Arrays by name that are in one file.
-
-    Attributes
-    ----------
-    arrays : dict of str to ndarray
-    """
+class OneFile(NamedTuple):
+    """Arrays by name that are in one file."""
 
     arrays: Any
 

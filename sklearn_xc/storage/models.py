@@ -1,5 +1,6 @@
 """Models saved to folders, opened without reading them, and read part by part as they are used."""
 
+import inspect
 import os
 import threading
 from collections.abc import Iterator
@@ -9,14 +10,19 @@ from typing import Any
 
 import numpy as np
 
-import sklearn_xc.storage.scikit_learn  # noqa: F401  declares
 from sklearn_xc._declared_state import Lengths, check_attribute, declarations
 from sklearn_xc._saved import UNREAD, SavedEstimator
 from sklearn_xc.exceptions import SavedModelError
 from sklearn_xc.storage.array_files import SMALL, StoredArray
 from sklearn_xc.storage.folder import open_arrays, read_meta, writing
 from sklearn_xc.storage.foreign import from_foreign
-from sklearn_xc.storage.named_classes import class_named
+from sklearn_xc.storage.named_classes import (
+    NOT_SAVED,
+    check_names,
+    check_parameter,
+    class_named,
+    parameters_of,
+)
 from sklearn_xc.storage.nodes import Path as Place
 from sklearn_xc.storage.nodes import Reader, Writer, said_of
 from sklearn_xc.storage.places import named_in_errors
@@ -104,7 +110,8 @@ class _Opened:
         self.arrays = open_arrays(folder, meta["files"])
         self.is_whole = is_whole
         self.folder = folder
-        self.reader = Reader(meta["model"], self)
+        with self.named_in_errors():
+            self.reader = Reader(meta["model"], self)
         self.lock = threading.RLock()
         self._lengths: dict[int, tuple[Lengths, Any]] = {}
 
@@ -143,6 +150,8 @@ class _Opened:
 
     def check(self, owner: Any, name: str, lengths: Lengths, *value: Any) -> None:
         """Raise an error unless an attribute is what the class of its object declares."""
+        if name in parameters_of(type(owner)):
+            check_parameter(type(owner), name, *(value or [getattr(owner, name)]))
         check_attribute(owner, name, lengths, self.lengths_of, type(owner).__name__, *value)
 
     def make(self, kind: type, state: dict[Place, Any], reader: Reader) -> Any:
@@ -152,21 +161,31 @@ class _Opened:
         later: dict[Any, tuple[Place, Any]] = {}
         is_ours = issubclass(kind, SavedEstimator)
         for place, node in state.items():
+            # Scikit-learn's "deprecated" is the default of one version, which another may not have.
+            if place[-1] in NOT_SAVED or node == "deprecated":
+                continue
             if is_ours and not self.is_whole and self._is_large(node):
                 later[place[-1]] = place, node
             else:
                 now[place[-1]] = reader.value(node, place)
-        now = from_foreign(now)
+        # Those that the version which saved the model did not know are as they are by default.
+        defaults = {
+            name: default
+            for name, default in parameters_of(kind).items()
+            if default is not inspect.Parameter.empty and name not in later
+        }
+        now = {**defaults, **from_foreign(now)}
+        check_names(kind, [*now, *later])
         if hasattr(made, "__setstate__"):
             made.__setstate__(now)
         else:
             vars(made).update(now)
         if later:
             vars(made)[UNREAD] = Unread(self, kind, self.lengths_of(made), later)
-        if any(name.endswith("_") for name in now.keys() | later.keys()):  # it is fitted
-            for name in declarations(kind):
-                if name not in later:
-                    self.check(made, name, self.lengths_of(made))
+        is_fitted = any(name.endswith("_") for name in (*now, *later))
+        for name in {**parameters_of(kind), **declarations(kind)}:
+            if name not in later and (is_fitted or name in now):
+                self.check(made, name, self.lengths_of(made))
         return made
 
     def read(self, owner: Any, name: str, place: Place, node: Any, lengths: Lengths) -> Any:

@@ -1,66 +1,128 @@
-"""Which classes a saved model may name: public ones, of this package and of scikit-learn.
+"""The classes that a saved model may name, and what their parameters and attributes may be.
 
 They are made without a call of their constructors, and given their attributes. A name that is not
 known here is refused, so that a file cannot have anything imported or called.
 """
 
 import importlib
+import inspect
+import re
+from collections.abc import Callable, Collection
 from typing import Any
 
-import sklearn_xc
+import sklearn_xc.storage.scikit_learn  # noqa: F401  declares
+from sklearn_xc._declared_state import OF_OTHERS, declarations
+from sklearn_xc._sklearn import validate_parameter_constraints
 
-#: Of scikit-learn, those whose fitted state is numbers, texts, arrays and each other.
-_SCIKIT_LEARN = {
-    "sklearn.compose": ("ColumnTransformer",),
-    "sklearn.decomposition": ("TruncatedSVD",),
-    "sklearn.feature_extraction": ("DictVectorizer", "FeatureHasher"),
-    "sklearn.feature_extraction.text": (
-        "CountVectorizer", "HashingVectorizer", "TfidfTransformer", "TfidfVectorizer",
+_OURS = {
+    "sklearn_xc": (
+        "DecompMIPSClassifier", "DecompMIPSSkipGram", "ImplicitSoftmaxSGD", "LabelFeatures",
+        "NGAMEEmbeddingXC", "OvALinearXC", "OvALinearXCCV", "SoftmaxUMax", "StackingXC",
+        "TextClassifierXC", "ThresholdTuner", "TopKCalibrator",
     ),
-    "sklearn.feature_selection": ("VarianceThreshold",),
-    "sklearn.frozen": ("FrozenEstimator",),
-    "sklearn.impute": ("SimpleImputer",),
-    "sklearn.linear_model": ("LogisticRegression", "RidgeClassifier"),
-    "sklearn.model_selection": ("KFold", "ShuffleSplit", "StratifiedKFold"),
-    "sklearn.naive_bayes": ("BernoulliNB", "ComplementNB", "MultinomialNB"),
-    "sklearn.pipeline": ("FeatureUnion", "Pipeline"),
-    "sklearn.preprocessing": (
-        "Binarizer", "LabelBinarizer", "LabelEncoder", "MaxAbsScaler", "MinMaxScaler",
-        "MultiLabelBinarizer", "Normalizer", "OneHotEncoder", "StandardScaler",
+    "sklearn_xc.encoders": ("BagOfEmbeddings", "TransformerEncoder"),
+    "sklearn_xc.gradients": (
+        "ExactGradient", "MessagePassing", "SampledGradient", "SearchedGradient",
     ),
-    "sklearn.svm": ("LinearSVC",),
+    "sklearn_xc.initialisers": (
+        "Bias", "Given", "MeanSeparating", "OneVsAllPrimal", "OneVsAllPrimalPlusPlus", "Zero",
+    ),
+    "sklearn_xc.losses": (
+        "CrossEntropy", "HuberHinge", "Logistic", "MaxMargin", "SquaredHinge", "Triplet",
+    ),
+    "sklearn_xc.mips": ("ExactIndex", "FaissIndex", "ProductIndex", "SphericalIndex"),
+    "sklearn_xc.model_selection": ("RareLabelShuffleSplit", "RareLabelSplit"),
+    "sklearn_xc.preprocessing": ("LabelBinarizerXC",),
+    "sklearn_xc.samplers": (
+        "AnceSampler", "InBatchSampler", "NgameSampler", "OrderedSgdSampler", "TasSampler",
+    ),
 }  # fmt: skip
-_OURS = "sklearn_xc"
+#: By their last part, the public names of classes; those of scikit-learn are in ``scikit_learn``.
+_NAMES = {name: home for home, names in _OURS.items() for name in names}
+#: Attributes that are left out: an address of the process that wrote it.
+NOT_SAVED = ("_stop_words_id",)
+#: Of a pattern for tokens: a character or a set of them, and how often.
+_ONE, _OFTEN = (
+    r"(?:\w|\\[wWdDsS]|\[\^?(?:\\[wWdDsS-]|[^][\\^])+\])",
+    r"(?:[+*]|\{\d\d?(,\d?\d?)?\})?",
+)
+#: Patterns that take time in proportion to a text: only the last character repeats, and the end of
+#: a word follows only where nothing is tried twice.
+_LINEAR = re.compile(
+    rf"(\(\?u\))?((\\b)?{_ONE}{{0,9}}({_ONE}{_OFTEN}|\\w\+\\b)|\\b{_ONE}{{1,9}}{_OFTEN}\\b)"
+)
+
+#: What parameters of scikit-learn's may be in a model, whatever else they may be elsewhere: no
+#: functions, no files, no folders of pickles, no codecs that import, nothing without end.
+_MAY_BE: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "analyzer": ("a text", lambda value: type(value) is str),
+    "encoding": ("utf-8, latin-1 or ascii", lambda name: name in ("utf-8", "latin-1", "ascii")),
+    "input": ("'content'", lambda value: value == "content"),
+    "n_jobs": ("at most 64", lambda value: value is None or abs(value) <= 64),
+    "ngram_range": (
+        "two integers from 1 to 20",
+        lambda pair: len(pair) == 2 and all(type(n) is int and 1 <= n <= 20 for n in pair),
+    ),
+    "stop_words": (
+        "texts",
+        lambda words: type(words) is not list or all(type(word) is str for word in words),
+    ),
+    "token_pattern": (
+        "characters, or sets of them, of which only the last repeats, so that no text takes it for "
+        "ever",
+        lambda pattern: (
+            pattern is None or (bool(_LINEAR.fullmatch(pattern)) and bool(re.compile(pattern)))
+        ),
+    ),
+    **dict.fromkeys(
+        ("memory", "preprocessor", "tokenizer", "transform_input"),
+        ("None", lambda value: value is None),
+    ),
+}
 
 
 def name_of(kind: type) -> str | None:
     """Return the name by which a file may name a class, or None if there is none."""
-    module, name = kind.__module__, kind.__qualname__
-    if module == _OURS or module.startswith(f"{_OURS}."):
-        for home in (_OURS, ".".join(module.split(".")[:2])):
-            if _public(home, name) is kind:
-                return f"{home}.{name}"
-        return None
-    for home, names in _SCIKIT_LEARN.items():
-        if name in names and (module == home or module.startswith(f"{home}.")):
-            return f"{home}.{name}"
-    return None
+    name = kind.__qualname__
+    home = OF_OTHERS[name][0] if name in OF_OTHERS else _NAMES.get(name)
+    return f"{home}.{name}" if home and class_named(f"{home}.{name}") is kind else None
 
 
 def class_named(name: Any) -> type | None:
     """Return the class of a name, or None if no file may name it."""
     home, _, last = name.rpartition(".") if isinstance(name, str) else ("", "", "")
-    if last in _SCIKIT_LEARN.get(home, ()):
-        return getattr(importlib.import_module(home), last, None)
-    found = _public(home, last)
-    return found if isinstance(found, type) and name_of(found) == name else None
-
-
-def _public(home: str, name: str) -> Any:
-    """Return what is public under a name of the package or of one of its subpackages, or None."""
-    if home == _OURS:
-        return getattr(sklearn_xc, name) if name in sklearn_xc.__all__ else None
-    if home.removeprefix(f"{_OURS}.") not in sklearn_xc.__all__:
+    if _NAMES.get(last) != home and (last not in OF_OTHERS or OF_OTHERS[last][0] != home):
         return None
-    module = importlib.import_module(home)
-    return getattr(module, name, None) if name in getattr(module, "__all__", ()) else None
+    return getattr(importlib.import_module(home), last, None)
+
+
+def parameters_of(kind: type) -> dict[str, Any]:
+    """Return the parameters of a class, with their defaults, or ``inspect.Parameter.empty``."""
+    known = inspect.signature(kind).parameters
+    return {name: one.default for name, one in known.items() if name not in ("args", "kwargs")}
+
+
+def check_names(kind: type, names: Collection[str]) -> None:
+    """Raise a ValueError unless an object has its parameters, and no attributes that it may not.
+
+    Nothing may take the place of a method. What is private must be of a class that declares what
+    its attributes are.
+    """
+    missing = sorted(parameters_of(kind).keys() - set(names))
+    if missing:
+        raise ValueError(f"{kind.__name__}: parameters {missing} are missing.")
+    known = {*parameters_of(kind), *declarations(kind), "_sklearn_version"}
+    for name in names:
+        fits = name in known or name.endswith("_") or hasattr(kind, "_fits")
+        if not fits or callable(getattr(kind, name, None)):
+            raise ValueError(f"{kind.__name__}: {name} is no attribute that a model may hold.")
+
+
+def check_parameter(kind: type, name: str, value: Any) -> None:
+    """Raise a ValueError for a parameter that a fit refuses, or that no file may hold."""
+    constraints = getattr(kind, "_parameter_constraints", {})
+    validate_parameter_constraints(constraints, {name: value}, kind.__name__)
+    if kind.__name__ in OF_OTHERS and name in _MAY_BE:
+        what, test = _MAY_BE[name]
+        if not test(value):
+            raise ValueError(f"{kind.__name__}: {name} must be {what}. Got {value!r}.")

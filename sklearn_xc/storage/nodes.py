@@ -8,17 +8,25 @@ that lead there.
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from sklearn_xc._plain_state import KIND, STATE, as_plain
 from sklearn_xc.exceptions import SavedModelError
-from sklearn_xc.storage.foreign import from_foreign
+from sklearn_xc.storage.array_files import DTYPES
+from sklearn_xc.storage.foreign import from_foreign, known_dtype
 from sklearn_xc.storage.forms import FORMS, ByPart, OneFile
-from sklearn_xc.storage.named_classes import class_named, name_of
+from sklearn_xc.storage.named_classes import (
+    NOT_SAVED,
+    check_names,
+    check_parameter,
+    class_named,
+    name_of,
+    parameters_of,
+)
 from sklearn_xc.storage.tensor_files import check_tensors, tensors_in
 
 #: So many texts or more go into arrays: JSON is read whole whenever a model is opened.
@@ -27,19 +35,19 @@ _ADVICE = (
     "A saved model holds numbers, texts, arrays, and public parts of sklearn_xc and scikit-learn, "
     "so that to load it runs no code; joblib.dump holds anything."
 )
-_TYPES = {kind.__name__: kind for kind in (bool, int, float, str, bytes)} | {
-    f"numpy.{name}": getattr(np, name)
-    for name in (
-        "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-        "float16", "float32", "float64", "str_", "datetime64",
-    )
-}  # fmt: skip
+_TYPES: dict[str, type] = {"int": int, "float": float} | {
+    f"numpy.{name}": getattr(np, name) for name in ("int32", "int64", "float32", "float64")
+}
+#: What an array of objects may hold.
+_PLAIN = bool | int | float | str | np.generic | None
+#: A model may hold so many values, what stands in two places counted twice, and objects so deep
+#: within others: `repr` and `clone` go through all of them, and `repr` twice at each depth.
+_MOST_VALUES, _DEEPEST = 10**6, 10
 #: Where something is: the keys that lead there from the top.
 Path = tuple[str | int, ...]
 #: Keys that say what their value is, not whose.
 _SAY_WHAT = {
-    "tuple", "dict", "pairs", "set", "frozenset", "state", "parameters", "keys", "object array",
-    "of", "arrays", KIND,
+    "tuple", "dict", "pairs", "state", "parameters", "keys", "object array", "of", "arrays", KIND,
 }  # fmt: skip
 
 
@@ -86,10 +94,8 @@ class Writer:
             return value
         if kind is float:
             return value if math.isfinite(value) else {"float": repr(value)}
-        if isinstance(value, np.generic) and not value.dtype.hasobject:
+        if isinstance(value, np.generic) and DTYPES.fullmatch(value.dtype.str):
             return {"scalar": [value.dtype.str, np.asarray(value).tobytes().hex()]}
-        if kind is bytes:
-            return {"bytes": value.hex()}
         if isinstance(value, os.PathLike):  # such as checkpoint_dir: by its name
             return self.node(os.fspath(value), path)
         if kind is tuple:
@@ -105,13 +111,8 @@ class Writer:
             return self._items(value, path)
         if kind is dict:
             return self._dictionary(value, path)
-        if kind in (set, frozenset):
-            name = kind.__name__
-            return {name: self.node(sorted(value, key=repr), (*path, name))}
         if kind is range:
-            return {"range": [value.start, value.stop, value.step]}
-        if kind is slice:
-            return {"slice": self._items((value.start, value.stop, value.step), (*path, "slice"))}
+            return list(value)
         if isinstance(value, np.ndarray) and kind in (np.ndarray, np.memmap):
             return self._array(value, path)
         if kind is ByPart:
@@ -120,9 +121,6 @@ class Writer:
             return {"tensors": self._tensors(value.arrays, path)}
         if kind is np.random.RandomState:
             return {"random state": self.node(value.get_state(), (*path, "random state"))}
-        if kind is np.random.Generator:
-            state = value.bit_generator.state
-            return {"random generator": self.node(state, (*path, "random generator"))}
         return self._object(value, path)
 
     def _object(self, value: Any, path: Path) -> Any:
@@ -133,14 +131,20 @@ class Writer:
                 f"{readable(path)} is a {kind.__qualname__} of {kind.__module__}, which cannot be "
                 f"saved. {_ADVICE}"
             )
-        state = state or {}
-        known = kind._get_param_names() if hasattr(kind, "_get_param_names") else ()
-        given = {key: state.pop(key) for key in known if key in state}
-        return {
+        state = {key: held for key, held in (state or {}).items() if key not in NOT_SAVED}
+        given = {key: state.pop(key) for key in parameters_of(kind) if key in state}
+        made = {
             "object": name,
             "parameters": self._named(given, (*path, "parameters")),
             "state": self._named(state, (*path, "state")),
         }
+        try:
+            check_names(kind, [*given, *state])
+            for key, held in given.items():
+                check_parameter(kind, key, held)
+        except (ValueError, TypeError) as error:
+            raise TypeError(f"{readable(path)}: cannot be saved. {error} {_ADVICE}") from error
+        return made
 
     def _named(self, values: dict[str, Any], path: Path) -> dict[str, Any]:
         return {key: self.node(value, (*path, key)) for key, value in values.items()}
@@ -180,10 +184,13 @@ class Writer:
             flat, shape = value.ravel().tolist(), list(value.shape)
             if flat and all(type(one) is str for one in flat):
                 return {"text array": self._texts(flat, (*path, "text array")), "shape": shape}
+            if not all(isinstance(one, _PLAIN) for one in flat):
+                raise TypeError(f"{readable(path)} is an array of objects, not saved. {_ADVICE}")
             return {"object array": self._items(flat, (*path, "object array")), "shape": shape}
-        if value.dtype.names is not None or value.dtype.kind == "V":
-            raise TypeError(f"{readable(path)} is an array of records, not saved. {_ADVICE}")
-        return {"array": self._file(_memory(value), np.asarray(value), path)}
+        array = np.asarray(value, value.dtype.newbyteorder("="))
+        if not DTYPES.fullmatch(array.dtype.str):
+            raise TypeError(f"{readable(path)} is an array of {value.dtype}, not saved. {_ADVICE}")
+        return {"array": self._file(_memory(value), array, path)}
 
     def _tensors(self, arrays: dict[str, np.ndarray], path: Path) -> str:
         check_tensors(arrays, readable(path))
@@ -252,19 +259,6 @@ def said_of(path: Path) -> Iterator[None]:
         ) from error
 
 
-class Opener(Protocol):
-    """Opens what nodes name."""
-
-    def array(self, name: str) -> np.ndarray:
-        """Return an array that has been checked."""
-
-    def part(self, name: str) -> Any:
-        """Return an array that checks itself part by part."""
-
-    def make(self, kind: type, state: dict[Path, Any], reader: "Reader") -> Any:
-        """Return an object of a class; by where they are, the nodes of its attributes."""
-
-
 class Reader:
     """Turns nodes into the values that they were made of.
 
@@ -272,12 +266,34 @@ class Reader:
     ----------
     top : object
         The node at the top.
-    opener : Opener
+    opener : object
+        Opens what nodes name. ``array(name)`` returns an array that was checked, ``part(name)`` one
+        that checks itself part by part, ``make(kind, nodes, reader)`` an object, by the places of
+        the nodes of its attributes.
     """
 
-    def __init__(self, top: Any, opener: Opener) -> None:
+    def __init__(self, top: Any, opener: Any) -> None:
         self.top, self.opener = top, opener
         self._made: dict[Path, Any] = {}
+        self._extents: dict[int, tuple[int, int]] = {}
+        with said_of(()):
+            n_values, depth = self._extent(top)
+            if n_values > _MOST_VALUES or depth > _DEEPEST:
+                raise ValueError(f"it has {n_values:,} values, in objects {depth} deep")
+
+    def _extent(self, node: Any) -> tuple[int, int]:
+        """Return how many values a node stands for, and how deep objects in it are nested."""
+        if type(node) is not list and type(node) is not dict:
+            return 1, 0
+        if id(node) not in self._extents:
+            self._extents[id(node)] = _MOST_VALUES + 1, 0  # of a node within itself
+            held = list(node.values()) if type(node) is dict else node
+            if next(iter(node), None) == "same":
+                held = [self._node_at(node["same"])]  # type: ignore[call-overload]
+            sizes, depths = zip((1, 0), *map(self._extent, held), strict=True)
+            is_object = type(node) is dict and "object" in node
+            self._extents[id(node)] = sum(sizes), max(depths) + is_object
+        return self._extents[id(node)]
 
     def value(self, node: Any, path: Path = ()) -> Any:
         """Return the value that a node stands for.
@@ -318,9 +334,7 @@ class Reader:
             case "float":
                 return {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}[held]
             case "scalar":
-                return np.frombuffer(bytes.fromhex(held[1]), _plain_dtype(held[0]), 1)[0]
-            case "bytes":
-                return bytes.fromhex(held)
+                return np.frombuffer(bytes.fromhex(held[1]), known_dtype(held[0]), 1)[0]
             case "type":
                 return _TYPES[held]
             case "tuple":
@@ -332,12 +346,6 @@ class Reader:
                     [self._value(one, (*inner, i, j)) for j, one in enumerate(pair)]
                     for i, pair in enumerate(held)
                 )
-            case "set" | "frozenset":
-                return {"set": set, "frozenset": frozenset}[what](self._value(held, inner))
-            case "range":
-                return range(*held)
-            case "slice":
-                return slice(*held)
             case "texts":
                 return self._texts(held)
             case "numbered texts":
@@ -363,17 +371,12 @@ class Reader:
                 items = [self._value(one, (*inner, i)) for i, one in enumerate(held)]
                 return _object_array(items, node["shape"])
             case "random state":
-                made = np.random.RandomState()
-                made.set_state(self._value(held, inner))
-                return made
-            case "random generator":
                 state = self._value(held, inner)
-                kinds = {"MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"}
-                if state["bit_generator"] not in kinds:
-                    raise ValueError(f"there is no generator {state['bit_generator']!r}")
-                bits = getattr(np.random, state["bit_generator"])()
-                bits.state = state
-                return np.random.Generator(bits)
+                if not 0 <= state[2] <= len(state[1]):  # which numpy does not check
+                    raise ValueError("its position is outside of its numbers")
+                made = np.random.RandomState()
+                made.set_state(state)
+                return made
             case "object":
                 kind = class_named(held)
                 if kind is None:
@@ -381,22 +384,23 @@ class Reader:
                         f"meta.json: {readable(path)} is of the class {held!r}, which a saved "
                         "model cannot hold. The file is damaged, or of a newer version."
                     )
-                state = {
+                places = {
                     (*path, group, key): one
                     for group in ("parameters", "state")
                     for key, one in node[group].items()
                 }
-                return self.opener.make(kind, state, self)
+                return self.opener.make(kind, places, self)
         raise ValueError(f"there is no kind {what!r}")
 
     def _at(self, path: Path) -> Any:
         """Return the value of the node that keys lead to."""
+        return self._value(self._node_at(path), path)
+
+    def _node_at(self, path: Iterable[str | int]) -> Any:
         node = self.top
         for key in path:
             node = node[key]
-        if type(node) is dict and "same" in node:
-            raise ValueError("it is the same as itself")
-        return self._value(node, path)
+        return node
 
     def _texts(self, held: dict[str, str]) -> list[str]:
         ends = self.opener.array(held["ends"]).tolist()
@@ -406,15 +410,9 @@ class Reader:
         return [text[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)] if ends else []
 
 
-def _plain_dtype(name: str) -> np.dtype:
-    dtype = np.dtype(name)
-    if dtype.hasobject or dtype.names is not None:
-        raise ValueError(f"{name!r} is no number and no text")
-    return dtype
-
-
 def _object_array(items: list[Any], shape: list[int]) -> np.ndarray:
+    if not all(isinstance(item, _PLAIN) for item in items):
+        raise ValueError("it holds what is no number and no text")
     array = np.empty(len(items), object)
-    for i, item in enumerate(items):  # in one assignment lists would become dimensions
-        array[i] = item
+    array[:] = items
     return array.reshape(shape)

@@ -1,4 +1,4 @@
-"""Folders of our own: where they may be, and what is in the way."""
+"""Folders of our own: where they may be, what is in the way, and how their files are opened."""
 
 import os
 import re
@@ -9,6 +9,32 @@ from pathlib import Path
 from typing import IO
 
 from sklearn_xc.exceptions import SavedModelError
+
+
+def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
+    """Open a regular file to be read, without waiting for one that is not, such as a pipe.
+
+    Raises
+    ------
+    FileNotFoundError, NotADirectoryError
+        If there is no such file.
+    SavedModelError
+        If it cannot be read, or is not a regular file.
+    """
+
+    def without_waiting(path: str, flags: int) -> int:
+        return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+    try:
+        stream = open(path, "rb", opener=without_waiting)  # noqa: SIM115
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except (OSError, ValueError) as error:  # a folder, links in a circle, a NUL in the name
+        raise SavedModelError(f"{os.fspath(path)}: cannot be read ({error}).") from None
+    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        stream.close()
+        raise SavedModelError(f"{os.fspath(path)}: is not a regular file.")
+    return stream
 
 
 def own_folder(
@@ -51,29 +77,6 @@ def own_folder(
             f"{where} holds files that are no part of {what}, such as {found[0]!r}. {others}"
         )
     return folder
-
-
-def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a file for reading.
-
-    Raises
-    ------
-    SavedModelError
-        If something else has its name: a link, a folder, a pipe, a device.
-    """
-    flags = ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")  # not to wait for who writes to a pipe
-    try:
-        number = os.open(path, sum((getattr(os, flag, 0) for flag in flags), os.O_RDONLY))
-    except (FileNotFoundError, PermissionError):
-        raise
-    except OSError as error:
-        raise SavedModelError(
-            f"{os.fspath(path)}: is no regular file ({error.strerror})."
-        ) from error
-    if not stat.S_ISREG(os.fstat(number).st_mode):
-        os.close(number)
-        raise SavedModelError(f"{os.fspath(path)}: is no regular file.")
-    return os.fdopen(number, "rb")
 
 
 @contextmanager

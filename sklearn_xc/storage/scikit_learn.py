@@ -1,61 +1,89 @@
-"""What attributes of scikit-learn's estimators must be in a saved model.
+"""The classes of scikit-learn that a saved model may hold, and what their attributes must be.
 
-Those that numpy and scikit-learn compare themselves, when they are used, are not listed. Sparse
-arithmetic does not: a factor for each column that is not there is taken from the end, or from
-beyond it.
+What numpy and scikit-learn compare themselves, when it is used, is not listed. Sparse arithmetic
+does not: a factor for each column that is not there is taken from the end, or from beyond it.
 """
 
-from collections.abc import Callable
 from typing import Any
 
-from sklearn_xc._declared_state import Array, Number, Tested, declare_other
+from sklearn_xc._declared_state import Array, Choice, Estimator, Number, Tested, declare_other
 
 
-def _numbers_words(words: Any, require: Callable[[str, int], bool]) -> bool:
+def _numbers_words(words: Any, require: Any) -> bool:
     if not isinstance(words, dict) or not all(isinstance(word, str) for word in words):
         return False
     return sorted(words.values()) == list(range(len(words))) and require("words", len(words))
 
 
-def _weighs_words(transformer: Any, require: Callable[[str, int], bool]) -> bool:
+def _weighs_words(transformer: Any, require: Any) -> bool:
     weights = getattr(transformer, "idf_", None)
-    return weights is None or require("words", len(weights))
+    is_one = type(transformer).__name__ == "TfidfTransformer"
+    return is_one and (weights is None or require("words", len(weights)))
+
+
+def _are_steps(steps: Any, require: Any) -> bool:
+    return _are_named(steps, "fit") and _are_named(steps[:-1], "transform")
+
+
+def _are_transformers(steps: Any, require: Any) -> bool:
+    return _are_named(steps, "transform")
+
+
+def _are_named(steps: Any, method: str) -> bool:
+    return type(steps) is list and all(
+        type(one) is tuple
+        and len(one) == 2
+        and type(one[0]) is str
+        and (one[1] in ("passthrough", "drop") or hasattr(one[1], method))
+        for one in steps
+    )
 
 
 def _n_scores(model: Any) -> int | str:
     return 1 if len(model.classes_) == 2 else "classes"
 
 
+_text = "sklearn.feature_extraction.text"
+_words = Tested("numbers of words from 0", _numbers_words)
 _width = Number("int", "features", optional=True)
-for _name in ("LogisticRegression", "RidgeClassifier", "LinearSVC"):
+_weights = Array("float", "features", optional=True)
+declare_other(_text, "HashingVectorizer")
+declare_other(_text, "CountVectorizer", vocabulary_=_words)
+_tfidf = Tested("a weight for each word", _weighs_words)
+declare_other(_text, "TfidfVectorizer", vocabulary_=_words, _tfidf=_tfidf)
+_idf = Array("float", "features", optional=lambda transformer: not transformer.use_idf)
+declare_other(_text, "TfidfTransformer", n_features_in_=_width, idf_=_idf)
+declare_other("sklearn.frozen", "FrozenEstimator", estimator=Estimator("fit"))
+declare_other("sklearn.model_selection", "KFold", "StratifiedKFold")
+declare_other("sklearn.model_selection", "ShuffleSplit", _default_test_size=Number())
+declare_other("sklearn.pipeline", "Pipeline", steps=Tested("named steps", _are_steps))
+_transformers = Tested("named transformers", _are_transformers)
+declare_other("sklearn.pipeline", "FeatureUnion", transformer_list=_transformers)
+declare_other("sklearn.preprocessing", "Normalizer")
+declare_other(
+    "sklearn.preprocessing",
+    *("MaxAbsScaler", "MinMaxScaler", "StandardScaler"),
+    n_features_in_=_width,
+    **dict.fromkeys(("scale_", "mean_", "var_", "min_", "max_abs_"), _weights),
+)
+declare_other(  # statistics of features that were always missing are NaN
+    "sklearn.impute",
+    "SimpleImputer",
+    n_features_in_=_width,
+    statistics_=Array("float32|float64|object", "features", finite=False),
+    _fit_dtype=Tested("a dtype", lambda dtype, require: hasattr(dtype, "kind")),
+    indicator_=Choice(None),
+)
+_components = Array("float", None, "features")
+declare_other(
+    "sklearn.decomposition", "TruncatedSVD", n_features_in_=_width, components_=_components
+)
+for _home, _name in (("linear_model", "LogisticRegression"), ("svm", "LinearSVC")):
     declare_other(
+        f"sklearn.{_home}",
         _name,
         n_features_in_=_width,
         classes_=Array("any", "classes", optional=True),
         coef_=Array("float", _n_scores, "features"),
         intercept_=Array("float", _n_scores),
-    )
-declare_other(
-    "TfidfTransformer", n_features_in_=_width, idf_=Array("float", "features", optional=True)
-)
-declare_other("CountVectorizer", vocabulary_=Tested("numbers of words from 0", _numbers_words))
-declare_other(
-    "TfidfVectorizer",
-    vocabulary_=Tested("numbers of words from 0", _numbers_words),
-    _tfidf=Tested("a weight for each word", _weighs_words),
-)
-declare_other(  # statistics of features that were always missing are NaN
-    "SimpleImputer",
-    n_features_in_=_width,
-    statistics_=Array("float32|float64|object", "features", finite=False),
-)
-declare_other("TruncatedSVD", n_features_in_=_width, components_=Array("float", None, "features"))
-for _name in ("MaxAbsScaler", "MinMaxScaler", "StandardScaler"):
-    declare_other(
-        _name,
-        n_features_in_=_width,
-        **{
-            name: Array("float", "features", optional=True)
-            for name in ("scale_", "mean_", "var_", "min_", "max_abs_")
-        },
     )

@@ -2,14 +2,13 @@
 
 import hashlib
 import json
-import os
 import re
-import stat
 from pathlib import Path
 from typing import Any
 
 from sklearn_xc._atomic_files import open_atomic
 from sklearn_xc.exceptions import SavedModelError
+from sklearn_xc.storage.places import open_regular
 
 #: What stands before the checksum, and behind it.
 _END = re.compile(rb',\n "sha256": "([0-9a-f]{64})"\n}\n\Z')
@@ -39,9 +38,8 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
     SavedModelError
         If it is not as it was written, or something else.
     """
-    if not stat.S_ISREG(os.stat(path).st_mode):
-        raise SavedModelError(f"{path}: is no file.")
-    text = path.read_bytes()
+    with open_regular(path) as stream:
+        text = stream.read()
     end = _END.search(text[-100:])
     if end is None:
         raise SavedModelError(f"{path}: is cut off, or was not written by sklearn_xc.")

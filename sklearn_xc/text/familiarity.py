@@ -200,7 +200,7 @@ class KnownWords:
         analyse: Callable = vectorizer.build_analyzer()
         known, scores = [], []
         for text in texts:
-            places = [words.get(word, -1) for word in set(analyse(text))]
+            places = [words.get(word, -1) for word in dict.fromkeys(analyse(text))]
             if not places:
                 known.append(np.nan)
                 scores.append(np.nan)

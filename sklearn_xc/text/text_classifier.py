@@ -58,11 +58,13 @@ def _inside_tuner(name: str, own: Sequence[str]) -> str:
 
 def _has_words(vectorizer: Any, require: Callable[[str, int], bool]) -> bool:
     words = getattr(vectorizer, "vocabulary_", None)
+    if not hasattr(vectorizer, "transform"):
+        return False
     return not isinstance(words, dict) or require("words", len(words))
 
 
 @declares(
-    binarizer_=Estimator(optional=True, labels="labels"),
+    binarizer_=Estimator("inverse_transform", optional=True, labels="labels"),
     classifier_=Estimator(labels="labels"),
     vectorizer_=Tested("a vectorizer of as many words as are known", _has_words, optional=True),
     _known_words=Tested("counts of the words", KnownWords.fits, optional=True),

@@ -485,7 +485,8 @@ class _Scoring(NamedTuple):
         bases = np.stack([model.intercept, model.intercept if model.prior is None else model.prior])
         offset = float(np.abs(bases).max(where=np.isfinite(bases), initial=1.0))
         largest = float(np.finfo(bases.dtype).max) / 4.0 / max(reach, offset)
-        n_last = len(model.unseen) if len(model.unseen) < bases.shape[1] else 0
+        n_unseen = 0 if model.unseen is None else len(model.unseen)
+        n_last = n_unseen if n_unseen < bases.shape[1] else 0
         if n_last:
             bases[:, model.unseen] = -np.inf
         return cls(weights, reach, read_only(bases), n_last, largest)

@@ -43,8 +43,11 @@ class Crafted:
         other.meta, other.arrays = pickle.loads(pickle.dumps(self.meta)), dict(self.arrays)
         return other
 
-    def write(self, folder, array_of=None):
-        """Write the model; the arrays of `array_of` under the names of those that they replace."""
+    def write(self, folder, array_of=None, change=None):
+        """Write the model; the arrays of `array_of` under the names of those that they replace.
+
+        `change` is called with all that meta.json is about to say.
+        """
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         files = dict(self.files)
@@ -60,7 +63,10 @@ class Crafted:
                 written, file = write_array(array, folder, "crafted")
             os.replace(folder / written, folder / name)
             files[name] = file.as_json()
-        body = json.dumps({**self.meta, "files": files}, indent=1).encode().removesuffix(b"\n}")
+        meta = {**self.meta, "files": copy.deepcopy(files)}
+        if change is not None:
+            change(meta)
+        body = json.dumps(meta, indent=1).encode().removesuffix(b"\n}")
         digest = hashlib.sha256(body).hexdigest().encode()
         (folder / META).write_bytes(body + b',\n "sha256": "' + digest + b'"\n}\n')
 

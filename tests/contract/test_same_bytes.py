@@ -3,7 +3,11 @@
 What ``sklearn_xc.testing`` checks of the quick estimators is tried here on their variants.
 """
 
+import os
+import subprocess
+import sys
 from inspect import signature
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -299,3 +303,22 @@ def test_any_small_problem(pair, entry, seed, kind, form, dtype, round_weights):
         rows = rng.permutation(np.repeat(np.arange(n), weight.astype(int)))
         repeated = of_variant(*pair).fit(x[rows], y[rows])
         assert_same_model(repeated, expected, but=OF_ROWS)
+
+
+def test_processes_with_other_hash_seeds(tmp_path):
+    """Texts in a set come in another order there."""
+    script = Path(__file__).with_name("saved_by_seed.py")
+    children = [
+        subprocess.Popen(
+            [sys.executable, script, tmp_path / seed], env={**os.environ, "PYTHONHASHSEED": seed}
+        )
+        for seed in "01"
+    ]
+    assert [child.wait(600) for child in children] == [0, 0]
+    one, other = (
+        {path.relative_to(tmp_path / seed): path.read_bytes() for path in files}
+        for seed in "01"
+        if (files := sorted(path for path in (tmp_path / seed).rglob("*") if path.is_file()))
+    )
+    assert len(one) > 100
+    assert one == other

@@ -9,17 +9,23 @@ it in every run of the tests, without atheris.
 """
 
 import argparse
+import faulthandler
 import importlib
+import json
 import re
 import subprocess
 import sys
 import tempfile
 import time
+import traceback
 import zipfile
+from collections import Counter
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 TARGETS = sorted(path.stem.removeprefix("fuzz_") for path in HERE.glob("fuzz_*.py"))
+#: Is a word of the texts that models are asked about: no file of this name may be opened.
+TEXT = "soup broth ladle"
 #: Of an input, in bytes; none in the corpus is longer.
 LONGEST = 1024
 _LIMITS = [f"-max_len={LONGEST}", "-timeout=20", "-rss_limit_mb=4096"]
@@ -92,6 +98,37 @@ def run(target, arguments, log, how="thorough"):
     return log.read_text(errors="replace"), done.returncode
 
 
+def mutations(n, seed, kinds):
+    """Try random inputs of `load`, all in files; print what was found as JSON.
+
+    An input that takes more than 30 s ends the process.
+    """
+    import numpy as np
+
+    forbidden = {"os.system", "os.exec", "os.posix_spawn", "subprocess.Popen", "socket.connect"}
+    ran = []
+
+    def watch(event, arguments):
+        if event in forbidden or (event == "open" and TEXT in str(arguments[0])):
+            ran.append(f"{event}: {arguments}")
+
+    import fuzz_load
+
+    rng = np.random.default_rng(seed)
+    one = fuzz_load.prepare(Uninstrumented, in_files=kinds)
+    sys.addaudithook(watch)
+    ended, failed = Counter(), []
+    for number in range(n):
+        data = rng.bytes(rng.integers(6, 20))
+        faulthandler.dump_traceback_later(30, exit=True)
+        try:
+            ended[one(data)] += 1
+        except Exception:
+            failed.append((number, traceback.format_exc()[-3000:]))
+    faulthandler.cancel_dump_traceback_later()
+    print(json.dumps({"ended": ended, "failed": failed, "ran": ran}))
+
+
 def main():
     """Fuzz a target, and report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -140,5 +177,7 @@ def main():
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
         child(sys.argv[2], sys.argv[3:])
+    elif sys.argv[1:2] == ["--mutations"]:
+        mutations(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
     else:
         main()

@@ -19,9 +19,9 @@ def stored(array, folder):
 
 @given(data=st.data(), small=st.sampled_from([0, 2**16]), chunk=st.sampled_from([64, 192, 2**20]))
 def test_arrays_come_back(data, small, chunk, tmp_path_factory):
-    dtype = data.draw(
-        npst.scalar_dtypes() | npst.unicode_string_dtypes(max_len=3) | npst.complex_number_dtypes()
-    )
+    numbers = npst.boolean_dtypes() | npst.integer_dtypes(endianness="<")
+    numbers |= npst.floating_dtypes(endianness="<", sizes=(16, 32, 64))
+    dtype = data.draw(numbers | npst.unicode_string_dtypes(endianness="<", max_len=3))
     shape = npst.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=6)
     array = data.draw(npst.arrays(dtype, shape))
     for axis in range(array.ndim):
@@ -53,7 +53,7 @@ def damage(path, at):
 
 
 @pytest.mark.usefixtures("chunks")
-@pytest.mark.parametrize("at", [130, 255, 256, 1000, 128 + 8 * 500 - 1])
+@pytest.mark.parametrize("at", [70, 130, 255, 256, 1000, 128 + 8 * 500 - 1])
 def test_only_what_is_damaged_is_refused(at, tmp_path):
     array = np.arange(500)
     name, file = write_array(array, tmp_path, "x")
@@ -115,12 +115,6 @@ def test_what_is_not_as_it_was_written(tmp_path):
     path.write_bytes(written[:-8])
     with pytest.raises(SavedModelError, match=r"has 360 bytes, 368 were written"):
         StoredArray(path, file)
-    path.write_bytes(written.replace(b"<f8", b"<i8"))
-    with pytest.raises(SavedModelError, match=r"holds int64 of shape \(30,\), float64 of shape"):
-        StoredArray(path, file)
-    path.write_bytes(b"x" * len(written))
-    with pytest.raises(SavedModelError, match=r"is no \.npy file as it was written"):
-        StoredArray(path, file)
     path.unlink()
     with pytest.raises(SavedModelError, match="the file is missing"):
         StoredArray(path, file)
@@ -131,7 +125,9 @@ def test_what_is_not_as_it_was_written(tmp_path):
     [
         {"dtype": "O"}, {"dtype": "<f9"}, {"dtype": 3}, {"shape": [-1]}, {"shape": [1.5]},
         {"shape": 3}, {"shape": [True]}, {"fortran": 1}, {"size": 2**40}, {"size": "1"},
-        {"sha256": ["0"]}, {"sha256": 3}, {"sha256": []}, {"more": 1},
+        {"sha256": ["0"]}, {"sha256": 3}, {"sha256": []}, {"more": 1}, {"dtype": "|S0"},
+        {"dtype": "|V0"}, {"shape": [1] * 65}, {"shape": [2**62, 2**62, 0]}, {"shape": [29]},
+        {"dtype": ">f8"}, {"dtype": "(2,)f4"}, {"dtype": "<U0"},
     ],
 )  # fmt: skip
 def test_what_says_no_array(change, tmp_path):
@@ -144,16 +140,3 @@ def test_nothing_is_left_of_a_write_that_failed(tmp_path, full_disk):
     with full_disk(after=0), pytest.raises(OSError, match="No space left"):
         write_array(np.arange(3), tmp_path, "x")
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("seed", range(200))
-def test_a_damaged_header_is_refused(seed, tmp_path):
-    rng = np.random.default_rng(seed)
-    name, file = write_array(np.arange(30.0), tmp_path, "x")
-    data = bytearray((tmp_path / name).read_bytes())
-    at = rng.integers(10, 60)
-    wild = np.frombuffer(b"(){}[]',:\"\\\n\x00\xff<f8", np.uint8)
-    data[at : at + 16] = rng.choice(wild, 16).tobytes()
-    (tmp_path / name).write_bytes(bytes(data))
-    with pytest.raises(SavedModelError, match=r"no \.npy file|was written|were written"):
-        StoredArray(tmp_path / name, file).checked()
