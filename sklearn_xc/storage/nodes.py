@@ -90,8 +90,10 @@ class Writer:
             If it is, or holds, what cannot be saved.
         """
         kind = type(value)
-        if value is None or kind in (bool, int, str):
+        if value is None or kind in (bool, int):
             return value
+        if isinstance(value, str):
+            return str.__str__(value)  # of a subclass, such as an enumeration, the text
         if kind is float:
             return value if math.isfinite(value) else {"float": repr(value)}
         if isinstance(value, np.generic) and DTYPES.fullmatch(value.dtype.str):

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from enum import StrEnum
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +100,12 @@ def test_values_come_back(value, many):
 
 def test_paths_come_back_as_their_names():
     assert there_and_back({"checkpoint_dir": Path("a")}) == {"checkpoint_dir": "a"}
+
+
+def test_subclasses_of_str_come_back_as_str():
+    start = StrEnum("Start", ["msi", "bias"])
+    value = there_and_back({"init": start.msi, "loss": np.str_("logistic")})
+    assert same(value, {"init": "msi", "loss": "logistic"})
 
 
 @pytest.mark.parametrize("kind", [int, np.int64])
