@@ -17,8 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._arguments import refuse_disguised
+from sklearn_xc._containers import as_sequence, is_missing, to_array
 from sklearn_xc._label_names import column_names
-from sklearn_xc._name_lists import is_missing, names_in, separator_within
+from sklearn_xc._name_lists import names_in, of_kind, separator_within, warn_of_unknown
 from sklearn_xc._near_names import did_you_mean
 from sklearn_xc._sparse_input import check_sparse, rows_are_canonical
 
@@ -192,9 +193,9 @@ def read_allowed(
     given, name = (exclude, "exclude") if candidates is None else (candidates, "candidates")
     are_excluded, n_labels, name = candidates is None, len(classes), f"{who}: {name}"
     refuse_disguised(given, name)
+    given = as_sequence(given)
     if sp.issparse(given) or len(getattr(given, "shape", ())) > 1:
-        if hasattr(given, "columns"):
-            _refuse_other_columns(given, classes, name)
+        _refuse_other_columns(given, classes, name)
         indptr, labels = _of_indicator(given, (n, n_labels), name)
         return AllowedLabels(n_labels, labels, indptr, are_excluded)
     if isinstance(given, str | bytes | dict) or not isinstance(given, Iterable) or (
@@ -277,18 +278,21 @@ def _places(
     """Return the positions of names in `classes`, int64 of shape (n_names,), -1 of unknown ones."""
     known = {one: place for place, one in enumerate(classes.tolist())}
     takes_bools = classes.dtype.kind == "b" or any(isinstance(one, bool) for one in known)
+    are_texts = all(isinstance(one, str) for one in known)
     places = np.empty(len(names), np.int64)
     strange: list[Any] = []
     for at, one in enumerate(names):
         is_name = takes_bools or not isinstance(one, bool | np.bool_)
         try:
-            places[at] = known.get(one, -1) if is_name else -1
+            places[at] = known.get(of_kind(one, are_texts), -1) if is_name else -1
         except TypeError:  # not hashable
             is_name, places[at] = False, -1
         is_let_pass = is_name and may_be_unknown and not _is_several(one, known)
         is_strange = places[at] < 0 and not is_let_pass
         if is_strange and one not in strange and len(strange) <= _TOLD:
             strange.append(one)
+    if may_be_unknown and names and not strange and (places < 0).all():
+        warn_of_unknown(names, known, name)
     if strange:
         some = ", ".join(repr(one) for one in strange[:_TOLD])
         separators = (separator_within(one, known) for one in strange)
@@ -321,9 +325,7 @@ def _of_indicator(given: Any, shape: tuple[int, int], name: str) -> tuple[np.nda
     if tuple(given.shape) != shape:
         raise ValueError(f"{expected}. Got shape {tuple(given.shape)}.")
     if not sp.issparse(given):
-        values = np.asarray(given)
-        if values.dtype.kind == "O" and hasattr(given, "columns"):
-            values = values.astype(np.float64)
+        values = to_array(given)
         _check_values(values, name)
         rows, labels = np.nonzero(values)
         counts = np.bincount(rows, minlength=shape[0])

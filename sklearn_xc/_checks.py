@@ -10,8 +10,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from sklearn_xc._arguments import check_numbers, refuse_disguised
+from sklearn_xc._containers import is_missing, to_array
 from sklearn_xc._data import CsrRows, DenseRows, Targets, as_csr_rows
 from sklearn_xc._label_names import column_names, names_of_columns, refuse_other_columns
+from sklearn_xc._name_lists import refuse_written_lists
 from sklearn_xc._sparse_input import check_sparse
 
 
@@ -186,7 +188,7 @@ def _as_array(y: Any, name: str) -> np.ndarray:
     if np.ma.isMaskedArray(y):  # dates may be classes
         refuse_disguised(y, f"{name}: y")
     try:
-        y = np.asarray(y)
+        y = to_array(y)
     except ValueError as error:  # rows of different lengths
         raise ValueError(
             f"{name}: y must be class labels (n,) or a binary indicator (n, n_labels). Got "
@@ -202,15 +204,35 @@ def _as_array(y: Any, name: str) -> np.ndarray:
     return y
 
 
-def _class_labels(y: np.ndarray, name: str, known: Any) -> Targets:
-    y = column_or_1d(y, warn=True)
+def check_class_array(y: Any, name: str) -> np.ndarray:
+    """Return one class for each row, from any container, as an array of shape (n,).
+
+    Raises
+    ------
+    ValueError
+        For missing classes, arrays as classes, and lists that were written as text; `name` is that
+        of the argument.
+    """
+    y = column_or_1d(to_array(y), warn=True)
     for i, label in enumerate(y.tolist() if y.dtype == object else ()):
         if getattr(label, "shape", ()) != ():
             raise ValueError(
-                f"{name}: y must hold a class label for each instance. Got an array of shape "
+                f"{name} must hold a class label for each instance. Got an array of shape "
                 f"{label.shape} in row {i}: stack rows of an indicator (scipy.sparse.vstack)."
             )
-    _refuse_nan(y, name)
+    missing = np.flatnonzero(_are_missing(y))
+    if missing.size:
+        raise ValueError(
+            f"{name} must have a class in each row. Got {missing.size} of {len(y)} rows whose "
+            f"class is missing or infinite, row {missing[0]} first: drop these rows of X and y."
+        )
+    if y.dtype.kind in "OU":
+        refuse_written_lists(y.tolist(), name)
+    return y
+
+
+def _class_labels(y: np.ndarray, name: str, known: Any) -> Targets:
+    y = check_class_array(y, f"{name}: y")
     if y.dtype.kind == "S" or (y.dtype == object and any(isinstance(c, bytes) for c in y.tolist())):
         raise TypeError(f"{name}: y must hold texts or numbers. Got bytes: decode them.")
     with warnings.catch_warnings():
@@ -253,52 +275,33 @@ def distinct_classes(classes: Any, name: str) -> np.ndarray:
     name = f"{name}: classes"
     if np.ma.isMaskedArray(classes):
         refuse_disguised(classes, name)
-    array = _as_classes(classes, name)
+    try:
+        array = to_array(classes)
+    except ValueError as error:  # of different lengths
+        raise ValueError(f"{name} must be a sequence of class labels: {error}") from error
     if sp.issparse(classes) or array.ndim != 1 or not array.size:
         raise ValueError(
             f"{name} must be a sequence of class labels. Got "
             f"{type(classes).__name__} of shape {np.shape(classes)}."
         )
-    if array.dtype.kind in "fcmM" or array.dtype == object:
-        at = np.flatnonzero([_is_missing(one) for one in array.tolist()])
-        if at.size:
-            raise ValueError(f"{name} must not be missing, entry {at[0]} is {array[at[0]]}.")
+    at = np.flatnonzero(_are_missing(array))
+    if at.size:
+        raise ValueError(f"{name} must not be missing, entry {at[0]} is {array[at[0]]}.")
     try:
         return np.unique(array)
     except TypeError as error:
         raise ValueError(f"{name} must be of one kind that can be sorted: {error}.") from error
 
 
-def _as_classes(classes: Any, name: str) -> np.ndarray:
-    """Return an array in which what is no text has not become one."""
-    try:
-        array = np.asarray(classes)
-    except ValueError as error:  # of different lengths
-        raise ValueError(f"{name} must be a sequence of class labels: {error}") from error
-    if array.dtype.kind in "US" and array.ndim == 1 and not hasattr(classes, "dtype"):
-        kind = str if array.dtype.kind == "U" else bytes
-        if not all(isinstance(one, kind) for one in classes):
-            return np.array(classes, dtype=object)
-    return array
-
-
-def _is_missing(value: Any) -> bool:
-    """Return whether a class label is None, NaN, NaT, pandas' NA or infinite."""
-    if value is None:
-        return True
-    try:
-        if value != value:
-            return True
-    except TypeError:  # NA is neither
-        return True
-    return isinstance(value, float) and not np.isfinite(value)
-
-
-def _refuse_nan(y: np.ndarray, name: str) -> None:
-    if (y.dtype.kind == "f" and not np.isfinite(y).all()) or (
-        y.dtype == object and any(_is_missing(one) for one in y.tolist())
-    ):
-        raise ValueError(f"{name}: Input y contains NaN or infinity, or a label is missing.")
+def _are_missing(y: np.ndarray) -> np.ndarray:
+    """Return which entries are None, NaN, NaT, pandas' NA or infinite."""
+    if y.dtype == object:
+        infinite = (np.inf, -np.inf)
+        return np.array(
+            [is_missing(one) or (isinstance(one, float) and one in infinite) for one in y.tolist()],
+            bool,
+        )
+    return ~np.isfinite(y) if y.dtype.kind in "fcmM" else np.zeros(len(y), bool)
 
 
 def _dense_indicator(y: np.ndarray, name: str) -> Targets:
@@ -370,10 +373,9 @@ def check_classes(estimator: Any, y: Any, n_samples: int) -> np.ndarray:
     y = _as_array(y, name)
     if y.ndim == 2 and y.shape[1] != 1:
         raise ValueError(f"{name}: y was 1-D in fit. Got an array of shape {y.shape}.")
-    y = column_or_1d(y, warn=True)
+    y = check_class_array(y, f"{name}: y")
     if len(y) != n_samples:
         raise ValueError(f"{name}: y has {len(y)} rows and X has {n_samples}.")
-    _refuse_nan(y, name)
     texts = known.dtype.kind in "US" or all(isinstance(c, str) for c in known[:1].tolist())
     came_texts = y.dtype.kind in "US" or all(isinstance(c, str) for c in y.tolist())
     numbers = known.dtype.kind in "biuf"

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_xc._arguments import refuse_disguised
+from sklearn_xc._containers import frame_columns
 from sklearn_xc._near_names import did_you_mean
 
 
@@ -15,18 +16,16 @@ def column_names(y: Any) -> list | None:
     Parameters
     ----------
     y : object
-        Anything; what has ``columns`` is a data frame, of pandas or polars.
+        Anything; a data frame of pandas or polars or an Arrow table has names.
 
     Raises
     ------
     TypeError
         For names of which some are texts and some are not.
     """
-    if not hasattr(y, "columns") or not hasattr(y, "shape"):
-        return None
-    names = list(y.columns)
-    are_texts = [isinstance(name, str) for name in names]
-    if not any(are_texts):
+    names = frame_columns(y)
+    are_texts = [isinstance(name, str) for name in names or ()]
+    if names is None or not any(are_texts):
         return None
     if not all(are_texts):
         odd = names[are_texts.index(False)]

@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._arguments import refuse_disguised
+from sklearn_xc._containers import as_sequence, frame_columns
 from sklearn_xc._declared_state import declares
 from sklearn_xc._sparse_input import check_sparse
 
@@ -74,7 +75,7 @@ class TextsWithFeatures:
 
     def __init__(self, texts: Any, features: Any) -> None:
         if not is_sequence(texts):
-            raise ValueError(f"{_NAME}: texts must be a sequence of texts. Got {_shown(texts)}.")
+            raise ValueError(f"{_NAME}: texts must be a sequence of texts. Got {shown(texts)}.")
         self.texts, self.features = as_texts(texts, f"{_NAME}: texts"), _as_matrix(features)
         if len(self.texts) != self.features.shape[0]:
             raise ValueError(
@@ -127,9 +128,10 @@ class TextsWithFeatures:
 
 def is_sequence(texts: Any) -> bool:
     """Return whether this may be a sequence of texts, by its kind and shape."""
-    has_items = hasattr(texts, "__len__") and hasattr(texts, "__iter__")
-    is_flat = has_items and not sp.issparse(texts) and getattr(texts, "ndim", 1) == 1
-    return is_flat and not isinstance(texts, str | bytes | dict | set)
+    if sp.issparse(texts) or isinstance(texts, str | bytes | dict | set):
+        return False
+    is_flat = getattr(texts, "ndim", 1) == 1 and frame_columns(texts) is None
+    return is_flat and hasattr(texts, "__len__") and hasattr(texts, "__iter__")
 
 
 def as_texts(texts: Any, name: str) -> np.ndarray:
@@ -140,7 +142,7 @@ def as_texts(texts: Any, name: str) -> np.ndarray:
     ValueError
         For an entry that is no text; `name` is in the message.
     """
-    given = list(texts)
+    given = list(as_sequence(texts))
     for i, text in enumerate(given):
         if not isinstance(text, str):
             raise ValueError(f"{name} must be a sequence of texts. Got {text!r} at position {i}.")
@@ -169,9 +171,10 @@ def _as_matrix(features: Any) -> Any:
 
 
 def _not_matrix(features: Any) -> str:
-    return f"{_NAME}: features must be a matrix with a row for each text. Got {_shown(features)}."
+    return f"{_NAME}: features must be a matrix with a row for each text. Got {shown(features)}."
 
 
-def _shown(given: Any) -> str:
+def shown(given: Any) -> str:
+    """Return the type and shape of an argument, for messages."""
     shape = f" of shape {tuple(given.shape)}" if hasattr(given, "shape") else ""
     return f"{type(given).__name__}{shape}"

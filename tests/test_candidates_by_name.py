@@ -288,7 +288,7 @@ class TestTextsOfSeveralNames:
                 topk_names(tagger, TEXTS, exclude=column)
             with pytest.raises(ValueError, match=hint):  # and not left out as unknown ones
                 tagger.predict_topk(TEXTS, exclude=[[cell] for cell in column])
-        assert topk_names(tagger, TEXTS, 2, exclude=[["a;b", "salt, pepper"]] * 8)
+        assert topk_names(tagger, TEXTS, 2, exclude=[["a;b", "salt, pepper", "soup"]] * 8)
 
 
 def test_the_nearest_name_is_told(tagger):

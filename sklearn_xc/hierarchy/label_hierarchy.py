@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._arguments import check_count, refuse_disguised
+from sklearn_xc._containers import as_sequence
 from sklearn_xc._label_names import check_label_names
 from sklearn_xc._name_lists import are_name_lists, check_separator, read_name_lists
 from sklearn_xc._near_names import did_you_mean
@@ -313,6 +314,7 @@ class LabelHierarchy:
         array([[1, 0, 0, 0],
                [0, 1, 1, 0]], dtype=int8)
         """
+        y = as_sequence(y)
         if separator is None and _is_flat(y):
             refuse_disguised(y, f"{_WHO}: y")
             y = [[name] for name in (y.tolist() if hasattr(y, "tolist") else y)]
@@ -508,6 +510,7 @@ class LabelHierarchy:
         return made
 
     def _changed(self, y: Any, separator: str | None, change: Any) -> Any:
+        y = as_sequence(y)
         is_names = separator is not None or are_name_lists(y) or _is_flat(y)
         given = self.encode(y, separator) if is_names else y
         changed = change(read_indicator(given, self.n_nodes, _WHO), self.ancestors)

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._checks import check_rows, check_targets, check_training_instances, check_weights
+from sklearn_xc._containers import to_array
 from sklearn_xc._data import CsrRows, DenseRows, Targets
 from sklearn_xc._declared_state import Array, Record, Tested, declares
 from sklearn_xc._label_names import column_names
@@ -416,7 +417,7 @@ class OvALinearXC(UpdatableModel, LogisticModel):
         n_old = len(self.classes_)
         names = column_names(y) if classes is None and are_names(self.classes_) else classes
         if np.shape(y)[1] == 1 and not sp.issparse(y):  # else one column is read as classes
-            y = sp.csc_array(np.asarray(y))
+            y = sp.csc_array(to_array(y))
         every = with_new_names(f"{who}.add_labels", self.classes_, names, np.shape(y)[1])
         new = with_cost(self, self._fitted_cost)
         new.set_params(label_names=every[n_old:], checkpoint_dir=None)

@@ -6,7 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from sklearn_xc._arguments import check_count, check_numbers, refuse_disguised
-from sklearn_xc._name_lists import likely_separator, names_in, separator_within
+from sklearn_xc._containers import to_array
+from sklearn_xc._name_lists import is_written_list, likely_separator, names_in, separator_within
 from sklearn_xc._sparse_input import check_sparse, rows_are_canonical
 from sklearn_xc.metrics._classes import check_classes, positions_in
 from sklearn_xc.metrics._csr_topk import topk_of_csr
@@ -88,7 +89,7 @@ def as_array(values: Any, name: str, expected: str) -> np.ndarray:
     if np.ma.isMaskedArray(values):
         refuse_disguised(values, name)
     try:
-        return np.asarray(values)
+        return to_array(values)
     except ValueError as error:
         raise ValueError(f"{name}: expected {expected}. Got rows of unequal length.") from error
 
@@ -202,6 +203,8 @@ def _several_names(y: np.ndarray, known: np.ndarray | None) -> Any:
         return None if likely is None else next(row for row in texts if likely in row)
     names = set(known.tolist())
     for row in texts:
+        if is_written_list(row) and row not in names:
+            return row
         separator = None if row in names else separator_within(row, names)
         if separator is not None and all(one in names for one in names_in(row, separator)):
             return row

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array, check_random_state
 
 from sklearn_xc._checks import check_targets
-from sklearn_xc._name_lists import are_name_lists, likely_separator
+from sklearn_xc._name_lists import are_name_lists, warn_of_separator
 from sklearn_xc._seeds import draw_seed
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.kernels.model_selection.fold_assignment import (
@@ -62,14 +62,7 @@ def read_labels(
     if separator is not None or are_name_lists(y):
         y = LabelBinarizerXC(separator=separator).fit_transform(y)
     elif not sp.issparse(y) and np.ndim(y) == 1:
-        likely = likely_separator([[one] for one in y if isinstance(one, str)])
-        if likely is not None:
-            warnings.warn(
-                f"{who}: each row of y is taken for one class, but many hold {likely!r}. If these "
-                f"are several names, pass separator={likely!r}.",
-                UserWarning,
-                stacklevel=3,
-            )
+        warn_of_separator(y, who, stacklevel=3)
     return check_targets(splitter, y, n).by_instance(n)
 
 

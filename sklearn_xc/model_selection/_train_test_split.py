@@ -8,6 +8,8 @@ import scipy.sparse as sp
 import sklearn.model_selection
 from sklearn.utils import indexable
 
+from sklearn_xc._checks import check_class_array
+from sklearn_xc._containers import to_array
 from sklearn_xc._name_lists import are_name_lists
 from sklearn_xc._sklearn import num_samples, safe_indexing
 from sklearn_xc._sparse_input import check_sparse
@@ -55,9 +57,9 @@ def train_test_split(
     Raises
     ------
     ValueError
-        If no arrays are given or their lengths differ; for sizes that leave no rows, an indicator
-        with values other than 0 and 1, `stratify` without `shuffle`, or a sparse matrix whose
-        indices point outside its shape.
+        If no arrays are given or their lengths differ; for sizes that leave no rows, missing
+        classes, an indicator with values other than 0 and 1, `stratify` without `shuffle`, or a
+        sparse matrix whose indices point outside its shape.
 
     Warns
     -----
@@ -77,7 +79,8 @@ def train_test_split(
     """
     for place, part in enumerate(arrays):
         check_sparse(part, f"arrays[{place}]", "train_test_split")
-    if not _is_indicator(stratify):
+    stratify, is_indicator = _read(stratify)
+    if not is_indicator:
         return sklearn.model_selection.train_test_split(
             *arrays,
             test_size=test_size,
@@ -118,16 +121,15 @@ def train_test_split(
 train_test_split.__test__ = False  # type: ignore[attr-defined]
 
 
-def _is_indicator(stratify: Any) -> bool:
-    """Return whether these are 0 and 1 in several columns, or names, and no classes in columns."""
+def _read(stratify: Any) -> tuple[Any, bool]:
+    """Return what to stratify by, and whether it is an indicator or lists of names."""
     if sp.issparse(stratify) or are_name_lists(stratify):
-        return True
+        return stratify, True
     if stratify is None or isinstance(stratify, str) or np.ma.isMaskedArray(stratify):
-        return False
-    try:
-        values = np.asarray(stratify)
-    except ValueError:  # rows of different lengths
-        return False
+        return stratify, False
+    values = to_array(stratify)
+    if values.ndim == 1:
+        return check_class_array(values, "train_test_split: stratify"), False
     if values.ndim != 2 or values.shape[1] < 2 or values.dtype.kind not in "biuf":
-        return False
-    return bool(((values == 0) | (values == 1)).all())
+        return stratify, False
+    return stratify, bool(((values == 0) | (values == 1)).all())

@@ -16,7 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_xc._arguments import check_count
 from sklearn_xc._declared_state import Array, Holds, declares
 from sklearn_xc._label_names import as_name_array, check_label_names
-from sklearn_xc._name_lists import check_separator, likely_separator, read_name_lists
+from sklearn_xc._name_lists import (
+    check_separator,
+    likely_separator,
+    of_kind,
+    read_name_lists,
+    warn_of_unknown,
+)
 from sklearn_xc._sklearn import Interval, StrOptions, fit_context
 from sklearn_xc.exceptions import UnknownLabelWarning
 from sklearn_xc.metrics.check import as_array, pairs_of_dense, pairs_of_sparse
@@ -62,8 +68,9 @@ class LabelBinarizerXC(BaseEstimator):
 
     Notes
     -----
-    Names are either strings or integers. Time and memory grow with the number of names in y, never
-    with rows times labels.
+    Names are either strings or integers. After ``fit``, an integer stands for its string and the
+    other way round: 5 for "5" if names were strings. Time and memory grow with the number of names
+    in y, never with rows times labels.
 
     Examples
     --------
@@ -105,8 +112,9 @@ class LabelBinarizerXC(BaseEstimator):
         Parameters
         ----------
         y : iterable of n rows
-            Each row is a list of names, or one string of names with `separator` between them; None
-            and NaN are rows without names.
+            Each row is a list of names, or one string of names with `separator` between them; None,
+            NaN and NA are rows without names. pandas, polars and pyarrow columns are read, too, as
+            are data frames of one column.
 
         Returns
         -------
@@ -174,6 +182,7 @@ class LabelBinarizerXC(BaseEstimator):
         if not hasattr(self, "classes_"):
             self._fit(rows)
             return self
+        rows = self._in_kind(rows)
         found = Counter(name for row in rows for name in row)
         self._add(name for name, n in found.items() if n >= self.min_count)
         self._count(found)
@@ -243,7 +252,7 @@ class LabelBinarizerXC(BaseEstimator):
                [1, 1, 0]], dtype=int8)
         """
         check_is_fitted(self)
-        rows = self._read(y)
+        rows = self._in_kind(self._read(y))
         if self.handle_unknown == "add":
             self._add(name for row in rows for name in row)
         Y, unknown = self._encode(rows)
@@ -296,6 +305,11 @@ class LabelBinarizerXC(BaseEstimator):
         Y : csr_array of int8 of shape (n, n_labels)
         counts : ndarray of int64 of shape (n,)
 
+        Warns
+        -----
+        UnknownLabelWarning
+            If no name of y is known.
+
         Examples
         --------
         Only one of two names is known:
@@ -309,12 +323,22 @@ class LabelBinarizerXC(BaseEstimator):
         (array([[0, 0, 1]], dtype=int8), array([2]))
         """
         check_is_fitted(self)
-        rows = self._read(y)
-        return self._encode(rows)[0], np.array([len(row) for row in rows], np.int64)
+        rows = self._in_kind(self._read(y))
+        Y, unknown = self._encode(rows)
+        if unknown and not Y.nnz:
+            warn_of_unknown(unknown, self._places, f"{type(self).__name__}: y")
+        return Y, np.array([len(row) for row in rows], np.int64)
 
     def _read(self, y: Any) -> list[list]:
         who = type(self).__name__
         return read_name_lists(y, check_separator(self.separator, who), who)
+
+    def _in_kind(self, rows: list[list]) -> list[list]:
+        """Return names as texts where those of fit were texts, else as integers."""
+        first = next((name for row in rows for name in row), None)
+        if first is None or isinstance(first, str) == self._are_texts:
+            return rows
+        return [[of_kind(name, self._are_texts) for name in row] for row in rows]
 
     def _fit(self, rows: list[list]) -> None:
         who = type(self).__name__

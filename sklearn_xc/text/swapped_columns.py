@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import scipy.sparse as sp
 
-from sklearn_xc._name_lists import is_missing, names_in
+from sklearn_xc._containers import frame_columns, is_missing
+from sklearn_xc._name_lists import names_in
 
 #: Rows that are looked at first.
 _N_LOOKED_AT = 2000
@@ -100,7 +101,7 @@ def refuse_swapped(
     ValueError
         That shows a label, and says what to try.
     """
-    if sp.issparse(y) or hasattr(y, "columns") or hasattr(X, "columns"):
+    if sp.issparse(y) or frame_columns(y) is not None or frame_columns(X) is not None:
         return
     if isinstance(y, str | bytes) or not (isinstance(X, Collection) and isinstance(y, Collection)):
         return  # an iterator can be read only once

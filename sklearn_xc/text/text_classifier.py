@@ -14,20 +14,21 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._allowed_labels import AllowedLabels, read_allowed
-from sklearn_xc._checks import check_targets
+from sklearn_xc._checks import check_class_array, check_targets
+from sklearn_xc._containers import as_sequence, is_missing
 from sklearn_xc._declared_state import Array, Estimator, Tested, declares
 from sklearn_xc._label_changes import ChangeableLabels
 from sklearn_xc._label_features import LabelFeatures
 from sklearn_xc._label_names import as_name_array
 from sklearn_xc._made_features import MadeFeatures, fit_transform, is_bound_to_columns, made_from
-from sklearn_xc._name_lists import are_name_lists, likely_separator
+from sklearn_xc._name_lists import are_name_lists, warn_of_separator
 from sklearn_xc._out_of_fold import RoutesFit, refuse_slice
 from sklearn_xc._parts import ParameterizedParts
 from sklearn_xc._saved import SavedEstimator
 from sklearn_xc._sklearn import CallbackSupportMixin, HasMethods, Interval, fit_context, num_samples
 from sklearn_xc._some_labels import estimator_of_labels, estimator_with_classes
 from sklearn_xc._state import built_apart, reads_one_state
-from sklearn_xc._texts_with_features import TextsWithFeatures, as_texts, is_sequence
+from sklearn_xc._texts_with_features import TextsWithFeatures, as_texts, is_sequence, shown
 from sklearn_xc._topk import topk_allowed, topk_chances, unwrap
 from sklearn_xc.linear import OvALinearXC
 from sklearn_xc.metrics import precision_at_k
@@ -214,9 +215,11 @@ class TextClassifierXC(
         Parameters
         ----------
         X : sequence of n texts
-            Texts, or whatever the vectorizer accepts.
+            Texts, also as a data frame of one column, or whatever the vectorizer accepts.
         y : sequence of n lists of names, or of n texts; or an indicator of shape (n, n_labels)
-            The labels of each instance.
+            The labels of each instance. Lists of integers are names, unless all have one length
+            and hold only 0 and 1. A row of None, NaN or NA has no labels; with one class for each
+            instance, it is an error.
         sample_weight : array-like of shape (n,), default=None
             Passed to the classifier if it takes them or, with metadata routing enabled, requests
             them.
@@ -231,25 +234,32 @@ class TextClassifierXC(
         ValueError, TypeError
             If the vectorizer or the classifier refuses the input; for invalid names, and for
             `label_texts` that no part of the classifier takes; and if X and y are swapped.
+
+        Warns
+        -----
+        UserWarning
+            If labels of some rows are missing; the message counts them.
         """
         who, fit = type(self).__name__, Fit(self, X, y, sample_weight)
-        self._check_texts(X)
-        if y is None:
-            raise ValueError(f"{who} requires y to be passed, but the target y is None")
-        refuse_swapped(
-            X, y, self.separator, who, may_be_alone=self.label_texts is not None, stacklevel=4
-        )
-        self.binarizer_, y = self._read_targets(y)
-        if self.binarizer_ is None:
-            self._warn_of_separator(y)
-        n = int(num_samples(X))
-        if num_samples(y) != n:
-            raise ValueError(f"{who}: y has {num_samples(y)} rows and X has {n}.")
         vectorizer = self.vectorizer
         if vectorizer is None and not reads_texts(self.classifier):
             vectorizer = self._default_part("vectorizer")
         self.vectorizer_ = None if vectorizer is None else clone(vectorizer)
-        self._check_entries(X)
+        X = self._read_texts(X)
+        if y is None:
+            raise ValueError(f"{who} requires y to be passed, but the target y is None")
+        y = as_sequence(y)
+        refuse_swapped(
+            X, y, self.separator, who, may_be_alone=self.label_texts is not None, stacklevel=4
+        )
+        if self.separator is not None or are_name_lists(y):
+            self._warn_of_missing(y)
+        self.binarizer_, y = self._read_targets(y)
+        if self.binarizer_ is None and isinstance(y, np.ndarray) and y.ndim == 1:
+            warn_of_separator(y, who, stacklevel=4)
+        n = int(num_samples(X))
+        if num_samples(y) != n:
+            raise ValueError(f"{who}: y has {num_samples(y)} rows and X has {n}.")
         progress = fit.parts("step", 1 if self.vectorizer_ is None else 2)
         if self.vectorizer_ is None:
             features = self._transformed(X)
@@ -516,8 +526,7 @@ class TextClassifierXC(
         array([0.66666667, 0.        ])
         """
         check_is_fitted(self)
-        self._check_texts(X)
-        self._check_entries(X)
+        X = self._read_texts(X)
         known_words = getattr(self, "_known_words", None)
         if known_words is None:
             reads = None if self.vectorizer_ is None else type(self.vectorizer_).__name__
@@ -535,7 +544,8 @@ class TextClassifierXC(
         X : sequence of n texts
             As in fit.
         y : sequence of n lists of names, or of n texts; or an indicator of shape (n, n_labels)
-            In the form of fit. Names that were not seen in fit count as missed.
+            In the form of fit. Names that were not seen in fit count as missed, with a warning if
+            no name was seen.
         sample_weight : array-like of shape (n,), default=None
             Weights of the instances.
 
@@ -647,8 +657,7 @@ class TextClassifierXC(
     @reads_one_state
     def _features(self, X: Any) -> Any:
         check_is_fitted(self)
-        self._check_texts(X)
-        self._check_entries(X)
+        X = self._read_texts(X)
         features = self._transformed(X)
         self._check_rows(X, features)
         known_words = getattr(self, "_known_words", None)  # models of older versions have none
@@ -697,12 +706,35 @@ class TextClassifierXC(
         ) and isinstance(getattr(reads, "analyzer", None), str)
         return is_plain and reads.input == "content"
 
-    def _check_texts(self, X: Any) -> None:
+    def _read_texts(self, X: Any) -> Any:
+        """Return X, as a sequence of texts unless the vectorizer takes something else.
+
+        Raises
+        ------
+        ValueError
+            For one text, and for what is no text where texts are read.
+        """
+        who = type(self).__name__
         if isinstance(X, str | bytes):
             raise ValueError(
-                f"{type(self).__name__}: X must be a list of texts. Got one text: put it into a "
-                "list, [text]."
+                f"{who}: X must be a list of texts. Got one text: put it into a list, [text]."
             )
+        if not self._reads_plain_texts or isinstance(X, TextsWithFeatures):
+            return X
+        X = as_sequence(X)
+        if not is_sequence(X):
+            raise ValueError(
+                f"{who}: X must be a sequence of texts, such as table['text']. Got {shown(X)}. "
+                "OvALinearXC and other classifiers take matrices of features."
+            )
+        for row, text in enumerate(X):
+            if not isinstance(text, str | bytes):
+                fill = ": table['text'].fillna('') makes empty texts of missing ones"
+                raise ValueError(
+                    f"{who}: X must hold texts. Got {text!r} in row {row}"
+                    f"{fill if is_missing(text) else ''}."
+                )
+        return X
 
     def _check_rows(self, X: Any, features: Any) -> None:
         n, n_made = int(num_samples(X)), int(num_samples(features))
@@ -713,38 +745,26 @@ class TextClassifierXC(
                 f"{n_made} rows."
             )
 
-    def _warn_of_separator(self, y: Any) -> None:
-        """Warn if what are classes to us looks like several names each."""
-        if sp.issparse(y) or len(np.shape(y)) != 1:
-            return
-        likely = likely_separator([[one] for one in y if isinstance(one, str)])
-        if likely is not None:
+    def _warn_of_missing(self, y: Any) -> None:
+        missing = [row for row, names in enumerate(y) if is_missing(names)]
+        if missing:
             warnings.warn(
-                f"{type(self).__name__}: each row of y is taken for one class, but many hold "
-                f"{likely!r}. If these are several names, pass separator={likely!r}.",
+                f"{type(self).__name__}: the labels of {len(missing)} rows of y are missing (row "
+                f"{missing[0]} first): these rows are trained as rows without labels. If their "
+                "labels are unknown, drop them.",
                 UserWarning,
                 stacklevel=5,
             )
-
-    def _check_entries(self, X: Any) -> None:
-        """Raise ValueError for what is no text, where a vectorizer of scikit-learn reads texts."""
-        if self.vectorizer_ is None or not self._reads_plain_texts or hasattr(X, "columns"):
-            return
-        for row, text in enumerate(X):
-            if not isinstance(text, str | bytes):
-                raise ValueError(
-                    f"{type(self).__name__}: X must hold texts. Got {text!r} in row {row}"
-                    + (": table['text'].fillna('') makes empty texts of missing ones."
-                       if text is None or text != text else ".")
-                )  # fmt: skip
 
     def _read_targets(self, y: Any) -> tuple[LabelBinarizerXC | None, Any]:
         """Return a binarizer and the indicator that it makes of names; without names, None and y.
 
         Also for a tagger that is not fitted.
         """
+        y = as_sequence(y)
         if self.separator is None and not are_name_lists(y):
-            return None, y
+            is_classes = not sp.issparse(y) and np.ndim(y) == 1
+            return None, check_class_array(y, f"{type(self).__name__}: y") if is_classes else y
         binarizer = LabelBinarizerXC(separator=self.separator, min_count=self.min_count)
         Y = binarizer.fit_transform(y)
         if self.label_texts is not None:

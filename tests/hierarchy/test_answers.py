@@ -87,7 +87,7 @@ def test_fewer_columns_than_nodes_are_the_first():
         (sp.csr_array(np.full((1, 4), -1.0)), "indicator of 0 and 1. Got -1.0 at row 0"),
         (np.ones((2, 2, 2)), "2 dimensions. Got shape"),
         (np.array([["a"]], dtype="S1"), "."),
-        ([[0, 1], [1]], "unequal length"),
+        ([[0, 1], [1]], "y must hold names of nodes. Got 2 that are none, 0"),
         (sp.coo_array((np.ones(2, np.int8), ([0, 0], [1, 1])), (1, 4)), "Got 2 at row 0, column 1"),
         (np.ones((1, 2), complex), "dtype complex"),
     ],

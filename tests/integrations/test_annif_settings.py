@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sklearn_xc
+from sklearn_xc.exceptions import UnknownLabelWarning
 from sklearn_xc.integrations.annif import tagging
 from sklearn_xc.integrations.annif.settings import (
     CALIBRATIONS,
@@ -178,5 +179,6 @@ def test_further_documents_of_unknown_subjects_alone_change_nothing():
     settings = read_settings({"estimator": "ImplicitSoftmaxSGD", "calibration": "none"})
     model = tagging.fit(tagging.make_model(settings), TEXTS, URIS, jobs=1)
     before = tagging.suggest(model, ASKED, 3)[1]
-    assert tagging.learn(model, ["a text"], [["u:new"]]) == 1
+    with pytest.warns(UnknownLabelWarning, match="none of the 1 names is known: 'u:new'"):
+        assert tagging.learn(model, ["a text"], [["u:new"]]) == 1
     np.testing.assert_array_equal(tagging.suggest(model, ASKED, 3)[1], before)

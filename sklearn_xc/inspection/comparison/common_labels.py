@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_xc._arguments import refuse_disguised
+from sklearn_xc._containers import as_sequence, frame_columns
 from sklearn_xc._label_names import check_label_names, column_names, places_in
 from sklearn_xc._name_lists import are_name_lists, read_name_lists
 from sklearn_xc._out_of_fold import classes_of
@@ -102,7 +103,8 @@ def common_labels(who: str, models: tuple[Any, Any], y: Any, classes: Any) -> Co
     own = [classes_of(model) for model in models]
     refuse_disguised(y, f"{who}: y")
     readers = [inside for inside in insides if getattr(inside, "binarizer_", None) is not None]
-    is_table = sp.issparse(y) or hasattr(y, "columns")
+    y = as_sequence(y)
+    is_table = sp.issparse(y) or frame_columns(y) is not None
     if not is_table and (are_name_lists(y) or (readers and len(np.shape(y)) == 1)):
         separator = next((one.separator for one in readers if one.separator is not None), None)
         rows = read_name_lists(y, separator, who)
