@@ -271,8 +271,9 @@ def _one_character(text: str) -> str:
 
 def _encoding(text: str) -> str:
     try:
+        "a".encode(text)  # refuses what is no encoding of text, such as rot13
         return codecs.lookup(text).name
-    except LookupError:
+    except (LookupError, ValueError):
         raise argparse.ArgumentTypeError(
             f"there is no encoding {text!r}; usual ones are utf-8, cp1252, latin-1 and utf-16"
         ) from None

@@ -1,8 +1,13 @@
 """Texts and names of labels in the cells of a row."""
 
 import json
+import re
 from typing import Any
 
+from sklearn_xc.command_line.errors import CommandError
+
+#: A name that spreadsheets would run as a formula, and the apostrophes that keep them from it.
+_FORMULA = re.compile(r"'*(=|[+\-@][^(|!]*[(|!])")
 #: Parquet has missing numbers, which are no text.
 _NOTHING = ("", None)
 
@@ -24,15 +29,36 @@ def names_of(cell: Any, separator: str | None) -> list[str]:
     cell : object
         A text with `separator` between names, or with one name; a list of names; or nothing.
     separator : str or None
+
+    Raises
+    ------
+    CommandError
+        For an object or a list among the names.
     """
     if _is_nothing(cell):
         return []
-    if isinstance(cell, list | tuple):
-        parts = [as_text(one) for one in cell if not _is_nothing(one)]
-    else:
+    parts = [one for one in cell if not _is_nothing(one)] if isinstance(cell, list) else [cell]
+    odd = next((one for one in parts if isinstance(one, list | dict)), None)
+    if odd is not None:
+        raise CommandError(f"labels must be names, or a list of names. Got {as_text(odd)}.")
+    if not isinstance(cell, list):
         text = as_text(cell)
         parts = [text] if separator is None else text.split(separator)
-    return list(dict.fromkeys(name for part in parts if (name := part.strip())))
+        parts = [_formula_as_name(part.strip()) for part in parts]
+    return list(dict.fromkeys(name for part in parts if (name := as_text(part).strip())))
+
+
+def name_in_cell(name: Any) -> str:
+    """Return a name as a CSV or TSV table holds it: no formula for a spreadsheet.
+
+    An apostrophe is put before what would be one; ``names_of`` takes it away.
+    """
+    text = as_text(name)
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def _formula_as_name(text: str) -> str:
+    return text[1:] if text[:1] == "'" and _FORMULA.match(text) else text
 
 
 def as_text(cell: Any) -> str:

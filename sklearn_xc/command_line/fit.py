@@ -84,6 +84,11 @@ def _check(rows: LabelledRows, counts: Counter, n_kept: int, options: Any) -> No
             "lower --min-count."
         )
     if options.estimator in ONE_LABEL:
+        if rows.n_without:
+            raise CommandError(
+                f"--estimator {options.estimator}: takes one label for each row, and "
+                f"{rows.n_without:,} rows have none: remove them, or take ova."
+            )
         several = next((names for names in rows.labels if len(names) > 1), None)
         if several is not None:
             raise CommandError(
@@ -111,7 +116,8 @@ def _hold_out(model: Any, rows: LabelledRows, options: Any) -> None:
     order = np.random.default_rng(options.seed).permutation(n)
     train, held = _some(rows, order[n_held:]), _some(rows, order[:n_held])
     least = 1 if options.estimator in ONE_LABEL else options.min_count
-    if max(Counter(name for names in train.labels for name in names).values()) < least:
+    counts = Counter(name for names in train.labels for name in names)
+    if max(counts.values(), default=0) < least:
         raise CommandError(f"--holdout: no label is in {least} of the rows that are left.")
     model = clone(model)
     seconds = _train(model, train, options)

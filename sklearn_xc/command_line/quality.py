@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from sklearn_xc.command_line.cells import as_text
 from sklearn_xc.metrics import (
     macro_f1,
     micro_f1,
@@ -34,7 +35,7 @@ class Answers:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._places = {name: place for place, name in enumerate(model.classes_.tolist())}
+        self._places = {as_text(name): at for at, name in enumerate(model.classes_.tolist())}
         self._n_known = len(self._places)
         self._best: list[np.ndarray] = []
         self._true: list[np.ndarray] = []
@@ -51,7 +52,7 @@ class Answers:
         )
         self._counts += map(len, labels)
         answers = [one if isinstance(one, list) else [one] for one in self._model.predict(texts)]
-        self._named.append(np.array([places[n] for names in answers for n in names], int))
+        self._named.append(np.array([places[as_text(n)] for names in answers for n in names], int))
         self._n_named += map(len, answers)
 
     @property

@@ -5,7 +5,7 @@ import io
 import json
 from typing import Any
 
-from sklearn_xc.command_line.cells import as_text
+from sklearn_xc.command_line.cells import as_text, name_in_cell
 from sklearn_xc.command_line.delimited import Row
 from sklearn_xc.command_line.errors import CommandError
 
@@ -58,7 +58,7 @@ class DelimitedWriter:
                 f"a row has the key {strange!r}, which the first thousand rows have not: there is "
                 "no column for it. Write JSON lines instead: --out NAME.jsonl."
             )
-        names = self._separator.join(as_text(name) for name, _ in tags)
+        names = self._separator.join(name_in_cell(name) for name, _ in tags)
         scores = self._separator.join(f"{score:.4g}" for _, score in tags)
         return [*(as_text(row.get(column)) for column in self._columns), names, scores]
 

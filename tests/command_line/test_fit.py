@@ -147,6 +147,10 @@ def test_one_label_each(run, refused, tmp_path, made, as_csv, train):
     assert run("evaluate", tmp_path / "m", table)[0] == 0
     error = refused("fit", train, *asked)
     assert "takes one label for each row, and a row has 2: " in error
+    table = as_csv(tmp_path / "t.csv", [*rows, rows[0] | {"tags": []}])
+    assert "takes one label for each row, and 1 rows have none: remove" in refused(
+        "fit", table, *asked
+    )
 
 
 def test_texts_of_labels(run, refused, tmp_path, train):
@@ -208,11 +212,15 @@ def test_columns_that_are_not_there(refused, train, tmp_path):
         ("text,tags\na,\nb, \n", "no row has a label: column 'tags' is empty"),
         ("text,tags\n,a\n,a\n", "no row has a text: 'text' is empty"),
         ("text,tags\nx,a\ny,b\n", "no label is in 2 rows or more; the most frequent, 'a', is in 1"),
+        ("text,tags\nx,\"['a', 'b']\"\ny,['a']\n", "column 'tags' must hold names. Got lists that"),
+        ('{"text": "x", "tags": {"a": 1}}\n', 'a list of names. Got {"a": 1}.'),
+        ('{"text": "x", "tags": ["a", ["b"]]}\n', 'a list of names. Got ["b"].'),
     ],
 )
 def test_tables_with_nothing_to_learn(refused, tmp_path, content, says):
-    (tmp_path / "t.csv").write_text(content)
-    assert says in refused("fit", tmp_path / "t.csv", *ASKED, "--out", tmp_path / "m")
+    table = tmp_path / "t"
+    table.write_text(content)
+    assert says in refused("fit", table, *ASKED, "--out", tmp_path / "m")
 
 
 def test_notes(run, train, tmp_path, made, as_csv):
@@ -223,7 +231,8 @@ def test_notes(run, train, tmp_path, made, as_csv):
     table = as_csv(tmp_path / "t.csv", [*made(50), *[row | {"tags": []} for row in made(4)]], "|")
     code, _, err = run("fit", table, *asked, "--separator", ";")
     assert code == 0
-    assert "note: 4 of 54 rows have no label: left out." in err
+    assert "note: 4 of 54 rows have no label, row 51 first. If" in err
+    assert "trained ova on 54 rows" in err
     assert "no cell of 'tags' holds ';', and many hold '|'" in err
     assert "labels are in fewer than 2 rows: left out. --min-count 1 keeps them." in err
     assert err.count("note:") == 3
@@ -334,6 +343,7 @@ def test_a_full_disk(refused, train, tmp_path, full_disk):
         (float("nan"), ";", []),
         (3.0, None, ["3"]),
         ("", None, []),
+        ("'=1+1; '-ism;'s;=a", ";", ["=1+1", "'-ism", "'s", "=a"]),
     ],
 )
 def test_names_in_a_cell(cell, separator, names):

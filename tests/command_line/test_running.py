@@ -30,6 +30,7 @@ def test_as_a_program():
         (["fit", "t.csv"], "required: --text, --labels, --out"),
         (["tag", "m", "t", "-k", "0"], "expected a whole number of at least 1. Got '0'"),
         (["tag", "m", "t", "--encoding", "utf-9"], "there is no encoding 'utf-9'"),
+        (["tag", "m", "t", "--encoding", "rot13"], "there is no encoding 'rot13'"),
         (["tag", "m", "t", "--delimiter", "||"], "expected one character"),
         (["fit", "t", "--holdout", "2"], "expected a share between 0 and 1, such as 0.1. Got '2'"),
     ],

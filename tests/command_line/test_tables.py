@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sklearn_xc.command_line import parquet
+from sklearn_xc.command_line.cells import names_of
 from sklearn_xc.command_line.errors import CommandError
 from sklearn_xc.command_line.tables import in_chunks, open_table
 from sklearn_xc.command_line.tagged_tables import DelimitedWriter
@@ -165,6 +166,17 @@ def test_any_text_survives_csv(tmp_path_factory, as_csv, texts):
         writer.write(rows, [[("a", 0.25), ("b", 1e-9)]] * len(rows))
     tags = {"labels": "a;b", "scores": "0.25;1e-09"}
     assert read(copy) == (["n", "text", *tags], [row | tags for row in rows])
+
+
+def test_labels_that_spreadsheets_would_run_survive_csv(tmp_path):
+    """No name begins as a formula, however the table is split; read again, they are the same."""
+    names = ["=cmd|' /C calc'!A0", "'=1+1", "@SUM(A1)", "-1+cmd|x", "-ism", "@angular/core", "'s"]
+    with open(tmp_path / "t.csv", "wb") as stream:
+        writer = DelimitedWriter(stream, ["n"], ("labels", "scores"), ";", ",")
+        writer.write([{"n": "1"}], [[(name, 1.0) for name in names]])
+    cell = read(tmp_path / "t.csv")[1][0]["labels"]
+    assert [part[0] for part in cell.split(";")] == ["'", "'", "'", "'", "-", "@", "'"]
+    assert names_of(cell, ";") == names
 
 
 @pytest.mark.parametrize("by", [{"n_rows": 7}, {"n_characters": 30}])
