@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from sklearn_xc._arguments import refuse_disguised
 from sklearn_xc._containers import as_sequence, is_missing, to_array
 from sklearn_xc._label_names import column_names
-from sklearn_xc._name_lists import names_in, of_kind, separator_within, warn_of_unknown
+from sklearn_xc._name_lists import is_list, names_in, of_kind, separator_within, warn_of_unknown
 from sklearn_xc._near_names import did_you_mean
 from sklearn_xc._sparse_input import check_sparse, rows_are_canonical
 
@@ -213,7 +213,7 @@ def read_allowed(
                 f"several names with {separator!r} between them. Got {len(entries)}."
             )
         entries = [[] if is_missing(one) else names_in(one, separator) for one in entries]
-    if any(_is_list(one) for one in entries):
+    if any(is_list(one) for one in entries):
         if not by_name:
             raise ValueError(
                 f"{name} for each instance must be an indicator, a sparse matrix or an array of "
@@ -238,10 +238,6 @@ def read_allowed(
     return AllowedLabels(n_labels, labels)
 
 
-def _is_list(entry: Any) -> bool:
-    return isinstance(entry, Iterable) and not isinstance(entry, str | bytes)
-
-
 def _is_column(given: Any, entries: list, separator: str, classes: np.ndarray, X: Any) -> bool:
     """Return whether entries are texts of names, one for each instance, as y is in fit.
 
@@ -264,7 +260,7 @@ def _names_of_row(entry: Any, number: int, name: str, separator: str | None) -> 
         return []
     if isinstance(entry, str) and separator is not None:
         return names_in(entry, separator)
-    if isinstance(entry, dict) or not _is_list(entry):
+    if isinstance(entry, dict) or not is_list(entry):
         raise ValueError(
             f"{name} must be names for all instances, or a list of names for each. Got both: "
             f"{entry!r} for instance {number}."

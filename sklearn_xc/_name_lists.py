@@ -54,12 +54,12 @@ def are_name_lists(y: Any) -> bool:
     first = next((row for row in y if not is_missing(row)), None)
     if first is None:
         return not isinstance(y, np.ndarray) or y.dtype == object
-    if not _is_list(first):
+    if not is_list(first):
         return False
-    name = next((name for row in y if _is_list(row) for name in row), None)
+    name = next((name for row in y if is_list(row) for name in row), None)
     if name is None or isinstance(name, str):
         return True
-    rows = [row for row in y if _is_list(row)]
+    rows = [row for row in y if is_list(row)]
     if isinstance(first, set | frozenset) or len(set(map(len, rows))) > 1:
         return True
     return isinstance(name, Integral) and any(name not in (0, 1) for row in rows for name in row)
@@ -248,6 +248,7 @@ def _names_of(row: Any, separator: str | None, number: int, who: str) -> list:
     return [str.__str__(one) if isinstance(one, str) else int(one) for one in names if one != ""]
 
 
-def _is_list(row: Any) -> bool:
+def is_list(row: Any) -> bool:
+    """Return whether a row may be a list of names, by its type."""
     is_other = isinstance(row, str | bytes) or sp.issparse(row)
     return isinstance(row, Iterable) and not is_other

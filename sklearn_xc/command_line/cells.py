@@ -4,6 +4,7 @@ import json
 import re
 from typing import Any
 
+from sklearn_xc._name_lists import names_in
 from sklearn_xc.command_line.errors import CommandError
 
 #: A name that spreadsheets would run as a formula, and the apostrophes that keep them from it.
@@ -41,11 +42,11 @@ def names_of(cell: Any, separator: str | None) -> list[str]:
     odd = next((one for one in parts if isinstance(one, list | dict)), None)
     if odd is not None:
         raise CommandError(f"labels must be names, or a list of names. Got {as_text(odd)}.")
-    if not isinstance(cell, list):
-        text = as_text(cell)
-        parts = [text] if separator is None else text.split(separator)
-        parts = [_formula_as_name(part.strip()) for part in parts]
-    return list(dict.fromkeys(name for part in parts if (name := as_text(part).strip())))
+    if isinstance(cell, list):
+        names = [as_text(part).strip() for part in parts]
+    else:
+        names = [_formula_as_name(name) for name in names_in(as_text(cell), separator)]
+    return list(dict.fromkeys(filter(None, names)))
 
 
 def name_in_cell(name: Any) -> str:
