@@ -110,7 +110,8 @@ def _node(value: Any, met: tuple[int, ...] = ()) -> Any:
     if id(value) in met[:-1]:
         return {"class": name}
     if kind in (list, tuple, set, frozenset):
-        return {name: [_node(item, met) for item in value]}
+        items = [_node(item, met) for item in value]
+        return {name: items if kind in (list, tuple) else sorted(items, key=repr)}
     if kind is dict:
         return {name: [[_node(key, met), _node(item, met)] for key, item in value.items()]}
     state = {key: getattr(value, key) for key in _OF_FUNCTIONS if hasattr(value, key)}
@@ -124,10 +125,11 @@ def _node(value: Any, met: tuple[int, ...] = ()) -> Any:
     }
 
 
-def _code(code: Any) -> str:
-    """Return a function's code as text, the same in each process."""
-    held = [_code(one) if hasattr(one, "co_code") else repr(one) for one in code.co_consts]
-    return repr((code.co_code, code.co_names, held))
+def _code(constant: Any) -> str:
+    """Return a code object or one of its constants as text, the same in each process."""
+    if hasattr(constant, "co_code"):
+        return repr((constant.co_code, constant.co_names, list(map(_code, constant.co_consts))))
+    return repr(sorted(constant, key=repr) if isinstance(constant, frozenset) else constant)
 
 
 def _checksum(content: bytes) -> str:

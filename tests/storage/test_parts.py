@@ -4,6 +4,8 @@ import hashlib
 import json
 import os
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -83,7 +85,9 @@ class TestParts:
                 path.mkdir()
             case "pipe":
                 os.mkfifo(path)
-        with pytest.raises(SavedModelError, match=r"x\.part: (cannot be read|is not a regular file)"):
+        with pytest.raises(
+            SavedModelError, match=r"x\.part: (cannot be read|is not a regular file)"
+        ):
             self.checkpoints(tmp_path).get("x")
         assert other.read_text() == "mine"
 
@@ -127,3 +131,24 @@ def test_a_worker_keeps_nothing_in_a_folder_of_another_fit(tmp_path):
             for folder in ("b", "none"):
                 kept.folder = tmp_path / folder
                 assert Loop(kept, "x").where_shared().get() is None
+
+
+def test_a_fit_is_known_in_processes_with_other_hashes():
+    """Sets of texts have another order in each process."""
+    code = (
+        "from sklearn_xc.storage.checkpoints import _node\n"
+        "class Own: pass\n"
+        "own = Own(); own.words = set('abcdefgh'); own.rest = lambda w: w in {'a', 'b', 'c', 'd'}\n"
+        "print(_node(own))"
+    )
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | {"PYTHONHASHSEED": str(seed)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in range(3)
+    }
+    assert len(printed) == 1
