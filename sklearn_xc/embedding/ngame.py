@@ -128,12 +128,11 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         If not 0, print a line per epoch, at most one per second.
     checkpoint_dir : str or PathLike, default=None
         A folder in which ``fit`` saves its progress: encoder, classifiers and optimiser after an
-        epoch, as often as saving takes at most a fiftieth of the time. If the process ends before
-        the fit does, the same call resumes from there and gives the same bytes, with any `n_jobs`.
-        Other data, parameters or versions are refused. The folder stays after the fit, takes about
-        as much room as training does in memory, and is yours to remove. Use one folder per fit; it
-        is not for searches, whose candidates would share it. An encoder or sampler of your own may
-        only have attributes that are numbers, strings or arrays.
+        epoch, at most once a minute. If the process ends before the fit does, the same call
+        resumes from there and gives the same bytes, with any `n_jobs`. Other data, parameters or
+        versions are refused. The folder stays after the fit, takes about as much room as training
+        does in memory, and is yours to remove. Use one folder per fit; it is not for searches,
+        whose candidates would share it. Not for an encoder or sampler of your own.
 
     Attributes
     ----------
@@ -346,10 +345,11 @@ class NGAMEEmbeddingXC(UpdatableEmbedding):
         ValueError
             For NaN, a y that is not binary, label features with a number of rows other than
             n_labels or with other features than X, incompatible parameters, a `vectorizer` that
-            does not make a sparse matrix of finite numbers, training that diverged, and a
-            `checkpoint_dir` of another fit.
+            does not make a sparse matrix of finite numbers, and training that diverged.
+        SavedModelError
+            If `checkpoint_dir` is that of another fit, or damaged.
         TypeError
-            If the encoder or the sampler has attributes that `checkpoint_dir` cannot keep.
+            For a `checkpoint_dir` with an encoder or a sampler of your own.
         OSError
             If `checkpoint_dir` cannot be written; what it already holds stays.
         MemoryBudgetError
