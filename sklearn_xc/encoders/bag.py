@@ -240,7 +240,7 @@ class BagOfEmbeddings(BaseEstimator):
         resume_steps(*self._learning(), found)
 
     def _learning(self) -> tuple[list[np.ndarray], list[Adam | LazyAdam]]:
-        steps = [self.embedding_steps_, *self.block_steps_]
+        steps: list[Adam | LazyAdam] = [self.embedding_steps_, *self.block_steps_]
         return [self.embeddings_, *(self.block_ or ())], steps
 
     def parameter_shapes(self, n_features: int, dim: int) -> list[tuple[str, tuple[int, ...], int]]:

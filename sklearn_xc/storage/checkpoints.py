@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import ModuleType
 from typing import IO, Any
 
 import numpy as np
@@ -100,18 +101,22 @@ def data_of(
     }
 
 
-def _node(value: Any, met: tuple[int, ...] = ()) -> Any:
-    """Return JSON that tells a value from others; `met` are the objects that hold it."""
+def _node(value: Any, met: dict[int, Any] | None = None) -> Any:
+    """Return JSON that tells a value from others; `met` are the objects before it, by id."""
     try:
         return Writer(lambda array, name: digest([array])).node(as_plain(value))
     except TypeError:  # it is, or holds, an object of the user's own
-        kind, met = type(value), (*met, id(value))
+        kind, met = type(value), {} if met is None else met
     name = f"{kind.__module__}.{kind.__qualname__}"
-    if id(value) in met[:-1]:
+    if isinstance(value, type | ModuleType):
+        return {name: f"{getattr(value, '__module__', '')}.{value.__name__}"}
+    if id(value) in met:
         return {"class": name}
-    if kind in (list, tuple, set, frozenset):
-        items = [_node(item, met) for item in value]
-        return {name: items if kind in (list, tuple) else sorted(items, key=repr)}
+    met[id(value)] = value
+    if kind in (list, tuple):
+        return {name: [_node(item, met) for item in value]}
+    if kind in (set, frozenset):
+        return {name: sorted((_node(item, met) for item in value), key=str)}
     if kind is dict:
         return {name: [[_node(key, met), _node(item, met)] for key, item in value.items()]}
     state = {key: getattr(value, key) for key in _OF_FUNCTIONS if hasattr(value, key)}

@@ -35,7 +35,7 @@ def run(folders, first, last, seconds):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="makes pipes and links")
-@pytest.mark.parametrize("n", [60, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n", [40, pytest.param(1000, marks=pytest.mark.slow)])
 def test_crafted_folders(n, tmp_path):
     subprocess.run([sys.executable, str(PROGRAM), str(tmp_path), "-1", "0"], check=True)
     found = {}

@@ -6,12 +6,13 @@ import os
 import pickle
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
 
 from sklearn_xc.exceptions import SavedModelError
-from sklearn_xc.storage.checkpoints import Checkpoints, opened
+from sklearn_xc.storage.checkpoints import Checkpoints, _node, opened
 from sklearn_xc.storage.loops import Loop, restore
 
 ARRAYS = {
@@ -152,3 +153,23 @@ def test_a_fit_is_known_in_processes_with_other_hashes():
         for seed in range(3)
     }
     assert len(printed) == 1
+
+
+class Own:
+    """An object of a class that no file can name."""
+
+    def __init__(self, **state):
+        self.__dict__.update(state, itself=self)
+
+
+def test_objects_of_other_classes_are_told_apart():
+    def made(number):
+        def inner(x):
+            return [x + number for _ in range(2)]
+
+        parts = {"list": [Own(a=number)], "partial": partial(max, number), "inner": inner}
+        return [Own(**parts), Own(a=np.arange(number)), partial(inner, 1), Own(a=number).__init__]
+
+    for one, other, again in zip(made(1), made(2), made(1), strict=True):
+        assert _node(one) == _node(again) != _node(other)
+        json.dumps(_node(one))
