@@ -110,6 +110,8 @@ def _node(value: Any, met: dict[int, Any] | None = None) -> Any:
     name = f"{kind.__module__}.{kind.__qualname__}"
     if isinstance(value, type | ModuleType):
         return {name: f"{getattr(value, '__module__', '')}.{value.__name__}"}
+    if isinstance(value, np.ndarray):
+        return {name: digest([value])}
     if id(value) in met:
         return {"class": name}
     met[id(value)] = value
@@ -226,10 +228,13 @@ class Checkpoints:
         Raises
         ------
         SavedModelError
-            If it is no regular file.
+            If something else has its name, such as a link or a pipe.
         """
+        path = self.folder / f"{name}{_PART}"
+        if path.is_symlink():  # else the next part of this name would be written elsewhere
+            raise SavedModelError(f"{path}: is a link.")
         try:
-            with open_regular(self.folder / f"{name}{_PART}") as stream:
+            with open_regular(path) as stream:
                 found = _read(stream, os.fstat(stream.fileno()).st_size)
         except FileNotFoundError:
             return None

@@ -11,7 +11,7 @@ from typing import IO
 from sklearn_xc.exceptions import SavedModelError
 
 
-def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
+def open_regular(path: Path) -> IO[bytes]:
     """Open a regular file to be read, without waiting for one that is not, such as a pipe.
 
     Raises
@@ -30,10 +30,10 @@ def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
     except (FileNotFoundError, NotADirectoryError):
         raise
     except (OSError, ValueError) as error:  # a folder, links in a circle, a NUL in the name
-        raise SavedModelError(f"{os.fspath(path)}: cannot be read ({error}).") from None
+        raise SavedModelError(f"{path}: cannot be read ({error}).") from None
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
         stream.close()
-        raise SavedModelError(f"{os.fspath(path)}: is not a regular file.")
+        raise SavedModelError(f"{path}: is not a regular file.")
     return stream
 
 
