@@ -30,7 +30,10 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Any:
     Raises
     ------
     SavedModelError
-        If the folder holds no model, a damaged one, or one of a newer format.
+        If the folder holds no model, a damaged one, one of a newer format, or anything that a model
+        may not hold.
+    FileNotFoundError
+        If there is no such folder.
 
     Notes
     -----

@@ -39,8 +39,8 @@ class SavedEstimator:
         Raises
         ------
         TypeError
-            If a parameter or attribute is neither a number, text or array nor a public part of
-            sklearn_xc or scikit-learn; a function of your own, for example.
+            If a parameter or attribute is not on the list of what a folder may hold; a function of
+            your own, for example.
         ValueError
             If `compact` is True and there are no one-vs-all weights.
         OSError

@@ -98,31 +98,6 @@ class ArrayFile:
         return file
 
 
-class _Checksums:
-    """Takes the bytes of a file, and has the checksum of each of its megabytes."""
-
-    def __init__(self) -> None:
-        self.size, self.sha256 = 0, list[str]()
-        self._open = hashlib.sha256()
-
-    def add(self, data: memoryview) -> None:
-        while len(data):
-            taken = data[: CHUNK - self.size % CHUNK]
-            self._open.update(taken)
-            self.size += len(taken)
-            data = data[len(taken) :]
-            if self.size % CHUNK == 0:
-                self._end()
-
-    def end(self) -> None:
-        if self.size % CHUNK:
-            self._end()
-
-    def _end(self) -> None:
-        self.sha256.append(self._open.hexdigest())
-        self._open = hashlib.sha256()
-
-
 def write_array(array: np.ndarray, folder: Path, name: str) -> tuple[str, ArrayFile]:
     """Write an array to a new file, whose name ends in a part of its checksum.
 
@@ -177,21 +152,25 @@ def write_file(
     sha256 : list of str
         Of each megabyte.
     """
-    scratch, sums = folder / f".{secrets.token_hex(4)}{WRITING}", _Checksums()
+    scratch, size, sums = folder / f".{secrets.token_hex(4)}{WRITING}", 0, []
     try:
         with open(scratch, "xb") as stream:
             for data in parts:
                 stream.write(data)
-                sums.add(data)
+                while len(data):
+                    if size % CHUNK == 0:
+                        sums.append(hashlib.sha256())
+                    taken = data[: CHUNK - size % CHUNK]
+                    sums[-1].update(taken)
+                    size, data = size + len(taken), data[len(taken) :]
             stream.flush()
             os.fsync(stream.fileno())
-        sums.end()
-        digest = hashlib.sha256("".join(sums.sha256).encode()).hexdigest()[:8]
-        final = f"{name}-{digest}{ending}"
+        sha256 = [one.hexdigest() for one in sums]
+        final = f"{name}-{hashlib.sha256(''.join(sha256).encode()).hexdigest()[:8]}{ending}"
         os.replace(scratch, folder / final)
     finally:
         scratch.unlink(missing_ok=True)
-    return final, sums.size, sums.sha256
+    return final, size, sha256
 
 
 def bytes_of(array: np.ndarray) -> Iterable[memoryview]:

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sklearn_xc._plain_state import KIND, STATE, as_plain, from_plain
@@ -85,20 +84,12 @@ def _compacted(state: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     return "CompactLabelWeights", as_plain({**held, **{name: state[name] for name in _BESIDE}})
 
 
-@dataclass(frozen=True)
-class Form:
+class Form(NamedTuple):
     """How a record is kept in a folder.
 
-    Attributes
-    ----------
-    write : callable
-        Makes its form of its plain state; None if that one has none.
-    read : callable
-        Reads it.
-    format : int
-        The first format of folders that has it.
-    compact : callable, optional
-        Returns the name and the plain state of a smaller record of about the same.
+    `write` makes its form of its plain state, or None if that has none; `read` reads it; `format`
+    is the first format of folders that has it; `compact` returns a smaller record of about the
+    same.
     """
 
     write: Callable[..., Any]

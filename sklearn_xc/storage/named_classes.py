@@ -14,44 +14,33 @@ import sklearn_xc.storage.scikit_learn  # noqa: F401  declares
 from sklearn_xc._declared_state import OF_OTHERS, declarations
 from sklearn_xc._sklearn import validate_parameter_constraints
 
+#: Of this package, by the module that they are imported from; records are in ``_plain_state``.
 _OURS = {
-    "sklearn_xc": (
-        "DecompMIPSClassifier", "DecompMIPSSkipGram", "ImplicitSoftmaxSGD", "LabelFeatures",
-        "NGAMEEmbeddingXC", "OvALinearXC", "OvALinearXCCV", "SoftmaxUMax", "StackingXC",
-        "TextClassifierXC", "ThresholdTuner", "TopKCalibrator",
-    ),
-    "sklearn_xc.encoders": ("BagOfEmbeddings", "TransformerEncoder"),
-    "sklearn_xc.gradients": (
-        "ExactGradient", "MessagePassing", "SampledGradient", "SearchedGradient",
-    ),
-    "sklearn_xc.initialisers": (
-        "Bias", "Given", "MeanSeparating", "OneVsAllPrimal", "OneVsAllPrimalPlusPlus", "Zero",
-    ),
-    "sklearn_xc.losses": (
-        "CrossEntropy", "HuberHinge", "Logistic", "MaxMargin", "SquaredHinge", "Triplet",
-    ),
-    "sklearn_xc.mips": ("ExactIndex", "FaissIndex", "ProductIndex", "SphericalIndex"),
-    "sklearn_xc.model_selection": ("RareLabelShuffleSplit", "RareLabelSplit"),
-    "sklearn_xc.preprocessing": ("LabelBinarizerXC",),
-    "sklearn_xc.samplers": (
-        "AnceSampler", "InBatchSampler", "NgameSampler", "OrderedSgdSampler", "TasSampler",
-    ),
-}  # fmt: skip
-#: By their last part, the public names of classes; those of scikit-learn are in ``scikit_learn``.
-_NAMES = {name: home for home, names in _OURS.items() for name in names}
+    "sklearn_xc": "DecompMIPSClassifier DecompMIPSSkipGram ImplicitSoftmaxSGD NGAMEEmbeddingXC "
+    "OvALinearXC OvALinearXCCV SoftmaxUMax StackingXC TextClassifierXC ThresholdTuner "
+    "TopKCalibrator",
+    "sklearn_xc.gradients": "ExactGradient MessagePassing SampledGradient SearchedGradient",
+    "sklearn_xc.initialisers": "Bias Given MeanSeparating OneVsAllPrimal OneVsAllPrimalPlusPlus "
+    "Zero",
+    "sklearn_xc.losses": "CrossEntropy HuberHinge Logistic MaxMargin SquaredHinge Triplet",
+    "sklearn_xc.mips": "ExactIndex FaissIndex ProductIndex SphericalIndex",
+    "sklearn_xc.model_selection": "RareLabelShuffleSplit RareLabelSplit",
+    "sklearn_xc.preprocessing": "LabelBinarizerXC",
+    "sklearn_xc.samplers": "AnceSampler InBatchSampler NgameSampler OrderedSgdSampler TasSampler",
+}
+#: Where each class is imported from.
+HOMES = {name: home for home, names in _OURS.items() for name in names.split()}
+HOMES |= {name: home for name, (home, _) in OF_OTHERS.items()}
 #: Attributes that are left out: an address of the process that wrote it.
 NOT_SAVED = ("_stop_words_id",)
 #: Of a pattern for tokens: a character or a set of them, and how often.
-_ONE, _OFTEN = (
-    r"(?:\w|\\[wWdDsS]|\[\^?(?:\\[wWdDsS-]|[^][\\^])+\])",
-    r"(?:[+*]|\{\d\d?(,\d?\d?)?\})?",
-)
+_ONE = r"(?:\w|\\[wWdDsS]|\[\^?(?:\\[wWdDsS-]|[^][\\^])+\])"
+_OFTEN = r"(?:[+*]|\{\d\d?(,\d?\d?)?\})?"
 #: Patterns that take time in proportion to a text: only the last character repeats, and the end of
 #: a word follows only where nothing is tried twice.
 _LINEAR = re.compile(
     rf"(\(\?u\))?((\\b)?{_ONE}{{0,9}}({_ONE}{_OFTEN}|\\w\+\\b)|\\b{_ONE}{{1,9}}{_OFTEN}\\b)"
 )
-
 #: What parameters of scikit-learn's may be in a model, whatever else they may be elsewhere: no
 #: functions, no files, no folders of pickles, no codecs that import, nothing without end.
 _MAY_BE: dict[str, tuple[str, Callable[[Any], bool]]] = {
@@ -83,17 +72,15 @@ _MAY_BE: dict[str, tuple[str, Callable[[Any], bool]]] = {
 
 def name_of(kind: type) -> str | None:
     """Return the name by which a file may name a class, or None if there is none."""
-    name = kind.__qualname__
-    home = OF_OTHERS[name][0] if name in OF_OTHERS else _NAMES.get(name)
-    return f"{home}.{name}" if home and class_named(f"{home}.{name}") is kind else None
+    name = f"{HOMES.get(kind.__qualname__)}.{kind.__qualname__}"
+    return name if class_named(name) is kind else None
 
 
 def class_named(name: Any) -> type | None:
     """Return the class of a name, or None if no file may name it."""
     home, _, last = name.rpartition(".") if isinstance(name, str) else ("", "", "")
-    if _NAMES.get(last) != home and (last not in OF_OTHERS or OF_OTHERS[last][0] != home):
-        return None
-    return getattr(importlib.import_module(home), last, None)
+    known = last in HOMES and HOMES[last] == home
+    return getattr(importlib.import_module(home), last, None) if known else None
 
 
 def parameters_of(kind: type) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from sklearn_xc.parallel.memory import format_bytes
 from sklearn_xc.storage.array_files import TENSORS, ArrayFile, StoredArray
 from sklearn_xc.storage.folder import META, read_meta
 from sklearn_xc.storage.models import load_model
+from sklearn_xc.storage.nodes import said_of
 
 #: Parameters as long as this are cut.
 _LONGEST = 60
@@ -31,12 +32,14 @@ def describe_model(path: str | os.PathLike[str]) -> list[str]:
     files: dict[str, ArrayFile] = meta["files"]
     size = sum(file.size for file in files.values()) + (folder / META).stat().st_size
     versions = ", ".join(f"{name} {version}" for name, version in meta["versions"].items())
+    with said_of(()):
+        objects = list(_objects(meta["model"], "", 0))
     lines = [
         f"{folder}: {_class_of(meta['model'])}, format {meta['format']}, {format_bytes(size)} in "
         f"{len(files) + 1} files",
         f"saved by {versions}",
         "",
-        *_objects(meta["model"], "", 0),
+        *objects,
         "",
     ]
     rows = [
@@ -72,7 +75,7 @@ def problems_of_model(path: str | os.PathLike[str]) -> list[str]:
     if not found:
         try:
             load_model(folder, verify=True)
-        except (SavedModelError, ValueError) as error:
+        except SavedModelError as error:
             found.append(str(error))
     return found
 

@@ -186,7 +186,7 @@ def plain(value: Any, within: tuple = (), but: tuple = ()) -> Any:
         return tuple(
             (str(key), plain(part, within, but))
             for key, part in sorted(value.items(), key=lambda item: str(item[0]))
-            if not str(key).endswith(("seconds", "_s"))
+            if not str(key).endswith(("seconds", "_s", "_stop_words_id"))
         )
     if hasattr(value, "_asdict"):
         return plain(value._asdict(), within, but)

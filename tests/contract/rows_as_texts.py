@@ -85,7 +85,7 @@ def make_public(patch):
     name = RowsAsTexts.__name__
     patch.setattr(embedding, name, RowsAsTexts, raising=False)
     patch.setattr(embedding, "__all__", [*embedding.__all__, name])
-    patch.setitem(named_classes._NAMES, name, embedding.__name__)
+    patch.setitem(named_classes.HOMES, name, embedding.__name__)
 
 
 def texts_of(rows):

@@ -271,6 +271,43 @@ class TestDamage:
         with pytest.raises(SavedModelError, match=f"{re.escape(repr(name))} is no name of an arra"):
             sklearn_xc.load(tmp_path)
 
+    @pytest.mark.skipif(sys.platform != "linux", reason="has other files")
+    @pytest.mark.parametrize("place", [META, "label_counts-*"])
+    @pytest.mark.parametrize(
+        "put",
+        [
+            os.mkfifo,
+            Path.mkdir,
+            lambda path: path.symlink_to(path),
+            lambda path: path.symlink_to("/dev/zero"),
+        ],
+    )
+    def test_only_regular_files_are_opened(self, put, place, model, tmp_path):
+        model.save(tmp_path)
+        (path,) = tmp_path.glob(place)
+        path.unlink()
+        put(path)
+        with pytest.raises(
+            SavedModelError, match=rf"{path.name}: (is not a regular|cannot be read)"
+        ):
+            sklearn_xc.load(tmp_path)
+
+    @pytest.mark.parametrize("name", ["versions", "model", "files"])
+    def test_meta_names_all_that_it_must(self, name, model, tmp_path):
+        model.save(tmp_path)
+        rewritten(tmp_path, lambda meta: meta.pop(name))
+        with pytest.raises(SavedModelError, match="must name a model, its files and versions"):
+            sklearn_xc.load(tmp_path)
+
+    def test_parameters_of_an_earlier_version(self, model, tmp_path):
+        model.save(tmp_path)
+        rewritten(tmp_path, lambda meta: meta["model"]["parameters"].pop("history_dir"))
+        assert sklearn_xc.load(tmp_path).history_dir is None
+        for key, value in (("C", -1.0), ("nobody", 1), ("predict", 1)):
+            rewritten(tmp_path, lambda meta: meta["model"]["parameters"].update({key: value}))  # noqa: B023
+            with pytest.raises(SavedModelError, match="makes no sense"):
+                sklearn_xc.load(tmp_path)
+
     @pytest.mark.parametrize(
         "change",
         [
