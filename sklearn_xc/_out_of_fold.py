@@ -144,6 +144,9 @@ class RoutesFit:
     routing weights reach the last step of a Pipeline, too.
     """
 
+    #: Whether weights count for more than the training of the parts.
+    _weighs_answers = True
+
     def _routed_parts(self) -> dict[str, Any]:
         """Return the estimators to be fitted, by name; None for a default, which takes weights."""
         raise NotImplementedError
@@ -161,11 +164,11 @@ class RoutesFit:
         router.add(method_mapping=to_fit, **self._routed_parts())
         return router.add(cv=getattr(self, "cv", None), method_mapping=to_split)
 
-    def _routed(self, sample_weight: np.ndarray | None, params: Mapping[str, Any]) -> Bunch:
+    def _routed(self, weight: np.ndarray | None, params: Mapping[str, Any]) -> Bunch:
         """Return the arguments of ``fit`` of each part, by its name, and of ``cv.split``."""
         parts, who = self._routed_parts(), type(self).__name__
         if sklearn.get_config()["enable_metadata_routing"]:
-            routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
+            routed = process_routing(self, "fit", sample_weight=weight, **params)
         else:
             if params and not parts.keys() - {"final_estimator"}:
                 raise TypeError(
@@ -175,41 +178,34 @@ class RoutesFit:
                 )
             routed = Bunch(cv=Bunch(split={}))
             for name, part in parts.items():
-                weight = {} if part is None else weight_argument(part, sample_weight, name, who)
                 further = {} if name == "final_estimator" else params
-                routed[name] = Bunch(fit={**further, **weight})
+                routed[name] = Bunch(fit={**further, **self._weight_argument(name, part, weight)})
         for name, part in parts.items():
-            if part is None and sample_weight is not None:
-                routed[name] = Bunch(fit={"sample_weight": sample_weight})
+            if part is None and weight is not None:
+                routed[name] = Bunch(fit={"sample_weight": weight})
         return routed
 
-
-def weight_argument(
-    estimator: Any, weight: np.ndarray | None, part: str, who: str
-) -> dict[str, np.ndarray]:
-    """Return weights as an argument of ``fit``, in a Pipeline of its last step.
-
-    Warns
-    -----
-    UserWarning
-        If it takes none.
-    """
-    if weight is None:
-        return {}
-    prefix = ""
-    while hasattr(estimator, "steps"):
-        name, estimator = estimator.steps[-1]
-        prefix += f"{name}__"
-    taken = signature(estimator.fit).parameters.values()
-    if not any(one.name == "sample_weight" or one.kind is one.VAR_KEYWORD for one in taken):
-        warnings.warn(
-            f"{who}: {part} does not take sample_weight: it is trained without weights, and only "
-            "what is learned from its scores is weighted.",
-            UserWarning,
-            stacklevel=7,
+    def _weight_argument(self, name: str, part: Any, weight: np.ndarray | None) -> dict[str, Any]:
+        """Return weights as an argument of ``fit`` of a part, in a Pipeline of its last step."""
+        if part is None or weight is None:
+            return {}
+        prefix = ""
+        while hasattr(part, "steps"):
+            step, part = part.steps[-1]
+            prefix += f"{step}__"
+        taken = signature(part.fit).parameters.values()
+        takes_weights = any(
+            one.name == "sample_weight" or one.kind is one.VAR_KEYWORD for one in taken
         )
-        return {}
-    return {f"{prefix}sample_weight": weight}
+        if self._weighs_answers and not takes_weights:
+            warnings.warn(
+                f"{type(self).__name__}: {name} does not take sample_weight: it is trained without "
+                "weights, and only what is learned from its scores is weighted.",
+                UserWarning,
+                stacklevel=7,
+            )
+            return {}
+        return {f"{prefix}sample_weight": weight}
 
 
 def ask(

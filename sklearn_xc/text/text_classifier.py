@@ -221,8 +221,7 @@ class TextClassifierXC(
             and hold only 0 and 1. A row of None, NaN or NA has no labels; with one class for each
             instance, it is an error.
         sample_weight : array-like of shape (n,), default=None
-            Passed to the classifier if it takes them or, with metadata routing enabled, requests
-            them.
+            Passed to the classifier; with metadata routing enabled, if it requests them.
 
         Returns
         -------
@@ -286,6 +285,9 @@ class TextClassifierXC(
             self._unseen_labels = np.flatnonzero(counts == 0)
         fit.end()
         return self
+
+    #: A classifier that takes no weights refuses them itself.
+    _weighs_answers = False
 
     def _routed_parts(self) -> dict[str, Any]:
         return {"classifier": self.classifier}

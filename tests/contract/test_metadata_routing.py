@@ -274,6 +274,11 @@ class TestOtherArguments:
         model.fit(X, Y, sample_weight=WEIGHT)
 
 
+def test_a_tagger_whose_classifier_takes_no_weights():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'sample_weight'"):
+        TextClassifierXC(Same(), Shaded()).fit(X, Y, sample_weight=WEIGHT)
+
+
 def test_groups_reach_the_folds_that_choose_c(routing):
     model, groups = OvALinearXCCV([0.1, 1.0], cv=GroupKFold(2), prune=0), np.arange(60) % 3
     if routing:
