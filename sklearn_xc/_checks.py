@@ -413,8 +413,8 @@ def check_indicator(estimator: Any, y: Any, n_samples: int, n_labels: int) -> sp
     return sp.csr_array((ones, labels, indptr), shape=(n_samples, n_labels))
 
 
-def require_labels(estimator: Any, targets: Targets, rows: np.ndarray) -> None:
-    """Raise ValueError unless y has two labels and some row has one.
+def require_labels(estimator: Any, targets: Targets, rows: np.ndarray, least: int = 2) -> None:
+    """Raise ValueError unless y has two labels, or `least`, and some row has one.
 
     Parameters
     ----------
@@ -424,9 +424,11 @@ def require_labels(estimator: Any, targets: Targets, rows: np.ndarray) -> None:
         Checked targets.
     rows : ndarray of int
         Rows of X that have a label and take part; one may come several times.
+    least : int, default=2
+        How many labels the estimator needs.
     """
     name = type(estimator).__name__
-    if len(targets.classes) < 2:
+    if len(targets.classes) < least:
         raise ValueError(f"{name}: y needs at least two label columns. Got 1.")
     if not len(rows):
         raise ValueError(f"{name}: no row of y has a label.")

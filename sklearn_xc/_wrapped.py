@@ -168,7 +168,7 @@ class WrappedClassifier(RoutesFit, XCClassifier):
         given = check_weights(self, sample_weight, n)
         weight = np.ones(n) if given is None else given
         indptr, _ = targets.by_instance(n)
-        require_labels(self, targets, np.flatnonzero((np.diff(indptr) > 0) & (weight > 0)))
+        require_labels(self, targets, np.flatnonzero((np.diff(indptr) > 0) & (weight > 0)), least=1)
         seed = draw_seed(self.random_state)
         self._keep_targets(targets)
         self._count_instances(targets, weight)

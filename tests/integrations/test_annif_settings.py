@@ -15,6 +15,7 @@ from sklearn_xc.integrations.annif.settings import (
 )
 
 PROJECT = {"name": "Tate", "language": "en", "backend": "sklearn_xc", "vocab": "tate", "limit": "9"}
+PROJECT |= {"analyzer": "simple", "transform": "limit(5000)", "access": "public"}
 
 
 def test_a_project_that_says_nothing_has_the_defaults():
@@ -56,6 +57,9 @@ def test_tables_of_toml_say_the_same_as_dotted_keys():
         ({"ngram": "two"}, r"ngram must be a whole number of at least 1\. Got 'two'"),
         ({"ngram": "true"}, "Got 'true'"),
         ({"set": "C=1"}, r"set\.NAME = VALUE .* Got set = 'C=1'"),
+        ({"estimater": "SoftmaxUMax"}, r"has no key 'estimater'\. Did you mean 'estimator'\?"),
+        ({"C": "3"}, r"has no key 'C'\. Did you mean 'set\.C'\?"),
+        ({"stop_words": "english"}, r"Did you mean 'vectorizer\.stop_words'\?"),
         ({"set.c": "1"}, r"set\.c: OvALinearXC has no parameter 'c'"),
         ({"set.los": "x"}, r"has no parameter 'los'\. Did you mean set\.loss\?"),
         ({"vectorizer.mindf": "2"}, r"TfidfVectorizer has no parameter .* vectorizer\.min_df"),
@@ -137,6 +141,13 @@ def test_calibrated_suggestions_are_probabilities_best_first():
         given = [by_label[label] for label in positions[row]]
         np.testing.assert_allclose(scores[row], given, rtol=1e-6)
         assert given == sorted(given, reverse=True)
+
+
+def test_a_single_subject_is_learnt():
+    model = tagging.fit(tagging.make_model(read_settings({})), TEXTS, [["u:ale"]] * len(TEXTS), 1)
+    positions, scores = tagging.suggest(model, ASKED[:1], k=3)
+    assert positions.tolist() == [[0, -1, -1]]
+    assert scores[0, 0] > 0.9
 
 
 def test_probabilities_of_the_estimator_itself_are_taken():

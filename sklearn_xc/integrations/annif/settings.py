@@ -5,6 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+import sklearn_xc
+from sklearn_xc._near_names import did_you_mean
+
 ESTIMATORS = (
     "OvALinearXC", "OvALinearXCCV", "SoftmaxUMax", "ImplicitSoftmaxSGD", "DecompMIPSClassifier",
     "NGAMEEmbeddingXC", "StackingXC",
@@ -12,6 +17,10 @@ ESTIMATORS = (
 CALIBRATIONS = ("spline", "isotonic", "sigmoid", "none")
 #: Parameters of the estimator and of the vectorizer begin so.
 _PREFIXES = {"set": "estimator", "vectorizer": "vectorizer"}
+_KEYS = (*_PREFIXES, "estimator", "calibration", "min_df", "ngram")
+#: Keys that Annif itself reads.
+_ANNIF_KEYS = ("name", "language", "backend", "vocab", "analyzer", "transform")
+_ANNIF_KEYS += ("limit", "access", "allow_learn")
 _WORDS = {"true": True, "false": False, "none": None}
 
 
@@ -49,7 +58,7 @@ def read_settings(config: Mapping[str, Any]) -> Settings:
     ----------
     config : mapping of str to object
         ``estimator``, ``calibration``, ``min_df``, ``ngram``; ``set.NAME`` and ``vectorizer.NAME``,
-        or mappings under ``set`` and ``vectorizer``. What else is there is Annif's.
+        or mappings under ``set`` and ``vectorizer``; and the keys of Annif itself.
 
     Returns
     -------
@@ -58,7 +67,8 @@ def read_settings(config: Mapping[str, Any]) -> Settings:
     Raises
     ------
     SettingsError
-        For an estimator or calibration that there is not, and for what is no number.
+        For an unknown key, estimator or calibration, and for a `min_df` or `ngram` that is not a
+        number.
 
     Examples
     --------
@@ -69,6 +79,7 @@ def read_settings(config: Mapping[str, Any]) -> Settings:
     estimator = str(config.get("estimator", "OvALinearXC"))
     if estimator not in ESTIMATORS:
         raise SettingsError(f"estimator must be one of {', '.join(ESTIMATORS)}. Got {estimator!r}.")
+    _refuse_unknown_keys(config, estimator)
     calibration = str(config.get("calibration", "spline")).lower()
     if calibration not in CALIBRATIONS:
         raise SettingsError(
@@ -85,6 +96,19 @@ def read_settings(config: Mapping[str, Any]) -> Settings:
         {**words, **_below("vectorizer", config)},
         None if calibration == "none" or own_chances else calibration,
     )
+
+
+def _refuse_unknown_keys(config: Mapping[str, Any], estimator: str) -> None:
+    parts = {"set": getattr(sklearn_xc, estimator), "vectorizer": TfidfVectorizer}
+    for key in config:
+        if key in (*_KEYS, *_ANNIF_KEYS) or key.startswith(tuple(f"{part}." for part in parts)):
+            continue
+        hint = did_you_mean(key, (*_KEYS, *_ANNIF_KEYS))
+        for prefix, part in parts.items():
+            if key in part._get_param_names():
+                hint = f" Did you mean '{prefix}.{key}'?"
+                break
+        raise SettingsError(f"A project with backend=sklearn_xc has no key {key!r}.{hint}")
 
 
 def read_count(config: Mapping[str, Any], key: str, default: int) -> int:
