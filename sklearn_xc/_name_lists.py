@@ -251,4 +251,5 @@ def _names_of(row: Any, separator: str | None, number: int, who: str) -> list:
 def is_list(row: Any) -> bool:
     """Return whether a row may be a list of names, by its type."""
     is_other = isinstance(row, str | bytes) or sp.issparse(row)
-    return isinstance(row, Iterable) and not is_other
+    is_number = getattr(row, "ndim", 1) == 0  # an entry of a tensor
+    return isinstance(row, Iterable) and not is_other and not is_number

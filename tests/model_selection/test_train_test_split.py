@@ -50,11 +50,19 @@ def test_containers_stay(indicator):
     assert [int(text) for text in texts_train] == X_train["a"].tolist()
 
 
+class _Tensor(np.ndarray):
+    """An array whose entries are arrays without dimensions, as of PyTorch."""
+
+    def __iter__(self):
+        return (np.ndarray.__getitem__(self, (i, ...)) for i in range(len(self)))
+
+
 @pytest.mark.parametrize(
     "stratify",
-    [None, [0, 1] * 30, np.array(["a", "b", "c"] * 20), np.arange(60).reshape(60, 1) % 3,
+    [None, [0, 1] * 30, (np.arange(60) % 3).view(_Tensor),
+     np.array(["a", "b", "c"] * 20), np.arange(60).reshape(60, 1) % 3,
      np.stack([np.arange(60) % 3, np.arange(60) % 2], axis=1)],
-    ids=["none", "list", "texts", "column", "columns of classes"],
+    ids=["none", "list", "tensor", "texts", "column", "columns of classes"],
 )  # fmt: skip
 def test_all_else_is_scikit_learns(stratify):
     arguments = {"stratify": stratify, "random_state": 3, "test_size": 0.3}
