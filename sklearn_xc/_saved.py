@@ -7,6 +7,7 @@ from typing import Any
 from sklearn.exceptions import InconsistentVersionWarning
 
 import sklearn_xc
+from sklearn_xc._declared_state import Lengths, MisfitError, check_record, declarations
 from sklearn_xc._plain_state import as_plain, from_plain
 from sklearn_xc.exceptions import SavedModelError
 
@@ -14,6 +15,8 @@ from sklearn_xc.exceptions import SavedModelError
 STATE_FORMAT = 4
 #: The attribute of an opened estimator that holds what was not read of its folder yet.
 UNREAD = "_unread"
+#: Set to True when a fitted attribute is assigned, and to False on an estimator in training.
+EDITED = "_edited"
 _VERSION, _FORMAT = "_sklearn_xc_version", "_sklearn_xc_format"
 
 
@@ -120,6 +123,11 @@ class SavedEstimator:
             )
         return model
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name in declarations(type(self)):
+            self.__dict__.setdefault(EDITED, True)
+
     def __getattr__(self, name: str) -> Any:
         attributes = self.__dict__
         unread = attributes.get(UNREAD)
@@ -132,8 +140,9 @@ class SavedEstimator:
 
     def __getstate__(self) -> dict[str, Any]:
         read_all(self)
+        check_edits(self)
         held: Any = super().__getstate__()
-        state = as_plain(dict(held))
+        state = as_plain({name: value for name, value in held.items() if name != EDITED})
         state[_VERSION] = sklearn_xc.__version__
         state[_FORMAT] = STATE_FORMAT
         return state
@@ -166,3 +175,26 @@ def read_all(estimator: Any) -> None:
     if UNREAD in attributes:
         attributes[UNREAD].read_all(attributes)
         attributes.pop(UNREAD, None)
+
+
+def check_edits(estimator: Any) -> None:
+    """Check the attributes of a fitted estimator, if any was assigned since the last check.
+
+    Compiled loops trust the lengths and dtypes of fitted attributes.
+
+    Raises
+    ------
+    ValueError
+        If they do not fit each other.
+    """
+    if not vars(estimator).get(EDITED):
+        return
+    read_all(estimator)
+    name = type(estimator).__name__
+    try:
+        check_record(estimator, Lengths(), name)
+    except MisfitError as error:
+        raise ValueError(
+            f"{name}: its fitted attributes were changed and do not fit each other: {error}"
+        ) from None
+    vars(estimator).pop(EDITED, None)

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sklearn_xc._saved import read_all
+from sklearn_xc._saved import EDITED, check_edits, read_all
 from sklearn_xc._sklearn import callbacks_around
 from sklearn_xc.kernels.compiling.notices import announced_compilation
 
@@ -33,10 +33,17 @@ def built_apart(method: Method) -> Method:
     def build(self: Any, *args: Any, **kwargs: Any) -> Any:
         read_all(self)
         given = self.get_params(deep=False)
+        if method.__name__ != "fit" or given.get("warm_start"):
+            check_edits(self)
+        outer = vars(self).get(EDITED)
         apart = sharing(self, vars(self) | {k: _as_python(v) for k, v in given.items()})
+        vars(apart)[EDITED] = False
         with announced_compilation(getattr(self, "verbose", 0)), callbacks_around(apart):
             method(apart, *args, **kwargs)
-        self.__dict__ = vars(apart) | given
+        state = vars(apart) | given
+        if outer is not False:
+            del state[EDITED]
+        self.__dict__ = state
         return self
 
     return build  # type: ignore[return-value]
@@ -47,6 +54,7 @@ def reads_one_state(method: Method) -> Method:
 
     @functools.wraps(method)
     def read(self: Any, *args: Any, **kwargs: Any) -> Any:
+        check_edits(self)
         same = sharing(self, vars(self))
         if not getattr(self, "verbose", 0):
             return method(same, *args, **kwargs)

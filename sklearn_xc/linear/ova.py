@@ -139,7 +139,7 @@ class OvALinearXC(UpdatableModel, LogisticModel):
     ----------
     classes_ : ndarray of shape (n_labels,)
         Class labels after a 1-D y, otherwise the names or numbers of the columns.
-    coef_ : csr_array of shape (n_labels, n_features)
+    coef_ : read-only csr_array of shape (n_labels, n_features)
         Weights after pruning (a single row after a 1-D fit of two classes).
     intercept_ : ndarray of shape (n_labels,)
         Intercepts; (1,) after a 1-D fit of two classes, as are ``n_iter_`` and ``fit_report_``.

@@ -150,7 +150,7 @@ def test_prefit(classes):
     inner = clone(SOFTMAX).fit(X[:600], y[:600])
     kept = np.flatnonzero(np.isin(y, inner.classes_) & (np.arange(900) >= 600))
     model = TopKCalibrator(inner, cv="prefit", n_groups=2).fit(X[kept], y[kept])
-    assert model.estimator_.coef_ is inner.coef_
+    assert model.estimator_.intercept_ is inner.intercept_
     np.testing.assert_array_equal(model.classes_, inner.classes_)
     np.testing.assert_array_equal(model.label_counts_, inner.label_counts_)
     assert model.predict_proba(X[:5]).shape == (5, len(inner.classes_))

@@ -1,5 +1,6 @@
 """What a saved model names: estimators by public names, and nothing else of this package."""
 
+import copy
 import importlib
 import io
 import pickle
@@ -64,6 +65,28 @@ def test_a_pickle_names_estimators_and_parts_alone(model):
     assert ours
     assert {name for name in ours if not is_public(name)} == set()
     assert not {name.rpartition(".")[2] for name in ours} & set(RECORDS)
+
+
+def test_attributes_that_were_assigned_must_fit_the_others(model):
+    classifier = copy.deepcopy(model[-1] if hasattr(model, "steps") else model)
+    width = classifier.n_features_in_
+    classifier.classes_ = classifier.classes_.copy()
+    assert len(classifier.predict_topk(sp.csr_array((1, width)), 1)[0]) == 1
+    held = {
+        name: value[:-1]
+        for name, value in vars(classifier).items()
+        if name in ("classes_", "coef_", "intercept_", "feature_embedding_", "label_embeddings_")
+        and value is not None
+    }
+    has_parts = any(hasattr(classifier, name) for name in ("estimator", "estimators"))
+    if not has_parts and not hasattr(getattr(classifier, "encoder", None), "model"):
+        held["n_features_in_"] = width + 1
+    for name, value in held.items():
+        edited = copy.deepcopy(classifier)
+        setattr(edited, name, value)
+        for ask in (edited.predict, edited.predict_topk, copy.copy):
+            with pytest.raises(ValueError, match=r"attributes were changed and do not fit"):
+                ask(edited if ask is copy.copy else sp.csr_array((1, edited.n_features_in_)))
 
 
 def test_skops_asks_for_estimators_and_parts_alone(model):

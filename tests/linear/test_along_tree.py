@@ -178,7 +178,7 @@ def test_folds(nested, plans, monkeypatch):
 
 def test_control_c_in_a_later_wave(nested, small_blocks, monkeypatch, interrupt_main):
     fitted = fit(*nested, init="msi")
-    before = fitted.coef_
+    before = fitted.intercept_
     n_begun, running, solve_block = itertools.count(), threading.Event(), training.solve_block
 
     def interrupted_solve_block(*args):
@@ -196,7 +196,7 @@ def test_control_c_in_a_later_wave(nested, small_blocks, monkeypatch, interrupt_
             fitted.set_params(init="ovap++", n_jobs=n_jobs).fit(*nested)
         assert running.is_set()
         assert next(n_begun) < 16
-        assert fitted.coef_ is before
+        assert fitted.intercept_ is before
 
 
 class Circular(Initialiser):

@@ -225,3 +225,10 @@ class TestUnpleasantRows:
             np.testing.assert_array_equal(np.sign(model.intercept_)[[4, 7]], [-1, 1])
         else:
             assert not model.intercept_.any()
+
+
+def test_coef_is_read_only(xy):
+    model = OvALinearXC().fit(*xy)
+    for array in (model.coef_.data, model.coef_.indices, model.coef_.indptr):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 10**6

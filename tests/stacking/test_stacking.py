@@ -114,7 +114,7 @@ class TestWhatIsLearnedFrom:
         given = [(name, one.fit(X[:400], Y[:400])) for name, one in members()]
         model = stack(estimators=given, cv="prefit").fit(X[400:], Y[400:])
         for kept, (_, one) in zip(model.estimators_, given, strict=True):
-            assert kept.coef_ is one.coef_
+            assert kept.intercept_ is one.intercept_
         with pytest.raises(NotFittedError, match="'prefit', and 'ova' is not fitted"):
             stack(estimators=members(), cv="prefit").fit(X, Y)
 

@@ -191,7 +191,7 @@ def test_prefit(data):
     X, Y = data
     inner = OvALinearXC().fit(X[:300], Y[:300])
     model = ThresholdTuner(inner, cv="prefit").fit(X[300:], Y[300:])
-    assert model.estimator_.coef_ is inner.coef_
+    assert model.estimator_.intercept_ is inner.intercept_
     assert model.n_samples_fit_ == 300
     np.testing.assert_array_equal(model.label_counts_, inner.label_counts_)
     listed = ThresholdTuner(OvALinearXC(), cv=[(np.arange(300), np.arange(300, 600))]).fit(X, Y)
@@ -270,7 +270,7 @@ def test_a_fitted_estimator_of_classes_is_taken_as_it_is(data):
     y = np.arange(600) % 3
     plain = OvALinearXC().fit(X[:300], y[:300])
     model = ThresholdTuner(plain, cv="prefit").fit(X[300:], y[300:])
-    assert model.estimator_.coef_ is plain.coef_
+    assert model.estimator_.intercept_ is plain.intercept_
     assert model.n_samples_fit_ == 300
     np.testing.assert_array_equal(model.predict(X), plain.predict(X))
     with pytest.raises(ValueError, match="y has 299 rows and X has 300"):
