@@ -138,7 +138,7 @@ class Held(ABC):
     Attributes
     ----------
     optional : bool or callable
-        Whether it may be None, (), or not be there; or what tells that of its owner.
+        Whether it may be None, or not be there; or what tells that of its owner.
     """
 
     optional: bool | Callable[[Any], bool] = False
@@ -516,8 +516,7 @@ def check_attribute(
         return
     place = Looking(owner, lengths, lengths_of, f"{where}{'.' if where else ''}{name.strip('_')}")
     (found,) = value or (getattr(owner, name, _MISSING),)
-    is_none = found is None or found is _MISSING or (type(found) is tuple and not found)
-    if is_none and place.resolved(held.optional):
+    if (found is None or found is _MISSING) and place.resolved(held.optional):
         return
     if found is _MISSING:
         raise MisfitError(f"{place.where}: is missing.")

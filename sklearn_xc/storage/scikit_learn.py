@@ -46,7 +46,6 @@ def _n_scores(model: Any) -> int | str:
 _text = "sklearn.feature_extraction.text"
 _words = Tested("numbers of words from 0", _numbers_words)
 _width = Number("int", "features", optional=True)
-_weights = Array("float", "features", optional=True)
 declare_other(_text, "HashingVectorizer")
 declare_other(_text, "CountVectorizer", vocabulary_=_words)
 _tfidf = Tested("a weight for each word", _weighs_words)
@@ -64,7 +63,9 @@ declare_other(
     "sklearn.preprocessing",
     *("MaxAbsScaler", "MinMaxScaler", "StandardScaler"),
     n_features_in_=_width,
-    **dict.fromkeys(("scale_", "mean_", "var_", "min_", "max_abs_"), _weights),
+    scale_=Array("float", "features", optional=lambda one: not getattr(one, "with_std", True)),
+    mean_=Array("float", "features", optional=lambda one: not getattr(one, "with_mean", False)),
+    min_=Array("float", "features", optional=lambda one: not hasattr(one, "feature_range")),
 )
 declare_other(  # statistics of features that were always missing are NaN
     "sklearn.impute",

@@ -36,7 +36,7 @@ _Weights = TypeVar("_Weights", bound="LabelWeights")
     dtype=Dtype(),
     intercept=Array("real", "labels"),
     prior=Array("real", "labels", optional=True),
-    unseen=Array("int64", None, below="labels", rises=True, optional=True),
+    unseen=Array("int64", None, below="labels", rises=True),
 )
 class LabelWeights:
     """One sparse weight vector and one intercept per label.
@@ -67,7 +67,7 @@ class LabelWeights:
         self._held: StoredWeights | HeldCompact | None = None
         self.intercept = intercept
         self.prior = prior
-        self.unseen = unseen
+        self.unseen = np.asarray(unseen, np.int64)
         self._scoring: _Scoring | None = None
 
     @classmethod
@@ -78,7 +78,7 @@ class LabelWeights:
         """Return weights in files, which are read as far as they are used, or compact ones."""
         made = object.__new__(cls)
         made._coef, made._held, made._scoring = None, held, None
-        made.intercept, made.prior, made.unseen = intercept, prior, unseen
+        made.intercept, made.prior, made.unseen = intercept, prior, np.asarray(unseen, np.int64)
         return made
 
     def __getstate__(self) -> dict[str, Any]:
@@ -86,9 +86,8 @@ class LabelWeights:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._coef, self._held, self._scoring = state["coef"], None, None
-        self.intercept, self.prior, self.unseen = (
-            state[name] for name in ("intercept", "prior", "unseen")
-        )
+        self.intercept, self.prior = state["intercept"], state["prior"]
+        self.unseen = np.asarray(state["unseen"], np.int64)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -131,7 +130,8 @@ class LabelWeights:
         """Return the same weights with others beside them, and no label unseen."""
         other = object.__new__(LabelWeights)
         other._coef, other._held, other._scoring = self._coef, self._held, None
-        other.intercept, other.prior, other.unseen = intercept, prior, ()
+        other.intercept, other.prior = intercept, prior
+        other.unseen = np.empty(0, np.int64)
         return other
 
     @property
@@ -485,8 +485,7 @@ class _Scoring(NamedTuple):
         bases = np.stack([model.intercept, model.intercept if model.prior is None else model.prior])
         offset = float(np.abs(bases).max(where=np.isfinite(bases), initial=1.0))
         largest = float(np.finfo(bases.dtype).max) / 4.0 / max(reach, offset)
-        n_unseen = 0 if model.unseen is None else len(model.unseen)
-        n_last = n_unseen if n_unseen < bases.shape[1] else 0
+        n_last = len(model.unseen) if len(model.unseen) < bases.shape[1] else 0
         if n_last:
             bases[:, model.unseen] = -np.inf
         return cls(weights, reach, read_only(bases), n_last, largest)
