@@ -37,6 +37,7 @@ from sklearn_xc._sklearn import safe_indexing
 from sklearn_xc._some_labels import apart, estimator_with_classes
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc._state import reads_one_state
+from sklearn_xc._topk import unwrap
 from sklearn_xc.base import XCClassifier
 from sklearn_xc.exceptions import UnseenLabelWarning
 from sklearn_xc.parallel.memory import require_bytes
@@ -287,6 +288,10 @@ class WrappedClassifier(RoutesFit, XCClassifier):
             self.__dict__.pop(name, None)
             if hasattr(fitted, name):
                 setattr(self, name, getattr(fitted, name))
+
+    @property
+    def _nor_known_by(self) -> str:  # type: ignore[override]
+        return getattr(unwrap(self.estimator_, None)[0], "_nor_known_by", "")
 
     def _find_unseen(self) -> np.ndarray:
         """Return the labels that ``estimator_`` knows nothing of."""

@@ -77,6 +77,8 @@ class XCClassifier(
     n_samples_fit_: int
     #: Positions of the labels that nothing is known of, rising.
     _unseen_labels: np.ndarray = np.empty(0, np.int64)
+    #: What ``_unseen_labels`` lack besides training instances, for the warning.
+    _nor_known_by = ""
 
     @reads_one_state
     def predict_topk(
@@ -425,8 +427,8 @@ class XCClassifier(
         some = ", ".join(repr(label) for label in self.classes_[unseen[:5]].tolist())
         warnings.warn(
             f"{type(self).__name__}: {unseen.size} of {len(self.classes_)} labels have no training "
-            f"instance ({some}{', ...' if unseen.size > 5 else ''}). They are never predicted, and "
-            "rank below all others.",
+            f"instance{self._nor_known_by} ({some}{', ...' if unseen.size > 5 else ''}). They are "
+            "never predicted, and rank below all others.",
             UnseenLabelWarning,
             stacklevel=5,
         )

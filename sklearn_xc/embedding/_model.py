@@ -566,6 +566,10 @@ class RankingModel(XCClassifier):
         gains = gains_of(self.objective, self._seen.counts, self._seen.total)
         return gains.astype(self.coef_.dtype)
 
+    @property
+    def _nor_known_by(self) -> str:  # type: ignore[override]
+        return "" if self._described is None else " and no known word or feature"
+
     def _find_unseen(self) -> np.ndarray:
         unseen = super()._find_unseen()
         return unseen if self._described is None else unseen[~self._described[unseen]]

@@ -20,7 +20,7 @@ from sklearn_xc._declared_state import Array, Estimator, Tested, declares
 from sklearn_xc._label_changes import ChangeableLabels
 from sklearn_xc._label_features import LabelFeatures
 from sklearn_xc._label_names import as_name_array
-from sklearn_xc._made_features import MadeFeatures, fit_transform, is_bound_to_columns, made_from
+from sklearn_xc._made_features import MadeFeatures, is_bound_to_columns, made_from
 from sklearn_xc._name_lists import are_name_lists, warn_of_separator
 from sklearn_xc._out_of_fold import RoutesFit, refuse_slice
 from sklearn_xc._parts import ParameterizedParts
@@ -35,6 +35,7 @@ from sklearn_xc.metrics import precision_at_k
 from sklearn_xc.parallel.progress import Fit
 from sklearn_xc.preprocessing import LabelBinarizerXC
 from sklearn_xc.text.familiarity import Familiarity, KnownWords
+from sklearn_xc.text.label_words import fit_with_label_words
 from sklearn_xc.text.reads_texts import reads_texts
 from sklearn_xc.text.swapped_columns import refuse_swapped
 from sklearn_xc.thresholds import ThresholdTuner
@@ -104,7 +105,8 @@ class TextClassifierXC(
     label_texts : mapping of name to text, or pandas Series, default=None
         What is known about labels, for a classifier with a parameter `label_features`, such as
         :class:`~sklearn_xc.NGAMEEmbeddingXC`. If `y` is lists of names, names that occur only here
-        become labels without a training instance. With None, a classifier that reads texts itself
+        become labels without a training instance. Words of label texts are learnt even if fewer
+        than `min_df` training texts have them. With None, a classifier that reads texts itself
         and has no `label_features` gets the names as label texts.
 
     Attributes
@@ -264,7 +266,7 @@ class TextClassifierXC(
             features = self._transformed(X)
         else:
             with progress.part(name="vectorizer").around(self.vectorizer_, may_be_deaf=True):
-                features = fit_transform(self.vectorizer_, X)
+                features = fit_with_label_words(self.vectorizer_, X, self._texts_of_labels())
         self._check_rows(X, features)
         known_words = KnownWords.of_fit(self.vectorizer_, X, features)
         self._known_words = None if known_words is None else vars(known_words)
@@ -818,9 +820,12 @@ class TextClassifierXC(
         names = np.unique(np.asarray(y))
         return names if all(isinstance(name, str) for name in names) else None
 
+    def _texts_of_labels(self) -> list[Any]:
+        return [] if self.label_texts is None else [text for _, text in self.label_texts.items()]
+
     def _label_features(self) -> LabelFeatures:
         """Return the label texts as features, without any for names that have no text."""
-        names, texts = zip(*self.label_texts.items(), strict=True)
+        names, texts = [name for name, _ in self.label_texts.items()], self._texts_of_labels()
         known = set(names)
         others = [] if self.binarizer_ is None else self.binarizer_.classes_.tolist()
         missing = [name for name in others if name not in known]

@@ -26,7 +26,7 @@ from sklearn_xc import (
     topk,
     topk_names,
 )
-from sklearn_xc.exceptions import UnknownLabelWarning
+from sklearn_xc.exceptions import UnknownLabelWarning, UnseenLabelWarning
 from sklearn_xc.metrics import TopKScorer, get_scorer, micro_f1, precision_at_k
 from sklearn_xc.model_selection import RareLabelSplit, cross_validate, train_test_split
 from sklearn_xc.preprocessing import LabelBinarizerXC
@@ -162,6 +162,29 @@ def test_folds_and_searches():
     np.testing.assert_array_equal(split, scores["test_P@1"])
 
 
+@pytest.mark.parametrize("vectorizer", [None, TfidfVectorizer(min_df=2, max_df=0.2)])
+def test_words_that_only_label_texts_have_are_learnt(vectorizer):
+    label_texts = dict(WORDS) | {"tea": "kettle leaf"}
+    classifier = NGAMEEmbeddingXC(max_iter=1, classifier_max_iter=1, random_state=0)
+    model = TextClassifierXC(vectorizer, classifier, label_texts=label_texts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UnseenLabelWarning)
+        model.fit(TEXTS, NAMES)
+    assert topk_names(model, ["a leaf in the kettle"], k=1) == [["tea"]]
+    plain = clone(model.vectorizer_).fit(TEXTS)  # whose document frequencies are kept
+    idf, words = model.vectorizer_.idf_, model.vectorizer_.vocabulary_
+    assert {"kettle", "leaf"} <= words.keys() - plain.vocabulary_.keys()
+    np.testing.assert_array_equal(
+        [idf[words[word]] for word in plain.vocabulary_],
+        plain.idf_[list(plain.vocabulary_.values())],
+    )
+    given = TextClassifierXC(
+        TfidfVectorizer(vocabulary=plain.vocabulary_), classifier, label_texts=label_texts
+    )
+    with pytest.warns(UnseenLabelWarning, match=r"and no known word or feature \('tea'\)"):
+        given.fit(TEXTS, NAMES)
+
+
 def test_label_texts_go_through_the_vectorizer_of_each_fold():
     """A vocabulary of all rows would be wider than that of a fold's."""
     unique = [f"{text} word{i}" for i, text in enumerate(TEXTS)]
@@ -176,6 +199,7 @@ def test_label_texts_go_through_the_vectorizer_of_each_fold():
     for fold, (train, _) in zip(found["estimator"], KFold(3).split(unique), strict=True):
         words = fold.vectorizer_.get_feature_names_out()
         known = {word for row in train for word in unique[row].split()}
+        known |= {word for text in label_texts.values() for word in text.split()}
         assert set(words) <= known
         held = fold.classifier_.label_features
         assert held.features.shape == (5, len(words))

@@ -19,7 +19,7 @@ CALIBRATIONS = ("spline", "isotonic", "sigmoid", "none")
 _PREFIXES = {"set": "estimator", "vectorizer": "vectorizer"}
 _KEYS = (*_PREFIXES, "estimator", "calibration", "min_df", "ngram")
 #: Keys that Annif itself reads.
-_ANNIF_KEYS = ("name", "language", "backend", "vocab", "analyzer", "transform")
+_ANNIF_KEYS: tuple[str, ...] = ("name", "language", "backend", "vocab", "analyzer", "transform")
 _ANNIF_KEYS += ("limit", "access", "allow_learn")
 _WORDS = {"true": True, "false": False, "none": None}
 
