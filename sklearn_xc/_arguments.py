@@ -69,6 +69,12 @@ def refuse_disguised(values: Any, name: str) -> None:
         )
 
 
+def as_native(values: Any) -> np.ndarray:
+    """Return an array in native byte order, the only one that scipy and compiled loops read."""
+    array = np.asarray(values)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
 def check_numbers(values: Any, name: str, n: int | None, each: str) -> np.ndarray:
     """Return a vector of finite numbers as float64.
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._arguments import refuse_disguised
+from sklearn_xc._arguments import as_native, refuse_disguised
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc.parallel.memory import require_bytes
 from sklearn_xc.parallel.row_ranges import cut_rows
@@ -67,7 +67,7 @@ def _read(matrix: Any, n_nodes: int, kinds: str, name: str, expected: str) -> sp
     refuse_disguised(matrix, name)
     if not sp.issparse(matrix):
         try:
-            matrix = np.asarray(matrix)
+            matrix = as_native(matrix)
         except ValueError as error:
             raise ValueError(f"{name} must be {expected}. Got rows of unequal length.") from error
     if matrix.ndim != 2:
@@ -211,7 +211,7 @@ def as_pairs(labels: Any, scores: Any, n_nodes: int, who: str) -> sp.csr_array:
                 f"{expected}. Got a sparse matrix as {name}: there is consistent_scores."
             )
     try:
-        labels, scores = np.asarray(labels), np.asarray(scores)
+        labels, scores = as_native(labels), as_native(scores)
     except ValueError as error:
         raise ValueError(f"{expected}. Got rows of unequal length.") from error
     if labels.ndim != 2 or labels.shape != scores.shape:

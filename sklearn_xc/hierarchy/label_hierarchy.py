@@ -517,7 +517,8 @@ class LabelHierarchy:
         if is_names:
             names, ends = self.names[changed.indices].tolist(), changed.indptr.tolist()
             return [names[a:b] for a, b in pairwise(ends)]
-        return _as_given(changed.astype(getattr(y, "dtype", np.int64)), y)
+        dtype = np.dtype(getattr(y, "dtype", np.int64)).newbyteorder("=")
+        return _as_given(changed.astype(dtype), y)
 
     def _positions(self, classes: Any) -> np.ndarray:
         """Return the positions of a model's labels."""

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from sklearn_xc._arguments import check_count, check_numbers, refuse_disguised
+from sklearn_xc._arguments import as_native, check_count, check_numbers, refuse_disguised
 from sklearn_xc._containers import to_array
 from sklearn_xc._name_lists import is_written_list, likely_separator, names_in, separator_within
 from sklearn_xc._sparse_input import check_sparse, rows_are_canonical
@@ -85,11 +85,11 @@ def check_y_true(Y_true: Any, classes: Any = None) -> TrueLabels:
 
 
 def as_array(values: Any, name: str, expected: str) -> np.ndarray:
-    """Return an argument as an array, without a mask and with rows of one length."""
+    """Return an argument as a native array, without a mask and with rows of one length."""
     if np.ma.isMaskedArray(values):
         refuse_disguised(values, name)
     try:
-        return to_array(values)
+        return as_native(to_array(values))
     except ValueError as error:
         raise ValueError(f"{name}: expected {expected}. Got rows of unequal length.") from error
 

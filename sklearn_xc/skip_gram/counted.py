@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from sklearn_xc._arguments import as_native
 from sklearn_xc._data import as_csr_rows
 from sklearn_xc._sparse_input import check_sparse
 from sklearn_xc.skip_gram.cooccurrence import count_contexts
@@ -138,7 +139,7 @@ def _is_matrix(X: Any) -> bool:
 def _of_matrix(X: Any, who: str) -> Cooccurrences:
     check_sparse(X, "X", who)
     if not sp.issparse(X):
-        X = np.asarray(X)
+        X = as_native(X)
         if X.dtype.kind not in "biuf":
             raise TypeError(f"{who}: X must hold numbers, counts of pairs. Got dtype {X.dtype}.")
         X = sp.csr_array(X)

@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_xc import (
     DecompMIPSClassifier,
+    DecompMIPSSkipGram,
     ImplicitSoftmaxSGD,
     LabelFeatures,
     LabelHierarchy,
@@ -23,6 +24,9 @@ from sklearn_xc import (
     OvALinearXC,
     OvALinearXCCV,
     SoftmaxUMax,
+    StackingXC,
+    ThresholdTuner,
+    TopKCalibrator,
     inspection,
     metrics,
     topk,
@@ -30,6 +34,7 @@ from sklearn_xc import (
 from sklearn_xc.datasets import dump_xmc_file
 from sklearn_xc.inspection import compare_models
 from sklearn_xc.model_selection import (
+    RareLabelShuffleSplit,
     RareLabelSplit,
     cross_val_predict,
     cross_val_score,
@@ -40,6 +45,7 @@ from sklearn_xc.model_selection import (
     train_test_split,
     validation_curve,
 )
+from sklearn_xc.preprocessing import LabelBinarizerXC
 
 N, D, L = 24, 12, 6
 FEW = {"max_iter": 2, "random_state": 0}
@@ -259,6 +265,30 @@ def calls() -> list[Call]:
     add("RareLabelSplit.split", "y", (N, L), True, lambda M: list(RareLabelSplit(2).split(X, M)))
     add("dump_xmc_file", "X", (N, D), False, lambda M: _written(M, Y), has_gaps=True)
     add("dump_xmc_file", "Y", (N, L), True, lambda M: _written(X, M))
+    wrappers = {
+        "StackingXC": lambda: StackingXC([("ova", OvALinearXC())], cv=0.3, random_state=0),
+        "ThresholdTuner": lambda: ThresholdTuner(OvALinearXC(), cv=0.3, random_state=0),
+        "TopKCalibrator": lambda: TopKCalibrator(OvALinearXC(), cv=0.3, random_state=0),
+    }
+    for name, make in wrappers.items():
+        wrapper = make().fit(X, Y)
+        add(f"{name}.fit", "X", (N, D), False, lambda M, make=make: make().fit(M, Y).predict(X))
+        add(f"{name}.fit", "y", (N, L), True, lambda M, make=make: make().fit(X, M).predict(X))
+        add(f"{name}.predict", "X", (N, D), False, wrapper.predict)
+        add(f"{name}.predict_topk", "X", (N, D), False, lambda M, e=wrapper: e.predict_topk(M, 3))
+    add(
+        "RareLabelShuffleSplit.split", "y", (N, L), True,
+        lambda M: list(RareLabelShuffleSplit(2, random_state=0).split(X, M)),
+    )  # fmt: skip
+    binarizer = LabelBinarizerXC(classes=list("abcdef")).fit([["a"]])
+    add(
+        "LabelBinarizerXC.inverse_transform", "Y", (N, L), True,
+        lambda M: [np.array(row, "U1") for row in binarizer.inverse_transform(M)],
+    )  # fmt: skip
+    add(
+        "DecompMIPSSkipGram.fit", "X", (N, N), False,
+        lambda M: DecompMIPSSkipGram(embedding_dim=4, **FEW).fit(M).vectors_,
+    )  # fmt: skip
     for name in ("LabelFrequencyDisplay", "MetricByFrequencyDisplay"):
         drawn = lambda T, R, name=name: _drawn(name, T, R, counts)  # noqa: E731
         add(f"{name}.from_predictions", "Y_true", (N, L), True, lambda M, d=drawn: d(M, ranked))

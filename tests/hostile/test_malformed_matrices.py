@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hostile_calls import calls
-from hostile_matrices import ARRAY_ODDITIES, CONTENTS, FAULTS, ODDITIES
+from hostile_child import answer_of, are_equal
+from hostile_matrices import ARRAY_ODDITIES, CONTENTS, FAULTS, ODDITIES, well_formed
 
 HERE = Path(__file__).parent
 #: A case that takes longer hangs; the first of a process compiles what is not in the cache.
@@ -96,6 +97,17 @@ def judge(n_cases, folder):
     print(report[0])
     assert len(report) == 1, "\n".join(report[:40])
     assert named >= 0.95 * ends["refused"], report[0]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_dense_arrays_in_foreign_byte_order():
+    for call in calls():
+        values = well_formed(np.random.default_rng(0), call.shape, call.is_indicator)
+        right = answer_of(call, values)
+        answer = answer_of(call, values.astype(values.dtype.newbyteorder()))
+        assert isinstance(answer, list) == isinstance(right, list), (call.name, answer)
+        if isinstance(answer, list):
+            assert all(map(are_equal, answer, right)), call.name
 
 
 def test_some(tmp_path):
