@@ -241,7 +241,7 @@ class Number(Held):
 
     def __init__(
         self, kind: str = "float", is_length: Length = None, *, least: float | None = None,
-        below: Length = None, optional: bool = False,
+        below: Length = None, optional: bool | Callable[[Any], bool] = False,
     ) -> None:  # fmt: skip
         self.kind, self.is_length, self.least, self.below = kind, is_length, least, below
         self.optional = optional
@@ -404,8 +404,8 @@ class Record(Held):
     """
 
     def __init__(
-        self, *kinds: str, optional: bool = False, lists: bool = False, n: Length = None,
-        foreign: str | None = None, **names: Length,
+        self, *kinds: str, optional: bool | Callable[[Any], bool] = False, lists: bool = False,
+        n: Length = None, foreign: str | None = None, **names: Length,
     ) -> None:  # fmt: skip
         self.kinds, self.optional, self.lists, self.n = kinds, optional, lists, n
         self.foreign, self.names = foreign, names
@@ -445,7 +445,7 @@ class Estimator(Held):
         method: str = "predict",
         *,
         lists: bool = False,
-        optional: bool = False,
+        optional: bool | Callable[[Any], bool] = False,
         **names: Length,
     ) -> None:
         self.method, self.lists, self.optional, self.names = method, lists, optional, names

@@ -98,14 +98,18 @@ class PairMap:
         return plain, group_of(frequency, self.edges)
 
 
+def _is_constant(found: "RankMap") -> bool:
+    return getattr(found, "constant", None) is not None
+
+
 @declares(
     method=_METHOD,
     constant=Number(optional=True),
-    mean=Array("float64", 4, optional=True),
-    scale=Array("float64", 4, optional=True),
-    n_groups=Number("int", least=1, below="groups", optional=True),
-    logistic=Estimator(optional=True, features=lambda found: 4 + 2 * found.n_groups),
-    spline=Record("Spline", optional=True),
+    mean=Array("float64", 4, optional=_is_constant),
+    scale=Array("float64", 4, optional=_is_constant),
+    n_groups=Number("int", least=1, below="groups", optional=_is_constant),
+    logistic=Estimator(optional=_is_constant, features=lambda found: 4 + 2 * found.n_groups),
+    spline=Record("Spline", optional=lambda found: _is_constant(found) or found.method != "spline"),
 )
 class RankMap:
     """A logistic regression, and a spline or an isotonic regression of what it says."""
