@@ -373,7 +373,7 @@ class TestAfterwards:
 
     def test_pickles_and_folders(self, fitted, new, tmp_path, monkeypatch):
         assert_same(pickle.loads(pickle.dumps(fitted)), fitted, new.X)
-        monkeypatch.setitem(named_classes._SCIKIT_LEARN, "text_models", ("HashedWords",))
+        monkeypatch.setitem(named_classes.HOMES, "HashedWords", "text_models")
         fitted.save(tmp_path / "model")
         again = sklearn_xc.load(tmp_path / "model", verify=True)
         assert_same(again, fitted, new.X)

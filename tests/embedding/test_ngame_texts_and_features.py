@@ -448,7 +448,7 @@ class TestKept:
 
     @pytest.fixture
     def can_be_saved(self, monkeypatch):
-        monkeypatch.setitem(named_classes._SCIKIT_LEARN, "text_models", ("HashedWords",))
+        monkeypatch.setitem(named_classes.HOMES, "HashedWords", "text_models")
 
     @pytest.mark.usefixtures("can_be_saved")
     @pytest.mark.parametrize("vectorizer", ["tfidf", None, HashingVectorizer(n_features=32)])
