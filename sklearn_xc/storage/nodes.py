@@ -173,11 +173,10 @@ class Writer:
                     self._items(pair, (*path, "pairs", i)) for i, pair in enumerate(value.items())
                 ]
             }
-        if _are_many_texts(list(value)) and _are_alike(value.values()):
+        if _are_many_texts(list(value)) and _are_integers(value.values()):
             return {
                 "numbered texts": self._texts(list(value), (*path, "numbered texts")),
                 "numbers": self._array(np.array(list(value.values())), (*path, "numbers"))["array"],
-                "plain": type(next(iter(value.values()))) is int,
             }
         return {"dict": self._named(value, (*path, "dict"))}
 
@@ -233,12 +232,8 @@ def _are_many_texts(values: list[Any]) -> bool:
     return len(values) >= _MANY_TEXTS and all(type(value) is str for value in values)
 
 
-def _are_alike(numbers: Any) -> bool:
-    """Tell whether all are Python's or all are numpy's integers, of 64 bits."""
-    kinds = {type(number) for number in numbers}
-    if kinds == {int}:
-        return all(-(2**63) <= number < 2**63 for number in numbers)
-    return kinds == {np.int64}
+def _are_integers(values: Any) -> bool:
+    return all(type(value) in (int, np.int64) and -(2**63) <= value < 2**63 for value in values)
 
 
 @contextmanager
@@ -351,11 +346,8 @@ class Reader:
             case "texts":
                 return self._texts(held)
             case "numbered texts":
-                numbers = self.opener.array(node["numbers"])
-                texts = self._texts(held)
-                return dict(
-                    zip(texts, numbers.tolist() if node["plain"] else list(numbers), strict=True)
-                )
+                numbers = self.opener.array(node["numbers"]).tolist()
+                return dict(zip(self._texts(held), numbers, strict=True))
             case "array":
                 return self.opener.array(held)
             case "tensors":

@@ -70,7 +70,11 @@ def check_tensors(arrays: Any, where: str) -> None:
     if type(arrays) is not dict:
         raise TypeError(f"{where}: must be a dict of arrays. Got {type(arrays).__name__}.")
     for name, array in arrays.items():
-        if type(name) is not str or name == _METADATA or not _is_utf_8(name):
+        if (
+            type(name) is not str
+            or name == _METADATA
+            or name.encode("utf-8", "ignore").decode() != name
+        ):
             raise TypeError(f"{where}: names of arrays must be texts. Got {name!r}.")
         kind = type(array)
         if kind not in (np.ndarray, np.memmap):
@@ -78,14 +82,6 @@ def check_tensors(arrays: Any, where: str) -> None:
         if array.dtype.newbyteorder("<") not in DTYPES:
             known = ", ".join(dtype.name for dtype in DTYPES)
             raise TypeError(f"{where}.{name}: must be of {known}. Got {array.dtype}.")
-
-
-def _is_utf_8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def parts_of(arrays: dict[str, np.ndarray]) -> Iterator[memoryview]:

@@ -111,7 +111,7 @@ def test_subclasses_of_str_come_back_as_str():
 @pytest.mark.parametrize("kind", [int, np.int64])
 def test_numbered_texts_come_back(kind):
     value = {f"w{i}\ud800é": kind(3 * i - 5) for i in range(500)}
-    assert same(there_and_back(value), value)
+    assert same(there_and_back(value), {word: int(number) for word, number in value.items()})
     value["w"] = 2**70  # as no array holds it
     assert same(there_and_back(value), value)
 
