@@ -140,9 +140,10 @@ class SavedEstimator:
 
     def __getstate__(self) -> dict[str, Any]:
         read_all(self)
-        check_edits(self)
         held: Any = super().__getstate__()
-        state = as_plain({name: value for name, value in held.items() if name != EDITED})
+        state = as_plain(dict(held))
+        if not state.get(EDITED):
+            state.pop(EDITED, None)
         state[_VERSION] = sklearn_xc.__version__
         state[_FORMAT] = STATE_FORMAT
         return state
